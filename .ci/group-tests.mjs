@@ -46,7 +46,7 @@ const slow = {
 }
 
 /** Pure files that take longer than the rest of `test:quick` is worth. */
-const long = /^((accounts|embeddings|import|load|local|mcp|ocr)\/|config\/watch-settings|json\/\w+-in-turns|providers\/work|routing\/promise|validation\/(compile-check|fill-defaults)|wire\/openapi)/
+const long = /^((accounts|embeddings|import|load|local|mcp|ocr)\/|config\/watch-settings|json\/\w+-in-slices|providers\/work|routing\/promise|validation\/(compile-check|fill-defaults)|wire\/openapi)/
 
 /** What pure tests do not import: sockets, processes, stores, and what is assembled of everything. */
 const impure = /^(node:(child_process|cluster|dgram|http|http2|https|net|tls|worker_threads)|undici|pg|lib\/(cli|gateway|process|public\/index|stores\/(open-database|sqlite\/open))\b.*|(bench|examples)\/.*)$/

@@ -6,7 +6,7 @@
 import { equal } from 'node:assert/strict'
 import { AnswerCache } from '../lib/cache/answer-cache.ts'
 import { MemoryEntries } from '../lib/cache/entries.ts'
-import { ConfiguredStages } from '../lib/guards/configured-stages.ts'
+import { ConfiguredGuards } from '../lib/guards/configured-guards.ts'
 import { chat } from '../pipelines/chat.ts'
 import { callOf } from './stages.bench.ts'
 import {
@@ -21,7 +21,7 @@ import { servicesTo, textOf } from './support/services.ts'
 import type { Services } from '../lib/services.ts'
 import type { Scenario } from './support/scenario.ts'
 
-const onePattern = new ConfiguredStages([
+const onePattern = new ConfiguredGuards([
   {
     name: 'cards',
     use: 'pattern',
@@ -29,7 +29,7 @@ const onePattern = new ConfiguredStages([
     patterns: ['card_number']
   }
 ])
-const guarded: Partial<Services> = { textStages: onePattern }
+const guarded: Partial<Services> = { textGuards: onePattern }
 
 function cached (): Partial<Services> {
   const settings = { ttlMs: 3_600_000, maxBytes: 1e8, scope: 'key', when: 'always' } as const

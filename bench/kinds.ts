@@ -14,7 +14,7 @@ import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import { parseArgs } from 'node:util'
 import type { AddressInfo } from 'node:net'
-import { ConfiguredStages } from '../lib/guards/configured-stages.ts'
+import { ConfiguredGuards } from '../lib/guards/configured-guards.ts'
 import { openJudges } from '../lib/judges/open-judges.ts'
 import { httpTransport } from '../lib/client/transport.ts'
 import { closeJudges } from '../lib/judges/close-judges.ts'
@@ -27,7 +27,7 @@ import { servicesTo, textOf } from './support/services.ts'
 import { median } from './support/statistics.ts'
 import type { Settings } from '../lib/core/settings.ts'
 import type { Services } from '../lib/services.ts'
-import type { StageKind } from '../schemas/config/stages.ts'
+import type { GuardKind } from '../schemas/config/stages.ts'
 
 const { values: flags } = parseArgs({ options: { calls: { type: 'string', default: '400' } } })
 const calls = Number(flags.calls)
@@ -72,8 +72,8 @@ const url = `http://127.0.0.1:${port}`
 const ownModule = join(scratchFolder('stage'), 'own.mjs')
 writeFileSync(ownModule, 'export default { request: async texts => texts }\n')
 
-type StageSettings = Settings['stages'][number]
-const kinds: Readonly<Record<StageKind, Omit<StageSettings, 'name' | 'at'>>> = {
+type GuardSettings = Settings['stages'][number]
+const kinds: Readonly<Record<GuardKind, Omit<GuardSettings, 'name' | 'at'>>> = {
   pattern: { use: 'pattern', patterns: ['card_number', 'iban', 'email'] },
   module: { use: ownModule },
   webhook: { use: 'webhook', url: `${url}/look` },
@@ -111,7 +111,7 @@ try {
       services: () => judgeServices,
       openWork: new Map()
     })
-    const textStages = new ConfiguredStages([stage], {
+    const textGuards = new ConfiguredGuards([stage], {
       judges,
       onUnavailable: (_stage, _call, cause) => {
         throw cause
@@ -120,7 +120,7 @@ try {
     const without = median(await latencies({}))
     took = []
     asked = 0
-    const looked = median(await latencies({ textStages }))
+    const looked = median(await latencies({ textGuards }))
     const own = took.length === 0 ? 0 : median(took)
     const each = (asked / calls).toFixed(1)
     console.log(

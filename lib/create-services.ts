@@ -1,10 +1,10 @@
 /** Creates the services of a configuration, and closes what they hold. */
 
 import { hkdfSync, randomBytes } from 'node:crypto'
-import { inspectedEndpoints } from './guards/stage-scope.ts'
+import { inspectedEndpoints } from './guards/guard-scope.ts'
 import { AnswerCache } from './cache/answer-cache.ts'
 import { MemoryEntries, SealedEntries, type SharedTexts } from './cache/entries.ts'
-import { ConfiguredStages } from './guards/configured-stages.ts'
+import { ConfiguredGuards } from './guards/configured-guards.ts'
 import { isDashboardServed } from './dashboard/is-served.ts'
 import { Mirrors } from './deferred/mirrors.ts'
 import { createToolServers } from './mcp/tool-servers.ts'
@@ -149,7 +149,7 @@ export function createServices (settings: Settings, options: ServiceOptions): Ow
     captureBodies: capturing(settings, providers, bodyRecorder, captureContent),
     digestEndUsers: endUserDigests(settings, secret),
     admin: isDashboardServed(settings) ? given.admin : undefined,
-    textStages: openStages(settings, judges, log, secret),
+    textGuards: openStages(settings, judges, log, secret),
     answerCache: openAnswerCache(settings, secret, sharedAnswers),
     close: async () => {
       lifetime.abort()
@@ -308,9 +308,9 @@ function openStages (
   judges: ReadonlyMap<string, Judge>,
   log: Log,
   secret: Buffer
-): ConfiguredStages | undefined {
+): ConfiguredGuards | undefined {
   if (stages.length === 0) return undefined
-  return new ConfiguredStages(stages, {
+  return new ConfiguredGuards(stages, {
     judges,
     exposesNames: server.exposeStages,
     secret,

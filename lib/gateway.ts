@@ -29,7 +29,7 @@ import { onceRecorded, createLimiter, type Limiter } from './limits/limiter.ts'
 import type { NamedBudgets } from './limits/named-budgets.ts'
 import { closeJudges } from './judges/close-judges.ts'
 import { loggableError } from './text/describe-error.ts'
-import { stageKindOf } from '../schemas/config/stages.ts'
+import { guardKindOf } from '../schemas/config/stages.ts'
 import type { Admin } from './accounts/admin.ts'
 import type { Alerts } from './alerts/alerts.ts'
 import type { UsageExports } from './exports/usage-exports.ts'
@@ -347,7 +347,7 @@ async function loadJudges (
   settings: Settings,
   input: Omit<JudgeInput, 'settings'>
 ): Promise<ReadonlyMap<string, Judge>> {
-  if (settings.stages.every(({ use }) => stageKindOf(use) === 'pattern')) return new Map()
+  if (settings.stages.every(({ use }) => guardKindOf(use) === 'pattern')) return new Map()
   const { openJudges } = await import('./judges/open-judges.ts')
   return await openJudges(settings, input)
 }

@@ -5,7 +5,7 @@ import type { Alerts } from './alerts/alerts.ts'
 import type { AnswerCache } from './cache/answer-cache.ts'
 import type { TokenCounter } from './embeddings/token-counter.ts'
 import type { Keys } from './keys/keys.ts'
-import type { TextStages } from './guards/text-filter.ts'
+import type { TextGuards } from './guards/text-filter.ts'
 import type { Limiter } from './limits/limiter.ts'
 import type { NamedBudgets } from './limits/named-budgets.ts'
 import type { ToolServers } from './mcp/tool-servers.ts'
@@ -65,7 +65,7 @@ export interface Services {
   /** Absent where no target for exports is configured. */
   readonly usageExports?: UsageExports | undefined
   /** The stages that look at the texts of calls. Absent where none is configured. */
-  readonly textStages?: TextStages | undefined
+  readonly textGuards?: TextGuards | undefined
   /** Runs calls of mirrored routes with other models. Absent where no route is mirrored. */
   readonly mirrors?: Mirrors | undefined
   /** Absent where answers are not cached. */

@@ -20,7 +20,7 @@ import { cachedAnswer } from '../lib/stages/cached-answer.ts'
 import { capAnswer } from '../lib/stages/cap-answer.ts'
 import { dryRun } from '../lib/stages/dry-run.ts'
 import { limits } from '../lib/stages/limits.ts'
-import { namedStages } from '../lib/stages/named-stages.ts'
+import { namedGuards } from '../lib/stages/named-guards.ts'
 import { normalise } from '../lib/stages/normalise.ts'
 import { providerCall } from '../lib/stages/provider-call.ts'
 import { recordUsage } from '../lib/stages/record-usage.ts'
@@ -66,7 +66,7 @@ export function completions (
   services: Services,
   { afterRules = map(call => call) }: CompletionsOptions = {}
 ): Handler<Call> {
-  const { textStages, answerCache } = services
+  const { textGuards, answerCache } = services
   const inOneTurn = chain(
     capAnswer<TextInput>(services, { estimate: estimateText }),
     providerCall(services, 'textCompletion'),
@@ -76,7 +76,7 @@ export function completions (
   return pipeline(
     auth(services),
     validCompletion,
-    namedStages(services),
+    namedGuards(services),
     callOptions(services, TextCompletionRequest),
     map(textInput),
     afterRules,
@@ -89,12 +89,12 @@ export function completions (
     dryRun(services, 'textCompletion', { estimate: estimateText }),
     checkUses(services, chatUses),
     limits<TextInput>(services, { estimate: estimateText }),
-    requestTexts<TextInput>(textStages, {
+    requestTexts<TextInput>(textGuards, {
       replaceTexts: replaceCompletionTexts,
       asTextAnswer,
       awaitsVerdict: () => true
     }),
-    answerTexts(textStages, undefined, answer),
+    answerTexts(textGuards, undefined, answer),
     normalise(),
     answerReply(textCompletions)
   )

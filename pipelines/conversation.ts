@@ -26,7 +26,7 @@ import { dryRun, type LostFields } from '../lib/stages/dry-run.ts'
 import { joinPlaceholders } from '../lib/stages/join-placeholders.ts'
 import { limits } from '../lib/stages/limits.ts'
 import { mirror } from '../lib/stages/mirror.ts'
-import { namedStages } from '../lib/stages/named-stages.ts'
+import { namedGuards } from '../lib/stages/named-guards.ts'
 import { normalise } from '../lib/stages/normalise.ts'
 import { providerCall } from '../lib/stages/provider-call.ts'
 import { recordUsage } from '../lib/stages/record-usage.ts'
@@ -68,11 +68,11 @@ export function conversation<S extends TObject, C> (
   validated: Stage<AuthedCall, ValidCall<WireRequest<S>>>,
   { afterRules = map(call => call), beforeAnswer = map(call => call) }: ConversationOptions = {}
 ): Handler<Call> {
-  const { textStages, answerCache } = services
+  const { textGuards, answerCache } = services
   return pipeline(
     auth(services),
     validated,
-    namedStages(services),
+    namedGuards(services),
     callOptions(services, dialect.directDialect === undefined ? dialect.schema : undefined),
     map(dialect.sizes(services.settings.limits)),
     map(dialect.input),
@@ -91,7 +91,7 @@ export function conversation<S extends TObject, C> (
     limits(services, { estimate: estimateChat }),
     checkAddresses(services, dialect),
     joinPlaceholders(services, dialect),
-    requestTexts(textStages, { ...dialect, awaitsVerdict: answeredAtOnceTest(dialect) }),
+    requestTexts(textGuards, { ...dialect, awaitsVerdict: answeredAtOnceTest(dialect) }),
     defer(
       services,
       chain(capAnswer(services), providerCall(services, 'deferred')),
@@ -102,11 +102,11 @@ export function conversation<S extends TObject, C> (
       : chain(fitRoutes(services, dialect), mirror(services, services.mirrors)),
     beforeAnswer,
     answerTexts(
-      textStages,
+      textGuards,
       dialect.directTexts,
       answerCache === undefined
-        ? answerInTurns(services)
-        : cachedAnswer(answerCache, answerInTurns(services), { isStored: storedTest(dialect) })
+        ? answerInSlices(services)
+        : cachedAnswer(answerCache, answerInSlices(services), { isStored: storedTest(dialect) })
     ),
     normalise({ estimate: dialect.startsWithUsage === true ? estimateChat : undefined }),
     answerReply(dialect)
@@ -138,7 +138,7 @@ function answeredAtOnceTest<C> ({
 type Answer = Stage<RoutedChatCall, ChatBatch>
 
 /** Lets the provider answer, in as many turns as its tool calls need. */
-function answerInTurns (services: Services): Answer {
+function answerInSlices (services: Services): Answer {
   return toolExecute(services, chain(capAnswer(services), providerCall(services, 'chat'), recordUsage()))
 }
 
@@ -150,11 +150,11 @@ export function resumedConversation<C> (
   services: Services,
   dialect: AnswerDialect<C>
 ): Handler<RoutedCall<ChatInput>> {
-  const named: Stage<RoutedChatCall> = namedStages(services)
+  const named: Stage<RoutedChatCall> = namedGuards(services)
   return pipeline(
     named,
     limits(services, { estimate: estimateChat, waitForCapacity: true }),
-    answerTexts(services.textStages, dialect.directTexts, answerInTurns(services)),
+    answerTexts(services.textGuards, dialect.directTexts, answerInSlices(services)),
     normalise({ estimate: dialect.startsWithUsage === true ? estimateChat : undefined }),
     answerReply(dialect)
   )

@@ -11,7 +11,7 @@ import { checkUses } from '../lib/stages/check-uses.ts'
 import { dryRun } from '../lib/stages/dry-run.ts'
 import { embeddingLimits } from '../lib/stages/embeddings/embedding-limits.ts'
 import { limits } from '../lib/stages/limits.ts'
-import { namedStages } from '../lib/stages/named-stages.ts'
+import { namedGuards } from '../lib/stages/named-guards.ts'
 import { providerCall } from '../lib/stages/provider-call.ts'
 import { recordUsage } from '../lib/stages/record-usage.ts'
 import { requestTexts } from '../lib/stages/request-texts.ts'
@@ -46,14 +46,14 @@ export function embeddings (services: Services): Handler<Call> {
   return pipeline(
     auth(services),
     validEmbeddings,
-    namedStages(services),
+    namedGuards(services),
     callOptions(services, EmbeddingsRequest),
     map(embeddingsInput),
     routeModel(services),
     dryRun(services, 'embeddings', { estimate: estimateEmbeddings }),
     checkUses(services, () => []),
     limits<EmbeddingsRequest>(services, { estimate: estimateEmbeddings }),
-    requestTexts(services.textStages, textsAt<EmbeddingsRequest>(embeddingsRequestTexts)),
+    requestTexts(services.textGuards, textsAt<EmbeddingsRequest>(embeddingsRequestTexts)),
     embeddingLimits(services),
     providerCall(services, 'embeddings', { answerBytes }),
     recordUsage({ estimate: embeddingsUsage }),

@@ -13,7 +13,7 @@ import { defaultImageModel } from '../lib/stages/images/default-image-model.ts'
 import { imageFrames } from '../lib/stages/images/image-frames.ts'
 import { imageRules, type ImageRulesOptions } from '../lib/stages/images/image-rules.ts'
 import { limits } from '../lib/stages/limits.ts'
-import { namedStages } from '../lib/stages/named-stages.ts'
+import { namedGuards } from '../lib/stages/named-guards.ts'
 import { providerCall } from '../lib/stages/provider-call.ts'
 import { recordUsage } from '../lib/stages/record-usage.ts'
 import { requestTexts, type RequestTexts } from '../lib/stages/request-texts.ts'
@@ -89,7 +89,7 @@ export function images (services: Services): Handler<Call> {
   return pipeline(
     auth(services),
     validImages,
-    namedStages(services),
+    namedGuards(services),
     routeModel(services, { defaultModel: defaultImageModel(services, 'generation') }),
     imageRules<RequestOf<'images'>>({ task: 'generation' }),
     answer(services, 'images'),
@@ -106,7 +106,7 @@ export function imageEdits (services: Services): Handler<Call> {
   return pipeline(
     auth(services),
     validEdits,
-    namedStages(services),
+    namedGuards(services),
     routeModel(services, { defaultModel: defaultImageModel(services, 'edit') }),
     imageRules({ task: 'edit', checkFiles }),
     answer(services, 'imageEdits'),
@@ -122,7 +122,7 @@ export function imageVariations (services: Services): Handler<Call> {
   return pipeline(
     auth(services),
     validVariations,
-    namedStages(services),
+    namedGuards(services),
     routeModel(services, { defaultModel: defaultImageModel(services, 'variation') }),
     imageRules({ task: 'variation', checkFiles }),
     answer(services, 'imageVariations'),
@@ -134,7 +134,7 @@ function answer (
   services: Services,
   capability: Capability
 ): Stage<RoutedCall<RequestOf<Capability>>, Batch<RequestOf<Capability>, ImageEvent>> {
-  const { textStages, settings: { limits: { eventBytes, answerBytes } } } = services
+  const { textGuards, settings: { limits: { eventBytes, answerBytes } } } = services
   const given = chain(
     providerCall(services, capability, {
       eventBytes: Math.max(eventBytes, imageBytes), answerBytes: Math.max(answerBytes, 4 * imageBytes)
@@ -145,8 +145,8 @@ function answer (
     dryRun<RequestOf<Capability>>(services, capability, { estimate: estimateImages }),
     checkUses(services, () => []),
     limits<RequestOf<Capability>>(services, { estimate: estimateImages }),
-    requestTexts(textStages, texts[capability]),
-    answerValues(textStages, replaceImageTexts, given)
+    requestTexts(textGuards, texts[capability]),
+    answerValues(textGuards, replaceImageTexts, given)
   )
 }
 

@@ -14,7 +14,7 @@ import { auth } from '../lib/stages/auth.ts'
 import { checkUses } from '../lib/stages/check-uses.ts'
 import { countPrompt, type CountedPrompt } from '../lib/stages/count-prompt.ts'
 import { dryRun } from '../lib/stages/dry-run.ts'
-import { namedStages } from '../lib/stages/named-stages.ts'
+import { namedGuards } from '../lib/stages/named-guards.ts'
 import { limits } from '../lib/stages/limits.ts'
 import { requestTexts } from '../lib/stages/request-texts.ts'
 import { routeModel } from '../lib/stages/route-model.ts'
@@ -103,15 +103,15 @@ export function countTokens (
   return pipeline(
     auth(services),
     validCount,
-    namedStages(services),
+    namedGuards(services),
     map(messagesSizes(services.settings.limits)),
     map(countTokensInput),
     afterRules,
     routeModel(services),
     dryRun(services, 'chat'),
     checkUses(services, chatUses, dialect),
-    limits(services, { estimate: estimateChat, onlyStageCosts: true }),
-    requestTexts(services.textStages, { replaceTexts: replaceCountTexts }),
+    limits(services, { estimate: estimateChat, onlyGuardCosts: true }),
+    requestTexts(services.textGuards, { replaceTexts: replaceCountTexts }),
     countPrompt(services, dialect, request => countOf(estimateChat(request).prompt, request), {
       passesErrors: true
     }),

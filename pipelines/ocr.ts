@@ -17,7 +17,7 @@ import { deadline } from '../lib/stages/deadline.ts'
 import { dryRun } from '../lib/stages/dry-run.ts'
 import { limits } from '../lib/stages/limits.ts'
 import { retryAsImage } from '../lib/stages/ocr/retry-as-image.ts'
-import { namedStages } from '../lib/stages/named-stages.ts'
+import { namedGuards } from '../lib/stages/named-guards.ts'
 import { providerCall } from '../lib/stages/provider-call.ts'
 import { recordUsage } from '../lib/stages/record-usage.ts'
 import { requestTexts, type ReplaceTexts } from '../lib/stages/request-texts.ts'
@@ -57,7 +57,7 @@ const validOcr = validate(OcrRequest)
 
 export function ocr (services: Services): Handler<Call> {
   const [{ id: defaultModel }] = defaultModels(services.settings, 'ocr')
-  const { textStages } = services
+  const { textGuards } = services
   const answer = chain(
     retryAsImage(providerCall(services, 'ocr')),
     recordUsage<OcrInput, ResultEvent<OcrPages>>()
@@ -65,7 +65,7 @@ export function ocr (services: Services): Handler<Call> {
   return pipeline(
     auth(services),
     validOcr,
-    namedStages(services),
+    namedGuards(services),
     deadline(limitMs),
     routeModel(services, { defaultModel: () => defaultModel }),
     dryRun(services, 'ocr'),
@@ -73,8 +73,8 @@ export function ocr (services: Services): Handler<Call> {
     checkUses(services, usesOf),
     map(countedPages),
     limits<OcrInput>(services, { estimate: estimateDocument }),
-    requestTexts(textStages, { replaceTexts, lacksFields: true }),
-    answerValues(textStages, replacePageTexts, answer),
+    requestTexts(textGuards, { replaceTexts, lacksFields: true }),
+    answerValues(textGuards, replacePageTexts, answer),
     map(answerOf),
     jsonReply()
   )

@@ -12,7 +12,7 @@ import { auth } from '../lib/stages/auth.ts'
 import { checkUses } from '../lib/stages/check-uses.ts'
 import { dryRun } from '../lib/stages/dry-run.ts'
 import { limits } from '../lib/stages/limits.ts'
-import { namedStages } from '../lib/stages/named-stages.ts'
+import { namedGuards } from '../lib/stages/named-guards.ts'
 import { providerCall } from '../lib/stages/provider-call.ts'
 import { recordUsage } from '../lib/stages/record-usage.ts'
 import { requestTexts } from '../lib/stages/request-texts.ts'
@@ -87,7 +87,7 @@ export function transcription (services: Services): Handler<Call> {
   return recording(
     services,
     'transcription',
-    chain(validTranscription, namedStages(services), map(transcriptionInput))
+    chain(validTranscription, namedGuards(services), map(transcriptionInput))
   )
 }
 
@@ -96,7 +96,7 @@ export function translation (services: Services): Handler<Call> {
   return recording(
     services,
     'translation',
-    chain(validTranslation, namedStages(services), map(translationInput))
+    chain(validTranslation, namedGuards(services), map(translationInput))
   )
 }
 
@@ -105,7 +105,7 @@ function recording (
   capability: 'transcription' | 'translation',
   input: Stage<AuthedCall, ValidCall<RecordingInput>>
 ): Handler<Call> {
-  const { textStages } = services
+  const { textGuards } = services
   const texts = { ...formTextsAt<RecordingInput>(['prompt', 'language']), asTextAnswer: asPlainTranscript }
   const answer = chain(providerCall(services, capability), recordUsage())
   return pipeline(
@@ -115,8 +115,8 @@ function recording (
     dryRun(services, capability, { estimate: estimateRecording }),
     checkUses(services, () => []),
     limits<RecordingInput>(services, { estimate: estimateRecording }),
-    requestTexts(textStages, texts),
-    transcriptTexts(textStages, answer),
+    requestTexts(textGuards, texts),
+    transcriptTexts(textGuards, answer),
     streamOrJson({ streamed: transcriptFrames(), complete: toTranscript, write: transcriptReply })
   )
 }

@@ -14,7 +14,7 @@ import { checkUses } from '../lib/stages/check-uses.ts'
 import { answerInBackground } from '../lib/stages/responses/answer-in-background.ts'
 import { countPrompt, type CountedPrompt } from '../lib/stages/count-prompt.ts'
 import { dryRun } from '../lib/stages/dry-run.ts'
-import { namedStages } from '../lib/stages/named-stages.ts'
+import { namedGuards } from '../lib/stages/named-guards.ts'
 import { limits } from '../lib/stages/limits.ts'
 import { requestTexts } from '../lib/stages/request-texts.ts'
 import { routeModel } from '../lib/stages/route-model.ts'
@@ -118,15 +118,15 @@ export function countInputTokens (
   return pipeline(
     auth(services),
     validResponses,
-    namedStages(services),
+    namedGuards(services),
     map(dialect.sizes(services.settings.limits)),
     map(dialect.input),
     afterRules,
     routeModel(services),
     dryRun(services, 'chat'),
     checkUses(services, chatUses, dialect),
-    limits(services, { estimate: estimateChat, onlyStageCosts: true }),
-    requestTexts(services.textStages, { replaceTexts: dialect.replaceTexts }),
+    limits(services, { estimate: estimateChat, onlyGuardCosts: true }),
+    requestTexts(services.textGuards, { replaceTexts: dialect.replaceTexts }),
     countPrompt(services, dialect, request => countOf(estimateChat(request).prompt, request)),
     replyWith(async ({ by, tokens }: CountedPrompt) => {
       const reply = toJsonReply({

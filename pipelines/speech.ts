@@ -10,7 +10,7 @@ import { auth } from '../lib/stages/auth.ts'
 import { checkUses } from '../lib/stages/check-uses.ts'
 import { dryRun } from '../lib/stages/dry-run.ts'
 import { limits } from '../lib/stages/limits.ts'
-import { namedStages } from '../lib/stages/named-stages.ts'
+import { namedGuards } from '../lib/stages/named-guards.ts'
 import { providerCall } from '../lib/stages/provider-call.ts'
 import { recordUsage } from '../lib/stages/record-usage.ts'
 import { requestTexts } from '../lib/stages/request-texts.ts'
@@ -49,13 +49,13 @@ export function speech (services: Services): Handler<Call> {
   return pipeline(
     auth(services),
     validSpeech,
-    namedStages(services),
+    namedGuards(services),
     map(speechInput),
     routeModel(services),
     dryRun(services, 'speech', { estimate: estimateSpeech }),
     checkUses(services, usesOf),
     limits<SpeechInput>(services, { estimate: estimateSpeech }),
-    requestTexts(services.textStages, textsAt<SpeechInput>(speechRequestTexts)),
+    requestTexts(services.textGuards, textsAt<SpeechInput>(speechRequestTexts)),
     providerCall(services, 'speech'),
     recordUsage(),
     bytesReply(speechFrames())

@@ -10,7 +10,7 @@ import { replyWith } from '../lib/replies/reply-with.ts'
 import { PrintedJson, toJsonReply, type Reply } from '../lib/core/reply.ts'
 import { responsesDirectTexts, responsesListTexts } from '../lib/dialects/responses/text-places.ts'
 import { withRestoredTexts } from '../lib/replies/restored-texts.ts'
-import { ownProviderKey } from '../lib/routing/provider-choice.ts'
+import { callerProviderKey } from '../lib/routing/provider-choice.ts'
 import { auth } from '../lib/stages/auth.ts'
 import { deleteAtProvider } from '../lib/attempts/delete-response.ts'
 import { splitFrames } from '../lib/wire/sse-frames.ts'
@@ -101,12 +101,12 @@ export function retrieveResponse (services: Services): Handler<Call> {
 
 /** Returns a reply about a stored response as its caller gets it: with values in place of placeholders. */
 async function restored (
-  { responseStore, textStages }: Services,
+  { responseStore, textGuards }: Services,
   call: AuthedCall,
   reply: Reply,
   texts = responsesDirectTexts
 ): Promise<Reply> {
-  const { reversible } = textStages ?? {}
+  const { reversible } = textGuards ?? {}
   const sealed = reversible && await responseStore?.placeholders(call.key.id, idOf(call))
   return reversible === undefined || sealed === undefined
     ? reply
@@ -199,7 +199,7 @@ function invalid (param: string, message: string): GatewayError {
 export function deleteResponse (services: Services): Handler<Call> {
   return pipeline(auth(services), replyWith(async (call: AuthedCall) => {
     const id = idOf(call)
-    const callerKey = ownProviderKey(call.headers)
+    const callerKey = callerProviderKey(call.headers)
     const removed = await services.responseStore?.remove(call.key.id, id)
     if (removed === undefined) throw notFound(id)
     const reply = toJsonReply({ id, object: 'response', deleted: true } satisfies DeletedResponse)

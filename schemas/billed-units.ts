@@ -1,11 +1,11 @@
 /**
- * The table of what calls are billed by. A row is all that prices, usage records and their sums, the admin
+ * The table of what calls are billed by. A row is all that prices, usage rows and their sums, the admin
  * API, the filters of calls, the dashboard, the log and exports know of a unit. Its key is the name of the
  * unit in code: in what a request is estimated to use, usually and at most, and in what a call used
  * (`core/usage`).
  */
 
-/** The column of a unit in usage records, where they have one. */
+/** The column of a unit in usage rows, where they have one. */
 interface Recorded {
   readonly column: string
   /** What the column, which holds integers, has for one unit: 1000 for seconds in milliseconds. Default 1. */
@@ -168,7 +168,7 @@ type SumOf<Name extends UnitName> = Units[Name] extends {
   : ColumnOf<Name>
 export type UnitSum = { [Name in UnitName]: SumOf<Name> }[UnitName]
 
-/** A unit that usage records have, with the defaults filled in. */
+/** A unit that usage rows have, with the defaults filled in. */
 export interface RecordedUnit<Column extends UnitColumn = UnitColumn> extends Required<
   Omit<Recorded, 'column' | 'sum'>
 > {
@@ -185,7 +185,7 @@ const rows: ReadonlyArray<readonly [string, TokenKind | BilledUnit]> = [
   unitsBesideTokens
 ].flatMap(table => Object.entries(table))
 
-/** The units that usage records have, in the order of the tables. */
+/** The units that usage rows have, in the order of the tables. */
 export const recordedUnits: readonly RecordedUnit[] = rows.flatMap(([name, unit]) => {
   const { recorded } = unit
   if (recorded === undefined) return []

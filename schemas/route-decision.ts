@@ -2,7 +2,7 @@
 
 import { Type, type Static } from 'typebox'
 import { CooldownOrigin } from './health.ts'
-import { stagePoints } from './config/stages.ts'
+import { guardPoints } from './config/stages.ts'
 import { OneOf } from './nullable.ts'
 
 export const RouteCandidate = Type.Object({
@@ -69,7 +69,7 @@ export const RouteDecision = Type.Object(
     candidates: Type.Array(RouteCandidate, { description: 'In the order in which they would be tried.' }),
     stages: Type.Optional(
       Type.Array(
-        Type.Object({ name: Type.String(), use: Type.String(), at: Type.Array(OneOf([...stagePoints])) }),
+        Type.Object({ name: Type.String(), use: Type.String(), at: Type.Array(OneOf([...guardPoints])) }),
         {
           description:
             'The stages of the configuration that would look at it, in their order. Absent where the configuration has none.'

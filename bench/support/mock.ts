@@ -19,7 +19,7 @@ import {
   startOfStream,
   streamAtOnce,
   streamWrites,
-  writeInTurns,
+  writeInSlices,
   writePaced
 } from '../../lib/load/raw-server.ts'
 import { dialects } from './dialects.ts'
@@ -69,7 +69,7 @@ function answer (request: Buffer, socket: Socket): void {
   if (medium !== undefined) socket.write(medium.bytes)
   else if (dialect === undefined) answerTo(shapeOf(request), socket)
   else if (target.includes('streamGenerate') || request.includes('"stream":true'))
-    writeInTurns(socket, dialect.eights)
+    writeInSlices(socket, dialect.eights)
   else socket.write(dialect.json)
 }
 
@@ -83,8 +83,8 @@ function answerTo (shape: string, socket: Socket): void {
   switch (kind) {
     case 'one': socket.write(oneEvent); break
     case 'chunks': socket.write(atOnce); break
-    case 'eights': writeInTurns(socket, eights); break
-    case 'letters': writeInTurns(socket, letters); break
+    case 'eights': writeInSlices(socket, eights); break
+    case 'letters': writeInSlices(socket, letters); break
     case 'paced': writePaced(socket, Number(numbers[0]), Number(numbers[1] ?? eventCount)); break
     case 'endless': writeEndless(socket); break
     default: socket.write(json)

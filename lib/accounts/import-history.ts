@@ -1,5 +1,5 @@
 /**
- * Makes usage records of what keys used at another gateway: one for each day and model, of the endpoint
+ * Makes usage rows of what keys used at another gateway: one for each day and model, of the endpoint
  * `import`. The sums of earlier imports say what is there already, so that only the difference is added.
  */
 
@@ -23,7 +23,7 @@ const columns = {
 type Column = keyof typeof columns
 
 /**
- * Returns the usage records that bring what the store has of these keys to what they used at the source.
+ * Returns the usage rows that bring what the store has of these keys to what they used at the source.
  *
  * @param histories days by the id of their key here
  */

@@ -8,7 +8,7 @@ import { dayMs } from '../core/day.ts'
 import { budgetText, nanoUsdOf } from '../core/key.ts'
 import { expiringKeys, limitedAmong, projectNames, type WatchedParty } from '../keys/watched-parties.ts'
 import { leftover } from '../keys/spent-of.ts'
-import { budgetsIn, partyName, partyNames } from '../limits/call-accounts.ts'
+import { budgetsIn, partyKey, partyWords } from '../limits/call-accounts.ts'
 import { periodOf, windowOfBudget } from '../limits/windows.ts'
 import { hourMs } from '../stores/usage-rollups.ts'
 import type { ListedKey } from '../keys/key-rows.ts'
@@ -71,7 +71,7 @@ const budgets: Rule = async ({ settings, query, reports, configuredKeys, nowMs }
   )))
   const spent = await reports.make(
     'spentBy', windows.map(({ party: { kind, id }, period: { fromMs, endMs } }) => (
-      { party: partyName({ party: kind, partyId: id }), fromMs, endMs }
+      { party: partyKey({ party: kind, partyId: id }), fromMs, endMs }
     ))
   )
   const alerts = windows.flatMap(({ party, budget, period: { name: window, fromMs, endMs } }, index) => {
@@ -82,7 +82,7 @@ const budgets: Rule = async ({ settings, query, reports, configuredKeys, nowMs }
     return alertOf(
       {
         event: 'budget.threshold',
-        message: `The ${partyNames[kind]} ${name} has spent ${percent} % of its ${budget.soft === true ? 'soft ' : ''}budget of ${budgetText(budget)}.`,
+        message: `The ${partyWords[kind]} ${name} has spent ${percent} % of its ${budget.soft === true ? 'soft ' : ''}budget of ${budgetText(budget)}.`,
         data: {
           ...subjectOf(party),
           percent,
@@ -135,7 +135,7 @@ const expiring: Rule = async ({ settings: { alerts: { keyExpiryDays } }, query, 
       const at = new Date(expiresAtMs).toISOString()
       return alertOf({
         event: 'key.expiring',
-        message: `The ${partyNames.key} ${name} expires at ${at}.`,
+        message: `The ${partyWords.key} ${name} expires at ${at}.`,
         data: { ...subjectOf({ kind: 'key', id, name }), expires_at: at }
       }, [id, expiresAtMs], nowMs)
     })

@@ -1,5 +1,5 @@
 /**
- * Reads answers to their end after the client has disconnected, so that usage records know what they cost.
+ * Reads answers to their end after the client has disconnected, so that usage rows know what they cost.
  *
  * A provider bills what it has begun; most go on writing for as long as the connection is open. Reading
  * on is bounded in time, in bytes and in the number of answers at once; beyond that, and when the

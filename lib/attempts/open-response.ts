@@ -3,7 +3,7 @@
 import { GatewayError } from '../core/errors.ts'
 import { yieldFairly } from '../async/yield-fairly.ts'
 import { parseBounded, maxDepth, ValueCounter } from '../json/parse-bounded.ts'
-import { parseInTurns } from '../json/parse-in-turns.ts'
+import { parseInSlices } from '../json/parse-in-slices.ts'
 import { ProviderFailure, invalidResponse, pageInstead } from '../providers/provider-failure.ts'
 import { reportedBy, type ReportedUsage, type Usage } from '../core/usage.ts'
 
@@ -116,7 +116,7 @@ export function asInterrupted<T> (read: () => T): T {
   }
 }
 
-/** Larger texts are parsed in turns of the event loop. */
+/** Larger texts are parsed in slices. */
 const parsedAtOnceBytes = 256 * 1024
 /**
  * Numbers in a complete response; keys, strings, objects and lists count as eight. As much as 8,000 tokens
@@ -126,7 +126,7 @@ const maxParseCost = 8_000_000
 const countedBytes = 1024 * 1024
 
 /**
- * Parses a complete response, a large one in turns of the event loop.
+ * Parses a complete response, a large one in slices.
  *
  * @throws GatewayError `upstream_invalid_response`; a large one rejects
  */
@@ -148,7 +148,7 @@ async function parseLarge (bytes: Buffer): Promise<unknown> {
       if (counter.parseCost > maxParseCost) throw new SyntaxError('too many values')
       await yieldFairly()
     }
-    return await parseInTurns(bytes, maxDepth)
+    return await parseInSlices(bytes, maxDepth)
   } catch (cause) {
     throw invalidResponse(cause)
   }

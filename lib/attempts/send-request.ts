@@ -4,7 +4,7 @@
  */
 
 import { GatewayError } from '../core/errors.ts'
-import { cutName, needsTurns } from '../core/record.ts'
+import { cutName, needsSlices } from '../core/record.ts'
 import {
   ProviderFailure,
   invalidResponse,
@@ -109,7 +109,7 @@ export function sendRequest<R, E extends AnyEvent> (
       trace: contextHeaders(call, span, provider.propagate)
     }).then(response => openResponse(response, call, input, target))
   }
-  if (needsTurns(call.record)) {
+  if (needsSlices(call.record)) {
     return yieldFairly()
       .then(() => adapter.request(input))
       .then(request => yieldFairly().then(() => send(request)))

@@ -1,6 +1,6 @@
 /**
  * Stores the bodies of calls whose project keeps them, one call after the other, when the calls have ended.
- * What there is no memory for is dropped and counted: a call never waits for this, and its usage record does
+ * What there is no memory for is dropped and counted: a call never waits for this, and its usage row does
  * not depend on it.
  */
 

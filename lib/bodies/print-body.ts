@@ -2,7 +2,7 @@
 
 import { yieldFairly } from '../async/yield-fairly.ts'
 import { parseText } from '../json/parse-text.ts'
-import { printText } from '../json/print-in-turns.ts'
+import { printText } from '../json/print-in-slices.ts'
 import { sseReader } from '../wire/sse-reader.ts'
 import { joinDeltas } from './join-deltas.ts'
 import { redactJson, type RedactedText } from './redact-json.ts'

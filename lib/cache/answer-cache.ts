@@ -8,7 +8,7 @@
 
 import { createHmac } from 'node:crypto'
 import { callOptionNames } from '../../schemas/call-options.ts'
-import { needsTurns } from '../core/record.ts'
+import { needsSlices } from '../core/record.ts'
 import { projectIdOf } from '../core/key.ts'
 import { cacheTerms, type AnswerCacheSettings, type CacheTerms } from './cache-terms.ts'
 import { Flight } from './flight.ts'
@@ -113,7 +113,7 @@ function isCacheable (call: RoutedCall<ChatInput>): boolean {
     [servers].flat().length === 0 &&
     store !== true &&
     deferred !== true &&
-    !needsTurns(record) &&
+    !needsSlices(record) &&
     call.media?.() === undefined
   )
 }

@@ -1,4 +1,4 @@
-/** `headgate usage export`: prints the usage records. */
+/** `headgate usage export`: prints the usage rows. */
 
 import { parseArgs } from 'node:util'
 import { loadSettings } from '../config/read-settings.ts'

@@ -1,4 +1,4 @@
-/** `headgate usage`: sums the usage records. */
+/** `headgate usage`: sums the usage rows. */
 
 import { parseArgs } from 'node:util'
 import { loadSettings } from '../config/read-settings.ts'

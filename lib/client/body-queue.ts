@@ -10,12 +10,12 @@
 import { Readable, pipeline } from 'node:stream'
 import { done } from '../pipeline/sources.ts'
 import { GatewayError } from '../core/errors.ts'
-import { joinInTurns } from '../wire/join-in-turns.ts'
+import { joinInSlices } from '../wire/join-in-slices.ts'
 import type { UpstreamBody } from '../providers/provider.ts'
 import { inflater, type Inflater } from '../wire/inflater.ts'
 
 const highWaterMark = 32 * 1024
-/** Larger bodies are put together in turns of the event loop. */
+/** Larger bodies are put together in slices. */
 const largeBytes = 4 * 1024 * 1024
 
 /** A small body in one piece, a large one in those that arrived. */
@@ -145,7 +145,7 @@ export class BodyQueue implements UpstreamBody, AsyncIterableIterator<Uint8Array
       else reject(this.#error)
     })
     const [first] = body
-    return body.length === 1 && first !== undefined ? first : await joinInTurns(body)
+    return body.length === 1 && first !== undefined ? first : await joinInSlices(body)
   }
 
   #takeBody (): BufferedBody {

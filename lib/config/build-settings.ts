@@ -9,7 +9,7 @@ import { KeyConfig } from '../../schemas/config/keys.ts'
 import { ModelConfig } from '../../schemas/config/models.ts'
 import { ProviderConfig } from '../../schemas/config/providers.ts'
 import { RouteMapConfig, type RouteConfig } from '../../schemas/config/routes.ts'
-import { stageKindOf } from '../../schemas/config/stages.ts'
+import { guardKindOf } from '../../schemas/config/stages.ts'
 import { ToolServerConfig } from '../../schemas/config/tools.ts'
 import { providerLabels } from '../../schemas/providers.ts'
 import { withoutTrailingSlashes } from '../text/without-trailing-slashes.ts'
@@ -88,7 +88,7 @@ export function buildSettings (
         ...entry.directory !== undefined && { directory: resolve(directory, entry.directory) }
       }]))
     },
-    stages: stages.map(stage => stageKindOf(stage.use) === 'module'
+    stages: stages.map(stage => guardKindOf(stage.use) === 'module'
       ? { ...stage, use: resolve(directory, stage.use) }
       : stage),
     ...catalogue !== undefined && { catalogue },

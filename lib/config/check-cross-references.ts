@@ -8,7 +8,7 @@ import type { ProviderKind } from '../../schemas/providers.ts'
 import { isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
 import {
-  stageActionOf, stageKindEntries, stageKindOf, stageKinds, type StageConfig
+  guardActionOf, guardKindEntries, guardKindOf, guardKinds, type StageConfig
 } from '../../schemas/config/stages.ts'
 import type { Config } from '../../schemas/config.ts'
 import { isDashboardUnsafe } from '../dashboard/is-served.ts'
@@ -326,7 +326,7 @@ function checkKeys (config: Config, report: Report): void {
       })
     }
     checkServerScope(['keys', index, 'mcp_servers'], mcpServers, config, report)
-    checkStageNames(['keys', index, 'stages'], key.stages ?? [], config, report)
+    checkGuardNames(['keys', index, 'stages'], key.stages ?? [], config, report)
     const expiresAtMs = expiresAt === undefined ? Infinity : parseIsoDate(expiresAt)
     if (Number.isNaN(expiresAtMs)) report.add(['keys', index, 'expires_at'], 'is not a date')
     else if (expiresAtMs <= Date.now()) report.warn(['keys', index, 'expires_at'], 'is in the past')
@@ -376,7 +376,7 @@ function checkStages ({ stages, providers }: Config, report: Report): void {
 }
 
 /** Reports names of stages that are not in the configuration. */
-export function checkStageNames (
+export function checkGuardNames (
   path: Path,
   names: readonly string[],
   { stages }: Config,
@@ -394,12 +394,12 @@ export function checkStageNames (
 /** Reports what a kind of stage needs and does not have, and what it has and does not take. */
 function checkStageKind (path: Path, stage: StageConfig, report: Report): void {
   const { use, action } = stage
-  const { needs, takes, actions } = stageKinds[stageKindOf(use)]
+  const { needs, takes, actions } = guardKinds[guardKindOf(use)]
   const known = new Set<string>([...needs, ...takes])
   for (const entry of needs) {
     if (!(entry in stage)) report.add(path, `\`use: ${use}\` needs \`${entry}\``)
   }
-  for (const entry of stageKindEntries) {
+  for (const entry of guardKindEntries) {
     if (entry in stage && !known.has(entry)) {
       report.add([...path, entry], `\`use: ${use}\` has no such entry`, { part: 'name' })
     }
@@ -414,7 +414,7 @@ function checkStageKind (path: Path, stage: StageConfig, report: Report): void {
 /** Reports a stage that cannot look at a request which is sent meanwhile. */
 function checkDuring (path: Path, { use, action, at, during = false }: StageConfig, report: Report): void {
   if (!during) return
-  if (stageActionOf({ use, action }) !== 'refuse') {
+  if (guardActionOf({ use, action }) !== 'refuse') {
     report.add([...path, 'during'], 'needs `action: refuse`: the request is sent as it is')
   }
   if (!at.includes('request') && !at.includes('tool_result')) {
@@ -428,7 +428,7 @@ function checkReversible (
   { use, action, at, reversible = false, unmask_for: unmaskFor = [] }: StageConfig,
   report: Report
 ): void {
-  if (reversible && stageActionOf({ use, action }) !== 'mask') {
+  if (reversible && guardActionOf({ use, action }) !== 'mask') {
     report.add([...path, 'reversible'], 'needs `action: mask`')
   }
   if (unmaskFor.length === 0) return
@@ -444,7 +444,7 @@ function checkStageModel (
   providers: Config['providers'],
   report: Report
 ): void {
-  const kind = stageKindOf(use)
+  const kind = guardKindOf(use)
   if (model === undefined || (kind !== 'moderation' && kind !== 'prompt_injection')) return
   const [id = ''] = model.split('/', 1)
   const entry = providers[id]

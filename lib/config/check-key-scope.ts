@@ -3,7 +3,7 @@
  * servers and the stages.
  */
 
-import { checkServerScope, checkStageNames } from './check-cross-references.ts'
+import { checkServerScope, checkGuardNames } from './check-cross-references.ts'
 import { checkModelScope } from './check-models.ts'
 import { emptyDocument } from './config-document.ts'
 import { createReport } from './report.ts'
@@ -28,6 +28,6 @@ export function checkKeyScope (
   const warning = { ...report, add: report.warn }
   checkModelScope(['models'], models, config, known, warning)
   checkServerScope(['mcp_servers'], mcpServers, config, warning)
-  checkStageNames(['stages'], stages, config, warning)
+  checkGuardNames(['stages'], stages, config, warning)
   return report.warnings()
 }

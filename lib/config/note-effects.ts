@@ -1,6 +1,6 @@
 /** Says what valid entries do that is easy to miss, for `headgate check`. */
 
-import { stageActionOf } from '../../schemas/config/stages.ts'
+import { guardActionOf } from '../../schemas/config/stages.ts'
 import { createModels } from '../models/create-models.ts'
 import { boundedSource } from '../text/bounded-pattern.ts'
 import { createReport, type Report } from './report.ts'
@@ -29,7 +29,7 @@ function noteStages ({ stages }: Settings, note: Report['warn']): void {
       )
     }
     const seesAnswers = at.some(point => point !== 'request')
-    if (stream === 'complete' && seesAnswers && stageActionOf({ use, action }) !== 'report') {
+    if (stream === 'complete' && seesAnswers && guardActionOf({ use, action }) !== 'report') {
       note(['stages', index, 'stream'], 'holds every streamed answer until all of it has been inspected')
     }
   }

@@ -29,7 +29,7 @@ export interface RedisServerOptions extends RedisLocation {
   /** The name of this process, unlike any other. Default: a new one. */
   readonly id?: string
   /**
-   * Returns true for a process that has exited and whose usage records are stored. Default: none is known to
+   * Returns true for a process that has exited and whose usage rows are stored. Default: none is known to
    * have.
    */
   readonly isGone?: (processName: string) => boolean
@@ -44,7 +44,7 @@ interface Events {
   readonly away: [error: unknown]
   /** Redis replies again, or for the first time. */
   readonly back: []
-  /** These processes have exited, and their usage records are stored. */
+  /** These processes have exited, and their usage rows are stored. */
   readonly gone: [processNames: readonly string[]]
   /** Messages do not arrive until the connection for them is there again. */
   readonly deaf: [error: unknown]

@@ -296,7 +296,7 @@ const beat = lua`${clock}
 `
 
 /**
- * Shows the others that a process has exited and that its usage records are stored: what it held may be
+ * Shows the others that a process has exited and that its usage rows are stored: what it held may be
  * released.
  */
 const exited = lua`${clock}

@@ -48,7 +48,7 @@ export const budgetPeriods = ['hour', 'day', 'week', 'month', 'total'] as const 
   Budget['per']
 >
 
-/** Returns the budget in billionths of a dollar, which is what usage records count in. */
+/** Returns the budget in billionths of a dollar, which is what usage rows count in. */
 export function nanoUsdOf ({ usd }: Budget): number {
   return Math.round(usd * 1e9)
 }

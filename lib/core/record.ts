@@ -7,7 +7,7 @@
 import type { BodyCapture } from './body-capture.ts'
 import type { CallTrace, ChildSpan } from './call-trace.ts'
 import type { Placeholders } from './placeholders.ts'
-import type { StageFindings } from './stage-findings.ts'
+import type { GuardFindings } from './guard-findings.ts'
 import { asGatewayError, type ErrorCode } from './errors.ts'
 import type { Route } from './route.ts'
 import {
@@ -177,7 +177,7 @@ export class CallRecord {
   storedInputBytes = 0
   streamed: boolean | undefined = undefined
   /** True when the caller brought a key of their own to the provider, who bills them. */
-  ownProviderKey: boolean | undefined = undefined
+  callerProviderKey: boolean | undefined = undefined
   /** True for a call that only requested which routes it would take. */
   dryRun: boolean | undefined = undefined
   /** True when the answer itself comes with another call: this one got a receipt, or 202 for not yet. */
@@ -234,7 +234,7 @@ export class CallRecord {
   /** The stages that look at its texts, for its caller. */
   stages: readonly string[] | undefined = undefined
   /** What stages found in its texts. */
-  findings: StageFindings | undefined = undefined
+  findings: GuardFindings | undefined = undefined
   /** The values in whose place its texts have placeholders, for its caller alone: nothing prints them. */
   placeholders: Placeholders | undefined = undefined
 
@@ -285,7 +285,7 @@ export class CallRecord {
   costHeaders: Readonly<Record<string, string>> | undefined = undefined
   /** The id of its reservation, to be settled with what it used. */
   reservation: number | undefined = undefined
-  /** The id that its usage record will have, where the reservation names it. */
+  /** The id that its usage row will have, where the reservation names it. */
   rowId: string | undefined = undefined
   /**
    * The most that the call may cost, in billionths of a dollar, where a budget with `strict` limits holds
@@ -452,17 +452,17 @@ export function requestBytes ({
  * Each step of a larger request runs in its own turn of the event loop. Checking, translating and printing
  * one of 60,000 values take 10 to 30 ms each, the first time.
  */
-export const oneTurnBytes = 256 * 1024
+export const sliceBytes = 256 * 1024
 
 /** Returns true for a request so large that each step of it runs in its own turn of the event loop. */
-export function needsTurns (record: Pick<CallRecord, 'bodyBytes' | 'storedInputBytes'>): boolean {
-  return requestBytes(record) > oneTurnBytes
+export function needsSlices (record: Pick<CallRecord, 'bodyBytes' | 'storedInputBytes'>): boolean {
+  return requestBytes(record) > sliceBytes
 }
 
 /** Copying 60 MB takes 50 ms, and looking through them 100. */
 const largeRequestBytes = 1024 * 1024
 
-/** Returns true for a request that is printed in turns of the event loop, and whose text is not kept. */
+/** Returns true for a request that is printed in slices, and whose text is not kept. */
 export function isLargeRequest (record: Pick<CallRecord, 'bodyBytes' | 'storedInputBytes'>): boolean {
   return requestBytes(record) >= largeRequestBytes
 }

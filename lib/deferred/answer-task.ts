@@ -2,15 +2,15 @@
 
 import { extend } from '../core/call.ts'
 import { GatewayError } from '../core/errors.ts'
-import { requireStages } from '../guards/stage-scope.ts'
-import { printText } from '../json/print-in-turns.ts'
+import { requireGuards } from '../guards/guard-scope.ts'
+import { printText } from '../json/print-in-slices.ts'
 import { parseText } from '../json/parse-text.ts'
 import { runDetached, type CallEvents, type DetachedServices } from './detached-call.ts'
 import { completionTooLarge } from './stored-reply.ts'
 import type { ChatInput, RoutedChatCall } from '../chat/input.ts'
 import type { KeptAttribution } from '../core/record.ts'
 import type { Reply } from '../core/reply.ts'
-import type { TextStages } from '../guards/text-filter.ts'
+import type { TextGuards } from '../guards/text-filter.ts'
 import type { StoredAnswer } from './deferred-store.ts'
 
 /** A stored call, as JSON: what is needed to run it, without any credential. */
@@ -28,9 +28,9 @@ export interface DeferredTask {
   readonly placeholders?: string | undefined
 }
 
-/** `textStages` look at the answer. Absent: nothing does. */
+/** `textGuards` look at the answer. Absent: nothing does. */
 interface TaskServices extends DetachedServices {
-  readonly textStages?: TextStages | undefined
+  readonly textGuards?: TextGuards | undefined
 }
 
 /**
@@ -53,10 +53,10 @@ export function createTaskAnswerer (
         signal,
         events,
         async call => {
-          if (requestedStages !== undefined) requireStages(requestedStages, services.settings)
+          if (requestedStages !== undefined) requireGuards(requestedStages, services.settings)
           call.record.bodies?.takeRequest([Buffer.from(await printText(request))])
           if (sealed !== undefined) {
-            call.record.placeholders = services.textStages?.reversible?.open(call.key, sealed)
+            call.record.placeholders = services.textGuards?.reversible?.open(call.key, sealed)
           }
           const reply = await answer(extend(call, {
             request,

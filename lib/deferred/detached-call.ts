@@ -115,7 +115,7 @@ function callOf (
   record.keyId = key.id
   record.bodyBytes = bodyBytes
   record.trace = beginTrace?.({})
-  if (providerKey !== undefined) record.ownProviderKey = true
+  if (providerKey !== undefined) record.callerProviderKey = true
   record.bodies = captureBodies?.(key, endpoint, record.trace)
   record.digestEndUser = digestEndUsers?.(key)
   const { hashed: _, ...names } = attribution

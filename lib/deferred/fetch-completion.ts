@@ -8,7 +8,7 @@
 
 import { keptEndUser, noteError, noteUsage } from '../core/record.ts'
 import { GatewayError } from '../core/errors.ts'
-import { printText } from '../json/print-in-turns.ts'
+import { printText } from '../json/print-in-slices.ts'
 import { notFound } from './open-ticket.ts'
 import { completionTooLarge, noRoomFor } from './stored-reply.ts'
 import { ProviderFailure, callerError, usageOfError } from '../providers/provider-failure.ts'

@@ -6,7 +6,7 @@
 
 import { countKeys, readObjectText, replaceFields, type ObjectText } from '../json/object-text.ts'
 import { isLargeRequest } from '../core/record.ts'
-import { printInTurns } from '../json/print-in-turns.ts'
+import { printInSlices } from '../json/print-in-slices.ts'
 import type { RoutedCall } from '../core/call.ts'
 import type { DirectRequest } from '../core/direct-request.ts'
 import { callOptionNames } from '../../schemas/call-options.ts'
@@ -38,7 +38,7 @@ export function callerText (
 export function directBody (
   text: string | undefined, request: object, values: Readonly<Record<string, unknown>>, media?: RequestMedia
 ): DirectRequest['body'] {
-  if (text === undefined) return () => printInTurns({ ...request, ...values }, media)
+  if (text === undefined) return () => printInSlices({ ...request, ...values }, media)
   const outline = readObjectText(text)
   // A field that comes twice would be one thing here and perhaps another at the provider.
   const isSame = outline !== undefined && outline.keys === countKeys(request) + nullFields(outline, request)

@@ -1,5 +1,5 @@
 /**
- * Writes files of usage records, one for each hour or day, to the targets of the configuration. What is to be
+ * Writes files of usage rows, one for each hour or day, to the targets of the configuration. What is to be
  * written, and what was, is in the store, so that one of all processes writes each file, also after a crash.
  *
  * Records may come late: of calls that took long, and of processes that were killed. A window is written some

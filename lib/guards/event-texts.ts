@@ -21,10 +21,10 @@ import { withoutRepeatedKeys } from '../json/object-text.ts'
 import { parseBounded } from '../json/parse-bounded.ts'
 import { parseBoundedText } from '../json/parse-text.ts'
 import { isContainer, isObject, type JsonObject } from '../json/guards.ts'
-import { spliceInTurns, spliceStrings } from '../json/splice-strings.ts'
+import { spliceInSlices, spliceStrings } from '../json/splice-strings.ts'
 import type { ChatEvent } from '../core/events.ts'
 import type { DirectTexts } from '../dialects/dialect.ts'
-import { replaceInTurns } from './replace-in-turns.ts'
+import { replaceInSlices } from './replace-in-slices.ts'
 import type { PlaceFilters } from './text-filter.ts'
 
 /** The piece of a text that an event holds; others may follow. */
@@ -243,7 +243,7 @@ function readFrame (event: Frame, replace: ReplaceText, direct: DirectTexts): Re
   return readPieces(event, { value, changed, json, found }, direct)
 }
 
-/** Reads a large message of a stream as `readEvent` does, in turns of the event loop. */
+/** Reads a large message of a stream as `readEvent` does, in slices. */
 export async function readLargeFrame (
   event: Frame,
   filters: PlaceFilters,
@@ -253,11 +253,11 @@ export async function readLargeFrame (
   if (!isObject(parsed)) return readFrame(event, filters.replace, direct)
   const value = typedFrame(event, parsed)
   let found: Piece[] = []
-  const changed = await replaceInTurns(value, filters, (value, replace) => {
+  const changed = await replaceInSlices(value, filters, (value, replace) => {
     found = []
-    return direct.frames.replaceInTurns(value, withoutPieces(replace, found))
+    return direct.frames.replaceInSlices(value, withoutPieces(replace, found))
   })
-  const json = await spliceInTurns(event.json, value, changed)
+  const json = await spliceInSlices(event.json, value, changed)
   return readPieces(event, { value, changed, json, found }, direct)
 }
 

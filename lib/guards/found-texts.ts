@@ -1,7 +1,7 @@
 /** Texts that are collected where they stand, judged together, and put back. */
 
 import type { ReplaceText, TextPlace } from '../json/place-table.ts'
-import type { PointedText, TextJudge } from './text-judge.ts'
+import type { TextAtPoint, CallJudge } from './text-judge.ts'
 
 interface Found {
   readonly text: string
@@ -12,12 +12,12 @@ interface Found {
 
 /** The texts of one value, such as a request or an event, for one judge. */
 export class FoundTexts {
-  readonly #judge: TextJudge
+  readonly #judge: CallJudge
   readonly #found: Found[] = []
   /** What the judge is to see. */
-  readonly seen: PointedText[] = []
+  readonly seen: TextAtPoint[] = []
 
-  constructor (judge: TextJudge) {
+  constructor (judge: CallJudge) {
     this.#judge = judge
   }
 
@@ -56,7 +56,7 @@ export class FoundTexts {
  * @throws GatewayError that refuses the call
  */
 export async function judgeTexts<T> (
-  judge: TextJudge,
+  judge: CallJudge,
   value: T,
   replaceTexts: (value: T, replace: ReplaceText) => T | Promise<T>
 ): Promise<T> {

@@ -18,12 +18,12 @@
  */
 
 import { yieldFairly } from '../async/yield-fairly.ts'
-import { everywhere, replaceInJson, replaceInJsonInTurns } from '../json/place-table.ts'
+import { everywhere, replaceInJson, replaceInJsonInSlices } from '../json/place-table.ts'
 import { EventQueues, type EventQueue, type HeldEvent } from './event-queue.ts'
 import { readEvent, readLargeFrame, type ReadEvent } from './event-texts.ts'
 import {
-  isLargeAnswer, largeLength, replaceInTurns, replaceJsonInTurns, turnLength, type DirectAnswer
-} from './replace-in-turns.ts'
+  isLargeAnswer, largeLength, replaceInSlices, replaceJsonInSlices, turnLength, type DirectAnswer
+} from './replace-in-slices.ts'
 import { RunningText } from './running-text.ts'
 import type { ChatEvent } from '../core/events.ts'
 import type { DirectTexts } from '../dialects/dialect.ts'
@@ -71,7 +71,7 @@ export class HeldTexts implements AnswerInspector {
     return this.#unread.length > 0 || this.#unsearched.length > 0 ? 0 : undefined
   }
 
-  /** Searches large texts in turns of the event loop. */
+  /** Searches large texts in slices. */
   async decide (into: ChatEvent[]): Promise<void> {
     await this.#searchArguments()
     const [large, ...others] = this.#unread
@@ -85,7 +85,9 @@ export class HeldTexts implements AnswerInspector {
       if (large.type === 'direct-frame' && this.#direct !== undefined) {
         this.#holdRead(await readLargeFrame(large, this.#filters, this.#direct), into)
       } else this.#hold(large, into)
-      for (const queue of this.#queues.all()) for (const running of queue.texts) await running.decideInTurns()
+      for (const queue of this.#queues.all()) {
+        for (const running of queue.texts) await running.decideInSlices()
+      }
     }
     this.push(others, into)
   }
@@ -95,17 +97,17 @@ export class HeldTexts implements AnswerInspector {
     this.#unsearched = []
     for (const running of unsearched) {
       const { text, place } = running
-      running.replaceBy(await replaceInTurns(
+      running.replaceBy(await replaceInSlices(
         text,
         this.#filters,
-        (text, replace) => replaceInJsonInTurns(text, place, replace)
+        (text, replace) => replaceInJsonInSlices(text, place, replace)
       ))
     }
   }
 
   async #replaced (answer: DirectAnswer): Promise<DirectAnswer> {
     const places = this.#direct?.answer ?? everywhere(undefined)
-    const json = await replaceJsonInTurns(answer.json, this.#filters, places)
+    const json = await replaceJsonInSlices(answer.json, this.#filters, places)
     return json === answer.json ? answer : { ...answer, json }
   }
 
@@ -209,12 +211,12 @@ class FilteredText extends RunningText {
     this.settle(changed === text ? [] : [{ start: 0, end: text.length, replacement: changed }], Infinity)
   }
 
-  async decideInTurns (): Promise<void> {
+  async decideInSlices (): Promise<void> {
     while (this.decide(turnLength)) await yieldFairly()
   }
 }
 
-/** Returns true for an event that is searched in turns of the event loop. */
+/** Returns true for an event that is searched in slices. */
 function isLarge (event: ChatEvent): boolean {
   return 'json' in event
     ? event.json.length > largeLength

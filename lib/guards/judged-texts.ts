@@ -12,20 +12,20 @@
  * call, has grown by the overlap since.
  */
 
-import { everywhere, replaceInJsonInTurns, type ReplaceText } from '../json/place-table.ts'
+import { everywhere, replaceInJsonInSlices, type ReplaceText } from '../json/place-table.ts'
 import { parseText } from '../json/parse-text.ts'
-import { spliceInTurns } from '../json/splice-strings.ts'
+import { spliceInSlices } from '../json/splice-strings.ts'
 import { cutAt } from '../text/split-text.ts'
 import { EventQueues, type HeldEvent } from './event-queue.ts'
 import { readEvent } from './event-texts.ts'
 import { FoundTexts } from './found-texts.ts'
-import { isLargeAnswer, type DirectAnswer } from './replace-in-turns.ts'
+import { isLargeAnswer, type DirectAnswer } from './replace-in-slices.ts'
 import { RunningText } from './running-text.ts'
 import type { ChatEvent } from '../core/events.ts'
 import type { DirectTexts } from '../dialects/dialect.ts'
 import type { AnswerInspector } from './answer-inspector.ts'
 import type { TextEdit } from './text-filter.ts'
-import type { TextJudge } from './text-judge.ts'
+import type { CallJudge } from './text-judge.ts'
 
 /** Texts to judge, and what to do with the verdict. */
 interface CollectedTexts {
@@ -35,7 +35,7 @@ interface CollectedTexts {
 }
 
 export class JudgedTexts implements AnswerInspector {
-  readonly #judge: TextJudge
+  readonly #judge: CallJudge
   readonly #direct: DirectTexts | undefined
   readonly #overlap: number
   readonly #queues = new EventQueues<JudgedText>()
@@ -48,7 +48,7 @@ export class JudgedTexts implements AnswerInspector {
   /** `performance.now()` when the oldest unjudged text arrived. */
   #sinceMs: number | undefined
 
-  constructor (judge: TextJudge, direct: DirectTexts | undefined) {
+  constructor (judge: CallJudge, direct: DirectTexts | undefined) {
     this.#judge = judge
     this.#direct = direct
     this.#overlap = judge.window?.overlap ?? 0
@@ -145,7 +145,7 @@ export class JudgedTexts implements AnswerInspector {
     const found = new FoundTexts(this.#judge)
     const { window, place } = running
     const replaced = async (replace: ReplaceText): Promise<string> =>
-      running.waitsForEnd ? await replaceInJsonInTurns(window, place, replace) : replace(window, place)
+      running.waitsForEnd ? await replaceInJsonInSlices(window, place, replace) : replace(window, place)
     const seen = await replaced(found.collect) // without what nobody sees
     return {
       found,
@@ -170,17 +170,17 @@ export class JudgedTexts implements AnswerInspector {
     }
   }
 
-  /** Goes through the texts of a large answer in turns of the event loop. */
+  /** Goes through the texts of a large answer in slices. */
   async #collectLarge (held: HeldEvent<JudgedText>, answer: DirectAnswer): Promise<CollectedTexts> {
     const found = new FoundTexts(this.#judge)
     const places = this.#direct?.answer ?? everywhere(undefined)
     const value = await parseText(answer.json)
-    await places.replaceInTurns(value, found.collect)
+    await places.replaceInSlices(value, found.collect)
     return {
       found,
       apply: async (replace = text => text) => {
-        const replaced = await places.replaceInTurns(value, replace)
-        held.event = { ...answer, json: await spliceInTurns(answer.json, value, replaced) }
+        const replaced = await places.replaceInSlices(value, replace)
+        held.event = { ...answer, json: await spliceInSlices(answer.json, value, replaced) }
         this.#unread.delete(held)
       }
     }

@@ -1,16 +1,16 @@
-/** Looks for the patterns of several stages at once. */
+/** Looks for the patterns of several guards at once. */
 
 import { GatewayError } from '../core/errors.ts'
 import { builtInPatterns, type BuiltInName, type BuiltInPattern } from './built-in-patterns.ts'
 import type { Placeholders } from '../core/placeholders.ts'
-import type { StageFindings } from '../core/stage-findings.ts'
-import type { StageAction, StagePoint } from '../../schemas/config/stages.ts'
+import type { GuardFindings } from '../core/guard-findings.ts'
+import type { GuardAction, GuardPoint } from '../../schemas/config/stages.ts'
 import type { ReportedEnds, TextEdit, TextFilter } from './text-filter.ts'
 
-/** One pattern of a stage. */
+/** One pattern of a guard. */
 export interface PatternRule {
   readonly stage: string
-  readonly action: StageAction
+  readonly action: GuardAction
   /** The name of the pattern. */
   readonly label: string
   readonly pattern: BuiltInPattern
@@ -39,18 +39,18 @@ export class PatternFilter implements TextFilter {
   readonly #replacing: readonly PatternRule[]
   readonly #reporting: readonly PatternRule[]
   readonly #stages: ReadonlySet<string>
-  readonly #point: StagePoint
-  readonly #findings: StageFindings
+  readonly #point: GuardPoint
+  readonly #findings: GuardFindings
   readonly #placeholders: Placeholders | undefined
 
   /**
-   * @param rules in the order of their stages, at least one
+   * @param rules in the order of their guards, at least one
    * @param placeholders of the call. Absent: no rule is reversible
    */
   constructor (
     rules: readonly PatternRule[],
-    point: StagePoint,
-    findings: StageFindings,
+    point: GuardPoint,
+    findings: GuardFindings,
     placeholders?: Placeholders
   ) {
     this.#stages = new Set(rules.map(({ stage }) => stage))
@@ -103,7 +103,7 @@ export class PatternFilter implements TextFilter {
     return placeholders?.nameOf(label, text.slice(start, end)) ?? `[${label}]`
   }
 
-  /** Says in its own words which stage may not change what it found. */
+  /** Says in its own words which guard may not change what it found. */
   refusal ({ replacement }: TextEdit): GatewayError {
     return new GatewayError('content_refused', {
       message: `This call was refused: ${replacement} was found where nothing may be replaced, such as in signed reasoning or an unknown field.`

@@ -5,8 +5,8 @@ import type { RoutedCall } from '../core/call.ts'
 import type { ApiKey } from '../core/key.ts'
 import type { Placeholders } from '../core/placeholders.ts'
 import type { ReplaceText, TextPlace } from '../json/place-table.ts'
-import type { StagePoint } from '../../schemas/config/stages.ts'
-import type { JudgeSpending, OwnStages, TextJudge } from './text-judge.ts'
+import type { GuardPoint } from '../../schemas/config/stages.ts'
+import type { JudgeSpending, ModuleStages, CallJudge } from './text-judge.ts'
 
 /** A finding, and what stands in its place. */
 export interface TextEdit {
@@ -56,17 +56,17 @@ export interface TextFilter {
   readonly refusal: (edit: TextEdit) => GatewayError
 }
 
-/** The stages that look at texts, in their order. */
-export interface TextStages {
+/** The guards that look at texts, in their order. */
+export interface TextGuards {
   readonly layers: readonly TextLayer[]
   /** Returns the names of those that look at a call, in their order. Absent: its caller is not to know. */
   readonly namesFor?: ((call: RoutedCall<unknown>) => readonly string[]) | undefined
   /** Absent: what they find is not given back. */
-  readonly reversible?: ReversibleStages | undefined
+  readonly reversible?: ReversibleGuards | undefined
 }
 
-/** The stages whose findings callers get back. */
-export interface ReversibleStages {
+/** The guards whose findings callers get back. */
+export interface ReversibleGuards {
   /** Says who gets values in place of placeholders; `undefined`: a call has none. */
   readonly restores: (call: RoutedCall<unknown>) => Restoration | undefined
   /** Returns the placeholders of a call, which are made where it has none; `undefined` as above. */
@@ -84,13 +84,13 @@ export interface Restoration {
 /** One after the other looks at what the one before has left. */
 export type TextLayer = FilterLayer | JudgeLayer | StageLayer
 
-/** Stages that search a text at once. */
+/** Guards that search a text at once. */
 export interface FilterLayer {
   /** Returns what looks at the texts of one of these points of a call; `undefined`: nothing does. */
-  readonly filter: (call: RoutedCall<unknown>, points: readonly StagePoint[]) => TextFilter | undefined
+  readonly filter: (call: RoutedCall<unknown>, points: readonly GuardPoint[]) => TextFilter | undefined
 }
 
-/** A stage that waits for something before it decides. */
+/** A guard that waits for something before it decides. */
 export interface JudgeLayer {
   /**
    * Returns what looks at the texts of a call.
@@ -99,24 +99,24 @@ export interface JudgeLayer {
    *   called with, or return, on the gateway
    * @returns `undefined`: nothing does
    */
-  readonly judge: (call: RoutedCall<unknown>, point: StagePoint) => TextJudge | undefined
+  readonly judge: (call: RoutedCall<unknown>, point: GuardPoint) => CallJudge | undefined
   /** Returns what each look at a call may cost. Absent: nothing. */
   readonly spends?: ((call: RoutedCall<unknown>) => JudgeSpending | undefined) | undefined
 }
 
-/** A stage of the operator's own, which calls pass as those of a pipeline. */
+/** A guard of the operator's own, which calls pass as those of a pipeline. */
 export interface StageLayer {
   /** Returns the stages that a call passes. */
-  readonly stages: (call: RoutedCall<unknown>) => OwnStages
+  readonly stages: (call: RoutedCall<unknown>) => ModuleStages
 }
 
 /** Lists what looks at a request may be billed with. */
-export function spendingOn ({ layers }: TextStages, call: RoutedCall<unknown>): JudgeSpending[] {
+export function spendingOn ({ layers }: TextGuards, call: RoutedCall<unknown>): JudgeSpending[] {
   return layers.flatMap(layer => 'judge' in layer ? layer.spends?.(call) ?? [] : [])
 }
 
-/** Returns true for a call whose answer a stage may change or refuse. */
-export function altersAnswer ({ layers, reversible }: TextStages, call: RoutedCall<unknown>): boolean {
+/** Returns true for a call whose answer a guard may change or refuse. */
+export function altersAnswer ({ layers, reversible }: TextGuards, call: RoutedCall<unknown>): boolean {
   return reversible?.restores(call) !== undefined || layers.some(layer => {
     if ('filter' in layer) return layer.filter(call, ['answer', 'tool_call', 'tool_result'])?.alters === true
     if ('judge' in layer) return layer.judge(call, 'answer')?.alters === true

@@ -7,12 +7,12 @@ import type { GatewayError } from '../core/errors.ts'
 import type { ChatEvent } from '../core/events.ts'
 import type { TextPlace } from '../json/place-table.ts'
 import type { Stage } from '../pipeline/stage.ts'
-import type { StagePoint } from '../../schemas/config/stages.ts'
+import type { GuardPoint } from '../../schemas/config/stages.ts'
 
-/** A text, and the point at which a stage sees it. */
-export interface PointedText {
+/** A text, and the point at which a guard sees it. */
+export interface TextAtPoint {
   readonly text: string
-  readonly point: StagePoint
+  readonly point: GuardPoint
 }
 
 export interface Verdict {
@@ -26,36 +26,36 @@ export interface Verdict {
 
 export interface JudgeContext {
   readonly call: RoutedCall<unknown>
-  /** Aborts when the caller has gone or the time of the stage is over. */
+  /** Aborts when the caller has gone or the time of the guard is over. */
   readonly signal: AbortSignal
 }
 
 /** Stages that calls pass, and the events of answers of conversations. */
-export interface OwnStages {
+export interface ModuleStages {
   readonly request?: Stage<RoutedCall<unknown>> | undefined
   readonly answer?: Stage<Batch<unknown, ChatEvent>> | undefined
 }
 
-/** What a stage may spend on a model for one look, beside the tokens of the texts. */
+/** What a guard may spend on a model for one look, beside the tokens of the texts. */
 export interface JudgeSpending {
   readonly route: Route
   readonly promptTokens: number
   readonly answerTokens: number
 }
 
-/** One stage of the configuration. */
+/** One guard of the configuration. */
 export interface Judge {
   /** The points that it knows what to do at. Default: all. */
-  readonly points?: readonly StagePoint[]
+  readonly points?: readonly GuardPoint[]
   /** Default: its looks are not billed. */
   readonly spends?: JudgeSpending
   /**
    * A GatewayError `insufficient_quota` ends the call; anything else that it throws means that it could not
    * look.
    */
-  readonly look: (texts: readonly PointedText[], context: JudgeContext) => Promise<Verdict>
+  readonly look: (texts: readonly TextAtPoint[], context: JudgeContext) => Promise<Verdict>
   /** Stages of its own that calls and answers pass as well. Default: none. */
-  readonly stages?: OwnStages | undefined
+  readonly stages?: ModuleStages | undefined
   /** Closes what it holds. Default: it holds nothing. */
   readonly close?: () => Promise<void>
 }
@@ -70,22 +70,22 @@ export interface JudgeWindow {
   readonly maxWaitMs: number
 }
 
-/** A stage looking at one call. */
-export interface TextJudge {
+/** A guard looking at one call. */
+export interface CallJudge {
   /** False for one that only reports: answers do not wait for it. */
   readonly alters: boolean
   /** True for one that may look at a request while the provider answers. Default: false. */
   readonly duringAnswer?: boolean
   /** Absent: a stream is looked at when it is complete. */
   readonly window?: JudgeWindow | undefined
-  /** Returns the point at which the stage sees the texts of a place; `undefined`: it does not see them. */
-  readonly pointOf: (place: TextPlace) => StagePoint | undefined
+  /** Returns the point at which the guard sees the texts of a place; `undefined`: it does not see them. */
+  readonly pointOf: (place: TextPlace) => GuardPoint | undefined
   /**
    * Returns the texts as they may go on, in their order.
    *
    * @throws GatewayError that refuses the call
    */
-  readonly judge: (texts: readonly PointedText[]) => Promise<readonly string[]>
+  readonly judge: (texts: readonly TextAtPoint[]) => Promise<readonly string[]>
   /** Makes the error for a finding where nothing can be replaced. */
   readonly refusal: () => GatewayError
 }

@@ -36,7 +36,7 @@ export interface ByteReservation {
 }
 
 /** A call whose caller does not read what waits to be sent. */
-export interface StalledCaller {
+export interface EvictableCall {
   readonly keyId: string
   /** Bytes of memory that its end gives back. */
   readonly heldBytes: number
@@ -45,19 +45,19 @@ export interface StalledCaller {
 }
 
 /** Callers that take nothing of what waits to be sent, the longest first. */
-class StalledCallers {
-  readonly #sinceMs = new Map<StalledCaller, number>()
+class EvictableCalls {
+  readonly #sinceMs = new Map<EvictableCall, number>()
   readonly #patienceMs: number
 
   constructor (patienceMs = 5000) {
     this.#patienceMs = patienceMs
   }
 
-  add (caller: StalledCaller): void {
+  add (caller: EvictableCall): void {
     if (!this.#sinceMs.has(caller)) this.#sinceMs.set(caller, performance.now())
   }
 
-  delete (caller: StalledCaller): void {
+  delete (caller: EvictableCall): void {
     this.#sinceMs.delete(caller)
   }
 
@@ -81,7 +81,7 @@ class StalledCallers {
 }
 
 export class Admission {
-  readonly #stalled: StalledCallers
+  readonly #stalled: EvictableCalls
   readonly #calls: FairShare
   readonly #memory: FairShare
   readonly #disk: FairShare
@@ -90,7 +90,7 @@ export class Admission {
     this.#calls = new FairShare(openCalls, maxSharePerKey)
     this.#memory = new FairShare(bodyMemoryBytes ?? defaultMemoryBytes(), maxSharePerKey)
     this.#disk = new FairShare(uploadDiskBytes, maxSharePerKey)
-    this.#stalled = new StalledCallers(patienceMs)
+    this.#stalled = new EvictableCalls(patienceMs)
   }
 
   /** Applies the limits of a new configuration to the calls that follow. */
@@ -111,7 +111,7 @@ export class Admission {
   }
 
   /** @throws GatewayError `overloaded` when there is no place for another call, or for one of this key */
-  enter (keyId: string): AdmittedCall {
+  enter (keyId: string): CallResources {
     const calls = this.#calls
     if (!calls.take(keyId, 1)) {
       const isFull = calls.used >= calls.total
@@ -123,7 +123,7 @@ export class Admission {
         rateLimits: { 'x-ratelimit-limit-requests': String(limit) }
       })
     }
-    return new AdmittedCall(keyId, calls, { memory: this.#memory, disk: this.#disk }, this.#stalled)
+    return new CallResources(keyId, calls, { memory: this.#memory, disk: this.#disk }, this.#stalled)
   }
 
   /** Returns memory for what arrives on connections that several calls use. */
@@ -134,7 +134,7 @@ export class Admission {
    * Notes whether bytes wait for a caller; called anew when it has taken some. While memory is short, the
    * calls whose callers have taken none for longest are ended.
    */
-  setStalled (caller: StalledCaller, isStalled: boolean): void {
+  setStalled (caller: EvictableCall, isStalled: boolean): void {
     if (isStalled) this.#stalled.add(caller)
     else this.#stalled.delete(caller)
   }
@@ -148,7 +148,7 @@ function defaultMemoryBytes (): number {
 }
 
 /** Holds what one call has taken. */
-export class AdmittedCall {
+export class CallResources {
   readonly memory: ShareReservation
   readonly #keyId: string
   readonly #calls: FairShare
@@ -161,7 +161,7 @@ export class AdmittedCall {
     keyId: string,
     calls: FairShare,
     { memory, disk }: Readonly<Record<'memory' | 'disk', FairShare>>,
-    stalled: StalledCallers
+    stalled: EvictableCalls
   ) {
     this.memory = new ShareReservation(keyId, memory, 'memory', false, stalled)
     this.#keyId = keyId
@@ -174,7 +174,7 @@ export class AdmittedCall {
   }
 
   /** Gives back everything; more than once does nothing. */
-  leave (): void {
+  release (): void {
     if (this.#hasLeft) return
     this.#hasLeft = true
     this.#calls.give(this.#keyId, 1)
@@ -187,12 +187,12 @@ class ShareReservation implements ByteReservation, HeldMemory {
   readonly #keyId: string
   readonly #share: FairShare
   readonly #resource: string
-  readonly #stalled: StalledCallers | undefined
+  readonly #stalled: EvictableCalls | undefined
   #bytes = 0
   #closed: boolean
 
   /** @param stalled callers whose calls can be ended to make room. Default: none */
-  constructor (keyId: string, share: FairShare, resource: string, closed = false, stalled?: StalledCallers) {
+  constructor (keyId: string, share: FairShare, resource: string, closed = false, stalled?: EvictableCalls) {
     this.#closed = closed
     this.#stalled = stalled
     this.#keyId = keyId

@@ -13,7 +13,7 @@ import type { Call, RecordAnswer } from '../core/call.ts'
 import type { CallTrace } from '../core/call-trace.ts'
 import type { Endpoint } from '../core/endpoint.ts'
 import type { Reply } from '../core/reply.ts'
-import type { Admission, StalledCaller } from './admission.ts'
+import type { Admission, EvictableCall } from './admission.ts'
 
 /** Longest method and path in the log; a query may hold secrets and is left out. */
 const maxLoggedTarget = 200
@@ -80,7 +80,7 @@ export function answerCalls (parts: AnswerParts): AnswerCall {
   }
 }
 
-class CallInFlight extends RingMember implements OpenCall, StalledCaller {
+class CallInFlight extends RingMember implements OpenCall, EvictableCall {
   readonly abort: (reason: GatewayError) => void
   deadlineMs: number
   readonly #call: Call

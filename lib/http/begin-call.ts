@@ -19,7 +19,7 @@ import { CallCancellation } from '../async/cancellation.ts'
 import type { Call } from '../core/call.ts'
 import type { UploadForm } from '../core/upload.ts'
 import type { Endpoint } from '../core/endpoint.ts'
-import type { Admission, AdmittedCall } from './admission.ts'
+import type { Admission, CallResources } from './admission.ts'
 
 export interface EdgeLimits {
   /** Time for a body to arrive. */
@@ -45,7 +45,7 @@ export interface BegunCall {
   /** Aborts everything that depends on the call. */
   readonly abort: (reason: GatewayError) => void
   /** Returns what the call has taken; `undefined` while it has taken nothing. */
-  readonly admitted: () => AdmittedCall | undefined
+  readonly admitted: () => CallResources | undefined
   /**
    * Must be called once, when the answer is written or abandoned.
    *
@@ -158,7 +158,7 @@ interface CallBodyDeps {
 /** The body of a call, and what it takes of the memory of the process. */
 class CallBody {
   /** Absent while the call has taken nothing. */
-  admitted: AdmittedCall | undefined
+  admitted: CallResources | undefined
   media: MediaStrings | undefined
   kept: ParsedText | undefined
   #upload: OpenForm | undefined
@@ -173,7 +173,7 @@ class CallBody {
     if (this.#expectsContinue) res.setHeader('connection', 'close')
   }
 
-  admit (): AdmittedCall {
+  admit (): CallResources {
     return this.admitted ??= this.#deps.admission.enter(this.#deps.record.keyId ?? '')
   }
 
@@ -187,15 +187,15 @@ class CallBody {
 
   /** Gives back what the body took, once its files are deleted. */
   close (onUploadDeleteFailed?: (error: unknown) => void): void {
-    if (this.#upload === undefined) this.admitted?.leave()
+    if (this.#upload === undefined) this.admitted?.release()
     else
       void this.#upload
         .remove()
         .catch((error: unknown) => onUploadDeleteFailed?.(error))
-        .finally(() => this.admitted?.leave())
+        .finally(() => this.admitted?.release())
   }
 
-  async #readForm ({ memory, disk }: AdmittedCall): Promise<UploadForm> {
+  async #readForm ({ memory, disk }: CallResources): Promise<UploadForm> {
     const { context, endpoint, limits, signal, record } = this.#deps
     const { form } = this.#upload = await readForm(context, {
       maxBytes: endpoint.maxBodyBytes,
@@ -210,7 +210,7 @@ class CallBody {
     return form
   }
 
-  async #readJson ({ memory }: AdmittedCall): Promise<unknown> {
+  async #readJson ({ memory }: CallResources): Promise<unknown> {
     const { context, endpoint, limits, signal, record } = this.#deps
     const { maxBodyBytes, largeField, keepsMedia = false, keepsTextFromBytes = Infinity } = endpoint
     return await readJson(requestBody(context), {

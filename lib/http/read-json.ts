@@ -1,19 +1,21 @@
 /**
- * Reads a JSON body within limits and parses it, a large one in turns of the event loop. Read by hand rather
+ * Reads a JSON body within limits and parses it, a large one in slices. Read by hand rather
  * than through koa-body, which costs a tenth to a fifth more of a small request, would read before
  * authentication, and answers hostile bodies in its own words.
  */
 
 import { isUtf8 } from 'node:buffer'
 import { GatewayError } from '../core/errors.ts'
-import { oneTurnBytes, type CallRecord } from '../core/record.ts'
+import { sliceBytes, type CallRecord } from '../core/record.ts'
 import { formatMegabytes } from '../text/format-megabytes.ts'
 import { shorten } from '../text/shorten.ts'
 import { yieldFairly } from '../async/yield-fairly.ts'
 import { ValueCounter, isDeeperThan, maxParseCost, valueBytes } from '../json/parse-bounded.ts'
-import { NestedTooDeepError, NotUtf8Error, StringTooLongError, parseInTurns } from '../json/parse-in-turns.ts'
+import {
+  NestedTooDeepError, NotUtf8Error, StringTooLongError, parseInSlices
+} from '../json/parse-in-slices.ts'
 import { inflater, type Inflater } from '../wire/inflater.ts'
-import { joinInTurns } from '../wire/join-in-turns.ts'
+import { joinInSlices } from '../wire/join-in-slices.ts'
 import { SmallPieces, bytesPerPiece } from './small-pieces.ts'
 import type { RequestBody } from './request-body.ts'
 import type { CallSignal } from '../core/call-signal.ts'
@@ -340,7 +342,7 @@ export interface BodyLimits {
  */
 export function parseBody (pieces: readonly Buffer[], limits: BodyLimits, media?: MediaStrings): ParsedBody {
   const sizeBytes = pieces.reduce((sum, { length }) => sum + length, 0)
-  if (sizeBytes > oneTurnBytes) return { value: parseLarge(pieces, limits, media) }
+  if (sizeBytes > sliceBytes) return { value: parseLarge(pieces, limits, media) }
   const [first] = pieces
   const bytes = pieces.length === 1 && first !== undefined ? first : Buffer.concat(pieces)
   // Decoding leniently would send the model something else.
@@ -382,7 +384,7 @@ async function parseLarge (
 ): Promise<unknown> {
   const { maxDepth, maxStringBytes } = limits
   try {
-    const value = await parseInTurns(await joinInTurns(pieces), maxDepth + 1, { media, maxStringBytes })
+    const value = await parseInSlices(await joinInSlices(pieces), maxDepth + 1, { media, maxStringBytes })
     await yieldFairly()
     return value
   } catch (cause) {

@@ -26,8 +26,8 @@ import { isContainer, isObject, type JsonObject } from './guards.ts'
 import { withoutRepeatedKeys } from './object-text.ts'
 import { parseBounded } from './parse-bounded.ts'
 import { parseBoundedText } from './parse-text.ts'
-import { nodesIn } from './print-in-turns.ts'
-import { spliceInTurns, spliceStrings } from './splice-strings.ts'
+import { nodesIn } from './print-in-slices.ts'
+import { spliceInSlices, spliceStrings } from './splice-strings.ts'
 
 export interface TextPlace {
   /** `json`: a text that holds JSON, whose strings are meant. `fixed`: it is looked at and never changed. */
@@ -140,12 +140,12 @@ export class PlaceTable {
     return inner(value, [this.#root], undefined) as T
   }
 
-  /** Does the same in turns of the event loop, for a large value. Names come before values. */
-  async replaceInTurns<T> (value: T, replace: ReplaceText): Promise<T> {
+  /** Does the same in slices, for a large value. Names come before values. */
+  async replaceInSlices<T> (value: T, replace: ReplaceText): Promise<T> {
     let left = turnNodes
     const atOnce: ReplaceValue = (value, nodes, below) =>
       this.#replace(value, nodes, below, replace, atOnce)
-    const inTurns = async (...[value, nodes, below]: Parameters<ReplaceValue>): Promise<unknown> => {
+    const inSlices = async (...[value, nodes, below]: Parameters<ReplaceValue>): Promise<unknown> => {
       const size = nodesIn(value, turnNodes)
       left -= size
       if (left < 0) {
@@ -160,8 +160,8 @@ export class PlaceTable {
         const middle = Math.floor(value.length / 2)
         const [first, second] = [value.slice(0, middle), value.slice(middle)]
         // a part of a list stays a list
-        const one = await inTurns(first, nodes, below) as unknown[]
-        const other = await inTurns(second, nodes, below) as unknown[]
+        const one = await inSlices(first, nodes, below) as unknown[]
+        const other = await inSlices(second, nodes, below) as unknown[]
         return one === first && other === second ? value : one.concat(other)
       }
       const inside: Array<Parameters<ReplaceValue>> = []
@@ -170,11 +170,11 @@ export class PlaceTable {
         return one[0]
       })
       const replaced: unknown[] = []
-      for (const one of inside) replaced.push(await inTurns(...one))
+      for (const one of inside) replaced.push(await inSlices(...one))
       let next = 0
       return this.#replace(value, nodes, below, text => text, () => replaced[next++])
     }
-    return await inTurns(value, [this.#root], undefined) as T // as above
+    return await inSlices(value, [this.#root], undefined) as T // as above
   }
 
   /** Returns the text of a JSON value with other strings in its places, and no key twice. */
@@ -289,7 +289,7 @@ function replaceString (string: string, place: TextPlace, replace: ReplaceText):
 
 async function replaceLongString (string: string, place: TextPlace, replace: ReplaceText): Promise<string> {
   return place.kind === 'json' && place.isPiece !== true
-    ? await replaceInJsonInTurns(string, place, replace)
+    ? await replaceInJsonInSlices(string, place, replace)
     : replaceString(string, place, replace)
 }
 
@@ -321,8 +321,8 @@ export function replaceInJson (json: string, { part }: TextPlace, replace: Repla
   return spliceStrings(withoutRepeatedKeys(json, value), value, everywhere(part).replace(value, replace))
 }
 
-/** Does the same in turns of the event loop, for a large text. */
-export async function replaceInJsonInTurns (
+/** Does the same in slices, for a large text. */
+export async function replaceInJsonInSlices (
   json: string,
   { part }: TextPlace,
   replace: ReplaceText
@@ -334,7 +334,7 @@ export async function replaceInJsonInTurns (
     return replaceAsText(json, part, replace)
   }
   if (!hasStrings(value)) return replaceAsText(json, part, replace)
-  return await spliceInTurns(json, value, await everywhere(part).replaceInTurns(value, replace))
+  return await spliceInSlices(json, value, await everywhere(part).replaceInSlices(value, replace))
 }
 
 function hasStrings (value: unknown): boolean {

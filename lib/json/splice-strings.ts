@@ -7,7 +7,7 @@ import { yieldFairly } from '../async/yield-fairly.ts'
 import { closeList, closeObject, colon, comma, isSpace, openList, openObject, quote } from './characters.ts'
 import { isContainer } from './guards.ts'
 import { endOfString } from './object-text.ts'
-import { partsOf, printText } from './print-in-turns.ts'
+import { partsOf, printText } from './print-in-slices.ts'
 
 /** Characters that are read or printed in a turn of the event loop. */
 const turnLength = 256 * 1024
@@ -28,8 +28,8 @@ export function spliceStrings (text: string, before: unknown, after: unknown): s
   return step.value ?? JSON.stringify(after)
 }
 
-/** Does the same in turns of the event loop, for a large text. The result has no key twice. */
-export async function spliceInTurns (text: string, before: unknown, after: unknown): Promise<string> {
+/** Does the same in slices, for a large text. The result has no key twice. */
+export async function spliceInSlices (text: string, before: unknown, after: unknown): Promise<string> {
   const steps = new Splicer(text, true).splice(before, after)
   let step = steps.next()
   while (step.done !== true) {

@@ -1,19 +1,19 @@
-/** Sends one request of a stage to a configured provider, with its key, and reads the complete answer. */
+/** Sends one request of a guard to a configured provider, with its key, and reads the complete answer. */
 
 import { GatewayError } from '../core/errors.ts'
 import { readOrRefuse } from '../attempts/open-response.ts'
 import { parseBounded } from '../json/parse-bounded.ts'
-import type { PointedText } from '../guards/text-judge.ts'
+import type { TextAtPoint } from '../guards/text-judge.ts'
 import type { Adapter, AdapterInput, Provider } from '../providers/provider.ts'
 import type { Route } from '../core/route.ts'
 import type { LookedAtCall } from './judge-client.ts'
 
 const maxAnswerBytes = 4 * 1024 * 1024
-/** Characters from which on a request is printed in turns of the event loop. */
+/** Characters from which on a request is printed in slices. */
 const largeLength = 1024 * 1024
 
 /** Returns true for texts so long that the request for them is printed while it is sent. */
-export function areLarge (texts: readonly PointedText[]): boolean {
+export function areLarge (texts: readonly TextAtPoint[]): boolean {
   return texts.reduce((sum, { text }) => sum + text.length, 0) >= largeLength
 }
 

@@ -1,7 +1,7 @@
 import { projectIdOf } from '../core/key.ts'
 import type { RoutedCall } from '../core/call.ts'
 
-/** What a stage learns of the call whose texts it looks at. */
+/** What a guard learns of the call whose texts it looks at. */
 export interface CallFacts {
   /** As the caller sees it, and not unique. */
   readonly id: string

@@ -3,7 +3,7 @@
 import { httpTransport } from '../client/transport.ts'
 import { sleep } from '../async/sleep.ts'
 import { parseBounded } from '../json/parse-bounded.ts'
-import { printText } from '../json/print-in-turns.ts'
+import { printText } from '../json/print-in-slices.ts'
 import { withoutTrailingSlashes } from '../text/without-trailing-slashes.ts'
 import type { Settings } from '../core/settings.ts'
 import type { UpstreamResponse } from '../providers/provider.ts'
@@ -42,7 +42,7 @@ const retryAfterMs = 100
 const connectMs = 5000
 /** To one service at once; further requests wait. */
 const connections = 64
-/** The stage's own timeout limits a request, so these are set too high to matter. */
+/** The guard's own timeout limits a request, so these are set too high to matter. */
 const wait = 600_000
 const timeouts = { connectMs, firstByteMs: wait, responseMs: wait, idleBytesMs: wait, idleEventsMs: wait }
 

@@ -1,5 +1,5 @@
 /**
- * The kinds of stages that wait for something: a service, a model or a module. A new kind is a row here and
+ * The kinds of guards that wait for something: a service, a model or a module. A new kind is a row here and
  * in `schemas/config/stages`.
  */
 
@@ -9,13 +9,13 @@ import { openPresidio } from './presidio.ts'
 import { openPromptInjection } from './prompt-injection.ts'
 import { openWebhook } from './webhook.ts'
 import type { Judge } from '../guards/text-judge.ts'
-import type { StageKind } from '../../schemas/config/stages.ts'
+import type { GuardKind } from '../../schemas/config/stages.ts'
 import type { JudgeInput } from './judge-input.ts'
 
-/** Rejects where the stage cannot be used. */
+/** Rejects where the guard cannot be used. */
 type OpenJudge = (input: JudgeInput) => Judge | Promise<Judge>
 
-export const judgeKinds: Readonly<Record<Exclude<StageKind, 'pattern'>, OpenJudge>> = {
+export const judgeKinds: Readonly<Record<Exclude<GuardKind, 'pattern'>, OpenJudge>> = {
   moderation: openModeration,
   prompt_injection: openPromptInjection,
   presidio: ({ settings }) => openPresidio({ settings }),

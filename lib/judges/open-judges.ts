@@ -1,8 +1,8 @@
-/** Opens the stages of a configuration that wait for a service, a model or a module. */
+/** Opens the guards of a configuration that wait for a service, a model or a module. */
 
 import { ConfigError } from '../config/problems.ts'
 import { describeError } from '../text/describe-error.ts'
-import { stageKindOf } from '../../schemas/config/stages.ts'
+import { guardKindOf } from '../../schemas/config/stages.ts'
 import { closeJudges } from './close-judges.ts'
 import { judgeKinds } from './judge-kinds.ts'
 import type { Settings } from '../core/settings.ts'
@@ -10,7 +10,7 @@ import type { Judge } from '../guards/text-judge.ts'
 import type { JudgeInput } from './judge-input.ts'
 
 /**
- * Returns the stages by name, patterns left out.
+ * Returns the guards by name, patterns left out.
  *
  * @throws ConfigError for one that cannot be used; those that were opened are closed
  */
@@ -20,7 +20,7 @@ export async function openJudges (
 ): Promise<ReadonlyMap<string, Judge>> {
   const judges = new Map<string, Judge>()
   for (const settings of stages) {
-    const kind = stageKindOf(settings.use)
+    const kind = guardKindOf(settings.use)
     if (kind === 'pattern') continue
     try {
       judges.set(settings.name, await judgeKinds[kind]({ settings, ...input }))

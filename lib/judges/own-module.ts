@@ -1,5 +1,5 @@
 /**
- * Stages of modules of the operator's own. Their default export is an `OwnStage`, or a function that makes
+ * Guards of modules of the operator's own. Their default export is a `ModuleGuard`, or a function that makes
  * one of the `options` of the configuration.
  *
  * ```js
@@ -12,17 +12,17 @@ import { stat } from 'node:fs/promises'
 import { callFacts, type CallFacts } from './call-facts.ts'
 import { isObject } from '../json/guards.ts'
 import { loadAjv } from '../validation/load-ajv.ts'
-import { stagePoints } from '../../schemas/config/stages.ts'
+import { guardPoints } from '../../schemas/config/stages.ts'
 import type { Batch } from '../core/batch.ts'
 import type { RoutedCall } from '../core/call.ts'
 import type { ChatEvent } from '../core/events.ts'
 import type { Settings } from '../core/settings.ts'
-import type { Judge, JudgeContext, PointedText, Verdict } from '../guards/text-judge.ts'
+import type { Judge, JudgeContext, TextAtPoint, Verdict } from '../guards/text-judge.ts'
 import type { Stage } from '../pipeline/stage.ts'
 import type { OpenWork } from './judge-input.ts'
 
 /** What a module exports: any of these. */
-export interface OwnStage {
+export interface ModuleGuard {
   /** Looks at the texts of a request. */
   readonly request?: LookAtTexts
   /** Looks at the texts of an answer, of a stream at a window of them. */
@@ -47,7 +47,7 @@ export interface OwnStage {
  */
 export type LookAtTexts = (
   texts: readonly string[],
-  context: OwnStageContext
+  context: ModuleGuardContext
 ) => OwnVerdict | Promise<OwnVerdict>
 
 export type OwnVerdict = readonly string[] | OwnRefusal | undefined | void
@@ -58,19 +58,21 @@ export interface OwnRefusal {
 }
 
 /** What is known of the call. */
-export interface OwnStageContext extends CallFacts {
-  /** Aborts when the caller has gone or the time of the stage is over. */
+export interface ModuleGuardContext extends CallFacts {
+  /** Aborts when the caller has gone or the time of the guard is over. */
   readonly signal: AbortSignal
 }
 
-/** Makes the stage of a module from the options of the configuration. */
-export type CreateStage = (options: Readonly<Record<string, unknown>>) => OwnStage | Promise<OwnStage>
+/** Makes the guard of a module from the options of the configuration. */
+export type CreateModuleGuard = (
+  options: Readonly<Record<string, unknown>>
+) => ModuleGuard | Promise<ModuleGuard>
 
 /**
  * Loads a module. One that has changed since it was loaded is loaded anew; what it imports is not.
  *
- * @param openWork counts what the stage has begun and not ended
- * @throws whatever the module throws; TypeError for one that exports no stage; Error for options that its
+ * @param openWork counts what the guard has begun and not ended
+ * @throws whatever the module throws; TypeError for one that exports no guard; Error for options that its
  *   `optionsSchema` (JSON Schema) does not allow
  */
 export async function openModule (
@@ -84,7 +86,7 @@ export async function openModule (
     readonly optionsSchema?: unknown
   }
   if (optionsSchema !== undefined) checkOptions(optionsSchema, options)
-  const stage = typeof exported === 'function' ? await (exported as CreateStage)(options) : exported
+  const stage = typeof exported === 'function' ? await (exported as CreateModuleGuard)(options) : exported
   return judgeOf(checkedStage(stage), counter(name, openWork))
 }
 
@@ -99,9 +101,9 @@ function checkOptions (schema: unknown, options: Readonly<Record<string, unknown
   }
 }
 
-const members = [...stagePoints, 'requestStage', 'answerStage'] as const
+const members = [...guardPoints, 'requestStage', 'answerStage'] as const
 
-function checkedStage (stage: unknown): OwnStage {
+function checkedStage (stage: unknown): ModuleGuard {
   if (!isObject(stage)) {
     throw new TypeError('its default export must be a stage, or a function that returns one')
   }
@@ -130,10 +132,10 @@ function counter (name: string, openWork: OpenWork): CountWork {
   }
 }
 
-function judgeOf (stage: OwnStage, begin: CountWork): Judge {
+function judgeOf (stage: ModuleGuard, begin: CountWork): Judge {
   const { requestStage, answerStage } = stage
   return {
-    points: stagePoints.filter(point => stage[point] !== undefined),
+    points: guardPoints.filter(point => stage[point] !== undefined),
     look: async (texts, context) => {
       const end = begin()
       try {
@@ -164,13 +166,13 @@ function counted<T> (stage: Stage<T>, begin: CountWork): Stage<T> {
 
 /** Has the function of each point look at its texts. */
 async function lookAtEach (
-  stage: OwnStage,
-  texts: readonly PointedText[],
+  stage: ModuleGuard,
+  texts: readonly TextAtPoint[],
   { call, signal }: JudgeContext
 ): Promise<Verdict> {
-  const context: OwnStageContext = { ...callFacts(call), signal }
+  const context: ModuleGuardContext = { ...callFacts(call), signal }
   const result = texts.map(({ text }) => text)
-  for (const point of stagePoints) {
+  for (const point of guardPoints) {
     const numbers = [...texts.keys()].filter(at => texts[at]?.point === point)
     if (numbers.length === 0) continue
     const verdict = await stage[point]?.(numbers.map(at => texts[at]?.text ?? ''), context)

@@ -5,7 +5,7 @@
  */
 
 import { isObject, objectOf } from '../json/guards.ts'
-import { stageActionOf } from '../../schemas/config/stages.ts'
+import { guardActionOf } from '../../schemas/config/stages.ts'
 import { judgeClient, type JudgeClient, type LookedAtCall } from './judge-client.ts'
 import type { Judge } from '../guards/text-judge.ts'
 import type { JudgeInput } from './judge-input.ts'
@@ -19,7 +19,7 @@ export function openPresidio ({ settings }: Pick<JudgeInput, 'settings'>): Judge
     ...entities !== undefined && { entities },
     ...scoreThreshold !== undefined && { score_threshold: scoreThreshold }
   }
-  const masks = stageActionOf(settings) === 'mask'
+  const masks = guardActionOf(settings) === 'mask'
   const look = async (text: string, call: LookedAtCall): Promise<Looked> => {
     const found = await analyze(analyzer, { ...question, text }, call)
     return {

@@ -8,16 +8,16 @@ import { signWebhook } from '../wire/sign-webhook.ts'
 import { judgeClient } from './judge-client.ts'
 import type { RoutedCall } from '../core/call.ts'
 import type { Settings } from '../core/settings.ts'
-import type { Judge, PointedText, Verdict } from '../guards/text-judge.ts'
+import type { Judge, TextAtPoint, Verdict } from '../guards/text-judge.ts'
 import type { WebhookFormat } from '../../schemas/config/stages.ts'
 
-type StageSettings = Settings['stages'][number]
+type GuardSettings = Settings['stages'][number]
 
 interface Form {
   readonly request: (
-    texts: readonly PointedText[],
+    texts: readonly TextAtPoint[],
     call: RoutedCall<unknown>,
-    stage: Pick<StageSettings, 'name' | 'options'>
+    stage: Pick<GuardSettings, 'name' | 'options'>
   ) => object
   /** @throws TypeError for an answer of another form */
   readonly verdict: (answer: JsonObject) => Verdict
@@ -76,7 +76,7 @@ const forms: Readonly<Record<WebhookFormat, Form>> = {
 }
 
 /** @throws Error for a settings without an address, which a configuration does not have */
-export function openWebhook (settings: StageSettings): Judge {
+export function openWebhook (settings: GuardSettings): Judge {
   const { url = '', format = 'headgate', secret } = settings
   const client = judgeClient(url, settings)
   const { request, verdict } = forms[format]

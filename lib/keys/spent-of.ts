@@ -17,7 +17,7 @@ export interface Spent {
 /** A strict budget refuses calls that could exceed it, so less than this share of it stays. */
 export const leftover = 0.001
 
-/** @param party as `partyName` of `limits/call-accounts` names it */
+/** @param party as `partyKey` of `limits/call-accounts` names it */
 export async function spentOf (query: Kysely<Tables>, party: string, limits: KeyLimits = {}): Promise<Spent> {
   const now = Date.now()
   const spentIn = async (budget: Budget): Promise<number> => {

@@ -7,7 +7,7 @@
  *
  * A gateway that is late, such as one that was busy or stopped for a while, must not make two budgets of one:
  *
- * - what it holds counts until it has closed, or its process has exited, and its usage records are stored,
+ * - what it holds counts until it has closed, or its process has exited, and its usage rows are stored,
  *   not until it has missed some beats; and what it has spent counts until that is recorded;
  * - it looks for others before it reserves in memory, unless it has done so in the last 1.5 beats;
  * - a gateway that joins waits until all others have seen it and shown what they hold.
@@ -27,7 +27,7 @@ import { heldSumName, heldSumOf, type HeldSum, type Holding, type SumKey } from 
 /** The state of a sum in the store. */
 export interface SharedSum {
   readonly sum: SumKey
-  /** As the usage records of all gateways have it. */
+  /** As the usage rows of all gateways have it. */
   readonly recorded: number
   /** Amounts that other gateways hold. */
   readonly reserved: number
@@ -42,7 +42,7 @@ export interface BudgetPeersOptions {
   readonly onFailure: (error: unknown) => void
   readonly now: () => number
   /**
-   * Returns true while usage records of gateways that have closed or exited wait to be stored. Default: none
+   * Returns true while usage rows of gateways that have closed or exited wait to be stored. Default: none
    * do.
    */
   readonly hasUnrecorded?: () => boolean

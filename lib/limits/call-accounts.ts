@@ -19,22 +19,22 @@ import {
 import { limitFields } from './limit-table.ts'
 import { windowName, windowOfBudget, type Window } from './windows.ts'
 
-/** Things that accounts count; money in billionths of a dollar, which is what usage records count in. */
+/** Things that accounts count; money in billionths of a dollar, which is what usage rows count in. */
 export type Unit = CountedUnit | 'nanoUsd'
 
 /** Kinds of parties, as messages name them. */
-export const partyNames = {
+export const partyWords = {
   key: 'API key', project: 'project', member: 'member', end_user: 'end user', tag: 'tag', model: 'model'
 } as const
 
 /** Returns words for the party of an account in a sentence to its caller. */
 export function partyText ({ party, partyId }: Pick<Account, 'party' | 'partyId'>): string {
   return party === 'tag' || party === 'model'
-    ? `the ${partyNames[party]} \`${partyId}\``
-    : `this ${partyNames[party]}`
+    ? `the ${partyWords[party]} \`${partyId}\``
+    : `this ${partyWords[party]}`
 }
 
-export type PartyKind = keyof typeof partyNames
+export type PartyKind = keyof typeof partyWords
 
 /** A party whose limits hold for a call. */
 export interface Party {
@@ -186,7 +186,7 @@ function byWindow (budgets: readonly Budget[]): WindowBudgets[] {
 }
 
 /** Names a party in counters: keys and projects by their ids, which differ. */
-export function partyName ({ party, partyId }: Pick<Account, 'party' | 'partyId'>): string {
+export function partyKey ({ party, partyId }: Pick<Account, 'party' | 'partyId'>): string {
   return party === 'key' || party === 'project' ? partyId : `${party}:${partyId}`
 }
 

@@ -37,7 +37,7 @@ export type CountedAccount =
         }
       | { readonly amount: number, readonly keep_ms: number }
       | { readonly used: number }
-      /** What calls used, by the ids of their usage records. */
+      /** What calls used, by the ids of their usage rows. */
       | { readonly recorded: Readonly<Record<string, number>> }
     ))
 

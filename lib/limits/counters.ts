@@ -38,7 +38,7 @@ interface Reservation {
   readonly holder: string
   /** True once that has exited: only parts of sums are left. */
   readonly hasExited: boolean
-  /** Of the usage record that its call will have. */
+  /** Of the usage row that its call will have. */
   readonly rowId: string | undefined
 }
 
@@ -135,14 +135,14 @@ export class LimitCounters {
     return [...sums.values()]
   }
 
-  /** Releases what `release` has left reserved and no usage record has settled. */
+  /** Releases what `release` has left reserved and no usage row has settled. */
   releaseSums (holder: string): void {
     for (const [id, { holder: by, hasExited }] of this.#reservations) {
       if (by === holder && hasExited) this.settle(id, { used: {} })
     }
   }
 
-  /** Lists the reservations whose calls will have one of these usage records, with its id. */
+  /** Lists the reservations whose calls will have one of these usage rows, with its id. */
   *withRecords (
     rowIds: ReadonlySet<string>
   ): Generator<readonly [rowId: string, reservation: number], void, undefined> {

@@ -80,7 +80,7 @@ export function durationText (ms: number): string {
 }
 
 /**
- * Returns `x-headgate-cost-usd`, the amount of the usage record, and `x-headgate-cost-status` where that is
+ * Returns `x-headgate-cost-usd`, the amount of the usage row, and `x-headgate-cost-status` where that is
  * an estimate or no price is known. `undefined` for a call that had no model.
  *
  * @param budgetLeftNanoUsd what was left of its budget before the call. Default: it has none

@@ -31,7 +31,7 @@ export interface Limiter {
   /** Reports the actual usage of a call, once it has ended. */
   readonly settle: (reservation: number, used: ActualUsage) => void
   /**
-   * Settles what processes that were killed had reserved for these calls, before their usage records are
+   * Settles what processes that were killed had reserved for these calls, before their usage rows are
    * stored; resolves once what was settled earlier counts as well. What the store has and was not counted yet
    * could count twice, or be spent again.
    *
@@ -42,7 +42,7 @@ export interface Limiter {
 }
 
 /**
- * Lets calls that count in sums, such as budgets, wait while the usage records of earlier processes are being
+ * Lets calls that count in sums, such as budgets, wait while the usage rows of earlier processes are being
  * stored: until they are, the ledger lacks what was used. Records that a failing store does not take are
  * waited for no longer, as no call waits for a ledger that cannot be read.
  *
@@ -70,7 +70,7 @@ export interface LocalLimiterOptions {
   /** The store that other gateways may use as well. Default: budgets are this gateway's alone. */
   readonly shared?: SharedStore | undefined
   /**
-   * Returns true while usage records of gateways that have closed or exited wait to be stored. Default: none
+   * Returns true while usage rows of gateways that have closed or exited wait to be stored. Default: none
    * do.
    */
   readonly hasUnrecorded?: (() => boolean) | undefined
@@ -203,7 +203,7 @@ export class LocalLimiter implements Limiter {
 
   /**
    * Releases the reservations of a process that has exited. What its calls hold of sums stays reserved until
-   * its usage records are stored, which settle what they name.
+   * its usage rows are stored, which settle what they name.
    */
   release (holder: string): void {
     const sums = this.counters.release(holder)

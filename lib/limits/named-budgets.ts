@@ -123,7 +123,7 @@ export class NamedBudgets {
     )
   }
 
-  /** Lists the parties that a usage record names, those whose budgets the configuration still has. */
+  /** Lists the parties that a usage row names, those whose budgets the configuration still has. */
   recorded (names: string | null): readonly Party[] {
     if (names === null) return []
     return (JSON.parse(names) as readonly string[]).flatMap(name => { // written by us

@@ -50,7 +50,7 @@ export function budgetsOf (
   { limits: { defaultKeyLimits } }: Pick<Settings, 'limits'>,
   namedBudgets: Pick<NamedBudgets, 'budgetsOf'> | undefined
 ): readonly PartyBudget[] {
-  if (call.record.ownProviderKey === true) return []
+  if (call.record.callerProviderKey === true) return []
   const own = budgetsOfParties(limitedParties(call.key, defaultKeyLimits))
   return namedBudgets === undefined ? own : [...own, ...namedBudgets.budgetsOf(call)]
 }
@@ -83,7 +83,7 @@ export function checkPriced (param: string | undefined, budgets: readonly PartyB
  *
  * @throws GatewayError `insufficient_permissions` for a budget that does not allow a model without a price
  */
-export function checkStagesPriced (
+export function checkGuardsPriced (
   routes: readonly Route[],
   models: Pick<ModelRegistry, 'find'>,
   budgets: readonly PartyBudget[]
@@ -242,7 +242,7 @@ export function affordableTokens<R extends ChatInput> (
   models: Pick<ModelRegistry, 'find'>,
   estimate: EstimateRequest<R> = estimateChat
 ): AffordableAnswer | undefined {
-  if (record.maxCostNanoUsd === undefined || record.ownProviderKey === true) return undefined
+  if (record.maxCostNanoUsd === undefined || record.callerProviderKey === true) return undefined
   const {
     maxPrompt = 0,
     maxCompletion,
@@ -284,7 +284,7 @@ export function checkLookAffordable (
   const answered = { prompt: promptTokens, completion: completionTokens, searches }
   const used =
     maxCostBeside(record, models) +
-    (record.ownProviderKey === true ? 0 : maxCostOf(routes, models, answered))
+    (record.callerProviderKey === true ? 0 : maxCostOf(routes, models, answered))
   if (used + maxCostOf([route], models, amounts) <= record.maxCostNanoUsd) return
   throw new GatewayError('insufficient_quota', {
     message: 'The remaining budget of this API key is too small for a stage to look at this call.'

@@ -2,7 +2,7 @@
 
 import { PrunedMap } from '../async/pruned-map.ts'
 import { fullBucket, fullInMs, remaining, take, waitMs, type Bucket } from './bucket.ts'
-import { partyName, type Account, type RateOrOpenAccount, type Unit } from './call-accounts.ts'
+import { partyKey, type Account, type RateOrOpenAccount, type Unit } from './call-accounts.ts'
 import { retryAfterMs } from './reservation-rules.ts'
 import type { RateLimits, RateLimitStatus } from './reservation.ts'
 
@@ -48,8 +48,8 @@ export class RateCounters {
         return
       case 'open': {
         const open = this.#openOf(account) + amount
-        if (open === 0) this.#open.delete(partyName(account))
-        else this.#open.set(partyName(account), open)
+        if (open === 0) this.#open.delete(partyKey(account))
+        else this.#open.set(partyKey(account), open)
         return
       }
     }
@@ -75,10 +75,10 @@ export class RateCounters {
   }
 
   #openOf (account: Account): number {
-    return this.#open.get(partyName(account)) ?? 0
+    return this.#open.get(partyKey(account)) ?? 0
   }
 }
 
 function rateName (account: Account): string {
-  return `${account.unit} ${partyName(account)}`
+  return `${account.unit} ${partyKey(account)}`
 }

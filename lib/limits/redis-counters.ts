@@ -7,7 +7,7 @@ import { countedLimits } from '../../schemas/config/counted-limits.ts'
 import { dayMs } from '../core/day.ts'
 import { lostAfterMs, type RedisServer } from '../coordination/redis-server.ts'
 import { CountBatch, type CountedAccount } from './count-batch.ts'
-import { partyName, type Unit } from './call-accounts.ts'
+import { partyKey, type Unit } from './call-accounts.ts'
 import type {
   AccountRefusal,
   ActualUsage,
@@ -51,7 +51,7 @@ export interface RedisDecision {
   readonly used: ReadonlyArray<{ readonly sum: SumKey, readonly used: number }>
 }
 
-/** What calls used of a sum, by the ids of their usage records. */
+/** What calls used of a sum, by the ids of their usage rows. */
 interface RecordedSum {
   readonly sum: SumKey
   readonly recorded: Record<string, number>
@@ -71,7 +71,7 @@ export interface Leases {
 }
 
 const defaultLeaseMs = 30_000
-/** Sums without an end are kept so long after the last call; then the usage records say what was used. */
+/** Sums without an end are kept so long after the last call; then the usage rows say what was used. */
 const unusedMs = 400 * dayMs
 
 /** The reply of the script to a reservation. */
@@ -175,7 +175,7 @@ export class RedisCounters {
     const parts = accounts.map((account): RedisPart => ({
       ...counterOf(account, nowMs), amount: amountToReserve(account, wanted, most, purpose)
     }))
-    return { id, party: first === undefined ? '' : partyName(first), parts, isOpen: purpose === 'admit' }
+    return { id, party: first === undefined ? '' : partyKey(first), parts, isOpen: purpose === 'admit' }
   }
 
   /**

@@ -3,12 +3,12 @@
  * call, and one after it that no call waits for. Calls of one turn share them (`count-batch`).
  *
  * While Redis is away, `limits.without_coordination` says what happens: calls get a share, pass, or are
- * refused. When it is back, open calls are shown to it, and those that have just ended, whose usage records
+ * refused. When it is back, open calls are shown to it, and those that have just ended, whose usage rows
  * may not be in the ledger yet.
  */
 
 import { GatewayError } from '../core/errors.ts'
-import { partyName, type Account } from './call-accounts.ts'
+import { partyKey, type Account } from './call-accounts.ts'
 import { isPerCall } from './limit-table.ts'
 import { LimitShare } from './limit-share.ts'
 import {
@@ -248,7 +248,7 @@ export class RedisLimiter implements Limiter {
     }
   }
 
-  /** Names a reservation in Redis, and the usage record that settles it after a kill. */
+  /** Names a reservation in Redis, and the usage row that settles it after a kill. */
   #newId ({ rowId }: ReservationRequest): string {
     return `${this.#server.id}-${++this.#last}${rowId === undefined ? '' : `-${rowId}`}`
   }
@@ -389,7 +389,7 @@ function accountsByParty (
 ): ReadonlyArray<{ readonly accounts: readonly Account[], readonly indexes: readonly number[] }> {
   const parties = new Map<string, { accounts: Account[], indexes: number[] }>()
   for (const [index, account] of accounts.entries()) {
-    const name = partyName(account)
+    const name = partyKey(account)
     const party = parties.get(name)
     if (party === undefined) parties.set(name, { accounts: [account], indexes: [index] })
     else {

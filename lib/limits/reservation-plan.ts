@@ -13,7 +13,7 @@ import {
 } from './call-accounts.ts'
 import { maxMediaTokens, wantedUnits, type Estimate } from './estimate.ts'
 import { noMedia } from './prompt-tokens.ts'
-import { checkStagesPriced, maxCompletionOf, maxCostOf, pricedRoutes } from './prices.ts'
+import { checkGuardsPriced, maxCompletionOf, maxCostOf, pricedRoutes } from './prices.ts'
 import type { ReservationRequest, Wanted } from './reservation.ts'
 import type { ModelRegistry } from '../models/model-registry.ts'
 import type { RoutedCall } from '../core/call.ts'
@@ -26,8 +26,8 @@ export interface PlanOptions {
   readonly settings: Pick<Settings, 'limits'>
   /** False where nothing estimates requests: no budget is then strict. */
   readonly isEstimated: boolean
-  /** True for endpoints that cost nothing but what configured stages spend. */
-  readonly onlyStageCosts: boolean
+  /** True for endpoints that cost nothing but what guards spend. */
+  readonly onlyGuardCosts: boolean
 }
 
 /** What a call reserves in its accounts, and the budgets it spends from. */
@@ -48,7 +48,7 @@ const noCost: Wanted = { most: 0, least: 0, usual: 0 }
 /**
  * Plans what a call reserves in the limits of parties.
  *
- * @param spending what configured stages may spend on it
+ * @param spending what guards may spend on it
  * @throws GatewayError `insufficient_permissions` for a model without a price, where a budget counts it
  */
 export function planReservation<R> (
@@ -58,11 +58,11 @@ export function planReservation<R> (
   spending: readonly JudgeSpending[],
   options: PlanOptions
 ): ReservationPlan<R> {
-  const { models, settings, isEstimated, onlyStageCosts } = options
+  const { models, settings, isEstimated, onlyGuardCosts } = options
   const { record } = call
-  const units = onlyStageCosts ? {} : wantedUnits(tokens)
+  const units = onlyGuardCosts ? {} : wantedUnits(tokens)
   // Stages use the gateway's own keys, whoever pays for the call.
-  const paysProvider = !onlyStageCosts && record.ownProviderKey !== true
+  const paysProvider = !onlyGuardCosts && record.callerProviderKey !== true
   const accounts = accountsOf(parties, paysProvider || spending.length > 0).filter(
     ({ unit }) => !isNonTokenUnit(unit) || units[unit] !== undefined
   )
@@ -76,17 +76,17 @@ export function planReservation<R> (
   const request: ReservationRequest = {
     accounts,
     ...record.parties !== undefined && { withoutStore: settings.limits.withoutStore },
-    // If this process is killed, the usage record with this id settles the reservation.
+    // If this process is killed, the usage row with this id settles the reservation.
     ...sums.length > 0 && { rowId: (record.rowId ??= rowId()) },
     wanted: {
       tokens: {
-        most: tokens.units === undefined && !onlyStageCosts ? tokens.prompt + tokens.completion : 0
+        most: tokens.units === undefined && !onlyGuardCosts ? tokens.prompt + tokens.completion : 0
       },
       ...units,
       ...budgets.length > 0 && {
         nanoUsd: withExtra(
           paysProvider ? costsOf(tokens, routes, isStrict, bodyBytes, options) : noCost,
-          costOfStages(spending, bodyBytes, tokens, budgets, models)
+          costOfGuards(spending, bodyBytes, tokens, budgets, models)
         )
       }
     }
@@ -146,11 +146,11 @@ function costsOf (
 }
 
 /**
- * Returns what configured stages may spend on models: they check the request, and the tool results of each
+ * Returns what guards may spend on models: they check the request, and the tool results of each
  * turn. Each check is assumed to cost one token per character of the request, which `checkLookAffordable`
  * enforces.
  */
-function costOfStages (
+function costOfGuards (
   spending: readonly JudgeSpending[],
   bodyBytes: number,
   { prompt, maxPrompt = prompt, answers = 1, units }: Estimate,
@@ -158,7 +158,7 @@ function costOfStages (
   models: Pick<ModelRegistry, 'find'>
 ): number {
   const textTokens = units === undefined ? Math.max(maxPrompt, charactersPerToken * prompt) : bodyBytes
-  checkStagesPriced(spending.map(({ route }) => route), models, budgets)
+  checkGuardsPriced(spending.map(({ route }) => route), models, budgets)
   return spending.reduce((sum, { route, promptTokens, answerTokens }) => sum + maxCostOf(
     [route], models, { prompt: answers * (promptTokens + textTokens), completion: answers * answerTokens }
   ), 0)

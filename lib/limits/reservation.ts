@@ -20,7 +20,7 @@ export interface ReservationRequest {
   readonly accounts: readonly Account[]
   readonly wanted: WantedAmounts
   /**
-   * The id of the usage record that the call will have: it settles the reservation of a process that was
+   * The id of the usage row that the call will have: it settles the reservation of a process that was
    * killed.
    */
   readonly rowId?: string
@@ -87,7 +87,7 @@ export interface RefusedDecision extends LimitsLeft, AccountRefusal {
 
 export type LimitDecision = AdmittedDecision | RefusedDecision
 
-/** Finds a usage record in the store. */
+/** Finds a usage row in the store. */
 export interface UsageRowKey {
   readonly id: string
   readonly atMs: number
@@ -97,11 +97,11 @@ export interface UsageRowKey {
 export interface ActualUsage {
   /** Of each unit, requests beyond the one that was reserved; absent means nothing. */
   readonly used: Readonly<Partial<Record<Unit, number>>>
-  /** The usage record of the call, which is stored soon. */
+  /** The usage row of the call, which is stored soon. */
   readonly row?: UsageRowKey
 }
 
-/** What the usage record of a call says that it used, with the accounts that the call counted in. */
+/** What the usage row of a call says that it used, with the accounts that the call counted in. */
 export interface RecordedUsage extends ActualUsage {
   readonly accounts: readonly Account[]
   readonly row: UsageRowKey

@@ -1,7 +1,7 @@
 import { PrunedMap } from '../async/pruned-map.ts'
 import { withTimeout } from '../async/with-timeout.ts'
 import { endUserPrefix } from '../stores/party-spending.ts'
-import { partyName, type Account } from './call-accounts.ts'
+import { partyKey, type Account } from './call-accounts.ts'
 import { retryAfterMs } from './reservation-rules.ts'
 import type { LimitDecision, RefusedDecision, ReservationRequest } from './reservation.ts'
 import type { SumKey } from './sum-key.ts'
@@ -123,7 +123,7 @@ export class SpendingReader {
 function unreadRefusal (accounts: readonly Account[], { party, unit }: SumKey): RefusedDecision {
   // By what no clock changes: its window may have ended during the wait for the store.
   const accountIndex = accounts.findIndex(account => (
-    account.counting === 'sum' && account.unit === unit && partyName(account) === party
+    account.counting === 'sum' && account.unit === unit && partyKey(account) === party
   ))
   return {
     admitted: false, accountIndex, reason: 'budget_unread', waitMs: retryAfterMs, rateLimits: {}, used: []

@@ -1,7 +1,7 @@
 /** Names the sums that calls count in: in memory, in Redis, and among gateways on one store. */
 
 import {
-  partyName,
+  partyKey,
   type Account,
   type RateOrOpenAccount,
   type SumAccount,
@@ -29,7 +29,7 @@ export function sumKey (party: string, unit: Unit, period: Period): SumKey {
 
 /** Returns the sum that an account counts in at a moment, in Unix milliseconds. */
 export function sumKeyOf (account: SumAccount, nowMs: number): SumKey {
-  return sumKey(partyName(account), account.unit, periodOf(account.window, nowMs))
+  return sumKey(partyKey(account), account.unit, periodOf(account.window, nowMs))
 }
 
 /** What a call counts in: an account, with the sum that it has at the moment of the call. */

@@ -1,5 +1,5 @@
 /**
- * Keeps what calls have used until their usage records are in the store, with a sum for each party and
+ * Keeps what calls have used until their usage rows are in the store, with a sum for each party and
  * period: a reservation reads one sum, however many calls there are.
  */
 
@@ -32,7 +32,7 @@ export class UnrecordedSpending {
   #due: Spent[] = []
   #isForgetting = false
 
-  /** Adds a call that has ended. @param row its usage record; without one it counts until it is due */
+  /** Adds a call that has ended. @param row its usage row; without one it counts until it is due */
   add (
     { party, unit, fromMs, amount }: Holding,
     row: UsageRowKey | undefined,

@@ -165,7 +165,7 @@ function journaledCall ({ record }: Call): JournaledCall | undefined {
 }
 
 /**
- * Returns what the call of a usage record used of each unit. Its first request was counted when it was
+ * Returns what the call of a usage row used of each unit. Its first request was counted when it was
  * reserved, and a call that has ended is not open.
  */
 export function usedIn (row: UsageRow): Record<Unit, number> {
@@ -181,7 +181,7 @@ export function usedIn (row: UsageRow): Record<Unit, number> {
 }
 
 /**
- * Returns what calls used by their usage records, with the accounts that they counted in. Calls of keys that
+ * Returns what calls used by their usage rows, with the accounts that they counted in. Calls of keys that
  * are gone are left out.
  */
 export function recordedUsages (

@@ -212,7 +212,7 @@ function withoutBudgets (account: Account): Account {
 
 /**
  * Serves a worker in the primary, and releases its reservations when it exits: what they have of budgets once
- * its usage records are stored.
+ * its usage rows are stored.
  */
 export function answerLimitMessages (
   worker: WorkerChannel<Message>,
@@ -261,7 +261,7 @@ export function answerLimitMessages (
       await delay(placeWaitMs)
       decision = await limiter.reserve(reservation, holder)
     }
-    // The worker exited while usage records were read: no call has the reservation.
+    // The worker exited while usage rows were read: no call has the reservation.
     if (!hasExited)
       sendMessage(worker, { limits: 'decisions', decisions: [{ request, decision }], isLate: true })
     else if (decision.admitted) limiter.settle(decision.reservation, undoReservation)

@@ -88,11 +88,11 @@ export function streamWrites (pieces: readonly string[]): Buffer[] {
 }
 
 /** Writes pieces with a turn of the event loop between two, so that they do not become one. */
-export function writeInTurns (socket: Socket, pieces: readonly Buffer[], index = 0): void {
+export function writeInSlices (socket: Socket, pieces: readonly Buffer[], index = 0): void {
   const piece = pieces[index]
   if (piece === undefined || socket.destroyed) return
   socket.write(piece)
-  setImmediate(writeInTurns, socket, pieces, index + 1)
+  setImmediate(writeInSlices, socket, pieces, index + 1)
 }
 
 /** Writes a stream with an event every so often, each of which says when it was written. */

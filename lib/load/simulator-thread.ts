@@ -3,7 +3,7 @@
 import { createServer, type AddressInfo, type Socket } from 'node:net'
 import { parentPort, workerData } from 'node:worker_threads'
 import { completeAnswerWith, eventCount, lastFramesWith, streamPieces, texts } from './answers.ts'
-import { jsonAnswer, rawConnection, shapeOf, streamWrites, writeInTurns, writePaced } from './raw-server.ts'
+import { jsonAnswer, rawConnection, shapeOf, streamWrites, writeInSlices, writePaced } from './raw-server.ts'
 import {
   simulatedUsage, waitMs, type SimulatedModel, type SimulatorData, type SimulatorMessage
 } from './simulated-provider.ts'
@@ -18,7 +18,7 @@ const notFound = Buffer.from('HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\
 
 const writers: Readonly<Record<SimulatedModel, (socket: Socket) => void>> = {
   json: socket => { socket.write(json) },
-  eights: socket => { writeInTurns(socket, eights) },
+  eights: socket => { writeInSlices(socket, eights) },
   'paced-5': socket => { writePaced(socket, 5, eventCount, lastFrames) },
   [`wait-${waitMs}`]: socket => {
     setTimeout(() => { if (!socket.destroyed) socket.write(json) }, waitMs)

@@ -19,12 +19,12 @@ import { LoopLimits, type Refusals, type StopReason, type ToolLimits } from './l
 import { notRun, runTools, type FinishedToolCall } from './run-tools.ts'
 import { isObject, type JsonObject } from '../json/guards.ts'
 import { parseBounded } from '../json/parse-bounded.ts'
-import { offeredNames, ownFunctions, withApproved, withResults, withTools } from './turn-requests.ts'
+import { offeredNames, callerFunctions, withApproved, withResults, withTools } from './turn-requests.ts'
 import type { ApprovedCall, ChatInput, RoutedChatCall, ToolApproval } from '../chat/input.ts'
 import type { ChatBatch } from '../dialects/dialect.ts'
 import type { ChatEvent, ListedServerTool, ToolServerError } from '../core/events.ts'
 import type { Route } from '../core/route.ts'
-import type { TextStages } from '../guards/text-filter.ts'
+import type { TextGuards } from '../guards/text-filter.ts'
 import type { OpenTools } from './tool-servers.ts'
 
 /** Answers one turn. */
@@ -37,7 +37,7 @@ export interface LoopOptions {
   /** Returns true if the budget allows another turn. */
   readonly canAffordTurn: (call: RoutedChatCall) => boolean
   /** Check the arguments and results of tools. Default: none. */
-  readonly textStages?: TextStages | undefined
+  readonly textGuards?: TextGuards | undefined
 }
 
 /** Most characters of data URLs in one answer: every later turn sends them again. */
@@ -83,7 +83,7 @@ export class ToolLoop {
     call: RoutedChatCall,
     open: OpenTools,
     input: AnswerTurn,
-    { limits, seesImages, canAffordTurn, textStages }: LoopOptions
+    { limits, seesImages, canAffordTurn, textGuards }: LoopOptions
   ) {
     this.#call = call
     this.#open = open
@@ -91,10 +91,10 @@ export class ToolLoop {
     this.#limits = new LoopLimits(limits, call.request)
     this.#seesImages = seesImages
     this.#canAffordTurn = canAffordTurn
-    this.#callerFunctions = ownFunctions(call.request)
+    this.#callerFunctions = callerFunctions(call.request)
     this.#clock = startDeadline(limits.loopMs, call.signal)
     this.#errors = { ...open.errors }
-    this.#texts = new ToolTexts(textStages, call)
+    this.#texts = new ToolTexts(textGuards, call)
   }
 
   /** Stops the timer, and tools whose results nobody needs any more. */

@@ -2,15 +2,15 @@
 
 import { judgeTexts } from '../guards/found-texts.ts'
 import { PlaceholderFilter } from '../guards/placeholder-filter.ts'
-import { replaceInTurns } from '../guards/replace-in-turns.ts'
+import { replaceInSlices } from '../guards/replace-in-slices.ts'
 import {
-  replaceFindings, type PlaceFilters, type TextFilter, type TextStages
+  replaceFindings, type PlaceFilters, type TextFilter, type TextGuards
 } from '../guards/text-filter.ts'
 import { objectOf, type JsonObject } from '../json/guards.ts'
 import { parseBoundedText } from '../json/parse-text.ts'
 import {
   everywhere,
-  replaceInJsonInTurns,
+  replaceInJsonInSlices,
   toolArguments,
   toolResult,
   type ReplaceText
@@ -24,7 +24,7 @@ import type { ToolOutcome } from './tool-servers.ts'
 /** Has one stage after the other look at the texts of a value. Rejects with what refuses the call. */
 type Look = <T>(value: T, replaceTexts: (value: T, replace: ReplaceText) => Promise<T>) => Promise<T>
 
-/** Works in turns of the event loop. Throws `content_refused` for a finding that refuses the call. */
+/** Works in slices. Throws `content_refused` for a finding that refuses the call. */
 export class ToolTexts {
   readonly #lookAtCalls: readonly Look[]
   readonly #lookAtResults: readonly Look[]
@@ -32,14 +32,14 @@ export class ToolTexts {
   readonly sentArguments: ((given: JsonObject) => Promise<JsonObject>) | undefined
 
   /** @param stages what looks at texts. Default: nothing does */
-  constructor (stages: TextStages | undefined, call: RoutedChatCall) {
+  constructor (stages: TextGuards | undefined, call: RoutedChatCall) {
     this.#lookAtCalls = looksFor(stages, call, 'tool_call')
     this.#lookAtResults = looksFor(stages, call, 'tool_result')
     const { placeholders } = call.record
     if (placeholders === undefined || stages?.reversible?.restores(call)?.forServers !== true) return
     const filter = new PlaceholderFilter(placeholders)
-    this.sentArguments = async given => await replaceInTurns(given, filter, async (given, replace) =>
-      await everywhere('tool_call').replaceInTurns(given, replace))
+    this.sentArguments = async given => await replaceInSlices(given, filter, async (given, replace) =>
+      await everywhere('tool_call').replaceInSlices(given, replace))
   }
 
   /** Returns calls as their tools get them. */
@@ -67,7 +67,7 @@ export class ToolTexts {
 }
 
 function looksFor (
-  stages: TextStages | undefined,
+  stages: TextGuards | undefined,
   call: RoutedChatCall,
   point: 'tool_call' | 'tool_result'
 ): Look[] {
@@ -82,7 +82,7 @@ function looksFor (
     const filter = layer.filter(call, [point])
     return filter === undefined
       ? []
-      : async (value, replaceTexts) => await replaceInTurns(value, filtersOf(filter), replaceTexts)
+      : async (value, replaceTexts) => await replaceInSlices(value, filtersOf(filter), replaceTexts)
   })
 }
 
@@ -112,7 +112,7 @@ async function inOrder<T> (
 }
 
 async function calledBy (call: TurnToolCall, replace: ReplaceText): Promise<TurnToolCall> {
-  const argumentsText = await replaceInJsonInTurns(call.argumentsText, toolArguments, replace)
+  const argumentsText = await replaceInJsonInSlices(call.argumentsText, toolArguments, replace)
   if (argumentsText === call.argumentsText) return call
   const changed = call.arguments && objectOf(await parseBoundedText(argumentsText))
   return { ...call, argumentsText, arguments: changed }
@@ -122,7 +122,7 @@ async function returnedBy (finished: FinishedToolCall, replace: ReplaceText): Pr
   const { outcome } = finished
   if (outcome === undefined) return finished
   const { text, result } = outcome
-  const reported = await everywhere('tool_result').replaceInTurns(result.result, replace)
+  const reported = await everywhere('tool_result').replaceInSlices(result.result, replace)
   const changed: ToolOutcome['result'] = reported === result.result ? result : { ...result, result: reported }
   return { ...finished, outcome: { ...outcome, text: replace(text, toolResult), result: changed } }
 }

@@ -11,7 +11,7 @@ import type { OpenTools } from './tool-servers.ts'
 import type { FinishedToolCall } from './run-tools.ts'
 
 /** Returns the names of the functions that the caller runs. */
-export function ownFunctions ({ tools = [], functions = [] }: ChatInput): Set<string> {
+export function callerFunctions ({ tools = [], functions = [] }: ChatInput): Set<string> {
   return new Set([
     ...tools.map(tool => 'custom' in tool ? tool.custom.name : tool.function.name),
     ...functions.map(({ name }) => name)
@@ -29,7 +29,7 @@ export function offeredNames ({ offered }: OpenTools): ReadonlyMap<string, strin
  */
 export function withTools (request: ChatInput, open: OpenTools): ChatInput {
   const { tools, offered } = open
-  const own = ownFunctions(request)
+  const own = callerFunctions(request)
   const choice = request.tool_choice
   const names: OfferedNames = {
     of: (wanted, server) =>

@@ -9,7 +9,7 @@ import { startDeadline, tooLate } from '../async/start-deadline.ts'
 import type { ProviderKind } from '../../schemas/providers.ts'
 import type { ModelEntry } from '../core/model.ts'
 import { maxDepth, ValueCounter } from '../json/parse-bounded.ts'
-import { parseInTurns } from '../json/parse-in-turns.ts'
+import { parseInSlices } from '../json/parse-in-slices.ts'
 import type { UpdatableModelRegistry } from './create-models.ts'
 import type { Provider, UpstreamResponse } from '../providers/provider.ts'
 import { chatCompletionsModels } from '../providers/chat-completions/model-list.ts'
@@ -119,13 +119,13 @@ function mediaTypeOf ({ headers }: UpstreamResponse): string | undefined {
   return /^[\w.+-]{1,40}\/[\w.+-]{1,40}$/.test(type) ? type : undefined
 }
 
-/** Parses a list in turns of the event loop. @throws ModelListFailure */
+/** Parses a list in slices. @throws ModelListFailure */
 async function parseList (bytes: Buffer, facts: ModelListFailureFacts): Promise<unknown> {
   const counter = new ValueCounter(Infinity)
   counter.push(bytes)
   if (counter.parseCost > maxListCost) throw new ModelListFailure('too_many_values', facts)
   try {
-    return await parseInTurns(bytes, maxDepth)
+    return await parseInSlices(bytes, maxDepth)
   } catch {
     throw new ModelListFailure('not_json', facts) // a parser's own error quotes the response
   }

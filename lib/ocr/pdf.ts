@@ -10,7 +10,7 @@ import { FairSemaphore } from '../async/fair-semaphore.ts'
 import { runProgram } from '../async/run-program.ts'
 import { startDeadline } from '../async/start-deadline.ts'
 import { maxDepth } from '../json/parse-bounded.ts'
-import { parseInTurns } from '../json/parse-in-turns.ts'
+import { parseInSlices } from '../json/parse-in-slices.ts'
 
 export type PdfJob = 'count' | 'text'
 
@@ -75,7 +75,7 @@ async function inProcess (
           maxBytes,
           memoryKilobytes
         })
-        return await parseInTurns(result, maxDepth)
+        return await parseInSlices(result, maxDepth)
       } catch {
         signal.throwIfAborted()
         return undefined

@@ -53,7 +53,7 @@ export async function openCoordination (
   const { directory } = usageDatabase
   // The name of this process says which one it has, and with PostgreSQL nothing has needed it so far.
   createDataDirectory(directory)
-  // Of a process with another directory, nobody here knows whether its usage records are stored.
+  // Of a process with another directory, nobody here knows whether its usage rows are stored.
   const isGone = (name: string): boolean =>
     processState(name) === 'exited' && worksIn(name, directory) && !hasAbandonedJournal(directory)
   const server = await connect(locationOf(settings, settings.url), {

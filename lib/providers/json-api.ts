@@ -4,7 +4,7 @@
 
 import { objectOf, onlyObjectOf } from '../json/guards.ts'
 import { parseBounded } from '../json/parse-bounded.ts'
-import { printInTurns } from '../json/print-in-turns.ts'
+import { printInSlices } from '../json/print-in-slices.ts'
 import { invalidResponse } from './provider-failure.ts'
 import type { AdapterInput, BodyReader, StreamReader, UpstreamRequest } from './provider.ts'
 
@@ -16,7 +16,7 @@ export function jsonBody (
   body: object,
   { isLarge, media, callerBody }: Pick<AdapterInput<unknown>, 'isLarge' | 'media' | 'callerBody'>
 ): UpstreamRequest['body'] & {} {
-  if (isLarge === true) return () => printInTurns(body, media)
+  if (isLarge === true) return () => printInSlices(body, media)
   return callerBody === undefined ? JSON.stringify(body) : callerBody.print(body)
 }
 

@@ -39,7 +39,7 @@ export { fitRoutes } from '../stages/fit-routes.ts'
 export { mirror } from '../stages/mirror.ts'
 export { answerInBackground } from '../stages/responses/answer-in-background.ts'
 export { defer } from '../stages/defer.ts'
-export { namedStages } from '../stages/named-stages.ts'
+export { namedGuards } from '../stages/named-guards.ts'
 export { deadline } from '../stages/deadline.ts'
 export { providerCall } from '../stages/provider-call.ts'
 export { toolExecute } from '../stages/tool-execute.ts'
@@ -85,19 +85,19 @@ export type {
   FilterLayer,
   JudgeLayer,
   Restoration,
-  ReversibleStages,
+  ReversibleGuards,
   StageLayer,
   TextEdit,
   TextFilter,
   TextLayer,
-  TextStages
+  TextGuards
 } from '../guards/text-filter.ts'
 export type {
-  Judge, JudgeContext, JudgeWindow, OwnStages, PointedText, TextJudge, Verdict
+  Judge, JudgeContext, JudgeWindow, ModuleStages, TextAtPoint, CallJudge, Verdict
 } from '../guards/text-judge.ts'
 export type {
-  CreateStage, LookAtTexts, OwnRefusal, OwnStage, OwnStageContext, OwnVerdict
+  CreateModuleGuard, LookAtTexts, OwnRefusal, ModuleGuard, ModuleGuardContext, OwnVerdict
 } from '../judges/own-module.ts'
-export type { StagePoint } from '../../schemas/config/stages.ts'
+export type { GuardPoint } from '../../schemas/config/stages.ts'
 export type { ChatInput, TextInput } from '../chat/input.ts'
 export type { Services } from '../services.ts'

@@ -2,7 +2,7 @@
 
 import { PrintedJson, eventStreamHeaders, jsonReplyHeaders, toJsonReply, type Reply } from '../core/reply.ts'
 import type { AnswerDialect, AnswerHead, AnswerStart, ChatBatch } from '../dialects/dialect.ts'
-import { printInTurns } from '../json/print-in-turns.ts'
+import { printInSlices } from '../json/print-in-slices.ts'
 import { keepAliveComment, sseFrames } from '../wire/sse-frames.ts'
 import { withRestoredTexts } from './restored-texts.ts'
 import { bufferBody } from '../wire/buffer-body.ts'
@@ -13,7 +13,7 @@ import type { Sink, Stage } from '../pipeline/stage.ts'
 
 const keepAlive = { text: keepAliveComment, everyMs: 15_000 }
 
-/** Answers from this size on are printed in turns of the event loop. */
+/** Answers from this size on are printed in slices. */
 const largeAnswerBytes = 1024 * 1024
 
 /**
@@ -107,7 +107,7 @@ export function toAnswerReply (
     : toLargeReply(value)
 }
 
-/** Returns a value as a reply in JSON, a large one printed in turns of the event loop. */
+/** Returns a value as a reply in JSON, a large one printed in slices. */
 export async function toLargeReply (value: unknown): Promise<Reply> {
-  return { status: 200, headers: jsonReplyHeaders, body: await bufferBody(() => printInTurns(value)) }
+  return { status: 200, headers: jsonReplyHeaders, body: await bufferBody(() => printInSlices(value)) }
 }

@@ -32,7 +32,7 @@ export function embeddingsReply (): Sink<Batch<EmbeddingsRequest, EmbeddingsEven
     return {
       status: 200,
       headers: jsonReplyHeaders,
-      body: isLarge ? inTurns(pieces) : Buffer.concat([...pieces].map(bytesOf))
+      body: isLarge ? inSlices(pieces) : Buffer.concat([...pieces].map(bytesOf))
     }
   })
 }
@@ -76,7 +76,7 @@ function bytesOf (piece: Buffer | string): Buffer {
 }
 
 /** Converting many vectors takes long, so other calls run after each; bytes are ready. */
-async function * inTurns (pieces: Iterable<Buffer | string>): AsyncGenerator<Buffer, void, undefined> {
+async function * inSlices (pieces: Iterable<Buffer | string>): AsyncGenerator<Buffer, void, undefined> {
   let waiting: Buffer[] = []
   let sizeBytes = 0
   for (const piece of pieces) {

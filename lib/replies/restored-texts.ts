@@ -5,7 +5,7 @@
 
 import { HeldTexts } from '../guards/held-texts.ts'
 import { PlaceholderFilter } from '../guards/placeholder-filter.ts'
-import { largeLength, replaceJsonInTurns } from '../guards/replace-in-turns.ts'
+import { largeLength, replaceJsonInSlices } from '../guards/replace-in-slices.ts'
 import { keepAliveComment, sseFrame } from '../wire/sse-frames.ts'
 import { sseReader, type StreamDecoder } from '../wire/sse-reader.ts'
 import type { Placeholders } from '../core/placeholders.ts'
@@ -51,7 +51,7 @@ async function restoredBody (
   const filter = new PlaceholderFilter(placeholders)
   const json = textOf(body)
   return json.length > largeLength
-    ? await replaceJsonInTurns(json, filter, texts.answer)
+    ? await replaceJsonInSlices(json, filter, texts.answer)
     : texts.answer.replaceIn(json, filter.replace)
 }
 
@@ -110,7 +110,7 @@ class RestoredStream {
       text += printed(events.splice(0))
       text += sseFrame(
         event,
-        data.startsWith('{') ? await replaceJsonInTurns(data, this.#filter, this.#texts.frames, event) : data
+        data.startsWith('{') ? await replaceJsonInSlices(data, this.#filter, this.#texts.frames, event) : data
       )
     }
     text += printed(events)

@@ -50,7 +50,7 @@ export function providerChoice (
   const names = ['x-provider', 'x-provider-key', 'x-provider-model']
   if (!names.some(name => headers[name] !== undefined)) return undefined
   const providerId = text(headers['x-provider'])?.toLowerCase()
-  const key = ownProviderKey(headers)
+  const key = callerProviderKey(headers)
   const model = text(headers['x-provider-model'])
   if (providerId === undefined && key === undefined && model === undefined) return undefined
   if (providerId !== undefined) {
@@ -70,7 +70,7 @@ export function providerChoice (
  *
  * @throws GatewayError `invalid_value` for one that no header can carry on.
  */
-export function ownProviderKey (headers: Call['headers']): Secret | undefined {
+export function callerProviderKey (headers: Call['headers']): Secret | undefined {
   const key = text(headers['x-provider-key'])
   if (key === undefined || isHeaderSafe(key)) return key === undefined ? undefined : new Secret(key)
   throw new GatewayError('invalid_value', {

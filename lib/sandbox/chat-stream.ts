@@ -34,7 +34,7 @@ export function* streamOf (
     choices,
     ...withUsage && { usage }
   })
-  for (const [index, { delta, logprobs = null, finish = null, words }] of inTurns(answer.choices, body)) {
+  for (const [index, { delta, logprobs = null, finish = null, words }] of inSlices(answer.choices, body)) {
     if (words > 0 && wordsPerSecond > 0) yield { type: 'pause', ms: 1000 / wordsPerSecond }
     yield { type: 'send', bytes: frame([{ index, delta, logprobs, finish_reason: finish }], null), words }
   }
@@ -50,7 +50,7 @@ export function dataOf (value: unknown): string {
 export const done = 'data: [DONE]\n\n'
 
 /** Yields a piece of each choice, then the next of each, until all have ended. */
-function* inTurns (
+function* inSlices (
   choices: readonly AnswerChoice[],
   body: ChatBody
 ): Generator<[index: number, piece: Piece], void> {

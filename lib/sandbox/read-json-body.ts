@@ -1,5 +1,5 @@
 import { MediaStrings } from '../json/media-strings.ts'
-import { parseInTurns } from '../json/parse-in-turns.ts'
+import { parseInSlices } from '../json/parse-in-slices.ts'
 import { bufferBody } from '../wire/buffer-body.ts'
 import { Refusal } from './refusal.ts'
 import type { UpstreamRequest } from '../providers/provider.ts'
@@ -7,7 +7,7 @@ import type { UpstreamRequest } from '../providers/provider.ts'
 const maxDepth = 1000
 
 /**
- * Parses the body of a request, that of a large one in turns of the event loop.
+ * Parses the body of a request, that of a large one in slices.
  *
  * @param media takes its media
  * @throws Refusal 400 for what is not JSON
@@ -19,7 +19,7 @@ export async function readJsonBody (
   try {
     return typeof body === 'string'
       ? JSON.parse(body)
-      : await parseInTurns(await bufferBody(body), maxDepth, { media })
+      : await parseInSlices(await bufferBody(body), maxDepth, { media })
   } catch {
     throw new Refusal(400, 'The body is not JSON.', { code: 'invalid_json' })
   }

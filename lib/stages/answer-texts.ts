@@ -1,4 +1,4 @@
-/** Has configured stages look at an answer, and replaces what they find, before its caller gets it. */
+/** Has guards look at an answer, and replaces what they find, before its caller gets it. */
 
 import { GatewayError } from '../core/errors.ts'
 import { withTimeout } from '../async/with-timeout.ts'
@@ -6,7 +6,7 @@ import { yieldFairly } from '../async/yield-fairly.ts'
 import { judgeTexts } from '../guards/found-texts.ts'
 import { HeldTexts } from '../guards/held-texts.ts'
 import { JudgedTexts } from '../guards/judged-texts.ts'
-import { TextFilters, type FilterLayer, type JudgeLayer, type TextStages } from '../guards/text-filter.ts'
+import { TextFilters, type FilterLayer, type JudgeLayer, type TextGuards } from '../guards/text-filter.ts'
 import { everywhere, text, type ReplaceText } from '../json/place-table.ts'
 import { once } from '../pipeline/sources.ts'
 import { flatMap, type Stage } from '../pipeline/stage.ts'
@@ -27,22 +27,22 @@ const turnEvents = 1024
 const maxHeldBytes = 32 * 1024 * 1024
 
 /**
- * Replaces what the stages find in the answers of another stage: batches come out with the events that are
+ * Replaces what the guards find in the answers of another stage: batches come out with the events that are
  * decided. The first comes once there is something for the caller to see, so that an answer which is refused
  * before that has a status.
  *
- * @param stages absent: answers pass as they are
+ * @param guards absent: answers pass as they are
  * @param direct the texts of answers that pass as they came
  * @throws GatewayError for a finding that refuses the call; else what `answer` throws, with its words
  *   replaced
  */
 export function answerTexts<R> (
-  stages: TextStages | undefined,
+  guards: TextGuards | undefined,
   direct: DirectTexts | undefined,
   answer: Stage<RoutedCall<R>, Batch<R, ChatEvent>>
 ): Stage<RoutedCall<R>, Batch<R, ChatEvent>> {
-  if (stages === undefined) return answer
-  return stages.layers.reduce((before, layer) => flatMap(call => {
+  if (guards === undefined) return answer
+  return guards.layers.reduce((before, layer) => flatMap(call => {
     if ('stages' in layer) {
       const batches = before(once(call))
       const { answer: stage } = layer.stages(call)
@@ -117,13 +117,13 @@ async function* inspectedBatches<R> (
           inspector.push(step.batch.events, output.decided)
         } catch (error) {
           const rest = output.onRefusal()
-          if (rest !== undefined) yield* inTurns(rest)
+          if (rest !== undefined) yield* inSlices(rest)
           throw error
         }
         countHeld()
       }
       const batch = output.onDecided(end)
-      if (batch !== undefined) yield* inTurns(batch)
+      if (batch !== undefined) yield* inSlices(batch)
     }
   } catch (error) {
     answer.giveUp(error)
@@ -137,7 +137,7 @@ async function* inspectedBatches<R> (
 }
 
 /** Yields a long batch in parts, each in another turn of the event loop. */
-async function* inTurns<R> (
+async function* inSlices<R> (
   batch: Batch<R, ChatEvent>
 ): AsyncGenerator<Batch<R, ChatEvent>, void, undefined> {
   const { events } = batch

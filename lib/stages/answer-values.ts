@@ -2,8 +2,8 @@
 
 import { GatewayError } from '../core/errors.ts'
 import { judgeTexts } from '../guards/found-texts.ts'
-import { replaceInTurns } from '../guards/replace-in-turns.ts'
-import { TextFilters, type TextLayer, type TextStages } from '../guards/text-filter.ts'
+import { replaceInSlices } from '../guards/replace-in-slices.ts'
+import { TextFilters, type TextLayer, type TextGuards } from '../guards/text-filter.ts'
 import { once } from '../pipeline/sources.ts'
 import { flatMap, type Stage } from '../pipeline/stage.ts'
 import type { Batch } from '../core/batch.ts'
@@ -23,7 +23,7 @@ export type ReplaceValue<T> = (value: T, replace: ReplaceText) => T
  *   replaced
  */
 export function answerValues<R, E> (
-  stages: TextStages | undefined,
+  stages: TextGuards | undefined,
   replaceEvent: ReplaceValue<E>,
   answer: Stage<RoutedCall<R>, Batch<R, E>>
 ): Stage<RoutedCall<R>, Batch<R, E>> {
@@ -54,7 +54,7 @@ export function answerValues<R, E> (
 
 /** Has each stage look at a value that is part of the answer to a call. @throws GatewayError as above */
 async function lookedAt<T> (
-  { layers }: TextStages,
+  { layers }: TextGuards,
   call: RoutedCall<unknown>,
   given: T,
   replaceTexts: ReplaceValue<T>
@@ -76,5 +76,5 @@ async function lookOnce<T> (
     return judge === undefined ? value : await judgeTexts(judge, value, replaceTexts)
   }
   const filters = new TextFilters(layer, call, 'answer')
-  return filters.isEmpty ? value : await replaceInTurns(value, filters, replaceTexts)
+  return filters.isEmpty ? value : await replaceInSlices(value, filters, replaceTexts)
 }

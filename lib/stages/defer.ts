@@ -11,7 +11,7 @@ import { GatewayError } from '../core/errors.ts'
 import { digest, type DeferredTicket } from '../deferred/sealed-tickets.ts'
 import { credentialDigest } from '../deferred/open-ticket.ts'
 import { offersFunctionsOnly } from '../chat/legacy-functions.ts'
-import { printText } from '../json/print-in-turns.ts'
+import { printText } from '../json/print-in-slices.ts'
 import { collected, once } from '../pipeline/sources.ts'
 import { map, type Stage } from '../pipeline/stage.ts'
 import { toCompletion } from '../dialects/chat-completions/complete.ts'
@@ -51,7 +51,7 @@ export function defer (
   )
 }
 
-type DeferServices = Pick<Services, 'deferrals' | 'providers' | 'settings' | 'textStages'>
+type DeferServices = Pick<Services, 'deferrals' | 'providers' | 'settings' | 'textGuards'>
 /** A call that a provider has to defer: its receipt, or the answer. */
 type AskLater = Stage<RoutedChatCall, Batch<ChatInput, ResultEvent<DeferredReceipt>>>
 
@@ -63,14 +63,14 @@ interface DeferStages {
 async function deferOrPass (
   call: RoutedChatCall,
   deferrals: Deferrals,
-  { providers, settings, textStages }: DeferServices,
+  { providers, settings, textGuards }: DeferServices,
   { request, finish }: DeferStages
 ): Promise<RoutedChatCall> {
   const [first, ...others] = call.routes
   const canDefer = ({ providerId }: Route): boolean =>
     providers.get(providerId)?.adapters.deferred !== undefined
   // An answer that the provider defers would reach the caller without passing the stages.
-  const isLookedAt = textStages !== undefined && altersAnswer(textStages, call)
+  const isLookedAt = textGuards !== undefined && altersAnswer(textGuards, call)
   const native = canDefer(first) && !isLookedAt
   if (
     !native &&

@@ -4,7 +4,7 @@
  */
 
 import { endpointsWhere } from '../../schemas/endpoints.ts'
-import { looksAt } from '../guards/stage-scope.ts'
+import { looksAt } from '../guards/guard-scope.ts'
 import { map, type PassThroughStage } from '../pipeline/stage.ts'
 import { noteIgnored } from '../core/record.ts'
 import { accountDigest } from '../providers/account-digest.ts'

@@ -6,16 +6,16 @@ import type { Dialect } from '../dialects/dialect.ts'
 import type { Services } from '../services.ts'
 
 /**
- * Joins the placeholders of the stored response that a call continues with its own, where stages are
+ * Joins the placeholders of the stored response that a call continues with its own, where guards are
  * reversible: one call in, the same call out.
  *
  * @throws GatewayError `overloaded` while the store cannot be used
  */
 export function joinPlaceholders<C> (
-  { responseStore, textStages }: Pick<Services, 'responseStore' | 'textStages'>,
+  { responseStore, textGuards }: Pick<Services, 'responseStore' | 'textGuards'>,
   { continues = () => undefined }: Pick<Dialect<never, C>, 'continues'>
 ): PassThroughStage<RoutedCall<object>> {
-  const { reversible } = textStages ?? {}
+  const { reversible } = textGuards ?? {}
   if (reversible === undefined) return map(call => call)
   return map(async <T extends RoutedCall<object>>(call: T): Promise<T> => {
     const id = continues(call.context as C) // by the `input` of the same dialect

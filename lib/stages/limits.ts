@@ -11,7 +11,7 @@ import { usageLimits } from '../limits/limit-table.ts'
 import {
   accountsOf,
   limitedParties,
-  partyName,
+  partyKey,
   type Party,
   type SumAccount
 } from '../limits/call-accounts.ts'
@@ -41,14 +41,14 @@ export interface LimitsOptions<R> {
   /** Waits for capacity instead of refusing: for calls without a waiting caller. */
   readonly waitForCapacity?: boolean
   /**
-   * Reserves only what configured stages may spend on models, and ignores calls without such stages: for
+   * Reserves only what guards may spend on models, and ignores calls without such stages: for
    * endpoints that cost nothing themselves. Default: false.
    */
-  readonly onlyStageCosts?: boolean
+  readonly onlyGuardCosts?: boolean
 }
 
 type LimitsServices =
-  Pick<Services, 'limiter' | 'models' | 'settings' | 'textStages' | 'namedBudgets'>
+  Pick<Services, 'limiter' | 'models' | 'settings' | 'textGuards' | 'namedBudgets'>
 
 /** Milliseconds between two tries of a call that waits: reservations of others may end at any time. */
 const maxPauseMs = 1000
@@ -81,13 +81,13 @@ class CallLimits<R> {
   }
 
   admit<C extends RoutedCall<R>> (call: C): C | Promise<C> {
-    const { settings, namedBudgets, textStages } = this.#services
-    const { estimate, onlyStageCosts = false } = this.#options
-    if (onlyStageCosts && textStages === undefined) return call
+    const { settings, namedBudgets, textGuards } = this.#services
+    const { estimate, onlyGuardCosts = false } = this.#options
+    if (onlyGuardCosts && textGuards === undefined) return call
     const estimated = new RequestEstimate(call, estimate)
-    if (estimate !== undefined && !onlyStageCosts) call.record.estimate = estimated
+    if (estimate !== undefined && !onlyGuardCosts) call.record.estimate = estimated
     const own = limitedParties(call.key, settings.limits.defaultKeyLimits)
-    const named = namedBudgets?.partiesOf(call, steadyNow(), { mayBeAnonymous: onlyStageCosts }) ?? []
+    const named = namedBudgets?.partiesOf(call, steadyNow(), { mayBeAnonymous: onlyGuardCosts }) ?? []
     return named instanceof Promise
       ? named.then(found => this.#reserve(call, estimated, own, found))
       : this.#reserve(call, estimated, own, named)
@@ -102,15 +102,15 @@ class CallLimits<R> {
   ): C | Promise<C> {
     const parties = [...own, ...named]
     if (parties.length === 0) return call
-    const { models, settings, limiter, textStages } = this.#services
-    const { estimate, onlyStageCosts = false } = this.#options
-    const spending = textStages === undefined ? [] : spendingOn(textStages, call)
-    if (onlyStageCosts && spending.length === 0) return call
+    const { models, settings, limiter, textGuards } = this.#services
+    const { estimate, onlyGuardCosts = false } = this.#options
+    const spending = textGuards === undefined ? [] : spendingOn(textGuards, call)
+    if (onlyGuardCosts && spending.length === 0) return call
     if (named.length > 0) {
-      call.record.parties = named.map(({ kind, id }) => partyName({ party: kind, partyId: id }))
+      call.record.parties = named.map(({ kind, id }) => partyKey({ party: kind, partyId: id }))
     }
     const plan = planReservation(call, estimated.value, parties, spending, {
-      models, settings, isEstimated: estimate !== undefined, onlyStageCosts
+      models, settings, isEstimated: estimate !== undefined, onlyGuardCosts
     })
     const decision = limiter.reserve(plan.request)
     // Usually this process decides by itself, and there is no promise to wait for.
@@ -231,7 +231,7 @@ function exceededBudgets (
     for (const budget of account.soft ?? []) {
       if ((used[index] ?? 0) < nanoUsdOf(budget)) continue
       const { endMs } = periodOf(account.window, steadyNow())
-      ;(exceeded ??= []).push({ party: partyName(account), budget: budgetText(budget), endMs })
+      ;(exceeded ??= []).push({ party: partyKey(account), budget: budgetText(budget), endMs })
     }
   }
   return exceeded

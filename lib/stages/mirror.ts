@@ -1,6 +1,6 @@
 /** Sends a share of the calls of a route to another model as well, once their callers have their answers. */
 
-import { CallRecord, needsTurns } from '../core/record.ts'
+import { CallRecord, needsSlices } from '../core/record.ts'
 import { chain } from '../pipeline/chain.ts'
 import { once } from '../pipeline/sources.ts'
 import { map, type PassThroughStage } from '../pipeline/stage.ts'
@@ -63,7 +63,7 @@ function isMirrored ({ request, providerKey, record }: RoutedCall<ChatInput>): b
     request.store !== true &&
     request.audio === undefined &&
     request.cached_content === undefined &&
-    !needsTurns(record) &&
+    !needsSlices(record) &&
     request.messages.every(({ content }) =>
       !Array.isArray(content) || content.every(({ type }) => type === 'text' || type === 'refusal'))
   )

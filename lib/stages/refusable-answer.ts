@@ -1,5 +1,5 @@
 /**
- * An answer that a stage may refuse: its provider may have nothing to say for minutes, and is given up then.
+ * An answer that a guard may refuse: its provider may have nothing to say for minutes, and is given up then.
  */
 
 import { CallCancellation } from '../async/cancellation.ts'

@@ -1,10 +1,10 @@
-/** Has configured stages look at a request, and replaces what they find, before it is sent. */
+/** Has guards look at a request, and replaces what they find, before it is sent. */
 
 import { replaceNames } from '../validation/attribution.ts'
-import { needsTurns } from '../core/record.ts'
+import { needsSlices } from '../core/record.ts'
 import { judgeTexts } from '../guards/found-texts.ts'
-import { replaceInTurns } from '../guards/replace-in-turns.ts'
-import { TextFilters, altersAnswer, type TextLayer, type TextStages } from '../guards/text-filter.ts'
+import { replaceInSlices } from '../guards/replace-in-slices.ts'
+import { TextFilters, altersAnswer, type TextLayer, type TextGuards } from '../guards/text-filter.ts'
 import { standsForMedia } from '../json/media-strings.ts'
 import { once } from '../pipeline/sources.ts'
 import { map, type Stage } from '../pipeline/stage.ts'
@@ -28,15 +28,15 @@ export interface RequestTexts<R> {
 }
 
 /**
- * Replaces what the stages find in a request: one call in, one out, the same where they find nothing. Where
- * they may change the answer, it is asked for as text alone. Stages that may look while the request is sent
+ * Replaces what the guards find in a request: one call in, one out, the same where they find nothing. Where
+ * they may change the answer, it is asked for as text alone. Guards that may look while the request is sent
  * give the call its `requestVerdict`.
  *
- * @param stages absent: requests pass as they are
+ * @param guards absent: requests pass as they are
  * @throws GatewayError for a finding that refuses the call; `unsupported_parameter` as `asTextAnswer` says
  */
 export function requestTexts<R> (
-  stages: TextStages | undefined,
+  guards: TextGuards | undefined,
   {
     replaceTexts: replaceRequest,
     lacksFields = false,
@@ -44,7 +44,7 @@ export function requestTexts<R> (
     awaitsVerdict = () => false
   }: RequestTexts<R>
 ): Stage<RoutedCall<R>> {
-  if (stages === undefined) return map(call => call)
+  if (guards === undefined) return map(call => call)
   return map(given => {
     let hidesBody = false
     const replaceTexts: ReplaceTexts<R> = (call, replace) => {
@@ -52,12 +52,12 @@ export function requestTexts<R> (
       if (replaceNames(replaced, replace, lacksFields ? replaced.request : undefined)) hidesBody = true
       return replaced
     }
-    const names = stages.namesFor?.(given)
+    const names = guards.namesFor?.(given)
     if (names !== undefined && names.length > 0) given.record.stages = names
     let call: RoutedCall<R> | Promise<RoutedCall<R>> =
-      altersAnswer(stages, given) ? asTextAnswer(given) : given
+      altersAnswer(guards, given) ? asTextAnswer(given) : given
     const looks: Array<Promise<unknown>> | undefined = awaitsVerdict(given) ? [] : undefined
-    for (const layer of stages.layers) {
+    for (const layer of guards.layers) {
       const replaced = (call: RoutedCall<R>): RoutedCall<R> | Promise<RoutedCall<R>> =>
         replaceBy(layer, call, replaceTexts, looks)
       call = call instanceof Promise ? call.then(replaced) : replaced(call)
@@ -70,7 +70,7 @@ export function requestTexts<R> (
   })
 }
 
-/** @param looks of stages that look while the provider answers */
+/** @param looks of guards that look while the provider answers */
 function seenBy<R> (call: RoutedCall<R>, looks: ReadonlyArray<Promise<unknown>> = []): RoutedCall<R> {
   if (looks.length === 0) {
     call.record.awaitsInspection = false
@@ -102,15 +102,15 @@ function replaceBy<R> (
   const filters = new TextFilters(layer, call, 'request')
   if (filters.isEmpty) return call
   try {
-    return needsTurns(call.record)
-      ? replaceInTurns(call, filters, replaceTexts, () => call.signal.throwIfAborted()).catch(failed)
+    return needsSlices(call.record)
+      ? replaceInSlices(call, filters, replaceTexts, () => call.signal.throwIfAborted()).catch(failed)
       : replaceTexts(call, filters.replace)
   } catch (error) {
     return failed(error)
   }
 }
 
-/** @throws Error where the stage lets no call through */
+/** @throws Error where the guard lets no call through */
 async function passed<R> (
   call: RoutedCall<R>,
   stage: Stage<RoutedCall<unknown>> | undefined

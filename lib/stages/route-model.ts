@@ -31,7 +31,7 @@ export function routeModel<Extra = unknown> (
     <R extends ModelRequest & Extra>(call: ValidCall<R>): RoutedCall<R> => {
       const { skipped, ...chosen } = chooseRoutes(call, services, options)
       if (skipped.length > 0) call.record.failedAttempts = [...skipped]
-      if (chosen.providerKey !== undefined) call.record.ownProviderKey = true
+      if (chosen.providerKey !== undefined) call.record.callerProviderKey = true
       if (services.routeTags !== undefined) {
         addTags(call.record, services.routeTags(chosen.requestedNames ?? []))
       }

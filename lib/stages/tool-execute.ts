@@ -26,14 +26,14 @@ import {
   type AnswerTurn,
   type LoopOptions
 } from '../mcp/tool-loop.ts'
-import { ownFunctions, withTools } from '../mcp/turn-requests.ts'
+import { callerFunctions, withTools } from '../mcp/turn-requests.ts'
 import type { ChatInput, RoutedChatCall } from '../chat/input.ts'
 import type { ChatBatch } from '../dialects/dialect.ts'
 import type { OpenTools, ToolServers } from '../mcp/tool-servers.ts'
 import type { Services } from '../services.ts'
 import type { ToolLimits } from '../mcp/loop-limits.ts'
 
-export interface ToolServices extends Pick<Services, 'toolServers' | 'models' | 'providers' | 'textStages'> {
+export interface ToolServices extends Pick<Services, 'toolServers' | 'models' | 'providers' | 'textGuards'> {
   readonly settings: { readonly tools: ToolLimits }
 }
 
@@ -47,12 +47,12 @@ export interface ToolServices extends Pick<Services, 'toolServers' | 'models' | 
  *   run: only one conversation can be continued. Else what `answerTurn` throws.
  */
 export function toolExecute (services: ToolServices, answerTurn: AnswerTurn): AnswerTurn {
-  const { toolServers: tools, models, settings, textStages } = services
+  const { toolServers: tools, models, settings, textGuards } = services
   const options: LoopOptions = {
     limits: settings.tools,
     seesImages: imageViewers(services),
     canAffordTurn: turnsWithin(models),
-    textStages
+    textGuards
   }
   return flatMap(call => {
     const { request } = call
@@ -157,7 +157,7 @@ async function openTools (
   const open = await tools.open({
     request,
     key,
-    reservedNames: ownFunctions(request),
+    reservedNames: callerFunctions(request),
     signal: standardSignal(signal),
     trace: record.trace,
     onListing: listing => {

@@ -1,6 +1,6 @@
 /**
  * Copies a store into another one, of whichever engine. What is there already is written over or left as it
- * is, so a copy that was interrupted is begun again; usage records, the largest part, go on where they ended.
+ * is, so a copy that was interrupted is begun again; usage rows, the largest part, go on where they ended.
  */
 
 import { sql, type Kysely, type RawBuilder } from 'kysely'

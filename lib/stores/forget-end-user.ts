@@ -1,6 +1,6 @@
 /**
  * Deletes what the store has of an end user: bodies of calls, stored responses and deferred completions. The
- * usage records of their calls stay without what says whom they were made for, so that sums and budgets stay
+ * usage rows of their calls stay without what says whom they were made for, so that sums and budgets stay
  * right.
  *
  * Each step is a few rows, so gateways that use the store go on. What was interrupted is begun again.

@@ -11,7 +11,7 @@
 import type { Kysely } from 'kysely'
 import { GatewayError } from '../core/errors.ts'
 import { parseText } from '../json/parse-text.ts'
-import { printText } from '../json/print-in-turns.ts'
+import { printText } from '../json/print-in-slices.ts'
 import { formatMegabytes } from '../text/format-megabytes.ts'
 import { isLong, LongTexts, storingMs } from './long-texts.ts'
 import { ResponseFrames } from './response-frames.ts'

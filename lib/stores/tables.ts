@@ -303,7 +303,7 @@ export interface UsageRow extends Readonly<Record<UnitColumn, number | null>> {
   readonly steps: string | null
   /** 1 for an answer from the cache, else `null`. */
   readonly cached: number | null
-  /** JSON of what stages did, as `usage/stage-notes` prints it; `null` where none looked. */
+  /** JSON of what stages did, as `usage/guard-notes` prints it; `null` where none looked. */
   readonly findings: string | null
   /** The user of the caller's application. */
   readonly end_user: string | null
@@ -392,7 +392,7 @@ export interface CountedNameRow {
 }
 
 /**
- * The usage record, by time and id, before which records are not yet in the sums by names. One row while a
+ * The usage row, by time and id, before which records are not yet in the sums by names. One row while a
  * store of an earlier version is summed up, else none.
  */
 export interface RollupBacklogRow {
@@ -527,7 +527,7 @@ export interface AlertConditionRow {
   readonly seen_ms: number
 }
 
-/** A file of usage records: of a period, for a target of the configuration. */
+/** A file of usage rows: of a period, for a target of the configuration. */
 export interface UsageExportRow {
   readonly target: string
   readonly from_ms: number

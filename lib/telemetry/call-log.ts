@@ -7,7 +7,7 @@ import { loggableError } from '../text/describe-error.ts'
 import type { Call } from '../core/call.ts'
 import { recordedUnits } from '../../schemas/billed-units.ts'
 import { amountOf, charactersPerToken, type Units } from '../core/usage.ts'
-import type { StageFindings } from '../core/stage-findings.ts'
+import type { GuardFindings } from '../core/guard-findings.ts'
 import type { UsageRow } from '../stores/tables.ts'
 import { writeLine, type Log } from '../log/log.ts'
 
@@ -103,7 +103,7 @@ function unrecordedUsage ({
     : { completion: Math.ceil(outputCharacters / charactersPerToken), estimated: true }
 }
 
-function printFindings ({ found }: StageFindings): readonly object[] | undefined {
+function printFindings ({ found }: GuardFindings): readonly object[] | undefined {
   return found.length === 0
     ? undefined
     : found.map(({ stage, point, action, count, durationMs }) => ({

@@ -18,7 +18,7 @@ const maxSeries = 1000
 const other = 'other'
 const modelAttribute = 'gen_ai.request.model'
 
-/** Selects what a call used, from its usage record. */
+/** Selects what a call used, from its usage row. */
 type Row = Pick<UsageRow, 'prompt_tokens' | 'completion_tokens' | 'cached_tokens' | 'cost_nano_usd'>
 
 /** Labels the calls that are counted together. */

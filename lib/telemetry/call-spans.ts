@@ -18,7 +18,7 @@ import {
   type ToolRun
 } from '../core/record.ts'
 import { clientScheme } from '../net/client-scheme.ts'
-import type { Finding } from '../core/stage-findings.ts'
+import type { Finding } from '../core/guard-findings.ts'
 import { operationOf, providerNameOf, requestUsage, type KindOf } from './gen-ai.ts'
 import { defaultProject } from '../core/key.ts'
 import type { Call } from '../core/call.ts'
@@ -86,7 +86,7 @@ export function callSpans (
     ...requests ?? [],
     ...record.toolListings?.map(listingSpan) ?? [],
     ...record.toolRuns?.map(toolSpan) ?? [],
-    ...stageSpans(record)
+    ...guardSpans(record)
   ]
   return {
     server: serverSpan(call, row, endedAtMs, trustProxy),
@@ -283,11 +283,11 @@ function listingSpan ({ serverName, startedAtMs, endedAtMs, outcome, span }: Too
 }
 
 /** Returns a span for each stage and point of the call, from its first look to the end of its last. */
-function stageSpans ({ findings }: CallRecord): CallSpan[] {
-  return findings?.list.flatMap(look => look.action === 'look' ? stageSpan(look, findings.found) : []) ?? []
+function guardSpans ({ findings }: CallRecord): CallSpan[] {
+  return findings?.list.flatMap(look => look.action === 'look' ? guardSpan(look, findings.found) : []) ?? []
 }
 
-function stageSpan (
+function guardSpan (
   { stage, point, count, durationMs, startedAtMs = 0, endedAtMs = startedAtMs }: Finding,
   found: readonly Finding[]
 ): CallSpan {

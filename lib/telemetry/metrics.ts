@@ -11,7 +11,7 @@
 import { CallMetrics } from './call-metrics.ts'
 import { certificateExpiries } from '../net/certificates.ts'
 import { printLabels, single, type Family, type Labels } from './metric-families.ts'
-import { stageKindOf } from '../../schemas/config/stages.ts'
+import { guardKindOf } from '../../schemas/config/stages.ts'
 import type { HistogramValue } from '../core/histogram.ts'
 import { ProcessMetrics } from './process-metrics.ts'
 import type { Call } from '../core/call.ts'
@@ -283,7 +283,7 @@ function gatewayFamilies ({ services, load }: ObservedGateway): Family[] {
 
 /** Returns a sample for each module of the configuration, and for earlier ones that are still at work. */
 function stageSamples ({ stages }: Settings, openWork: Load['openWork']): Family['samples'] {
-  const modules = stages.flatMap(({ name, use }) => stageKindOf(use) === 'module' ? name : [])
+  const modules = stages.flatMap(({ name, use }) => guardKindOf(use) === 'module' ? name : [])
   const names = new Set([...modules, ...openWork.keys()])
   return [...names].map(stage => ({ labels: { stage }, value: openWork.get(stage) ?? 0 }))
 }

@@ -88,7 +88,7 @@ export class TakenContent {
     this.#capture.release()
   }
 
-  /** Redacts and cuts what was noted, in turns of the event loop, and releases it. */
+  /** Redacts and cuts what was noted, in slices, and releases it. */
   async read (): Promise<Content> {
     const { request, answer, isDropped } = this.#capture
     try {

@@ -57,7 +57,7 @@ export function printBegunRow (
     modelId,
     providerId,
     streamed,
-    ownProviderKey,
+    callerProviderKey,
     trace
   } = record
   if (
@@ -75,7 +75,7 @@ export function printBegunRow (
   const atMs = Math.round(steadyNow() - performance.now() + receivedAtMs)
   const tokens = Math.ceil(bodyBytes / charactersPerToken)
   const cost =
-    ownProviderKey === true
+    callerProviderKey === true
       ? 0
       : costNanoUsd(usageOfTokens(tokens, 0), models.find(modelId)?.price)
   const values = [
@@ -88,7 +88,7 @@ export function printBegunRow (
     cutName(modelId),
     providerId ?? null,
     Number(streamed === true),
-    Number(ownProviderKey === true),
+    Number(callerProviderKey === true),
     tokens,
     interruptedCost(record, cost ?? null)
   ]

@@ -1,4 +1,4 @@
-/** Narrows usage records to some calls: those of a time, and those that an operator filters by. */
+/** Narrows usage rows to some calls: those of a time, and those that an operator filters by. */
 
 import { sql, type Kysely, type RawBuilder, type SelectQueryBuilder } from 'kysely'
 import type { callNumbers } from '../../schemas/admin/calls.ts'

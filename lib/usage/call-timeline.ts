@@ -3,7 +3,7 @@
 import type { TimelineEntry } from '../../schemas/admin/calls.ts'
 import type { UsageRow } from '../stores/tables.ts'
 import type { CallSteps, RequestStep, ToolStep } from './call-steps.ts'
-import { looksOf, readNotes, type StageLook } from './stage-notes.ts'
+import { looksOf, readNotes, type StageLook } from './guard-notes.ts'
 
 type TimedRow = Pick<
   UsageRow,

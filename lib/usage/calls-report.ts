@@ -1,4 +1,4 @@
-/** Reads calls out of the usage records: pages of them, one in full, and those that have ended lately. */
+/** Reads calls out of the usage rows: pages of them, one in full, and those that have ended lately. */
 
 import { sql, type Kysely } from 'kysely'
 import { byUnitColumn } from '../../schemas/billed-units.ts'
@@ -7,7 +7,7 @@ import { defaultMessage } from '../core/errors.ts'
 import { beyond, cursorBefore, pageOf, type PageRequest } from '../stores/pages.ts'
 import type { Tables, UsageRow } from '../stores/tables.ts'
 import { readSteps, timelineOf } from './call-timeline.ts'
-import { looksOf, readNotes } from './stage-notes.ts'
+import { looksOf, readNotes } from './guard-notes.ts'
 import { filteredCalls, narrowed, projectOfRecord, type CallFilter, type CallQuery } from './call-filter.ts'
 import { searchBack } from './search-back.ts'
 import { isRowId } from '../text/ids.ts'

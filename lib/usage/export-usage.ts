@@ -1,5 +1,5 @@
 /**
- * Prints usage records for other programs: a page of them is in memory at a time, and read when the one
+ * Prints usage rows for other programs: a page of them is in memory at a time, and read when the one
  * before is taken.
  */
 

@@ -5,7 +5,7 @@
  */
 
 /**
- * Milliseconds after which a usage record is in the ledger, unless the store is down: ten times as long as it
+ * Milliseconds after which a usage row is in the ledger, unless the store is down: ten times as long as it
  * waits. A refund is kept for one to two of them; meanwhile as much that others have spent is not seen.
  */
 export const recordedAfterMs = 5000

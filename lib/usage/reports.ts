@@ -1,5 +1,5 @@
 /**
- * Reads the usage records for the dashboard. SQLite answers in the thread that asks, so its reports are made
+ * Reads the usage rows for the dashboard. SQLite answers in the thread that asks, so its reports are made
  * in a thread of their own, which starts with the first and goes when there was none for a while: calls never
  * wait for them. PostgreSQL makes them itself.
  */

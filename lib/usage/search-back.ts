@@ -1,4 +1,4 @@
-/** Looks through usage records from the newest back, for a few seconds at most. */
+/** Looks through usage rows from the newest back, for a few seconds at most. */
 
 import type { Kysely } from 'kysely'
 import type { Tables } from '../stores/tables.ts'

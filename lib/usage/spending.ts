@@ -32,7 +32,7 @@ interface Recorded {
  * billionths of a dollar, or in units. Reads one row per whole day, one per whole hour of the days at both
  * ends, and the records of the hours at both ends.
  *
- * @param party as `partyName` of `limits/call-accounts` names it
+ * @param party as `partyKey` of `limits/call-accounts` names it
  * @param endMs exclusive, may be Infinity
  */
 export async function usedSince (

@@ -1,10 +1,10 @@
 /** Adds up what stages did with the texts of calls. */
 
 import type { Kysely } from 'kysely'
-import type { StageOutcome } from '../core/stage-findings.ts'
+import type { GuardOutcome } from '../core/guard-findings.ts'
 import type { Tables } from '../stores/tables.ts'
 import { filteredCalls } from './call-filter.ts'
-import { looksOf, readNotes } from './stage-notes.ts'
+import { looksOf, readNotes } from './guard-notes.ts'
 
 export interface StageCounts {
   /** Calls that it looked at. */
@@ -52,7 +52,7 @@ class StageSums {
 
   add (looks: ReturnType<typeof looksOf>): void {
     const deeds = looks.flatMap(({ findings }) => findings)
-    const sumOf = (isMeant: (action: StageOutcome) => boolean): number =>
+    const sumOf = (isMeant: (action: GuardOutcome) => boolean): number =>
       deeds.reduce((sum, { action, count }) => sum + (isMeant(action) ? count : 0), 0)
     const found = sumOf(action => action !== 'unavailable')
     this.#tookMs.push(looks.reduce((sum, { tookMs }) => sum + tookMs, 0))

@@ -1,4 +1,4 @@
-/** Sums usage records for the dashboard: totals and series, by one of the groupings. */
+/** Sums usage rows for the dashboard: totals and series, by one of the groupings. */
 
 import { sql, type Kysely, type RawBuilder } from 'kysely'
 import type { Usage, UsageGroup, groupingNames } from '../../schemas/admin/usage.ts'

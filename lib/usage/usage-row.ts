@@ -17,7 +17,7 @@ import {
 } from '../core/record.ts'
 import { steadyNow } from '../async/steady-clock.ts'
 import { printSteps } from './call-steps.ts'
-import { printNotes } from './stage-notes.ts'
+import { printNotes } from './guard-notes.ts'
 import { costNanoUsd, maxUnitCostOf, unitCostOf } from './cost.ts'
 import type { Call } from '../core/call.ts'
 import type { ErrorCode } from '../core/errors.ts'
@@ -89,7 +89,7 @@ export function usageRow (
     cost_nano_usd: isOpenEnded ? interruptedCost(record, charged) : charged,
     wasted_tokens: beside.wastedTokens,
     wasted_nano_usd: beside.wastedNanoUsd,
-    own_provider_key: Number(record.ownProviderKey === true),
+    own_provider_key: Number(record.callerProviderKey === true),
     duration_ms: Math.round(durationMs),
     first_byte_ms: boundedInteger(record.firstByteMs),
     steps: printSteps(record, receivedAtMs),
@@ -179,7 +179,7 @@ const givenUp: ReadonlySet<string | undefined> = new Set([
   'timeout', 'shutting_down'
 ] satisfies ErrorCode[])
 /** Codes of calls that a stage ends, at times while a provider is at work. */
-const endedByStage: ReadonlySet<string | undefined> = new Set([
+const endedByGuard: ReadonlySet<string | undefined> = new Set([
   'content_refused', 'stage_unavailable'
 ] satisfies ErrorCode[])
 
@@ -189,7 +189,7 @@ const endedByStage: ReadonlySet<string | undefined> = new Set([
  */
 function hasFailed ({ outcome, errorCode, attempts, failedAttempts = [] }: CallRecord): boolean {
   if (outcome !== 'error') return false
-  if (endedByStage.has(errorCode)) return failedAttempts.length >= attempts
+  if (endedByGuard.has(errorCode)) return failedAttempts.length >= attempts
   return !givenUp.has(errorCode)
 }
 
@@ -253,8 +253,8 @@ function tokensOfWasted (wasted: readonly Waste[]): number | null {
 
 /** Returns what the wasted requests of a call cost so far, in billionths of a dollar. */
 export function costOfWasted (record: CallRecord, models: Pick<ModelRegistry, 'find'>): number {
-  const { wasted, ownProviderKey } = record
-  if (wasted === undefined || ownProviderKey === true) return 0 // the provider bills the caller
+  const { wasted, callerProviderKey } = record
+  if (wasted === undefined || callerProviderKey === true) return 0 // the provider bills the caller
   return wasted.reduce((sum, request) => sum + (wasteOf(request, record, models).nanoUsd ?? 0), 0)
 }
 
@@ -312,10 +312,10 @@ function callCost (
   { answers, estimated }: AnswerUsage,
   models: Pick<ModelRegistry, 'find'>
 ): Cost {
-  const { attempts, ownProviderKey, modelId, outcome, deferred } = record
+  const { attempts, callerProviderKey, modelId, outcome, deferred } = record
   const price = modelId === undefined ? undefined : models.find(modelId)?.price
   const free =
-    ownProviderKey === true ||
+    callerProviderKey === true ||
     deferred === true ||
     attempts === 0 ||
     (price?.input === 0 && price.output === 0)

@@ -16,7 +16,7 @@ export async function activeKeys (query: Kysely<Tables>, sinceMs: number): Promi
 
 /** A party, and a window. */
 export interface SpentQuestion {
-  /** As `partyName` of `limits/call-accounts` names it. */
+  /** As `partyKey` of `limits/call-accounts` names it. */
   readonly party: string
   readonly fromMs: number
   /** Exclusive, may be Infinity. */

@@ -3,7 +3,7 @@
 import { cutName, noteIgnored, unknownCaller, type Attribution, type CallRecord } from '../core/record.ts'
 import { isObject, type JsonObject } from '../json/guards.ts'
 import { freeText, memberName, PlaceTable, text, type ReplaceText } from '../json/place-table.ts'
-import { partsOf } from '../json/print-in-turns.ts'
+import { partsOf } from '../json/print-in-slices.ts'
 
 /** A longer name is no session. */
 const maxSessionLength = 255

@@ -1,15 +1,15 @@
-import { joinInTurns } from './join-in-turns.ts'
+import { joinInSlices } from './join-in-slices.ts'
 
 type Body = string | Uint8Array | (() => AsyncIterable<Uint8Array>) | undefined
 
-/** Returns the body of a request in one piece; a large one is put together in turns of the event loop. */
+/** Returns the body of a request in one piece; a large one is put together in slices. */
 export async function bufferBody (body: Body): Promise<Buffer> {
   if (body === undefined) return Buffer.alloc(0)
   if (typeof body === 'string') return Buffer.from(body)
   if (body instanceof Uint8Array) return view(body)
   const pieces: Buffer[] = []
   for await (const piece of body()) pieces.push(view(piece))
-  return await joinInTurns(pieces)
+  return await joinInSlices(pieces)
 }
 
 function view ({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {

@@ -68,7 +68,7 @@ export function checkUnscoped (call: AdminCall, act: string): void {
 }
 
 /** @throws GatewayError `invalid_value` for a name of no stage: calls would be refused for its absence */
-export function checkStageNames (names: readonly string[] | null | undefined, { stages }: Settings): void {
+export function checkGuardNames (names: readonly string[] | null | undefined, { stages }: Settings): void {
   const unknown = names?.find(name => !stages.some(stage => stage.name === name))
   if (unknown === undefined) return
   throw new GatewayError('invalid_value', {

@@ -1,4 +1,4 @@
-/** Exported files of usage records. */
+/** Exported files of usage rows. */
 
 import { GatewayError } from '../../lib/core/errors.ts'
 import { pageRequest } from '../../lib/stores/pages.ts'

@@ -11,7 +11,7 @@ import { endpointNames } from '../../schemas/endpoints.ts'
 import { pageRequest } from '../../lib/stores/pages.ts'
 import type { AdminCall } from '../../lib/stages/admin-auth.ts'
 import type { Key, KeyChange } from '../../schemas/admin/keys.ts'
-import { actorOf, checkStageNames, notFound, param, principalOf, visibleProject } from './acts.ts'
+import { actorOf, checkGuardNames, notFound, param, principalOf, visibleProject } from './acts.ts'
 import type { AdminHandlers } from './handler.ts'
 
 const playgroundMs = 60 * 60_000
@@ -45,7 +45,7 @@ export const keyHandlers: AdminHandlers<
     checkScope(call, request)
     checkLimits(call, request, settings)
     checkOwner(call, request.owner_id, principalOf(call).id)
-    checkStageNames(request.stages, settings)
+    checkGuardNames(request.stages, settings)
     await usableProject(call, request.project_id ?? defaultProject)
     takeQuota(call)
     return await createKey(call.admin, actorOf(call), request, { byAdmin: isAdmin(call) })
@@ -55,7 +55,7 @@ export const keyHandlers: AdminHandlers<
 
   'POST /admin/v1/keys/:key_id': async (call, { settings }) => {
     checkScope(call, call.request)
-    checkStageNames(call.request.stages, settings)
+    checkGuardNames(call.request.stages, settings)
     const before = await changeableKey(call)
     checkOwner(call, call.request.owner_id, before.owner_id)
     if (changedFields(before, call.request).includes('limits')) checkLimits(call, call.request, settings)

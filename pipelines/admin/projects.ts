@@ -2,7 +2,7 @@
 
 import { pageRequest } from '../../lib/stores/pages.ts'
 import type { Project } from '../../schemas/admin/organisation.ts'
-import { audit, checkStageNames, notFound, param, principalOf, visibleProject } from './acts.ts'
+import { audit, checkGuardNames, notFound, param, principalOf, visibleProject } from './acts.ts'
 import type { AdminHandlers } from './handler.ts'
 
 export const projectHandlers: AdminHandlers<
@@ -19,7 +19,7 @@ export const projectHandlers: AdminHandlers<
     await call.admin.accounts.projects.list(pageRequest(call.search), principalOf(call).projects),
 
   'POST /admin/v1/projects': async (call, { settings }) => {
-    checkStageNames(call.request.stages, settings)
+    checkGuardNames(call.request.stages, settings)
     const project = await call.admin.accounts.projects.create(call.request)
     await audit(call, { action: 'project.create', subject: project, after: settingsOf(project) })
     return project
@@ -28,7 +28,7 @@ export const projectHandlers: AdminHandlers<
   'GET /admin/v1/projects/:project_id': async call => await visibleProject(call, param(call, 'project_id')),
 
   'POST /admin/v1/projects/:project_id': async (call, { settings }) => {
-    checkStageNames(call.request.stages, settings)
+    checkGuardNames(call.request.stages, settings)
     const before = await visibleProject(call, param(call, 'project_id'))
     const after = await call.admin.accounts.projects.update(before.id, call.request)
     await audit(call, {

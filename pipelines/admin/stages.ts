@@ -13,13 +13,13 @@ import type { Batch } from '../../lib/core/batch.ts'
 import type { ChatEvent } from '../../lib/core/events.ts'
 import type { Settings } from '../../lib/core/settings.ts'
 import type { Route } from '../../lib/core/route.ts'
-import type { TextStages } from '../../lib/guards/text-filter.ts'
+import type { TextGuards } from '../../lib/guards/text-filter.ts'
 import type { StageSummary, StageTrial, StageTrialResult } from '../../schemas/admin/stages.ts'
 import { principalOf, report } from './acts.ts'
 import { visibleProjects } from './call-filter.ts'
 import type { AdminHandlers, AdminRequest } from './handler.ts'
 
-type StageScope = NonNullable<Settings['stages'][number]['only']>
+type GuardScope = NonNullable<Settings['stages'][number]['only']>
 
 const dayMs = 86_400_000
 const nothing: StageSummary['last_day'] = {
@@ -57,17 +57,17 @@ export const stageHandlers: AdminHandlers<'GET /admin/v1/stages' | 'POST /admin/
     }
   },
 
-  'POST /admin/v1/stages/try': async (call, { settings, textStages }) => {
-    if (textStages === undefined) {
+  'POST /admin/v1/stages/try': async (call, { settings, textGuards }) => {
+    if (textGuards === undefined) {
       throw new GatewayError('not_found', { message: 'The configuration has no `stages`.' })
     }
     const asked = settings.stages.filter(({ when }) => when === 'asked').map(({ name }) => name)
-    return await tried(textStages, call, asked)
+    return await tried(textGuards, call, asked)
   }
 }
 
 /** Returns the scope of a stage, for people of some projects without the names of keys and projects. */
-function visibleScope (call: AdminRequest<'GET /admin/v1/stages'>, only: StageScope): StageScope {
+function visibleScope (call: AdminRequest<'GET /admin/v1/stages'>, only: GuardScope): GuardScope {
   if (principalOf(call).projects === undefined) return { ...only }
   const { keys: _, projects: __, ...others } = only
   return others
@@ -84,7 +84,7 @@ const route: Route = { providerId: 'none', model: 'none', modelId: 'none' }
  * Has the stages look at a text as at that of a chat completion by a key of no project that asks for some.
  */
 async function tried (
-  stages: TextStages,
+  stages: TextGuards,
   given: AdminRequest<'POST /admin/v1/stages/try'>,
   requestedStages: readonly string[]
 ): Promise<StageTrialResult> {
@@ -120,7 +120,7 @@ async function tried (
 }
 
 const looks: Readonly<
-  Record<StageTrial['point'], (stages: TextStages, call: RoutedCall<Tried>) => Promise<string>>
+  Record<StageTrial['point'], (stages: TextGuards, call: RoutedCall<Tried>) => Promise<string>>
 > = {
   request: async (stages, call) => {
     let { text } = call.request

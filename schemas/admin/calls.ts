@@ -2,7 +2,7 @@
 
 import { Type, type Static } from 'typebox'
 import { byUnitColumn } from '../billed-units.ts'
-import { stagePoints } from '../config/stages.ts'
+import { guardPoints } from '../config/stages.ts'
 import { OneOf } from '../nullable.ts'
 import {
   between,
@@ -89,7 +89,7 @@ export type TimelineEntry = Static<typeof TimelineEntry>
 /** A stage that looked at texts of a call. */
 export const StageLook = Type.Object({
   stage: Type.String(),
-  point: OneOf([...stagePoints]),
+  point: OneOf([...guardPoints]),
   took_ms: Type.Number({ description: 'Milliseconds of all looks at this point.' }),
   findings: Type.Array(
     Type.Object({

@@ -1,4 +1,4 @@
-/** Exported files of usage records, and what became of them. */
+/** Exported files of usage rows, and what became of them. */
 
 import { Type, type Static } from 'typebox'
 import { OneOf } from '../nullable.ts'

@@ -1,14 +1,14 @@
 /** Stages of the configuration: what they did, and what they would do with a text. */
 
 import { Type, type Static } from 'typebox'
-import { stagePoints } from '../config/stages.ts'
+import { guardPoints } from '../config/stages.ts'
 import { OneOf } from '../nullable.ts'
 import { OrNull, Request } from './common.ts'
 
 export const StageSummary = Type.Object({
   name: Type.String(),
   use: Type.String({ description: 'Its kind, as in the configuration.' }),
-  at: Type.Array(OneOf([...stagePoints])),
+  at: Type.Array(OneOf([...guardPoints])),
   action: OrNull(Type.String(), 'What becomes of a finding; `null`: as its kind does by default.'),
   when: OneOf(['always', 'asked'], {
     description: '`asked`: it looks at calls whose key, project or request names it.'

@@ -1,4 +1,4 @@
-/** `calls` of `headgate.yaml`: what is kept of calls besides their usage records. */
+/** `calls` of `headgate.yaml`: what is kept of calls besides their usage rows. */
 
 import { Type, type Static } from 'typebox'
 import { OneOf } from '../nullable.ts'

@@ -7,22 +7,22 @@ import { Closed, HttpUrl, mebibyte, Text } from './entries.ts'
 import { headerName, Secret } from './secret.ts'
 
 /** The texts that a stage sees: of requests, of answers, what tools are called with, what they return. */
-export const stagePoints = ['request', 'answer', 'tool_call', 'tool_result'] as const
-export type StagePoint = (typeof stagePoints)[number]
+export const guardPoints = ['request', 'answer', 'tool_call', 'tool_result'] as const
+export type GuardPoint = (typeof guardPoints)[number]
 
-export const stageActions = ['refuse', 'mask', 'report'] as const
-export type StageAction = (typeof stageActions)[number]
+export const guardActions = ['refuse', 'mask', 'report'] as const
+export type GuardAction = (typeof guardActions)[number]
 
 export const webhookFormats = ['headgate', 'litellm'] as const
 export type WebhookFormat = (typeof webhookFormats)[number]
 
-interface StageKindFacts {
+interface GuardKindFacts {
   /** Entries that it must have. */
   readonly needs: readonly string[]
   /** Further entries of its own that it may have. */
   readonly takes: readonly string[]
   /** What it can do with a finding; the first is the default. */
-  readonly actions: readonly StageAction[]
+  readonly actions: readonly GuardAction[]
 }
 
 /** The entries of kinds that take their time. */
@@ -32,7 +32,7 @@ const judgeEntries = ['timeout_ms', 'when_unavailable', 'during', 'stream', 'win
 const serviceEntries = ['headers', 'retries', 'max_bytes'] as const
 
 /** The kinds of stages, by what `use` says; `module` is the path of a file. */
-export const stageKinds = {
+export const guardKinds = {
   pattern: {
     needs: ['patterns'],
     takes: ['reversible', 'unmask_for'],
@@ -55,27 +55,27 @@ export const stageKinds = {
     actions: ['mask', 'refuse', 'report']
   },
   module: { needs: [], takes: ['options', ...judgeEntries], actions: ['mask', 'refuse', 'report'] }
-} as const satisfies Readonly<Record<string, StageKindFacts>>
-export type StageKind = keyof typeof stageKinds
+} as const satisfies Readonly<Record<string, GuardKindFacts>>
+export type GuardKind = keyof typeof guardKinds
 
 /** The kinds that have a name in `use`. */
-export const namedStageKinds = (Object.keys(stageKinds) as StageKind[]) // its keys
+export const namedGuardKinds = (Object.keys(guardKinds) as GuardKind[]) // its keys
   .filter(kind => kind !== 'module')
 
 /** Returns the kind that `use` says. */
-export function stageKindOf (use: string): StageKind {
-  return namedStageKinds.find(kind => kind === use) ?? 'module'
+export function guardKindOf (use: string): GuardKind {
+  return namedGuardKinds.find(kind => kind === use) ?? 'module'
 }
 
 /** Returns what becomes of a finding. */
-export function stageActionOf ({
+export function guardActionOf ({
   use,
   action
 }: {
   readonly use: string
-  readonly action?: StageAction | undefined
-}): StageAction {
-  return action ?? stageKinds[stageKindOf(use)].actions[0]
+  readonly action?: GuardAction | undefined
+}): GuardAction {
+  return action ?? guardKinds[guardKindOf(use)].actions[0]
 }
 
 const OwnPattern = Closed({
@@ -252,7 +252,7 @@ const kindEntries = {
   )
 }
 
-export const stageKindEntries = Object.keys(kindEntries)
+export const guardKindEntries = Object.keys(kindEntries)
 
 export const StageConfig = Closed(
   {
@@ -262,19 +262,19 @@ export const StageConfig = Closed(
       description: 'Its name, in refusals, the log and metrics.'
     }),
     use: Type.String({
-      pattern: `^(${namedStageKinds.join('|')}|\\.{0,2}/.*\\.[cm]?js)$`,
-      patternErrorMessage: `must be ${namedStageKinds.map(kind => `\`${kind}\``).join(', ')}, or the path of a module (./stages/mine.js)`,
+      pattern: `^(${namedGuardKinds.join('|')}|\\.{0,2}/.*\\.[cm]?js)$`,
+      patternErrorMessage: `must be ${namedGuardKinds.map(kind => `\`${kind}\``).join(', ')}, or the path of a module (./stages/mine.js)`,
       description:
         '`pattern`: looks for patterns. `moderation`: asks a model for moderation. `prompt_injection`: asks a model whether a text gives orders to the model of the call. `presidio`: asks the services of Presidio. `webhook`: asks a service of yours. A path such as `./stages/mine.js`, from the directory of this file: a module of your own.'
     }),
-    at: Type.Array(OneOf([...stagePoints]), {
+    at: Type.Array(OneOf([...guardPoints]), {
       minItems: 1,
-      default: [...stagePoints],
+      default: [...guardPoints],
       description:
         'The texts that it inspects: of requests, of answers, arguments of tool calls (run by Headgate or by the caller), and results of tools.'
     }),
     action: Type.Optional(
-      OneOf([...stageActions], {
+      OneOf([...guardActions], {
         description:
           'What happens on a finding: the call is refused; the finding is replaced, such as by `[name of the pattern]`; or it is only counted. Default: `mask`; of `moderation` and `prompt_injection`, which can only refuse or report, `refuse`.'
       })

@@ -88,7 +88,7 @@ t.test('JSON is parsed, with a byte order mark or without, up to a depth', async
 })
 
 t.test(
-  'a large response gives the same in turns of the event loop, and one of too many values is refused',
+  'a large response gives the same in slices, and one of too many values is refused',
   async t => {
     const turns = countTurns(t)
     const value = { text: 'ä'.repeat(1_000_000), list: [{ a: 1 }] }

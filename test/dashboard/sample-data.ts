@@ -4,7 +4,7 @@
  */
 
 import { CallBodyStore, type NewCallBodies } from '../../lib/stores/call-body-store.ts'
-import { stagePoints } from '../../schemas/config/stages.ts'
+import { guardPoints } from '../../schemas/config/stages.ts'
 import type { Settings } from '../../lib/core/settings.ts'
 import type { UsageRow } from '../../lib/stores/tables.ts'
 import type { AdminGateway, Send } from '../support/admin.ts'
@@ -146,7 +146,7 @@ export const longStages: Settings['stages'] = [
   {
     name: 'no-numbers-of-payment-cards-and-accounts-in-what-leaves-europe',
     use: 'pattern',
-    at: [...stagePoints],
+    at: [...guardPoints],
     action: 'mask',
     patterns: ['card_number', 'iban'],
     only: {

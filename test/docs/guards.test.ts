@@ -4,7 +4,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import t from 'tap'
 import { loadSettings } from '../../lib/config/read-settings.ts'
-import { stageKinds, stageKindOf } from '../../schemas/config/stages.ts'
+import { guardKinds, guardKindOf } from '../../schemas/config/stages.ts'
 import { testGateway, upstreamAt } from '../support/gateway.ts'
 import { Secret } from '../../lib/core/secret.ts'
 import { chatAnswer, fakeUpstream, type Script } from '../support/upstream.ts'
@@ -79,8 +79,8 @@ function stagesOf (t: Test, recipe: string, services: string): Settings['stages'
 
 t.test('there are ten recipes, of which each kind of stage is part, or has a section of its own', t => {
   t.equal(recipes.length, 10)
-  const used = new Set([...page.matchAll(/^ {4}use: (\S+)$/gm)].map(([, use = '']) => stageKindOf(use)))
-  t.same(Object.keys(stageKinds).filter(kind => !used.has(kind as keyof typeof stageKinds)), [])
+  const used = new Set([...page.matchAll(/^ {4}use: (\S+)$/gm)].map(([, use = '']) => guardKindOf(use)))
+  t.same(Object.keys(guardKinds).filter(kind => !used.has(kind as keyof typeof guardKinds)), [])
   t.end()
 })
 

@@ -4,14 +4,14 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { CallRecord } from '../../lib/core/record.ts'
-import { StageFindings } from '../../lib/core/stage-findings.ts'
+import { GuardFindings } from '../../lib/core/guard-findings.ts'
 import { callSpans } from '../../lib/telemetry/call-spans.ts'
 import { route } from '../support/routes.ts'
 
 const root = join(import.meta.dirname, '../../..')
 const page = readFileSync(join(root, 'docs/telemetry.md'), 'utf8')
 
-const findings = new StageFindings()
+const findings = new GuardFindings()
 findings.noteLook('pii', 'request', 1)
 const record = Object.assign(new CallRecord('chat'), {
   requests: [

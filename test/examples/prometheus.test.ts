@@ -18,7 +18,7 @@ import {
 } from '../../lib/telemetry/metric-families.ts'
 import { Metrics } from '../../lib/telemetry/metrics.ts'
 import { CallRecord, noteUsage } from '../../lib/core/record.ts'
-import { StageFindings } from '../../lib/core/stage-findings.ts'
+import { GuardFindings } from '../../lib/core/guard-findings.ts'
 import { testGateway, upstreamAt } from '../support/gateway.ts'
 import { route } from '../support/routes.ts'
 import { otlpSettings } from '../support/settings.ts'
@@ -83,7 +83,7 @@ async function allFamilies (t: Test): Promise<Family[]> {
     () => true,
     () => 'openai'
   )
-  const findings = new StageFindings()
+  const findings = new GuardFindings()
   findings.noteLook('pii', 'request', 1)
   findings.note('pii', 'request', 'mask')
   const request = {

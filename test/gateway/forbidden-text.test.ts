@@ -50,21 +50,21 @@ import type { SharedTexts } from '../../lib/cache/entries.ts'
 import type { Settings } from '../../lib/core/settings.ts'
 import type { GatewayOptions } from '../../lib/gateway.ts'
 import type { Tables } from '../../lib/stores/tables.ts'
-import type { StageAction } from '../../schemas/config/stages.ts'
+import type { GuardAction } from '../../schemas/config/stages.ts'
 import type { TSchema } from 'typebox'
 import type { Test } from 'tap'
 
-type StageSettings = Settings['stages'][number]
-type Action = StageAction
+type GuardSettings = Settings['stages'][number]
+type Action = GuardAction
 
 /** xAI's is that of chat completions. */
 const { xai: _xai, ...protocols } = allProtocols
 
-const points: StageSettings['at'] = ['request', 'answer', 'tool_call', 'tool_result']
+const points: GuardSettings['at'] = ['request', 'answer', 'tool_call', 'tool_result']
 
 /** The kinds of stages: one that decides at once, and one that asks a service. */
 const kinds: Readonly<
-  Record<'pattern' | 'webhook', (t: Test, action: Action) => StageSettings | Promise<StageSettings>>
+  Record<'pattern' | 'webhook', (t: Test, action: Action) => GuardSettings | Promise<GuardSettings>>
 > = {
   pattern: (_t, action) => ({
     name: 'islands',
@@ -109,7 +109,7 @@ interface Started extends Omit<AdminGateway, 'send'> {
 }
 
 /** A gateway that keeps whatever it can, in front of providers of all protocols. */
-async function start (t: Test, stage: StageSettings, more: Partial<GatewayOptions> = {}): Promise<Started> {
+async function start (t: Test, stage: GuardSettings, more: Partial<GatewayOptions> = {}): Promise<Started> {
   const upstreams: Record<string, FakeUpstream> = {}
   const providers: Settings['providers'][number][] = []
   for (const [id, protocol] of Object.entries(protocols)) {

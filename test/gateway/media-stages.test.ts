@@ -15,10 +15,10 @@ import { until } from '../support/until.ts'
 import type { Settings } from '../../lib/core/settings.ts'
 import type { Test } from 'tap'
 
-type StageSettings = Settings['stages'][number]
+type GuardSettings = Settings['stages'][number]
 
 const ticket = 'TCK-123456'
-const stage: StageSettings = {
+const stage: GuardSettings = {
   name: 'tickets',
   use: 'pattern',
   at: ['request', 'answer'],
@@ -33,7 +33,7 @@ const png = Buffer.from(
 async function start (
   t: Test,
   script: Script | ((request: SeenRequest) => Script),
-  parts: Partial<StageSettings> = {}
+  parts: Partial<GuardSettings> = {}
 ): Promise<{ upstream: FakeUpstream, api: TestGateway }> {
   const upstream = await fakeUpstream(script)
   t.teardown(upstream.close)

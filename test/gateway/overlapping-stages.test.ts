@@ -25,7 +25,7 @@ import type { Settings } from '../../lib/core/settings.ts'
 import type { UsageRow } from '../../lib/stores/tables.ts'
 import type { Test } from 'tap'
 
-type StageSettings = Settings['stages'][number]
+type GuardSettings = Settings['stages'][number]
 
 const json = (value: unknown): Script => ({
   headers: { 'content-type': 'application/json' },
@@ -40,7 +40,7 @@ async function slowService (
 ): Promise<{
   readonly service: FakeUpstream
   readonly decide: (answer: Script) => void
-  readonly stage: StageSettings
+  readonly stage: GuardSettings
 }> {
   const waiting: Array<(answer: Script) => void> = []
   const decided: Script[] = []
@@ -87,7 +87,7 @@ async function start (
   t: Test,
   answer: Script | ((request: SeenRequest, number: number) => Script),
   parts: Partial<Settings> = {},
-  more: Partial<StageSettings> = {},
+  more: Partial<GuardSettings> = {},
   protocol: Protocol = protocols.chat
 ): Promise<Started> {
   const { service, decide, stage } = await slowService(t)

@@ -24,14 +24,14 @@ import { word } from '../support/word-stages.ts'
 import type { Settings } from '../../lib/core/settings.ts'
 import type { Test } from 'tap'
 
-type StageSettings = Settings['stages'][number]
+type GuardSettings = Settings['stages'][number]
 
 const mask = `const mask = texts => texts.map(text => text.replaceAll('${word}', '[island]'))`
 const masking = `${mask}\nexport default { request: mask, answer: mask, tool_call: mask, tool_result: mask }`
 const refusing = `const refuse = texts => texts.some(text => text.includes('${word}')) ? { refuse: 'it names an island' } : undefined
 export default { request: refuse, answer: refuse }`
 
-function stageOf (t: Test, code: string, more: Partial<StageSettings> = {}): StageSettings {
+function stageOf (t: Test, code: string, more: Partial<GuardSettings> = {}): GuardSettings {
   return {
     name: 'mine',
     use: join(t.testdir({ 'stage.mjs': code }), 'stage.mjs'),
@@ -41,7 +41,7 @@ function stageOf (t: Test, code: string, more: Partial<StageSettings> = {}): Sta
 }
 
 /** Answers in Headgate's form as the modules above do. */
-async function webhookOf (t: Test, answer: (texts: readonly string[]) => object): Promise<StageSettings> {
+async function webhookOf (t: Test, answer: (texts: readonly string[]) => object): Promise<GuardSettings> {
   const service = await fakeUpstream(({ json }) => {
     const { texts } = json as { texts: ReadonlyArray<{ text: string }> }
     return {
@@ -62,8 +62,8 @@ const kinds: Readonly<
   Record<
     string,
     {
-      masks: (t: Test) => StageSettings | Promise<StageSettings>
-      refuses: (t: Test) => StageSettings | Promise<StageSettings>
+      masks: (t: Test) => GuardSettings | Promise<GuardSettings>
+      refuses: (t: Test) => GuardSettings | Promise<GuardSettings>
     }
   >
 > = {
@@ -369,7 +369,7 @@ t.test('stages can be replaced under load: each call passes all stages of one co
   const upstream = await fakeUpstream(scriptOf(protocols.chat))
   t.teardown(upstream.close)
   const directory = t.testdir()
-  const module = async (name: string, code: string): Promise<StageSettings> => {
+  const module = async (name: string, code: string): Promise<GuardSettings> => {
     await writeFile(join(directory, name), code)
     return { name: name.slice(2, -4), use: join(directory, name), at: ['request', 'answer'] }
   }

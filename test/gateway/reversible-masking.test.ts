@@ -22,14 +22,14 @@ import type { Settings } from '../../lib/core/settings.ts'
 import type { Tables } from '../../lib/stores/tables.ts'
 import type { Test } from 'tap'
 
-type StageSettings = Settings['stages'][number]
+type GuardSettings = Settings['stages'][number]
 
 const mail = 'ada@example.com'
 /** A value that JSON has to escape. */
 const odd = 'q"u\\te'
 const values = [mail, odd]
 
-const stage: StageSettings = {
+const stage: GuardSettings = {
   name: 'people',
   use: 'pattern',
   at: ['request', 'answer', 'tool_call', 'tool_result'],

@@ -24,9 +24,9 @@ import { word } from '../support/word-stages.ts'
 import type { Settings } from '../../lib/core/settings.ts'
 import type { Test } from 'tap'
 
-type StageSettings = Settings['stages'][number]
+type GuardSettings = Settings['stages'][number]
 
-const island: StageSettings = {
+const island: GuardSettings = {
   name: 'islands',
   use: 'pattern',
   at: ['request', 'answer', 'tool_call', 'tool_result'],
@@ -37,7 +37,7 @@ const island: StageSettings = {
 async function start (
   t: Test,
   protocol: Protocol,
-  stages: readonly StageSettings[]
+  stages: readonly GuardSettings[]
 ): Promise<{ upstream: FakeUpstream, api: TestGateway }> {
   const upstream = await fakeUpstream(scriptOf(protocol))
   t.teardown(upstream.close)
@@ -143,7 +143,7 @@ t.test(
         }
       })
       t.teardown(upstream.close)
-      const stage: StageSettings = {
+      const stage: GuardSettings = {
         ...island,
         at: ['answer'],
         action: 'refuse',
@@ -298,7 +298,7 @@ t.test('a long text is looked at to its end, and what is found in it counts once
   t.match(
     await ask('aaaaaax '.repeat(40_000)),
     [{ stage: 'counts', count: 40_000 }],
-    'in turns of the event loop'
+    'in slices'
   )
   // Without spaces, as base64 is.
   for (const length of [100_000, 7 * 1024 * 1024]) {

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { builtInNames, builtInPatterns, type BuiltInName } from '../../lib/guards/built-in-patterns.ts'
-import { StageFindings } from '../../lib/core/stage-findings.ts'
+import { GuardFindings } from '../../lib/core/guard-findings.ts'
 import { PatternFilter } from '../../lib/guards/pattern-filter.ts'
 import { replaceFindings } from '../../lib/guards/text-filter.ts'
 
@@ -9,7 +9,7 @@ function masked (name: BuiltInName, text: string): string {
     new PatternFilter(
       [{ stage: 's', action: 'mask', label: 'X', pattern: builtInPatterns[name] }],
       'request',
-      new StageFindings()
+      new GuardFindings()
     ),
     text
   )

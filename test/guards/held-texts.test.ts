@@ -3,7 +3,7 @@ import t from 'tap'
 import { HeldTexts } from '../../lib/guards/held-texts.ts'
 import { TextFilters, replaceFindings } from '../../lib/guards/text-filter.ts'
 import { PatternFilter } from '../../lib/guards/pattern-filter.ts'
-import { StageFindings } from '../../lib/core/stage-findings.ts'
+import { GuardFindings } from '../../lib/core/guard-findings.ts'
 import { boundedPattern } from '../../lib/text/bounded-pattern.ts'
 import { messages } from '../../lib/dialects/messages/index.ts'
 import { responsesDirectTexts } from '../../lib/dialects/responses/text-places.ts'
@@ -209,7 +209,7 @@ t.test('events without text that wait behind a call of a tool are counted', t =>
 
 t.test('what is only counted counts once, wherever it is cut', async t => {
   const counted = async (look: (filter: PatternFilter) => unknown): Promise<number> => {
-    const findings = new StageFindings()
+    const findings = new GuardFindings()
     const rules = ['[ab]+c', 'b+'].map(match => ({
       stage: match,
       action: 'report' as const,
@@ -230,7 +230,7 @@ t.test('what is only counted counts once, wherever it is cut', async t => {
   }))
 })
 
-t.test('a large complete answer is searched in turns of the event loop, and keeps its place', async t => {
+t.test('a large complete answer is searched in slices, and keeps its place', async t => {
   const texts = held('abc')
   const block = { type: 'text', text: `${'x'.repeat(20_000)}abc` }
   const json = JSON.stringify({ content: Array.from({ length: 30 }, () => block) })
@@ -248,7 +248,7 @@ t.test('a large complete answer is searched in turns of the event loop, and keep
   await t.rejects(texts.decide(out), { code: 'content_policy_violation' })
 })
 
-t.test('a large text is searched in turns of the event loop, and keeps its place', async t => {
+t.test('a large text is searched in slices, and keeps its place', async t => {
   const said = `${'x'.repeat(99_998)}abc`
   const start: ChatEvent = { type: 'response-start' }
   const end: ChatEvent = { type: 'choice-end', choice: 0, reason: 'stop' }
@@ -268,7 +268,7 @@ t.test('a large text is searched in turns of the event loop, and keeps its place
   }
 })
 
-t.test('large arguments are searched in turns of the event loop, and what follows them waits', async t => {
+t.test('large arguments are searched in slices, and what follows them waits', async t => {
   const args = JSON.stringify({ list: Array.from({ length: 400 }, () => `${'x'.repeat(2000)}abc`) })
   const pieces = args.match(/.{1,1000}/g)?.map(argumentsPiece) ?? []
   const end: ChatEvent = { type: 'tool-call-end', choice: 0, call: 0 }

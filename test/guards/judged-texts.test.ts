@@ -6,7 +6,7 @@ import { messages } from '../../lib/dialects/messages/index.ts'
 import { turnsDuring } from '../support/turns-during.ts'
 import { holdsAsync } from '../support/property.ts'
 import type { ChatEvent } from '../../lib/core/events.ts'
-import type { JudgeWindow, TextJudge } from '../../lib/guards/text-judge.ts'
+import type { JudgeWindow, CallJudge } from '../../lib/guards/text-judge.ts'
 
 const small: JudgeWindow = { characters: 6, overlap: 4, maxWaitMs: 60_000 }
 
@@ -14,7 +14,7 @@ const small: JudgeWindow = { characters: 6, overlap: 4, maxWaitMs: 60_000 }
 function judgeOf (
   word: string,
   window: JudgeWindow | undefined = small
-): { judge: TextJudge, shown: string[][] } {
+): { judge: CallJudge, shown: string[][] } {
   const shown: string[][] = []
   return {
     shown,
@@ -81,7 +81,7 @@ t.test('what differs first and last is replaced, wherever events are cut', async
     [['a', 'b', 'c'], 'xbz'],
     [['a'.repeat(10_000), 'b', 'c'.repeat(10_000)], `${'a'.repeat(10_000)}x${'c'.repeat(10_000)}`]
   ] as const) {
-    const judge: TextJudge = { ...judgeOf('').judge, window: undefined, judge: async () => [made] }
+    const judge: CallJudge = { ...judgeOf('').judge, window: undefined, judge: async () => [made] }
     t.equal(
       textsOf(
         await through(
@@ -95,7 +95,7 @@ t.test('what differs first and last is replaced, wherever events are cut', async
 })
 
 t.test('a finding is seen as a whole, also where what stands for it begins as it does', async t => {
-  const judge: TextJudge = {
+  const judge: CallJudge = {
     ...judgeOf('').judge,
     window: { characters: 2, overlap: 4, maxWaitMs: 60_000 },
     judge: async texts => texts.map(({ text }) => text.replaceAll('12345', '123**'))
@@ -148,7 +148,7 @@ t.test('arguments that have a member twice lose the one that no judge has seen',
   t.same(textsOf(out), { 'tool-call-delta 0 0': '{"a":"x"}' })
 })
 
-t.test('large arguments are judged in turns of the event loop', async t => {
+t.test('large arguments are judged in slices', async t => {
   const { judge } = judgeOf('abc')
   const texts = new JudgedTexts(judge, undefined)
   const json = JSON.stringify({ list: Array.from({ length: 300 }, () => `${'x'.repeat(5000)}abc`) })
@@ -169,7 +169,7 @@ t.test('no window begins in the middle of a character', async t => {
   t.same(shown.flat().filter(one => /^[\udc00-\udfff]/.test(one)), [])
 })
 
-t.test('a large complete answer is judged in turns of the event loop, and keeps its place', async t => {
+t.test('a large complete answer is judged in slices, and keeps its place', async t => {
   const { judge, shown } = judgeOf('abc', undefined)
   const texts = new JudgedTexts(judge, messages.directTexts)
   const content = Array.from({ length: 20_000 }, () => ({ type: 'text', text: 'abc' }))

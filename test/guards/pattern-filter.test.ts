@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { StageFindings } from '../../lib/core/stage-findings.ts'
+import { GuardFindings } from '../../lib/core/guard-findings.ts'
 import { HeldTexts } from '../../lib/guards/held-texts.ts'
 import { PatternFilter, builtInPattern, type PatternRule } from '../../lib/guards/pattern-filter.ts'
 import { TextFilters, replaceFindings } from '../../lib/guards/text-filter.ts'
@@ -8,14 +8,14 @@ import { boundedPattern } from '../../lib/text/bounded-pattern.ts'
 import { holdsAsync } from '../support/property.ts'
 import { routedCall } from '../support/stages.ts'
 import type { ChatEvent } from '../../lib/core/events.ts'
-import type { StageAction } from '../../schemas/config/stages.ts'
+import type { GuardAction } from '../../schemas/config/stages.ts'
 
-function rule (stage: string, match: string, action: StageAction = 'mask', label = stage): PatternRule {
+function rule (stage: string, match: string, action: GuardAction = 'mask', label = stage): PatternRule {
   return { stage, action, label, pattern: boundedPattern(match, 4) }
 }
 
 t.test('the first match is replaced; at one place the first rule wins', t => {
-  const findings = new StageFindings()
+  const findings = new GuardFindings()
   const filter = new PatternFilter(
     [rule('one', 'bc'), rule('two', 'abc'), rule('three', 'ab')],
     'answer',
@@ -35,7 +35,7 @@ t.test('the first match is replaced; at one place the first rule wins', t => {
 })
 
 t.test('what is reported takes nothing from others, and what is refused says which stage and what', t => {
-  const findings = new StageFindings()
+  const findings = new GuardFindings()
   t.equal(
     replaceFindings(
       new PatternFilter([rule('count', 'ab', 'report'), rule('mask', 'abc')], 'request', findings),
@@ -88,7 +88,7 @@ t.test('a stream at any cut is masked as the complete text', async t => {
   await holdsAsync(
     t,
     fc.asyncProperty(fc.array(letters, { maxLength: 40, size: 'max' }), async pieces => {
-      const [complete, streamed] = [new StageFindings(), new StageFindings()]
+      const [complete, streamed] = [new GuardFindings(), new GuardFindings()]
       const expected = replaceFindings(new PatternFilter(rules, 'answer', complete), pieces.join(''))
       const filter = new PatternFilter(rules, 'answer', streamed)
       const held = new HeldTexts(
@@ -98,7 +98,7 @@ t.test('a stream at any cut is masked as the complete text', async t => {
       const out: ChatEvent[] = []
       for (const text of pieces) held.push([{ type: 'text-delta', choice: 0, text }], out)
       await held.end(out)
-      const masks = ({ list }: StageFindings): unknown =>
+      const masks = ({ list }: GuardFindings): unknown =>
         list
           .filter(({ action }) => action === 'mask')
           .map(({ stage, count }) => `${stage} ${count}`)

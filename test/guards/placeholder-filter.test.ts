@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import fc from 'fast-check'
 import t from 'tap'
 import { KeyedPlaceholders } from '../../lib/guards/keyed-placeholders.ts'
-import { StageFindings } from '../../lib/core/stage-findings.ts'
+import { GuardFindings } from '../../lib/core/guard-findings.ts'
 import { PatternFilter, type PatternRule } from '../../lib/guards/pattern-filter.ts'
 import { LookalikeFilter, PlaceholderFilter } from '../../lib/guards/placeholder-filter.ts'
 import { replaceFindings } from '../../lib/guards/text-filter.ts'
@@ -30,7 +30,7 @@ function begin (keyId = 'one'): KeyedPlaceholders {
 
 function masked (said: string, placeholders: KeyedPlaceholders): string {
   const escaped = replaceFindings(new LookalikeFilter(placeholders), said)
-  return replaceFindings(new PatternFilter(rules, 'request', new StageFindings(), placeholders), escaped)
+  return replaceFindings(new PatternFilter(rules, 'request', new GuardFindings(), placeholders), escaped)
 }
 
 function restored (said: string, placeholders: KeyedPlaceholders): string {

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { TextFilters, replaceFindings } from '../../lib/guards/text-filter.ts'
-import type { StagePoint } from '../../schemas/config/stages.ts'
+import type { GuardPoint } from '../../schemas/config/stages.ts'
 import { fixed, text, toolCall, toolResult } from '../../lib/json/place-table.ts'
 import { routedCall } from '../support/stages.ts'
 import { wordFilter } from '../support/word-stages.ts'
@@ -13,8 +13,8 @@ t.test('all findings of a text are replaced', t => {
 })
 
 t.test('each place is looked at by the stages of its points', t => {
-  const wanted: Array<readonly StagePoint[]> = []
-  const stages = { filter: (_call: unknown, points: readonly StagePoint[]) => {
+  const wanted: Array<readonly GuardPoint[]> = []
+  const stages = { filter: (_call: unknown, points: readonly GuardPoint[]) => {
     wanted.push(points)
     return points.includes('tool_result') ? wordFilter('ab') : undefined
   } }

@@ -53,8 +53,8 @@ t.test('a key that has its share of open calls is refused more, and others are n
     ]
   )
   t.equal(admission.openCalls, 4)
-  for (const call of calls) call.leave()
-  calls[0]?.leave()
+  for (const call of calls) call.release()
+  calls[0]?.release()
   t.equal(admission.openCalls, 0, 'leaving twice gives back one place')
 })
 
@@ -74,11 +74,11 @@ t.test('a call gives back the memory and disk it took, also what arrives after i
     refusal(() => other.disk.take(1)),
     [503, body('The gateway is out of disk space. Try again later.'), headers]
   )
-  call.leave()
+  call.release()
   call.memory.take(300)
   t.same(admission.inUse, { memoryBytes: 0, diskBytes: 0 })
   const late = admission.enter('a')
-  late.leave()
+  late.release()
   late.disk.take(50)
   t.same(admission.inUse, { memoryBytes: 0, diskBytes: 0 }, 'disk that was never used')
 })
@@ -112,7 +112,7 @@ t.test(
           },
           endAsTooSlow: () => {
             ended.push(name)
-            call.leave()
+            call.release()
           }
         },
         true

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { MediaStrings, standsForMedia } from '../../lib/json/media-strings.ts'
-import { parseInTurns } from '../../lib/json/parse-in-turns.ts'
-import { printInTurns } from '../../lib/json/print-in-turns.ts'
+import { parseInSlices } from '../../lib/json/parse-in-slices.ts'
+import { printInSlices } from '../../lib/json/print-in-slices.ts'
 import { bufferBody } from '../../lib/wire/buffer-body.ts'
 import { countTurns } from '../support/turns.ts'
 
@@ -9,7 +9,7 @@ const base64 = (bytes: number): string => Buffer.alloc(bytes, 'what a picture sh
 const image = `data:image/png;charset=x;base64,${base64(2_000_000)}==`
 
 async function parsed (text: string, media: MediaStrings): Promise<unknown> {
-  return await parseInTurns(Buffer.from(text), 10, { media })
+  return await parseInSlices(Buffer.from(text), 10, { media })
 }
 
 t.test('what stands for media begins as it does, and is it again where it is printed', async t => {
@@ -29,7 +29,7 @@ t.test('what stands for media begins as it does, and is it again where it is pri
   for (const fill of ['', 'ä'.repeat(100_000), 'x'.repeat(126_000), 'x'.repeat(128_000)]) {
     const print = async (image: string, bare: string): Promise<Buffer> =>
       await bufferBody(() =>
-        printInTurns(
+        printInSlices(
           {
             fill,
             parts: [image, { data: data(image) }, image],
@@ -53,7 +53,7 @@ t.test('slashes may have a backslash before them, at any place where the string 
     const text = `"data:image\\/png;base64,${'A'.repeat(shift)}${'\\/'.repeat(1_200_000)}"`
     const value = await parsed(text, media)
     t.ok(standsForMedia(String(value)))
-    const printed: unknown = JSON.parse((await bufferBody(() => printInTurns([value], media))).toString())
+    const printed: unknown = JSON.parse((await bufferBody(() => printInSlices([value], media))).toString())
     t.ok(Object(printed)[0] === JSON.parse(text), `${shift}`)
   }
 })
@@ -87,6 +87,6 @@ t.test('others run while media is looked at and printed', async t => {
   const value = await parsed(JSON.stringify(base64(20_000_000)), media)
   t.ok(turns() > 20, `${turns()} turns`)
   const before = turns()
-  await bufferBody(() => printInTurns(value, media))
+  await bufferBody(() => printInSlices(value, media))
   t.ok(turns() - before > 100, `${turns() - before} turns`)
 })

@@ -11,7 +11,7 @@ import {
   memberName,
   pieceOf,
   replaceInJson,
-  replaceInJsonInTurns,
+  replaceInJsonInSlices,
   text,
   toolArguments,
   toolCall,
@@ -179,24 +179,24 @@ t.test('what is not read as JSON here hides no text by an escape', async t => {
   const replace = (text: string): string => text.replaceAll('Z', '(Z)')
   for (const [json, expected] of rows) {
     t.equal(replaceInJson(json, toolArguments, replace), expected, json.slice(0, 40))
-    t.equal(await replaceInJsonInTurns(json, toolArguments, replace), expected, json.slice(0, 40))
+    t.equal(await replaceInJsonInSlices(json, toolArguments, replace), expected, json.slice(0, 40))
   }
 })
 
-t.test('a large text that holds JSON gets in turns of the event loop what it would get at once', async t => {
+t.test('a large text that holds JSON gets in slices what it would get at once', async t => {
   const places = new PlaceTable({ 'calls[].arguments': toolArguments })
   const args = JSON.stringify({ list: Array.from({ length: 9000 }, (_, n) => ({ n, text: `x\u00e9${n}` })) })
   const value = { calls: [{ arguments: args }, { arguments: `${args.slice(0, -1)},"list":"twice"}` }] }
   const shouted = (text: string): string => text.toUpperCase()
   let replaced: unknown
-  const turns = await turnsDuring(async () => { replaced = await places.replaceInTurns(value, shouted) })
+  const turns = await turnsDuring(async () => { replaced = await places.replaceInSlices(value, shouted) })
   t.ok(turns > 8, `${turns} turns`)
   t.same(replaced, places.replace(value, shouted))
-  t.equal(await replaceInJsonInTurns(args, toolArguments, text => text), args)
-  t.equal(await replaceInJsonInTurns('"x"', toolArguments, shouted), '"X"')
+  t.equal(await replaceInJsonInSlices(args, toolArguments, text => text), args)
+  t.equal(await replaceInJsonInSlices('"x"', toolArguments, shouted), '"X"')
 })
 
-t.test('a large value gets in turns of the event loop what it would get at once', async t => {
+t.test('a large value gets in slices what it would get at once', async t => {
   const places = new PlaceTable({
     'list[].text': text,
     'list[](call).input.**': toolCall,
@@ -218,7 +218,7 @@ t.test('a large value gets in turns of the event loop what it would get at once'
     }
     let replaced: unknown
     const turns = await turnsDuring(async () => {
-      replaced = await places.replaceInTurns(value, noting(seen[0]))
+      replaced = await places.replaceInSlices(value, noting(seen[0]))
     })
     t.ok(turns > 8, `${turns} turns`)
     const expected = places.replace(value, noting(seen[1]))

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { spliceInTurns, spliceStrings } from '../../lib/json/splice-strings.ts'
+import { spliceInSlices, spliceStrings } from '../../lib/json/splice-strings.ts'
 import { holds, holdsAsync } from '../support/property.ts'
 import { turnsDuring } from '../support/turns-during.ts'
 
@@ -72,26 +72,26 @@ t.test('what is spliced is parsed as the value that was meant, for any value', t
   t.end()
 })
 
-t.test('in turns of the event loop the same is spliced, for any value', async t => {
+t.test('in slices the same is spliced, for any value', async t => {
   await holdsAsync(t, fc.asyncProperty(fc.jsonValue({ maxDepth: 4 }), async value => {
     const text = JSON.stringify(value, null, 1)
     const before: unknown = JSON.parse(text)
     const after = changed(before)
-    return await spliceInTurns(text, before, after) === spliceStrings(text, before, after)
+    return await spliceInSlices(text, before, after) === spliceStrings(text, before, after)
   }))
   const long = [Array.from({ length: 100_000 }, () => ({ a: 'x' })), 'k'.repeat(1_000_000)]
   const text = JSON.stringify(long, null, 1)
   const before = JSON.parse(text) as [unknown, string]
   const turns = await turnsDuring(async () => {
-    t.equal(await spliceInTurns(text, before, before), text)
-    t.equal(await spliceInTurns(text, before, [before[0], 'y'.repeat(1_000_000)]), text.replaceAll('k', 'y'))
+    t.equal(await spliceInSlices(text, before, before), text)
+    t.equal(await spliceInSlices(text, before, [before[0], 'y'.repeat(1_000_000)]), text.replaceAll('k', 'y'))
   })
   t.ok(turns > 12, `${turns} turns`)
 })
 
-t.test('in turns of the event loop a member that comes twice is found where nothing differs', async t => {
+t.test('in slices a member that comes twice is found where nothing differs', async t => {
   for (const text of ['{"a":{"b":"x","b":"y"},"c":"z"}', '{"a":["b","c"],"a":{"b":"y"},"c":"z"}']) {
     const value: unknown = JSON.parse(text)
-    t.equal(await spliceInTurns(text, value, value), '{"a":{"b":"y"},"c":"z"}')
+    t.equal(await spliceInSlices(text, value, value), '{"a":{"b":"y"},"c":"z"}')
   }
 })

@@ -5,9 +5,9 @@ import { chatAnswer, fakeUpstream, type FakeUpstream, type Script } from '../sup
 import type { Settings } from '../../lib/core/settings.ts'
 import type { Test } from 'tap'
 
-type StageSettings = Settings['stages'][number]
+type GuardSettings = Settings['stages'][number]
 
-const stage: StageSettings = {
+const stage: GuardSettings = {
   name: 'safe',
   use: 'moderation',
   model: 'mistral/mistral-moderation',
@@ -21,7 +21,7 @@ function json (value: unknown, status = 200): Script {
 /** A provider that chats, and finds violence in what names a knife and hate in what names a fool. */
 async function start (
   t: Test,
-  more: Partial<StageSettings> = {},
+  more: Partial<GuardSettings> = {},
   status = 200
 ): Promise<{
   upstream: FakeUpstream

@@ -5,7 +5,7 @@ import { openModule } from '../../lib/judges/own-module.ts'
 import { once } from '../../lib/pipeline/sources.ts'
 import { routedCall } from '../support/stages.ts'
 import type { OpenWork } from '../../lib/judges/judge-input.ts'
-import type { Judge, PointedText, Verdict } from '../../lib/guards/text-judge.ts'
+import type { Judge, TextAtPoint, Verdict } from '../../lib/guards/text-judge.ts'
 import type { Test } from 'tap'
 
 async function opened (
@@ -24,7 +24,7 @@ async function opened (
   return await openModule(settings, openWork)
 }
 
-async function look (judge: Judge, texts: readonly PointedText[]): Promise<Verdict> {
+async function look (judge: Judge, texts: readonly TextAtPoint[]): Promise<Verdict> {
   return await judge.look(texts, {
     call: routedCall({}, { id: 'call-1' }),
     signal: new AbortController().signal

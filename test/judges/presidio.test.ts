@@ -10,11 +10,11 @@ import t from 'tap'
 import { openPresidio } from '../../lib/judges/presidio.ts'
 import { fakeUpstream, type Script } from '../support/upstream.ts'
 import { routedCall } from '../support/stages.ts'
-import type { PointedText, Verdict } from '../../lib/guards/text-judge.ts'
+import type { TextAtPoint, Verdict } from '../../lib/guards/text-judge.ts'
 import type { Settings } from '../../lib/core/settings.ts'
 import type { Test } from 'tap'
 
-type StageSettings = Settings['stages'][number]
+type GuardSettings = Settings['stages'][number]
 
 function json (value: unknown, status = 200): Script {
   return { status, headers: { 'content-type': 'application/json' }, pieces: [JSON.stringify(value)] }
@@ -70,7 +70,7 @@ async function look (
   t: Test,
   url: string,
   texts: readonly string[],
-  more: Partial<StageSettings> = {}
+  more: Partial<GuardSettings> = {}
 ): Promise<Verdict> {
   const judge = openPresidio({
     settings: {
@@ -85,7 +85,7 @@ async function look (
   })
   t.teardown(async () => await judge.close?.())
   return await judge.look(
-    texts.map((text): PointedText => ({ text, point: 'request' })),
+    texts.map((text): TextAtPoint => ({ text, point: 'request' })),
     { call: routedCall({}), signal: AbortSignal.timeout(60_000) }
   )
 }

@@ -11,9 +11,9 @@ import type { Settings } from '../../lib/core/settings.ts'
 import type { UsageRow } from '../../lib/stores/tables.ts'
 import type { Test } from 'tap'
 
-type StageSettings = Settings['stages'][number]
+type GuardSettings = Settings['stages'][number]
 
-const stage: StageSettings = {
+const stage: GuardSettings = {
   name: 'orders',
   use: 'prompt_injection',
   model: 'openai/judge',
@@ -70,7 +70,7 @@ async function start (
     say?: (asked: Asked) => string
     judge?: Script
     answer?: (number: number) => Script
-    more?: Partial<StageSettings>
+    more?: Partial<GuardSettings>
     limits?: ApiKey['limits']
   } = {}
 ): Promise<Started> {

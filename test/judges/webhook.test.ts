@@ -11,14 +11,14 @@ import { chatUpstreamAt, testGateway, testKey } from '../support/gateway.ts'
 import { startLitellm } from '../support/litellm-proxy.ts'
 import { routedCall } from '../support/stages.ts'
 import { turnsDuring } from '../support/turns-during.ts'
-import type { PointedText, Verdict } from '../../lib/guards/text-judge.ts'
+import type { TextAtPoint, Verdict } from '../../lib/guards/text-judge.ts'
 import type { Settings } from '../../lib/core/settings.ts'
 import type { Test } from 'tap'
 
-type StageSettings = Settings['stages'][number]
+type GuardSettings = Settings['stages'][number]
 type Answers = Script | ((request: SeenRequest, number: number) => Script | Promise<Script>)
 
-const texts: readonly PointedText[] = [{ text: 'a', point: 'request' }, { text: 'b', point: 'tool_result' }]
+const texts: readonly TextAtPoint[] = [{ text: 'a', point: 'request' }, { text: 'b', point: 'tool_result' }]
 
 function json (value: unknown, status = 200): Script {
   return { status, headers: { 'content-type': 'application/json' }, pieces: [JSON.stringify(value)] }
@@ -33,7 +33,7 @@ async function service (t: Test, answers: Answers): Promise<FakeUpstream> {
 async function look (
   t: Test,
   url: string,
-  more: Partial<StageSettings> = {},
+  more: Partial<GuardSettings> = {},
   ms = 5_000,
   given = texts
 ): Promise<Verdict> {
@@ -181,9 +181,9 @@ t.test('what is too large is neither sent nor read', async t => {
   t.equal(requests.length, 0)
 })
 
-t.test('long texts are printed in turns of the event loop', async t => {
+t.test('long texts are printed in slices', async t => {
   const { url, requests } = await service(t, json({}))
-  const texts: PointedText[] = [{ text: 'x'.repeat(4_000_000), point: 'request' }]
+  const texts: TextAtPoint[] = [{ text: 'x'.repeat(4_000_000), point: 'request' }]
   const turns = await turnsDuring(async () => {
     await t.rejects(look(t, url, { maxBytes: 3_000_000 }, 5_000, texts), { message: /more than `max_bytes`/ })
   })

@@ -2,7 +2,7 @@ import t from 'tap'
 import {
   accountsOf,
   limitedParties,
-  partyName,
+  partyKey,
   partyText
 } from '../../lib/limits/call-accounts.ts'
 
@@ -56,7 +56,7 @@ t.test(
   'keys and projects are named by their ids, which counters of earlier versions have, others with their kind',
   async t => {
     t.same(
-      (['key', 'project', 'end_user', 'tag'] as const).map(party => partyName({ party, partyId: 'x' })),
+      (['key', 'project', 'end_user', 'tag'] as const).map(party => partyKey({ party, partyId: 'x' })),
       ['x', 'x', 'end_user:x', 'tag:x']
     )
   }

@@ -10,7 +10,7 @@ import { join } from 'node:path'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import t from 'tap'
 import { processState } from '../../lib/async/process-name.ts'
-import { accountsOf, partyName } from '../../lib/limits/call-accounts.ts'
+import { accountsOf, partyKey } from '../../lib/limits/call-accounts.ts'
 import type { LimitDecision, WantedAmounts } from '../../lib/limits/reservation.ts'
 import { wantedOfSum } from '../../lib/limits/reservation-rules.ts'
 import { LocalLimiter, readUsedFrom, type Limiter } from '../../lib/limits/limiter.ts'
@@ -117,7 +117,7 @@ async function compare (
   const accounts = accountsOf([{ kind, id: keyId, limits: ahead === undefined ? limits : limitsOfAllTime }])
   const parties =
     kind === 'tag' || kind === 'end_user' || kind === 'model'
-      ? JSON.stringify([partyName({ party: kind, partyId: keyId })])
+      ? JSON.stringify([partyKey({ party: kind, partyId: keyId })])
       : null
   const nodes = await Promise.all(Array.from({ length: count }, async (_, number) => await start(number)))
   let open: OpenCall[] = []

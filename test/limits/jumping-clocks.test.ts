@@ -4,7 +4,7 @@
  * finds windows by looking at a clock.
  */
 
-import { accountsOf, partyName, type SumAccount } from '../../lib/limits/call-accounts.ts'
+import { accountsOf, partyKey, type SumAccount } from '../../lib/limits/call-accounts.ts'
 import { wantedOfSum } from '../../lib/limits/reservation-rules.ts'
 import { LocalLimiter, readUsedFrom } from '../../lib/limits/limiter.ts'
 import { randomFrom } from '../support/limits.ts'
@@ -52,7 +52,7 @@ async function jump (t: Test, database: Database, seed: number): Promise<{ admit
   const limits = { budgets: randomBudgets(random, zone), strict: seed % 3 > 0 }
   const accounts = accountsOf([{ kind, id, limits }]) as SumAccount[] // it has budgets alone
   const isNamed = kind === 'tag' || kind === 'end_user' || kind === 'model'
-  const parties = isNamed ? JSON.stringify([partyName({ party: kind, partyId: id })]) : null
+  const parties = isNamed ? JSON.stringify([partyKey({ party: kind, partyId: id })]) : null
   const changes = changesOf(zone)
   const changeMs = changes[random(changes.length)] ?? NaN
   const beforeChange = (): number => changeMs - random(3 * hourMs)

@@ -5,7 +5,7 @@ import {
   maxCostOf,
   outputLimitOf,
   checkPriced,
-  checkStagesPriced,
+  checkGuardsPriced,
   pricedRoutes,
   affordableTokens
 } from '../../lib/limits/prices.ts'
@@ -97,7 +97,7 @@ t.test('what has no price is refused with the name of whose budget it is', async
     const refusing = { message: new RegExp(`, and ${text} has a budget\\. `) }
     t.throws(() => pricedRoutes(call([free]), models, [allowing, owned]), refusing)
     t.throws(() => checkPriced('speed', [allowing, owned]), refusing)
-    t.throws(() => checkStagesPriced([free], models, [allowing, owned]), refusing)
+    t.throws(() => checkGuardsPriced([free], models, [allowing, owned]), refusing)
   }
 })
 
@@ -204,7 +204,7 @@ t.test('what was billed for attempts that failed is paid first', async t => {
   const usage = { promptTokens: 50, completionTokens: 5, totalTokens: 55 }
   call.record.wasted = [{ modelId: call.routes[0].modelId, usage }]
   t.equal(affordableTokens(call, priced)?.affordable, 5)
-  call.record.ownProviderKey = true
+  call.record.callerProviderKey = true
   t.equal(affordableTokens(call, priced), undefined, 'the provider bills the caller')
 })
 

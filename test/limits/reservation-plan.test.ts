@@ -29,7 +29,7 @@ function plan (
   { call = routedCall({}, { routes: [priced] }), spending = [] as readonly JudgeSpending[] } = {}
 ) {
   return planReservation(call, estimate, [{ kind: 'key', id: 'key-1', limits }], spending, {
-    models, settings: settings(), isEstimated: true, onlyStageCosts: false, ...options
+    models, settings: settings(), isEstimated: true, onlyGuardCosts: false, ...options
   })
 }
 
@@ -71,14 +71,14 @@ t.test('a budget leaves out routes without a price', async t => {
 
 t.test('whoever pays for the call, a budget pays for what stages ask models', async t => {
   const call = routedCall({}, { routes: [priced] })
-  call.record.ownProviderKey = true
+  call.record.callerProviderKey = true
   t.strictSame(plan({ budget }, {}, { call }).budgets, [])
   const spending = [{ route: priced, promptTokens: 10, answerTokens: 5 }]
   const cost = (10 + 400) * 1000 + 5 * 2000
   t.strictSame(plan({ budget }, {}, { call, spending }).request.wanted, {
     tokens: { most: 150 }, nanoUsd: { most: cost, least: cost, usual: cost }
   })
-  t.strictSame(plan({ budget }, { onlyStageCosts: true }, { spending }).request.wanted, {
+  t.strictSame(plan({ budget }, { onlyGuardCosts: true }, { spending }).request.wanted, {
     tokens: { most: 0 }, nanoUsd: { most: cost, least: cost, usual: cost }
   })
 })

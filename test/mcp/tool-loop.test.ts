@@ -263,7 +263,7 @@ t.test('consent to a call at a server that is not there runs no tool of another 
   const looked = await run(
     [[start, ...says('Seen.')]],
     tools(),
-    { textStages: wordStages(['tool_call']) },
+    { textGuards: wordStages(['tool_call']) },
     { messages, toolApproval: { isNeeded: () => true, calls, approved: calls } }
   )
   const [gone] = looked.events.flatMap(event => (event.type === 'tool-result' ? [event.result] : []))
@@ -281,7 +281,7 @@ t.test('stages that look at calls of tools see those that the loop stopped for',
   const { events } = await run(
     [[start, ...turn]],
     tools(),
-    { textStages: wordStages(['tool_call']) },
+    { textGuards: wordStages(['tool_call']) },
     { max_turns: 1, toolApproval: { isNeeded: () => false, calls: [], approved: [] } }
   )
   t.match(

@@ -50,7 +50,7 @@ t.test('the model and the caller get what is left of a result', async t => {
   })
 })
 
-t.test('large results and arguments are searched in turns of the event loop', async t => {
+t.test('large results and arguments are searched in slices', async t => {
   const said = `${'x'.repeat(99_998)} ${word} `.repeat(20)
   const expected = said.replaceAll(word, replacement)
   const texts = new ToolTexts(wordStages(['tool_call', 'tool_result']), chat)

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { ownFunctions, withApproved, withResults, withTools } from '../../lib/mcp/turn-requests.ts'
+import { callerFunctions, withApproved, withResults, withTools } from '../../lib/mcp/turn-requests.ts'
 import type { ChatInput } from '../../lib/chat/input.ts'
 import type { OpenTools } from '../../lib/mcp/tool-servers.ts'
 
@@ -22,7 +22,7 @@ const request = (parts: object = {}): ChatInput => ({
 t.test('functions of the caller are those of tools and of functions', async t => {
   t.same(
     [
-      ...ownFunctions(
+      ...callerFunctions(
         request({ tools: [own, { type: 'custom', custom: { name: 'c' } }], functions: [{ name: 'f' }] })
       )
     ],

@@ -46,7 +46,7 @@ t.test('what a document is decompressed to is not in the memory of this process'
   t.ok(most - before < 64_000_000, `${most - before} bytes more`)
 })
 
-t.test('a large text is parsed in turns of the event loop', async t => {
+t.test('a large text is parsed in slices', async t => {
   const parse = t.capture(JSON, 'parse', JSON.parse)
   const pages = Array.from({ length: 400 }, () => Array.from({ length: 20 }, () => 'x '.repeat(20)))
   const texts = await pageTexts(textPdf(pages), 'a', signal)

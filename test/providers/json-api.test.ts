@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { MediaStrings } from '../../lib/json/media-strings.ts'
-import { parseInTurns } from '../../lib/json/parse-in-turns.ts'
+import { parseInSlices } from '../../lib/json/parse-in-slices.ts'
 import { createProvider } from '../../lib/providers/index.ts'
 import { bufferBody } from '../../lib/wire/buffer-body.ts'
 import { providerSettings } from '../support/settings.ts'
@@ -59,7 +59,7 @@ const question = {
 t.test('every provider gets the media of a request for what stands for it', async t => {
   const media = new MediaStrings()
   // the same with short strings
-  const shortened = await parseInTurns(Buffer.from(JSON.stringify(question)), 10, { media }) as ChatInput
+  const shortened = await parseInSlices(Buffer.from(JSON.stringify(question)), 10, { media }) as ChatInput
   t.ok(JSON.stringify(shortened).length < 10_000)
   const kinds: readonly ProviderKind[] = [
     'openai',

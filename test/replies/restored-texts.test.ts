@@ -345,7 +345,7 @@ t.test('no more waits than a million characters, and what is sent then is restor
   t.equal(to, (JSON.parse(all) as { to: string }).to.replaceAll(quoted, () => odd))
 })
 
-t.test('what is large is restored in turns of the event loop, whatever it holds', async t => {
+t.test('what is large is restored in slices, whatever it holds', async t => {
   const many = Array.from({ length: 120_000 }, (_, at) => ({ at }))
   const long = `${ada}, `.repeat(200_000)
   const answer = { output: [{ type: 'message', content: [{ type: 'output_text', text: long }] }], many }

@@ -2,7 +2,7 @@ import t from 'tap'
 import { createModels } from '../../lib/models/create-models.ts'
 import {
   checkOneProvider,
-  ownProviderKey,
+  callerProviderKey,
   providerChoice,
   routesByChoice,
   type ProviderChoice,
@@ -54,9 +54,9 @@ t.test(
 )
 
 t.test('a key that no header can carry is refused without being shown', async t => {
-  t.equal(ownProviderKey({}), undefined)
+  t.equal(callerProviderKey({}), undefined)
   try {
-    ownProviderKey({ 'x-provider-key': 'sk-→' })
+    callerProviderKey({ 'x-provider-key': 'sk-→' })
     t.fail('accepted')
   } catch (error) {
     t.match(error, { code: 'invalid_value', param: 'X-Provider-Key' })

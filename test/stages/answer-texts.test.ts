@@ -9,7 +9,7 @@ import { replacement, word, wordStages } from '../support/word-stages.ts'
 import type { Batch } from '../../lib/core/batch.ts'
 import type { RoutedCall } from '../../lib/core/call.ts'
 import type { ChatEvent } from '../../lib/core/events.ts'
-import type { TextStages } from '../../lib/guards/text-filter.ts'
+import type { TextGuards } from '../../lib/guards/text-filter.ts'
 
 const text = (said: string): ChatEvent => ({ type: 'text-delta', choice: 0, text: said })
 const start: ChatEvent = { type: 'response-start' }
@@ -27,7 +27,7 @@ interface Outcome {
 async function answered (
   lists: ReadonlyArray<readonly ChatEvent[]>,
   failure?: unknown,
-  stages: TextStages = wordStages(),
+  stages: TextGuards = wordStages(),
   takeMemory?: (bytes: number) => void
 ): Promise<Outcome> {
   const call = routedCall({}, { ...takeMemory !== undefined && { takeMemory } })
@@ -173,7 +173,7 @@ t.test('long arguments count in the memory of the call while they are held', asy
 
 t.test('a stage that only reports passes batches on at once, and refuses none for its size', async t => {
   let looked = 0
-  const stages: TextStages = {
+  const stages: TextGuards = {
     layers: [{
       judge: () => ({
         alters: false,
@@ -210,7 +210,7 @@ t.test('an answer that is refused does not wait for its provider, which is given
     }
   }
   const refusal = new GatewayError('content_refused')
-  const stages: TextStages = {
+  const stages: TextGuards = {
     layers: [{
       judge: () => ({
         alters: true,

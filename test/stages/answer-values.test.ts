@@ -40,7 +40,7 @@ t.test('each event has other texts, and is the same where none differs', async t
   )
 })
 
-t.test('long texts are searched in turns of the event loop', async t => {
+t.test('long texts are searched in slices', async t => {
   const long = `${'x'.repeat(1e6)}${word}`
   const stage = answerValues(
     wordStages(['answer']),

@@ -4,7 +4,7 @@ import { KeyedPlaceholders } from '../../lib/guards/keyed-placeholders.ts'
 import { joinPlaceholders } from '../../lib/stages/join-placeholders.ts'
 import { once } from '../../lib/pipeline/sources.ts'
 import { collect, routedCall } from '../support/stages.ts'
-import type { ReversibleStages } from '../../lib/guards/text-filter.ts'
+import type { ReversibleGuards } from '../../lib/guards/text-filter.ts'
 import type { ResponseStore } from '../../lib/stores/response-store.ts'
 
 const secret = randomBytes(32)
@@ -15,7 +15,7 @@ const name = before.nameOf('email', 'ada@example.com')
 /** Runs the stage on a call that continues a response. @returns the placeholders that the call has then */
 async function joined (continued: string | undefined, isReversible = true): Promise<KeyedPlaceholders> {
   const placeholders = create()
-  const reversible: ReversibleStages = {
+  const reversible: ReversibleGuards = {
     restores: () => undefined,
     open: create,
     placeholdersOf: () => (isReversible ? placeholders : undefined)
@@ -25,7 +25,7 @@ async function joined (continued: string | undefined, isReversible = true): Prom
     placeholders: async (_key: string, id: string) => (id === 'resp_1' ? before.sealed() : undefined)
   } as Partial<ResponseStore> as ResponseStore
   const call = routedCall({})
-  const services = { responseStore, textStages: { layers: [], reversible } }
+  const services = { responseStore, textGuards: { layers: [], reversible } }
   const stage = joinPlaceholders(services, { continues: () => continued })
   t.same(await collect(stage(once(call))), [call])
   return placeholders

@@ -122,7 +122,7 @@ t.test(
       )
       const withOwnKey = (): ReturnType<typeof call> => {
         const own = routedCall({}, parts)
-        own.record.ownProviderKey = true
+        own.record.callerProviderKey = true
         return own
       }
       for (const remaining of ['1', '0']) {

@@ -6,7 +6,7 @@ import { once } from '../../lib/pipeline/sources.ts'
 import { requestTexts, type ReplaceTexts } from '../../lib/stages/request-texts.ts'
 import { routedCall } from '../support/stages.ts'
 import { replacement, word, wordStages } from '../support/word-stages.ts'
-import type { TextStages } from '../../lib/guards/text-filter.ts'
+import type { TextGuards } from '../../lib/guards/text-filter.ts'
 
 const places = new PlaceTable({ 'texts[]': text, signed: fixed })
 
@@ -19,7 +19,7 @@ const replaceTexts: ReplaceTexts<Request> = (call, replace) => {
 
 async function passed (
   request: Request,
-  stages: TextStages = wordStages(),
+  stages: TextGuards = wordStages(),
   bodyBytes = 10
 ): Promise<Request> {
   const record = new CallRecord('chat')
@@ -62,7 +62,7 @@ t.test('a large request is looked through in turns, with the same result', async
 
 t.test('a long text is looked through once, however many turns that takes', async t => {
   let characters = 0
-  const stages: TextStages = {
+  const stages: TextGuards = {
     layers: [{
       filter: () => ({
         reach: 10,

@@ -44,6 +44,6 @@ t.test(
 t.test('a key of the caller goes along, and the record says so without it', async t => {
   const { providerKey, record } = await routed('openai/gpt-5', { 'x-provider-key': 'sk-own' })
   t.equal(providerKey?.reveal(), 'sk-own')
-  t.equal(record.ownProviderKey, true)
+  t.equal(record.callerProviderKey, true)
   t.notMatch(JSON.stringify(record), /sk-own/)
 })

@@ -3,8 +3,8 @@
 import { GatewayError } from '../../lib/core/errors.ts'
 import { createEndpoints } from '../../pipelines/index.ts'
 import type { GatewayOptions } from '../../lib/gateway.ts'
-import type { TextEdit, TextFilter, TextStages } from '../../lib/guards/text-filter.ts'
-import type { StagePoint } from '../../schemas/config/stages.ts'
+import type { TextEdit, TextFilter, TextGuards } from '../../lib/guards/text-filter.ts'
+import type { GuardPoint } from '../../schemas/config/stages.ts'
 
 export const word = 'Zanzibar'
 export const replacement = '(an island)'
@@ -31,9 +31,9 @@ export function wordFilter (found: string = word, reach = found.length + 1): Tex
 
 /** Returns stages that replace a word at these points. */
 export function wordStages (
-  points: readonly StagePoint[] = ['request', 'answer', 'tool_call', 'tool_result'],
+  points: readonly GuardPoint[] = ['request', 'answer', 'tool_call', 'tool_result'],
   found = word
-): TextStages {
+): TextGuards {
   const filter = wordFilter(found)
   return {
     layers: [
@@ -43,6 +43,6 @@ export function wordStages (
 }
 
 /** Returns what a gateway with such stages is made of. */
-export function withStages (textStages: TextStages): Pick<GatewayOptions, 'endpoints'> {
-  return { endpoints: services => createEndpoints({ ...services, textStages }) }
+export function withStages (textGuards: TextGuards): Pick<GatewayOptions, 'endpoints'> {
+  return { endpoints: services => createEndpoints({ ...services, textGuards }) }
 }

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { CallRecord, noteUsage, type SentRequest } from '../../lib/core/record.ts'
-import { StageFindings } from '../../lib/core/stage-findings.ts'
+import { GuardFindings } from '../../lib/core/guard-findings.ts'
 import {
   callSpans,
   contentAttributes,
@@ -46,7 +46,7 @@ t.test('the span of a call has its route, key, usage and cost', async t => {
     cost_nano_usd: 2_500_000,
     estimated: 0
   })
-  const findings = new StageFindings()
+  const findings = new GuardFindings()
   findings.noteLook('pii', 'request', 2)
   findings.note('pii', 'request', 'mask', 3)
   const { server, children } = spansOf(
@@ -318,7 +318,7 @@ t.test('a wait between the check of the key and the first request is an event', 
 })
 
 t.test('a stage that could not look has a span that failed', async t => {
-  const findings = new StageFindings()
+  const findings = new GuardFindings()
   findings.noteLook('pii', 'request', 2)
   findings.note('pii', 'request', 'unavailable')
   t.match(spansOf({ findings }).children, [

@@ -79,7 +79,7 @@ t.test('a call without a valid key, and a probe, are no rows', async t => {
 t.test(
   'nothing is paid where the caller pays, no provider was called, or the answer comes with another call',
   async t => {
-    for (const parts of [{ ownProviderKey: true }, { attempts: 0 }, { deferred: true }]) {
+    for (const parts of [{ callerProviderKey: true }, { attempts: 0 }, { deferred: true }]) {
       t.equal(rowOf({ usage, ...parts })?.cost_nano_usd, 0, JSON.stringify(parts))
     }
     t.equal(
@@ -137,7 +137,7 @@ t.test('what requests used that were given up is counted, and kept apart', async
     wasted_nano_usd: 10_093_000,
     estimated: 1
   })
-  t.match(rowOf({ usage, wasted, estimate, ownProviderKey: true }), {
+  t.match(rowOf({ usage, wasted, estimate, callerProviderKey: true }), {
     wasted_tokens: 1057,
     wasted_nano_usd: 0,
     cost_nano_usd: 0

@@ -1,7 +1,7 @@
 /** Chat events to the frames of a streamed response. */
 
 import { DirectPrinter } from './direct-printer.ts'
-import { printText } from '../../json/print-in-turns.ts'
+import { printText } from '../../json/print-in-slices.ts'
 import { keptLength, maxKeptLength, tooLong } from './kept-length.ts'
 import { OutputItems } from './output-items.ts'
 import { failedFields, responseUsage, startedResponse } from './response-object.ts'
@@ -43,7 +43,7 @@ class Printer implements FramePrinter<ChatEvent>, ItemListener {
   /** The length of what the end of the answer repeats. */
   #kept = 0
   /**
-   * Events that are printed in turns of the event loop, after `end`: those from the end of a large item on.
+   * Events that are printed in slices, after `end`: those from the end of a large item on.
    */
   #waiting: WireEvent[] | undefined
   /** Stores the response, and yields the frames that are not sent by then. */

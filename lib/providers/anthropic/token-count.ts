@@ -1,6 +1,6 @@
 /** Has the tokens of a prompt counted by the provider. */
 
-import { printInTurns } from '../../json/print-in-turns.ts'
+import { printInSlices } from '../../json/print-in-slices.ts'
 import { countOf, objectOf } from '../../json/guards.ts'
 import { invalidResponse } from '../provider-failure.ts'
 import { messagesRequest } from './chat-request.ts'
@@ -23,7 +23,7 @@ function translatedCount (input: AdapterInput<ChatInput>): DirectRequest {
   const counted = { model, messages, system, tools, tool_choice: choice, thinking }
   return {
     dialect: 'messages',
-    body: input.isLarge === true ? () => printInTurns(counted, input.media) : JSON.stringify(counted),
+    body: input.isLarge === true ? () => printInSlices(counted, input.media) : JSON.stringify(counted),
     headers: {},
     query: ''
   }

@@ -156,7 +156,7 @@ function wireTool (tool: Tool): Tool {
     : { ...tool, type: 'function', function: definition }
 }
 
-/** Usage is always requested: every call ends in the usage records, whether or not the caller wants it. */
+/** Usage is always requested: every call ends in the usage rows, whether or not the caller wants it. */
 function addStreamOptions (body: Record<string, unknown>, { quirks }: AdapterInput<ChatInput>): void {
   body['stream'] = true
   if (quirks.streamUsage === false) return

@@ -2,7 +2,7 @@
 
 import { GatewayError } from '../../core/errors.ts'
 import { noteIgnored } from '../../core/record.ts'
-import { altersAnswer, type TextStages } from '../../guards/text-filter.ts'
+import { altersAnswer, type TextGuards } from '../../guards/text-filter.ts'
 import { replaceTranscriptTexts } from '../../audio/text-places.ts'
 import { once } from '../../pipeline/sources.ts'
 import { flatMap, type Stage } from '../../pipeline/stage.ts'
@@ -31,7 +31,7 @@ export function asPlainTranscript (call: RecordingCall): RecordingCall {
  * @throws GatewayError for a finding that refuses the call, or spans several subtitles
  */
 export function transcriptTexts (
-  stages: TextStages | undefined,
+  stages: TextGuards | undefined,
   answer: Answer<TranscriptEvent>
 ): Answer<TranscriptEvent> {
   if (stages === undefined) return answer
@@ -41,7 +41,7 @@ export function transcriptTexts (
 }
 
 function complete (
-  stages: TextStages,
+  stages: TextGuards,
   answer: Answer<TranscriptEvent>,
   call: RecordingCall
 ): AsyncIterable<Batch<RecordingInput, TranscriptEvent>> {
@@ -67,7 +67,7 @@ function complete (
 }
 
 async function* streamed (
-  stages: TextStages,
+  stages: TextGuards,
   answer: Answer<TranscriptEvent>,
   call: RecordingCall
 ): AsyncGenerator<Batch<RecordingInput, TranscriptEvent>, void, undefined> {

@@ -7,11 +7,11 @@ import { pendingReply, storedReply } from '../../deferred/stored-reply.ts'
 import { credentialDigest, notFound, openTicket } from '../../deferred/open-ticket.ts'
 import { chatPrintedTexts } from '../../dialects/chat-completions/text-places.ts'
 import { withRestoredTexts } from '../../replies/restored-texts.ts'
-import { ownProviderKey } from '../../routing/provider-choice.ts'
+import { callerProviderKey } from '../../routing/provider-choice.ts'
 import type { CompletionFetch } from '../../deferred/fetch-completion.ts'
 import type { Services } from '../../services.ts'
 
-type OpenServices = Pick<Services, 'deferrals' | 'providers' | 'settings' | 'textStages'>
+type OpenServices = Pick<Services, 'deferrals' | 'providers' | 'settings' | 'textGuards'>
 
 /** A call for a completion that its provider has. */
 export interface FetchCall extends AuthedCall {
@@ -31,7 +31,7 @@ export function openDeferred ({
   deferrals,
   providers,
   settings,
-  textStages
+  textGuards
 }: OpenServices): Stage<AuthedCall, FetchCall> {
   const { keepMs } = settings.deferred
   return map(async call => {
@@ -41,7 +41,7 @@ export function openDeferred ({
     if (stored !== undefined && stored.state === 'done') {
       const reply = storedReply(stored)
       if (reply.status >= 400) call.record.outcome = 'error'
-      const { reversible } = textStages ?? {}
+      const { reversible } = textGuards ?? {}
       const sealed = reversible && await deferrals.store.placeholders(id)
       throw new EarlyReply(
         reversible === undefined || sealed === undefined
@@ -54,9 +54,9 @@ export function openDeferred ({
       if (stored === undefined) throw notFound()
       throw new EarlyReply(pendingReply(call))
     }
-    const callerKey = ownProviderKey(call.headers)
+    const callerKey = callerProviderKey(call.headers)
     const provider = providers.get(upstream.providerId)
-    if (callerKey !== undefined) call.record.ownProviderKey = true
+    if (callerKey !== undefined) call.record.callerProviderKey = true
     if (
       provider?.adapters.deferred === undefined ||
       credentialDigest(provider, callerKey) !== upstream.credential

@@ -12,7 +12,7 @@ import { failedFields, startedResponse } from '../../dialects/responses/response
 import { responsesDirectTexts } from '../../dialects/responses/text-places.ts'
 import { eventStream } from '../../replies/answer-reply.ts'
 import { withRestoredTexts } from '../../replies/restored-texts.ts'
-import { printText } from '../../json/print-in-turns.ts'
+import { printText } from '../../json/print-in-slices.ts'
 import { sseEvent } from '../../wire/sse-frames.ts'
 import type { RoutedChatCall } from '../../chat/input.ts'
 import type { KeepResponse, ResponsesContext } from '../../dialects/responses/input.ts'

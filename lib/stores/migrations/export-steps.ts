@@ -1,4 +1,4 @@
-/** Files of usage records that were exported, or are to be. */
+/** Files of usage rows that were exported, or are to be. */
 
 import type { Migration } from './migration.ts'
 

@@ -90,7 +90,7 @@ const sumsOfTurn = 100
  * Writes rows as `insertUsage` does, in one transaction and one turn of the event loop those that add to so
  * many sums. @returns how many rows were written
  */
-export async function insertInTurns (
+export async function insertInSlices (
   database: Pick<SqliteDatabase, 'write'>,
   rows: readonly UsageRow[]
 ): Promise<number> {

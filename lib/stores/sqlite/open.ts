@@ -15,7 +15,7 @@ import { retryWhenLocked } from '../retry-when-locked.ts'
 import { StoreError } from '../store-error.ts'
 import { createPrivately, databasePath, fileId } from './database-file.ts'
 import { addNames } from './add-names.ts'
-import { insertInTurns, insertUsageWithin } from './insert-usage.ts'
+import { insertInSlices, insertUsageWithin } from './insert-usage.ts'
 import { migrate } from './migrate.ts'
 import { pruneUsage } from './prune-usage.ts'
 import { StatementCache } from './statement-cache.ts'
@@ -68,7 +68,7 @@ export async function openSqlite (
     write,
     maxBatchRows: 200, // about a millisecond, in which the process does nothing else
     maxSummedRows: 20, // some milliseconds, in which calls wait
-    insertUsage: async rows => await insertInTurns({ write }, rows),
+    insertUsage: async rows => await insertInSlices({ write }, rows),
     transaction: async (_moments, work) =>
       await query.transaction().execute(async transaction => {
         // a transaction that reads first may not write once another process has written

@@ -1,4 +1,4 @@
-/** Looks for usage records by their keys. */
+/** Looks for usage rows by their keys. */
 
 import { sql, type Kysely } from 'kysely'
 import type { Tables } from '../tables.ts'

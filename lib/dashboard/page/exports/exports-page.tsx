@@ -1,4 +1,4 @@
-/** Files of usage records that `usage.exports` writes: what was written, what failed and what comes next. */
+/** Files of usage rows that `usage.exports` writes: what was written, what failed and what comes next. */
 
 import type { JSX } from 'preact'
 import { api, type Answer } from '../api/client.ts'

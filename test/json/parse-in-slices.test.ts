@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { NestedTooDeepError, NotUtf8Error, parseInTurns } from '../../lib/json/parse-in-turns.ts'
+import { NestedTooDeepError, NotUtf8Error, parseInSlices } from '../../lib/json/parse-in-slices.ts'
 import { deepStrictEqual } from 'node:assert'
 import { countTurns } from '../support/turns.ts'
 import type { Test } from 'tap'
@@ -9,7 +9,7 @@ import { rounds } from '../support/rounds.ts'
 const sizes = { runBytes: 4, pieceBytes: 16 }
 
 async function parsed (text: string): Promise<unknown> {
-  return await parseInTurns(Buffer.from(text), 100, sizes).catch((error: unknown) => {
+  return await parseInSlices(Buffer.from(text), 100, sizes).catch((error: unknown) => {
     if (error instanceof SyntaxError) return SyntaxError
     throw error
   })
@@ -139,9 +139,9 @@ t.test('what JSON.parse refuses is refused', async t => {
     )
   )
   t.equal(await parsed(`{${long}:1}`), SyntaxError, 'a key longer than a piece')
-  t.type(await parseInTurns(Buffer.from([0x22, 0xff, 0x22]), 100).catch(asValue), NotUtf8Error)
+  t.type(await parseInSlices(Buffer.from([0x22, 0xff, 0x22]), 100).catch(asValue), NotUtf8Error)
   for (const depth of [3, 4, 5]) {
-    const nested = parseInTurns(Buffer.from(`${'[1,2,3,'.repeat(depth)}1${']'.repeat(depth)}`), 4, sizes)
+    const nested = parseInSlices(Buffer.from(`${'[1,2,3,'.repeat(depth)}1${']'.repeat(depth)}`), 4, sizes)
     t.type(await nested.catch(asValue), depth > 4 ? NestedTooDeepError : Array)
   }
 })
@@ -159,7 +159,7 @@ t.test('a megabyte is parsed in several turns, whatever it holds', async t => {
   }
   for (const [name, text] of Object.entries(rows)) {
     const before = turns()
-    t.same(await parseInTurns(Buffer.from(text), 100), JSON.parse(text), name)
+    t.same(await parseInSlices(Buffer.from(text), 100), JSON.parse(text), name)
     t.ok(turns() - before >= 4, `${name}: ${turns() - before} turns`)
   }
 })

@@ -1,6 +1,6 @@
-/** Decides which calls a stage looks at: by `only` and `when`, or since somebody names it. */
+/** Decides which calls a guard looks at: by `only` and `when`, or since somebody names it. */
 
-import { stageActionOf } from '../../schemas/config/stages.ts'
+import { guardActionOf } from '../../schemas/config/stages.ts'
 import { endpointsWhere } from '../../schemas/endpoints.ts'
 import { GatewayError } from '../core/errors.ts'
 import { projectNamesOf, type ApiKey } from '../core/key.ts'
@@ -9,11 +9,11 @@ import type { RoutedCall } from '../core/call.ts'
 import type { Route } from '../core/route.ts'
 import type { Settings } from '../core/settings.ts'
 
-type StageSettings = Settings['stages'][number]
+type GuardSettings = Settings['stages'][number]
 
-/** Decides whether a stage looks at a call. It does if the key, its project or the request names it. */
+/** Decides whether a guard looks at a call. It does if the key, its project or the request names it. */
 export function looksAt (
-  stage: StageSettings,
+  stage: GuardSettings,
   { record, key, requestedStages, routes }: RoutedCall<unknown>
 ): boolean {
   const { name, when, only: { endpoints, models } = {} } = stage
@@ -26,8 +26,8 @@ export function looksAt (
   )
 }
 
-/** @throws GatewayError `stage_unavailable` where the configuration lacks one of these stages */
-export function requireStages (names: readonly string[], { stages }: Pick<Settings, 'stages'>): void {
+/** @throws GatewayError `stage_unavailable` where the configuration lacks one of these guards */
+export function requireGuards (names: readonly string[], { stages }: Pick<Settings, 'stages'>): void {
   const missing = names.find(name => !stages.some(stage => stage.name === name))
   if (missing === undefined) return
   throw new GatewayError('stage_unavailable', {
@@ -35,13 +35,13 @@ export function requireStages (names: readonly string[], { stages }: Pick<Settin
   })
 }
 
-/** Returns the endpoints at which a stage may mask or refuse what requests hold. */
+/** Returns the endpoints at which a guard may mask or refuse what requests hold. */
 export function inspectedEndpoints ({ stages }: Pick<Settings, 'stages'>): ReadonlySet<string> {
-  return new Set(stages.some(stage => stageActionOf(stage) !== 'report') ? endpointsWhere('hasTexts') : [])
+  return new Set(stages.some(stage => guardActionOf(stage) !== 'report') ? endpointsWhere('hasTexts') : [])
 }
 
-/** Returns true for a stage that requests with this key may name. */
-export function isForKey ({ only: { keys, projects } = {} }: StageSettings, key: ApiKey): boolean {
+/** Returns true for a guard that requests with this key may name. */
+export function isForKey ({ only: { keys, projects } = {} }: GuardSettings, key: ApiKey): boolean {
   if (keys !== undefined && !keys.some(name => name === key.id || name === key.name)) return false
   return projects === undefined || projectNamesOf(key).some(name => projects.includes(name))
 }

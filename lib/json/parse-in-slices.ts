@@ -49,7 +49,7 @@ export class StringTooLongError extends SyntaxError {}
  * @param maxDepth levels of lists and objects
  * @throws NotUtf8Error, NestedTooDeepError, StringTooLongError, or another SyntaxError for what is not JSON
  */
-export async function parseInTurns (
+export async function parseInSlices (
   bytes: Buffer,
   maxDepth: number,
   options: ParseOptions = {}

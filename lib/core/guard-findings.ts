@@ -1,16 +1,16 @@
-import type { StageAction, StagePoint } from '../../schemas/config/stages.ts'
+import type { GuardAction, GuardPoint } from '../../schemas/config/stages.ts'
 
 /**
- * What a stage did with texts. `look`: it looked, with or without findings. `unavailable`: what should have
+ * What a guard did with texts. `look`: it looked, with or without findings. `unavailable`: what should have
  * looked could not be reached, and the texts passed.
  */
-export type StageOutcome = StageAction | 'look' | 'unavailable'
+export type GuardOutcome = GuardAction | 'look' | 'unavailable'
 
-/** What a stage did at one point of a call: never the text itself. */
+/** What a guard did at one point of a call: never the text itself. */
 export interface Finding {
   readonly stage: string
-  readonly point: StagePoint
-  readonly action: StageOutcome
+  readonly point: GuardPoint
+  readonly action: GuardOutcome
   /** Findings; of `look` and `unavailable`, looks. */
   count: number
   /** Milliseconds that looks took; 0 for anything else. */
@@ -21,11 +21,11 @@ export interface Finding {
 }
 
 /** The findings of one call, added up. */
-export class StageFindings {
+export class GuardFindings {
   readonly #list: Finding[] = []
 
   /** Notes findings. */
-  note (stage: string, point: StagePoint, action: StageOutcome, count = 1): void {
+  note (stage: string, point: GuardPoint, action: GuardOutcome, count = 1): void {
     this.#entry(stage, point, action).count += count
   }
 
@@ -36,7 +36,7 @@ export class StageFindings {
    */
   noteLook (
     stage: string,
-    point: StagePoint,
+    point: GuardPoint,
     durationMs: number,
     nowMs: number = performance.now()
   ): void {
@@ -52,7 +52,7 @@ export class StageFindings {
     return this.#list
   }
 
-  /** What was found, or could not be looked at, each with the time of all looks of its stage at its point. */
+  /** What was found, or could not be looked at, each with the time of all looks of its guard at its point. */
   get found (): readonly Finding[] {
     return this.#list.flatMap(finding => finding.action === 'look' ? [] : {
       ...finding,
@@ -60,7 +60,7 @@ export class StageFindings {
     })
   }
 
-  #entry (stage: string, point: StagePoint, action: StageOutcome): Finding {
+  #entry (stage: string, point: GuardPoint, action: GuardOutcome): Finding {
     let entry = this.#list.find(
       finding => finding.stage === stage && finding.point === point && finding.action === action
     )

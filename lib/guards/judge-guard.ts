@@ -1,22 +1,22 @@
-/** Has a judge check the texts of calls, within its timeout, and applies the action of the stage. */
+/** Has a judge check the texts of calls, within its timeout, and applies the action of the guard. */
 
-import { StageFindings } from '../core/stage-findings.ts'
+import { GuardFindings } from '../core/guard-findings.ts'
 import { GatewayError } from '../core/errors.ts'
 import { abortable } from '../async/cancellation.ts'
 import { isObject } from '../json/guards.ts'
 import { startDeadline } from '../async/start-deadline.ts'
-import { stageActionOf, type StageAction, type StagePoint } from '../../schemas/config/stages.ts'
-import { looksAt } from './stage-scope.ts'
+import { guardActionOf, type GuardAction, type GuardPoint } from '../../schemas/config/stages.ts'
+import { looksAt } from './guard-scope.ts'
 import type { RoutedCall } from '../core/call.ts'
 import type { Settings } from '../core/settings.ts'
 import type { TextPlace } from '../json/place-table.ts'
 import type { JudgeLayer } from './text-filter.ts'
-import type { Judge, JudgeSpending, JudgeWindow, PointedText, TextJudge, Verdict } from './text-judge.ts'
+import type { Judge, JudgeSpending, JudgeWindow, TextAtPoint, CallJudge, Verdict } from './text-judge.ts'
 
-type StageSettings = Settings['stages'][number]
+type GuardSettings = Settings['stages'][number]
 
-/** Called with the call for which a stage was unavailable, and why. */
-export type UnavailableStage = (stage: string, call: RoutedCall<unknown>, cause: unknown) => void
+/** Called with the call for which a guard was unavailable, and why. */
+export type UnavailableGuard = (stage: string, call: RoutedCall<unknown>, cause: unknown) => void
 
 const defaultTimeoutMs = 5000
 const defaultWindow: JudgeWindow = { characters: 800, overlap: 200, maxWaitMs: 1000 }
@@ -24,13 +24,13 @@ const defaultWindow: JudgeWindow = { characters: 800, overlap: 200, maxWaitMs: 1
 /** Longest reason of a service in an error: it may repeat what it was sent. */
 const maxReason = 300
 
-export class StageJudge implements JudgeLayer {
-  readonly #settings: StageSettings
+export class JudgeGuard implements JudgeLayer {
+  readonly #settings: GuardSettings
   readonly #judge: Judge
-  readonly #at: readonly StagePoint[]
-  readonly #onUnavailable: UnavailableStage
+  readonly #at: readonly GuardPoint[]
+  readonly #onUnavailable: UnavailableGuard
 
-  constructor (settings: StageSettings, judge: Judge, onUnavailable: UnavailableStage) {
+  constructor (settings: GuardSettings, judge: Judge, onUnavailable: UnavailableGuard) {
     const { points } = judge
     this.#settings = settings
     this.#judge = judge
@@ -42,11 +42,11 @@ export class StageJudge implements JudgeLayer {
     return looksAt(this.#settings, call) ? this.#judge.spends : undefined
   }
 
-  judge (call: RoutedCall<unknown>, point: StagePoint): TextJudge | undefined {
+  judge (call: RoutedCall<unknown>, point: GuardPoint): CallJudge | undefined {
     const points = seenPoints(point).filter(one => this.#at.includes(one))
     if (points.length === 0 || !looksAt(this.#settings, call)) return undefined
     const { stream, window, during = false } = this.#settings
-    const action = stageActionOf(this.#settings)
+    const action = guardActionOf(this.#settings)
     return {
       alters: action !== 'report',
       duringAnswer: during,
@@ -62,12 +62,12 @@ export class StageJudge implements JudgeLayer {
   }
 
   async #look (
-    texts: readonly PointedText[],
+    texts: readonly TextAtPoint[],
     call: RoutedCall<unknown>,
-    action: StageAction
+    action: GuardAction
   ): Promise<readonly string[]> {
     const { name, timeoutMs = defaultTimeoutMs } = this.#settings
-    const findings = (call.record.findings ??= new StageFindings())
+    const findings = (call.record.findings ??= new GuardFindings())
     const points = new Set(texts.map(({ point }) => point))
     const given = texts.map(({ text }) => text)
     const began = performance.now()
@@ -100,12 +100,12 @@ export class StageJudge implements JudgeLayer {
 
   #unavailable (
     call: RoutedCall<unknown>,
-    points: ReadonlySet<StagePoint>,
+    points: ReadonlySet<GuardPoint>,
     given: readonly string[],
     cause: unknown
   ): readonly string[] {
     const { name } = this.#settings
-    const isReport = stageActionOf(this.#settings) === 'report'
+    const isReport = guardActionOf(this.#settings) === 'report'
     const { whenUnavailable = isReport ? 'pass' : 'refuse' } = this.#settings
     this.#onUnavailable(name, call, cause)
     for (const point of points) call.record.findings?.note(name, point, 'unavailable')
@@ -125,7 +125,7 @@ export class StageJudge implements JudgeLayer {
 }
 
 /** Returns the points whose texts are among those of a point. */
-function seenPoints (point: StagePoint): readonly StagePoint[] {
+function seenPoints (point: GuardPoint): readonly GuardPoint[] {
   switch (point) {
     // What a caller repeats of earlier calls of tools is part of its request.
     case 'request': return ['request', 'tool_result']
@@ -142,9 +142,9 @@ function seenPoints (point: StagePoint): readonly StagePoint[] {
  */
 function pointOf (
   { part, isName }: TextPlace,
-  point: StagePoint,
-  points: readonly StagePoint[]
-): StagePoint | undefined {
+  point: GuardPoint,
+  points: readonly GuardPoint[]
+): GuardPoint | undefined {
   if (isName === true) return undefined
   if (part !== undefined && points.includes(part)) return part
   return points.includes(point) ? point : undefined

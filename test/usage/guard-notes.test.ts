@@ -1,10 +1,10 @@
 import t from 'tap'
-import { StageFindings } from '../../lib/core/stage-findings.ts'
-import { looksOf, printNotes, readNotes } from '../../lib/usage/stage-notes.ts'
+import { GuardFindings } from '../../lib/core/guard-findings.ts'
+import { looksOf, printNotes, readNotes } from '../../lib/usage/guard-notes.ts'
 
 t.test('what stages did is printed without looks at nothing, and read back', async t => {
-  t.equal(printNotes(new StageFindings()), null)
-  const findings = new StageFindings()
+  t.equal(printNotes(new GuardFindings()), null)
+  const findings = new GuardFindings()
   findings.noteLook('cards', 'request', 0.1234567)
   findings.noteLook('cards', 'request', 1)
   findings.note('cards', 'request', 'mask', 2)
@@ -28,7 +28,7 @@ t.test('what stages did is printed without looks at nothing, and read back', asy
 })
 
 t.test('the notes of a call are bounded', async t => {
-  const findings = new StageFindings()
+  const findings = new GuardFindings()
   for (let stage = 0; stage < 500; stage++) findings.noteLook(`stage-${stage}`, 'request', 1)
   t.equal(readNotes(printNotes(findings)).length, 100)
 })

@@ -2,7 +2,7 @@
 
 import { yieldFairly } from '../async/yield-fairly.ts'
 import { parseText } from '../json/parse-text.ts'
-import { spliceInTurns } from '../json/splice-strings.ts'
+import { spliceInSlices } from '../json/splice-strings.ts'
 import type { ChatEvent } from '../core/events.ts'
 import type { PlaceTable, ReplaceText, TextPlace } from '../json/place-table.ts'
 import { ReportedEnds, type PlaceFilters, type TextFilter } from './text-filter.ts'
@@ -10,12 +10,12 @@ import { ReportedEnds, type PlaceFilters, type TextFilter } from './text-filter.
 /** Characters that are searched in a turn of the event loop. */
 export const turnLength = 64 * 1024
 
-/** Characters of JSON from which on it is inspected in turns of the event loop. */
+/** Characters of JSON from which on it is inspected in slices. */
 export const largeLength = 128 * 1024
 
 export type DirectAnswer = ChatEvent & { readonly type: 'direct-answer' }
 
-/** Returns true for an answer that is inspected in turns of the event loop. */
+/** Returns true for an answer that is inspected in slices. */
 export function isLargeAnswer (event: ChatEvent): event is DirectAnswer {
   return event.type === 'direct-answer' && event.json.length > largeLength
 }
@@ -33,7 +33,7 @@ interface Found {
  * @param check is called in each turn, and may throw
  * @throws GatewayError for a finding that refuses the call
  */
-export async function replaceInTurns<T> (
+export async function replaceInSlices<T> (
   value: T,
   filters: PlaceFilters,
   replaceTexts: (value: T, replace: ReplaceText) => T | Promise<T>,
@@ -72,7 +72,7 @@ export async function replaceInTurns<T> (
  * @param type the type of an event, which some servers say in front of it only
  * @throws GatewayError as above; SyntaxError for what is not JSON
  */
-export async function replaceJsonInTurns (
+export async function replaceJsonInSlices (
   json: string,
   filters: PlaceFilters,
   places: PlaceTable,
@@ -80,12 +80,12 @@ export async function replaceJsonInTurns (
 ): Promise<string> {
   const parsed = await parseText(json)
   const value = type === undefined ? parsed : { type, ...Object(parsed) as object }
-  const replaced = await replaceInTurns(
+  const replaced = await replaceInSlices(
     value,
     filters,
-    (value, replace) => places.replaceInTurns(value, replace)
+    (value, replace) => places.replaceInSlices(value, replace)
   )
-  return await spliceInTurns(json, value, replaced)
+  return await spliceInSlices(json, value, replaced)
 }
 
 async function replaceLong (filter: TextFilter, text: string, { kind }: TextPlace): Promise<string> {

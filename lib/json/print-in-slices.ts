@@ -25,7 +25,7 @@ const partLength = 128 * 1024
  * @param value JSON; members that are `undefined` are left out, as by `JSON.stringify`
  * @param media of the value
  */
-export function printInTurns (value: unknown, media?: RequestMedia): AsyncIterable<Uint8Array> {
+export function printInSlices (value: unknown, media?: RequestMedia): AsyncIterable<Uint8Array> {
   return media === undefined ? print(value) : media.restore(print(value))
 }
 

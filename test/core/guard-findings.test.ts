@@ -1,8 +1,8 @@
 import t from 'tap'
-import { StageFindings } from '../../lib/core/stage-findings.ts'
+import { GuardFindings } from '../../lib/core/guard-findings.ts'
 
 t.test('findings of one stage at one point are added up, and so is the time of its looks', t => {
-  const findings = new StageFindings()
+  const findings = new GuardFindings()
   findings.note('a', 'request', 'mask', 2)
   findings.note('a', 'request', 'mask')
   findings.note('a', 'answer', 'refuse')

@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { PatternFilter, type PatternRule } from '../../lib/guards/pattern-filter.ts'
-import { replaceInTurns } from '../../lib/guards/replace-in-turns.ts'
+import { replaceInSlices } from '../../lib/guards/replace-in-slices.ts'
 import { replaceFindings, type PlaceFilters } from '../../lib/guards/text-filter.ts'
-import { StageFindings, type Finding } from '../../lib/core/stage-findings.ts'
+import { GuardFindings, type Finding } from '../../lib/core/guard-findings.ts'
 import { fixed, text, PlaceTable } from '../../lib/json/place-table.ts'
 import { boundedPattern } from '../../lib/text/bounded-pattern.ts'
 import { holdsAsync } from '../support/property.ts'
@@ -13,8 +13,8 @@ const rules: readonly PatternRule[] = [
 ]
 const places = new PlaceTable({ '[].text': text, '[].signed': fixed })
 
-function filters (): PlaceFilters & { readonly findings: StageFindings } {
-  const findings = new StageFindings()
+function filters (): PlaceFilters & { readonly findings: GuardFindings } {
+  const findings = new GuardFindings()
   const filter = new PatternFilter(rules, 'request', findings)
   return {
     findings,
@@ -31,11 +31,15 @@ const texts = fc.array(fc.array(pieces, { maxLength: 12 }).map(parts => parts.jo
 t.test('a large value gets what it would get at once, and each finding is counted once', async t => {
   await holdsAsync(t, fc.asyncProperty(texts, async said => {
     const value = said.map(text => ({ text }))
-    const [inTurns, atOnce] = [filters(), filters()]
-    const replaced = await replaceInTurns(value, inTurns, (value, replace) => places.replace(value, replace))
+    const [inSlices, atOnce] = [filters(), filters()]
+    const replaced = await replaceInSlices(
+      value,
+      inSlices,
+      (value, replace) => places.replace(value, replace)
+    )
     const expected = places.replace(value, atOnce.replace)
     return JSON.stringify(replaced) === JSON.stringify(expected) &&
-      inTurns.findings.found.map(countOf).join() === atOnce.findings.found.map(countOf).join()
+      inSlices.findings.found.map(countOf).join() === atOnce.findings.found.map(countOf).join()
   }), { numRuns: 100 })
 })
 
@@ -43,12 +47,12 @@ t.test('a finding where nothing can be replaced refuses, and each turn may end i
   const long = 'x'.repeat(200_000)
   const replaceTexts = (value: object, replace: PlaceFilters['replace']): object =>
     places.replace(value, replace)
-  await t.rejects(replaceInTurns([{ signed: `${long}C1234` }], filters(), replaceTexts), {
+  await t.rejects(replaceInSlices([{ signed: `${long}C1234` }], filters(), replaceTexts), {
     code: 'content_refused'
   })
   const left = new Error('the caller left')
   const leave = (): never => {
     throw left
   }
-  await t.rejects(replaceInTurns([{ text: long }], filters(), replaceTexts, leave), left)
+  await t.rejects(replaceInSlices([{ text: long }], filters(), replaceTexts, leave), left)
 })

@@ -1,34 +1,34 @@
 import t from 'tap'
 import { CallRecord } from '../../lib/core/record.ts'
-import { ConfiguredStages } from '../../lib/guards/configured-stages.ts'
-import { looksAt } from '../../lib/guards/stage-scope.ts'
+import { ConfiguredGuards } from '../../lib/guards/configured-guards.ts'
+import { looksAt } from '../../lib/guards/guard-scope.ts'
 import { replaceFindings } from '../../lib/guards/text-filter.ts'
 import { routedCall } from '../support/stages.ts'
 import type { ApiKey } from '../../lib/core/key.ts'
 import type { Settings } from '../../lib/core/settings.ts'
-import type { StagePoint } from '../../schemas/config/stages.ts'
+import type { GuardPoint } from '../../schemas/config/stages.ts'
 
-type StageSettings = Settings['stages'][number]
+type GuardSettings = Settings['stages'][number]
 
-const all: StagePoint[] = ['request', 'answer', 'tool_call', 'tool_result']
+const all: GuardPoint[] = ['request', 'answer', 'tool_call', 'tool_result']
 const ticket = { name: 'ticket', match: 'T-\\d+', maxLength: 6 }
-const base: StageSettings = { name: 'tickets', use: 'pattern', at: all, patterns: [ticket], action: 'mask' }
+const base: GuardSettings = { name: 'tickets', use: 'pattern', at: all, patterns: [ticket], action: 'mask' }
 
 function masked (
-  stages: readonly StageSettings[],
+  stages: readonly GuardSettings[],
   text: string,
-  points: readonly StagePoint[] = ['request'],
+  points: readonly GuardPoint[] = ['request'],
   key: ApiKey = { id: 'key-1', name: 'test' }
 ): string {
   const call = routedCall({}, { key, record: new CallRecord('chat') })
-  return new ConfiguredStages([...stages]).layers.reduce((left, layer) => {
+  return new ConfiguredGuards([...stages]).layers.reduce((left, layer) => {
     const filter = 'filter' in layer ? layer.filter(call, points) : undefined
     return filter === undefined ? left : replaceFindings(filter, left)
   }, text)
 }
 
 t.test('stages look at the texts of their points, and neighbours at once', t => {
-  const mail: StageSettings = { ...base, name: 'mail', at: ['answer'], patterns: ['email'] }
+  const mail: GuardSettings = { ...base, name: 'mail', at: ['answer'], patterns: ['email'] }
   t.equal(masked([base, mail], 'T-1 a@b.co'), '[ticket] a@b.co')
   t.equal(masked([base, mail], 'T-1 a@b.co', ['answer']), '[ticket] [email]')
   t.equal(masked([mail], 'a@b.co', ['request', 'tool_result']), 'a@b.co')
@@ -37,9 +37,9 @@ t.test('stages look at the texts of their points, and neighbours at once', t => 
 })
 
 t.test('a stage that masks hides nothing from one before it that refuses', t => {
-  const refusing: StageSettings = { ...base, name: 'no-tickets', action: 'refuse' }
-  const masking: StageSettings = { ...base, patterns: [{ name: 'words', match: 'see T-', maxLength: 6 }] }
-  const counting: StageSettings = { ...base, name: 'count', action: 'report' }
+  const refusing: GuardSettings = { ...base, name: 'no-tickets', action: 'refuse' }
+  const masking: GuardSettings = { ...base, patterns: [{ name: 'words', match: 'see T-', maxLength: 6 }] }
+  const counting: GuardSettings = { ...base, name: 'count', action: 'report' }
   for (const stages of [[refusing, masking], [refusing, counting, masking]]) {
     t.throws(() => masked(stages, 'see T-1'), { code: 'content_refused' })
     t.equal(masked(stages, 'see T-'), '[words]')
@@ -50,7 +50,7 @@ t.test('a stage that masks hides nothing from one before it that refuses', t => 
 
 t.test('`only` says which calls it looks at, and all of it must hold', t => {
   const key: ApiKey = { id: 'key-1', name: 'test', project: { id: 'p1', name: 'support' } }
-  const rows: ReadonlyArray<readonly [only: NonNullable<StageSettings['only']>, looksAt: boolean]> = [
+  const rows: ReadonlyArray<readonly [only: NonNullable<GuardSettings['only']>, looksAt: boolean]> = [
     [{ endpoints: ['chat'] }, true],
     [{ endpoints: ['messages'] }, false],
     [{ keys: ['test'] }, true],

@@ -1,32 +1,32 @@
 import t from 'tap'
 import { CallRecord } from '../../lib/core/record.ts'
 import { CallCancellation } from '../../lib/async/cancellation.ts'
-import { StageJudge } from '../../lib/guards/stage-judge.ts'
+import { JudgeGuard } from '../../lib/guards/judge-guard.ts'
 import { fixed, memberName, text, toolArguments, toolResult } from '../../lib/json/place-table.ts'
 import { routedCall } from '../support/stages.ts'
-import type { Judge, PointedText, Verdict } from '../../lib/guards/text-judge.ts'
+import type { Judge, TextAtPoint, Verdict } from '../../lib/guards/text-judge.ts'
 import type { RoutedCall } from '../../lib/core/call.ts'
 import type { Settings } from '../../lib/core/settings.ts'
 
-type StageSettings = Settings['stages'][number]
+type GuardSettings = Settings['stages'][number]
 
-const base: StageSettings = {
+const base: GuardSettings = {
   name: 'mine',
   use: '/mine.js',
   at: ['request', 'answer', 'tool_call', 'tool_result']
 }
-const given: readonly PointedText[] = [
+const given: readonly TextAtPoint[] = [
   { text: 'a', point: 'request' },
   { text: 'b', point: 'request' }
 ]
 
 function setUp (
   look: Judge['look'],
-  more: Partial<StageSettings> = {},
+  more: Partial<GuardSettings> = {},
   fields: Partial<RoutedCall<object>> = {}
 ) {
   const failures: unknown[] = []
-  const stage = new StageJudge({ ...base, ...more }, { look }, (_stage, _call, cause) => failures.push(cause))
+  const stage = new JudgeGuard({ ...base, ...more }, { look }, (_stage, _call, cause) => failures.push(cause))
   const call = routedCall({}, { record: new CallRecord('chat'), ...fields })
   return { failures, call, judge: stage.judge(call, 'request') ?? t.fail('it looks') as never }
 }
@@ -117,10 +117,10 @@ t.test('a caller who leaves ends the look, and nothing passes', async t => {
 
 t.test('it sees the texts of its points, each at one of them', t => {
   const points = (
-    at: StageSettings['at'],
+    at: GuardSettings['at'],
     point: 'request' | 'answer' | 'tool_call' | 'tool_result'
   ): unknown[] => {
-    const judge = new StageJudge({ ...base, at }, { look: verdict({}) }, () => undefined).judge(
+    const judge = new JudgeGuard({ ...base, at }, { look: verdict({}) }, () => undefined).judge(
       routedCall({}),
       point
     )
@@ -135,7 +135,7 @@ t.test('it sees the texts of its points, each at one of them', t => {
   t.same(points(['answer'], 'tool_call'), [])
   t.same(points(['tool_call'], 'tool_call'), ['tool_call', 'tool_call', 'tool_call', 'tool_call', undefined])
   t.equal(
-    new StageJudge(base, { look: verdict({}), points: ['answer'] }, () => undefined).judge(
+    new JudgeGuard(base, { look: verdict({}), points: ['answer'] }, () => undefined).judge(
       routedCall({}),
       'request'
     ),
@@ -145,8 +145,8 @@ t.test('it sees the texts of its points, each at one of them', t => {
 })
 
 t.test('`report` waits for complete answers, as `stream: complete` does', t => {
-  const windowOf = (more: Partial<StageSettings>, stream = true): unknown =>
-    new StageJudge({ ...base, ...more }, { look: verdict({}) }, () => undefined).judge(
+  const windowOf = (more: Partial<GuardSettings>, stream = true): unknown =>
+    new JudgeGuard({ ...base, ...more }, { look: verdict({}) }, () => undefined).judge(
       routedCall({ stream }),
       'answer'
     )?.window

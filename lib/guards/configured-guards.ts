@@ -1,61 +1,61 @@
-/** The stages of the configuration. */
+/** The guards of the configuration. */
 
 import { randomBytes } from 'node:crypto'
-import { stageActionOf, stageKindOf, type StageAction } from '../../schemas/config/stages.ts'
+import { guardActionOf, guardKindOf, type GuardAction } from '../../schemas/config/stages.ts'
 import { projectIdOf, type ApiKey } from '../core/key.ts'
-import { StageFindings } from '../core/stage-findings.ts'
+import { GuardFindings } from '../core/guard-findings.ts'
 import { boundedPattern } from '../text/bounded-pattern.ts'
 import { PatternFilter, builtInPattern, type PatternRule } from './pattern-filter.ts'
 import { KeyedPlaceholders } from './keyed-placeholders.ts'
 import { LookalikeFilter } from './placeholder-filter.ts'
-import { StageJudge, type UnavailableStage } from './stage-judge.ts'
-import { looksAt } from './stage-scope.ts'
+import { JudgeGuard, type UnavailableGuard } from './judge-guard.ts'
+import { looksAt } from './guard-scope.ts'
 import type { Placeholders } from '../core/placeholders.ts'
 import type { Settings } from '../core/settings.ts'
-import type { FilterLayer, ReversibleStages, TextLayer, TextStages } from './text-filter.ts'
+import type { FilterLayer, ReversibleGuards, TextLayer, TextGuards } from './text-filter.ts'
 import type { Judge } from './text-judge.ts'
 
-export type StageSettings = Settings['stages'][number]
+export type GuardSettings = Settings['stages'][number]
 
-/** The parts of a stage that waits for something before it decides. */
+/** The parts of a guard that waits for something before it decides. */
 export interface JudgeParts {
-  /** The configured stages other than patterns, by name. */
+  /** The guards other than patterns, by name. */
   readonly judges: ReadonlyMap<string, Judge>
   /** Called when one of them could not look at a call. */
-  readonly onUnavailable: UnavailableStage
-  /** True: callers may know which stages look at their calls. Default: false. */
+  readonly onUnavailable: UnavailableGuard
+  /** True: callers may know which guards look at their calls. Default: false. */
   readonly exposesNames?: boolean
-  /** Names what reversible stages find, 32 bytes. Default: made here. */
+  /** Names what reversible guards find, 32 bytes. Default: made here. */
   readonly secret?: Buffer | undefined
 }
 
-interface FilterStage {
-  readonly settings: StageSettings
+interface FilterGuard {
+  readonly settings: GuardSettings
   readonly rules: readonly PatternRule[]
 }
 
-export class ConfiguredStages implements TextStages {
+export class ConfiguredGuards implements TextGuards {
   readonly layers: readonly TextLayer[]
-  readonly namesFor: TextStages['namesFor']
-  readonly reversible: TextStages['reversible']
+  readonly namesFor: TextGuards['namesFor']
+  readonly reversible: TextGuards['reversible']
 
   /**
    * Neighbouring patterns look at a text at once, in the order of the configuration. One that masks hides
    * nothing from one before it that refuses.
    *
    * @param parts default: there are only patterns
-   * @throws PatternError for a pattern that the configuration should not have passed; Error for a stage that
+   * @throws PatternError for a pattern that the configuration should not have passed; Error for a guard that
    *   `parts` does not have
    */
   constructor (settings: Settings['stages'], parts?: JudgeParts) {
-    const layers: Array<TextLayer & { readonly group?: FilterStage[] }> = []
-    const reversible = reversibleStages(settings.filter(stage => stage.reversible === true), parts?.secret)
+    const layers: Array<TextLayer & { readonly group?: FilterGuard[] }> = []
+    const reversible = reversibleGuards(settings.filter(stage => stage.reversible === true), parts?.secret)
     if (reversible !== undefined) {
       this.reversible = reversible
       layers.push(lookalikeLayer(reversible))
     }
     for (const stage of settings) {
-      if (stageKindOf(stage.use) === 'pattern') {
+      if (guardKindOf(stage.use) === 'pattern') {
         const one = { settings: stage, rules: rulesOf(stage) }
         const group = layers.at(-1)?.group
         const isHiding = actionOf(one) === 'mask' && group?.some(other => actionOf(other) === 'refuse')
@@ -67,7 +67,7 @@ export class ConfiguredStages implements TextStages {
       if (parts === undefined || judge === undefined) {
         throw new Error(`the stage ${stage.name} was not opened: use \`openJudges\` before`)
       }
-      layers.push(new StageJudge(stage, judge, parts.onUnavailable))
+      layers.push(new JudgeGuard(stage, judge, parts.onUnavailable))
       const { stages } = judge
       if (stages !== undefined) layers.push({ stages: call => looksAt(stage, call) ? stages : {} })
     }
@@ -78,14 +78,14 @@ export class ConfiguredStages implements TextStages {
   }
 }
 
-function reversibleStages (
-  stages: readonly StageSettings[],
+function reversibleGuards (
+  stages: readonly GuardSettings[],
   secret: Buffer = randomBytes(32)
-): ReversibleStages | undefined {
+): ReversibleGuards | undefined {
   if (stages.length === 0) return undefined
   const create = (key: ApiKey): Placeholders =>
     new KeyedPlaceholders(secret, { keyId: key.id, projectId: projectIdOf(key) })
-  const restores: ReversibleStages['restores'] = call => {
+  const restores: ReversibleGuards['restores'] = call => {
     const looking = stages.filter(stage => looksAt(stage, call))
     if (looking.length === 0) return undefined
     return { forServers: looking.every(({ unmaskFor = [] }) => unmaskFor.includes('server')) }
@@ -108,7 +108,7 @@ function reversibleStages (
  * Builds the layer that replaces what looks like a placeholder in requests and results of tools: answers
  * would repeat it, and it would be restored.
  */
-function lookalikeLayer ({ placeholdersOf }: ReversibleStages): FilterLayer {
+function lookalikeLayer ({ placeholdersOf }: ReversibleGuards): FilterLayer {
   return {
     filter: (call, points) => {
       if (points.includes('answer') || points.includes('tool_call')) return undefined
@@ -119,9 +119,9 @@ function lookalikeLayer ({ placeholdersOf }: ReversibleStages): FilterLayer {
 }
 
 function patternLayer (
-  group: FilterStage[],
-  reversible: ReversibleStages | undefined
-): FilterLayer & { readonly group: FilterStage[] } {
+  group: FilterGuard[],
+  reversible: ReversibleGuards | undefined
+): FilterLayer & { readonly group: FilterGuard[] } {
   return {
     group,
     filter: (call, points) => {
@@ -134,18 +134,18 @@ function patternLayer (
         : new PatternFilter(
             rules,
             point,
-            (call.record.findings ??= new StageFindings()),
+            (call.record.findings ??= new GuardFindings()),
             reversible?.placeholdersOf(call)
           )
     }
   }
 }
 
-function actionOf ({ settings }: FilterStage): StageAction {
-  return stageActionOf(settings)
+function actionOf ({ settings }: FilterGuard): GuardAction {
+  return guardActionOf(settings)
 }
 
-function rulesOf ({ name: stage, use, action, reversible, patterns = [] }: StageSettings): PatternRule[] {
+function rulesOf ({ name: stage, use, action, reversible, patterns = [] }: GuardSettings): PatternRule[] {
   return patterns.map(given => {
     const own = typeof given === 'string' ? undefined : given
     const label = typeof given === 'string' ? given : given.name
@@ -153,7 +153,7 @@ function rulesOf ({ name: stage, use, action, reversible, patterns = [] }: Stage
     if (pattern === undefined) throw new Error(`no built-in pattern is named ${label}`)
     return {
       stage,
-      action: stageActionOf({ use, action }),
+      action: guardActionOf({ use, action }),
       label,
       pattern,
       isReversible: reversible === true

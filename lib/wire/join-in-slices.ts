@@ -4,7 +4,7 @@ import { yieldFairly } from '../async/yield-fairly.ts'
 const copiedBytes = 4 * 1024 * 1024
 
 /** Puts the pieces of a large body together, some in each turn of the event loop. */
-export async function joinInTurns (pieces: readonly Buffer[]): Promise<Buffer> {
+export async function joinInSlices (pieces: readonly Buffer[]): Promise<Buffer> {
   const [first] = pieces
   if (pieces.length === 1 && first !== undefined) return first
   const bytes = Buffer.allocUnsafe(pieces.reduce((sum, { length }) => sum + length, 0))

@@ -10,11 +10,11 @@ import type { ApiKey } from '../../lib/core/key.ts'
 import type { Settings } from '../../lib/core/settings.ts'
 import type { Test } from 'tap'
 
-type StageSettings = Settings['stages'][number]
+type GuardSettings = Settings['stages'][number]
 
 const word = 'Zanzibar'
-const points: StageSettings['at'] = ['request', 'answer', 'tool_call', 'tool_result']
-const stage = (name: string, parts: Partial<StageSettings> = {}): StageSettings => ({
+const points: GuardSettings['at'] = ['request', 'answer', 'tool_call', 'tool_result']
+const stage = (name: string, parts: Partial<GuardSettings> = {}): GuardSettings => ({
   name,
   use: 'pattern',
   at: points,

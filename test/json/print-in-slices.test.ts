@@ -1,12 +1,12 @@
 import fc from 'fast-check'
 import { deepStrictEqual, equal } from 'node:assert'
 import t from 'tap'
-import { printInTurns } from '../../lib/json/print-in-turns.ts'
+import { printInSlices } from '../../lib/json/print-in-slices.ts'
 import { countTurns } from '../support/turns.ts'
 
 async function printed (value: unknown): Promise<string> {
   const pieces: Uint8Array[] = []
-  for await (const piece of printInTurns(value)) pieces.push(piece)
+  for await (const piece of printInSlices(value)) pieces.push(piece)
   return Buffer.concat(pieces).toString()
 }
 

@@ -1,24 +1,24 @@
-/** Finds the stages of the configuration that keys, projects and requests name. */
+/** Finds the guards of the configuration that keys, projects and requests name. */
 
 import { ValidationError } from '../core/errors.ts'
 import { refine, type ValidCall } from '../core/call.ts'
-import { isForKey, requireStages } from '../guards/stage-scope.ts'
+import { isForKey, requireGuards } from '../guards/guard-scope.ts'
 import { isObject } from '../json/guards.ts'
 import { map, type PassThroughStage } from '../pipeline/stage.ts'
 import type { Services } from '../services.ts'
 
 /**
- * Notes the stages that a request asks for: one call in, the same call out, its request without `guardrails`.
+ * Notes the guards that a request asks for: one call in, the same call out, its request without `guardrails`.
  *
- * @throws GatewayError `stage_unavailable` where the key or its project requires a stage that is not in the
+ * @throws GatewayError `stage_unavailable` where the key or its project requires a guard that is not in the
  *   configuration; ValidationError where the request asks for one that its key cannot have
  */
-export function namedStages (
+export function namedGuards (
   { settings }: Pick<Services, 'settings'>
 ): PassThroughStage<ValidCall<object>> {
   return map(<T extends ValidCall<object>>(call: T): T => {
     const { key } = call
-    if (key.stages !== undefined) requireStages(key.stages, settings)
+    if (key.stages !== undefined) requireGuards(key.stages, settings)
     if (!('guardrails' in call.request)) return call
     const { guardrails, ...request } = call.request
     const requestedStages = [guardrails].flat().flatMap((one: unknown, index) => {

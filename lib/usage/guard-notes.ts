@@ -1,0 +1,58 @@
+/** What guards did with the texts of a call, as its usage row has it: never a text. */
+
+import type { GuardPoint } from '../../schemas/config/stages.ts'
+import type { GuardOutcome, GuardFindings } from '../core/guard-findings.ts'
+
+/** `count` findings, or looks for `look` and `unavailable`. */
+export interface GuardNote {
+  readonly stage: string
+  readonly point: GuardPoint
+  readonly action: GuardOutcome
+  readonly count: number
+  /** Milliseconds that all looks of the guard took at this point; of `look` only. */
+  readonly took_ms?: number | undefined
+}
+
+const maxNotes = 100
+
+/** Prints what guards did, looks without findings included; `null` where no guard looked. */
+export function printNotes ({ list }: GuardFindings): string | null {
+  if (list.length === 0) return null
+  return JSON.stringify(
+    list.slice(0, maxNotes).map(({ stage, point, action, count, durationMs }) => ({
+      stage,
+      point,
+      action,
+      count,
+      took_ms: action === 'look' ? Math.round(durationMs * 1000) / 1000 : undefined
+    })) satisfies readonly GuardNote[]
+  )
+}
+
+export function readNotes (text: string | null): readonly GuardNote[] {
+  return text === null ? [] : (JSON.parse(text) as GuardNote[]) // printed above
+}
+
+/** What one guard did at one point of a call. */
+export interface StageLook {
+  readonly stage: string
+  readonly point: GuardPoint
+  readonly tookMs: number
+  /** What it found, by what became of it. */
+  readonly findings: ReadonlyArray<{ readonly action: GuardOutcome, readonly count: number }>
+}
+
+/** Puts the notes on each guard and point together. */
+export function looksOf (notes: readonly GuardNote[]): StageLook[] {
+  const looks = new Map<string, StageLook>()
+  for (const { stage, point, action, count, took_ms: tookMs = 0 } of notes) {
+    const key = `${stage} ${point}`
+    const look = looks.get(key) ?? { stage, point, tookMs: 0, findings: [] }
+    looks.set(key, {
+      ...look,
+      tookMs: look.tookMs + tookMs,
+      findings: action === 'look' ? look.findings : [...look.findings, { action, count }]
+    })
+  }
+  return [...looks.values()]
+}
