@@ -21,11 +21,11 @@ export interface AnswerCacheOptions {
   readonly entries: Entries
   /** Known to the processes that share answers, and to nobody else. */
   readonly secret: Buffer
-  /** Changes with everything in the configuration that may change an answer, but for the routes of a call. */
+  /** Changes with everything in the configuration that may change an answer, except the routes of a call. */
   readonly configuration: string
 }
 
-/** An answer takes at most this part of the memory, and not more than so many characters of it. */
+/** An answer takes at most 1/16 of the memory, and at most this many characters. */
 const parts = 16
 const maxCharacters = 1024 * 1024
 
@@ -42,7 +42,7 @@ export class AnswerCache {
     return Math.min(maxCharacters, Math.floor(this.#options.settings.maxBytes / parts / 2))
   }
 
-  /** Memory of this process that answers take. */
+  /** Memory of this process that the answers take. */
   get bytes (): number {
     return this.#options.entries.bytes ?? 0
   }
@@ -103,7 +103,7 @@ function flightName ({ name }: RequestDigest, streamed: boolean): string {
   return `${name} ${streamed}`
 }
 
-/** Returns false for calls that use what others keep, and for those too large to be compared. */
+/** Returns false for calls that depend on data kept elsewhere, and for calls too large to compare. */
 function isCacheable (call: RoutedCall<ChatInput>): boolean {
   const { request, providerKey, origin, record } = call
   const { mcp_servers: servers = [], store, deferred } = request
@@ -118,12 +118,12 @@ function isCacheable (call: RoutedCall<ChatInput>): boolean {
   )
 }
 
-/** Fields that change nothing in what is answered. */
+/** Fields that do not change the content of an answer. */
 const ofForm = new Set(['stream', 'stream_options', ...callOptionNames])
 const ofCaller = new Set([...ofForm, 'user', 'safety_identifier', 'prompt_cache_key', 'metadata'])
 
 function requestOf ({ asWritten, ...request }: ChatInput, endpoint: string): unknown {
-  // OpenAI repeats in a response what it was asked for.
+  // OpenAI repeats the request in a response.
   const ignored = endpoint === 'responses' ? ofForm : ofCaller
   return [without(request, ofCaller), asWritten && without(asWritten, ignored)]
 }
@@ -132,7 +132,7 @@ function without (request: object, names: ReadonlySet<string>): object {
   return Object.fromEntries(Object.entries(request).filter(([name]) => !names.has(name)))
 }
 
-/** Headers that providers may be sent. */
+/** Headers that may be sent to providers. */
 function ofProviders (headers: RoutedCall<unknown>['headers']): unknown {
   return Object.entries(headers)
     .filter(([name]) => /^(?:x-)?(?:anthropic|openai)-/.test(name))

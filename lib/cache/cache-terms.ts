@@ -8,15 +8,15 @@ import type { Settings } from '../core/settings.ts'
 export type AnswerCacheSettings = NonNullable<Settings['cache']['answers']>
 
 export interface CacheTerms {
-  /** The age of the oldest answer that it takes; 0: none. */
+  /** Maximum age of a cached answer that the call accepts; 0: none. */
   readonly maxAgeMs: number
-  /** Time for which its answer may be given again; 0: it is not kept. */
+  /** How long its answer may be reused; 0: the answer is not cached. */
   readonly ttlMs: number
-  /** Separates calls that are equal otherwise. */
+  /** Separates calls that are otherwise equal. */
   readonly namespace: string | undefined
 }
 
-/** Returns the terms of a call; `undefined` where the cache has no part in it. */
+/** Returns the terms of a call; `undefined` if the call does not use the cache. */
 export function cacheTerms (
   call: RoutedCall<ChatInput>,
   settings: AnswerCacheSettings

@@ -11,10 +11,10 @@ export interface RequestDigest {
 }
 
 export interface Entries {
-  /** What they take of the memory of this process. */
+  /** Memory of this process that the entries take. */
   readonly bytes?: number
   readonly get: (digest: RequestDigest) => string | undefined | Promise<string | undefined>
-  /** Keeps a text for some milliseconds, in place of an earlier one. */
+  /** Keeps a text for some milliseconds, and replaces an earlier one. */
   readonly set: (digest: RequestDigest, text: string, ttlMs: number) => void
 }
 
@@ -33,7 +33,7 @@ interface Entry {
 /** The rest of an entry: its name, numbers, and place in the map. */
 const entryBytes = 300
 
-/** Keeps texts in memory, up to a number of bytes: those that were not read for longest make room. */
+/** Keeps texts in memory, up to a number of bytes; evicts the least recently used. */
 export class MemoryEntries implements Entries {
   readonly #entries = new Map<string, Entry>()
   readonly #maxBytes: number
@@ -60,7 +60,7 @@ export class MemoryEntries implements Entries {
 
   set ({ name }: RequestDigest, text: string, ttlMs: number): void {
     this.#take(name)
-    // A text has two bytes a character where one of them needs it.
+    // A string takes two bytes per character if any character needs them.
     this.#put(name, { text, bytes: 2 * text.length + entryBytes, expiresAtMs: performance.now() + ttlMs })
     for (const oldest of this.#entries.keys()) {
       if (this.#bytes <= this.#maxBytes) break
@@ -82,7 +82,10 @@ export class MemoryEntries implements Entries {
   }
 }
 
-/** Keeps texts in what several processes share, where nobody can read one who does not know its request. */
+/**
+ * Keeps sealed texts in storage that several processes share: only a process that knows the request can open
+ * its text.
+ */
 export class SealedEntries implements Entries {
   readonly #shared: SharedTexts
 

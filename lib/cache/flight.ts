@@ -5,8 +5,8 @@ import type { CallSignal } from '../core/call-signal.ts'
 export type FlightEnd = 'cached' | 'uncached' | 'failed'
 
 /**
- * A call to a provider for whose answer equal calls wait. It goes on when its caller has left, as long as
- * another one waits.
+ * A call to a provider whose answer equal calls wait for. If its caller leaves, the call continues as long as
+ * another caller waits.
  */
 export class Flight {
   /** Aborts once nobody wants the answer. */
@@ -29,13 +29,13 @@ export class Flight {
     this.#settle(end)
   }
 
-  /** Says that the caller who pays for it has left. */
+  /** Records that the caller who pays for the call has left. */
   leave (reason: unknown): void {
     this.#left = { reason }
     if (!this.isAwaited) this.signal.abort(reason)
   }
 
-  /** Waits for its end. @throws the reason of the signal */
+  /** Waits for the end of the flight. @throws the reason of the signal */
   async wait (signal: CallSignal): Promise<FlightEnd> {
     this.#waiting++
     try {

@@ -1,11 +1,13 @@
-/** The events of an answer as they are kept, and how they become an answer again. */
+/** Records the events of an answer, and replays them as an answer. */
 
 import type { ChatInput } from '../chat/input.ts'
 import type { Batch } from '../core/batch.ts'
 import type { RoutedCall } from '../core/call.ts'
 import type { ChatEvent } from '../core/events.ts'
 
-/** The form of an answer: any dialect can be made of `events`; the others pass as they came. */
+/**
+ * The form of an answer: `events` can be translated to any dialect; the other forms are passed on unchanged.
+ */
 type Form = 'events' | 'frames' | 'complete'
 
 interface Recorded {
@@ -21,7 +23,7 @@ interface Recorded {
 const signed =
   /(?:signature|encrypted_content)\\{0,8}"\s{0,8}:\s{0,8}\\{0,8}"[^"\\]|redacted_thinking\\{0,8}"/
 
-/** Notes an answer while it passes. */
+/** Records an answer while it is sent. */
 export class AnswerRecorder<R> {
   readonly #maxLength: number
   #events: string[] | undefined = []
@@ -34,7 +36,7 @@ export class AnswerRecorder<R> {
     this.#maxLength = maxLength
   }
 
-  /** @param call that it answers: one that the budget has shortened gets an answer that is not kept */
+  /** @param call the call that is answered; if the budget shortened it, the answer is not cached */
   add (batch: Batch<R, ChatEvent>, call: RoutedCall<R>): void {
     if (this.#events === undefined) return
     this.#first ??= batch
@@ -55,16 +57,16 @@ export class AnswerRecorder<R> {
     try {
       call.takeMemory?.((this.#length - before) * 2)
     } catch {
-      this.#events = undefined // the answer goes on, and is not kept
+      this.#events = undefined // the answer continues, but is not cached
     }
   }
 
-  /** True once the answer will not be kept. */
+  /** True once the answer will not be cached. */
   get hasGivenUp (): boolean {
     return this.#events === undefined
   }
 
-  /** Returns the text of a complete answer that may be given again; else `undefined`. */
+  /** Returns the text of a complete answer that may be reused; else `undefined`. */
   text (): string | undefined {
     if (this.#events === undefined || this.#first === undefined) return undefined
     const { providerId, modelId } = this.#first.route
@@ -109,8 +111,8 @@ export class AnswerRecorder<R> {
 }
 
 /**
- * Returns a recorded answer as the answer to an equal call, in one batch; `undefined` where it is too old or
- * has another form than the call asks for.
+ * Returns a recorded answer as the answer to an equal call, in one batch; `undefined` if it is too old or its
+ * form differs from the form that the call asks for.
  *
  * @param text as `AnswerRecorder` made it
  */
