@@ -89,7 +89,14 @@ function docsOf (
                 : { mediaType, schema: answer })
           }
         ],
-    errors: ['invalid_value', 'not_found', 'conflict', 'invalid_credentials', 'rate_limit_exceeded'],
+    errors: [
+      'invalid_value',
+      'not_found',
+      'conflict',
+      'invalid_credentials',
+      'rate_limit_exceeded',
+      'timeout'
+    ],
     requestHeaders: {
       'X-Headgate-CSRF': csrfHeader,
       ...method === 'POST' && scope !== undefined && { 'Idempotency-Key': idempotencyHeader }

@@ -25,5 +25,6 @@ export const fromProvider = [
   'stage_unavailable',
   'upstream_overloaded',
   'upstream_timeout',
-  'upstream_too_slow'
+  'upstream_too_slow',
+  'timeout'
 ] as const

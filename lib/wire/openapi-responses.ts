@@ -14,7 +14,7 @@ import {
 } from './openapi-headers.ts'
 import { json, print, type Json, type Names } from './openapi-schemas.ts'
 
-const alwaysPossible: readonly ErrorCode[] = ['internal_error', 'overloaded', 'shutting_down', 'timeout']
+const alwaysPossible: readonly ErrorCode[] = ['internal_error', 'overloaded', 'shutting_down']
 
 const withEveryKey: readonly ErrorCode[] = ['invalid_api_key']
 const withKey: readonly ErrorCode[] = [...withEveryKey, 'insufficient_permissions']
