@@ -27,7 +27,7 @@ export interface OpenResponse<E> {
   readonly isComplete: () => boolean
   /** Returns how many bytes of a stream have been read so far; 0 for a response that came complete. */
   readonly sizeBytes: () => number
-  /** Returns what its provider has reported so far of what it uses. */
+  /** Returns the usage that the provider has reported so far. */
   readonly reported: () => ReportedUsage
   /** Releases the connection, however far the response has been read. */
   readonly close: () => void
@@ -119,8 +119,8 @@ export function asInterrupted<T> (read: () => T): T {
 /** Larger texts are parsed in slices. */
 const parsedAtOnceBytes = 256 * 1024
 /**
- * Numbers in a complete response; keys, strings, objects and lists count as eight. As much as 8,000 tokens
- * have with twenty probabilities each; in memory some hundred megabytes.
+ * Numbers in a complete response; keys, strings, objects and lists count as eight. Roughly 8,000 tokens
+ * with 20 logprobs each; some hundred megabytes in memory.
  */
 const maxParseCost = 8_000_000
 const countedBytes = 1024 * 1024

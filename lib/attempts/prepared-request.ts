@@ -87,8 +87,8 @@ export class PreparedRequest<
   }
 
   /**
-   * Sends a request that was refused again, translated. What it shows of the server counts for all callers
-   * only if no key of one was used.
+   * Retries a refused direct request in translated form. What it reveals about the server counts for all
+   * callers only if no caller's own key was used.
    */
   #openTranslated (context: SendContext): Promise<OpenResponse<E>> {
     return this.#open(context, this.#partsFor(context.credential)).then(opened => {

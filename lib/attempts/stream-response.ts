@@ -325,8 +325,8 @@ export class StreamResponse<E extends AnyEvent> implements OpenResponse<E> {
 }
 
 /**
- * Returns the first characters but for white space: decoding all of a first read to look at one of them would
- * cost as much as reading its messages.
+ * Returns the first non-blank characters: decoding a whole chunk to look at one character would cost as much
+ * as reading its messages.
  */
 function opening ({ buffer, byteOffset, byteLength }: Uint8Array): string {
   const start = Buffer.from(buffer, byteOffset, Math.min(byteLength, 64)).toString().trimStart()

@@ -27,8 +27,8 @@ export interface HttpTransportOptions {
   /** `https://host/prefix`; request paths are appended to it, and its query to theirs. */
   readonly baseUrl: string
   /**
-   * Requests to it at once at most, each on a socket of its own unless they share; further ones wait.
-   * Default: any number.
+   * Maximum concurrent requests, each on a separate socket unless they share one; further requests wait.
+   * Default: unlimited.
    */
   readonly connections?: number | undefined
   /** Requests that may wait for a socket; further ones fail with 503. Default: unlimited. */

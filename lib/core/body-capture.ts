@@ -5,10 +5,10 @@ import type { UploadForm } from './upload.ts'
 
 /** Notes what a call receives and sends, for a project that keeps it or for its spans. */
 export interface BodyCapture {
-  /** Notes a body that has come completely, in its pieces. */
+  /** Notes a complete body, in pieces. */
   readonly takeRequest: (pieces: readonly Uint8Array[]) => void
   readonly takeForm: (form: UploadForm) => void
-  /** Returns the reply. What is read of its body from now on is noted. */
+  /** Returns the reply, and notes its body as it is read. */
   readonly watch: (reply: Reply) => Reply
 }
 

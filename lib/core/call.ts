@@ -1,9 +1,9 @@
 /**
  * One API request in flight, free of any HTTP framework.
  *
- * Each stage before the provider adds what it knows and returns a more precise call, so that a stage that
- * needs what an earlier one adds does not compile before it: `Call` → `AuthedCall` → `ValidCall<R>` →
- * `RoutedCall<R>`.
+ * Each stage before the provider adds what it knows and returns a narrower type of call, so that a stage that
+ * needs an earlier stage's fields does not compile before that stage: `Call` → `AuthedCall` →
+ * `ValidCall<R>` → `RoutedCall<R>`.
  */
 
 import type { CallerBody, RequestMedia } from './caller-body.ts'
@@ -61,13 +61,13 @@ export interface Call {
   readonly signal: CallSignal
   /** `performance.now()` at acceptance. */
   readonly receivedAtMs: number
-  /** The connection it came over. Only for endpoints with `readsConnection`. */
+  /** The caller's connection. Only for endpoints with `readsConnection`. */
   readonly connection?: Connection | undefined
-  /** The facts known of the call so far, for the log and the usage ledger. */
+  /** The facts known about the call so far, for the log and the usage ledger. */
   readonly record: CallRecord
 }
 
-/** Memory of one answer that arrives, in `limits.body_memory_bytes`. */
+/** Memory of one incoming answer, counted in `limits.body_memory_bytes`. */
 export interface HeldMemory {
   /** @throws GatewayError `overloaded`, `file_too_large` */
   readonly take: (bytes: number) => void
@@ -93,9 +93,9 @@ export interface AuthedCall extends Call {
 
 export interface ValidCall<R> extends AuthedCall {
   readonly request: R
-  /** What the request asks of the gateway itself. Absent where it asks for nothing. */
+  /** The request's options for the gateway itself; absent if it has none. */
   readonly options?: CallOptions | undefined
-  /** Names of the stages that the request asks for. Absent where it asks for none. */
+  /** Names of the stages that the request asks for; absent if none. */
   readonly requestedStages?: readonly string[] | undefined
   /** The provider account that holds the stored state which the call continues; it is tried first. */
   readonly origin?: ProviderAccount | undefined
@@ -103,11 +103,11 @@ export interface ValidCall<R> extends AuthedCall {
   readonly context?: unknown
 }
 
-/** What a request asks of the gateway itself. */
+/** A request's options for the gateway itself. */
 export interface CallOptions {
   /** Models to try after those that the request names. */
   readonly fallbacks: readonly string[]
-  /** The most further attempts at one model. Default: as many as its provider has. */
+  /** Maximum retries per model. Default: the provider's setting. */
   readonly maxRetries?: number | undefined
   /**
    * Returns the cost of this call, or of one that does its work, once its answer has ended; `undefined` if
@@ -133,7 +133,7 @@ export interface RoutedCall<R> extends ValidCall<R> {
    * @throws GatewayError `unsupported_parameter` when its provider cannot take it
    */
   readonly fit?: (request: unknown, route: Route, options?: FitOptions) => FittedRequest
-  /** The models and routes that its request names. Absent where it names none. */
+  /** The models and routes that the request names; absent if none. */
   readonly requestedNames?: readonly string[]
   /** Absent where calls of a session have nothing to gain from the same provider. */
   readonly session?: CallSession | undefined
@@ -149,7 +149,7 @@ export interface RoutedCall<R> extends ValidCall<R> {
   readonly providerKey?: Secret
 }
 
-/** Makes a call that no request of a caller carries: it runs later, or beside one. */
+/** Makes a call without an HTTP request: it runs later, or in parallel with another call. */
 export function detachedCall (parts: Pick<AuthedCall, 'id' | 'key' | 'record' | 'signal'>): AuthedCall {
   return {
     ...parts,

@@ -1,21 +1,21 @@
 import type { GuardAction, GuardPoint } from '../../schemas/config/stages.ts'
 
 /**
- * What a guard did with texts. `look`: it looked, with or without findings. `unavailable`: what should have
- * looked could not be reached, and the texts passed.
+ * What a guard did with texts. `look`: the guard inspected them, with or without findings. `unavailable`: the
+ * inspecting service could not be reached, and the texts passed.
  */
 export type GuardOutcome = GuardAction | 'look' | 'unavailable'
 
-/** What a guard did at one point of a call: never the text itself. */
+/** What a guard did at one point of a call; never contains the text itself. */
 export interface Finding {
   readonly stage: string
   readonly point: GuardPoint
   readonly action: GuardOutcome
-  /** Findings; of `look` and `unavailable`, looks. */
+  /** Number of findings; for `look` and `unavailable`, of inspections. */
   count: number
-  /** Milliseconds that looks took; 0 for anything else. */
+  /** Milliseconds that inspections took; 0 for other actions. */
   durationMs: number
-  /** The begin of the first look and the end of the last, of `performance.now()`; of looks only. */
+  /** Start of the first inspection and end of the last, by `performance.now()`; inspections only. */
   startedAtMs?: number
   endedAtMs?: number
 }
@@ -30,7 +30,7 @@ export class GuardFindings {
   }
 
   /**
-   * Notes a look that has ended, and how long it took.
+   * Notes an inspection that has ended, and how long it took.
    *
    * @param nowMs `performance.now()` at its end
    */
@@ -47,12 +47,12 @@ export class GuardFindings {
     entry.endedAtMs = nowMs
   }
 
-  /** All that is noted, looks included. */
+  /** All notes, inspections included. */
   get list (): readonly Finding[] {
     return this.#list
   }
 
-  /** What was found, or could not be looked at, each with the time of all looks of its guard at its point. */
+  /** Findings and failed inspections, each with the total inspection time of its guard at its point. */
   get found (): readonly Finding[] {
     return this.#list.flatMap(finding => finding.action === 'look' ? [] : {
       ...finding,

@@ -29,7 +29,7 @@ export interface ProviderTraits {
   readonly thinking?: boolean
   /** The field that says which form the answer must have. Default: `response_format`. */
   readonly answerFormat?: 'generation_config'
-  /** The most stop sequences of a request. Default: 4. */
+  /** Maximum stop sequences per request. Default: 4. */
   readonly maxStops?: number
   /** True when it knows `disable_automatic_function_calling`, which leaves tool calls to the caller. */
   readonly automaticFunctionCalling?: boolean

@@ -28,7 +28,7 @@ export type Outcome = 'ok' | 'error' | 'client_closed' | 'client_too_slow'
 /** A route that was tried without success, or skipped. */
 export interface FailedAttempt {
   readonly route: Route
-  /** The code of an error, or what spoke against calling it. */
+  /** An error code, or why the route was not called. */
   readonly reason: string
 }
 
@@ -36,11 +36,11 @@ export interface FailedAttempt {
 export interface SentRequest {
   readonly route: Route
   readonly startedAtMs: number
-  /** The time of its first visible output or of its failure; absent while it waits. */
+  /** When the first visible output came or the request failed; absent while waiting. */
   endedAtMs: number | undefined
-  /** The time at which its answer was read to its end or given up; absent where it gave none. */
+  /** When the answer was read to its end or abandoned; absent without an answer. */
   completedAtMs: number | undefined
-  /** The reason why its answer was not used. */
+  /** Why the answer was not used. */
   reason: string | undefined
   /** HTTP status of a refusal. */
   status: number | undefined
@@ -48,7 +48,7 @@ export interface SentRequest {
   readonly span?: ChildSpan | undefined
 }
 
-/** A request of the tools of a server. Times are by `performance.now()`. */
+/** A request for the tool list of a server. Times are by `performance.now()`. */
 export interface ToolListing {
   readonly serverName: string
   readonly startedAtMs: number
@@ -59,7 +59,7 @@ export interface ToolListing {
   readonly span: ChildSpan | undefined
 }
 
-/** A call of a tool of a server. Times are by `performance.now()`. */
+/** A call to a server's tool. Times are by `performance.now()`. */
 export interface ToolRun {
   readonly serverName: string
   readonly toolName: string
@@ -71,33 +71,33 @@ export interface ToolRun {
 }
 
 /**
- * A request that a provider bills although its answer was not used. Without `usage` it is estimated by the
- * request of the call.
+ * A request that a provider bills although its answer was not used. Without `usage`, the usage is estimated
+ * from the request of the call.
  */
 export interface WastedRequest {
   readonly modelId: string
   readonly usage?: Usage | undefined
 }
 
-/** A request of a stage to a model, which is billed with the call. */
+/** A request of a guard to a model, which is billed with the call. */
 export interface JudgedRequest {
   readonly modelId: string
   readonly usage: Usage
   readonly estimated: boolean
-  /** The most that it can use, while it is open. */
+  /** Maximum usage, while the request is open. */
   readonly mostUsage?: Usage
 }
 
-/** Estimates what a request uses: for what is reserved, and for usage that its provider has not reported. */
+/** Estimates the usage of a request: for reservations, and where the provider reports no usage. */
 export interface RecordedEstimate {
   /** Counts the tokens of the request. */
   readonly countPrompt: () => number | undefined
   /**
-   * Guesses the tokens of an answer of which nothing is known: what was reserved, unless the caller allows
-   * far more than is usual.
+   * Guesses the tokens of an unknown answer: the reserved number, unless the caller allows far more than is
+   * usual.
    */
   readonly countAnswer: () => number
-  /** Estimates what the request uses, where that follows from it and is not text. */
+  /** Estimates usage other than text, where the request determines it. */
   readonly estimateUnits: () => EstimatedUnits | undefined
 }
 
@@ -108,9 +108,9 @@ export interface OpenTurn {
   readonly countPrompt: () => number
 }
 
-/** A budget that is used up and refuses nothing. */
+/** A soft budget that is used up. */
 export interface ExceededBudget {
-  /** Its party, as counters name it. */
+  /** The party's name in the counters. */
   readonly party: string
   /** In words: `$20 a month`. */
   readonly budget: string
@@ -125,7 +125,7 @@ export interface ExceededBudget {
 export class CallRecord {
   // The call.
   readonly endpoint: string
-  /** Method and path of a request that came by an alias, or that no endpoint serves. */
+  /** Method and path of a request to an alias, or to no known endpoint. */
   requestLine: string | undefined = undefined
   /** Fields of the request that had no effect, as `x-headgate-ignored` lists them. */
   ignoredFields: string[] | undefined = undefined
@@ -133,17 +133,17 @@ export class CallRecord {
   maxTokens: number | undefined = undefined
   keyId: string | undefined = undefined
   keyName: string | undefined = undefined
-  /** Absent for a key that is in no other project than the default one. */
+  /** Absent for a key in the default project. */
   projectName: string | undefined = undefined
   /** The key that was refused, as far as it may be logged. */
   refusedKey: string | undefined = undefined
-  /** The method of its request; absent for a call that no request made. */
+  /** The HTTP method; absent for a call without an HTTP request. */
   method: string | undefined = undefined
   /** The path of its endpoint, with the names of its parameters. */
   path: string | undefined = undefined
   /** Path and query as the caller wrote them; a query may hold secrets. */
   target: string | undefined = undefined
-  /** True where its connection is one of TLS. */
+  /** True if the connection uses TLS. */
   encrypted = false
   /** Its place in a distributed trace; absent where no traces are sent. */
   trace: CallTrace | undefined = undefined
@@ -151,36 +151,36 @@ export class CallRecord {
   remoteAddress: string | undefined = undefined
   /** As the caller wrote it. */
   requestedModel: string | undefined = undefined
-  /** Labels to find calls and sum up cost by: those of the key and its project first, then the caller's. */
+  /** Labels for finding calls and summing up cost: the key's and its project's first, then the caller's. */
   tags: readonly string[] | undefined = undefined
-  /** The user of the caller's application, as the caller names them or as `digestEndUser` has it. */
+  /** The user of the caller's application: the name from the caller, or its digest by `digestEndUser`. */
   endUser: string | undefined = undefined
-  /** Returns what is kept in place of a name of an end user; absent where names are kept. */
+  /** Returns the digest that replaces an end user's name; absent where names are kept. */
   digestEndUser: ((name: string) => string) | undefined = undefined
   /** The session that the call belongs to, as the caller names it. */
   session: string | undefined = undefined
-  /** Parties beside its key, project and member whose budgets it counts in. */
+  /** Parties, in addition to key, project and member, whose budgets the call counts toward. */
   parties: readonly string[] | undefined = undefined
-  /** Soft budgets that were used up when it was admitted. */
+  /** Soft budgets that were used up when the call was admitted. */
   exceededBudgets: readonly ExceededBudget[] | undefined = undefined
-  /** True where it was admitted without what the store says of the spending of its end user. */
+  /** True if the call was admitted without reading its end user's spending from the store. */
   budgetUnread: boolean | undefined = undefined
   /** Pairs of texts that the caller sent, and `unsentMetadata` as JSON. */
   metadata: Readonly<Record<string, string>> | undefined = undefined
   /** True where values of `metadata` need not be strings. */
   acceptsAnyMetadata = false
-  /** The values that are not strings, which were taken out of the request. */
+  /** Metadata values that are not strings; they were removed from the request. */
   unsentMetadata: Readonly<Record<string, unknown>> | undefined = undefined
   /** Size of a JSON body, after decompression. */
   bodyBytes = 0
-  /** Memory of what the request takes from stored responses. */
+  /** Memory of the stored responses that the request continues. */
   storedInputBytes = 0
   streamed: boolean | undefined = undefined
   /** True when the caller brought a key of their own to the provider, who bills them. */
   callerProviderKey: boolean | undefined = undefined
-  /** True for a call that only requested which routes it would take. */
+  /** True for a call that only asks which routes it would take. */
   dryRun: boolean | undefined = undefined
-  /** True when the answer itself comes with another call: this one got a receipt, or 202 for not yet. */
+  /** True when another call delivers the answer: this one got a receipt, or 202 for not ready yet. */
   deferred: boolean | undefined = undefined
 
   // Its routes.
@@ -188,15 +188,15 @@ export class CallRecord {
   modelId: string | undefined = undefined
   providerId: string | undefined = undefined
   upstreamRequestId: string | undefined = undefined
-  /** The limits of the caller's own key at the provider, in the headers of a dialect that both speak. */
+  /** Provider limits of the caller's own key, as headers of the dialect that caller and provider share. */
   upstreamLimits: Readonly<Record<string, string>> | undefined = undefined
   /** Best first, without those that were skipped. */
   routes: readonly Route[] | undefined = undefined
-  /** The one that succeeded. */
+  /** The route that succeeded. */
   chosen: Route | undefined = undefined
   /** Requests made to providers, retries and fallbacks included. */
   attempts = 0
-  /** Size of a complete answer of a provider in JSON. */
+  /** Size of the provider's complete JSON answer. */
   answerBytes = 0
   /** Further attempts at a model that had just failed. */
   retries: number | undefined = undefined
@@ -210,32 +210,32 @@ export class CallRecord {
   requests: SentRequest[] | undefined = undefined
   /** Calls of tools, in the order in which they ended. */
   toolRuns: ToolRun[] | undefined = undefined
-  /** Tool servers that it asked for their tools, or failed to reach. */
+  /** Requests for the tools of servers, failed ones included. */
   toolListings: ToolListing[] | undefined = undefined
 
   /** The result of the lookup in the cache of answers; absent where there is no cache. */
   cache: 'hit' | 'miss' | 'bypass' | undefined = undefined
 
   // Times.
-  /** The time of `performance.now()` at which its key was found valid. */
+  /** `performance.now()` when the key was found valid. */
   keyCheckedAtMs: number | undefined = undefined
   /**
    * Milliseconds spent waiting for others until the head of the answer: providers, pauses between attempts,
    * tool servers.
    */
   upstreamWaitMs = 0
-  /** Milliseconds of the gateway's own until the head of the answer. */
+  /** Milliseconds that the gateway itself took until the head of the answer. */
   overheadMs: number | undefined = undefined
-  /** Milliseconds from acceptance to the first output of a streamed answer; of no other answer. */
+  /** Milliseconds from acceptance to the first output of a stream; streams only. */
   firstByteMs: number | undefined = undefined
 
-  /** True until stages have inspected its request: until then nothing of it is kept. */
+  /** True until guards have inspected the request; nothing of the request is kept before. */
   awaitsInspection = false
-  /** The stages that look at its texts, for its caller. */
+  /** The guards that inspect the texts, as reported to the caller. */
   stages: readonly string[] | undefined = undefined
-  /** What stages found in its texts. */
+  /** What guards found in the texts. */
   findings: GuardFindings | undefined = undefined
-  /** The values in whose place its texts have placeholders, for its caller alone: nothing prints them. */
+  /** The values behind the placeholders in the texts. Only the caller gets them; never printed. */
   placeholders: Placeholders | undefined = undefined
 
   /** Ids of the tool calls in the answer. */
@@ -243,7 +243,7 @@ export class CallRecord {
 
   // What it used (`stages/record-usage`).
   usage: Usage | undefined = undefined
-  /** True when `usage` is not all that the provider reported: a guess of the gateway, or a part. */
+  /** True when `usage` is not wholly reported by the provider, but estimated or partial. */
   usageEstimated: boolean | undefined = undefined
   /**
    * The usage of each answer that `usage` adds up. Each is priced separately, since long prompts have other
@@ -251,68 +251,66 @@ export class CallRecord {
    * replaces it.
    */
   answerUsages: ReadonlyArray<{ readonly earlier: Usage | undefined, readonly usage: Usage }> = []
-  /** Estimates what the call uses, for one whose provider does not say. */
+  /** Estimates the usage of the call when the provider does not report any. */
   estimate: RecordedEstimate | undefined = undefined
-  /** Requests that a provider has done and will bill, although their answer could not be used. */
+  /** Requests that a provider will bill although their answers could not be used. */
   wasted: WastedRequest[] | undefined = undefined
-  /** Requests of stages to models. */
+  /** Requests of guards to models. */
   judged: JudgedRequest[] | undefined = undefined
-  /** The present turn of a tool loop, after the first, until its provider has reported its usage. */
+  /** The current turn of a tool loop, from the second on, until the provider has reported its usage. */
   openTurn: OpenTurn | undefined = undefined
-  /** What was reported of the last answer, which counts where the end of it brought no usage. */
+  /** Usage reported during the last answer; counts if the answer ended without final usage. */
   reported: ReportedUsage | undefined = undefined
   /** True when a turn had to be estimated. */
   turnsEstimated: boolean | undefined = undefined
-  /** Length of the answer's text so far: what an estimate is made of when no usage came. */
+  /** Length of the answer's text so far, for an estimate when no usage is reported. */
   outputCharacters: number | undefined = undefined
   /**
-   * What it used in place of tokens: images that were made, with their size and quality as the provider or
-   * the request says; pages that were read; seconds of a recording as the provider counted them; code points
-   * of the text that was spoken.
+   * Usage in units other than tokens: generated images, with size and quality from the provider or the
+   * request; pages read; seconds of audio as the provider counted them; code points of spoken text.
    */
   units: Units | undefined = undefined
 
   // The limits that hold for it.
-  /** What remains of them, as headers of the answer. */
+  /** What remains of the limits, as headers of the answer. */
   limitHeaders: Readonly<Record<string, string>> | undefined = undefined
-  /** True where the project of its key is not to see costs. */
+  /** True if the key's project must not see costs. */
   hidesCost = false
   /**
-   * What was left of the budget with the least left when the call was admitted, in billionths of a dollar.
+   * The smallest remaining budget when the call was admitted, in billionths of a dollar.
    */
   budgetLeftNanoUsd: number | undefined = undefined
-  /** What it costs, as headers of a complete answer. */
+  /** The cost, as headers of a complete answer. */
   costHeaders: Readonly<Record<string, string>> | undefined = undefined
-  /** The id of its reservation, to be settled with what it used. */
+  /** The id of the reservation, to be settled with the actual usage. */
   reservation: number | undefined = undefined
-  /** The id that its usage row will have, where the reservation names it. */
+  /** The id of the future usage row, if the reservation names it. */
   rowId: string | undefined = undefined
   /**
-   * The most that the call may cost, in billionths of a dollar, where a budget with `strict` limits holds
-   * for it.
+   * Maximum cost of the call, in billionths of a dollar, if a budget with `strict` limits applies.
    */
   maxCostNanoUsd: number | undefined = undefined
   /**
-   * The amount reserved of its budgets, in billionths of a dollar; absent where no budget holds for it.
+   * The amount reserved from budgets, in billionths of a dollar; absent if no budget applies.
    */
   reservedNanoUsd: number | undefined = undefined
   /** The charge for a receipt until its answer is fetched. */
   chargedNanoUsd: number | undefined = undefined
   /** The charge for the receipt of a fetched answer, which the real cost replaces. */
   refundedNanoUsd: number | undefined = undefined
-  /** The limit for which it was refused. */
+  /** The limit that refused the call. */
   refusedBy: Refusal | undefined = undefined
 
-  /** Notes its bodies, where its project keeps them or its spans have them. */
+  /** Captures the bodies, if the project or the spans keep them. */
   bodies: BodyCapture | undefined = undefined
 
   // Kept by `limits/usage-recorder`.
   /**
-   * The entry of its row in the journal. Not in a `WeakMap`, whose entries the collector visits at every
+   * The journal entry of the row. Not in a `WeakMap`, whose entries the garbage collector visits at every
    * scavenge.
    */
   journaled: object | undefined = undefined
-  /** The wait until it is journaled again. */
+  /** The wait until the call is journaled again. */
   inFlight: object | undefined = undefined
 
   // Its end.
@@ -320,7 +318,7 @@ export class CallRecord {
   status: number | undefined = undefined
   outcome: Outcome | undefined = undefined
   errorCode: string | undefined = undefined
-  /** As the caller reads it. */
+  /** The message that the caller gets. */
   errorMessage: string | undefined = undefined
   /** The unexpected error or the upstream's words, for the log only. */
   cause: unknown = undefined
@@ -330,7 +328,7 @@ export class CallRecord {
    */
   whenUsageKnown: Promise<void> | undefined = undefined
   /**
-   * True for an answer of a call with a budget that was given up before its end: its provider may go on, and
+   * True if the answer of a call with a budget was abandoned before its end: the provider may continue, and
    * bill it.
    */
   answerGivenUp: boolean | undefined = undefined
@@ -340,21 +338,21 @@ export class CallRecord {
   }
 }
 
-/** The attribution of a call whose request no stage has inspected yet: none of it is kept. */
+/** The attribution of a call whose request is not inspected yet: nothing is kept. */
 export const unknownCaller: Attribution = {
   tags: undefined, endUser: undefined, session: undefined, metadata: undefined
 }
 
-/** Says whom a call is made for. */
+/** On whose behalf a call is made. */
 export type Attribution = Pick<CallRecord, 'tags' | 'endUser' | 'session' | 'metadata'>
 
-/** Says whom a call was made for whose work is done later. */
+/** On whose behalf a deferred call was made. */
 export interface KeptAttribution extends Partial<Attribution> {
   /** True where `endUser` is a digest. Absent, as earlier versions left it: unknown. */
   readonly hashed?: boolean | undefined
 }
 
-/** Returns whom a call is made for, for another call that does its work. */
+/** Returns the attribution of a call, for another call that does its work. */
 export function attributionIn (
   { tags, endUser, session, metadata, digestEndUser }: CallRecord
 ): KeptAttribution {
@@ -366,8 +364,8 @@ export function attributionIn (
 const digestForm = /^[\w-]{22}$/
 
 /**
- * Returns the end user of a call that was admitted before, as the record of the one that does its work has
- * it: a digest also where names were still kept as given.
+ * Returns the end user of a call admitted earlier, for the record of the call that does its work: a digest
+ * even if names were still kept as given at that time.
  */
 export function keptEndUser (
   { endUser, hashed }: KeptAttribution,
@@ -377,7 +375,7 @@ export function keptEndUser (
   return digestEndUser?.(endUser) ?? endUser
 }
 
-/** Notes what one answer used, as its provider reports it, on top of what `earlier` turns of the call did. */
+/** Records the reported usage of one answer, added to the usage of `earlier` turns of the call. */
 export function noteUsage (record: CallRecord, reported: Usage, earlier: Usage | undefined): void {
   const usage = withinWholes(reported)
   record.usage = earlier === undefined ? usage : addUsage(earlier, usage) ?? usage
@@ -389,7 +387,7 @@ export function noteUsage (record: CallRecord, reported: Usage, earlier: Usage |
 }
 
 /**
- * Notes that a turn of a tool loop begins: until it reports its usage, the recorded usage is incomplete.
+ * Begins a turn of a tool loop: until the turn reports its usage, the recorded usage is incomplete.
  */
 export function beginTurn (record: CallRecord, countPrompt: () => number): void {
   record.openTurn = { attempts: record.attempts, outputCharacters: record.outputCharacters ?? 0, countPrompt }
@@ -397,7 +395,7 @@ export function beginTurn (record: CallRecord, countPrompt: () => number): void 
   if (record.usage !== undefined) record.usageEstimated = true
 }
 
-/** Ends a turn; of one whose provider did not report its usage, that is estimated. */
+/** Ends a turn. The usage is estimated if the provider did not report it. */
 export function endTurn (record: CallRecord, reported: boolean): void {
   const { openTurn } = record
   if (reported || openTurn === undefined) return
@@ -405,7 +403,7 @@ export function endTurn (record: CallRecord, reported: boolean): void {
   noteUsage(record, estimatedTurn(openTurn, record), record.usage)
 }
 
-/** Estimates what the open turn has used so far. */
+/** Estimates the usage of the open turn so far. */
 export function estimatedTurn (
   { countPrompt, outputCharacters: before }: OpenTurn,
   { outputCharacters = 0, reported = reportedBy(undefined) }: CallRecord
@@ -413,18 +411,18 @@ export function estimatedTurn (
   return estimatedAnswer(reported, countPrompt(), outputCharacters - before)
 }
 
-/** Notes the length of an answer's text as it grows, for one that is cut short without usage. */
+/** Adds to the length of an answer's text, for an estimate if the answer is cut short without usage. */
 export function noteOutput (record: CallRecord, characters: number): void {
   if (characters > 0) record.outputCharacters = (record.outputCharacters ?? 0) + characters
 }
 
-/** The outcomes of calls that end by their caller. */
+/** The outcomes of calls that the caller ended. */
 const outcomes: { readonly [code in ErrorCode]?: Outcome } = {
   client_closed_request: 'client_closed',
   client_too_slow: 'client_too_slow'
 }
 
-/** Notes how a call failed, and returns the outcome that makes it. The first note stays. */
+/** Records how a call failed, and returns the outcome. The first error wins. */
 export function noteError (record: CallRecord, error: unknown): Outcome {
   if (record.outcome !== undefined) return record.outcome
   const failure = asGatewayError(error)
@@ -435,12 +433,12 @@ export function noteError (record: CallRecord, error: unknown): Outcome {
   return record.outcome
 }
 
-/** Returns true for a call that had several routes, or of which one failed or was skipped. */
+/** Returns true for a call that had several routes, or a route that failed or was skipped. */
 export function hadChoice ({ routes, failedAttempts }: CallRecord): boolean {
   return failedAttempts !== undefined || (routes !== undefined && routes.length > 1)
 }
 
-/** Returns the size of a request, with what it takes from stored responses. */
+/** Returns the size of a request, including the stored responses that it continues. */
 export function requestBytes ({
   bodyBytes,
   storedInputBytes
@@ -450,7 +448,7 @@ export function requestBytes ({
 
 /**
  * Each step of a larger request runs in its own turn of the event loop. Checking, translating and printing
- * one of 60,000 values take 10 to 30 ms each, the first time.
+ * 60,000 values take 10 to 30 ms each, the first time.
  */
 export const sliceBytes = 256 * 1024
 
@@ -459,7 +457,7 @@ export function needsSlices (record: Pick<CallRecord, 'bodyBytes' | 'storedInput
   return requestBytes(record) > sliceBytes
 }
 
-/** Copying 60 MB takes 50 ms, and looking through them 100. */
+/** Copying 60 MB takes 50 ms, and searching them 100 ms. */
 const largeRequestBytes = 1024 * 1024
 
 /** Returns true for a request that is printed in slices, and whose text is not kept. */
@@ -467,10 +465,10 @@ export function isLargeRequest (record: Pick<CallRecord, 'bodyBytes' | 'storedIn
   return requestBytes(record) >= largeRequestBytes
 }
 
-/** Characters that rows and log lines keep of a name. */
+/** Maximum characters of a name in rows and log lines. */
 export const maxNameLength = 256
 
-/** Cuts a name that a caller or a server has chosen: nothing else bounds what it adds to rows and lines. */
+/** Truncates a name supplied by a caller or a server: nothing else bounds its size in rows and log lines. */
 export function cutName (name: string): string {
   return name.length > maxNameLength ? name.slice(0, maxNameLength) : name
 }

@@ -9,8 +9,8 @@ export interface Reply {
    */
   readonly body: string | Uint8Array | AsyncIterable<string | Uint8Array>
   /**
-   * Resolves to the reply as its caller gets it, with values in the place of placeholders. What is kept or
-   * stored of it is without. Absent: it has no placeholders.
+   * Resolves to the reply that the caller gets, with placeholders replaced by their values. What is stored
+   * keeps the placeholders. Absent: the reply has none.
    */
   readonly forCaller?: (reply: Reply) => Promise<Reply>
   /** For streams: what to write when nothing else was written for a while. */

@@ -5,11 +5,11 @@ export interface Route {
   readonly providerId: string
   /** The model's name at the provider. */
   readonly model: string
-  /** The gateway's id for it, with the provider prefix: what answers say in `model`. */
+  /** The gateway's id of the model, with the provider prefix: `model` in answers. */
   readonly modelId: string
   /**
-   * The id of the model of which it is a snapshot, or which has the same letters: what the operator has
-   * decided of that one, such as a budget, holds for it as well.
+   * The id of the model that this one is a snapshot of, or whose id has the same letters. The operator's
+   * settings for that model, such as a budget, apply to this one as well.
    */
   readonly variantOf?: string
   /** The traits of the model, if the catalogue or the operator knows them. */
@@ -24,13 +24,13 @@ export interface Route {
    * `settings`, where the caller's win; nothing reads them afterwards.
    */
   readonly defaults?: Readonly<Record<string, unknown>>
-  /** Fewest tokens that the model caches; set where the gateway marks prompts for its cache. */
+  /** Minimum number of tokens that the model caches; set if the gateway marks prompts for its cache. */
   readonly minMarkedTokens?: number
   /** Another model that also gets a share of the calls. Only the mirror of the first route is used. */
   readonly mirror?: Mirror
   /** Milliseconds after which the next route is started as well. Default: never. */
   readonly hedgeAfterMs?: number
-  /** Why it has its position among the routes, unless that is the order in which they were named. */
+  /** Why the route has its position, unless the routes are in the order in which they were named. */
   readonly ranked?: Ranked
   /**
    * Why it was moved to the front, regardless of `ranked`: the message history holds its signed
@@ -58,14 +58,14 @@ export interface Ranked {
   readonly terms?: readonly ScoreTerm[]
 }
 
-/** One requirement of a call, and what a model has of it. For `cost`, both are 1 − cost. */
+/** One requirement of a call, and how far a model meets it. For `cost`, both are 1 − cost. */
 export interface ScoreTerm {
   readonly attribute: string
   readonly required: number
   /** Absent while unknown: half of the requirements is then assumed. */
   readonly actual?: number
   readonly weight: number
-  /** The part of the score that it makes. */
+  /** Its contribution to the score. */
   readonly share: number
 }
 

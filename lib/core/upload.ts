@@ -4,7 +4,7 @@ export interface UploadedFile {
   readonly name: string
   readonly mediaType: string
   readonly sizeBytes: number
-  /** Opens the bytes anew: a retry reads them again. */
+  /** Opens the bytes again, for a retry. */
   readonly open: () => AsyncIterable<Uint8Array>
   /** The first bytes, for recognising the format: at most 4,100. */
   readonly head: Uint8Array

@@ -29,7 +29,7 @@ export interface AnswerLimits extends EdgeLimits {
 export interface AnswerOptions {
   /** Writes an error before the head of an answer. Default: as chat completions do. */
   readonly errorReply?: (failure: GatewayError, call: Call, path: string) => Reply
-  /** `isClosed` is true once no new calls should come over connections that are kept alive. */
+  /** `isClosed` is true during shutdown, to disable keep-alive. */
   readonly stop: { readonly isClosed: boolean }
   /** Milliseconds for which a caller may accept none of a pending answer. Default: 300,000. */
   readonly writeTimeoutMs?: number

@@ -74,7 +74,7 @@ const noEndpoint: Pick<Endpoint, ReadFields> & Partial<Pick<Endpoint, 'path'>> =
 /**
  * Begins a call. Its signal aborts when the connection closes before the answer is complete.
  *
- * @param endpoint absent for a request that is for none
+ * @param endpoint absent if no endpoint matches
  * @param admission gives a slot or memory when the body is first requested; `close` gives it back
  */
 export function beginCall (
@@ -134,8 +134,8 @@ function onLeave (response: ServerResponse, socket: Socket, left: () => void): (
     if (!response.writableFinished) left()
   }
   response.on('close', onClose)
-  // A broken connection is a caller who left; `close` follows. It is heard to the end: an error that no one
-  // listens for would end the process.
+  // A broken connection means that the caller left; `close` follows. Keep the listener: an unhandled 'error'
+  // would crash the process.
   response.on('error', onClose)
   const onSocketClose = (): void => closeWaitingResponse(response)
   const isBehindAnother = isPipelined(response)

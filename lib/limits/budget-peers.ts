@@ -54,8 +54,8 @@ const defaultBeatMs = 1000
 /** Signs of life for which a gateway that joins waits for another one that does not respond. */
 const maxMissedBeats = 10
 /**
- * Milliseconds without a sign of life after which one counts as gone of which no more is known, such as one
- * in another container: the longest a call takes by default.
+ * Milliseconds without a heartbeat after which a peer is considered dead if nothing else is known about it,
+ * such as a peer in another container: the longest duration of a call by default.
  */
 const lostAfterMs = 600_000
 /**
@@ -260,7 +260,7 @@ export class BudgetPeers {
     }
   }
 
-  /** Waits for others again before the next reservation: they took this gateway for gone. */
+  /** Waits for the peers again before the next reservation: they assumed that this gateway had exited. */
   #rejoin (): void {
     this.#isReady = false
     this.#ready = undefined

@@ -93,7 +93,7 @@ export function limitedParties (
   return parties
 }
 
-/** The amount of a sum that only soft budgets look at: none reaches it. */
+/** The limit of a sum that only soft budgets use: never reached. */
 const unlimited = Number.MAX_SAFE_INTEGER
 
 /**

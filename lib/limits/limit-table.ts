@@ -30,7 +30,7 @@ interface LimitField {
   readonly perUnit: number
 }
 
-/** The limits that are one number. */
+/** Scalar limits. */
 export const limitFields: readonly LimitField[] = countedLimitNames.map(name => (
   { name, member: camelCase(name), row: countedLimits[name], perUnit: perUnitOf(countedLimits[name].unit) }
 ))

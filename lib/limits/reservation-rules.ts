@@ -57,7 +57,7 @@ export function settledChange (
   return isPerCall(unit) ? used[unit] ?? 0 : (used[unit] ?? 0) - reserved
 }
 
-/** Returns what is given back of a call whose process exited: that it was a request stays. */
+/** Returns the refund for a call whose process exited: the request count is kept. */
 export function releasedChange ({ counting, unit }: RateOrOpenAccount, reserved: number): number {
   return counting === 'rate' && isPerCall(unit) ? 0 : -reserved
 }

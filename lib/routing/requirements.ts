@@ -80,7 +80,7 @@ export interface FilteredRoutes {
   readonly skipped: readonly FailedAttempt[]
 }
 
-/** Leaves out routes that a reason speaks against; none when it speaks against all of them. */
+/** Skips routes with a disqualifying reason; skips none when all routes have one. */
 export function skipUnfit (
   routes: readonly Route[], requirements: Requirements, find: (modelId: string) => ModelEntry | undefined
 ): FilteredRoutes {

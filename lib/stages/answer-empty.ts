@@ -7,8 +7,8 @@ import type { Dialect } from '../dialects/dialect.ts'
 import type { Services } from '../services.ts'
 
 /**
- * Answers calls for no tokens, in dialects that have such calls: one call in, the same call out, unless it is
- * one. They warm the cache of a provider of that dialect, and other providers have none to warm.
+ * Answers requests for zero tokens, in dialects that have them; passes other calls on unchanged. Such
+ * requests warm the cache of a provider of that dialect, and other providers have no cache to warm.
  *
  * @throws EarlyReply with the empty answer of the dialect
  */

@@ -164,8 +164,8 @@ async function* answerAndRecord<R extends ChatInput> (
         void readToEnd(reading, read, call).then(finish)
       } else {
         if (!isOver) end(false)
-        // Under a budget it goes on to its end without its caller: the row waits for what it used. Nobody is
-        // left to hear of its error.
+        // Under a budget, the answer is read to its end without the caller: the row waits for its usage.
+        // Ignore errors: the caller has left.
         try {
           await reading?.catch(() => undefined)
           await batches?.return?.()

@@ -118,7 +118,7 @@ function isLookedAt (endpoint: string): boolean {
   return endpointsWhere('hasTexts').some(name => name === endpoint)
 }
 
-/** Returns the tokens of a call that is paid by them. */
+/** Returns the tokens of a call that is billed by tokens. */
 function tokenUsage ({ prompt, completion, units }: Estimate): Usage | undefined {
   return units === undefined ? usageOfTokens(prompt, completion) : undefined
 }

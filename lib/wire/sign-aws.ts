@@ -9,7 +9,7 @@ import type { Secret } from '../core/secret.ts'
 
 export interface AwsRequest {
   readonly method: string
-  /** With its port, unless that is the one of the protocol. */
+  /** With the port, unless it is the default port. */
   readonly host: string
   /** Encoded by `encodePath`. */
   readonly path: string
