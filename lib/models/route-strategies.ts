@@ -118,7 +118,9 @@ function ordered (
     case 'weight': return byWeight(routes, random)
     case 'first_byte': return byNumber(routes.map(route => {
       const ms = latency(route.modelId, streamed)
-      return ms === undefined ? [route, -1] : [{ ...route, ranked: { by: 'first_byte', value: ms } }, ms]
+      return ms === undefined
+        ? [route, -1]
+        : [{ ...route, ranked: { ...route.ranked, by: 'first_byte', value: ms } }, ms]
     }))
     case 'load': return byLoad(routes, streamed, inputs)
     default: return routes
@@ -140,7 +142,7 @@ function byLoad (
   const rows = routes.map((route, index) => {
     const ms = measured[index]
     const value = (load(route.modelId) + 1) * (ms ?? assumedMs)
-    const ranked: Ranked = { by: 'load', ...ms !== undefined && { value } }
+    const ranked: Ranked = { ...route.ranked, by: 'load', ...ms !== undefined && { value } }
     return { value, chance: random(), route: { ...route, ranked } }
   })
   return rows.toSorted((a, b) => a.value - b.value || a.chance - b.chance).map(({ route }) => route)

@@ -116,6 +116,40 @@ t.test('an account that rests loses its own sessions alone, and has them back af
   }
 })
 
+t.test('by speed, each session stays with the account that answered it first', async t => {
+  const { upstream } = await cachingProvider(t)
+  const price = { input: 1, cachedInput: 0.1, output: 1, asOf: '2026-01-01' }
+  const providers = ['account0', 'account1'].map(id =>
+    upstreamAt(`${upstream.url}/v1`, id, 'openai', { quirks: { responsesApi: false } })
+  )
+  for (const strategy of ['fastest', 'balanced'] as const) {
+    const api = await testGateway(t, {
+      providers,
+      models: providers.map(({ id }) => ({ id: `${id}/m`, price, hidden: false })),
+      routes: [{ name: 'shared', models: ['account0/m', 'account1/m'], strategy }]
+    })
+    const used = Array.from({ length: 8 }, () => new Set<string | null>())
+    for (let turn = 0; turn < 6; turn++) {
+      for (const [session, models] of used.entries()) {
+        const answer = await api.post(
+          '/v1/chat/completions',
+          { model: 'shared', messages: 'hi', prompt_cache_key: `session ${session}` }
+        )
+        models.add(answer.headers.get('x-headgate-model'))
+        await answer.text()
+      }
+    }
+    t.same(
+      used.map(models => models.size),
+      used.map(() => 1),
+      strategy
+    )
+    if (strategy === 'fastest') {
+      t.equal(new Set(used.flatMap(models => [...models])).size, 2, 'an account without a measurement got one')
+    }
+  }
+})
+
 t.test('without affinity every turn is drawn anew', async t => {
   const accounts = [await cachingProvider(t), await cachingProvider(t)]
   const routes: Settings['routes'] = [

@@ -10,3 +10,18 @@ t.test('the models of a session are remembered, each with its last answer', asyn
   t.ok(first > 0 && first <= second && second <= performance.now())
   t.equal(served.servedAtMs('other', 'a/m'), undefined)
 })
+
+t.test('ten minutes after its last answer, a model is as good as any other for the session', async t => {
+  const now = performance.now.bind(performance)
+  let laterMs = 0
+  t.intercept(performance, 'now', { value: () => now() + laterMs })
+  const served = new ServedSessions()
+  served.note('s', 'a/m')
+  laterMs = 9 * 60_000
+  t.type(served.servedAtMs('s', 'a/m'), 'number')
+  served.note('s', 'a/m')
+  laterMs += 9 * 60_000
+  t.type(served.servedAtMs('s', 'a/m'), 'number', 'each answer counts anew')
+  laterMs += 60_000
+  t.equal(served.servedAtMs('s', 'a/m'), undefined)
+})

@@ -156,6 +156,17 @@ t.test('routes by speed keep the model that answered the session last', async t 
         ['b/m', undefined]
       ]
     )
+    const eligible = orderForCall(
+      ranked.filter(({ modelId }) => modelId !== 'c/m'),
+      false,
+      { ...inputs, latency, servedAtMs: (_, id) => served[id] },
+      sessionOf({})
+    )
+    t.same(
+      eligible.map(({ modelId }) => modelId),
+      ['b/m', 'a/m'],
+      'a session makes no model eligible'
+    )
     const fresh = orderForCall(
       ranked,
       false,
