@@ -7,13 +7,15 @@ import { adminGateway } from '../support/admin.ts'
 import { headgate } from '../support/command.ts'
 import { closedUrl } from '../support/closed-port.ts'
 import { ask, directoryOf, launch, startGateway } from '../support/headgate.ts'
+import type { Settings } from '../../lib/core/settings.ts'
 import type { Key } from '../../schemas/admin/keys.ts'
 import type { Project } from '../../schemas/admin/organisation.ts'
 
 const adminKey = 'hga_an-admin-key-of-the-environment'
 
-async function gateway (t: Test) {
+async function gateway (t: Test, parts: Partial<Settings> = {}) {
   const gateway = await adminGateway(t, {
+    ...parts,
     adminKey: new Secret(adminKey),
     keys: [{ name: 'configured', key: new Secret('a-key-of-the-configuration') }]
   })
@@ -395,6 +397,40 @@ t.test('a gateway that no browser has seen is set up from its first start on', a
   const secret = /^key web: (\S+)/m.exec(out)?.[1] ?? ''
   t.equal((await ask(url, secret)).status, 200)
   t.equal((await ask(url, secret, 'sandbox/story')).status, 403)
+})
+
+t.test('stages look at the calls of the projects and keys that the file says', async t => {
+  const stage = (name: string): Settings['stages'][number] => ({
+    name,
+    use: 'pattern',
+    at: ['request'],
+    patterns: ['email'],
+    when: 'asked'
+  })
+  const { apply, listed } = await gateway(t, { stages: [stage('names'), stage('cards')] })
+  const file = {
+    projects: [{ name: 'search', stages: ['names'] }],
+    keys: [{ name: 'web', project: 'search', stages: ['cards'] }]
+  }
+  t.match(await apply(file, '--plan'), {
+    code: 3,
+    out: /^create +project +search +stages: \["names"\]\ncreate +key +web +.*stages: \["cards"\]$/m
+  })
+  t.equal((await apply(file)).code, 0)
+  const stagesOf = async () => {
+    const { projects, keys } = await listed()
+    return [...projects, ...keys]
+      .filter(({ name }) => ['search', 'web'].includes(name))
+      .map(({ stages }) => stages)
+  }
+  t.same(await stagesOf(), [['names'], ['cards']])
+  t.same(await apply(file), nothing)
+  t.match(await apply({ keys: [{ name: 'web', stages: ['missing'] }] }), { code: 1, error: /`missing`/ })
+  t.match(await apply({ keys: [{ name: 'web', unset: ['stages'] }] }), {
+    code: 0,
+    out: /^change +key +web +stages: \["cards"\] → null$/m
+  })
+  t.same(await stagesOf(), [['names'], null])
 })
 
 t.test(

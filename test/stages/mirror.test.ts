@@ -11,6 +11,8 @@ import {
   type FakeUpstream,
   type Script
 } from '../support/upstream.ts'
+import { settings } from '../support/settings.ts'
+import { startToolServer } from '../support/tool-server.ts'
 import { outlast, until } from '../support/until.ts'
 import { mirror } from '../../lib/stages/mirror.ts'
 import { Mirrors } from '../../lib/deferred/mirrors.ts'
@@ -35,7 +37,7 @@ interface Mirrored {
 /** A route whose calls all go to another model as well. */
 async function start (
   t: Test,
-  scripts: { one?: Script, other?: Script } = {},
+  scripts: { one?: Parameters<typeof fakeUpstream>[0], other?: Script } = {},
   keys: Record<string, ApiKey> = {}
 ): Promise<Mirrored> {
   const one = await fakeUpstream(scripts.one ?? fine)
@@ -50,7 +52,8 @@ async function start (
         upstreamAt(`${url}/v1`, id, 'openai-compatible', { retries: 3 })
       ),
       models: ['one/m', 'other/m'].map(id => ({ id, hidden: false, price })),
-      routes: [{ name: 'shared', models: ['one/m'], mirror: { model: 'other/m', share: 1, maxInFlight: 2 } }]
+      routes: [{ name: 'shared', models: ['one/m'], mirror: { model: 'other/m', share: 1, maxInFlight: 2 } }],
+      tools: { ...settings().tools, allowedHosts: ['127.0.0.1'] }
     },
     keys,
     {
@@ -254,6 +257,18 @@ t.test('tools are offered, and nothing runs them', async t => {
     other.requests.map(({ json }) => json),
     [{ tools: [{ function: { name: 'look' } }] }]
   )
+})
+
+t.test('a call with a tool server is not mirrored, so each of its tools runs once', async t => {
+  const tools = await startToolServer(t)
+  const { api, one, other, rows } = await start(t, {
+    one: (_request, number) => ({ pieces: [number === 0 ? toolCallAnswer('counted') : chatAnswer('done')] })
+  })
+  const answer = await api.post(path, { model: 'shared', messages, mcp_servers: [tools.url] })
+  t.match(await answer.json(), { choices: [{ message: { content: 'done' } }] })
+  await until(() => rows.length === 1, 'the row of the call')
+  await outlast(20)
+  t.same([tools.counts['tool counted'], one.requests.length, other.requests.length], [1, 2, 0])
 })
 
 const image = {
