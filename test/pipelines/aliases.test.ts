@@ -4,6 +4,7 @@ import t from 'tap'
 import { aliasDocs } from '../../pipelines/aliases.ts'
 import { endpointDocs } from '../../pipelines/index.ts'
 import { testGateway, testKey, upstreamAt, type TestGateway } from '../support/gateway.ts'
+import { startLitellm } from '../support/litellm-proxy.ts'
 import { settings } from '../support/settings.ts'
 import { until } from '../support/until.ts'
 import { chatAnswer, fakeUpstream, type SeenRequest } from '../support/upstream.ts'
@@ -197,3 +198,106 @@ t.test('errors are in the words of their dialect however the path is written', a
     )
   }
 })
+
+t.test('every endpoint under /v1 is served without it, and below /openai', async t => {
+  const { api } = await opened(t)
+  const endpoints = endpointDocs.filter(({ path }) => path.startsWith('/v1/'))
+  t.ok(endpoints.length > 20)
+  for (const { method, path } of endpoints) {
+    const named = path.slice('/v1'.length).replaceAll(/[:*]\w+/g, 'x')
+    for (const prefix of ['', '/openai', '/openai/v1']) {
+      const response = await fetch(api.url + prefix + named, { method })
+      t.equal(response.status, 401, `${method} ${prefix}${named}`)
+      await response.body?.cancel()
+    }
+  }
+})
+
+const { HEADGATE_TEST_LITELLM: python = '' } = process.env
+
+interface ModelInfos { readonly data: ReadonlyArray<{ readonly model_info: Record<string, unknown> }> }
+
+t.test(
+  'the proxy of LiteLLM and the gateway answer the same requests alike',
+  { skip: python === '' && 'HEADGATE_TEST_LITELLM is no Python with litellm[proxy]', timeout: 240_000 },
+  async t => {
+    const upstream = await fakeUpstream({
+      headers: { 'content-type': 'application/json' },
+      pieces: [chatAnswer('there', { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 })]
+    })
+    t.teardown(upstream.close)
+    const { url, key } = await startLitellm(t, python, {
+      model_list: [{
+        model_name: 'gpt-4o',
+        litellm_params: { model: 'openai/gpt-4o', api_key: 'key', api_base: `${upstream.url}/v1` }
+      }]
+    })
+    const provider = upstreamAt(`${upstream.url}/v1`, 'openai', 'openai', { quirks: { responsesApi: false } })
+    const { server } = settings({})
+    const api = await testGateway(t, {
+      providers: [provider], server: { ...server, litellmHeaders: true }
+    }, { [key]: { id: 'key-2', name: 'moved' } })
+    const both = async (path: string, init?: RequestInit): Promise<readonly [Response, Response]> =>
+      [await fetch(url + path, init), await fetch(api.url + path, init)]
+    const authorization = { authorization: `Bearer ${key}` }
+
+    for (const path of [
+      '/health/liveliness', '/health/liveness', '/health/readiness', '/models', '/v1/models', '/model/info',
+      '/v1/model/info'
+    ]) {
+      const [theirs, ours] = await both(path, path.startsWith('/health') ? {} : { headers: authorization })
+      t.same([theirs.status, ours.status], [200, 200], path)
+      await Promise.all([theirs, ours].map(async ({ body }) => await body?.cancel()))
+    }
+    const json = { 'content-type': 'application/json' }
+    const question = { model: 'gpt-4o', messages: [{ role: 'user', content: 'hi' }] }
+    const fields = {
+      metadata: { tags: ['a', 'b'] },
+      tags: ['c'],
+      fallbacks: ['gpt-4o'],
+      num_retries: 1,
+      timeout: 30,
+      drop_params: true,
+      cache: { 'no-cache': true },
+      guardrails: []
+    }
+    for (const [path, headers, more] of [
+      ['/chat/completions', authorization, {}],
+      ['/v1/chat/completions', { 'x-litellm-api-key': key }, {}],
+      ['/engines/gpt-4o/chat/completions', { 'x-litellm-api-key': `Bearer ${key}` }, {}],
+      ['/openai/deployments/gpt-4o/chat/completions?api-version=2024-10-21', { 'api-key': key }, {}],
+      ['/chat/completions', authorization, fields]
+    ] as const) {
+      const sent = upstream.requests.length
+      const answers = await both(path, {
+        method: 'POST',
+        headers: { ...json, ...headers },
+        body: JSON.stringify({ ...question, ...more })
+      })
+      for (const answer of answers) {
+        t.match(await answer.json(), { choices: [{ message: { content: 'there' } }] }, path)
+      }
+      const bodies = upstream.requests
+        .slice(sent)
+        .filter(({ path }) => path.endsWith('/chat/completions'))
+        .map(({ json }) => json as typeof question)
+      t.match(bodies, [question, question])
+      for (const body of bodies) t.same(Object.keys(fields).filter(name => name in body), [])
+      const [theirs, ours] = answers.map(({ headers }) => headers)
+      const names = [...(ours?.keys() ?? [])].filter(name => name.startsWith('x-litellm-'))
+      t.ok(names.length > 4)
+      t.same(names.filter(name => theirs?.has(name) !== true), [], 'the headers are headers of LiteLLM')
+      t.equal(
+        Number(ours?.get('x-litellm-response-cost')).toFixed(9),
+        Number(theirs?.get('x-litellm-response-cost')).toFixed(9),
+        'and the cost is the same'
+      )
+    }
+    const [theirs, ours] = await Promise.all(
+      (await both('/model/info', { headers: authorization })).map(
+        async response => ((await response.json()) as ModelInfos).data[0]?.model_info ?? {}
+      )
+    )
+    t.same(Object.keys(ours ?? {}).filter(name => !(name in (theirs ?? {}))), [])
+  }
+)
