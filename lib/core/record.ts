@@ -97,7 +97,7 @@ export interface RecordedEstimate {
    * usual.
    */
   readonly countAnswer: () => number
-  /** Estimates usage other than text, where the request determines it. */
+  /** Estimates usage in units other than tokens, where the request determines it. */
   readonly estimateUnits: () => EstimatedUnits | undefined
 }
 
@@ -173,7 +173,7 @@ export class CallRecord {
   unsentMetadata: Readonly<Record<string, unknown>> | undefined = undefined
   /** Size of a JSON body, after decompression. */
   bodyBytes = 0
-  /** Memory of the stored responses that the request continues. */
+  /** Memory of the stored responses that the request uses. */
   storedInputBytes = 0
   streamed: boolean | undefined = undefined
   /** True when the caller brought a key of their own to the provider, who bills them. */
@@ -416,7 +416,7 @@ export function noteOutput (record: CallRecord, characters: number): void {
   if (characters > 0) record.outputCharacters = (record.outputCharacters ?? 0) + characters
 }
 
-/** The outcomes of calls that the caller ended. */
+/** Outcomes of errors that the caller caused. */
 const outcomes: { readonly [code in ErrorCode]?: Outcome } = {
   client_closed_request: 'client_closed',
   client_too_slow: 'client_too_slow'

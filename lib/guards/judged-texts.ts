@@ -202,7 +202,7 @@ function isDecided ({ pieces }: HeldEvent<JudgedText>): boolean {
 }
 
 class JudgedText extends RunningText {
-  /** Length of all texts of its queue when its last piece arrived. */
+  /** `said` of its queue (characters still held) when its last piece arrived. */
   saidAt = 0
   #lengthWhenJudged = 0
 

@@ -177,6 +177,42 @@ t.test('what a module has begun and not ended is open, also once it is out of th
   t.equal(later.get('headgate_stage_open{stage="hangs"}'), 2)
 })
 
+t.test('findings and inspections of guards count by names that the configuration has, and no others', async t => {
+  const upstream = await fakeUpstream(() => complete)
+  t.teardown(upstream.close)
+  const directory = t.testdir({
+    'hangs.mjs': 'export default { request: () => new Promise(() => {}) }'
+  })
+  const api = await measured(t, {
+    providers: [upstreamAt(`${upstream.url}/v1`)],
+    stages: [
+      { name: 'mail', use: 'pattern', at: ['request'], action: 'mask', patterns: ['email'] },
+      {
+        name: 'hangs', use: join(directory, 'hangs.mjs'), at: ['request'], timeoutMs: 30, whenUnavailable: 'pass'
+      }
+    ]
+  })
+  for (const content of ['ada@example.com', 'bob@example.com and eve@example.com', 'nobody']) {
+    const body = { model: 'openai/gpt-5', messages: [{ role: 'user', content }] }
+    t.equal((await api.post('/v1/chat/completions', body)).status, 200)
+  }
+  await until(() => api.lines.filter(({ msg }) => msg === 'call').length === 3, 'three calls in the log')
+  const values = valuesIn(t, await api.scrape())
+  const mail = 'stage="mail",point="request"'
+  const hangs = 'stage="hangs",point="request"'
+  const countsOf = (name: string): Array<[string, number]> =>
+    [...values].filter(([series]) => series.startsWith(`${name}{`))
+  t.strictSame(new Map(countsOf('headgate_stage_findings_total')), new Map([
+    [`headgate_stage_findings_total{${mail},action="mask"}`, 3],
+    [`headgate_stage_findings_total{${hangs},action="unavailable"}`, 3]
+  ]))
+  for (const name of ['headgate_stage_looks_total', 'headgate_stage_seconds_total']) {
+    const counts = countsOf(name)
+    t.strictSame(new Set(counts.map(([series]) => series)), new Set([`${name}{${mail}}`, `${name}{${hangs}}`]))
+    t.ok(counts.every(([, value]) => value > 0), name)
+  }
+})
+
 t.test('names that callers make up are no labels, and no label identifies a caller', async t => {
   const upstream = await fakeUpstream(complete)
   t.teardown(upstream.close)
