@@ -37,6 +37,19 @@ t.test('the Redis that gateways share', { skip: noRedis }, async t => {
     t.ok(sum > 0 && sum < 60)
   })
 
+  await t.test('each command of a gateway adds its time once', async t => {
+    // No sign of life is sent meanwhile.
+    const quiet = await redis.connect(t, { timeoutMs, beatMs: 3_600_000 })
+    const count = (): number => quiet.times.counts.reduce((total, count) => total + count, 0)
+    const [before, { sum }] = [count(), quiet.times]
+    await quiet.run('hgCount', [], [1, 1, '[]'])
+    await quiet.set('text', 'a', 60_000)
+    t.equal(await quiet.get('text'), 'a')
+    t.equal(count() - before, 3)
+    t.ok(quiet.times.sum > sum)
+    await quiet.close()
+  })
+
   await t.test('a server that stalls is away until it replies again', async t => {
     const events: string[] = []
     one.on('away', () => events.push('away')).on('back', () => events.push('back'))
