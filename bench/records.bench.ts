@@ -28,7 +28,8 @@ import type { Scenario } from './support/scenario.ts'
 const callsOfTurn = 32
 const batchRows = 200
 const maxJournalBytes = 8 * 1024 * 1024
-const models = createModels(benchSettings(), new Set(['mock']))
+const settings = benchSettings()
+const models = createModels(settings, new Set(['mock']))
 
 let written = ''
 const log = createLog('info', { write: line => { written = line } })
@@ -141,7 +142,7 @@ export const scenarios: readonly Scenario[] = [
   step(
     'log line',
     () => {
-      logCall(log, sample, sampleRow)
+      logCall(log, sample, sampleRow, settings.server)
       return written
     },
     line => match(String(line), /"msg":"call"/)
@@ -174,7 +175,7 @@ export const scenarios: readonly Scenario[] = [
     count: callsOfTurn,
     run: async () => {
       const turn = await recorded(waitingRecorder)
-      for (const call of turn) logCall(log, call, sampleRow)
+      for (const call of turn) logCall(log, call, sampleRow, settings.server)
       return waitingLedger.dropped
     },
     check: dropped => equal(dropped, 0)

@@ -24,7 +24,14 @@ const restartOnly = {
 } as const satisfies Record<
   Exclude<
     keyof ServerSettings,
-    'compatibility' | 'exposeStages' | 'publicHealth' | 'publicUrl' | 'trustProxy' | 'logLevel'
+    | 'compatibility'
+    | 'exposeStages'
+    | 'logClient'
+    | 'logKeyName'
+    | 'logLevel'
+    | 'publicHealth'
+    | 'publicUrl'
+    | 'trustProxy'
   >,
   string
 >

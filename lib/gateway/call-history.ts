@@ -145,7 +145,7 @@ export class CallHistory {
     }
     const row = safely(() => this.#recorder.end(call))
     safely(() => this.#bodyRecorder?.end(call, row))
-    safely(() => logCall(log, call, row, this.#options.services().settings.server.trustProxy))
+    safely(() => logCall(log, call, row, this.#options.services().settings.server))
     const { exceededBudgets } = call.record
     if (exceededBudgets !== undefined) safely(() => this.#warnings.note(call, exceededBudgets))
     for (const observe of observers) safely(() => observe(call, row))

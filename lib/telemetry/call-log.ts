@@ -8,34 +8,39 @@ import type { Call } from '../core/call.ts'
 import { recordedUnits } from '../../schemas/billed-units.ts'
 import { amountOf, charactersPerToken, type Units } from '../core/usage.ts'
 import type { GuardFindings } from '../core/guard-findings.ts'
+import type { ServerSettings } from '../core/settings.ts'
 import type { UsageRow } from '../stores/tables.ts'
 import { writeLine, type Log } from '../log/log.ts'
+
+export type CallLogSettings = Pick<ServerSettings, 'logClient' | 'logKeyName' | 'trustProxy'>
 
 /**
  * Logs client, key, endpoint, model, provider, outcome, timing and usage of a call, the last as its usage
  * record has it.
  *
- * @param trustProxy true where `X-Forwarded-For` says who the client is
+ * @param settings whether client and key are named, and whether `X-Forwarded-For` says who the client is
  */
-export function logCall (log: Log, call: Call, row?: UsageRow, trustProxy = false): void {
+export function logCall (log: Log, call: Call, row: UsageRow | undefined, settings: CallLogSettings): void {
   const level = levelOf(call.record)
   if (!log.isLevelEnabled(level)) return
   const totalMs = performance.now() - call.receivedAtMs
-  writeLine(log, level, JSON.stringify(fieldsOf(call, row, totalMs, trustProxy)).slice(1, -1), 'call')
+  writeLine(log, level, JSON.stringify(fieldsOf(call, row, totalMs, settings)).slice(1, -1), 'call')
 }
 
 function fieldsOf (
   { id, record, headers }: Call,
   row: UsageRow | undefined,
   totalMs: number,
-  trustProxy: boolean
+  { logClient, logKeyName, trustProxy }: CallLogSettings
 ): object {
   const caller = record.awaitsInspection ? unknownCaller : record
   return {
     id,
-    client: clientAddress(record.remoteAddress, headers['x-forwarded-for'], trustProxy) || undefined,
+    client: logClient
+      ? clientAddress(record.remoteAddress, headers['x-forwarded-for'], trustProxy) || undefined
+      : undefined,
     key: record.keyId,
-    key_name: record.keyName,
+    key_name: logKeyName ? record.keyName : undefined,
     refused_key: record.refusedKey,
     trace_id: record.trace?.traceId,
     span_id: record.trace?.spanId,

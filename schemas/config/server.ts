@@ -49,6 +49,14 @@ export const ServerConfig = Section(
       default: 'auto',
       description: 'A line of JSON, or text for a person; `auto` writes text on a terminal, else JSON.'
     }),
+    log_client: Type.Boolean({
+      default: true,
+      description: 'Log the address of the client with each call, as `client`.'
+    }),
+    log_key_name: Type.Boolean({
+      default: true,
+      description: 'Log the name of the key with each call, as `key_name`.'
+    }),
     data_dir: Type.String({
       minLength: 1,
       default: '.headgate',
@@ -131,7 +139,7 @@ export const ServerConfig = Section(
       'Maximum number of client connections, per process; further ones are closed at once. Where the system allows few open files, half of these: each call may need a connection to a provider.'
     )
   },
-  'The process and where it listens. Changes need a restart, except to `compatibility`, `expose_stages`, `log_level`, `public_health`, `public_url` and `trust_proxy`.'
+  'The process and where it listens. Changes need a restart, except to `compatibility`, `expose_stages`, `log_client`, `log_key_name`, `log_level`, `public_health`, `public_url` and `trust_proxy`.'
 )
 
 export const MetricsConfig = Closed(

@@ -30,7 +30,8 @@ t.test('providers that differ are named one by one, other entries by their secti
 
 t.test('entries that need a restart are listed apart from those that do not', async t => {
   const base = settingsOf(t, '')
-  const server = { ...base.server, port: 1, logLevel: 'warn', publicHealth: true } as const
+  const log = { logLevel: 'warn', logClient: false, logKeyName: false } as const
+  const server = { ...base.server, ...log, port: 1, publicHealth: true }
   t.same(restartOnlyChanges(base, { ...base, server }), ['server.port'])
   t.same(
     restartOnlyChanges(base, {

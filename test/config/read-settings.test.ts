@@ -23,6 +23,8 @@ t.test('without a file and an environment everything has its default', async t =
         workers: 1,
         logLevel: 'info',
         logFormat: 'auto',
+        logClient: true,
+        logKeyName: true,
         dataDir: join(cwd, '.headgate'),
         exposeStages: true,
         publicHealth: false,

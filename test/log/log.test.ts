@@ -6,6 +6,7 @@ import { CallRecord, noteError } from '../../lib/core/record.ts'
 import { GatewayError } from '../../lib/core/errors.ts'
 import { logCall } from '../../lib/telemetry/call-log.ts'
 import { createLog, type Log, LogOutput } from '../../lib/log/log.ts'
+import { settings } from '../support/settings.ts'
 import { receivedCall } from '../support/stages.ts'
 import { until } from '../support/until.ts'
 
@@ -24,7 +25,7 @@ function linesOf (
     headers: { authorization: 'Bearer canary-of-a-caller' },
     body: async () => await Promise.resolve('canary of a body'),
     record: Object.assign(new CallRecord('chat'), record)
-  }))
+  }), undefined, settings().server)
   return lines
 }
 

@@ -23,6 +23,8 @@ export function settings (parts: Partial<Settings> = {}): Settings {
       workers: 1,
       logLevel: 'silent',
       logFormat: 'json',
+      logClient: true,
+      logKeyName: true,
       dataDir: '',
       publicHealth: false,
       exposeStages: true,

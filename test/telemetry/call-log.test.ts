@@ -1,11 +1,15 @@
 import t from 'tap'
 import { CallRecord } from '../../lib/core/record.ts'
-import { logCall } from '../../lib/telemetry/call-log.ts'
+import { logCall, type CallLogSettings } from '../../lib/telemetry/call-log.ts'
 import { createLog } from '../../lib/log/log.ts'
 import { route } from '../support/routes.ts'
+import { settings } from '../support/settings.ts'
 import { routedCall } from '../support/stages.ts'
 
-function logged (parts: Partial<CallRecord>): Record<string, unknown> {
+function logged (
+  parts: Partial<CallRecord>,
+  fields: Partial<CallLogSettings> = {}
+): Record<string, unknown> {
   const lines: string[] = []
   const log = createLog('info', {
     write: line => {
@@ -17,7 +21,9 @@ function logged (parts: Partial<CallRecord>): Record<string, unknown> {
     routedCall(
       {},
       { id: 'call-1', record: Object.assign(new CallRecord('chat'), parts), receivedAtMs: performance.now() }
-    )
+    ),
+    undefined,
+    { ...settings().server, ...fields }
   )
   return JSON.parse(lines.join('')) as Record<string, unknown>
 }
@@ -79,6 +85,14 @@ t.test('a line says all that is known of a call, and nothing else', async t => {
       msg: 'call'
     }
   )
+})
+
+t.test('the address of the client and the name of the key are left out where settings say so', async t => {
+  const parts = { remoteAddress: '192.0.2.1', keyId: 'key-1', keyName: 'ci' }
+  const { client: hidden, ...named } = logged(parts, { logClient: false })
+  t.match([hidden, named], [undefined, { key: 'key-1', key_name: 'ci' }])
+  const { key_name: unnamed, ...seen } = logged(parts, { logKeyName: false })
+  t.match([unnamed, seen], [undefined, { client: '192.0.2.1', key: 'key-1' }])
 })
 
 t.test('what is not known is left out', async t => {
