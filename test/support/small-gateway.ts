@@ -13,7 +13,8 @@ const config =
   upstream === undefined
     ? {}
     : {
-        tools: { allowed_hosts: ['127.0.0.1'] },
+        // A busy machine may be slow to list and call.
+        tools: { allowed_hosts: ['127.0.0.1'], connect_ms: 120_000, call_ms: 120_000 },
         providers: {
           upstream: { kind: 'openai', base_url: upstream, api_key: 'env:UPSTREAM_KEY', list_models: false },
           sandbox: { enabled: true }
