@@ -316,7 +316,7 @@ async function smallGateway (t: Test, server: string): Promise<SmallGateway> {
 
 t.test(
   'lists of tools fit into memory, or their calls are refused, and those that wait are closed',
-  { timeout: 180_000 },
+  { timeout: 400_000 },
   async t => {
     const server = await wordyToolServer(t)
     const { child, post } = await smallGateway(t, server)
@@ -338,7 +338,7 @@ t.test(
 
 t.test(
   'answers of tools fit into memory as they arrive, or are refused',
-  { timeout: 180_000, skip: hasProc ? false : 'no /proc here' },
+  { timeout: 400_000, skip: hasProc ? false : 'no /proc here' },
   async t => {
     const server = await wordyToolServer(t)
     const { child, post } = await smallGateway(t, server)
