@@ -188,7 +188,11 @@ t.test('findings and inspections of guards count by names that the configuration
     stages: [
       { name: 'mail', use: 'pattern', at: ['request'], action: 'mask', patterns: ['email'] },
       {
-        name: 'hangs', use: join(directory, 'hangs.mjs'), at: ['request'], timeoutMs: 30, whenUnavailable: 'pass'
+        name: 'hangs',
+        use: join(directory, 'hangs.mjs'),
+        at: ['request'],
+        timeoutMs: 30,
+        whenUnavailable: 'pass'
       }
     ]
   })
@@ -208,7 +212,10 @@ t.test('findings and inspections of guards count by names that the configuration
   ]))
   for (const name of ['headgate_stage_looks_total', 'headgate_stage_seconds_total']) {
     const counts = countsOf(name)
-    t.strictSame(new Set(counts.map(([series]) => series)), new Set([`${name}{${mail}}`, `${name}{${hangs}}`]))
+    t.strictSame(
+      new Set(counts.map(([series]) => series)),
+      new Set([`${name}{${mail}}`, `${name}{${hangs}}`])
+    )
     t.ok(counts.every(([, value]) => value > 0), name)
   }
 })
