@@ -122,8 +122,8 @@ export function sendRequest<R, E extends AnyEvent> (
 }
 
 /**
- * Returns the headers by which the provider's log can be read beside ours. Further requests of a call get ids
- * of their own: vLLM refuses an id that is in use.
+ * Returns the headers that match the provider's log with ours. Each further request of a call gets another
+ * id: vLLM refuses an id that is in use.
  */
 function contextHeaders (
   { id, record: { attempts } }: SendContext['call'],
@@ -177,9 +177,10 @@ async function failureOf<R> (
   let failure: Failure
   try {
     failure = read(answer)
-  } catch {
-    // A body that the adapter cannot read says nothing: the status alone does.
+  } catch (error) {
+    // Without a body that the adapter can read, only the status counts. The log gets the adapter's error.
     failure = read({ body: '' })
+    failure = { ...failure, cause: { ...failure.cause, adapter: String(error) } }
   }
   return new ProviderFailure({ ...failure, rateLimits: rateLimitsIn(headers) }, status)
 }

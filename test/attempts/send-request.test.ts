@@ -439,7 +439,10 @@ t.test('a refusal is stated with its words, and its limits', async t => {
   const unreadable = start({ status: 529 })
   unreadable.body.push(Buffer.from('unreadable'))
   unreadable.body.end()
-  await t.rejects(unreadable.opening, { name: 'ProviderFailure', failure: { status: 529 } })
+  await t.rejects(unreadable.opening, {
+    name: 'ProviderFailure',
+    failure: { status: 529, cause: { adapter: 'TypeError: body.error is not an object' } }
+  })
 })
 
 t.test('a caller who is gone closes the connection, wherever the response stands', async t => {
