@@ -21,8 +21,8 @@ import type { AnswerInspector } from '../guards/answer-inspector.ts'
 
 /** Bytes of held text that each stream has free; more is charged to memory. */
 const uncountedBytes = 64 * 1024
-/** Events that go out in a turn of the event loop: complete arguments may have come in tens of thousands. */
-const turnEvents = 1024
+/** Events that go out in one slice: complete arguments may have come in tens of thousands of events. */
+const sliceEvents = 1024
 /** The most that may be held; arguments that are longer are a fault of the provider. */
 const maxHeldBytes = 32 * 1024 * 1024
 
@@ -123,7 +123,9 @@ async function* inspectedBatches<R> (
         countHeld()
       }
       const batch = output.onDecided(end)
-      if (batch !== undefined) yield* inSlices(batch)
+      if (batch === undefined) continue
+      if (batch.events.length <= sliceEvents) yield batch
+      else yield* inSlices(batch)
     }
   } catch (error) {
     answer.giveUp(error)
@@ -136,14 +138,14 @@ async function* inspectedBatches<R> (
   }
 }
 
-/** Yields a long batch in parts, each in another turn of the event loop. */
+/** Yields a long batch in slices, each in another turn of the event loop. */
 async function* inSlices<R> (
   batch: Batch<R, ChatEvent>
 ): AsyncGenerator<Batch<R, ChatEvent>, void, undefined> {
   const { events } = batch
-  for (let from = 0; from < events.length; from += turnEvents) {
+  for (let from = 0; from < events.length; from += sliceEvents) {
     if (from > 0) await yieldFairly()
-    yield events.length <= turnEvents ? batch : { ...batch, events: events.slice(from, from + turnEvents) }
+    yield { ...batch, events: events.slice(from, from + sliceEvents) }
   }
 }
 
