@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { LiveConfiguration } from '../../lib/config/live-configuration.ts'
 import { readSettings, type ConfigSources } from '../../lib/config/read-settings.ts'
+import { settings } from './settings.ts'
 import { adminGateway, type AdminGateway } from './admin.ts'
 import type { Test } from 'tap'
 
@@ -30,7 +31,10 @@ export async function configuredGateway (
   return {
     ...(await adminGateway(
       t,
-      { dashboard: { ...started.settings.dashboard, editConfig } },
+      {
+        dashboard: { ...started.settings.dashboard, editConfig },
+        limits: { ...settings().limits, callMs: 120_000 } // drafts are checked slowly on a busy machine
+      },
       { configuration }
     )),
     file,
