@@ -7,6 +7,7 @@ import { createHash } from 'node:crypto'
 import { spreadSpending, type BudgetClock } from './litellm-budgets.ts'
 import { countedColumns, readLimits, type ReadLimits } from './litellm-limits.ts'
 import { endpointsOf, type ModelScopes, type RouteScope } from './litellm-scopes.ts'
+import { ImportedTags } from './litellm-tags.ts'
 import { TableRow, type ColumnNote, type ColumnPlan } from './column-plan.ts'
 import { entriesOf, isEmpty, listOf, objectOf, textOf } from './values.ts'
 import { normalEmail } from '../accounts/users.ts'
@@ -91,7 +92,6 @@ const metadataNotes: ReadonlyMap<string, ColumnNote> = new Map([
   ['model_tpm_limit', ['unsupported', 'there are no limits for one model: restrict `models`']],
   ['temp_budget_increase', ['unsupported', 'raise the budget here while it is in effect']],
   ['team_member_budget_id', ['manual', 'give its members limits under *Members* of the dashboard']],
-  ['tags', ['manual', 'set them in `usage.keys` or `usage.projects`']],
   ['logging', ['manual', 'each call is in the log and the store: docs/operations.md']]
 ])
 
@@ -108,8 +108,14 @@ interface ProjectSource {
   readonly members: readonly string[]
 }
 
+export interface ImportedAccess {
+  readonly organisation: ImportedOrganisation
+  /** `usage` of the configuration: tags of keys and projects. */
+  readonly usage: JsonObject
+}
+
 /** Reads keys, teams and users; what has no counterpart is in the plan. */
-export function readAccess (options: AccessOptions): ImportedOrganisation {
+export function readAccess (options: AccessOptions): ImportedAccess {
   return new AccessReader(options).read()
 }
 
@@ -125,6 +131,8 @@ class AccessReader {
   readonly #blockedTeams = new Set<string>()
   /** Projects with a limit of nothing, which no limit here says: their keys are revoked. */
   readonly #emptyProjects = new Set<string>()
+  /** Tags that LiteLLM's projects, which are parts of a team, give to their keys. */
+  readonly #tagsOfParts = new Map<string, readonly unknown[]>()
 
   constructor (options: AccessOptions) {
     this.#options = options
@@ -138,21 +146,25 @@ class AccessReader {
     }
   }
 
-  read (): ImportedOrganisation {
+  read (): ImportedAccess {
     const users = this.#rows('LiteLLM_UserTable', 'user_alias', 'user_email', 'user_id')
     const named = users.flatMap(row => this.#readUser(row))
     const teams = this.#rows('LiteLLM_TeamTable', 'team_alias', 'team_id')
     for (const team of teams) if (team.isTrue('blocked')) this.#blockedTeams.add(team.text('team_id') ?? '')
+    const parts = this.#rows('LiteLLM_ProjectTable')
     const blocked = new Set(
-      this.#rows('LiteLLM_ProjectTable')
-        .filter(row => row.isTrue('blocked'))
-        .flatMap(row => row.text('project_id') ?? [])
+      parts.filter(row => row.isTrue('blocked')).flatMap(row => row.text('project_id') ?? [])
     )
+    for (const row of parts) this.#tagsOfParts.set(row.text('project_id') ?? '', tagsOf(row))
     const rows = this.#rows('LiteLLM_VerificationToken', 'key_alias', 'key_name')
     const limitedUsers = new Map(users.flatMap(row => this.#limitedUser(row, rows)))
-    const keys = rows.flatMap(row => this.#readKey(row, limitedUsers, blocked))
+    const keyTags = new ImportedTags('key', rows.map(nameOfKey))
+    const projectTags = new ImportedTags('project', [
+      ...teams.map(nameOfTeam), ...[...limitedUsers.values()].map(nameOfUserProject)
+    ])
+    const keys = rows.flatMap(row => this.#readKey(row, limitedUsers, blocked, keyTags))
     const projects = [
-      ...teams.map(row => this.#readTeam(row, keys)),
+      ...teams.map(row => this.#readTeam(row, keys, projectTags)),
       ...[...limitedUsers.values()].map(row => this.#readUserProject(row, keys))
     ]
     const people = named.map(user => this.#withBudget(user, rows, keys))
@@ -161,9 +173,12 @@ class AccessReader {
     const isEmpty = ({ project }: ImportedKey): boolean =>
       project !== undefined && this.#emptyProjects.has(project)
     return {
-      users: people,
-      projects,
-      keys: keys.map(key => (isEmpty(key) ? { ...key, isBlocked: true } : key))
+      organisation: {
+        users: people,
+        projects,
+        keys: keys.map(key => (isEmpty(key) ? { ...key, isBlocked: true } : key))
+      },
+      usage: { ...keyTags.section(), ...projectTags.section() }
     }
   }
 
@@ -251,10 +266,10 @@ class AccessReader {
 
   #readUserProject (row: TableRow, keys: readonly ImportedKey[]): ImportedProject {
     const id = row.text('user_id') ?? ''
-    return this.#project(row, { kind: 'user', id, name: `Keys of ${row.name}`, members: [id] }, keys)
+    return this.#project(row, { kind: 'user', id, name: nameOfUserProject(row), members: [id] }, keys)
   }
 
-  #readTeam (row: TableRow, keys: readonly ImportedKey[]): ImportedProject {
+  #readTeam (row: TableRow, keys: readonly ImportedKey[], allTags: ImportedTags): ImportedProject {
     const id = row.text('team_id') ?? ''
     const members = row.list('members_with_roles').map(objectOf)
     const admins = members.filter(({ role }) => role === 'admin')
@@ -268,22 +283,24 @@ class AccessReader {
     return this.#project(row, {
       kind: 'team',
       id,
-      name: row.text('team_alias') ?? id,
+      name: nameOfTeam(row),
       members: [...named, ...row.texts('members'), ...row.texts('admins')]
-    }, keys)
+    }, keys, allTags)
   }
 
   #project (
     row: TableRow,
     { kind, id, name, members }: ProjectSource,
-    keys: readonly ImportedKey[]
+    keys: readonly ImportedKey[],
+    allTags?: ImportedTags
   ): ImportedProject {
     const sourceId = sourceIdOf(`${kind} ${id}`)
     const { limits, isNothing, spent } = this.#readLimits(row, kind, id)
     if (isNothing) this.#emptyProjects.add(sourceId)
     const models = this.#readModels(row, 'of the project')
     const stages = this.#readStages(row)
-    this.#noteMetadata(row)
+    const isTagged = allTags?.add(row, name, tagsOf(row)) === true
+    this.#noteMetadata(row, isTagged ? ['tags'] : [])
     this.#noteServers(row)
     row.noteOthers()
     const createdAtMs = this.#createdAt(row)
@@ -307,7 +324,8 @@ class AccessReader {
   #readKey (
     row: TableRow,
     limitedUsers: ReadonlyMap<string, TableRow>,
-    blockedProjects: ReadonlySet<string>
+    blockedProjects: ReadonlySet<string>,
+    allTags: ImportedTags
   ): ImportedKey[] {
     const token = row.text('token') ?? ''
     const [team, user] = [row.text('team_id'), row.text('user_id')]
@@ -328,6 +346,9 @@ class AccessReader {
     const models = this.#readModels(row, 'of the key')
     const servers = this.#readServers(row)
     const stages = this.#readStages(row)
+    const ofPart = this.#tagsOfParts.get(row.text('project_id') ?? '') ?? []
+    const isTagged = allTags.add(row, nameOfKey(row), [...tagsOf(row), ...ofPart])
+    this.#noteMetadata(row, isTagged ? ['tags'] : [])
     this.#noteKey(row)
     const isOfUser = team === undefined && user !== undefined && limitedUsers.has(user)
     const source = team !== undefined ? `team ${team}` : isOfUser ? `user ${user}` : undefined
@@ -339,7 +360,7 @@ class AccessReader {
     return [{
       digest: digestOf(token),
       ...previous !== undefined && { previous },
-      name: row.text('key_alias') ?? hint ?? 'key of LiteLLM',
+      name: nameOfKey(row),
       ...hint !== undefined && { hint: hint.slice(0, maxHintLength) },
       ...scope.endpoints !== undefined && { endpoints: scope.endpoints },
       ...models !== undefined && { models },
@@ -368,7 +389,6 @@ class AccessReader {
     for (const [alias, model] of entriesOf(row.object('aliases'))) {
       row.note('aliases', 'unsupported', `no aliases of one key: ${alias} for ${String(model)}`)
     }
-    this.#noteMetadata(row)
     row.noteOthers()
   }
 
@@ -435,10 +455,12 @@ class AccessReader {
     return stages.length > 0 ? [...new Set(stages)] : undefined
   }
 
-  #noteMetadata (row: TableRow): void {
+  /** @param noted members that have a note */
+  #noteMetadata (row: TableRow, noted: readonly string[]): void {
     const { guardrails, ...metadata } = row.object('metadata')
     if (isContainer(guardrails) && isEmpty(guardrails)) row.note('metadata', 'exact', 'nothing')
     for (const [name, value] of Object.entries(metadata)) {
+      if (noted.includes(name)) continue
       const known = metadataNotes.get(name) ?? ['approximate', 'only a description']
       if (value === null || (isContainer(value) && isEmpty(value))) row.note('metadata', 'exact', 'nothing')
       else row.note(`metadata.${name}`, ...known)
@@ -448,6 +470,23 @@ class AccessReader {
   #createdAt (row: TableRow): number {
     return row.time('created_at') ?? this.#options.clock.nowMs - yearMs
   }
+}
+
+function nameOfKey (row: TableRow): string {
+  return row.text('key_alias') ?? row.text('key_name') ?? 'key of LiteLLM'
+}
+
+function nameOfTeam (row: TableRow): string {
+  return row.text('team_alias') ?? row.text('team_id') ?? ''
+}
+
+function nameOfUserProject (row: TableRow): string {
+  return `Keys of ${row.name}`
+}
+
+/** Returns the tags that LiteLLM gives to the calls of a key, a team or a project. */
+function tagsOf (row: TableRow): readonly unknown[] {
+  return listOf(row.object('metadata')['tags'])
 }
 
 function costOfDay ({ atMs, nanoUsd }: ImportedDay): ImportedSpending {

@@ -43,7 +43,7 @@ export function importLitellmDatabase (
   const { document, paths, servers } = new DocumentReader(file, tables.rows, plan, decryption)
   const clock = budgetClock(document, nowMs)
   const imported = importLitellmConfig(document, nowMs, readStoredBudgets(tables.rows, document, plan, clock))
-  const organisation = readAccess({
+  const { organisation, usage } = readAccess({
     rows: tables.rows,
     plan,
     scopes: new ModelScopes(document, imported.config['models']),
@@ -61,7 +61,8 @@ export function importLitellmDatabase (
     plan.note(table, 'the table has rows', verdict ?? 'unsupported', note ?? 'no counterpart')
   }
   const inDatabase = imported.rows.map(row => ({ ...row, path: pathIn(paths, row.path) }))
-  return { ...imported, rows: [...inDatabase, ...plan.rows], organisation }
+  const config = { ...imported.config, ...!isEmpty(usage) && { usage } }
+  return { ...imported, config, rows: [...inDatabase, ...plan.rows], organisation }
 }
 
 /** Returns the path in the database of an entry that came from there. */

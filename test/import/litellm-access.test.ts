@@ -143,7 +143,7 @@ t.test('what is not the same is said, with the rows that it is about', async t =
     'LiteLLM_VerificationToken.allowed_routes':
       /^(?:manual: administers LiteLLM|approximate: endpoints embeddings, without \/v1\/rerank)/,
     'LiteLLM_VerificationToken.metadata.tags':
-      /^manual: set them in `usage.keys` or `usage.projects` \(plain\)$/,
+      /^manual: set them in `usage.keys` by its id: its name is not unique here \(plain\)$/,
     'LiteLLM_TeamTable.metadata.guardrails':
       /^manual: no stage is made of pii: see docs\/guards.md \(Research\)$/,
     'LiteLLM_TeamTable.members_with_roles':

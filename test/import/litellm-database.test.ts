@@ -261,6 +261,15 @@ t.test('a LiteLLM with its own tables moves over while both serve', { skip, time
     for (const _ of wanted) got.push(await call(key))
     t.same(got, wanted, key)
   }
+  await until(
+    async () => {
+      const { out } = await headgate(t, ['usage', '--by', 'tag', '--json'], directory, {
+        ...variables, PROVIDER_KEY: 'x'
+      })
+      return /"tag": "app"/.test(out) && /"tag": "research"/.test(out)
+    },
+    'tags of its key and its team'
+  )
   t.equal(await call('sk-group', 'claude'), 200, 'a model of its group')
   t.equal(upstream.requests.at(-1)?.headers.authorization, 'Bearer sk-of-the-database')
   t.equal(await call('sk-plain', 'by-credential'), 200)

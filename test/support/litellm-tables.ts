@@ -202,7 +202,7 @@ function teams (nowMs: number): Tables {
         ...monthly(nowMs),
         updated_at: made,
         created_at: made,
-        metadata: { guardrails: ['pii'], cost_center: 7 }
+        metadata: { guardrails: ['pii'], cost_center: 7, tags: ['research'] }
       },
       {
         team_id: 'team-2',
@@ -307,6 +307,7 @@ function keys ({ hash }: LitellmFunctions, nowMs: number): Tables {
         team_id: 'team-1',
         user_id: 'bob',
         models: ['all-team-models'],
+        metadata: { tags: ['app'] },
         max_budget: 50,
         spend: 12.5,
         ...monthly(nowMs),
