@@ -13,6 +13,7 @@ import { standardSignal } from '../async/cancellation.ts'
 import { GatewayError } from '../core/errors.ts'
 import { addReported, addUsage, reportedBy, type ReportedUsage, type Usage } from '../core/usage.ts'
 import { ProviderFailure, usageOfError, withUsage, type FailureKind } from '../providers/provider-failure.ts'
+import { PartNotes } from './part-notes.ts'
 import { sendRequest, type RequestTarget, type SendContext, type UpstreamPart } from './send-request.ts'
 import { bufferedResponse, usageIn, type AnyEvent, type OpenResponse } from './open-response.ts'
 import type { Join } from '../providers/provider.ts'
@@ -38,10 +39,12 @@ export function sendParts<R, E extends AnyEvent> (
   const [first] = parts
   if (first === undefined) throw new RangeError('a request has at least one part')
   const join = target.adapter.join?.(parts.length) ?? joinChoices<E>(parts.length)
-  const { streamed } = first.input
-  const joined = new JoinedResponse<E>(parts, join, !streamed, async (index, signal) => {
+  const { streamed, route } = first.input
+  const notes = new PartNotes(context.call.record, route, context.span)
+  const joined = new JoinedResponse<E>(parts, join, !streamed, notes, async (index, signal) => {
     const either = AbortSignal.any([standardSignal(context.signal), signal])
-    return await sendRequest({ ...context, signal: either }, parts[index] ?? first, target)
+    const sent = { ...context, signal: either, span: notes.begin(index) }
+    return await sendRequest(sent, parts[index] ?? first, target)
   })
   return streamed ? joined.begun() : joined.buffered()
 }
@@ -104,6 +107,7 @@ class JoinedResponse<E extends AnyEvent> implements OpenResponse<E> {
   readonly #parts: ReadonlyArray<Pick<UpstreamPart<unknown, E>, 'input'> & { answer?: readonly E[] }>
   readonly #keeps: boolean
   readonly #join: Join<E>
+  readonly #notes: PartNotes
   readonly #open: (part: number, signal: AbortSignal) => Promise<OpenResponse<E>>
   readonly #cancelled = new AbortController()
   readonly #responses = new Set<OpenResponse<E>>()
@@ -122,12 +126,13 @@ class JoinedResponse<E extends AnyEvent> implements OpenResponse<E> {
 
   /** @param keeps true: complete answers of parts are kept with them */
   constructor (
-    parts: ReadonlyArray<UpstreamPart<unknown, E>>, join: Join<E>, keeps: boolean,
+    parts: ReadonlyArray<UpstreamPart<unknown, E>>, join: Join<E>, keeps: boolean, notes: PartNotes,
     open: (part: number, signal: AbortSignal) => Promise<OpenResponse<E>>
   ) {
     this.#parts = parts
     this.#join = join
     this.#keeps = keeps
+    this.#notes = notes
     this.#open = open
     this.#running = Math.min(maxParallel, parts.length)
     for (let runner = this.#running; runner > 0; runner--) void this.#run()
@@ -234,6 +239,16 @@ class JoinedResponse<E extends AnyEvent> implements OpenResponse<E> {
       this.#complete = addReported(this.#complete, reportedBy(usageIn(received)))
       return await this.#pass(part, received)
     }
+    try {
+      await this.#send(part)
+      this.#notes.succeeded(part)
+    } catch (error) {
+      this.#notes.failed(part, error, this.#cancelled.signal.aborted)
+      throw error
+    }
+  }
+
+  async #send (part: number): Promise<void> {
     const response = await this.#open(part, this.#cancelled.signal)
     this.#responses.add(response)
     const answer: E[] = []

@@ -48,6 +48,23 @@ export interface SentRequest {
   readonly span?: ChildSpan | undefined
 }
 
+/** One of the requests that an attempt was split into. Times are by `performance.now()`. */
+export interface SentPart {
+  readonly route: Route
+  /** Its place among the parts, from 1. */
+  readonly number: number
+  readonly startedAtMs: number
+  /** When its answer was read to its end, or it failed; absent while waiting. */
+  endedAtMs: number | undefined
+  /** An error code, or `cancelled`; absent for one that succeeded. */
+  reason: string | undefined
+  /** HTTP status of a refusal. */
+  status: number | undefined
+  readonly span: ChildSpan
+  /** The span of the attempt. */
+  readonly attemptSpan: ChildSpan
+}
+
 /** A request for the tool list of a server. Times are by `performance.now()`. */
 export interface ToolListing {
   readonly serverName: string
@@ -208,6 +225,8 @@ export class CallRecord {
   failedAttempts: FailedAttempt[] | undefined = undefined
   /** Requests to providers, in the order in which they were sent. */
   requests: SentRequest[] | undefined = undefined
+  /** The parts of split requests; absent where the call has no trace. */
+  sentParts: SentPart[] | undefined = undefined
   /** Calls of tools, in the order in which they ended. */
   toolRuns: ToolRun[] | undefined = undefined
   /** Requests for the tools of servers, failed ones included. */

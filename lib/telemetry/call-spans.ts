@@ -13,6 +13,7 @@ import {
   cutName,
   unknownCaller,
   type CallRecord,
+  type SentPart,
   type SentRequest,
   type ToolListing,
   type ToolRun
@@ -35,6 +36,8 @@ export interface CallSpan {
   readonly kind: 'server' | 'client' | 'internal'
   /** Its id; absent where nothing continued the trace. */
   readonly spanId: string | undefined
+  /** The id of the span above it; absent where that is the span of the call. */
+  readonly parentId?: string
   readonly startedAtMs: number
   readonly endedAtMs: number
   readonly attributes: Attributes
@@ -53,15 +56,15 @@ export interface SpanEvent {
 
 export interface CallSpans {
   readonly server: CallSpan
-  /** The children of the server span, in the order in which they began. */
+  /** The spans below it, in the order in which they began. */
   readonly children: readonly CallSpan[]
 }
 
 type SpannedCall = Pick<Call, 'id' | 'headers' | 'record' | 'receivedAtMs'>
 
 /**
- * Returns one span for the call, and one for each attempt, each listing and each call of tools, and each
- * stage of the configuration that looked.
+ * Returns one span for the call, and one for each attempt, each part of a split request, each listing and
+ * each call of tools, and each stage of the configuration that looked.
  *
  * @param row its usage row; absent for a call without a valid key
  * @param kindOf returns the kind of a provider; `undefined` for one that is gone
@@ -84,6 +87,7 @@ export function callSpans (
   })
   const children = [
     ...requests ?? [],
+    ...record.sentParts?.map(part => partSpan(record, part, endedAtMs)) ?? [],
     ...record.toolListings?.map(listingSpan) ?? [],
     ...record.toolRuns?.map(toolSpan) ?? [],
     ...guardSpans(record)
@@ -265,6 +269,34 @@ function requestSpan (
   }
 }
 
+/**
+ * Returns the span of a part. It has no attributes of `gen_ai`: platforms would count it as another answer
+ * beside that of its attempt.
+ */
+function partSpan (
+  { endpoint }: CallRecord,
+  { route, number, startedAtMs, endedAtMs, reason, status, span, attemptSpan }: SentPart,
+  callEndedAtMs: number
+): CallSpan {
+  return {
+    name: `part of ${operationOf(endpoint)} ${cutName(route.model)}`,
+    kind: 'client',
+    spanId: span.spanId,
+    parentId: attemptSpan.spanId,
+    startedAtMs,
+    endedAtMs: endedAtMs ?? callEndedAtMs,
+    failed: reason !== undefined && !givenUp.has(reason),
+    events: [],
+    attributes: {
+      'http.response.status_code': status,
+      'error.type': reason,
+      'headgate.provider': route.providerId,
+      'headgate.model': cutName(route.modelId),
+      'headgate.part': number
+    }
+  }
+}
+
 function listingSpan ({ serverName, startedAtMs, endedAtMs, outcome, span }: ToolListing): CallSpan {
   return {
     name: 'tools/list',
@@ -337,4 +369,4 @@ function usdOf (nanoUsd: number | null | undefined): number | undefined {
 }
 
 /** Reasons why a request ended by a decision, not a failure. */
-const givenUp: ReadonlySet<string> = new Set(['slower', 'client_closed_request'])
+const givenUp: ReadonlySet<string> = new Set(['slower', 'client_closed_request', 'cancelled'])

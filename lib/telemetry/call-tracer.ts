@@ -117,7 +117,8 @@ export class CallTracer {
     const epochMs = Date.now() - nowMs
     const send = (): void => {
       for (const span of queued) {
-        this.#send(span, epochMs, callTrace, span === spans.server ? callTrace.parentId : callTrace.spanId)
+        const { parentId = callTrace.spanId } = span
+        this.#send(span, epochMs, callTrace, span === spans.server ? callTrace.parentId : parentId)
       }
     }
     if (content === undefined) {

@@ -219,6 +219,81 @@ t.test(
   }
 )
 
+t.test('a request that is sent in parts has a span for each below that of its attempt', async t => {
+  const parts = 9 // one more than are sent at once
+  const { api, upstream, spans } = await inParts(t, () => ({ pieces: [chatAnswer('one')] }))
+  const response = await api.post(path, { ...hello, model: 'deepseek/m', n: parts })
+  t.equal(response.status, 200)
+  await response.text()
+  const all = await spans()
+  const [attempt, ...others] = all.filter(({ name }) => name === 'chat m')
+  t.same(others, [])
+  t.equal(attempt?.attributes['gen_ai.usage.input_tokens'], 3 * parts)
+  const sent = all.filter(({ name }) => name === 'part of chat m').toSorted((a, b) => a.startMs - b.startMs)
+  t.strictSame(
+    sent.map(({ kind, failed, parentSpanId, attributes }) => ({ kind, failed, parentSpanId, attributes })),
+    Array.from({ length: parts }, (_, index) => ({
+      kind: 3,
+      failed: false,
+      parentSpanId: attempt?.spanId,
+      attributes: {
+        'headgate.provider': 'deepseek', 'headgate.model': 'deepseek/m', 'headgate.part': index + 1
+      }
+    }))
+  )
+  t.ok(
+    sent.every(({ startMs, endMs }) =>
+      startMs >= (attempt?.startMs ?? Infinity) && endMs <= (attempt?.endMs ?? 0)),
+    'all within the attempt'
+  )
+  const firstEnd = Math.min(...sent.slice(0, -1).map(({ endMs }) => endMs))
+  t.ok(firstEnd <= (sent.at(-1)?.startMs ?? 0), 'the last began when another had ended')
+  t.strictSame(
+    upstream.requests.map(({ headers }) => String(headers['traceparent'])).toSorted(),
+    sent.map(span => `00-${span.traceId}-${span.spanId}-01`).toSorted(),
+    'each part is sent with its own span'
+  )
+})
+
+t.test('of parts, the one that failed has the reason, and those that it ended are cancelled', async t => {
+  const { api, spans } = await inParts(t, async (number, upstream) => {
+    if (number > 0) return { silent: true }
+    await upstream.request(2)
+    return { status: 400, pieces: ['{"error":{"message":"no"}}'] }
+  })
+  const response = await api.post(path, { ...hello, model: 'deepseek/m', n: 3 })
+  t.equal(response.status, 400)
+  await response.text()
+  const ends = (await spans())
+    .filter(({ name }) => name === 'part of chat m')
+    .map(({ failed, attributes }) => [
+      failed, attributes['error.type'], attributes['http.response.status_code']
+    ])
+  t.strictSame(ends.toSorted((a, b) => String(a[1]).localeCompare(String(b[1]))), [
+    [false, 'cancelled', undefined],
+    [false, 'cancelled', undefined],
+    [true, 'upstream_invalid_request', 400]
+  ])
+})
+
+/** A gateway in front of a provider that gives one choice at a time. */
+async function inParts (
+  t: Test, script: (number: number, upstream: FakeUpstream) => Script | Promise<Script>
+): Promise<Pick<Traced, 'api' | 'upstream' | 'spans'>> {
+  const seen = await collector(t)
+  const upstream: FakeUpstream = await fakeUpstream((_, number) => script(number, upstream))
+  t.teardown(upstream.close)
+  const provider = upstreamAt(upstream.url, 'deepseek', 'deepseek', { propagate: 'traceparent' })
+  const api = await testGateway(t, { providers: [provider], telemetry: telemetryAt(seen.url) })
+  return {
+    api, upstream,
+    spans: async () => {
+      await api.gateway.close()
+      return seen.spans()
+    }
+  }
+}
+
 t.test('a list of tools that is still good is not asked for again, and has no span', async t => {
   const server = await startToolServer(t)
   const script = (_: unknown, number: number): Script => toolTurns(_, number % 2)
