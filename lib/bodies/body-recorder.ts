@@ -1,7 +1,6 @@
 /**
- * Stores the bodies of calls whose project keeps them, one call after the other, when the calls have ended.
- * What there is no memory for is dropped and counted: a call never waits for this, and its usage row does
- * not depend on it.
+ * Stores the bodies of ended calls whose project keeps them, one call after the other. Bodies without room in
+ * memory are dropped and counted: calls never wait for this, and their usage rows do not depend on it.
  */
 
 import { withTimeout } from '../async/with-timeout.ts'
@@ -17,7 +16,7 @@ import type { CallBodyStore } from '../stores/call-body-store.ts'
 import type { UsageRow } from '../stores/tables.ts'
 
 export interface BodyRecorderOptions {
-  /** Memory for bodies that are not stored yet. */
+  /** Memory for bodies not stored yet. */
   readonly maxMemoryBytes: () => number
   /** Called with the first of several failures to store a body. */
   readonly onFailure: (error: unknown) => void
@@ -32,12 +31,12 @@ interface EndedCall {
 }
 
 /**
- * Calls that wait to be stored, those with dropped bodies included: of further ones it is not even noted that
- * they were dropped.
+ * Maximum calls that wait to be stored, including those with dropped bodies. For further calls, not even the
+ * drop is recorded.
  */
 const maxWaiting = 10_000
 
-/** Longest wait at the end of the process. */
+/** Maximum wait at the end of the process. */
 const closeMs = 5000
 
 export class BodyRecorder {
@@ -61,8 +60,9 @@ export class BodyRecorder {
   }
 
   /**
-   * Returns what notes the bodies of calls under a configuration. @param secrets of the gateway, which must
-   * not show
+   * Returns the capture of bodies for a configuration.
+   *
+   * @param secrets of the gateway, to be redacted
    */
   capturing (kept: KeptBodies, secrets: readonly Secret[]): CaptureBodies {
     const ruleOf = bodyRules(kept)
@@ -72,7 +72,11 @@ export class BodyRecorder {
     }
   }
 
-  /** Takes the bodies of a call that has ended. @param row its usage row; without one nothing is stored */
+  /**
+   * Takes over the bodies of an ended call.
+   *
+   * @param row its usage row; without one nothing is stored
+   */
   end ({ headers, record }: Call, row: UsageRow | undefined): void {
     const capture = takeCapture(record, KeptCapture)
     if (capture === undefined) return
@@ -82,12 +86,12 @@ export class BodyRecorder {
     this.#work ??= this.#storeAll()
   }
 
-  /** Resolves when all calls that have ended are stored. */
+  /** Resolves when the bodies of all ended calls are stored. */
   async flush (): Promise<void> {
     while (this.#work !== undefined) await this.#work
   }
 
-  /** Stores what waits, for a few seconds at most. */
+  /** Stores the waiting bodies, for a few seconds at most. */
   async close (): Promise<void> {
     await withTimeout(closeMs, this.flush())
   }

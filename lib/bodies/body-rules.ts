@@ -1,4 +1,4 @@
-/** Finds what is kept of the calls of a key. */
+/** Finds which bodies are kept of the calls of a key. */
 
 import { endUserFields } from '../validation/attribution.ts'
 import { projectNamesOf, type ApiKey } from '../core/key.ts'
@@ -10,17 +10,17 @@ import type { Role } from '../../schemas/admin/common.ts'
 export interface BodyRule {
   readonly keepMs: number
   readonly maxBytes: number
-  /** The least role that may read them. */
+  /** The minimum role for reading them. */
   readonly readableBy: Role
   readonly redaction: Redaction
 }
 
-/** Says what is kept of one call. */
+/** Returns what is kept of one call. */
 export interface CallRule extends BodyRule, CaptureRule {
   readonly projectId: string
 }
 
-/** The settings that say it. */
+/** The settings with these rules. */
 export type KeptBodies = Pick<Settings['calls'], 'keepBodies'> & Pick<Settings, 'endUsers'>
 
 /** Stands for every project without a rule. */
@@ -35,8 +35,8 @@ export function hasBodies (endpoint: string): boolean {
 }
 
 /**
- * Returns a function that finds the rule of the project of a key: by its id, by its name, or the one for all
- * others.
+ * Returns a function that finds the rule for the project of a key: by its id, by its name, or the rule for
+ * all others.
  */
 export function bodyRules (
   { keepBodies, endUsers }: KeptBodies

@@ -1,6 +1,6 @@
 /**
- * Notes the bodies of one call: references to the bytes that came and to what is written, no copies. Nothing
- * here waits, and nothing is read that would not be read anyway.
+ * Captures the bodies of one call as references to received and sent bytes, without copies. It never waits,
+ * and reads nothing that would not be read anyway.
  */
 
 import { done } from '../pipeline/sources.ts'
@@ -14,20 +14,20 @@ type Piece = string | Uint8Array
 
 /** A body, or the part of it that is in memory. */
 export interface NotedBody {
-  /** Without parameters; absent for what the caller did not name. */
+  /** Without parameters; absent if the caller gave none. */
   readonly mediaType: string | undefined
-  /** False for media, of which nothing is in memory. */
+  /** False for media, which are never in memory. */
   readonly isText: boolean
   readonly pieces: readonly Piece[]
-  /** The size of all of it. */
+  /** The size of the whole body. */
   readonly sizeBytes: number
-  /** True when some of it is not in `pieces`. */
+  /** True if part of the body is not in `pieces`. */
   readonly isCut: boolean
 }
 
-/** Memory that the bodies of many calls share. */
+/** Memory shared by the bodies of many calls. */
 export interface BodyMemory {
-  /** @returns false when there is no room for so many bytes more */
+  /** @returns false if there is no room for so many more bytes */
   readonly take: (bytes: number) => boolean
   readonly give: (bytes: number) => void
 }
@@ -51,21 +51,21 @@ export class BoundedMemory implements BodyMemory {
   }
 }
 
-/** Says how the bodies of a call are printed. */
+/** How the bodies of a call are printed. */
 export interface CaptureRule {
   /** Of what is printed. */
   readonly maxBytes: number
   readonly redaction: Redaction
-  /** Secrets of the gateway, which must not show. */
+  /** Secrets of the gateway, to be redacted. */
   readonly secrets: readonly Secret[]
 }
 
 /**
- * Bytes in memory for each byte that is stored: events of a token each take some hundred bytes, and media are
- * left out.
+ * Bytes in memory for each stored byte: events of one token take some hundred bytes each, and media are left
+ * out.
  */
 const bufferShare = 16
-/** The most of a body that is in memory. */
+/** Maximum bytes of a body in memory. */
 const maxBufferedBytes = 4 * 1024 * 1024
 /** The memory of a capture itself. */
 const overheadBytes = 1024
@@ -87,7 +87,7 @@ export class CallCapture<Rule extends CaptureRule = CaptureRule> implements Body
     if (!this.#isDropped) this.#bufferedBytes = overheadBytes
   }
 
-  /** The request; `undefined` for none, or for one that did not come completely. */
+  /** The request; `undefined` if there was none, or if it did not arrive completely. */
   get request (): NotedBody | undefined {
     return this.#request
   }
@@ -96,7 +96,7 @@ export class CallCapture<Rule extends CaptureRule = CaptureRule> implements Body
     return this.#answer
   }
 
-  /** True when there was no memory for them. */
+  /** True if there was no memory for the bodies. */
   get isDropped (): boolean {
     return this.#isDropped
   }
@@ -133,13 +133,13 @@ export class CallCapture<Rule extends CaptureRule = CaptureRule> implements Body
     return reply
   }
 
-  /** Keeps nothing of the call but that there was something. */
+  /** Discards the bodies; the call only remembers that there were some. */
   forget (): void {
     this.#request = undefined
     this.#answer = undefined
   }
 
-  /** Lets go of everything. */
+  /** Releases everything. */
   release (): void {
     this.#memory.give(this.#bufferedBytes)
     this.#bufferedBytes = 0
@@ -181,7 +181,7 @@ class GrowingBody implements NotedBody {
   }
 }
 
-/** Passes the pieces of a body on, and calls back with each. */
+/** Passes on the pieces of a body, and calls back with each. */
 class WatchedPieces implements AsyncIterableIterator<Piece> {
   readonly #pieces: AsyncIterator<Piece>
   readonly #onPiece: (piece: Piece) => void

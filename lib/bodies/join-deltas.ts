@@ -1,6 +1,6 @@
 /**
- * Joins the deltas of an event stream: a text that came in many events is in the first of them, and the
- * others are gone. What is to be redacted may be split over two events; in the joined text it is found.
+ * Joins the deltas of an event stream: a text that arrived in many events is put into the first of them, and
+ * the others are removed. Text to be redacted may be split over two events; it is found in the joined text.
  */
 
 import { yieldFairly } from '../async/yield-fairly.ts'
@@ -8,7 +8,7 @@ import { foldChunks } from '../dialects/chat-completions/complete.ts'
 import { isObject, objectsOf, textOfValue, type JsonObject } from '../json/guards.ts'
 import type { Chunk } from '../dialects/chat-completions/chunk.ts'
 
-/** Fields that say which part of an answer an event is about. */
+/** Fields that identify the part of an answer that an event is about. */
 const identities: ReadonlySet<string> = new Set([
   'type',
   'index',
@@ -23,12 +23,12 @@ const identities: ReadonlySet<string> = new Set([
 ])
 /** Fields that hold parts of texts. */
 const deltaFields: ReadonlySet<string> = new Set(['delta', 'choices'])
-/** The last event of a response, which has all of it. */
+/** The last event of a response, which contains the whole response. */
 const lastOfResponse = /^response\.(?:completed|incomplete|failed)$/
 
 /**
- * Returns what an event stream said: the complete answer where its events give one, else its events with
- * joined texts.
+ * Returns the content of an event stream: the complete answer if one of its events has it, otherwise its
+ * events with joined texts.
  *
  * @param messages the JSON of each event
  */
@@ -52,10 +52,10 @@ function isChunk (event: JsonObject): event is JsonObject & Chunk {
   )
 }
 
-/** Events that are joined in a turn of the event loop. */
+/** Events joined per turn of the event loop. */
 const eventsPerTurn = 500
 
-/** Drops each event all of whose texts were added to earlier ones. */
+/** Drops events whose texts were all added to earlier events. */
 async function joined (events: readonly JsonObject[]): Promise<JsonObject[]> {
   const firsts = new Map<string, GrowingText>()
   const kept: JsonObject[] = []
@@ -98,13 +98,13 @@ class GrowingText {
 }
 
 interface DeltaText {
-  /** Says of which part of the answer it is. */
+  /** Identifies the part of the answer. */
   readonly key: string
   readonly holder: JsonObject
   readonly name: string
 }
 
-/** Objects of an event that are looked at: one with more is no delta, and would take long. */
+/** Maximum objects of an event to search: an event with more is not a delta, and would take long. */
 const maxObjects = 200
 
 /** Returns the texts of an event that continue those of others. */

@@ -1,4 +1,4 @@
-/** Makes what is stored of a body: text without secrets, in the length that the project keeps. */
+/** Prints the stored form of a body: text without secrets, up to the length that the project keeps. */
 
 import { yieldFairly } from '../async/yield-fairly.ts'
 import { parseText } from '../json/parse-text.ts'
@@ -12,17 +12,17 @@ import type { Redaction } from './redaction.ts'
 
 export interface PrintOptions {
   readonly redaction: Redaction
-  /** Values that must not show. */
+  /** Values to be redacted. */
   readonly secrets: readonly string[]
   readonly maxBytes: number
 }
 
-/** A longer event is parsed in turns of its own. */
+/** A longer event is parsed in separate turns of the event loop. */
 const longEvent = 64 * 1024
-/** Events that are parsed in a turn of the event loop. */
+/** Events parsed per turn of the event loop. */
 const eventsPerTurn = 500
 
-/** Prints a body that is not written to any more. */
+/** Prints a complete body. */
 export async function printBody (
   { mediaType, isText, pieces, sizeBytes, isCut }: NotedBody,
   options: PrintOptions

@@ -1,6 +1,5 @@
 /**
- * Redacts a text of JSON as it stands, also one that is cut off somewhere: it is read from string to string,
- * and never parsed.
+ * Redacts JSON text without parsing it, string by string, even if the text is cut off.
  */
 
 import { yieldFairly } from '../async/yield-fairly.ts'
@@ -11,30 +10,33 @@ import type { Redaction } from './redaction.ts'
 export interface RedactedText {
   readonly text: string
   readonly isRedacted: boolean
-  /** True when the text was longer. */
+  /** True if the text was longer. */
   readonly isTruncated: boolean
 }
 
 export interface JsonRedaction {
   readonly redaction: Redaction
-  /** Values that must not show. */
+  /** Values to be redacted. */
   readonly secrets: readonly string[]
-  /** Characters of the result, more or less. */
+  /** Approximate maximum characters of the result. */
   readonly maxLength: number
-  /** True for a text whose end is missing. */
+  /** True for a text without its end. */
   readonly isCut?: boolean
 }
 
-/** Characters that are read in a turn of the event loop. */
+/** Characters read per turn of the event loop. */
 const lengthPerTurn = 64 * 1024
-/** A string that is cut loses so much more: a secret may be cut with it, which no pattern knows then. */
+/**
+ * A string that is cut loses this many more characters: a secret may be cut with it, and no pattern would
+ * match the rest.
+ */
 const marginLength = 1024
-/** Strings from here on are left out if they are media in base64. */
+/** Strings of at least this length are left out if they are media in base64. */
 const minMediaLength = 1024
-/** JSON in a string of JSON, such as the arguments of a tool, to this depth. */
+/** Maximum depth of JSON within strings of JSON, such as the arguments of a tool. */
 const maxDepth = 4
 
-/** Returns the text with marks in the place of what is not to be stored. Media in base64 are left out. */
+/** Returns the text with marks in place of redacted values. Media in base64 are left out. */
 export async function redactJson (text: string, options: JsonRedaction, depth = 0): Promise<RedactedText> {
   const { redaction, secrets, maxLength, isCut = false } = options
   let [result, at, turnEnd, isRedacted, isTruncated] = ['', 0, lengthPerTurn, false, false]
@@ -81,7 +83,7 @@ export async function redactJson (text: string, options: JsonRedaction, depth = 
   return { text: result, isRedacted, isTruncated: isTruncated || at < text.length }
 }
 
-/** Returns the index behind the string that begins at another one. */
+/** Returns the index after the string that begins at an index. */
 function endOfString (text: string, start: number): number {
   const end = closingQuote(text, start + 1)
   return end === -1 ? text.length + 1 : end + 1 // as if its quote were there

@@ -1,10 +1,10 @@
-/** Replaces what is not to be stored in a text: keys and secrets, and what the operator names. */
+/** Redacts texts: replaces keys, secrets, and whatever the operator names. */
 
 import { yieldFairly } from '../async/yield-fairly.ts'
 import { LinearPattern } from '../text/linear-pattern.ts'
 import { keyPatterns, mark, withoutValues } from '../text/redact.ts'
 
-/** Members that hold credentials, as requests name them. */
+/** Members that hold credentials, by their names in requests. */
 const credentialFields = [
   'api_key',
   'apikey',
@@ -31,7 +31,7 @@ const credentialFields = [
   'set-cookie'
 ] as const
 
-/** Lists of the tokens of an answer, one by one: no pattern finds in them what it finds in the text. */
+/** Lists of single tokens of an answer: patterns that match the text cannot match them. */
 const tokenFields = ['logprobs', 'top_logprobs'] as const
 
 /** A longer text is searched in steps. */
@@ -53,7 +53,7 @@ export class Redaction {
     this.#pattern = patterns.length === 0 ? undefined : new LinearPattern(patterns)
   }
 
-  /** True when the operator names patterns, which may be of numbers. */
+  /** True if the operator names patterns, which may match numbers. */
   get hasPatterns (): boolean {
     return this.#pattern !== undefined
   }
@@ -64,8 +64,9 @@ export class Redaction {
   }
 
   /**
-   * Returns a text with marks in the place of what is not to be stored. @param secrets values that must not
-   * show
+   * Returns a text with marks in place of redacted values.
+   *
+   * @param secrets values to be redacted
    */
   async redact (text: string, secrets: readonly string[]): Promise<string> {
     let open = withoutValues(text, secrets)

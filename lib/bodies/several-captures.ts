@@ -1,4 +1,4 @@
-/** The captures of one call: a project may keep its bodies, and its spans may have them. */
+/** The captures of one call: its project may keep bodies, and its spans may include them. */
 
 import { presentedKeys } from '../core/key.ts'
 import { CallCapture } from './call-capture.ts'
@@ -8,7 +8,7 @@ import type { CallRecord } from '../core/record.ts'
 import type { Reply } from '../core/reply.ts'
 import type { UploadForm } from '../core/upload.ts'
 
-/** Notes the bodies of a call for two readers, each under a rule of its own. */
+/** Captures the bodies of a call for two readers, each under its own rule. */
 class BothCaptures implements BodyCapture {
   readonly both: readonly [BodyCapture, BodyCapture]
 
@@ -29,7 +29,7 @@ class BothCaptures implements BodyCapture {
   }
 }
 
-/** Returns what begins both captures, or the one there is. */
+/** Returns a function that begins both captures, or the only one. */
 export function captureBoth (
   one: CaptureBodies | undefined,
   other: CaptureBodies | undefined
@@ -42,8 +42,8 @@ export function captureBoth (
 }
 
 /**
- * Takes the capture of one kind out of the record of a call that has ended. It is empty where no stage has
- * looked at the request: what is wrong with a request may be said in words of it.
+ * Takes the capture of one kind out of the record of an ended call. It is empty if no guard has inspected the
+ * request: an error message may quote the request.
  */
 export function takeCapture<C extends CallCapture> (
   record: CallRecord,
@@ -58,7 +58,7 @@ export function takeCapture<C extends CallCapture> (
   return own
 }
 
-/** Returns the keys that came in the headers of a call: a body may repeat them. */
+/** Returns the keys in the headers of a call, which a body may repeat. */
 export function secretsIn (headers: Call['headers']): string[] {
   const providerKey = [headers['x-provider-key'] ?? ''].flat()
   return [...presentedKeys(headers), ...providerKey].filter(key => key !== '')

@@ -1,9 +1,9 @@
 /**
  * A cache of answers: equal requests get the same answer again.
  *
- * A request is equal to another when everything that may change its answer is: the request after the stages
- * have looked at it, the stages that it names, whose it is, what its key may use, the models that may answer,
- * and the configuration of providers and stages. An HMAC of all that is the key of the answer.
+ * Two requests are equal if everything that may change the answer is: the request after the guards have
+ * inspected it, the guards it names, its caller, the rights of its key, the models that may answer, and the
+ * configuration of providers and guards. An HMAC of all this is the key of the answer.
  */
 
 import { createHmac } from 'node:crypto'
@@ -19,7 +19,7 @@ import type { Entries, RequestDigest } from './entries.ts'
 export interface AnswerCacheOptions {
   readonly settings: AnswerCacheSettings
   readonly entries: Entries
-  /** Known to the processes that share answers, and to nobody else. */
+  /** Known only to the processes that share answers. */
   readonly secret: Buffer
   /** Changes with everything in the configuration that may change an answer, except the routes of a call. */
   readonly configuration: string
@@ -37,17 +37,17 @@ export class AnswerCache {
     this.#options = options
   }
 
-  /** Characters of the longest answer that is kept. */
+  /** Maximum characters of a cached answer. */
   get maxLength (): number {
     return Math.min(maxCharacters, Math.floor(this.#options.settings.maxBytes / parts / 2))
   }
 
-  /** Memory of this process that the answers take. */
+  /** Memory of this process taken by answers. */
   get bytes (): number {
     return this.#options.entries.bytes ?? 0
   }
 
-  /** Returns how a call may use the cache; `undefined`: not at all. */
+  /** Returns how a call may use the cache; `undefined` if it may not. */
   termsOf (call: RoutedCall<ChatInput>): CacheTerms | undefined {
     return isCacheable(call) ? cacheTerms(call, this.#options.settings) : undefined
   }
@@ -88,7 +88,7 @@ export class AnswerCache {
     return this.#flights.get(flightName(digest, streamed))
   }
 
-  /** Begins a flight, for others to wait for; `undefined` where there is one. */
+  /** Starts a flight that others can wait for; `undefined` if there already is one. */
   begin (digest: RequestDigest, streamed: boolean): Flight | undefined {
     const name = flightName(digest, streamed)
     if (this.#flights.has(name)) return undefined

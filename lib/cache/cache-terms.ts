@@ -1,4 +1,4 @@
-/** What a call says about the cache: `cache-control` of HTTP, and `cache` in the body, as LiteLLM has it. */
+/** How a call may use the cache: `cache-control` of HTTP, and LiteLLM's `cache` in the body. */
 
 import { mergeSettings } from '../chat/merge-settings.ts'
 import type { ChatInput } from '../chat/input.ts'

@@ -1,24 +1,24 @@
-/** Where answers are kept: in the memory of this process, or sealed in what several processes share. */
+/** Stores answers: in the memory of this process, or sealed in storage that several processes share. */
 
 import { openText, sealText } from '../text/sealed-text.ts'
 
 /** Stands for a request. */
 export interface RequestDigest {
-  /** Names the entry, and says nothing about the request. */
+  /** Names the entry, and reveals nothing about the request. */
   readonly name: string
   /** The encryption key of the entry, 32 bytes. It can only be derived from the request itself. */
   readonly key: Buffer
 }
 
 export interface Entries {
-  /** Memory of this process that the entries take. */
+  /** Memory of this process taken by entries. */
   readonly bytes?: number
   readonly get: (digest: RequestDigest) => string | undefined | Promise<string | undefined>
-  /** Keeps a text for some milliseconds, and replaces an earlier one. */
+  /** Stores a text for some milliseconds, replacing an earlier one. */
   readonly set: (digest: RequestDigest, text: string, ttlMs: number) => void
 }
 
-/** Texts that several processes share. Neither function rejects. */
+/** Texts shared by several processes. Neither function rejects. */
 export interface SharedTexts {
   readonly get: (name: string) => Promise<string | undefined>
   readonly set: (name: string, text: string, ttlMs: number) => void
@@ -30,7 +30,7 @@ interface Entry {
   readonly expiresAtMs: number
 }
 
-/** The rest of an entry: its name, numbers, and place in the map. */
+/** Overhead of an entry: its name, numbers, and place in the map. */
 const entryBytes = 300
 
 /** Keeps texts in memory, up to a number of bytes; evicts the least recently used. */

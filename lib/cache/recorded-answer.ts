@@ -19,7 +19,9 @@ interface Recorded {
   readonly events: readonly ChatEvent[]
 }
 
-/** Reasoning that only its provider can read, or that it has signed, however deep its JSON is quoted. */
+/**
+ * Reasoning that only its provider can read, or that the provider has signed, at any depth of quoted JSON.
+ */
 const signed =
   /(?:signature|encrypted_content)\\{0,8}"\s{0,8}:\s{0,8}\\{0,8}"[^"\\]|redacted_thinking\\{0,8}"/
 
@@ -31,12 +33,12 @@ export class AnswerRecorder<R> {
   #form: Form = 'events'
   #first: Batch<R, ChatEvent> | undefined
 
-  /** @param maxLength characters of the longest answer that is kept */
+  /** @param maxLength maximum characters of a cached answer */
   constructor (maxLength: number) {
     this.#maxLength = maxLength
   }
 
-  /** @param call the call that is answered; if the budget shortened it, the answer is not cached */
+  /** @param call the call that is answered; if the budget shortened its answer, the answer is not cached */
   add (batch: Batch<R, ChatEvent>, call: RoutedCall<R>): void {
     if (this.#events === undefined) return
     this.#first ??= batch

@@ -1,4 +1,4 @@
-/** Makes clients of one Redis, of the primary that Sentinels know, or of a cluster. */
+/** Creates clients of a single Redis, of the primary that Sentinels report, or of a cluster. */
 
 import type { EventEmitter } from 'node:events'
 import type { ConnectionOptions } from 'node:tls'
@@ -10,27 +10,27 @@ import { scripts, type ScriptName } from './scripts.ts'
 
 export interface RedisLocation {
   readonly address: RedisAddress
-  /** The name of the primary, where the hosts are Sentinels. */
+  /** The name of the primary, if the hosts are Sentinels. */
   readonly sentinel?: string | undefined
   /** The password of the Sentinels. */
   readonly sentinelPassword?: Secret | undefined
-  /** True where the hosts are nodes of a cluster. */
+  /** True if the hosts are nodes of a cluster. */
   readonly isCluster?: boolean | undefined
 }
 
 export interface ClientOptions {
-  /** Longest wait for a connection and for a reply. */
+  /** Maximum wait for a connection and for a reply. */
   readonly timeoutMs: number
   /** Milliseconds between two attempts to connect. */
   readonly retryMs: number
-  /** True: the client receives messages, and waits for its connection. */
+  /** True for a client that receives messages and waits for its connection. */
   readonly subscribes?: boolean
 }
 
 export type ScriptArgument = string | number
 type Scripts = Readonly<Record<ScriptName, (...parameters: ScriptArgument[]) => Promise<unknown>>>
 
-/** The commands that a server and a cluster have alike. */
+/** The commands that a single server and a cluster share. */
 export interface RedisClient extends Scripts, Pick<EventEmitter, 'on'> {
   readonly status: string
   readonly connect: () => Promise<void>

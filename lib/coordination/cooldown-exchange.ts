@@ -1,37 +1,37 @@
 /**
- * Shares through Redis what cools down in each process: none has to find out by calls of its own that a
- * provider fails. Nothing waits for it.
+ * Shares cooldowns between processes through Redis: no process needs failing calls of its own to learn that a
+ * provider is down. Nothing waits for it.
  *
- * What cools down is kept in Redis until it is over, for processes that start or connect later.
+ * Redis keeps each cooldown until it ends, for processes that start or connect later.
  */
 
 import type { RedisServer } from './redis-server.ts'
 
-/** A cooldown as processes share it: of a model, of one credential, or of all of a provider. */
+/** A cooldown as processes share it: of a model, a credential, or a whole provider. */
 export interface SharedCooldown {
   readonly providerId: string
   readonly modelId?: string | undefined
-  /** The gateway key for whose calls alone the model cools down. */
+  /** The gateway key, if the model cools down for its calls only. */
   readonly keyId?: string | undefined
-  /** The index of a credential, of several. */
+  /** The index of a credential, if the provider has several. */
   readonly credential?: number | undefined
-  /** 0: it is over. */
+  /** 0: the cooldown is over. */
   readonly forMs: number
-  /** For how long there have been nothing but failures. */
+  /** How long every request has failed. */
   readonly failingMs: number
 }
 
 export interface CooldownListener {
   /**
-   * Returns what identifies a provider with its credentials, in every process; `undefined` for one that is
-   * not shared.
+   * Returns what identifies a provider and its credentials in every process; `undefined` for a provider that
+   * is not shared.
    */
   readonly digestOf: (providerId: string) => string | undefined
   /** @param origin the name of the other process */
   readonly learn: (cooldown: SharedCooldown, origin: string) => void
 }
 
-/** Printed into Redis, where each is one member of a set. */
+/** Printed to Redis, where each cooldown is a member of a set. */
 type Member = readonly [
   origin: string,
   digest: string,
@@ -43,23 +43,23 @@ type Member = readonly [
 
 const cooldownsKey = 'headgate:cooldowns'
 /**
- * A provider that limits requests says so with each answer: a cooldown is reported again only when it ends so
- * much later.
+ * A provider that limits requests reports it with each answer. A cooldown is shared again only if its end
+ * moves by at least this much.
  */
 const laterMs = 1000
-/** Models are named by callers: there is no end to what may cool down. */
+/** Callers name models, so the number of cooldowns must be limited. */
 const maxReported = 1000
 /**
- * Cooldowns that are read from Redis do not say for how long there were failures before: at least as long as
- * it takes to open a circuit.
+ * Cooldowns read from Redis lack the time of earlier failures. They are assumed to have lasted as long as it
+ * takes to open a circuit.
  */
 const unknownFailingMs = 5000
 
 /** A cooldown of this process, by the clock of Redis. */
 interface Reported {
-  /** The time of its end; 0 for one that has ended and that Redis may still have. */
+  /** When it ends; 0 for one that has ended and that Redis may still have. */
   readonly untilMs: number
-  /** The time since which the provider or model fails. */
+  /** Since when the provider or model fails. */
   readonly sinceMs: number
 }
 
@@ -73,7 +73,7 @@ export class CooldownExchange {
     server.on('back', () => this.#reportAll())
   }
 
-  /** Calls back with what other processes have reported and report, from now on. */
+  /** Calls back with the cooldowns that other processes have reported and will report. */
   listen (listener: CooldownListener): void {
     this.#listener = listener
     this.#server.subscribe(cooldownsKey, message => {
@@ -82,7 +82,10 @@ export class CooldownExchange {
     })
   }
 
-  /** Reports a cooldown to the others. Without Redis they find out by themselves, or when it is back. */
+  /**
+   * Reports a cooldown to the other processes. Without Redis they find out by themselves, or when it is
+   * available again.
+   */
   report ({ providerId, modelId, keyId, credential, forMs, failingMs }: SharedCooldown): void {
     const digest = this.#listener?.digestOf(providerId)
     if (digest === undefined) return
@@ -102,7 +105,7 @@ export class CooldownExchange {
     if (this.#server.isUp) this.#send(member)
   }
 
-  /** Reports to a Redis that is back, and may have lost everything. */
+  /** Reports all cooldowns to a Redis that is available again, and may have lost everything. */
   #reportAll (): void {
     for (const member of this.#reported.keys()) this.#send(member)
   }

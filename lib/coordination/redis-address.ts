@@ -17,14 +17,14 @@ export interface RedisAddress {
   readonly password: string | undefined
   readonly database: number
   readonly isSecure: boolean
-  /** The file of the authority that signed the certificates. Default: those that Node.js knows. */
+  /** File of the authority that signed the certificates. Default: the authorities that Node.js trusts. */
   readonly authorityFile: string | undefined
 }
 
 const form =
   /^(?<scheme>rediss?):\/\/(?:(?<username>[^:@/?]*)(?::(?<password>[^@/?]*))?@)?(?<hosts>[^@/?]+)(?:\/(?<database>\d*))?(?:\?sslrootcert=(?<authority>[^&]+))?$/
 
-/** Parses an address; `undefined` when it is none of Redis. */
+/** Parses an address; `undefined` if it is not one of Redis. */
 export function parseRedisAddress (text: string, defaultPort = 6379): RedisAddress | undefined {
   const { scheme, username, password, hosts = '', database, authority } = form.exec(text)?.groups ?? {}
   const [first, ...others] = hosts.split(',').map(host => parseHost(host, defaultPort))

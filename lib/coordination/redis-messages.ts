@@ -1,25 +1,23 @@
-/** Receives the messages that processes send each other through Redis, over a connection of its own. */
+/** Receives the messages that processes send each other through Redis, over a separate connection. */
 
 import type { RedisClient } from './connect-redis.ts'
 
 /**
- * @param message `undefined` when messages may have been lost: after each loss of the connection, and first
- * of all
+ * @param message `undefined` if messages may have been lost: at the start, and after each loss of the
+ *   connection
  */
 export type MessageListener = (message: string | undefined) => void
 
 export interface RedisMessagesOptions {
-  /** The topic of the echoes of this process's own signs of life. */
+  /** The topic of the echoes of this process's own heartbeats. */
   readonly echoTopic: string
-  /**
-   * Called when no messages arrive: with the first attempt to subscribe that fails after one that succeeded.
-   */
+  /** Called when no messages arrive: with the first failed attempt to subscribe after a successful one. */
   readonly onFailure: (error: unknown) => void
 }
 
 /**
- * Signs of life without an echo after which the connection counts as dead, or as one to a server that is not
- * the primary any more.
+ * Heartbeats without an echo after which the connection counts as lost, or as one to a server that is no
+ * longer the primary.
  */
 const maxSilentBeats = 10
 
@@ -31,7 +29,7 @@ export class RedisMessages {
   #failed = false
   #closed = false
 
-  /** @param client one that waits for its connection, and connects again when it is lost */
+  /** @param client waits for its connection, and reconnects after a loss */
   constructor (client: RedisClient, { echoTopic, onFailure }: RedisMessagesOptions) {
     this.#client = client
     this.#onFailure = onFailure

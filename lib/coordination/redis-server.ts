@@ -1,9 +1,8 @@
 /**
- * Connects to the Redis that gateways on several machines share, and knows whether it is there.
+ * Connects to the Redis that gateways on several machines share, and monitors it.
  *
- * A sign of life each second says how many processes there are and what time it is in Redis. Redis counts as
- * away from the first command without a reply in time until a sign of life gets one: a Redis that stalls
- * delays few calls.
+ * A heartbeat each second returns the number of processes and the time in Redis. Redis counts as away from
+ * the first command without a timely reply until a heartbeat gets one, so a stalled Redis delays few calls.
  */
 
 import { Histogram, roundTripBounds, type HistogramValue } from '../core/histogram.ts'
@@ -22,15 +21,15 @@ import { RedisMessages, type MessageListener } from './redis-messages.ts'
 import type { ScriptName } from './scripts.ts'
 
 export interface RedisServerOptions extends RedisLocation {
-  /** Longest wait for a reply. */
+  /** Maximum wait for a reply. */
   readonly timeoutMs: number
-  /** Milliseconds between two signs of life. Default 1000. */
+  /** Milliseconds between two heartbeats. Default 1000. */
   readonly beatMs?: number
-  /** The name of this process, unlike any other. Default: a new one. */
+  /** The unique name of this process. Default: a new one. */
   readonly id?: string
   /**
-   * Returns true for a process that has exited and whose usage rows are stored. Default: none is known to
-   * have.
+   * Returns true for a process that has exited and whose usage rows are stored. Default: false for every
+   * process.
    */
   readonly isGone?: (processName: string) => boolean
 }
@@ -46,22 +45,22 @@ interface Events {
   readonly back: []
   /** These processes have exited, and their usage rows are stored. */
   readonly gone: [processNames: readonly string[]]
-  /** Messages do not arrive until the connection for them is there again. */
+  /** No messages arrive until their connection is restored. */
   readonly deaf: [error: unknown]
 }
 
-/** Signs of life that a process must have missed to count no more. */
+/** Heartbeats that a process must miss to count as gone. */
 const missedBeats = 10
 /**
- * Milliseconds for which the names of processes stay that are silent or have exited: as long as Redis keeps
- * what they held.
+ * How long the names of silent or exited processes are kept, in milliseconds: as long as Redis keeps their
+ * reservations.
  */
 export const lostAfterMs = 600_000
 
 export class RedisServer extends EventEmitter<Events> {
   /** The name of this process among those that use the server. */
   readonly id: string
-  /** True where keys of one script must be in one place. */
+  /** True where all keys of one script must be on the same node. */
   readonly isCluster: boolean
   readonly #echoTopic: string
   readonly #redis: RedisClient
@@ -69,17 +68,17 @@ export class RedisServer extends EventEmitter<Events> {
   readonly #timeoutMs: number
   readonly #times = new Histogram(roundTripBounds)
   readonly #beatMs: number
-  /** Messages that Redis may not have, by topic. */
+  /** Messages that Redis may lack, by topic. */
   readonly #unsent = new Map<string, string>()
   #timer: NodeJS.Timeout | undefined
   #beating = false
   #isUp = false
   readonly #isGone: (processName: string) => boolean
-  /** Processes that have exited, as `gone` was emitted last. */
+  /** Exited processes, as last reported by `gone`. */
   #exited: ReadonlySet<string> = new Set()
   #processes = 1
   #aheadMs = 0
-  /** The reason why there is no connection. */
+  /** Why there is no connection. */
   #unconnected: unknown
 
   private constructor (redis: RedisClient, subscriber: RedisClient, options: OwnOptions) {

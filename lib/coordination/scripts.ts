@@ -23,7 +23,7 @@ const clock = lua`
   local function integer (number) return string.format('%.0f', number + 0) end
 `
 
-/** Implements `limits/bucket.ts`, whose numbers it has. */
+/** Implements `limits/bucket.ts` with the same numbers. */
 const buckets = lua`
   local function debt_of (bucket, limit)
     return math.max(0, bucket.debt - math.max(0, now - bucket.at) * limit)
@@ -295,17 +295,14 @@ const beat = lua`${clock}
   return { now, redis.call('ZCOUNT', KEYS[1], '(' .. now - tonumber(ARGV[2]), '+inf'), redis.call('ZRANGE', KEYS[1], 0, -1) }
 `
 
-/**
- * Shows the others that a process has exited and that its usage rows are stored: what it held may be
- * released.
- */
+/** Marks a process as exited with all usage rows stored: its reservations may be released. */
 const exited = lua`${clock}
   redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now - tonumber(ARGV[2]))
   redis.call('ZADD', KEYS[1], 'NX', now, ARGV[1])
   redis.call('PEXPIRE', KEYS[1], ARGV[2])
 `
 
-/** Shows what cools down in a process to the others: those that listen, and those that look later. */
+/** Reports a cooldown of a process to the others: those that listen now, and those that read it later. */
 const cooldown = lua`${clock}
   local member, for_ms, failing_ms = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
   redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)

@@ -5,8 +5,8 @@ type Server = Pick<RedisServer, 'isUp' | 'get' | 'set' | 'deleteAll'>
 const prefix = 'headgate:answer:'
 
 /**
- * Cached answers in Redis. Where it is away or refuses one, the call is answered anew: what depends on Redis
- * beside answers says so.
+ * Cached answers in Redis. If Redis is away or refuses a command, the call goes to a provider; other users of
+ * Redis report the outage.
  */
 export class SharedAnswers {
   readonly #server: Server

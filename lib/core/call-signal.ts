@@ -1,8 +1,8 @@
-/** A listener as an `EventTarget` takes it: an object saves a closure for each signal. */
+/** A listener for an `EventTarget`; an object saves a closure for each signal. */
 export type AbortListener = ((event?: unknown) => void) | { readonly handleEvent: () => void }
 
 /**
- * The part of an `AbortSignal` that stages use. `standardSignal` of `async/cancellation` makes a real one.
+ * The part of an `AbortSignal` that stages use. `standardSignal` of `async/cancellation` returns a real one.
  */
 export interface CallSignal {
   readonly aborted: boolean

@@ -1,25 +1,25 @@
-/** The place of a call in a distributed trace. Calls have one where traces are sent to a collector. */
+/** The context of a call in a distributed trace. Calls have one if traces are sent to a collector. */
 
-/** The headers of a trace that a server gets: none, `traceparent` and `tracestate`, or `baggage` as well. */
+/** Trace headers for a server: none, `traceparent` and `tracestate`, or `baggage` as well. */
 export type Propagation = 'none' | 'traceparent' | 'all'
 
 export interface CallTrace {
-  /** 32 hexadecimal digits: the trace of the caller, or a new one. */
+  /** 32 hexadecimal digits: the caller's trace, or a new one. */
   readonly traceId: string
   /** 16 hexadecimal digits: the span of the call. */
   readonly spanId: string
-  /** The span of the caller; absent in a new trace. */
+  /** The caller's span; absent in a new trace. */
   readonly parentId: string | undefined
-  /** `tracestate` of the caller. */
+  /** The caller's `tracestate`. */
   readonly state: string | undefined
-  /** True when the spans of the call are sent. */
+  /** True if the spans of the call are sent. */
   readonly isSampled: boolean
-  /** Begins a span of something that the call does. */
+  /** Starts a span for a step of the call. */
   readonly child: () => ChildSpan
 }
 
 export interface ChildSpan {
   readonly spanId: string
-  /** Returns the headers for a server that the span is about. */
+  /** Returns the headers for the server that the span is about. */
   readonly headers: (propagation: Propagation) => Readonly<Record<string, string>>
 }

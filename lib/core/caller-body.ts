@@ -1,12 +1,12 @@
-/** The body of a request, and the bytes that it came as. */
+/** The parsed body of a request, with its bytes. */
 export interface CallerBody {
-  /** Returns the text that it came as. */
+  /** Returns the text of the received bytes. */
   readonly text: () => string
-  /** Prints an object: the lists and objects that it has from the body in the bytes that they came as. */
+  /** Prints an object. Lists and objects taken from the body are copied from its bytes. */
   readonly print: (object: object) => string | Uint8Array
 }
 
-/** The media of a large request, taken out of its parsed body: short placeholders stand for them. */
+/** The media of a large request. In its parsed body, short placeholders stand for them. */
 export interface RequestMedia {
   /**
    * Returns the medium of a placeholder, as in the body but without escapes; `undefined` for any other text.

@@ -1,5 +1,5 @@
 /**
- * Names of the configuration as names of code. Types only: `validation/camel-case-schema` makes the values.
+ * Names of the configuration as names in code. Types only: `validation/camel-case-schema` creates the values.
  */
 
 import type { SecretReference } from '../../schemas/config/secret.ts'
@@ -11,8 +11,8 @@ export type CamelCase<Name> = Name extends `${infer Head}_${infer Rest}`
   : Name
 
 /**
- * The type of a configuration entry as services see it, at every depth: names in camel case, references
- * to secrets as the secrets, everything read-only. Keys of the operator's choice stay as they are.
+ * The type of a configuration entry in code, at every depth: names in camel case, secrets in place of
+ * references, everything read-only. Keys that the operator chooses remain unchanged.
  */
 export type CamelCased<T> =
   T extends SecretReference ? Secret

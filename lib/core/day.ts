@@ -1,4 +1,4 @@
-/** Days of UTC, for which the usage ledger keeps sums. */
+/** UTC days, for which the usage ledger keeps sums. */
 export const dayMs = 24 * 60 * 60 * 1000
 
 /** Returns the first millisecond of the day. */
@@ -11,7 +11,7 @@ export function dayText (ms: number): string {
   return new Date(ms).toISOString().slice(0, 10)
 }
 
-/** Returns the first millisecond of the month, or of one so many later, in UTC. */
+/** Returns the first millisecond of the month, or of a month `later` months after it, in UTC. */
 export function monthOf (ms: number, later = 0): number {
   const date = new Date(ms)
   return Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + later)

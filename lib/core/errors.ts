@@ -1,9 +1,9 @@
 /**
- * One error class and one table of codes.
+ * Defines the error class and the table of error codes.
  *
- * A pipeline that rejects becomes an HTTP answer with `status` and `toBody()`; after the first
- * batch the same body travels as the last message of the stream. Messages address the caller and
- * never hold a key or the body of a provider; that is in `cause`, for the log.
+ * A pipeline that rejects becomes an HTTP answer with `status` and `toBody()`; after the first batch, the
+ * same body is the last message of the stream. Messages address the caller and never contain a key or the
+ * body of a provider. Those go into `cause`, for the log.
  */
 
 import type { ErrorBody, ValidationErrorBody } from '../../schemas/errors.ts'
@@ -12,29 +12,29 @@ import type { Usage } from './usage.ts'
 
 export type ErrorType = ErrorBody['error']['type']
 
-/** The kind of fault, which decides what may be tried next (see `attempts/call-attempts`). */
+/** The kind of failure, which decides what may be tried next (see `attempts/call-attempts`). */
 export type FaultKind =
-  /** Nothing another attempt could change: the request itself is at fault. */
+  /** The request itself is at fault: another attempt would change nothing. */
   | 'caller'
-  /** This provider cannot do what the request needs; another of the list might. */
+  /** This provider lacks something that the request needs; another provider might have it. */
   | 'unsupported'
-  /** The request is too long for this model; another model of the list may take it. */
+  /** The request is too long for this model; another model might accept it. */
   | 'context_length'
-  /** This provider does not have the model; another of the list may be had. */
+  /** This provider does not have the model; another one might. */
   | 'model'
-  /** This credential cannot serve it (401, 402, 403, exhausted quota): try the next model. */
+  /** This credential cannot be used (401, 402, 403, exhausted quota): try the next model. */
   | 'credential'
-  /** 429: wait as long as the provider says, or try the next model. */
+  /** 429: wait as long as the provider asks, or try the next model. */
   | 'rate_limit'
-  /** Network, 5xx, unreadable answer: the same target may work in a moment. */
+  /** Network error, 5xx or unreadable answer: the same target may work a moment later. */
   | 'transient'
 
 interface CodeRow { status: number, type: ErrorType, message: string, fault?: FaultKind }
 
 /**
- * Every code Headgate sends, with its status, type and default message. Codes with `upstream_` are faults of
- * a provider. Types are the four that clients know, so not each fits its status: a 402 is an
- * `invalid_request_error`.
+ * Every code that Headgate sends, with its status, type and default message. Codes that begin with
+ * `upstream_` are faults of a provider. Clients know only four types, so not each fits its status: a 402 is
+ * an `invalid_request_error`.
  */
 export const codes = {
   invalid_api_key: {
@@ -272,7 +272,7 @@ export const codes = {
 
 export type ErrorCode = keyof typeof codes
 
-/** Returns the default message of a code; `undefined` for one of another version. */
+/** Returns the default message of a code; `undefined` for a code of another version. */
 export function defaultMessage (code: string | undefined): string | undefined {
   // `in` has shown that it is a code.
   return code !== undefined && code in codes ? codes[code as ErrorCode].message : undefined

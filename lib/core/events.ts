@@ -1,9 +1,9 @@
 /**
- * Defines what an answer is made of, one typed fact at a time.
+ * Defines the events of an answer, each with one typed fact.
  *
- * Every provider's answer, streamed or complete, becomes these events, and every answer of ours is
- * made from them (`dialects`). `choice` is the choice index, `call` the index of a tool call within its
- * choice. After `normalise` an answer holds, in this order: one `response-start`; all other events; one
+ * Every provider's answer, streamed or complete, becomes these events, and every answer of the gateway is
+ * made from them (`dialects`). `choice` is the index of the choice, `call` the index of a tool call within
+ * its choice. After `normalise`, an answer has, in this order: one `response-start`; all other events; one
  * `choice-end` per choice; `usage`, at most once and last.
  */
 
@@ -16,15 +16,15 @@ import type {
 import type { FinishReason } from '../../schemas/completion.ts'
 import type { Units, Usage } from './usage.ts'
 
-/** Exported with the events: adapters map the reasons of their providers to it. */
+/** Exported with the events: adapters map their providers' reasons to it. */
 export type { FinishReason }
 
-/** A provider's thinking block, verbatim: it must come back unchanged in the next turn. */
+/** A provider's thinking block, verbatim: the next turn must return it unchanged. */
 export type ThinkingBlock =
   | { readonly type: 'thinking', readonly thinking: string, readonly signature?: string }
   | { readonly type: 'redacted_thinking', readonly data: string }
 
-/** Fields unknown here, exactly as the provider wrote them. */
+/** Fields unknown to the gateway, exactly as the provider wrote them. */
 export type ExtraFields = Readonly<Record<string, unknown>>
 
 /** Log probabilities of one delta, in wire form: `[{ token, logprob, bytes, top_logprobs }]`. */
@@ -33,7 +33,7 @@ export interface Logprobs {
   readonly refusal?: readonly unknown[] | null
 }
 
-/** The outcome of one tool call on the server; `result` is what the tool returned. */
+/** The outcome of one tool call on the server; `result` is the text that the tool returned. */
 export interface ToolResult {
   readonly toolName: string
   readonly serverName: string
@@ -41,7 +41,7 @@ export interface ToolResult {
   readonly isError: boolean
   readonly result?: unknown
   readonly durationMs?: number
-  /** The request for consent that the caller granted. */
+  /** The approval request that the caller has granted. */
   readonly approvalId?: string
 }
 
@@ -53,7 +53,7 @@ export interface ListedServerTool {
   readonly annotations?: unknown
 }
 
-/** The reason why a tool server could not help, and what to do about it. */
+/** Why a tool server could not help, and what to do about it. */
 export interface ToolServerError {
   readonly message: string
   readonly code?: string
@@ -62,14 +62,14 @@ export interface ToolServerError {
 
 export interface ResponseStart {
   readonly type: 'response-start'
-  /** Absent until `normalise` gives the gateway's own. */
+  /** Absent until `normalise` sets the gateway's own id. */
   readonly id?: string
   readonly model?: string
   /** Unix time. */
   readonly createdSeconds?: number
   readonly fingerprint?: string
   readonly serviceTier?: string
-  /** Tokens of the prompt: an estimate; the `usage` at the end has the truth. */
+  /** Tokens of the prompt: an estimate; the final `usage` has the actual number. */
   readonly promptTokens?: number
 }
 
@@ -97,7 +97,7 @@ export type ChatEvent =
     readonly call: number
     readonly id: string
     readonly name: string
-    /** `legacy` is the deprecated `function_call`: no id, no list. */
+    /** `legacy` is the deprecated `function_call`, without an id and outside the list of tool calls. */
     readonly kind: 'function' | 'custom' | 'legacy'
     /** Unknown fields of the call, such as `extra_content.google.thought_signature`. */
     readonly extra?: ExtraFields
@@ -116,12 +116,12 @@ export type ChatEvent =
     readonly choice: number
     readonly annotations: readonly unknown[]
   }
-  /** Unknown fields, kept where they stood: in the answer, in a choice, in its delta or message. */
+  /** Unknown fields, kept where they were: in the answer, in a choice, in its delta or message. */
   | {
     readonly type: 'extra'
     readonly scope: 'answer'
     readonly fields: ExtraFields
-    /** True: sent at once, in a separate chunk. Otherwise with the next chunk. */
+    /** True if sent immediately, in a separate chunk; otherwise with the next chunk. */
     readonly alone?: boolean
   }
   | {
@@ -139,32 +139,32 @@ export type ChatEvent =
     }
   | { readonly type: 'usage', readonly usage: Usage }
   /**
-   * A message of a provider's stream in the caller's own dialect, passed on as it came. Facts in it may come
-   * as events as well.
+   * A message of a provider's stream in the caller's own dialect, passed on unchanged. Its facts may come as
+   * separate events as well.
    */
   | {
     readonly type: 'direct-frame'
     readonly name: string | undefined
     readonly json: string
-    /** An estimate of the output in it. */
+    /** The estimated output in it. */
     readonly characters?: number
-    /** True when a caller sees no output in it. */
+    /** True if it shows the caller no output. */
     readonly isHead?: boolean
   }
-  /** A complete answer in the caller's own dialect, as it came. */
+  /** A complete answer in the caller's own dialect, unchanged. */
   | {
     readonly type: 'direct-answer'
     readonly json: string
     readonly characters?: number
   }
   | { readonly type: 'tool-result', readonly result: ToolResult }
-  /** Only where the request has `toolApproval`. */
+  /** Only if the request has `toolApproval`. */
   | {
       readonly type: 'tools-listed'
       readonly serverName: string
       readonly tools: readonly ListedServerTool[]
     }
-  /** A call that was not run: it waits for the caller's consent, and the answer ends with it. */
+  /** A call that was not run: it waits for the caller's approval, and the answer ends with it. */
   | {
     readonly type: 'tool-approval-needed'
     readonly serverName: string
@@ -176,16 +176,16 @@ export type ChatEvent =
     readonly errors: Readonly<Record<string, ToolServerError>>
   }
 
-/** A spoken answer: bytes as they arrived, or base64 in an event stream; then usage if any. */
+/** A spoken answer: bytes as they arrived, or base64 in an event stream; then usage, if any. */
 export type SpeechEvent =
   /** Before the first chunk of bytes. */
   | { readonly type: 'audio-start', readonly mediaType: string }
   | { readonly type: 'audio-chunk', readonly bytes: Uint8Array }
-  /** A piece of the sound in base64, each piece complete in itself. */
+  /** A piece of sound in base64; each piece is complete. */
   | { readonly type: 'speech-delta', readonly audio: string }
   | { readonly type: 'usage', readonly usage: Usage }
 
-/** One image of an answer that came in one piece, in wire form. */
+/** One image of a complete answer, in wire form. */
 export interface ImageData {
   readonly url?: string
   readonly b64_json?: string
@@ -193,8 +193,8 @@ export interface ImageData {
 }
 
 /**
- * Images: either one frame after the other, each the one line of JSON that the provider wrote,
- * unread because it holds megabytes; or the complete answer at once. Then usage if any.
+ * Images: either frame by frame, each the line of JSON that the provider wrote, unparsed because it holds
+ * megabytes; or the complete answer. Then usage, if any.
  */
 export type ImageEvent =
   | { readonly type: 'image-partial', readonly json: string }
@@ -205,7 +205,7 @@ export type ImageEvent =
     /** Unix time. */
     readonly createdSeconds: number
     readonly data: readonly ImageData[]
-    /** `usage`, `size`, `quality`, `background`, `output_format`, those the provider reported. */
+    /** Those of `usage`, `size`, `quality`, `background` and `output_format` that the provider reported. */
     readonly about: ExtraFields
   }
   | { readonly type: 'usage', readonly usage: Usage }
@@ -218,16 +218,16 @@ export interface Vector {
   readonly json: Buffer
 }
 
-/** Vectors, one per input and in their order; then usage if any. */
+/** Vectors, one per input and in their order; then usage, if any. */
 export type EmbeddingsEvent =
   | { readonly type: 'embeddings', readonly vectors: readonly Vector[] }
   | { readonly type: 'usage', readonly usage: Usage }
 
-/** The words a provider understood, with the details it reported. */
+/** The recognised words, with the details that the provider reported. */
 export interface Transcript {
-  /** The words, or the file itself when the provider wrote the subtitles. */
+  /** The words, or the subtitle file if the provider wrote one. */
   readonly text: string
-  /** Set when `text` is a file of subtitles. */
+  /** Set if `text` is a subtitle file. */
   readonly written?: 'srt' | 'vtt'
   /** Its English name: `german`. */
   readonly language?: string
@@ -238,7 +238,7 @@ export interface Transcript {
   readonly usage?: TranscriptionUsage
 }
 
-/** The transcript: its pieces as they are understood, then all of it, once and last. */
+/** The transcript: pieces as they are recognised, then the whole text, once and last. */
 export type TranscriptEvent =
   | { readonly type: 'transcript-delta', readonly text: string, readonly logprobs?: readonly TokenLogprob[] }
   | { readonly type: 'transcript-end', readonly transcript: Transcript }

@@ -1,4 +1,4 @@
-/** Explains why a model was chosen, briefly enough for a header. `docs/routing.md` has the grammar. */
+/** Explains why a model was chosen, briefly enough for a header. `docs/routing.md` documents the grammar. */
 
 import { cutName, type CallRecord, type FailedAttempt } from './record.ts'
 import type { Ranked, Route } from './route.ts'
@@ -7,7 +7,7 @@ const maxLength = 512
 const maxCandidates = 8
 const maxAttempts = 32
 
-/** Prints what gave a route its place among others. */
+/** Prints what determined the rank of a route. */
 export function rankText ({ ranked, preferred }: Route, index: number): string {
   if (preferred !== undefined) return preferred
   if (ranked !== undefined) return printRanked(ranked)
@@ -15,10 +15,10 @@ export function rankText ({ ranked, preferred }: Route, index: number): string {
 }
 
 /**
- * Lists the models that were tried or skipped and why, then the one that succeeded and what gave it its
- * place: `openai/gpt-5: upstream_timeout; anthropic/claude-sonnet-5-5: score=0.71`.
+ * Lists the models that were tried or skipped and why, then the one that succeeded and what determined its
+ * rank: `openai/gpt-5: upstream_timeout; anthropic/claude-sonnet-5-5: score=0.71`.
  *
- * Printable ASCII, at most 512 characters. Of interest only where there was a choice (`hadChoice`).
+ * Printable ASCII, at most 512 characters. Relevant only if there was a choice (`hadChoice`).
  */
 export function explainRoute ({ routes, chosen, failedAttempts }: CallRecord): string {
   const steps = printAttempts(failedAttempts ?? [])
@@ -27,7 +27,7 @@ export function explainRoute ({ routes, chosen, failedAttempts }: CallRecord): s
   return text.length > maxLength ? `${text.slice(0, maxLength - 3)}...` : text
 }
 
-/** Lists the routes of a call and what ordered them, best first; `undefined` where there was only one. */
+/** Lists the routes of a call with what ordered them, best first; `undefined` if there was only one. */
 export function candidatesOf ({ routes }: CallRecord): string[] | undefined {
   if (routes === undefined || routes.length < 2) return undefined
   return routes
@@ -35,10 +35,7 @@ export function candidatesOf ({ routes }: CallRecord): string[] | undefined {
     .map((route, index) => `${cutName(route.modelId)}: ${rankText(route, index)}`)
 }
 
-/**
- * Prints `openai/gpt-5: upstream_timeout` for each of the first attempts: a caller may name thousands of
- * models.
- */
+/** Prints `openai/gpt-5: upstream_timeout` for the first attempts: a caller may name thousands of models. */
 export function printAttempts (attempts: readonly FailedAttempt[]): string[] {
   return attempts.slice(0, maxAttempts).map(({ route, reason }) => `${cutName(route.modelId)}: ${reason}`)
 }

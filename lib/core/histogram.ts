@@ -1,4 +1,4 @@
-/** A call whose value was counted, by its trace. */
+/** A call whose value was counted, identified by its trace. */
 export interface Exemplar {
   readonly traceId: string
   readonly spanId: string
@@ -7,17 +7,17 @@ export interface Exemplar {
   readonly atMs: number
 }
 
-/** Counts of values by size: plain data, so that it can be sent to another process. */
+/** Counts of values by size: plain data, so that another process can receive it. */
 export interface HistogramValue {
   readonly bounds: readonly number[]
-  /** One more number than `bounds`: the last counts the values above all bounds. */
+  /** One more entry than `bounds`: the last counts the values above all bounds. */
   readonly counts: readonly number[]
   readonly sum: number
-  /** The last one of each bucket that has any. */
+  /** The latest call of each bucket that has one. */
   readonly exemplars?: Readonly<Record<number, Exemplar>>
 }
 
-/** Bounds for times of a server beside the gateway, in seconds. */
+/** Bounds for times of a nearby server, in seconds. */
 export const roundTripBounds: readonly number[] = [
   0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5
 ]
@@ -29,13 +29,13 @@ export class Histogram {
   #sum = 0
   #exemplars: Record<number, Exemplar> | undefined
 
-  /** @param bounds ascending; a value counts in the first that it does not exceed */
+  /** @param bounds ascending; a value counts in the first bucket whose bound it does not exceed */
   constructor (bounds: readonly number[]) {
     this.#bounds = bounds
     this.#counts = Array.from({ length: bounds.length + 1 }, () => 0)
   }
 
-  /** @param span of a trace that is sent, where a reader may look for it */
+  /** @param span of a trace that is sent, so that a reader can find it */
   observe (value: number, span?: Pick<Exemplar, 'traceId' | 'spanId'>): void {
     let bucket = 0
     for (const bound of this.#bounds) {

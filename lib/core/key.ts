@@ -1,4 +1,7 @@
-/** A gateway key: the headers that present it, and what it may use; an absent limit does not apply. */
+/**
+ * Defines gateway keys: the headers that present them, and their rights and limits. An absent limit does not
+ * apply.
+ */
 
 import type { CountedLimitName, CountedRefusal, SumRefusal } from '../../schemas/config/counted-limits.ts'
 import type { CamelCase } from './camel-cased.ts'
@@ -8,21 +11,21 @@ export type CountedAmounts = { readonly [Name in CountedLimitName as CamelCase<N
 
 export interface KeyLimits extends CountedAmounts {
   readonly budget?: Budget
-  /** More budgets, which hold all at once. */
+  /** Further budgets; all apply together. */
   readonly budgets?: readonly Budget[]
-  /** Limits the length of each answer to what is left of the budget. Default: true. */
+  /** Limits the length of each answer to the rest of the budget. Default: true. */
   readonly strict?: boolean
 }
 
 /**
- * The names of sums. As a refusal, `…_too_small` means that less is left than the call needs, and
+ * The names of sums. In a refusal, `…_too_small` means that less is left than the call needs, and
  * `…_reserved` that open calls have reserved the rest.
  */
 export type SumName = 'budget' | SumRefusal
 
 /**
- * Names of what can refuse a call, for the log and for metrics. `budget_unread`: the store has not said in
- * time what an end user has spent.
+ * Names of reasons for refusing a call, for the log and for metrics. `budget_unread`: the store has not
+ * reported in time how much an end user has spent.
  */
 export type Refusal =
   CountedRefusal | SumName | `${SumName}_${'too_small' | 'reserved'}` | 'budget_unread'
@@ -31,16 +34,16 @@ export interface Budget {
   readonly usd: number
   /** Default: a month, or `every`. */
   readonly per?: 'hour' | 'day' | 'week' | 'month' | 'total'
-  /** A name of the IANA database, in whose days `per` counts. Default: UTC. */
+  /** A time zone of the IANA database, in whose days `per` counts. Default: UTC. */
   readonly timeZone?: string
-  /** In place of `per`: a length such as `30d`, and the time of the beginning of one of them. */
+  /** Instead of `per`: a length such as `30d`, and the start of one of the periods. */
   readonly every?: string
   readonly from?: string
   /**
-   * Decides about models and fields without a known price. Default `refuse`: what they cost would not count.
+   * How models and fields without a known price are treated. Default `refuse`: their cost would not count.
    */
   readonly unpriced?: 'allow' | 'refuse'
-  /** True: it refuses nothing. Once it is used up, the log and alerts say so. */
+  /** True for a budget that refuses nothing: once it is used up, the log and alerts report it. */
   readonly soft?: boolean
 }
 
@@ -48,12 +51,12 @@ export const budgetPeriods = ['hour', 'day', 'week', 'month', 'total'] as const 
   Budget['per']
 >
 
-/** Returns the budget in billionths of a dollar, which is what usage rows count in. */
+/** Returns the budget in billionths of a dollar, the unit of usage rows. */
 export function nanoUsdOf ({ usd }: Budget): number {
   return Math.round(usd * 1e9)
 }
 
-/** Prints `$20 a month`, for people. */
+/** Prints `$20 a month`. */
 export function budgetText ({ usd, per = 'month', timeZone, every }: Budget): string {
   if (every !== undefined) return `$${usd} every ${every}`
   return per === 'total'
@@ -61,32 +64,32 @@ export function budgetText ({ usd, per = 'month', timeZone, every }: Budget): st
     : `$${usd} ${per === 'hour' ? 'an' : 'a'} ${per}${timeZone === undefined ? '' : ` of ${timeZone}`}`
 }
 
-/** The owner of a gateway key and what it may do. Never the key itself. */
+/** The rights and limits of a gateway key. Never the key itself. */
 export interface ApiKey {
   readonly id: string
   readonly name: string
-  /** Endpoint names the key may call; absent means all. */
+  /** Names of endpoints the key may call; absent: all. */
   readonly endpoints?: readonly string[]
-  /** Model ids or `provider/*` patterns the key may use; absent means all. */
+  /** Model ids or `provider/*` patterns the key may use; absent: all. */
   readonly models?: readonly string[]
-  /** Slugs of the tool servers the key may use, `*` for all; absent means all. */
+  /** Slugs of the tool servers the key may use, `*` for all; absent: all. */
   readonly mcpServers?: readonly string[]
-  /** Absent means true for a key that may use all tool servers, else false. */
+  /** Absent: true for a key that may use all tool servers, otherwise false. */
   readonly mcpUrls?: boolean
   /**
-   * True: it may use what is stored in the gateway's accounts at providers, which all keys share: files,
+   * True if it may use objects stored in the gateway's accounts at providers, which all keys share: files,
    * containers, threads.
    */
   readonly providerObjects?: boolean
-  /** Names of stages that look at all of its calls: its own, and those of its project. */
+  /** Names of guards that inspect all of its calls: its own, and those of its project. */
   readonly stages?: readonly string[]
-  /** Unix time in milliseconds; absent means never. */
+  /** Unix time in milliseconds; absent: never. */
   readonly expiresAtMs?: number
-  /** Absent: the limits that the configuration gives to keys without any. */
+  /** Absent: the configured limits of keys without limits. */
   readonly limits?: KeyLimits
   /** Absent for a key of the default project, unless that project has limits. */
   readonly project?: KeyProject
-  /** The person who owns it, where limits hold for all their keys together. */
+  /** The person who owns it, if limits apply to all their keys together. */
   readonly member?: KeyMember
 }
 
@@ -95,7 +98,7 @@ export function isExpired ({ expiresAtMs = Infinity }: ApiKey): boolean {
   return expiresAtMs <= Date.now()
 }
 
-/** The project of keys that are in no other, including those of the configuration. */
+/** The project of keys without another one, including those of the configuration. */
 export const defaultProject = 'default'
 
 /** Returns the id of the project of a key. */
@@ -131,8 +134,8 @@ export interface KeyMember {
 const keyHeaders = ['x-litellm-api-key', 'authorization', 'x-api-key', 'api-key', 'x-goog-api-key'] as const
 
 /**
- * Returns the keys that a caller presents, in order of precedence. In `Authorization` a key needs `Bearer` in
- * front of it, in `X-LiteLLM-API-Key` it may have it; the other headers hold the key alone. Everything after
+ * Returns the keys that a caller presents, in order of precedence. In `Authorization`, a key needs `Bearer`
+ * before it; in `X-LiteLLM-API-Key`, it may have it; the other headers hold the key alone. Everything after
  * the first space is the key.
  */
 export function presentedKeys (headers: Readonly<Record<string, string | string[] | undefined>>): string[] {

@@ -1,7 +1,7 @@
 /**
- * The facts of one call: filled by the stages as they learn them, read by the log line, the usage ledger,
+ * The facts of one call: set by the stages as they learn them, read by the log line, the usage ledger,
  * metrics, spans and headers of the reply. It has no credentials, and bodies only if the project keeps them.
- * `target` and `placeholders` may hold secrets and are never printed as they are.
+ * `target` and `placeholders` may hold secrets and are never printed unchanged.
  */
 
 import type { BodyCapture } from './body-capture.ts'
@@ -96,7 +96,7 @@ export interface WastedRequest {
   readonly usage?: Usage | undefined
 }
 
-/** A request of a guard to a model, which is billed with the call. */
+/** A request of a guard to a model, billed with the call. */
 export interface JudgedRequest {
   readonly modelId: string
   readonly usage: Usage
@@ -136,7 +136,7 @@ export interface ExceededBudget {
 }
 
 /**
- * Every field is set from the start, so that all records have one shape: fields added later made each
+ * Every field is set from the start, so that all records have one shape: fields added later made every
  * function that reads records megamorphic.
  */
 export class CallRecord {

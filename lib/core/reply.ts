@@ -3,24 +3,24 @@ export interface Reply {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
   /**
-   * A complete body is sent with its length; an iterable with back-pressure, one write per item.
-   * An iterable that throws cuts the connection: to report an error, a stream must
-   * write its own error frame first (see `sseFrames` of `wire/sse-frames`).
+   * A complete body is sent with its length; an iterable with back-pressure, one write per item. An iterable
+   * that throws cuts the connection: to report an error, a stream must first write its own error frame (see
+   * `sseFrames` of `wire/sse-frames`).
    */
   readonly body: string | Uint8Array | AsyncIterable<string | Uint8Array>
   /**
-   * Resolves to the reply that the caller gets, with placeholders replaced by their values. What is stored
-   * keeps the placeholders. Absent: the reply has none.
+   * Resolves to the reply for the caller, with placeholders replaced by their values. The stored answer keeps
+   * the placeholders. Absent: the reply has none.
    */
   readonly forCaller?: (reply: Reply) => Promise<Reply>
-  /** For streams: what to write when nothing else was written for a while. */
+  /** For streams: what to write after a while without output. */
   readonly keepAlive?: { readonly text: string | (() => string), readonly everyMs: number }
 }
 
 /**
- * Ends a call before the end of its pipeline: a stage throws it with the answer to give, and the
- * pipeline resolves with that answer (`pipelines/pipeline`). It is not a failure, so it is no `Error`
- * and takes no stack, which would cost more than the answers it carries.
+ * Ends a call before the end of its pipeline: a stage throws it with the answer, and the pipeline resolves
+ * with that answer (`pipelines/pipeline`). It is not a failure, so it is not an `Error`: taking a stack would
+ * cost more than the answers it carries.
  */
 export class EarlyReply {
   readonly reply: Reply
@@ -40,7 +40,7 @@ export const eventStreamHeaders = {
   'x-accel-buffering': 'no'
 } as const
 
-/** A value that is printed already. */
+/** A value that has already been printed. */
 export class PrintedJson {
   readonly json: string | Uint8Array
 
@@ -49,7 +49,7 @@ export class PrintedJson {
   }
 }
 
-/** Returns a value as a reply in JSON. */
+/** Returns a value as a JSON reply. */
 export function toJsonReply (value: unknown, status = 200): Reply {
   return {
     status,
@@ -58,7 +58,7 @@ export function toJsonReply (value: unknown, status = 200): Reply {
   }
 }
 
-/** Returns the time in Unix seconds, as answers give it. */
+/** Returns the time in Unix seconds, as in answers. */
 export function nowSeconds (): number {
   return Math.floor(Date.now() / 1000)
 }

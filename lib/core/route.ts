@@ -1,6 +1,6 @@
 import type { Traits } from './model.ts'
 
-/** A candidate of a call, a provider with one of its models: plain data, without credentials. */
+/** A candidate for a call: a model of a provider. Plain data, without credentials. */
 export interface Route {
   readonly providerId: string
   /** The model's name at the provider. */
@@ -8,7 +8,7 @@ export interface Route {
   /** The gateway's id of the model, with the provider prefix: `model` in answers. */
   readonly modelId: string
   /**
-   * The id of the model that this one is a snapshot of, or whose id has the same letters. The operator's
+   * The id of the model that this one is a snapshot of, or whose id differs only in case. The operator's
    * settings for that model, such as a budget, apply to this one as well.
    */
   readonly variantOf?: string
