@@ -1,4 +1,4 @@
-/** Finds out who uses the admin API, by a session or an admin key, and whether they may. */
+/** Authenticates calls of the admin API, by a session or an admin key, and checks their rights. */
 
 import { adminKeyPrefix } from '../accounts/admin-keys.ts'
 import { digestOf } from '../accounts/random-tokens.ts'
@@ -18,15 +18,17 @@ import type { Role } from '../../schemas/admin/common.ts'
 import type { AdminRouteSpec } from '../../schemas/admin/routes.ts'
 import type { Admin } from '../accounts/admin.ts'
 
-/** Time in which a session that began with a link may set a password without the one before. */
+/**
+ * A session that began with a sign-in link may set a password within this time without knowing the old one.
+ */
 const setPasswordMs = 60 * 60_000
 
-/** The way a request came, as the proxy says where one is trusted. */
+/** How a request reached the gateway, as reported by the proxy where one is trusted. */
 export interface Origin {
   readonly address: string
-  /** True when the browser used TLS. */
+  /** True if the browser used TLS. */
   readonly secure: boolean
-  /** The address of the gateway in the browser, without a slash at its end. */
+  /** The address of the gateway as the browser sees it, without a trailing slash. */
   readonly url: string
 }
 
@@ -39,7 +41,7 @@ export interface AdminCall extends Call {
   readonly credential: string
 }
 
-/** A host name or an IP address, and perhaps a port. It is stored with a sign-in that begins. */
+/** A host name or an IP address, optionally with a port. It is stored when a sign-in begins. */
 const isAuthority = /^[\w.:[\]-]{1,262}$/
 
 type NeededServices = Pick<Services, 'settings' | 'admin'>
@@ -47,14 +49,14 @@ type NeededServices = Pick<Services, 'settings' | 'admin'>
 /**
  * Authenticates a call of the admin API: one in, the same one with its principal out.
  *
- * A request with a cookie must come from our own pages, unless it is one that only redirects: browsers say
- * where a request comes from, and each carries the token that only pages of our origin have: the cookie goes
- * to other ports of the host as well. An admin key is nothing that a browser adds by itself, and needs
- * neither.
+ * A request with a cookie must come from the gateway's own pages, unless it only redirects. Browsers tell
+ * where a request comes from. In addition, each request carries a token that only pages of the same origin
+ * know, because cookies are also sent to other ports of the host. Browsers never add an admin key by
+ * themselves, so it needs neither check.
  *
- * @throws GatewayError `invalid_api_key` without a session or a key that works; `insufficient_permissions`
- *   for a request from another site, without the token, of too low a role or without the scope; `not_found`
- *   where the dashboard is off
+ * @throws GatewayError `invalid_api_key` without a valid session or key; `insufficient_permissions` for a
+ *   request from another site, without the token, with too low a role or without the scope; `not_found` where
+ *   the dashboard is off
  */
 export function adminAuth (
   { settings, admin: openAdmin }: NeededServices,
@@ -87,7 +89,7 @@ export function adminAuth (
 
 /**
  * Returns the current principal of a call, for a long-lived answer; `undefined` once the session or the key
- * has ended, or the role is too low.
+ * has ended or the role has become too low.
  */
 export async function currentPrincipal (
   call: AdminCall,
@@ -99,8 +101,8 @@ export async function currentPrincipal (
 }
 
 /**
- * Authorizes a call again after a wait, as a caller decides how long its body takes: rights that they lost
- * meanwhile do not count.
+ * Authorizes a call again after a wait: the caller decides how long sending the body takes, and may lose
+ * rights in that time.
  *
  * @returns the call with its current principal
  * @throws GatewayError as `adminAuth` does
@@ -145,7 +147,7 @@ function bearerOf ({ headers: { authorization } }: Call): string | undefined {
     : undefined
 }
 
-/** The principal of the key in the environment, which has all rights and no end. */
+/** The principal of the key in the environment, which has all rights and never expires. */
 const environmentPrincipal: Principal = {
   id: 'HEADGATE_ADMIN_KEY',
   name: 'HEADGATE_ADMIN_KEY',
@@ -164,7 +166,7 @@ async function keyPrincipal (
   return { id, name, role, ...scopes !== null && { scopes }, ...expiresAtMs !== null && { expiresAtMs } }
 }
 
-/** Beyond loopback, a sign-in link alone is not enough protection. */
+/** Outside loopback, a sign-in link alone is not enough protection. */
 function noCredential (): GatewayError {
   return new GatewayError('insufficient_permissions', {
     message: 'Set a password or add a passkey first: the dashboard is reachable from other machines.'
@@ -197,7 +199,7 @@ async function sessionPrincipal ({ accounts }: Admin, cookie: string): Promise<S
   }
 }
 
-/** @throws GatewayError `insufficient_permissions` for what a page of another site has sent */
+/** @throws GatewayError `insufficient_permissions` for a request that a page of another site sent */
 function checkSite ({ headers }: Call, { publicUrl }: ServerSettings): void {
   const { 'sec-fetch-site': site = 'same-origin', origin, host } = headers
   const isOwnOrigin =

@@ -7,10 +7,10 @@ import type { Batch } from '../core/batch.ts'
 import type { RoutedCall } from '../core/call.ts'
 
 /**
- * Starts the answer at once, and passes its batches on when `call.requestVerdict` resolves. If it rejects,
- * the request to the provider is aborted.
+ * Starts the answer immediately, and passes its batches on when `call.requestVerdict` resolves. If it
+ * rejects, the request to the provider is aborted.
  *
- * @throws the reason of the verdict, before the first batch; otherwise what `answer` throws
+ * @throws the reason of the rejection, before the first batch; otherwise what `answer` throws
  */
 export function afterVerdict<R, E> (
   answer: Stage<RoutedCall<R>, Batch<R, E>>

@@ -7,8 +7,8 @@ import type { Dialect } from '../dialects/dialect.ts'
 import type { Services } from '../services.ts'
 
 /**
- * Answers requests for zero tokens, in dialects that have them; passes other calls on unchanged. Such
- * requests warm the cache of a provider of that dialect, and other providers have no cache to warm.
+ * Answers requests for zero tokens in dialects that allow them; passes other calls on unchanged. Such
+ * requests warm the prompt cache of a provider of that dialect. Other providers have no cache to warm.
  *
  * @throws EarlyReply with the empty answer of the dialect
  */

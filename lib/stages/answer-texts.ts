@@ -1,4 +1,4 @@
-/** Has guards look at an answer, and replaces what they find, before its caller gets it. */
+/** Runs the guards on an answer, and replaces what they find, before the caller gets it. */
 
 import { GatewayError } from '../core/errors.ts'
 import { withTimeout } from '../async/with-timeout.ts'
@@ -19,21 +19,21 @@ import type { ChatEvent } from '../core/events.ts'
 import type { DirectTexts } from '../dialects/dialect.ts'
 import type { AnswerInspector } from '../guards/answer-inspector.ts'
 
-/** Bytes of held text that each stream has free; more is charged to memory. */
+/** Bytes of held text that each stream may use freely; more is charged to the shared memory. */
 const uncountedBytes = 64 * 1024
-/** Events that go out in one slice: complete arguments may have come in tens of thousands of events. */
+/** Events sent in one slice: complete arguments may have arrived in tens of thousands of events. */
 const sliceEvents = 1024
-/** The most that may be held; arguments that are longer are a fault of the provider. */
+/** Maximum size of held text. Longer arguments are a fault of the provider. */
 const maxHeldBytes = 32 * 1024 * 1024
 
 /**
- * Replaces what the guards find in the answers of another stage: batches come out with the events that are
- * decided. The first comes once there is something for the caller to see, so that an answer which is refused
- * before that has a status.
+ * Replaces what the guards find in the answers of another stage. Batches come out with the events that the
+ * guards have decided on. The first batch comes only when there is something for the caller to see, so that
+ * an answer refused before that gets an error status.
  *
- * @param guards absent: answers pass as they are
- * @param direct the texts of answers that pass as they came
- * @throws GatewayError for a finding that refuses the call; else what `answer` throws, with its words
+ * @param guards absent: answers pass unchanged
+ * @param direct the texts of answers that are passed on as received
+ * @throws GatewayError for a finding that refuses the call; otherwise what `answer` throws, with its texts
  *   replaced
  */
 export function answerTexts<R> (

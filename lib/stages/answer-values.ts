@@ -1,4 +1,4 @@
-/** Runs the stages on answers whose events hold complete texts: of images, documents and recordings. */
+/** Runs the guards on answers whose events hold complete texts: images, documents and recordings. */
 
 import { GatewayError } from '../core/errors.ts'
 import { judgeTexts } from '../guards/found-texts.ts'
@@ -11,15 +11,15 @@ import type { RoutedCall } from '../core/call.ts'
 import type { ReplaceText } from '../json/place-table.ts'
 import { replaceInError } from './answer-texts.ts'
 
-/** Returns a value with other texts; the same where none differs. */
+/** Returns a value with its texts replaced, or the same value where nothing differs. */
 export type ReplaceValue<T> = (value: T, replace: ReplaceText) => T
 
 /**
- * Replaces what the stages find in the answers of another stage. A stage that is a module's own, for the
- * events of conversations, is passed by.
+ * Replaces what the guards find in the answers of another stage. A module that handles the events of
+ * conversations is skipped.
  *
- * @param stages absent: answers pass as they are
- * @throws GatewayError for a finding that refuses the call; else what `answer` throws, with its words
+ * @param stages absent: answers pass unchanged
+ * @throws GatewayError for a finding that refuses the call; otherwise what `answer` throws, with its texts
  *   replaced
  */
 export function answerValues<R, E> (
@@ -52,7 +52,11 @@ export function answerValues<R, E> (
   })
 }
 
-/** Has each stage look at a value that is part of the answer to a call. @throws GatewayError as above */
+/**
+ * Runs each guard on a value that is part of the answer to a call.
+ *
+ * @throws GatewayError as above
+ */
 async function lookedAt<T> (
   { layers }: TextGuards,
   call: RoutedCall<unknown>,

@@ -1,7 +1,8 @@
 /**
- * Checks the key of a call before its body is read, and notes in the record what follows from the key and the
+ * Checks the key of a call before its body is read. Sets in the record what follows from the key and the
  * endpoint: whether costs are hidden, the tags of the key, how names of end users are stored, whether any
- * metadata is accepted, whether stages must see the request before anything is kept, and what keeps bodies.
+ * metadata is accepted, whether guards must inspect the request before anything is kept, and who captures
+ * bodies.
  */
 
 import { GatewayError } from '../core/errors.ts'
@@ -18,16 +19,16 @@ type AuthServices = Pick<
 >
 
 export interface AuthOptions {
-  /** True for an endpoint that every key may use, even one limited to other endpoints. Default: false. */
+  /** True for an endpoint open to every key, even to a key limited to other endpoints. Default: false. */
   readonly everyKey?: boolean
 }
 
 /**
- * Authenticates a call and adds its key (`presentedKeys` of `core/key` has the headers). Some clients fill
- * several: one good key is enough.
+ * Authenticates a call and adds its key (`presentedKeys` of `core/key` lists the headers). Some clients fill
+ * several of them; one valid key is enough.
  *
- * @throws GatewayError `invalid_api_key` alike for a missing, wrong, disabled or expired key;
- *   `insufficient_permissions` for one that may not use this endpoint
+ * @throws GatewayError `invalid_api_key`, the same for a missing, wrong, disabled or expired key;
+ *   `insufficient_permissions` for a key that may not use this endpoint
  */
 export function auth (
   {
@@ -64,8 +65,8 @@ export function auth (
 }
 
 /**
- * Says what was presented, for the log: keys by the characters that lists show of them, and nothing of what
- * may be a key of another service.
+ * Describes the presented key for the log: one of our keys by the characters that lists show, and nothing of
+ * what may be the key of another service.
  */
 function describeRefused (presented: string | undefined): string {
   if (presented === undefined || presented === '') return 'no key'

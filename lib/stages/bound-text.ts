@@ -5,13 +5,10 @@ import { map, type Stage } from '../pipeline/stage.ts'
 import type { Route } from '../core/route.ts'
 import type { TextInput } from '../chat/input.ts'
 
-/** The default of OpenAI's API: without a limit some servers would write until their context is full. */
+/** The default of OpenAI's API. Without a limit, some servers generate until their context is full. */
 const defaults = { max_tokens: 16 }
 
-/**
- * Limits text completions that neither their request nor the settings of their model limit: one call in, one
- * out.
- */
+/** Limits text completions where neither the request nor the model's settings do: one call in, one out. */
 export function boundText (): Stage<RoutedCall<TextInput>> {
   return map(call => {
     const { request, routes: [first, ...others] } = call

@@ -17,15 +17,19 @@ import type { ChatEvent } from '../core/events.ts'
 type Answer<R> = Stage<RoutedCall<R>, Batch<R, ChatEvent>>
 
 export interface CachedAnswerOptions {
-  /** Returns true for a call whose answer is stored, to be fetched or continued. Default: none is. */
+  /**
+   * Returns true for a call whose answer is stored, to be fetched or continued later. Default: false for
+   * every call.
+   */
   readonly isStored?: ((call: RoutedCall<ChatInput>) => boolean) | undefined
 }
 
 /**
- * Answers calls from the cache: one call in, its answer out, as `answer` gave it to the first of equal calls.
- * Equal calls that arrive meanwhile wait for it. If it fails, one of them calls the provider.
+ * Answers calls from the cache: one call in, its answer out, exactly as `answer` gave it to the first of
+ * equal calls. Equal calls that arrive in the meantime wait for it. If it fails, one of them calls the
+ * provider.
  *
- * @throws what `answer` throws; nothing of a failed answer is kept
+ * @throws what `answer` throws; a failed answer is never kept
  */
 export function cachedAnswer<R extends ChatInput> (
   cache: AnswerCache,
@@ -59,8 +63,8 @@ async function* answerWithLookup<R extends ChatInput> (
 }
 
 /**
- * Looks for the answer, and waits for one that is in flight. Where there is neither, the call registers its
- * own in-flight answer, before another call can.
+ * Looks up the answer, and waits for one that is in flight. Where there is neither, registers this call's
+ * answer as in flight, before another call can.
  */
 async function find<R extends ChatInput> (
   call: RoutedCall<R>,

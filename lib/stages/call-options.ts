@@ -1,4 +1,4 @@
-/** Reads the fields of requests that are for the gateway (`schemas/call-options`). */
+/** Reads the fields of requests that are meant for the gateway (`schemas/call-options`). */
 
 import { refine, type Call, type ValidCall } from '../core/call.ts'
 import { map, type PassThroughStage } from '../pipeline/stage.ts'
@@ -12,14 +12,14 @@ interface Request extends CallOptionFields {
   readonly model?: ModelChoice | readonly ModelChoice[] | null | undefined
 }
 
-/** The schema of an object, of which only the names of its fields count. */
+/** The schema of an object; only the names of its fields matter. */
 interface FieldNames { readonly properties: object }
 
 /**
- * Applies what a request asks of the gateway: one call in, the same call out.
+ * Applies the options of a request: one call in, the same call out.
  *
- * @param schema of requests whose other fields have no effect, unless a provider takes them
- *   (`quirks.extra_fields`): the record of the call names them. Default: none are looked for.
+ * @param schema the schema of requests. Fields outside it have no effect unless a provider takes them
+ *   (`quirks.extra_fields`); the record of the call lists them. Default: unknown fields are not reported.
  */
 export function callOptions (
   { models, providers, settings }: Pick<Services, 'models' | 'providers' | 'settings'>, schema?: FieldNames

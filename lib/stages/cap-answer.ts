@@ -1,4 +1,4 @@
-/** Keeps the answer of a call within what was reserved of its budgets. */
+/** Keeps the cost of an answer within the amount reserved from budgets. */
 
 import { GatewayError } from '../core/errors.ts'
 import { limitAnswer, limitConfig, limitsAnswer, mayLimitAnswer } from '../chat/limit-answer.ts'
@@ -16,11 +16,11 @@ export interface CapAnswerOptions<R> {
 }
 
 /**
- * Caps the answer. One call in, one out: the same, or one whose answer has at most the tokens that the
- * reservation pays for after the prompt and the turns before. Only calls with a budget and `strict` limits
- * are changed (`limits`).
+ * Caps the answer: one call in, one out. The answer gets at most the tokens that the reservation still pays
+ * for after the prompt and earlier turns. Only calls with a budget and `strict` limits are changed
+ * (`limits`).
  *
- * @throws GatewayError `insufficient_quota` when not even a short answer can be paid
+ * @throws GatewayError `insufficient_quota` when not even a short answer can be paid for
  */
 export function capAnswer<R extends ChatInput = ChatInput> (
   { models }: Pick<Services, 'models'>, { estimate = estimateChat }: CapAnswerOptions<R> = {}
@@ -39,8 +39,8 @@ export function capAnswer<R extends ChatInput = ChatInput> (
 }
 
 /**
- * Limits a request, which wins over settings; where these alone have limits, each route keeps its own or gets
- * a lower one.
+ * Limits the answer. A limit in the request overrides settings; without one, each route keeps the limit of
+ * its settings or gets a lower one.
  */
 function capped (
   { request, routes }: RoutedCall<ChatInput>,

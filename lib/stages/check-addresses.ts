@@ -1,9 +1,9 @@
 /**
  * Refuses addresses that a server of the operator would fetch from inside their network.
  *
- * A provider on the internet can reach no more than the caller. A server that the operator runs can, so
- * each address it would be sent follows the same rule as those that the gateway fetches itself. A name
- * may resolve differently when the server looks it up: only its own network can exclude that.
+ * A provider on the internet can reach no more than the caller can. A server run by the operator can. Each
+ * address sent to such a server therefore follows the rule for addresses that the gateway fetches itself. A
+ * name may still resolve differently when that server looks it up; only its own network can prevent that.
  */
 
 import { lookup } from 'node:dns/promises'
@@ -23,20 +23,20 @@ import type { Settings } from '../core/settings.ts'
 import type { Dialect } from '../dialects/dialect.ts'
 import type { Services } from '../services.ts'
 
-/** Names are looked up by few threads, which all calls share. */
+/** Few threads resolve names, and all calls share them. */
 const maxNames = 16
 
 export interface CheckAddressesServices extends Pick<Services, 'providers'> {
   readonly settings: Pick<Settings, 'providers'> & { readonly tools: Pick<Settings['tools'], 'allowedHosts'> }
 }
 
-/** Returns the addresses of a name. */
+/** Resolves a name to its addresses. */
 export type Resolve = (name: string) => Promise<readonly string[]>
 
 /**
- * Checks addresses: one call in, the same call out; providers on the internet get it as it is.
+ * Checks addresses: one call in, the same call out. Calls to providers on the internet are not checked.
  *
- * @param resolve default: the resolver of the system
+ * @param resolve default: the system's resolver
  * @throws GatewayError `invalid_value` naming the part or the field whose address is not public
  */
 export function checkAddresses (
@@ -79,10 +79,10 @@ export function checkAddresses (
   })
 }
 
-/** The servers that the operator runs, in a network of their own. */
+/** Servers in a network of the operator. */
 class InternalProviders {
   readonly #lookups = new Map<string, boolean | Promise<boolean>>()
-  /** By id, of those that are judged by their address. */
+  /** Providers whose address decides, by id. */
   readonly #baseUrls = new Map<string, string>()
   readonly #resolve: Resolve
 
@@ -100,10 +100,7 @@ class InternalProviders {
     return this.#lookups.size === 0 && this.#baseUrls.size === 0
   }
 
-  /**
-   * Returns false for a provider that is known to be on the internet: its calls need no look at their
-   * addresses.
-   */
+  /** Returns false for a provider known to be on the internet, whose calls need no check. */
   mayHave (id: string): boolean {
     return (this.#lookups.get(id) ?? this.#baseUrls.has(id)) !== false
   }
@@ -126,7 +123,7 @@ interface NamedAddress {
   readonly param: string
 }
 
-/** Returns what the parts of messages ask a server to fetch. */
+/** Lists the addresses that parts of messages ask a server to fetch. */
 function addressesIn ({ messages }: ChatInput): NamedAddress[] {
   const found: NamedAddress[] = []
   for (const [index, { content }] of messages.entries()) {
@@ -147,7 +144,7 @@ function addressesIn ({ messages }: ChatInput): NamedAddress[] {
   }
 }
 
-/** Fields that describe something, or record what has been read already: nothing in them is fetched. */
+/** Fields that describe something or hold content already read; servers fetch nothing that they name. */
 const descriptions: ReadonlySet<string> = new Set([
   'parameters',
   'schema',
@@ -165,8 +162,8 @@ const descriptions: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Fields whose strings a model reads, or that name something: a server fetches none of them. In any other
- * field a string may be an address.
+ * Fields whose strings are read by a model or name something; servers fetch none of them. A string in any
+ * other field may be an address.
  */
 const texts: ReadonlySet<string> = new Set([
   'text',
@@ -215,8 +212,8 @@ const texts: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Returns what a server may fetch of a request in the caller's own words: its conversation may lack items and
- * parts that the server reads.
+ * Lists the addresses in the caller's own request that a server may fetch. The translated conversation may
+ * lack items and parts that the server reads.
  */
 function addressesAsWritten (request: object): NamedAddress[] {
   const found: NamedAddress[] = []

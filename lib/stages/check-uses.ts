@@ -1,6 +1,6 @@
 /**
- * The one place for rights to what a provider does with the gateway's credential. Dialects and kinds of
- * requests list what a request asks for (`ProviderUse`); this decides which of it a key may have.
+ * The only place that decides what a key may make a provider do with the gateway's credential. Dialects and
+ * kinds of requests list what a request uses (`ProviderUse`); this stage allows or refuses each use.
  */
 
 import { GatewayError } from '../core/errors.ts'
@@ -19,12 +19,11 @@ import type { Provider } from '../providers/provider.ts'
 import type { Services } from '../services.ts'
 
 /**
- * Checks what a request has its provider do, beside answering with the chosen model, against the rights of
- * its key: one call in, the same call out. Stands behind `routeModel`, since providers and models must be
- * known.
+ * Checks everything a request uses at its provider, besides the chosen model, against the rights of its key:
+ * one call in, the same call out. Runs after `routeModel`, since it needs the providers and models.
  *
- * @param usesOf lists what the input asks for
- * @param dialect lists what a request in the caller's own words asks for
+ * @param usesOf lists what the input uses
+ * @param dialect lists what a request in the caller's own dialect uses
  * @throws GatewayError `insufficient_permissions` naming the field
  */
 export function checkUses<R, C> (

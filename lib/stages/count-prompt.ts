@@ -20,21 +20,21 @@ export interface CountedPrompt {
 
 export interface CountPromptOptions {
   /**
-   * Clients wait for a count before they send the prompt: an estimate in time is worth more than a late
-   * count. Default 5 seconds.
+   * Clients wait for a count before they send the prompt: a timely estimate is worth more than a late count.
+   * Default: 5 seconds.
    */
   readonly maxMs?: number
   /**
-   * True where clients act on what a provider of their own dialect says of a prompt: its error is thrown.
-   * Default: false.
+   * True where clients react to errors of a provider of their own dialect: its error is thrown. Default:
+   * false.
    */
   readonly passesErrors?: boolean
 }
 
 /**
- * Counts the tokens of each call's prompt: by the provider of its first route where that counts, else by an
- * estimate. A provider that fails or takes longer than `maxMs` leaves it to the estimate as well, unless
- * `passesErrors`.
+ * Counts the tokens of each call's prompt. The provider of the first route counts if it can; otherwise the
+ * gateway estimates. It also estimates when the provider fails or takes longer than `maxMs`, unless
+ * `passesErrors` is set.
  */
 export function countPrompt<C> (
   services: ProviderCallServices & Pick<Services, 'models'>,

@@ -3,8 +3,8 @@ import { extend, type Call } from '../core/call.ts'
 import { GatewayError } from '../core/errors.ts'
 
 /**
- * Gives calls less time than the rest of the gateway does: one call in, one out, whose signal also
- * aborts `ms` milliseconds from now. The timer is cleared when the stages after this one have ended.
+ * Gives calls a shorter deadline than the rest of the gateway does: one call in, one out, whose signal also
+ * aborts `ms` milliseconds from now. The timer is cleared when the following stages have ended.
  */
 export function deadline (ms: number) {
   return async function* <C extends Pick<Call, 'signal'>> (

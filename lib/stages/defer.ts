@@ -1,9 +1,9 @@
 /**
- * Calls that are to be completed later: a receipt now, the completion under its `request_id`.
+ * Defers calls: the caller gets a receipt now, and fetches the completion later by its `request_id`.
  *
- * A provider that can defer does it itself. For the others, where the operator wants it, the call
- * is stored and run by the gateway, unless it is too large for that; otherwise they answer at once, as if
- * `deferred` were not set.
+ * A provider that can defer does it itself. For other providers, if the operator allows it, the call is
+ * stored and run by the gateway, unless it is too large to store. Otherwise the call is answered immediately,
+ * as if `deferred` were not set.
  */
 
 import { altersAnswer } from '../guards/text-filter.ts'
@@ -29,15 +29,14 @@ import type { Services } from '../services.ts'
 import { EarlyReply, nowSeconds, toJsonReply } from '../core/reply.ts'
 
 /**
- * Defers a call: one in, the same call out, unless it is to be deferred.
+ * Defers a call: one in, the same call out, unless it is deferred.
  *
  * @param request has a provider defer the call
- * @param finish makes an answer that a provider gave at once one of the gateway
+ * @param finish turns an immediate answer of a provider into one of the gateway
  * @throws EarlyReply with the receipt of a deferred call
- * @throws GatewayError `unsupported_parameter` for deferred calls with `stream`, with tool servers
- *   (the credentials for them would have to be kept) and, where the gateway runs them, with a
- *   provider key of the caller; `overloaded` when too many wait; `insufficient_quota` when too much
- *   is kept for the key
+ * @throws GatewayError `unsupported_parameter` for deferred calls with `stream`, with tool servers (their
+ *   credentials would have to be stored) and, where the gateway runs them, with the caller's own provider
+ *   key; `overloaded` when too many calls wait; `insufficient_quota` when too much is stored for the key
  */
 export function defer (
   services: DeferServices,
@@ -52,7 +51,7 @@ export function defer (
 }
 
 type DeferServices = Pick<Services, 'deferrals' | 'providers' | 'settings' | 'textGuards'>
-/** A call that a provider has to defer: its receipt, or the answer. */
+/** Has a provider defer a call: returns its receipt, or the answer. */
 type AskLater = Stage<RoutedChatCall, Batch<ChatInput, ResultEvent<DeferredReceipt>>>
 
 interface DeferStages {

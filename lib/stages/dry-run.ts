@@ -1,6 +1,6 @@
 /**
- * Ends a dry run (`X-Headgate-Dry-Run: true`) where the routes of a call are known: its answer is the
- * decision about them. The stages after this one see real calls only.
+ * Ends a dry run (`X-Headgate-Dry-Run: true`) once the routes of a call are known, and answers with the
+ * routing decision. Later stages see real calls only.
  */
 
 import { endpointsWhere } from '../../schemas/endpoints.ts'
@@ -32,19 +32,16 @@ export type RequestReader = Omit<ReasoningReader, 'direct' | 'provider'> & { rea
 export type LostFields<R> = (request: R, reader: RequestReader) => Iterable<string>
 
 export interface DryRunOptions<R> {
-  /**
-   * Estimates a request, for what it would cost and for the prices that it needs. Default: the cost is not
-   * known.
-   */
+  /** Estimates a request, for its cost and for the prices it needs. Default: the cost is unknown. */
   readonly estimate?: EstimateRequest<R>
-  /** Lists the fields of a request that its first candidate would not get. Default: it gets them all. */
+  /** Lists the fields of a request that its first candidate would not get. Default: none. */
   readonly lost?: LostFields<R>
 }
 
 /**
  * Ends a dry run early: one call in, the same call out, unless it is a dry run.
  *
- * @param capability what a provider must have to serve the endpoint
+ * @param capability what a provider must support to serve the endpoint
  * @throws EarlyReply with the `RouteDecision` of a dry run; for a key with a budget, what `pricedRoutes`
  *   throws
  */
@@ -60,7 +57,7 @@ export function dryRun<R = unknown> (
   })
 }
 
-/** Returns true for any value except `false`, `0` and `no`: in doubt, no call is made. */
+/** Returns true for any value except `false`, `0` and `no`: when in doubt, no real call is made. */
 function isYes (header: string | string[]): boolean {
   return !['false', '0', 'no'].includes(String(header).trim().toLowerCase())
 }

@@ -14,9 +14,9 @@ import type { Route } from '../core/route.ts'
 import type { Services } from '../services.ts'
 
 /**
- * Fits the request to each route when it is tried: one call in, one out. A limit above what the model can
- * write is lowered to that. A provider that speaks the dialect gets the caller's own text. Reasoning that it
- * cannot read is noted as ignored.
+ * Fits the request to each route when the route is tried: one call in, one out. A limit above the model's
+ * maximum output is lowered. A provider that speaks the caller's dialect gets the caller's own text.
+ * Reasoning that the provider cannot read is reported as ignored.
  */
 export function fitRoutes<C> (
   { models, providers }: Pick<Services, 'models' | 'providers'>,

@@ -1,4 +1,4 @@
-/** Brings along the placeholders of a stored response that a call continues: its text has them. */
+/** Adds the placeholders of the stored response that a call continues, since its text contains them. */
 
 import { map, type PassThroughStage } from '../pipeline/stage.ts'
 import type { RoutedCall } from '../core/call.ts'
@@ -6,10 +6,10 @@ import type { Dialect } from '../dialects/dialect.ts'
 import type { Services } from '../services.ts'
 
 /**
- * Joins the placeholders of the stored response that a call continues with its own, where guards are
- * reversible: one call in, the same call out.
+ * Joins the placeholders of the continued response with the call's own, where guards are reversible: one call
+ * in, the same call out.
  *
- * @throws GatewayError `overloaded` while the store cannot be used
+ * @throws GatewayError `overloaded` while the store is unavailable
  */
 export function joinPlaceholders<C> (
   { responseStore, textGuards }: Pick<Services, 'responseStore' | 'textGuards'>,

@@ -1,6 +1,6 @@
 /**
- * Reserves what a call may use in every limit that applies to it: of its key, its project, the owner of its
- * key, its tags, its models and its end user.
+ * Reserves a call's maximum usage in every limit that applies to it: of its key, its project, the owner of
+ * its key, its tags, its models and its end user.
  */
 
 import { steadyNow } from '../async/steady-clock.ts'
@@ -36,13 +36,13 @@ import type { Limiter } from '../limits/limiter.ts'
 import type { Services } from '../services.ts'
 
 export interface LimitsOptions<R> {
-  /** Estimates what a request may use. Default: no tokens and no money are reserved. */
+  /** Estimates the usage of a request. Default: no tokens and no money are reserved. */
   readonly estimate?: EstimateRequest<R>
-  /** Waits for capacity instead of refusing: for calls without a waiting caller. */
+  /** True to wait for capacity instead of refusing: for calls without a waiting caller. */
   readonly waitForCapacity?: boolean
   /**
-   * Reserves only what guards may spend on models, and ignores calls without such stages: for
-   * endpoints that cost nothing themselves. Default: false.
+   * Reserves only what guards may spend on models, and skips calls without such guards: for endpoints that
+   * cost nothing themselves. Default: false.
    */
   readonly onlyGuardCosts?: boolean
 }
@@ -50,18 +50,20 @@ export interface LimitsOptions<R> {
 type LimitsServices =
   Pick<Services, 'limiter' | 'models' | 'settings' | 'textGuards' | 'namedBudgets'>
 
-/** Milliseconds between two tries of a call that waits: reservations of others may end at any time. */
+/**
+ * Milliseconds between two tries of a waiting call: other calls may release their reservations at any time.
+ */
 const maxPauseMs = 1000
 
 /**
- * Admits calls: one in, the same out, perhaps with fewer routes. What it may use is reserved here and settled
- * when it has ended (`limits/usage-recorder`). Calls without limits pass.
+ * Admits calls: one in, the same out, possibly with fewer routes. Usage is reserved here and settled when the
+ * call has ended (`limits/usage-recorder`). Calls without limits pass.
  *
- * A call with a budget uses priced models only. Unless `strict` is false, it is granted the most it can cost
- * or what is left of the budget, whichever is less; `capAnswer` keeps the answer within that.
+ * A call with a budget uses priced models only. Unless `strict` is false, it is granted its maximum cost or
+ * the rest of the budget, whichever is less; `capAnswer` keeps the answer within that.
  *
- * @throws GatewayError `rate_limit_exceeded`, with the time after which to try again;
- *   `insufficient_quota` when the budget is used up; `insufficient_permissions` for a model without a price
+ * @throws GatewayError `rate_limit_exceeded`, with the time after which to try again; `insufficient_quota`
+ *   when the budget is used up; `insufficient_permissions` for a model without a price
  */
 export function limits<R = unknown> (
   services: LimitsServices,

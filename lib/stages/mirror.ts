@@ -1,4 +1,4 @@
-/** Sends a share of the calls of a route to another model as well, once their callers have their answers. */
+/** Sends a share of a route's calls to another model as well, after their callers have got their answers. */
 
 import { CallRecord, needsSlices } from '../core/record.ts'
 import { chain } from '../pipeline/chain.ts'
@@ -14,16 +14,16 @@ import type { Route } from '../core/route.ts'
 import type { Mirrors } from '../deferred/mirrors.ts'
 import type { Services } from '../services.ts'
 
-/** The key of mirrored calls in rows and lines: the keys of callers are not charged. */
+/** The key of mirrored calls in usage rows and log lines: callers' keys are not charged. */
 const mirrorKey: ApiKey = { id: 'mirror', name: 'mirror' }
 const endpoint = 'mirror'
 
 /**
- * Notes calls to be mirrored: one in, the same out. The other model gets the request as it left the stages,
- * translated and once; its tool calls are not run, and nobody gets its answer. Only conversations in text are
- * mirrored, of 256 KB at most, without tool servers, `store` and a caller's own key at the provider.
+ * Schedules the mirrored calls: one in, the same out. The other model gets the request as it left the stages,
+ * translated, and once. Its tool calls are not run, and nobody gets its answer. Only text conversations up to
+ * 256 KB are mirrored, without tool servers, `store` or the caller's own provider key.
  *
- * @param random from 0 to 1, without 1
+ * @param random returns a number from 0 up to but not including 1
  */
 export function mirror (
   services: Pick<Services, 'models' | 'providers' | 'settings' | 'recordSent'>,

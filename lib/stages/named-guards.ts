@@ -1,4 +1,4 @@
-/** Finds the guards of the configuration that keys, projects and requests name. */
+/** Finds the configured guards that keys, projects and requests name. */
 
 import { ValidationError } from '../core/errors.ts'
 import { refine, type ValidCall } from '../core/call.ts'
@@ -8,10 +8,10 @@ import { map, type PassThroughStage } from '../pipeline/stage.ts'
 import type { Services } from '../services.ts'
 
 /**
- * Notes the guards that a request asks for: one call in, the same call out, its request without `guardrails`.
+ * Adds the guards that a request names: one call in, the same call out, its request without `guardrails`.
  *
- * @throws GatewayError `stage_unavailable` where the key or its project requires a guard that is not in the
- *   configuration; ValidationError where the request asks for one that its key cannot have
+ * @throws GatewayError `stage_unavailable` where the key or its project requires a guard that is not
+ *   configured; ValidationError where the request names one that its key cannot use
  */
 export function namedGuards (
   { settings }: Pick<Services, 'settings'>

@@ -1,6 +1,6 @@
 /**
- * Gives every provider's answer the same form: the gateway's own id, clock and model name, each
- * choice ended once, usage last.
+ * Gives every provider's answer the same form: the gateway's id, clock and model name, each choice ended
+ * once, usage last.
  */
 
 import { transform, type Stage } from '../pipeline/stage.ts'
@@ -13,24 +13,24 @@ import type { Route } from '../core/route.ts'
 import { nowSeconds } from '../core/reply.ts'
 
 export interface NormaliseOptions {
-  /** Estimates the tokens of a request, which the `response-start` then says. Default: it does not. */
+  /** Estimates the tokens of a request, reported in `response-start`. Default: no estimate. */
   readonly estimate?: ((request: ChatInput) => { readonly prompt: number }) | undefined
 }
 
 /**
- * Batches in, batches out. The first event is exactly one `response-start` with id, model and
- * time; `choice-end` comes once per choice and `usage` at most once, in that order, in the last
- * batch. What was read before an error still goes out before it.
+ * Normalises batches. The first event is exactly one `response-start` with id, model and time. `choice-end`
+ * comes once per choice and `usage` at most once, in that order, in the last batch. Events read before an
+ * error still go out before the error.
  */
 export function normalise (options: NormaliseOptions = {}): Stage<ChatBatch> {
   return transform(() => new Normaliser(options))
 }
 
 class Normaliser implements Transformer<ChatBatch, ChatBatch> {
-  /** By choice; set with the first. */
+  /** By index of the choice; set with the first one. */
   #ends: Map<number, ChatEvent & { type: 'choice-end' }> | undefined
   #usage: (ChatEvent & { type: 'usage' }) | undefined
-  /** Without its events: a stream that waits would keep the text of its last read. */
+  /** Kept without its events: a waiting stream would otherwise retain the text of its last read. */
   #last: Pick<ChatBatch, 'call' | 'route'> | undefined
   readonly #estimate: NormaliseOptions['estimate']
 

@@ -1,10 +1,9 @@
 /**
- * Asks the providers of a call's routes, in order, until one answers; after that the route is final.
+ * Calls the providers of a call's routes, in order, until one answers; the route is final from then on.
  *
- * The head of the answer, the role and anything else before visible output are held back: an
- * error among it can still lead to an attempt at another provider, or be sent with a proper status. The hold
- * is bounded in time, so that a model that thinks for minutes does not leave the caller without a sign of
- * life.
+ * Everything before visible output is held back: if an error follows, another provider can still be tried, or
+ * the error gets its own status. The hold is limited in time, so that the caller sees a sign of life while a
+ * model thinks for minutes.
  */
 
 import { AbandonedAnswers } from '../attempts/abandoned-answers.ts'
@@ -30,16 +29,15 @@ export interface ProviderCallServices
 }
 
 /**
- * Calls the provider and yields its answer: at least one batch. The first has visible output or the end of
- * the answer, or is empty where `holdMs` have passed without either. A complete answer is one batch.
+ * Calls the provider and yields its answer: at least one batch. The first batch has visible output or the end
+ * of the answer, or is empty if neither came within `holdMs`. A complete answer is one batch.
  *
  * @param services `abandonedAnswers` reads answers to their end after the caller has left, for providers with
- *   `on_disconnect: drain`; `routeHealth` knows how the gateway's own credentials have fared: calls with
+ *   `on_disconnect: drain`; `routeHealth` tracks the gateway's own credentials, so calls with
  *   `X-Provider-Key` neither use nor update it. Default: a new instance of each. `recordSent` is called with
  *   each request
- * @param options replace those of `settings.limits`
- * @throws GatewayError before the first batch when no route could answer; after it when the
- *   answer broke off
+ * @param options override those of `settings.limits`
+ * @throws GatewayError before the first batch when no route could answer; after it when the answer broke off
  */
 export function providerCall<C extends Capability> (
   {
@@ -62,7 +60,7 @@ export function providerCall<C extends Capability> (
     missingApis: routeHealth.missingApis
   }
   const limitsSlowStreams = [...providers.values()].some(({ slowStream }) => slowStream !== undefined)
-  /** Returns the check that cancels slow streams; `undefined` if no provider of the call limits them. */
+  /** Returns the policy that cancels slow streams; `undefined` if no provider of the call limits them. */
   const slowStreamGuard = (call: RoutedCall<R>, health: RouteHealth): ProviderCallOptions['mayGiveUp'] => {
     if (call.request.stream !== true) return undefined
     const able = call.routes.flatMap(({ providerId }) => {

@@ -6,17 +6,16 @@ import type { Usage } from '../core/usage.ts'
 
 export interface RecordUsageOptions<R> {
   /**
-   * Estimates the usage of an answer of one batch that reports none. Default: the ledger does, at the end.
+   * Estimates the usage of a complete answer that reports none. Default: the ledger estimates it at the end.
    */
   readonly estimate?: (request: R) => Usage
 }
 
 /**
- * Writes what an answer used into the record of its call: tokens as the provider reports them, added to
- * those of earlier turns; the length of its text so far; images, pages, seconds of audio, characters that
- * were spoken. Batches pass unchanged. As first stage of a `chain`, give its type arguments:
- * `recordUsage<ChatInput, ChatEvent>()`. `usage/usage-meter` does the counting, also for answers that are
- * read on after their caller has left.
+ * Records what an answer used: tokens as reported by the provider, added to those of earlier turns; the
+ * length of its text so far; images, pages, seconds of audio, characters of speech. Batches pass unchanged.
+ * As the first stage of a `chain`, it needs explicit type arguments: `recordUsage<ChatInput, ChatEvent>()`.
+ * `usage/usage-meter` counts, also for answers that are read on after their caller has left.
  */
 export function recordUsage<R = unknown, E extends AnswerEvent = AnswerEvent> (
   { estimate }: RecordUsageOptions<R> = {}

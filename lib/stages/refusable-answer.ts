@@ -1,5 +1,5 @@
 /**
- * An answer that a guard may refuse: its provider may have nothing to say for minutes, and is given up then.
+ * Wraps an answer that a guard may refuse, so that it can be closed while its provider is silent.
  */
 
 import { CallCancellation } from '../async/cancellation.ts'
@@ -30,19 +30,19 @@ export class RefusableAnswer<R, E> {
 
   readonly #follow = (): void => this.#signal.abort(this.#callSignal.reason)
 
-  /** Reads the next batch. It never rejects, since its result may be awaited only later. */
+  /** Reads the next batch. The promise never rejects, since it may be awaited only later. */
   read (): Promise<AnswerStep<R, E>> {
     return (this.#reading = this.#batches.next().then(asStep, asEnd))
   }
 
-  /** Ends the request to the provider. */
+  /** Aborts the request to the provider. */
   giveUp (reason: unknown): void {
     this.#signal.abort(reason)
   }
 
   /**
-   * Closes the answer once the last read is back: what goes on without its caller is read by another. Until
-   * then the call may still end, and with it the request.
+   * Closes the answer after the pending read. If the answer is to be read on without its caller, someone else
+   * does that. Until then the call may still end, and the request with it.
    */
   async close (): Promise<void> {
     try {

@@ -1,4 +1,4 @@
-/** Has guards look at a request, and replaces what they find, before it is sent. */
+/** Runs the guards on a request, and replaces what they find, before it is sent. */
 
 import { replaceNames } from '../validation/attribution.ts'
 import { needsSlices } from '../core/record.ts'
@@ -11,29 +11,26 @@ import { map, type Stage } from '../pipeline/stage.ts'
 import { refine, type RoutedCall } from '../core/call.ts'
 import type { ReplaceText } from '../json/place-table.ts'
 
-/** Returns the call with other texts; the same call where nothing is replaced. It may be called again. */
+/** Returns the call with its texts replaced, or the same call where nothing is. It may be called again. */
 export type ReplaceTexts<R> = (call: RoutedCall<R>, replace: ReplaceText) => RoutedCall<R>
 
 export interface RequestTexts<R> {
   readonly replaceTexts: ReplaceTexts<R>
-  /**
-   * True where the request may lack fields of the body, such as those that name an end user. Default: it has
-   * all of them.
-   */
+  /** True where the request may lack fields of the body, such as those naming an end user. Default: false. */
   readonly lacksFields?: boolean
-  /** Returns the call without log probabilities and audio in its answer. Default: the same call. */
+  /** Returns the call without log probabilities and audio in its answer. Default: the call unchanged. */
   readonly asTextAnswer?: ((call: RoutedCall<R>) => RoutedCall<R>) | undefined
-  /** Returns true for a call whose answer waits for its `requestVerdict`. Default: none does. */
+  /** Returns true for a call whose answer waits for its `requestVerdict`. Default: false for every call. */
   readonly awaitsVerdict?: ((call: RoutedCall<R>) => boolean) | undefined
 }
 
 /**
- * Replaces what the guards find in a request: one call in, one out, the same where they find nothing. Where
- * they may change the answer, it is asked for as text alone. Guards that may look while the request is sent
- * give the call its `requestVerdict`.
+ * Replaces what the guards find in a request: one call in, one out, the same one where they find nothing.
+ * Where guards may change the answer, it is requested as text only. Guards that run while the provider
+ * answers set the call's `requestVerdict`.
  *
- * @param guards absent: requests pass as they are
- * @throws GatewayError for a finding that refuses the call; `unsupported_parameter` as `asTextAnswer` says
+ * @param guards absent: requests pass unchanged
+ * @throws GatewayError for a finding that refuses the call; `unsupported_parameter` as `asTextAnswer` does
  */
 export function requestTexts<R> (
   guards: TextGuards | undefined,
@@ -70,7 +67,9 @@ export function requestTexts<R> (
   })
 }
 
-/** @param looks of guards that look while the provider answers */
+/**
+ * @param looks checks of the guards that run while the provider answers
+ */
 function seenBy<R> (call: RoutedCall<R>, looks: ReadonlyArray<Promise<unknown>> = []): RoutedCall<R> {
   if (looks.length === 0) {
     call.record.awaitsInspection = false

@@ -41,7 +41,7 @@ export function routeModel<Extra = unknown> (
   return stage
 }
 
-/** Adds the tags of its routes to a call, before those that it has. */
+/** Adds the tags of its routes to a call, before the call's own. */
 function addTags (record: CallRecord, tags: readonly string[]): void {
   if (tags.length > 0) record.tags = [...new Set([...tags, ...record.tags ?? []])].slice(0, maxTags)
 }

@@ -4,7 +4,7 @@ import { answerStart } from '../replies/answer-reply.ts'
 import type { AnswerDialect, ChatBatch } from '../dialects/dialect.ts'
 import type { Stage } from '../pipeline/stage.ts'
 
-/** Prints batches of `normalise` as the event stream of a dialect. Default: chat completions. */
+/** Prints normalised batches as the event stream of a dialect. Default: chat completions. */
 export function sseEncode (
   dialect: Pick<AnswerDialect<never>, 'encode'> = chatCompletions
 ): Stage<ChatBatch, string> {

@@ -5,9 +5,7 @@ import { text, type PlaceTable, type ReplaceText } from '../json/place-table.ts'
 import type { UploadedFile, UploadForm } from '../core/upload.ts'
 import type { RequestTexts } from './request-texts.ts'
 
-/**
- * Returns how texts are replaced in a request that is sent as it is at this point, by a table of its places.
- */
+/** Returns how to replace the texts of a request in the caller's own dialect, by a table of their places. */
 export function textsAt<R extends object> (places: PlaceTable): RequestTexts<R> {
   return {
     replaceTexts: (call: RoutedCall<R>, replace) => {

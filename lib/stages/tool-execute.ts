@@ -1,13 +1,12 @@
 /**
- * Lets a model use tools of tool servers: calls the model, runs the tools that it calls, and calls it again
+ * Lets a model use the tools of tool servers: calls the model, runs the tools it calls, and calls it again
  * with the results, until it answers. A call that names no tool server goes straight to `answerTurn`.
  *
- * The caller sees one answer. Text appears as it is written, calls of server tools do not appear;
- * calls of the caller's own functions end the answer with `tool_calls`, after the server calls of
- * the same turn have been run and reported. An answer that ends although server calls are pending
- * shows those calls, and says why in `tool_loop_stopped`: `max_turns`, `deadline`,
- * `tokens`, `budget`, `calls_per_turn` or `repeated_call`. In dialects that report server tools they are
- * results with that reason.
+ * The caller sees one answer. Text appears as it is written. Calls of server tools do not appear. Calls of
+ * the caller's own functions end the answer with `tool_calls`, after the server calls of the same turn have
+ * been run and reported. An answer that ends while server calls are pending shows those calls, and gives the
+ * reason in `tool_loop_stopped`: `max_turns`, `deadline`, `tokens`, `budget`, `calls_per_turn` or
+ * `repeated_call`. Dialects that report server tools show them as results with that reason.
  */
 
 import { standardSignal } from '../async/cancellation.ts'
@@ -38,13 +37,13 @@ export interface ToolServices extends Pick<Services, 'toolServers' | 'models' | 
 }
 
 /**
- * Runs the tool loop: one call in, its answer out, with the shape `answerTurn` alone would give it: one
- * `response-start`, one `choice-end` per choice, at most one `usage`, which is the sum over the turns where
- * all report theirs. All turns after the first go to the route that served it.
+ * Runs the tool loop: one call in, its answer out, of the same shape as that of `answerTurn`: one
+ * `response-start`, one `choice-end` per choice, at most one `usage`, which is the sum over the turns if all
+ * report theirs. Turns after the first go to the route that served it.
  *
- * @param answerTurn the provider-call stage, with `recordUsage` after it: token limits read the record
- * @throws GatewayError `unsupported_parameter` when `n` is greater than 1 while tools are to be
- *   run: only one conversation can be continued. Else what `answerTurn` throws.
+ * @param answerTurn the provider-call stage, followed by `recordUsage`: token limits read the record
+ * @throws GatewayError `unsupported_parameter` when `n` is greater than 1 while tools are to be run: only one
+ *   conversation can be continued. Otherwise what `answerTurn` throws.
  */
 export function toolExecute (services: ToolServices, answerTurn: AnswerTurn): AnswerTurn {
   const { toolServers: tools, models, settings, textGuards } = services
@@ -71,7 +70,7 @@ function turnsWithin (models: ToolServices['models']): LoopOptions['canAffordTur
 }
 
 /**
- * Returns true if the model of a route is known to support vision: other models may refuse the whole request
+ * Returns true if the model of a route is known to support vision: other models may refuse a whole request
  * because of one image.
  */
 function imageViewers ({ models, providers }: ToolServices): LoopOptions['seesImages'] {
@@ -87,8 +86,8 @@ function usesServers (request: ChatInput): boolean {
 }
 
 /**
- * Returns true if the caller has consented to calls of an earlier answer. These run even if the model may not
- * make new ones.
+ * Returns true if the caller has approved calls of an earlier answer. They run even if the model may not make
+ * new ones.
  */
 function hasApprovedCalls ({ toolApproval }: ChatInput): boolean {
   return toolApproval !== undefined && toolApproval.approved.length > 0
@@ -146,8 +145,8 @@ async function* answerWithTools (
 }
 
 /**
- * @throws GatewayError `overloaded` if other calls use the memory that the tools need, `file_too_large` if it
- *   is more than one key may ever have
+ * @throws GatewayError `overloaded` if other calls use the memory that the tools need; `file_too_large` if a
+ *   key may never use that much
  */
 async function openTools (
   { request, key, signal, record, takeMemory }: RoutedChatCall,

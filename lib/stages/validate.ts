@@ -1,10 +1,10 @@
 /**
- * Notes whom a call is made for (`validation/attribution`), and checks its body against the schema of its
- * endpoint.
+ * Records on whose behalf a call is made (`validation/attribution`), and checks its body against the schema
+ * of its endpoint.
  *
- * The compiled check only says yes or no: it stops at the first error, which keeps it fast and safe
- * with any body (gathering every error of a body of 100,000 bad messages takes seconds and hundreds of
- * megabytes). What is wrong is found by `validation/explain`, which is bounded.
+ * The compiled check only answers yes or no. It stops at the first error, which keeps it fast and safe with
+ * any body: gathering every error of a body of 100,000 bad messages takes seconds and hundreds of megabytes.
+ * `validation/explain` then finds what is wrong, within bounds.
  */
 
 import type { Static, TSchema } from 'typebox'
@@ -21,20 +21,21 @@ import { isObject, type JsonObject } from '../json/guards.ts'
 import type { WithoutNulls } from '../../schemas/nullable.ts'
 
 const maxDetails = 20
-/** The largest schema has fewer than a hundred. Stages that change a request copy its fields. */
+/**
+ * Maximum fields of a body: the largest schema has fewer than a hundred, and stages that change a request
+ * copy its fields.
+ */
 const maxFields = 1000
 
 /**
- * Reads the JSON body of each call and yields the call with it as `request`: one call in, one
- * out. Top-level fields that are null are left out, so the rest of the code meets `undefined`
- * only; the body itself is not changed.
+ * Reads the JSON body of each call and sets it as `request`: one call in, one out. Top-level fields that are
+ * null are left out, so later code meets `undefined` only. The body itself is not changed.
  *
- * Make it once, as a constant of a module: each call of this function compiles the schema anew, and pipelines
- * are built again whenever the configuration is.
+ * Create it once, as a constant of a module: each call of this function compiles the schema, and pipelines
+ * are rebuilt with each configuration.
  *
- * @throws GatewayError `invalid_json` when the body is not an object, and whatever `call.body`
- *   throws.
- * @throws ValidationError (422) with at most 20 details when it does not match the schema.
+ * @throws GatewayError `invalid_json` when the body is not an object; otherwise what `call.body` throws
+ * @throws ValidationError (422) with at most 20 details when the body does not match the schema
  */
 export function validate<S extends TSchema> (
   schema: S

@@ -1,4 +1,4 @@
-/** Pieces of sound to the frames of an event stream: unnamed, each saying in `type` what it is. */
+/** Turns pieces of sound into frames of an event stream. Frames are unnamed and give their type in `type`. */
 
 import { endOfStream, sseData, sseFrames } from '../../wire/sse-frames.ts'
 import type { Batch } from '../../core/batch.ts'

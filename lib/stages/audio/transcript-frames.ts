@@ -1,8 +1,8 @@
 /**
- * Transcripts to the frames of an event stream: unnamed, each saying in `type` what it is.
+ * Turns transcripts into frames of an event stream. Frames are unnamed and give their type in `type`.
  *
- * A model that does not stream still answers in events when the caller requested events: one
- * piece that is all of it.
+ * A model that cannot stream still answers in events when the caller asked for events: as one piece with the
+ * whole transcript.
  */
 
 import { endOfStream, sseData, sseFrames } from '../../wire/sse-frames.ts'

@@ -1,4 +1,7 @@
-/** Runs the stages on transcripts: a stream as the text of a conversation, a complete one part by part. */
+/**
+ * Runs the guards on transcripts: on a stream like on the text of a conversation, on a complete transcript
+ * part by part.
+ */
 
 import { GatewayError } from '../../core/errors.ts'
 import { noteIgnored } from '../../core/record.ts'
@@ -17,7 +20,7 @@ import type { TokenLogprob } from '../../../schemas/transcription.ts'
 type RecordingCall = RoutedCall<RecordingInput>
 type Answer<E> = Stage<RecordingCall, Batch<RecordingInput, E>>
 
-/** Returns the call without log probabilities in its answer: they repeat the text that a stage may change. */
+/** Returns the call without log probabilities in its answer: they repeat text that a guard may change. */
 export function asPlainTranscript (call: RecordingCall): RecordingCall {
   if (!call.request.logprobs) return call
   noteIgnored(call.record, 'include')
@@ -25,10 +28,10 @@ export function asPlainTranscript (call: RecordingCall): RecordingCall {
 }
 
 /**
- * Replaces what the stages find in the transcripts of another stage.
+ * Replaces what the guards find in the transcripts of another stage.
  *
- * @param stages absent: transcripts pass as they are
- * @throws GatewayError for a finding that refuses the call, or spans several subtitles
+ * @param stages absent: transcripts pass unchanged
+ * @throws GatewayError for a finding that refuses the call or spans several subtitles
  */
 export function transcriptTexts (
   stages: TextGuards | undefined,

@@ -1,4 +1,4 @@
-/** Fetches a deferred completion from the provider that has it. */
+/** Fetches a deferred completion from the provider that holds it. */
 
 import { EarlyReply } from '../../core/reply.ts'
 import { extend } from '../../core/call.ts'
@@ -16,16 +16,16 @@ import type { ChatBatch } from '../../dialects/dialect.ts'
 import type { Services } from '../../services.ts'
 import type { FetchCall } from './open-deferred.ts'
 
-/** Allowed in an answer: the number of choices that were requested is not kept. */
+/** Maximum choices in an answer: the requested number is not stored. */
 const maxChoices = 128
 
 /**
- * Fetches a completion: one call in, its answer out, which is stored by then. 502 `deferred_result_lost` says
- * that the provider has handed it out and it did not arrive.
+ * Fetches a completion: one call in, its answer out, which has been stored by then. 502
+ * `deferred_result_lost` means that the provider has delivered it once and it did not arrive.
  *
- * @param finish makes the answer of the provider one of the gateway
+ * @param finish turns the provider's answer into one of the gateway
  * @throws EarlyReply with 202 while there is no answer
- * @throws GatewayError `deferred_completion_not_found`, and whatever keeps the provider from saying
+ * @throws GatewayError `deferred_completion_not_found`, or the error that prevented the fetch
  */
 export function fetchDeferred (
   { deferrals, settings, recordSent }: Pick<Services, 'deferrals' | 'settings' | 'recordSent'>,
@@ -50,7 +50,7 @@ export function fetchDeferred (
   })
 }
 
-/** Reads the answer of the provider. */
+/** Reads the provider's answer. */
 async function batchOf (
   { call, ticket, upstream, provider }: CompletionFetch,
   bytes: Buffer

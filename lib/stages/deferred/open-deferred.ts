@@ -1,4 +1,4 @@
-/** Finds the deferred completion that a caller asks for: the stored answer, or the provider that has it. */
+/** Finds a deferred completion: the stored answer, or the provider that holds it. */
 
 import { EarlyReply } from '../../core/reply.ts'
 import { extend, type AuthedCall } from '../../core/call.ts'
@@ -13,19 +13,19 @@ import type { Services } from '../../services.ts'
 
 type OpenServices = Pick<Services, 'deferrals' | 'providers' | 'settings' | 'textGuards'>
 
-/** A call for a completion that its provider has. */
+/** A request for a completion that a provider holds. */
 export interface FetchCall extends AuthedCall {
   readonly fetch: CompletionFetch
 }
 
 /**
- * Opens the id of a deferred completion: one call in, one out, with what it takes to fetch the completion
+ * Resolves the id of a deferred completion: one call in, one out, with what is needed to fetch the completion
  * from its provider.
  *
- * @throws EarlyReply with what is stored: 200 with the completion, the error as the call itself would have
- *   ended, 202 while the gateway has not run it
- * @throws GatewayError `deferred_completion_not_found` for an id that is unknown, expired or another key's,
- *   or that was made with another key at the provider
+ * @throws EarlyReply with what is stored: 200 with the completion; the error that the call itself would have
+ *   got; 202 while the gateway has not run it
+ * @throws GatewayError `deferred_completion_not_found` for an id that is unknown, expired, of another key, or
+ *   made with another key of the provider
  */
 export function openDeferred ({
   deferrals,

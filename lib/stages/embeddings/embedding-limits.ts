@@ -2,7 +2,7 @@
  * Checks a request against the chosen model: whether its vectors can be shortened, and how long inputs may
  * be.
  *
- * Both are data of the catalogue, which has limits for models that it does not know, too.
+ * Both limits come from the catalogue, which also has limits for unknown models.
  */
 
 import { GatewayError } from '../../core/errors.ts'
@@ -19,12 +19,11 @@ import type { EmbeddingsRequest } from '../../../schemas/embeddings.ts'
 type EmbeddingsCall = RoutedCall<EmbeddingsRequest>
 
 /**
- * Checks the size of the inputs: one call in, one out, with the routes whose model takes the request: all of
- * them, mostly.
+ * Checks the size of the inputs: one call in, one out, with the routes whose model accepts the request.
  *
- * @throws GatewayError when none does, for the first: `unsupported_parameter` on `dimensions`,
- *   `context_length_exceeded` on `input`; `invalid_value` on `model` for a configured route that
- *   stands for several models
+ * @throws GatewayError when none does, with the error of the first: `unsupported_parameter` on `dimensions`,
+ *   `context_length_exceeded` on `input`; `invalid_value` on `model` for a configured route that stands for
+ *   several models
  */
 export function embeddingLimits ({
   tokenCounter: tokens
@@ -44,7 +43,10 @@ export function embeddingLimits ({
   })
 }
 
-/** Models the catalogue knows by different names are; of others the operator may know that they are one. */
+/**
+ * Models known to the catalogue are different if their names are. For unknown models, the operator may know
+ * that two names mean the same model.
+ */
 function areSeveral (routes: readonly Route[]): boolean {
   const limited = routes.filter(({ traits }) => traits?.embeddings?.dimensions !== undefined)
   return limited.some(({ model }) => model !== limited[0]?.model)

@@ -3,8 +3,8 @@ import { defaultModels } from '../../models/default-models.ts'
 import type { Services } from '../../services.ts'
 
 /**
- * Makes the choice of a model for requests that name none: the first default that has the parameters of the
- * request, else the first.
+ * Returns a function that chooses the model for requests without one: the first default that supports the
+ * parameters of the request, or else the first default.
  */
 export function defaultImageModel (
   { settings }: Pick<Services, 'settings'>,

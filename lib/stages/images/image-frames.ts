@@ -1,8 +1,8 @@
 /**
- * Images to the frames of an event stream.
+ * Turns images into frames of an event stream.
  *
- * Frames are unnamed and say in `type` what they are: official clients of this API drop frames
- * with a name of their own. What a provider wrote goes out as it came; one frame is megabytes.
+ * Frames are unnamed and give their type in `type`: official clients of this API drop named frames. Frames of
+ * a provider are passed on unchanged; one frame is megabytes long.
  */
 
 import { endOfStream, sseData, sseFrames } from '../../wire/sse-frames.ts'
@@ -10,7 +10,9 @@ import type { Batch } from '../../core/batch.ts'
 import type { ImageEvent } from '../../core/events.ts'
 import type { Stage } from '../../pipeline/stage.ts'
 
-/** @param prefix of the type of frames that are made here, of an answer that came complete */
+/**
+ * @param prefix of the type of frames made here, for an answer that arrived complete
+ */
 export function imageFrames (
   prefix: 'image_generation' | 'image_edit'
 ): Stage<Batch<{ readonly stream?: boolean | undefined }, ImageEvent>, string> {

@@ -1,4 +1,4 @@
-/** Keeps the routes whose model can do what is requested. */
+/** Keeps the routes whose model supports the request. */
 
 import {
   checkImageRules,
@@ -14,14 +14,14 @@ import { map, type Stage } from '../../pipeline/stage.ts'
 
 export interface ImageRulesOptions<R> {
   readonly task: ImageTask
-  /** Looks at the files of a form. */
+  /** Inspects the files of a form. */
   readonly checkFiles?: (request: R, family: ImageFamily) => void
 }
 
 /**
  * Checks what the models accept: one call in, one out, with at least one route.
  *
- * @throws GatewayError why the first model cannot do it, when none of them can
+ * @throws GatewayError with the reason of the first model, when no model supports the request
  */
 export function imageRules<R extends ImageParameters> ({
   task,

@@ -6,8 +6,8 @@ import { once } from '../../pipeline/sources.ts'
 import type { Stage } from '../../pipeline/stage.ts'
 
 /**
- * Asks again, once, when the provider finds that the document at an address is an image: a
- * URL often does not show the type.
+ * Retries once when the provider reports that the document at an address is an image: a URL often does not
+ * show the type.
  */
 export function retryAsImage<E> (
   input: Stage<RoutedCall<OcrInput>, Batch<OcrInput, E>>

@@ -1,5 +1,5 @@
 /**
- * Responses that are made in the background: the caller gets them as they are queued, and fetches them later.
+ * Makes responses in the background: the caller gets the queued response, and fetches the result later.
  */
 
 import { extend } from '../../core/call.ts'
@@ -21,10 +21,10 @@ import type { ResponseObject } from '../../../schemas/responses.ts'
 import type { Services } from '../../services.ts'
 
 /**
- * Lets a call through, unless its answer is to be made in the background.
+ * Passes a call on, unless its answer is to be made in the background.
  *
  * @param answer the pipeline that answers a routed call
- * @throws EarlyReply with the response as it is queued, or its stream
+ * @throws EarlyReply with the queued response, or its stream
  */
 export function answerInBackground (
   services: Pick<Services, 'backgroundRuns' | 'captureBodies' | 'keys' | 'recordAnswer' | 'settings'>,
