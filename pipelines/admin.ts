@@ -1,6 +1,6 @@
 /**
- * The admin API: an endpoint for each row of `schemas/admin/routes`. All have the same steps; what each does
- * is in `admin/`, which is loaded with the first request.
+ * The admin API: an endpoint for each row of `schemas/admin/routes`. All share the same steps; the handlers
+ * are in `admin/`, which is loaded with the first request.
  */
 
 import { adminRoutes, type AdminRoute, type AdminRouteSpec } from '../schemas/admin/routes.ts'
@@ -10,7 +10,7 @@ import type { Services } from '../lib/services.ts'
 import type { Docs } from './docs.ts'
 import type { Handler } from './pipeline.ts'
 
-/** A configuration may be long; everything else is small. */
+/** Maximum bodies: a configuration may be long, everything else is small. */
 const maxBodyBytes = 2 * 1024 * 1024
 
 const csrfHeader = 'With a session, the `csrf_token` of its sign-in.'

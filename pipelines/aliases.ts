@@ -1,6 +1,6 @@
 /**
- * Lists the other paths of the endpoints: programs written for another gateway, for Azure or for a base
- * address without `/v1` need nothing but this gateway's host.
+ * Lists further paths of the endpoints: programs written for another gateway, for Azure or for a base address
+ * without `/v1` only need this gateway's host.
  */
 
 import { GatewayError } from '../lib/core/errors.ts'
@@ -42,7 +42,7 @@ export function aliasEndpoints (endpoints: readonly Endpoint[]): Endpoint[] {
   )
 }
 
-/** Returns the documentation of the aliases of endpoints. */
+/** Returns the documentation of the endpoints' aliases. */
 export function aliasDocs (docs: readonly EndpointDoc[]): EndpointDoc[] {
   return docs.flatMap(doc =>
     aliasPaths(doc.path).map((path, index) => ({
@@ -63,7 +63,7 @@ function namesModel (path: string): boolean {
   return /^\/(?:openai\/deployments|engines)\//.test(path)
 }
 
-/** Lets the model of the path win over that of the body: clients of Azure may send another one there. */
+/** The model in the path overrides that in the body, where clients of Azure may send another name. */
 function withModelOfPath (call: Call, endpoint: Endpoint): Call {
   const { body, params: { model = '' }, record } = call
   // `/openai/deployments//chat/completions` is no address of text completions.

@@ -1,4 +1,4 @@
-/** Serves POST /v1/chat/completions: messages in, a completion out, in one piece or as it is written. */
+/** Serves POST /v1/chat/completions: messages in, a completion out, complete or streamed. */
 
 import { chatCompletions } from '../lib/dialects/chat-completions/index.ts'
 import { validate } from '../lib/stages/validate.ts'
@@ -37,7 +37,7 @@ export function chat (services: Services, options: ChatOptions = {}): Handler<Ca
   return conversation(services, chatCompletions, validChat, options)
 }
 
-/** Answers a call that was deferred, from where it left `chat`. */
+/** Answers a deferred call, starting where it left `chat`. */
 export function deferredChat (services: Services): Handler<RoutedCall<ChatInput>> {
   return resumedConversation(services, chatCompletions)
 }

@@ -1,4 +1,4 @@
-/** Serves POST /v1/completions: a text, and how it goes on, in one piece or as it is written. */
+/** Serves POST /v1/completions: a text in, its continuation out, complete or streamed. */
 
 import { asTextAnswer } from '../lib/chat/as-text-answer.ts'
 import { chatAttributes, chatSettings } from '../lib/chat/model-settings.ts'
@@ -54,8 +54,8 @@ export const completionsDocs: Docs = {
 
 export interface CompletionsOptions {
   /**
-   * A stage of your own, such as a guard, as in `ConversationOptions`: the prompt is one message there, and
-   * in `text` as well, with the suffix; a provider gets one or the other. Default: none.
+   * A stage of your own, such as a guard, as in `ConversationOptions`. It sees the prompt as one message, and
+   * in `text`, with the suffix; a provider gets one or the other. Default: none.
    */
   readonly afterRules?: Stage<ValidCall<TextInput>>
 }

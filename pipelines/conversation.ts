@@ -1,4 +1,4 @@
-/** The stages of every endpoint that answers a conversation, whichever dialect it speaks. */
+/** The stages of every endpoint that answers a conversation, in any dialect. */
 
 import { chatUses } from '../lib/chat/provider-uses.ts'
 import { checkChatRules } from '../lib/chat/rules.ts'
@@ -43,16 +43,17 @@ import type { Services } from '../lib/services.ts'
 
 export interface RequestStageOptions {
   /**
-   * A stage of your own, such as a guard: the request is one list of messages there, its rules are checked,
-   * and no model is chosen yet. Deferred calls pass it as well, before they are deferred. Default: none.
+   * A stage of your own, such as a guard. The request is a list of messages at this point, its rules are
+   * checked, and no model has been chosen. Deferred calls pass it as well, before they are deferred. Default:
+   * none.
    */
   readonly afterRules?: Stage<ValidCall<ChatInput>>
 }
 
 export interface ConversationOptions extends RequestStageOptions {
   /**
-   * A stage before the request is sent: the routes are known, and what the call may use is reserved. Deferred
-   * calls do not pass it: a guard belongs in `afterRules`. Default: none.
+   * A stage before the request is sent: the routes are known, and usage is reserved. Deferred calls do not
+   * pass it, so a guard belongs in `afterRules`. Default: none.
    */
   readonly beforeAnswer?: Stage<RoutedChatCall>
 }
@@ -60,7 +61,7 @@ export interface ConversationOptions extends RequestStageOptions {
 /**
  * Answers calls of one dialect.
  *
- * @param validated is `validate(dialect.schema)`, compiled once for all pipelines of the dialect
+ * @param validated the result of `validate(dialect.schema)`, compiled once for all pipelines of the dialect
  */
 export function conversation<S extends TObject, C> (
   services: Services,

@@ -1,6 +1,6 @@
 /**
- * Serves the page of the dashboard below `/dashboard/`. It needs no key: what it shows comes from the admin
- * API, which needs a session.
+ * Serves the dashboard below `/dashboard/`. The page needs no key: its data comes from the admin API, which
+ * needs a session.
  */
 
 import type { Call } from '../lib/core/call.ts'
@@ -14,7 +14,7 @@ const get = { name: 'dashboard', method: 'GET', body: 'none', maxBodyBytes: 0 } 
 
 const toPage: Reply = { status: 302, headers: { location: '/dashboard/' }, body: '' }
 
-/** Returns the endpoints of the page, which are for browsers and in no description of the API. */
+/** Returns the endpoints of the page, which are for browsers and not described by the OpenAPI document. */
 export function dashboardEndpoints ({ admin }: Pick<Services, 'admin'>): readonly Endpoint[] {
   const file = admin === undefined ? async () => await notServed(isOff) : pageFile()
   const isForPage = ({ headers: { accept = '' } }: Call): boolean =>

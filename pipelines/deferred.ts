@@ -1,4 +1,4 @@
-/** Deferred chat completions: fetching one and cancelling one. They are made by `chat`. */
+/** Deferred chat completions: fetches and cancels them. `chat` creates them. */
 
 import { chain } from '../lib/pipeline/chain.ts'
 import { map } from '../lib/pipeline/stage.ts'
@@ -53,7 +53,7 @@ export function retrieveDeferred (services: Services): Handler<Call> {
   )
 }
 
-/** Serves DELETE /v1/chat/deferred-completion/{request_id}: only what runs here can be cancelled. */
+/** Serves DELETE /v1/chat/deferred-completion/{request_id}: only a call that runs here can be cancelled. */
 export function cancelDeferred (services: Services): Handler<Call> {
   return pipeline(auth(services), map(cancel(services)), jsonReply())
 }

@@ -1,11 +1,11 @@
-/** The parts that the documentation of several endpoints has in common. */
+/** Documentation shared by several endpoints. */
 
 import type { EndpointDoc } from '../lib/wire/endpoint-doc.ts'
 
-/** The documentation of an endpoint: what its row in the table does not say otherwise. */
+/** The documentation of an endpoint that is not in its row of the table. */
 export type Docs = Omit<EndpointDoc, 'method' | 'path'>
 
-/** Errors of endpoints that ask a provider. */
+/** Errors of endpoints that call a provider. */
 export const fromProvider = [
   'model_not_found',
   'unknown_provider',

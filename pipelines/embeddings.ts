@@ -1,4 +1,4 @@
-/** Serves POST /v1/embeddings: texts in, a vector for each out. */
+/** Serves POST /v1/embeddings: texts in, one vector for each out. */
 
 import { map } from '../lib/pipeline/stage.ts'
 import { embeddingsInput } from '../lib/embeddings/input.ts'
@@ -36,7 +36,9 @@ export const embeddingsDocs: Docs = {
   dryRun: RouteDecision
 }
 
-/** 2048 vectors, the most of one request, of 3072 numbers, the most there are, printed with indentation. */
+/**
+ * 2048 vectors, the maximum of a request, of 3072 numbers, the maximum of a model, printed with indentation.
+ */
 const maxVectorBytes = 2048 * 3072 * 32
 
 const validEmbeddings = validate(EmbeddingsRequest)

@@ -1,7 +1,7 @@
 /**
- * Says whether the service runs, and whether calls may be sent to it. `/health` is for people, with a key
- * unless the operator opened it; `/livez` and `/readyz` are for orchestrators, without a key, and say nothing
- * but the status.
+ * Reports whether the service runs, and whether calls may be sent to it. `/health` is for people, with a key
+ * unless the operator has opened it. `/livez` and `/readyz` are for orchestrators, without a key, and only
+ * report the status.
  */
 
 import { pipeline, type Handler } from './pipeline.ts'
@@ -43,9 +43,9 @@ export const readyzDocs: Docs = {
 
 /** The state of the process. */
 export interface ProcessState {
-  /** True from the moment calls are accepted until shutting down begins. */
+  /** True from the moment calls are accepted until shutdown begins. */
   readonly ready: () => boolean
-  /** Names the parts that do not work while calls go on: `keys`, `ledger`, `store`. */
+  /** Names the parts that fail while calls continue: `keys`, `ledger`, `store`. */
   readonly degraded?: (() => readonly string[]) | undefined
 }
 
@@ -81,7 +81,7 @@ export function livez (): Handler<Call> {
   return pipeline(map((): ProbeStatus => ({ status: 'ok' })), jsonReply())
 }
 
-/** Serves GET /readyz: calls are welcome; 503 before the start and while shutting down. */
+/** Serves GET /readyz: 200 while calls are accepted; 503 before the start and during shutdown. */
 export function readyz ({ ready }: ProcessState): Handler<Call> {
   return pipeline(
     map((): ProbeStatus => ({ status: ready() ? 'ok' : 'unavailable' })),

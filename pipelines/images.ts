@@ -75,7 +75,9 @@ export const imageVariationsDocs: Docs = {
   dryRun: RouteDecision
 }
 
-/** Bytes of one event, which holds a complete image, and of a complete answer, which holds up to ten. */
+/**
+ * Maximum bytes of an event, which holds a complete image, and of a complete answer, which holds up to ten.
+ */
 const imageBytes = 64 * 1024 * 1024
 
 type Capability = 'images' | 'imageEdits' | 'imageVariations'

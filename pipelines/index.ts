@@ -49,9 +49,9 @@ import type { Handler } from './pipeline.ts'
 
 /** An endpoint before its services exist. */
 interface EndpointRow extends Omit<Endpoint, 'name' | 'maxBodyBytes' | 'handle'> {
-  /** The scope of keys it belongs to; the admin API is for no key. */
+  /** The scope of keys it belongs to; absent for the admin API, which takes no gateway key. */
   readonly name: EndpointName | 'admin'
-  /** Largest body in bytes. Default: none is read. */
+  /** Maximum body in bytes. Default: no body is read. */
   readonly maxBodyBytes?: (limits: Limits) => number
   readonly docs: Docs
   readonly pipeline: (services: Services) => Handler<Call>
@@ -66,7 +66,7 @@ const post = {
 } as const
 /** Conversations may hold media in base64. */
 const conversationBody = { ...post, keepsMedia: true } as const
-/** Allows as many images as an edit may have, at a usual size. */
+/** Room for the maximum number of images of an edit, at a usual size. */
 const imageForm = {
   method: 'POST',
   body: 'multipart',
@@ -77,7 +77,7 @@ const recording = {
   body: 'multipart',
   maxBodyBytes: ({ audioFileBytes }: Limits) => audioFileBytes
 } as const
-/** A document in base64, and the JSON around it. */
+/** A document in base64, with the JSON around it. */
 const document = {
   method: 'POST',
   body: 'json',
@@ -87,7 +87,7 @@ const document = {
   largeField: 'document'
 } as const
 
-/** A key that may chat may fetch what it has deferred. */
+/** A key that may use chat may fetch what it has deferred. */
 const deferredPath = '/v1/chat/deferred-completion/:request_id'
 
 const responsePath = '/v1/responses/:response_id'
@@ -246,12 +246,12 @@ function docOf ({ method, path, docs }: EndpointRow): EndpointDoc {
   return { method, path, ...docs }
 }
 
-/** Returns true unless a row is there for programs of another gateway, and these are not wanted. */
+/** Returns true unless a row is for programs of another gateway and these are switched off. */
 function isServed ({ isAlias = false }: EndpointRow, { aliases }: Pick<ServerSettings, 'aliases'>): boolean {
   return !isAlias || aliases
 }
 
-/** Builds the pipelines: the same endpoints in the same order for any services. */
+/** Builds the pipelines: the same endpoints in the same order, whatever the services. */
 export function createEndpoints (services: Services): Endpoint[] {
   const { limits, server } = services.settings
   return table.filter(row => isServed(row, server)).map(({ docs: _, pipeline, maxBodyBytes, ...row }) => ({

@@ -17,7 +17,7 @@ export const keyInfoDocs: Docs = {
   answers: [{ description: 'The key, without its secret.', schema: LitellmKey }]
 }
 
-/** Serves GET /key/info: to any key, about itself. */
+/** Serves GET /key/info: describes any key to itself. */
 export function keyInfo (services: KeyServices): Handler<Call> {
   return pipeline(
     auth(services, { everyKey: true }),
@@ -33,7 +33,7 @@ export function keyInfo (services: KeyServices): Handler<Call> {
   )
 }
 
-/** Periods as LiteLLM writes them. */
+/** Periods in LiteLLM's notation. */
 const durations: Readonly<Record<string, string | null>> = {
   hour: '1h', day: '1d', week: '7d', month: '30d', total: null
 }

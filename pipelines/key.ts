@@ -27,7 +27,7 @@ export type KeyServices = Pick<
   'keys' | 'limiter' | 'settings' | 'hidesCost' | 'namedBudgets' | 'digestEndUsers'
 >
 
-/** Serves GET /v1/key: to any key, about itself. */
+/** Serves GET /v1/key: describes any key to itself. */
 export function describeKey (services: KeyServices): Handler<Call> {
   return pipeline(
     auth(services, { everyKey: true }),
@@ -35,7 +35,7 @@ export function describeKey (services: KeyServices): Handler<Call> {
   )
 }
 
-/** Returns what the key of a call may use, its limits and what is left of them. */
+/** Returns what the key of a call may use, with its limits and the rest of each. */
 export async function keyStatusOf (
   { limiter, settings, namedBudgets }: Pick<KeyServices, 'limiter' | 'settings' | 'namedBudgets'>,
   { key, record, headers }: AuthedCall

@@ -1,4 +1,4 @@
-/** Serves Anthropic's Messages API, whichever provider answers: messages, and counts of their tokens. */
+/** Serves Anthropic's Messages API with any provider: messages, and token counts. */
 
 import { chatUses } from '../lib/chat/provider-uses.ts'
 import { countOf } from '../lib/chat/token-count.ts'
@@ -33,7 +33,7 @@ import type { Call } from '../lib/core/call.ts'
 import type { Services } from '../lib/services.ts'
 import { pipeline, type Handler } from './pipeline.ts'
 
-/** Headers of answers of this API. */
+/** Response headers of this API. */
 const headers: Docs['headers'] = {
   'request-id': 'The id of the call, as `x-request-id`.',
   ...Object.fromEntries(
@@ -93,8 +93,8 @@ export const countTokensDocs: Docs = {
 const validCount = validate(CountTokensRequest)
 
 /**
- * Serves POST /v1/messages/count_tokens. Nothing counts against limits, as clients ask by the dozen and
- * providers count for free, but what stages spend.
+ * Serves POST /v1/messages/count_tokens. Only spending of guards counts against limits: clients send dozens
+ * of counts, and providers count free of charge.
  */
 export function countTokens (
   services: Services,

@@ -83,8 +83,8 @@ export function listModels (services: ModelServices): Handler<Call> {
 }
 
 /**
- * Serves GET /v1/models/{id}: one model, by any name a call may use for it (`call.params.model`).
- * A model that the key may not use does not exist for it.
+ * Serves GET /v1/models/{id}: one model, by any name that a call may use for it (`call.params.model`). A
+ * model that the key may not use is reported as not found.
  */
 export function retrieveModel (services: ModelServices): Handler<Call> {
   const { settings, models } = services
@@ -111,7 +111,7 @@ export function retrieveModel (services: ModelServices): Handler<Call> {
   }))
 }
 
-/** Returns true for callers that read Anthropic's API. */
+/** Returns true for callers who expect Anthropic's API. */
 function isForAnthropic ({ headers }: Call): boolean {
   return headers['anthropic-version'] !== undefined
 }
@@ -121,7 +121,7 @@ function anthropicReply (value: unknown, { id }: Call): Reply {
   return { ...reply, headers: { ...reply.headers, 'request-id': id } }
 }
 
-/** Returns the models that a key may use by their ids: those that no route and no alias is named like. */
+/** Returns the models that a key may use by id: those whose id no route or alias has. */
 export function otherModels (
   models: Pick<ModelRegistry, 'list'>,
   names: ReadonlyMap<string, boolean>,
@@ -130,7 +130,7 @@ export function otherModels (
   return models.list().filter(({ id }) => mayUseModel(key, id) && !names.has(id))
 }
 
-/** Returns the names of routes and aliases, and whether each is listed. */
+/** Returns the names of routes and aliases, each with whether it is listed. */
 export function configuredNames ({ routes, models }: Settings): ReadonlyMap<string, boolean> {
   const aliases = models.filter(({ id, alias }) => alias !== undefined && !isPattern(id))
   return new Map([
@@ -139,7 +139,7 @@ export function configuredNames ({ routes, models }: Settings): ReadonlyMap<stri
   ])
 }
 
-/** Makes the look-up of the models behind a route or an alias that a key may use, in their order. */
+/** Returns a function that finds the models behind a route or an alias that a key may use, in order. */
 export function modelsBehind ({
   settings,
   models
@@ -156,8 +156,8 @@ export function modelsBehind ({
 }
 
 /**
- * Describes a route or an alias by what all models behind it have in common that the key may use;
- * `undefined` when there is none.
+ * Describes a route or an alias by what all usable models behind it have in common; `undefined` if there are
+ * none.
  */
 function nameDescriber (
   services: Omit<ModelServices, 'keys'>
@@ -185,7 +185,7 @@ function nameDescriber (
 
 type Capabilities = ModelEntry['capabilities']
 
-/** Returns what both have: the smaller limit, and only what is known of both. */
+/** Combines two descriptions: the smaller limits, and only facts known of both. */
 function inCommon (a: Capabilities, b: Capabilities): Capabilities {
   return Object.fromEntries(Object.entries(a).flatMap(([name, value]): Array<[string, boolean | number]> => {
     const other = b[name]
@@ -194,7 +194,7 @@ function inCommon (a: Capabilities, b: Capabilities): Capabilities {
   }))
 }
 
-/** Makes the translation of a catalogue entry into the model object of the wire. */
+/** Returns a function that translates a catalogue entry to a model object of the API. */
 function modelDescriber (providers: readonly ProviderSettings[]): (entry: ModelEntry) => Model {
   const kinds = new Map(providers.map(({ id, kind }) => [id, kind]))
   return entry => ({

@@ -1,4 +1,4 @@
-/** Serves GET /openapi.json: describes the API, for people and for generators of clients. */
+/** Serves GET /openapi.json: describes the API, for people and client generators. */
 
 import type { Call } from '../lib/core/call.ts'
 import { openApiDocument } from '../lib/wire/openapi.ts'
@@ -38,10 +38,7 @@ import { Usage, UsageSeries, UsageTotals } from '../schemas/admin/usage.ts'
 import { KeyLimitsConfig } from '../schemas/config/keys.ts'
 import { jsonReplyHeaders } from '../lib/core/reply.ts'
 
-/**
- * Schemas of several endpoints that have a name of their own in the document; those of one endpoint are in
- * its docs.
- */
+/** Named schemas shared by several endpoints; a schema of one endpoint is in its docs. */
 const named = {
   ChatRequest,
   ModelWithSettings,
@@ -118,7 +115,7 @@ export const openApiDocs: Docs = {
   open: true
 }
 
-/** Answers with the document of these endpoints, which is printed once, when it is first requested. */
+/** Serves the document of these endpoints, printed once when first requested. */
 export function openApi (endpoints: readonly EndpointDoc[], version: string): Handler<Call> {
   let body: string | undefined
   return async () => {

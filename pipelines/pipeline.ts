@@ -1,4 +1,4 @@
-/** Stages in a row, from a call to its reply. */
+/** Builds pipelines: stages in order, from a call to its reply. */
 
 import { pipe } from 'it-pipe'
 import { EarlyReply, type Reply } from '../lib/core/reply.ts'
@@ -10,20 +10,20 @@ import type { Connected, FirstIn, ListWithSink } from '../lib/pipeline/stage-lis
 /** Answers one call. */
 export type Handler<C> = (call: C) => Promise<Reply>
 
-/** `pipe` of a list whose length is not known. */
+/** `pipe` for a list of unknown length. */
 const pipeAll = pipe as (source: AsyncIterable<unknown>, ...functions: readonly unknown[]) => unknown
 
 /**
- * Builds a pipeline, once: the list is all that happens to a call, in that order. Each stage must take what
- * the one before it gives; the compiler names the first that does not (`StageDoesNotFit`). A call then only
- * runs what was built.
+ * Builds a pipeline, once: the list is everything that happens to a call, in that order. Each stage must
+ * accept the output of the one before it; the compiler names the first that does not (`StageDoesNotFit`). A
+ * call then only runs what was built.
  *
  * ```ts
  * const handle = pipeline(auth(services), map(answerOf), jsonReply())
  * ```
  *
- * @returns a function that rejects with whatever a stage throws, but for an `EarlyReply`, whose reply
- *   it resolves with
+ * @returns a function that rejects with whatever a stage throws, except an `EarlyReply`, whose reply it
+ *   resolves with
  */
 export function pipeline<const L extends ListWithSink<Reply>> (...list: Connected<L>): Handler<FirstIn<L>> {
   const stages = fuse(list.slice(0, -1) as Array<Stage<never, unknown>>) // as `ListWithSink` says

@@ -82,7 +82,7 @@ export const translationDocs: Docs = {
 const validTranscription = validateForm(TranscriptionRequest)
 const validTranslation = validateForm(TranslationRequest)
 
-/** Serves POST /v1/audio/transcriptions: in the language that is spoken. */
+/** Serves POST /v1/audio/transcriptions: words in the spoken language. */
 export function transcription (services: Services): Handler<Call> {
   return recording(
     services,
@@ -91,7 +91,7 @@ export function transcription (services: Services): Handler<Call> {
   )
 }
 
-/** Serves POST /v1/audio/translations: in English. */
+/** Serves POST /v1/audio/translations: words in English. */
 export function translation (services: Services): Handler<Call> {
   return recording(
     services,

@@ -1,4 +1,4 @@
-/** Serves POST /v1/responses: items in, a response out, in one piece or as it is written. */
+/** Serves POST /v1/responses: items in, a response out, complete or streamed. */
 
 import { chatUses } from '../lib/chat/provider-uses.ts'
 import { countOf } from '../lib/chat/token-count.ts'
@@ -107,8 +107,8 @@ export function responses (services: Services, options: ConversationOptions = {}
 }
 
 /**
- * Serves POST /v1/responses/input_tokens. Nothing counts against limits, as providers count for
- * free, but what stages spend.
+ * Serves POST /v1/responses/input_tokens. Only spending of guards counts against limits: providers count free
+ * of charge.
  */
 export function countInputTokens (
   services: Services,

@@ -1,4 +1,4 @@
-/** Serves POST /v1/audio/speech: a text in; sound out, as it is made. */
+/** Serves POST /v1/audio/speech: a text in, sound out as it is generated. */
 
 import { speechInput, type SpeechInput } from '../lib/audio/input.ts'
 import { speechRequestTexts } from '../lib/audio/text-places.ts'

@@ -1,6 +1,6 @@
 /**
- * Stored responses: fetching, cancelling and deleting one, taking up its stream, and listing what it was made
- * of. They are made by `responses`.
+ * Stored responses: fetches, cancels and deletes them, resumes their streams, and lists their input.
+ * `responses` creates them.
  */
 
 import { GatewayError } from '../lib/core/errors.ts'
@@ -99,7 +99,7 @@ export function retrieveResponse (services: Services): Handler<Call> {
   }))
 }
 
-/** Returns a reply about a stored response as its caller gets it: with values in place of placeholders. */
+/** Returns a reply about a stored response for its caller: with values in place of placeholders. */
 async function restored (
   { responseStore, textGuards }: Services,
   call: AuthedCall,
@@ -114,8 +114,9 @@ async function restored (
 }
 
 /**
- * Streams a response from one event on. @throws GatewayError `invalid_value` for one that was not made as a
- * stream in the background
+ * Streams a response from a given event on.
+ *
+ * @throws GatewayError `invalid_value` for a response that was not created as a stream in the background
  */
 async function replay (services: Services, call: AuthedCall, id: string, from: number): Promise<Reply> {
   const { responseStore, backgroundRuns } = services

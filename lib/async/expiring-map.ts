@@ -1,4 +1,6 @@
-/** A map whose entries are dropped when they expire, and the oldest when there are too many. No timers. */
+/**
+ * A map whose entries are dropped when they expire, and the oldest first when there are too many. No timers.
+ */
 export class ExpiringMap<V> {
   readonly #entries = new Map<string, { readonly value: V, readonly untilMs: number }>()
   readonly #capacity: number

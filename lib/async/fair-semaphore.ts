@@ -1,13 +1,12 @@
 import type { CallSignal } from '../core/call-signal.ts'
 
 /**
- * Lets a few pieces of heavy work through at a time, fairly: the next belongs to the owner with the
- * least running, alternately, so no owner has two while another waits for the first, and who
- * sends a lot waits no longer than others. Where a turn is to cost nothing, as in front of
- * every request, take `Semaphore`.
+ * Runs a few pieces of heavy work at a time, fairly: the next one belongs to the owner with the least
+ * running, in rotation. No owner gets a second slot while another waits for a first, and an owner with much
+ * work does not delay the others. Where waiting must cost nothing, as before every request, use `Semaphore`.
  */
 export class FairSemaphore {
-  /** Waiting work by owner; an owner that had a turn goes to the end. */
+  /** Waiting work by owner. An owner that has just been served goes to the end. */
   readonly #lines = new Map<string, Set<() => void>>()
   readonly #running = new Map<string, number>()
   #free: number
@@ -18,7 +17,7 @@ export class FairSemaphore {
 
   /**
    * @param owner whose work it is: the id of a key
-   * @throws whatever `work` throws; the signal's reason when it aborts before the turn comes
+   * @throws whatever `work` throws; the signal's reason when it aborts while waiting
    */
   async run<T> (owner: string, work: () => Promise<T>, signal: CallSignal): Promise<T> {
     await this.#turn(owner, signal)

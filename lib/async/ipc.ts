@@ -1,11 +1,10 @@
 /**
- * Sends messages between a primary process and its workers: over the IPC channel that every child process
- * has.
+ * Sends messages between a primary process and its workers, over the IPC channel of every child process.
  */
 
 /**
- * The part of a process that the two ends need: `process` itself, or a worker. Messages of others travel
- * here too.
+ * The part of a process that both ends need: `process` itself, or a worker. Other messages use the same
+ * channel.
  */
 export interface IpcChannel<Message> {
   readonly send?: ((message: Message, done: () => void) => unknown) | undefined
@@ -14,16 +13,16 @@ export interface IpcChannel<Message> {
 }
 
 /**
- * A worker as its primary sees it. It always emits `exit`. `disconnect` may come before or never: Node.js
- * loses it for workers that are killed while it hands something over to them.
+ * A worker as seen by its primary process. It always emits `exit`. `disconnect` may come before that or
+ * never: Node.js loses it for workers that are killed while it hands something over to them.
  */
 export interface WorkerChannel<Message> extends Pick<IpcChannel<Message>, 'send' | 'connected'> {
   readonly on: (event: 'message' | 'exit', listener: (message?: unknown) => void) => unknown
 }
 
 /**
- * Sends a message. The end of the other process is an event of its own; without a callback it would be an
- * uncaught error.
+ * Sends a message. That the other process may have ended is reported by its own event; without a callback, it
+ * would also be an uncaught error.
  */
 export function sendMessage<Message> (
   other: Pick<IpcChannel<Message>, 'send' | 'connected'>,
@@ -32,7 +31,7 @@ export function sendMessage<Message> (
   if (other.connected !== false) other.send?.(message, () => {})
 }
 
-/** Codes of errors that say that the other end is gone. */
+/** Codes of errors which mean that the other end has closed. */
 const closedCodes: ReadonlySet<unknown> = new Set([
   'EPIPE',
   'ECONNRESET',
@@ -41,8 +40,8 @@ const closedCodes: ReadonlySet<unknown> = new Set([
 ])
 
 /**
- * Keeps a message of Node.js itself that cannot be sent, such as its answer to a worker that wants to listen
- * and has exited meanwhile, from ending this process. The end of the other process is reported as `exit`.
+ * Prevents an unsendable message of Node.js itself from ending this process, such as the reply to a worker
+ * that asked to listen and has since exited. `exit` reports the end of the other process.
  *
  * Throws other errors, such as a process that could not be started, into the event loop.
  */

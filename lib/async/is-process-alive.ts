@@ -1,4 +1,4 @@
-/** Returns whether a process of this machine runs. */
+/** Returns whether a process of this machine is running. */
 export function isProcessAlive (pid: number): boolean {
   try {
     return process.kill(pid, 0)

@@ -1,4 +1,7 @@
-/** Names of processes: they show other processes, in a shared file or folder, whether one still lives. */
+/**
+ * Names of processes. In a shared file or folder, they tell other processes whether the owner is still
+ * running.
+ */
 
 import { createHash, randomBytes } from 'node:crypto'
 import { readFileSync, realpathSync } from 'node:fs'
@@ -6,8 +9,8 @@ import { hostname } from 'node:os'
 import { isProcessAlive } from './is-process-alive.ts'
 
 /**
- * Process ids mean something on their own machine, or in their own container, only. Several containers may
- * have one host name, and in each of them the first process has the id 1.
+ * A process id is valid only on its own machine or in its own container. Several containers may share a host
+ * name, and the first process of each has the id 1.
  */
 const host = createHash('sha256')
   .update([hostname(), ...containerOf(mounts())].join('\0'))
@@ -15,10 +18,10 @@ const host = createHash('sha256')
   .slice(0, 12)
 const form = /^([0-9a-f]{12})-(\d+)-[\w-]+$/
 const placeDigits = 12
-/** The names of this very process: after a restart of a container its id may be the same as before. */
+/** All names given to this process: after a restart, a container may reuse the id. */
 const own = new Set<string>()
 
-/** Returns the mounts of this process as Linux lists them; no text elsewhere. */
+/** Returns the mounts of this process as Linux lists them; an empty text on other systems. */
 function mounts (): string {
   try {
     return readFileSync('/proc/self/mountinfo', 'utf8')
@@ -28,11 +31,11 @@ function mounts (): string {
 }
 
 /**
- * Returns what is mounted at `/etc/hosts`: the file that Docker, Podman and Kubernetes make for each
- * container or pod, whose path has its id, which a restart does not change. Empty outside of them.
+ * Returns the source of the mount at `/etc/hosts`: Docker, Podman and Kubernetes create this file for each
+ * container or pod, and its path contains an id that survives restarts. Empty outside containers.
  *
- * @param mounts lines of which the fourth field is the path that is mounted and the fifth the one where it is
- *   seen: https://man7.org/linux/man-pages/man5/proc_pid_mountinfo.5.html
+ * @param mounts lines whose fourth field is the mounted path and whose fifth is the mount point:
+ *   https://man7.org/linux/man-pages/man5/proc_pid_mountinfo.5.html
  */
 export function containerOf (mounts: string): string[] {
   return mounts
@@ -45,7 +48,7 @@ export function containerOf (mounts: string): string[] {
 /**
  * Returns a new name for this process.
  *
- * @param directory where it keeps what it has not stored yet, for `worksIn`. Default: the name does not say
+ * @param directory where the process keeps data not stored yet, for `worksIn`. Default: not part of the name
  */
 export function processName (directory?: string): string {
   const random = randomBytes(9).toString('base64url')
@@ -54,7 +57,7 @@ export function processName (directory?: string): string {
   return name
 }
 
-/** Returns true for the name of a process that was given this directory on this machine. */
+/** Returns true for the name of a process on this machine that was given this directory. */
 export function worksIn (name: string, directory: string): boolean {
   return name.startsWith(`${host}-`) && name.endsWith(`-${digestOf(directory)}`)
 }
@@ -64,12 +67,12 @@ function digestOf (directory: string): string {
 }
 
 /**
- * `unknown`: of another machine, or a name that was not made here. The id of a `running` one may be another's
- * by now.
+ * `unknown`: a process of another machine, or a name not made here. Another process may have taken the id of
+ * a `running` one.
  */
 export type ProcessState = 'own' | 'running' | 'exited' | 'unknown'
 
-/** Returns what is known of the process of a name. */
+/** Returns the state of the process with a name. */
 export function processState (name: string): ProcessState {
   if (own.has(name)) return 'own'
   const [, onHost, pid = ''] = form.exec(name) ?? []
@@ -78,8 +81,8 @@ export function processState (name: string): ProcessState {
 }
 
 /**
- * Returns true for a process that runs, or is stopped, and did so at that moment; false where the system does
- * not say: another may have its id by now.
+ * Returns true for a process that exists, even if stopped, and already existed at that moment; false where
+ * the system does not tell, since another process may have taken its id.
  */
 export function hasRunSince (name: string, ms: number): boolean {
   const startMs = processState(name) === 'running' ? processStartMs(name) : undefined
@@ -87,8 +90,8 @@ export function hasRunSince (name: string, ms: number): boolean {
 }
 
 /**
- * Returns when the process that has the id of a name now was started; `undefined` where the system does not
- * say.
+ * Returns the start time of the process that has the id in a name now; `undefined` where the system does not
+ * tell.
  */
 export function processStartMs (name: string): number | undefined {
   try {
@@ -100,12 +103,12 @@ export function processStartMs (name: string): number | undefined {
   }
 }
 
-/** The unit of times in `/proc`, the same on every architecture of today. */
+/** The unit of times in `/proc`, the same on every current architecture. */
 const ticksPerSecond = 100
 
 /**
- * Returns true for a process that has exited and that its parent has not waited for, as the first one of a
- * container may never do.
+ * Returns true for a zombie: a process that has exited and whose parent has not waited for it, as the first
+ * process of a container may never do.
  */
 function isZombie (pid: string): boolean {
   try {
@@ -116,7 +119,7 @@ function isZombie (pid: string): boolean {
 }
 
 /**
- * Reads the fields behind the name of the program, which may hold anything:
+ * Reads the fields after the name of the program, which may contain any characters:
  * https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html
  */
 function statOf (pid: string | undefined): string[] {

@@ -1,9 +1,9 @@
-/** A smaller map is not searched for entries to remove. */
+/** A smaller map is never pruned. */
 const minEntries = 1000
 
 /**
- * Keeps a value for each of many names, such as keys, and removes those that are no longer used: it looks for
- * them when it holds twice as many as were left the last time.
+ * Keeps a value for each of many names, such as keys, and removes unused ones: it prunes itself at twice the
+ * size that the last pruning left.
  */
 export class PrunedMap<T> extends Map<string, T> {
   readonly #isUnused: (value: T) => boolean

@@ -1,13 +1,13 @@
 /**
- * Lists members that come and go, in the order in which they came.
+ * A list of members in order of arrival, with cheap removal.
  *
  * The members themselves form a ring. A `Set` or a `Map` whose members change allocates a new table every few
- * dozen calls; each old table, dead but in old space, keeps its members alive until the next full collection.
- * With a set of the open calls, that was a third of all that was promoted, and up to a quarter of the CPU
- * time of a JSON call.
+ * dozen calls. Each old table, dead but in old space, keeps its members alive until the next full collection.
+ * With a set of the open calls, that was a third of everything promoted, and up to a quarter of the CPU time
+ * of a JSON call.
  */
 
-/** A member of a ring, which is in one at a time: a class of what a ring is to hold extends it. */
+/** A member of at most one ring at a time: the base class of whatever a ring holds. */
 export class RingMember {
   // Assigned: fields with initial values are defined, which V8 does in its slow runtime where several classes
   // extend one, 2 µs each time.

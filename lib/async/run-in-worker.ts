@@ -1,32 +1,34 @@
-/** Does one job in a thread of its own, which ends with it. */
+/** Runs one job in its own thread, which ends with the job. */
 
 import { Worker, type ResourceLimits, type WorkerOptions } from 'node:worker_threads'
 import type { CallSignal } from '../core/call-signal.ts'
 
 export interface WorkerJob {
   readonly workerData: unknown
-  /** Time for the job, the start of the thread included. */
+  /** Time limit of a job, including the start of its thread. */
   readonly limitMs: number
   readonly resourceLimits: ResourceLimits
   readonly signal: CallSignal
 }
 
 /**
- * A thread without the variables, the output and the options of the process: a module that `--import` loads
- * into the process would start once more in each thread.
+ * Options of a thread without the variables, output and options of the process: a module that `--import`
+ * loads into the process would otherwise be loaded again in each thread.
  */
 export const isolated: WorkerOptions = { env: {}, execArgv: [], stdout: true, stderr: true }
 
 let ending = 0
 
-/** Returns true while threads have not ended that should have: `process.exit` waits for them without end. */
+/**
+ * Returns true while threads that should have ended have not: `process.exit` would wait for them for ever.
+ */
 export function hasUnendedThreads (): boolean {
   return ending > 0
 }
 
 /**
- * @param module has the job in `workerData`, and posts its result as its one message
- * @returns the result; `undefined` for a job that takes too long, or is too much for the thread
+ * @param module reads the job from `workerData`, and posts its result as its only message
+ * @returns the result; `undefined` for a job that takes too long or needs too much memory
  * @throws the signal's reason
  */
 export async function runInWorker (

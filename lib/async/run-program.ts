@@ -1,6 +1,6 @@
 /**
- * Runs a program of the operating system: bytes in, bytes out. It ends with its call. The system limits its
- * memory and processor time, since a document can be crafted to use any amount of both.
+ * Runs a program of the operating system: bytes in, bytes out. The program ends with the call. The system
+ * limits its memory and processor time, since a crafted document can use any amount of both.
  */
 
 import { spawn } from 'node:child_process'
@@ -10,26 +10,28 @@ import type { CallSignal } from '../core/call-signal.ts'
 export interface RunOptions {
   /** Written to its standard input. */
   readonly input?: Uint8Array
-  /** Kills it. */
+  /** Kills the program. */
   readonly signal: CallSignal
-  /** The bound on its standard output; more kills it. */
+  /** Maximum bytes of its standard output; more kills it. */
   readonly maxBytes: number
-  /** The bound on its memory, in kilobytes; some systems, such as macOS, have none. Default: 2 GiB. */
+  /** Maximum memory in kilobytes; some systems, such as macOS, cannot limit it. Default: 2 GiB. */
   readonly memoryKilobytes?: number
 }
 
-/** It sees nothing of our environment, where keys are. One thread each: they run side by side. */
+/**
+ * The program gets none of our environment, which holds keys. One thread each, since several run in parallel.
+ */
 const env = { PATH: '/usr/local/bin:/usr/bin:/bin:/opt/homebrew/bin', OMP_THREAD_LIMIT: '1' }
-/** Characters of its standard error that are logged. */
+/** Characters of its standard error to log. */
 const errorCharacters = 500
 
-/** Of a processor: the largest picture takes a quarter of it. */
+/** Seconds of processor time: the largest picture takes a quarter of it. */
 const seconds = 60
 const bounded = `ulimit -t ${seconds}; ulimit -d "$1" 2>/dev/null; shift; exec "$@"`
 
 /**
- * @throws Error when it cannot be started, fails, says too much, or takes too much time or memory; the
- *   signal's reason when that aborts
+ * @throws Error when the program cannot be started, fails, prints too much, or exceeds its time or memory;
+ *   the signal's reason when that aborts
  */
 export async function runProgram (
   path: string,

@@ -1,15 +1,15 @@
 /**
- * A semaphore with a bounded queue.
+ * A semaphore with a bounded, fair queue.
  *
- * The line is fair to owners: each is served alternately, first come first served among its own, so one who
- * sends much waits behind itself. When the line is full, the owner with most in it loses its latest. What
- * waits is a function that is called when a place is free: with a place free, `acquire` costs no promise.
+ * Owners are served in rotation, each in order of arrival, so an owner with many requests only delays itself.
+ * When the queue is full, the owner with the most entries loses its latest. Waiters are functions called when
+ * a slot is free: with a free slot, `acquire` costs no promise.
  */
 
 export interface Waiter {
-  /** Called once, now or later; it must not throw, and the place is its until `release`. */
+  /** Called once, now or later. It must not throw, and it owns the slot until `release`. */
   readonly enter: () => void
-  /** Called instead when there is no room in the line, now or later. */
+  /** Called instead when the queue has no room, now or later. */
   readonly refuse: () => void
 }
 
@@ -23,7 +23,7 @@ export class Semaphore {
   #free: number
   #serving = false
 
-  /** @param count of those inside at once; `Infinity`: any number */
+  /** @param count slots; `Infinity`: unlimited */
   constructor (count: number, maxWaiting = Infinity) {
     this.#free = count
     this.#maxWaiting = maxWaiting
@@ -33,7 +33,7 @@ export class Semaphore {
     return this.#waiting
   }
 
-  /** @param owner who waits: the id of a key */
+  /** @param owner of the waiter: the id of a key */
   acquire (waiter: Waiter, owner: string): void {
     if (this.#free > 0) {
       this.#admit(waiter)
@@ -49,13 +49,13 @@ export class Semaphore {
     else line.add(waiter)
   }
 
-  /** Calls `done` once nothing is inside or waits, now or later. */
+  /** Calls `done` once no slot is taken and nobody waits, now or later. */
   whenIdle (done: () => void): void {
     if (this.#inside === 0 && this.#waiting === 0) done()
     else this.#whenIdle.push(done)
   }
 
-  /** Leaves the line. Returns false for one that is not in it: it has been served already. */
+  /** Leaves the queue. Returns false if the waiter is not in it because it has been served. */
   cancel (waiter: Waiter, owner: string): boolean {
     const line = this.#lines.get(owner)
     if (line?.delete(waiter) !== true) return false

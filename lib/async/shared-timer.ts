@@ -1,28 +1,25 @@
 /**
- * Times many waits of the same length with one timer of Node.js, such as those of 10,000 open streams, which
- * every event restarts. A timer for each, with its function, would take 0.25 KB.
+ * Times many waits of equal length with one Node.js timer, such as those of 10,000 open streams, which every
+ * event restarts. Separate timers with their functions would take 0.25 KB each.
  */
 
 import { Ring, RingMember } from './ring.ts'
 
-/** The base class of whatever waits; a member is in one timer at a time. */
+/** The base class of whatever waits; a member waits for one timer at a time. */
 export abstract class TimedMember extends RingMember {
-  /** The time at which it has waited long enough, by `performance.now()`. */
+  /** When the wait ends, by `performance.now()`. */
   dueMs = 0
 
-  /** Called when it has; it must not throw. */
+  /** Called when the wait ends; it must not throw. */
   abstract onDue (): void
 }
 
-/**
- * Members that are called in one turn of the event loop: thousands of streams may have begun at the same
- * time.
- */
+/** Members called in one turn of the event loop: thousands of streams may have begun at the same time. */
 const membersPerTurn = 200
 
 export class SharedTimer {
   readonly #ms: number
-  /** Those that are due first come first. */
+  /** In order of their end. */
   readonly #waiting = new Ring<TimedMember>()
   #timer: NodeJS.Timeout | undefined
 
@@ -30,7 +27,7 @@ export class SharedTimer {
     this.#ms = ms
   }
 
-  /** Begins the wait of a member, or begins it anew. It does not keep the process running. */
+  /** Starts or restarts the wait of a member. It does not keep the process running. */
   start (member: TimedMember): void {
     this.#waiting.delete(member)
     this.#waiting.add(member)
@@ -38,7 +35,7 @@ export class SharedTimer {
     if (this.#timer === undefined) this.#runAfter(this.#ms)
   }
 
-  /** Ends the wait of a member, if there is one. */
+  /** Stops the wait of a member, if there is one. */
   stop (member: TimedMember): void {
     this.#waiting.delete(member)
   }

@@ -3,7 +3,7 @@ import { standardSignal } from './cancellation.ts'
 import type { CallSignal } from '../core/call-signal.ts'
 
 /**
- * Waits for a time; not at all for 0.
+ * Waits `ms` milliseconds; returns immediately for 0.
  *
  * @throws the signal's reason when it aborts first
  */

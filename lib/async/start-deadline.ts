@@ -1,10 +1,10 @@
 import { setMaxListeners } from 'node:events'
 import type { CallSignal } from '../core/call-signal.ts'
 
-/** A signal that aborts with another one, after a while, or at the end of the work it is for. */
+/** A signal that aborts with its parent, after a time limit, or at the end of the work it is for. */
 export interface Deadline {
   readonly signal: AbortSignal
-  /** True when it was the clock that aborted it. */
+  /** True if the time limit aborted it. */
   readonly passed: () => boolean
   /** Stops the clock, and aborts everything that still uses the signal. */
   readonly end: () => void
@@ -15,12 +15,12 @@ export function tooLate (ms: number): Error {
   return new Error(`no answer within ${ms / 1000} s`)
 }
 
-/** Made once: an exception takes 40 µs. */
+/** Created once: creating an exception takes 40 µs. */
 const over = new DOMException('The work has ended.', 'AbortError')
 
 /**
- * Starts a clock that keeps no process alive. `AbortSignal.any` of an `AbortSignal.timeout` is no
- * replacement: Node.js 20 may collect that timeout as garbage, which then never aborts.
+ * Starts a time limit that does not keep the process alive. `AbortSignal.any` of an `AbortSignal.timeout` is
+ * no replacement: Node.js 20 may collect that timeout as garbage, and it then never aborts.
  *
  * @param reason of the signal when the time is up. Default: an `AbortError`
  */

@@ -1,9 +1,9 @@
 /**
- * Unix time for periods and records, which ignores sudden jumps of the system's clock.
+ * Unix time for periods and records that ignores sudden jumps of the system's clock.
  *
- * A clock that is a day ahead for a moment would open the budgets of tomorrow. So time goes on by the
- * monotonic clock, and the system's clock is believed only once it has been ahead by about the same for
- * a minute, as after a suspended machine wakes up. It never goes back.
+ * A system clock that is briefly a day ahead would open tomorrow's budgets. Time therefore follows the
+ * monotonic clock. The system's clock is trusted again once it has been ahead by about the same amount for a
+ * minute, as after a suspended machine wakes up. Time never goes back.
  */
 export class SteadyClock {
   readonly #wall: () => number
@@ -12,7 +12,10 @@ export class SteadyClock {
   #aheadMs = 0
   #aheadSinceMs: number | undefined
 
-  /** @param wall Unix milliseconds; @param monotonic milliseconds since any moment */
+  /**
+   * @param wall Unix milliseconds
+   * @param monotonic milliseconds since any moment
+   */
   constructor (wall: () => number = Date.now, monotonic: () => number = () => performance.now()) {
     this.#wall = wall
     this.#monotonic = monotonic
@@ -40,13 +43,13 @@ export class SteadyClock {
   }
 }
 
-/** Corrections of the clock that are no jumps. */
+/** Corrections of the clock up to this size are not jumps. */
 const toleranceMs = 2000
 const confirmAfterMs = 60_000
 
 const clock = new SteadyClock()
 
-/** Returns the time by the clock of this process, in Unix milliseconds, an integer. */
+/** Returns the time of this process's steady clock, in Unix milliseconds, an integer. */
 export function steadyNow (): number {
   return clock.now()
 }

@@ -1,10 +1,10 @@
 /**
- * Reads answers to their end after the client has disconnected, so that usage rows know what they cost.
+ * Reads answers to their end after the client has disconnected, so that usage rows have their cost.
  *
- * A provider bills what it has begun; most go on writing for as long as the connection is open. Reading
- * on is bounded in time, in bytes and in the number of answers at once; beyond that, and when the
- * gateway shuts down, an answer is aborted, as it is when the time of its call is up. Its record says so,
- * since the provider may go on.
+ * A provider bills what it has begun, and most continue for as long as the connection is open. Reading on is
+ * limited in time, in bytes and in the number of answers. Beyond these limits, when the gateway shuts down,
+ * and when the call's time is up, the answer is aborted. The call's record says so, since the provider may
+ * continue.
  */
 
 import { CallCancellation } from '../async/cancellation.ts'
@@ -20,13 +20,13 @@ export interface AbandonedAnswerLimits {
   /** From the moment the caller leaves. */
   readonly maxMs: number
   readonly bytes: number
-  /** Answers at once. A key may have half of the places that others leave free. */
+  /** Answers at a time. A key may have half of the slots that others leave free. */
   readonly answers: number
 }
 
 /** An answer whose caller has left. */
 interface Running {
-  /** Gives up the answer once it has been read long enough. */
+  /** Aborts the answer once its reading has exceeded a limit. */
   readonly timer: NodeJS.Timeout
   readonly record: CallRecord
 }
@@ -43,8 +43,8 @@ export class AbandonedAnswers {
   }
 
   /**
-   * Opens an answer on a signal that outlives the caller. When the caller has left, its `close` reads on
-   * instead of hanging up, and sets `record.whenUsageKnown`.
+   * Opens an answer on a signal that outlives the caller. After the caller has left, its `close` reads on
+   * instead of closing the connection, and sets `record.whenUsageKnown`.
    *
    * @throws what `open` throws
    */

@@ -13,8 +13,8 @@ export interface AnswerBatchesOptions<E> {
 type Result<R, E> = IteratorResult<Batch<R, E>, undefined>
 
 /**
- * One answer, read by read: at least one batch. Not a generator: it would be suspended for as long as a
- * stream waits.
+ * One answer, read by read: at least one batch. A generator would stay suspended, with its promises, for as
+ * long as a stream waits.
  */
 export class AnswerBatches<R, E> implements AsyncIterableIterator<Batch<R, E>, undefined> {
   readonly #call: RoutedCall<R>

@@ -1,7 +1,7 @@
 /**
- * Decides which route a call tries next, and how long it waits before.
+ * Decides which route a call tries next, and how long it waits before that.
  *
- * First, every route is tried once without a wait: in order, routes that are cooling down last. Then the
+ * First, every route is tried once without a wait, in order, with routes that are cooling down last. Then the
  * routes that failed transiently are tried again, in rounds, the one with the shortest wait first. Every
  * retry and fallback takes from the retry budget of its provider, unless the last failure does not suggest
  * overload, such as a refused credential or an unknown model. A hedge takes from the hedge budget instead.
@@ -15,7 +15,7 @@ import type { Cooldown, RouteHealth } from '../routing/route-health.ts'
 
 /** Attempts of one call, over all its routes. */
 const maxAttempts = 16
-/** Sum of the waits of one call. Longer ones are left to the caller, who gets `retry-after`. */
+/** Sum of the waits of one call. Longer waits are left to the caller, who gets `retry-after`. */
 const maxWaitMs = 20_000
 const initialBackoffMs = 250
 const maxBackoffMs = 4000
@@ -23,24 +23,24 @@ const maxBackoffMs = 4000
 export interface PlannedAttempt {
   readonly route: Route
   readonly waitMs: number
-  /** True for another attempt at a model that has failed before. */
+  /** True for another attempt at a model that failed before. */
   readonly isRetry: boolean
-  /** The index of the provider's credential to use; `undefined` where it has one only. */
+  /** The index of the provider's credential to use; `undefined` if the provider has only one. */
   readonly credential: number | undefined
 }
 
 export interface AttemptPlanOptions {
-  /** Id of the key whose call it is. */
+  /** Id of the call's key. */
   readonly keyId: string
-  /** Returns how often a route may be tried again. */
+  /** Returns how often a route may be retried. */
   readonly retries: (route: Route) => number
-  /** Returns the index of the credential that a route is tried with first. Default: one is drawn. */
+  /** Returns the index of the credential with which a route is tried first. Default: random. */
   readonly credential?: (route: Route) => number | undefined
-  /** The session of the call, which stays with a credential. Default: none */
+  /** The session of the call, which keeps its credential. Default: none. */
   readonly session?: CallSession | undefined
-  /** True for requests whose answer is fetched later: all use the first credential of a provider. */
+  /** True for requests whose answer is fetched later: they all use the first credential of a provider. */
   readonly firstCredential?: boolean
-  /** Called for each route that is not tried, or not yet, with the reason. */
+  /** Called with the reason for each route that is skipped or postponed. */
   readonly onSkip: (route: Route, reason: Cooldown['reason'] | 'retry_budget_exhausted') => void
 }
 
@@ -53,12 +53,12 @@ export class AttemptPlan {
   readonly #health: RouteHealth
   readonly #options: AttemptPlanOptions
   readonly #candidates: Iterator<Route, void, undefined>
-  /** To be tried again, or for the first time where the budget did not allow it. */
+  /** To be retried, or to be tried for the first time where the budget did not allow it before. */
   readonly #failed: RouteTries[] = []
   #last: RouteTries | undefined
   /** Models whose stale socket has been replaced. */
   #reconnected: Set<string> | undefined
-  /** Credentials that were used, by provider. */
+  /** Used credentials, by provider. */
   #tried: Map<string, Set<number>> | undefined
   #credential: number | undefined
   #attempts = 0
@@ -72,14 +72,14 @@ export class AttemptPlan {
     this.#candidates = candidates[Symbol.iterator]()
   }
 
-  /** Returns the first attempt, or `undefined` where there is no route. */
+  /** Returns the first attempt, or `undefined` if there is no route. */
   first (): PlannedAttempt | undefined {
     const { value: route } = this.#candidates.next()
     if (!route) return undefined
     return this.#start({ route, attempts: 1 }, 0)
   }
 
-  /** Returns the same attempt again, once per model, when its failure was only that of a stale socket. */
+  /** Returns the same attempt again, once per model, if only a stale socket made it fail. */
   reconnect (failure: GatewayError): PlannedAttempt | undefined {
     const route = this.#last?.route
     if (
@@ -95,7 +95,7 @@ export class AttemptPlan {
     return { route, waitMs: 0, isRetry: false, credential: this.#credential }
   }
 
-  /** Returns the attempt after a failure of the last one, or `undefined` when the call has failed. */
+  /** Returns the attempt after a failed one, or `undefined` if the call has failed. */
   next ({
     fault,
     acceptedByProvider

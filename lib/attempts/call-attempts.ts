@@ -1,8 +1,8 @@
 /**
  * Sends a call to its routes, in order, until one answers.
  *
- * `AttemptPlan` says which route is next, `RouteAttempt` notes what became of each, `hedged-answer` starts a
- * second request where the first is slow.
+ * `AttemptPlan` chooses the next route, `RouteAttempt` records the outcome of each, and `hedged-answer`
+ * starts a second request when the first is slow.
  */
 
 import { GatewayError } from '../core/errors.ts'
@@ -26,16 +26,16 @@ import type { RouteHealth } from '../routing/route-health.ts'
 
 export interface CallAttemptsOptions<E> {
   readonly health: RouteHealth
-  /** True for requests whose answer is fetched later: all use the first credential of a provider. */
+  /** True for requests whose answer is fetched later: they all use the first credential of a provider. */
   readonly firstCredential: boolean
-  /** Prepares the request to a route; `undefined` when its provider has no such endpoint. */
+  /** Prepares the request to a route; `undefined` if its provider has no such endpoint. */
   readonly prepare: (route: Route) => RouteRequest<E> | undefined
 }
 
 export class CallAttempts<E> {
   readonly #call: TriedCall
   readonly #health: RouteHealth
-  /** The routes that can be called, and the request to each. */
+  /** The routes that can be called, each with its request. */
   readonly #requests = new Map<Route, RouteRequest<E>>()
   readonly #plan: AttemptPlan
   readonly #mayHedge: boolean
@@ -60,7 +60,7 @@ export class CallAttempts<E> {
     })
   }
 
-  /** Returns the index of the credential that the call has to use, or has used before. */
+  /** Returns the index of the credential that the call must use, or has used before. */
   #credentialFor ({ providerId }: Route): number | undefined {
     const { key, origin, reasoningAccount: account } = this.#call
     if (origin?.providerId === providerId) return this.#indexOfAccount(origin)
@@ -70,7 +70,7 @@ export class CallAttempts<E> {
       : undefined
   }
 
-  /** Returns the index of the credential of an account; `undefined` when it is not configured any more. */
+  /** Returns the index of the credential of an account; `undefined` if it is no longer configured. */
   #indexOfAccount ({ providerId, account }: ProviderAccount): number | undefined {
     const requests = [...this.#requests.values()]
     const provider = requests.find(request => request.provider.id === providerId)?.provider
@@ -81,7 +81,7 @@ export class CallAttempts<E> {
     return undefined
   }
 
-  /** @throws GatewayError the failure of the last attempt, when no route could answer */
+  /** @throws GatewayError the failure of the last attempt, if no route could answer */
   async firstAnswer (): Promise<RouteAnswer<E>> {
     const { record, routes } = this.#call
     record.routes ??= routes // of the first turn, if there are several

@@ -4,18 +4,18 @@ import type { Secret } from '../core/secret.ts'
 import type { ResponseOrigin } from '../dialects/responses/archive.ts'
 import type { Provider } from '../providers/provider.ts'
 
-/** The caller waits for it, and the response is deleted here already. */
+/** The caller waits for it, and the gateway's own copy has been deleted. */
 const maxMs = 10_000
 const maxBytes = 64 * 1024
 
 /**
- * Deletes a response at the provider that keeps it, also when the caller leaves. One that is not there any
- * more is deleted.
+ * Deletes a response at the provider that keeps it, even if the caller leaves. A response that no longer
+ * exists counts as deleted.
  *
- * @param provider of the response; `undefined` where it is not configured any more
- * @param keyId of the gateway key whose response it is
- * @param callerKey the caller's own key there
- * @throws GatewayError or the reason of a timeout, when it may still be there
+ * @param provider of the response; `undefined` if it is no longer configured
+ * @param keyId of the gateway key that owns the response
+ * @param callerKey the caller's own key at the provider
+ * @throws GatewayError or the reason of a timeout, if the response may still exist
  */
 export async function deleteAtProvider (
   provider: Provider | undefined,

@@ -1,6 +1,6 @@
 /**
- * Sends the request of a route, and beside it one to the next route when the first has not begun to answer in
- * time: the first answer counts, and the other request is aborted. The extra load is capped.
+ * Sends the request of a route, and a second one to the next route if the first has not begun to answer in
+ * time. The first answer wins, and the other request is aborted. The extra load is capped.
  */
 
 import { withTimeout } from '../async/with-timeout.ts'
@@ -10,18 +10,18 @@ import type { TriedCall, RouteAnswer, RouteAttempt } from './route-attempt.ts'
 /** Sends a request; it ends early when the signal aborts. */
 export type Send<A> = (signal: AbortSignal) => Promise<A>
 
-/** A second request, which has begun. */
+/** A second request, already started. */
 export interface SecondAttempt<E> {
   readonly attempt: RouteAttempt
   readonly send: Send<OpenResponse<E>>
 }
 
 /**
- * Notes the outcome of the second request. The caller notes that of the first if both fail.
+ * Records the outcome of the second request. The caller records that of the first if both fail.
  *
- * @param afterMs the time to wait for the first
- * @param startBeside begins the second request; `undefined` when there is none to make
- * @throws what the first one failed with, when no other succeeded
+ * @param afterMs how long to wait for the first
+ * @param startBeside starts the second request; `undefined` if there is none to make
+ * @throws the error of the first one, if neither succeeded
  */
 export async function hedgedAnswer<E> (
   call: Pick<TriedCall, 'record' | 'signal'>,
@@ -78,16 +78,16 @@ async function sendBeside<E> (
 interface HedgeResult<A> {
   readonly answer: A
   readonly winner: 'first' | 'second'
-  /** The error of the first one, if it failed before the second one succeeded. */
+  /** The error of the first request, if it failed before the second one succeeded. */
   readonly firstFailure?: unknown
 }
 
 /**
- * Sends the first request, and the second when the first has no answer after `afterMs`.
+ * Sends the first request, and the second if the first has no answer after `afterMs`.
  *
- * @param second prepares the second request; `undefined` when there is none to make
- * @param discard releases an answer that came too late, of the request that lost
- * @throws what the first one failed with, when no other succeeded
+ * @param second prepares the second request; `undefined` if there is none to make
+ * @param discard releases the late answer of the request that lost
+ * @throws the error of the first one, if neither succeeded
  */
 export async function hedge<A> (
   afterMs: number,

@@ -1,4 +1,4 @@
-/** Open responses, what they hold in memory, and the readers that run over what a provider sent. */
+/** Open responses: their readers, and the memory they hold. */
 
 import { GatewayError } from '../core/errors.ts'
 import { yieldFairly } from '../async/yield-fairly.ts'
@@ -7,33 +7,36 @@ import { parseInSlices } from '../json/parse-in-slices.ts'
 import { ProviderFailure, invalidResponse, pageInstead } from '../providers/provider-failure.ts'
 import { reportedBy, type ReportedUsage, type Usage } from '../core/usage.ts'
 
-/** The fields of events that are looked at in answers of every kind. */
+/** The fields of events that matter for answers of every kind. */
 export interface AnyEvent {
   readonly type: string
   readonly choice?: number
   readonly usage?: Usage
 }
 
-/** Returns the usage that events report: that of the last report, which counts all before. */
+/** Returns the usage in events: that of the last report, which includes earlier ones. */
 export function usageIn (events: readonly AnyEvent[]): Usage | undefined {
   return events.findLast(({ type }) => type === 'usage')?.usage
 }
 
-/** A response whose head has come, read by read. */
+/** A response whose head has arrived, read by read. */
 export interface OpenResponse<E> {
-  /** Gives the events of the next read; `undefined` after the last. Not before the previous one is back. */
+  /**
+   * Returns the events of the next read; `undefined` after the last. Call it only after the previous call has
+   * resolved.
+   */
   readonly next: () => Promise<E[] | undefined>
-  /** Returns true once `next` has given all events of a response that is over. */
+  /** Returns true once `next` has returned all events of a complete response. */
   readonly isComplete: () => boolean
-  /** Returns how many bytes of a stream have been read so far; 0 for a response that came complete. */
+  /** Returns how many bytes of a stream have been read; 0 for a response that arrived complete. */
   readonly sizeBytes: () => number
   /** Returns the usage that the provider has reported so far. */
   readonly reported: () => ReportedUsage
-  /** Releases the connection, however far the response has been read. */
+  /** Releases the connection, even if the response was not read to its end. */
   readonly close: () => void
 }
 
-/** Makes an open response of one that has been read to its end. */
+/** Wraps a response that has been read to its end. */
 export function bufferedResponse<E extends AnyEvent> (events: E[]): OpenResponse<E> {
   const reported = reportedBy(usageIn(events))
   let left: E[] | undefined = events
@@ -52,12 +55,12 @@ export function bufferedResponse<E extends AnyEvent> (events: E[]): OpenResponse
 
 /** Bytes of an answer that are not counted: most answers are smaller, and open streams hold less. */
 const freeBytes = 64 * 1024
-/** An answer is in memory as it was received and, later, as it is printed for a caller who may not read. */
+/** An answer is in memory as received and, later, as printed for a caller who may not read it. */
 const copies = 2
 
 /**
- * Counts what one response holds in the memory of its call (`limits.body_memory_bytes`), until the call ends.
- * It counts the most that was held at once: memory that was in use is free again only after a collection.
+ * Counts the memory that one response holds in its call (`limits.body_memory_bytes`), until the call ends. It
+ * counts the maximum held at any time: used memory is free again only after a garbage collection.
  */
 export class AnswerMemory {
   readonly #take: ((bytes: number) => void) | undefined
@@ -65,7 +68,7 @@ export class AnswerMemory {
   #countedBytes = freeBytes
 
   /**
-   * @param take counts bytes, and throws where there is no room for them; absent for a call without a bound
+   * @param take counts bytes, and throws where there is no memory for them; absent for a call without a limit
    */
   constructor (take: ((bytes: number) => void) | undefined) {
     this.#take = take
@@ -74,7 +77,7 @@ export class AnswerMemory {
   /**
    * Adds bytes of the answer that are kept.
    *
-   * @throws GatewayError `overloaded` where other calls use the memory, `upstream_invalid_response` for more
+   * @throws GatewayError `overloaded` while other calls use the memory; `upstream_invalid_response` for more
    *   than one key may ever use
    */
   readonly hold = (bytes: number): void => {
@@ -91,13 +94,13 @@ export class AnswerMemory {
     }
   }
 
-  /** Notes that nothing is kept any more, as after each complete event of a stream. */
+  /** Notes that nothing is held any more, as after each complete event of a stream. */
   release (): void {
     this.#heldBytes = 0
   }
 }
 
-/** Runs a reader over a response. What it throws unexpectedly is the response's fault: 502, not 500. */
+/** Runs a reader over a response. An unexpected error is the response's fault: 502, not 500. */
 export function readOrRefuse<T> (read: () => T): T {
   try {
     return read()
@@ -106,7 +109,7 @@ export function readOrRefuse<T> (read: () => T): T {
   }
 }
 
-/** Runs a reader over what was still open when a stream ended: a message that cannot be read was cut. */
+/** Runs a reader over the rest of an ended stream: an unreadable message was cut off. */
 export function asInterrupted<T> (read: () => T): T {
   try {
     return read()
@@ -119,8 +122,8 @@ export function asInterrupted<T> (read: () => T): T {
 /** Larger texts are parsed in slices. */
 const parsedAtOnceBytes = 256 * 1024
 /**
- * Numbers in a complete response; keys, strings, objects and lists count as eight. Roughly 8,000 tokens
- * with 20 logprobs each; some hundred megabytes in memory.
+ * Maximum numbers in a complete response; keys, strings, objects and lists count as eight. Roughly 8,000
+ * tokens with 20 logprobs each; some hundred megabytes in memory.
  */
 const maxParseCost = 8_000_000
 const countedBytes = 1024 * 1024
@@ -128,7 +131,7 @@ const countedBytes = 1024 * 1024
 /**
  * Parses a complete response, a large one in slices.
  *
- * @throws GatewayError `upstream_invalid_response`; a large one rejects
+ * @throws GatewayError `upstream_invalid_response`; for a large response, the promise rejects with it
  */
 export function parseResponseBytes (bytes: Buffer): unknown {
   if (bytes.length > parsedAtOnceBytes) return parseLarge(withoutMark(bytes))

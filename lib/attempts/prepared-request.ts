@@ -18,25 +18,25 @@ import type { Usage } from '../core/usage.ts'
 import type { AdapterInput, Provider } from '../providers/provider.ts'
 import type { MissingApis } from '../routing/missing-apis.ts'
 
-/** What the requests of one stage share. */
+/** What all requests of one stage share. */
 export interface RequestDeps {
   readonly abandoned: AbandonedAnswers
   readonly recordSent: RecordSent | undefined
-  /** True for counts of tokens, which cost nothing. */
+  /** True for token counts, which are free of charge. */
   readonly isFree: boolean
   readonly missingApis: MissingApis
 }
 
 /**
- * The request of a call to one route. The adapter's input is built once and reused for retries; it is rebuilt
- * for another account, which cannot read reasoning that this one encrypted.
+ * The request of a call to one route. The adapter's input is built once and reused for retries. It is rebuilt
+ * for another account, which cannot read reasoning encrypted for this one.
  */
 export class PreparedRequest<
   R extends { readonly stream?: boolean | undefined },
   E extends AnyEvent & AnswerEvent
 > implements RouteRequest<E> {
   readonly provider: Provider
-  /** True: the answer is read to its end after the caller left, because the provider bills it. */
+  /** True if the answer is read to its end after the caller has left, because the provider bills it. */
   readonly readsToEnd: boolean
   readonly #call: RoutedCall<R>
   readonly #route: Route
@@ -45,7 +45,7 @@ export class PreparedRequest<
   /** The parts of the request, by credential. */
   readonly #prepared = new Map<number | undefined, ReadonlyArray<UpstreamPart<R, E>>>()
   /**
-   * True once the server has said that it does not have the API of this request: it is translated from then
+   * True once the server has shown that it lacks the API of this request: the request is translated from then
    * on.
    */
   #mustTranslate = false

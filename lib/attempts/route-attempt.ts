@@ -1,5 +1,5 @@
 /**
- * Follows one request to a route, and notes its outcome in the health of the route and in the record of the
+ * Tracks one request to a route, and records its outcome in the health of the route and in the record of the
  * call.
  */
 
@@ -32,7 +32,7 @@ export type TriedCall = Pick<
 >
 
 export interface RouteSendOptions {
-  /** The index of the gateway's credential to use, of several. */
+  /** The index of the gateway's credential, if the provider has several. */
   readonly credential: number | undefined
   /** The span of this request. */
   readonly span: ChildSpan | undefined
@@ -40,13 +40,13 @@ export interface RouteSendOptions {
   readonly signal?: AbortSignal
 }
 
-/** The request of a call to one route, to be sent as often as it takes. */
+/** The request of a call to one route, sent as often as needed. */
 export interface RouteRequest<E> {
   readonly provider: Provider
-  /** True when the answer is read to its end even if no caller waits for it: giving it up saves nothing. */
+  /** True if the answer is read to its end even without a waiting caller: aborting it saves nothing. */
   readonly readsToEnd: boolean
   readonly send: (options: RouteSendOptions) => Promise<OpenResponse<E>>
-  /** Returns the usage of the parts that succeeded, of a split request that partly failed. */
+  /** Returns the usage of the successful parts of a split request that partly failed. */
   readonly billed: () => readonly Usage[]
 }
 
@@ -68,7 +68,7 @@ export class RouteAttempt {
   readonly #attempt: ModelAttempt
   readonly #request: SentRequest
 
-  /** Begins an attempt; `end` must follow in every case. */
+  /** Starts an attempt; `end` must follow in every case. */
   constructor (
     call: TriedCall,
     provider: Provider,

@@ -1,12 +1,11 @@
 /**
- * Sends one call as several upstream requests, for providers that take only so much in one
- * (`Adapter.split`): a few at a time, read as one answer (`Adapter.join`).
+ * Sends one call as several upstream requests, for providers that limit the size of one (`Adapter.split`): a
+ * few at a time, read as one answer (`Adapter.join`).
  *
- * What the parts give comes out in the order it arrives, as soon as it can; a part is not read on
- * before its last batch was taken. The first failure ends a stream, after what was read before it. Of an
- * answer that is not streamed, parts in flight are waited for a moment: the provider bills them, and another
- * attempt does not send again what is complete. What the provider reported of any part counts, however the
- * answer ends.
+ * Batches of the parts come out in order of arrival. A part is read on only after its last batch was taken.
+ * The first failure ends a stream, after everything read before it. When a part of a complete answer fails,
+ * the parts in flight are awaited briefly: the provider bills them, and the next attempt does not send
+ * completed parts again. Usage reported by any part counts, however the answer ends.
  */
 
 import { standardSignal } from '../async/cancellation.ts'
@@ -18,16 +17,16 @@ import { sendRequest, type RequestTarget, type SendContext, type UpstreamPart } 
 import { bufferedResponse, usageIn, type AnyEvent, type OpenResponse } from './open-response.ts'
 import type { Join } from '../providers/provider.ts'
 
-/** Requests of one call in flight at once. */
+/** Requests of one call in flight at a time. */
 const maxParallel = 8
-/** The longest wait for parts in flight after one has failed: the caller waits as well. */
+/** Maximum wait for parts in flight after one has failed: the caller waits as well. */
 const partsGraceMs = 2000
 
 /**
  * Opens the answer to all parts.
  *
- * A streamed answer is open with the first visible output of any part, any other when all have
- * ended: until then a failure is one of all, and another route may be tried.
+ * A streamed answer is open with the first visible output of any part, a complete answer when all parts have
+ * ended. Until then, a failure of one part fails the whole attempt, and another route may be tried.
  *
  * @throws what `sendRequest` throws
  */
@@ -49,7 +48,7 @@ export function sendParts<R, E extends AnyEvent> (
   return streamed ? joined.begun() : joined.buffered()
 }
 
-/** Returns what the complete answers among the parts used, for a call that another provider answers. */
+/** Returns the usage of the completed parts, for a call that another provider answers. */
 export function usagesIn<E extends AnyEvent> (
   parts: ReadonlyArray<Pick<UpstreamPart<unknown, E>, 'answer'>>
 ): Usage[] {
@@ -59,9 +58,9 @@ export function usagesIn<E extends AnyEvent> (
 }
 
 /**
- * Joins parts that hold choices of their own. Choices are numbered in the order they begin: a part
- * may give fewer than were requested, and the answer has no gap then. There is one
- * `response-start`, and one `usage` with the sum.
+ * Joins parts with their own choices. Choices are numbered in order of their start: a part may give fewer
+ * than requested, and the numbers still have no gap. There is one `response-start`, and one `usage` with the
+ * sum.
  */
 export function joinChoices<E extends AnyEvent> (parts: number): Join<E> {
   const numbers = Array.from({ length: parts }, () => new Map<number, number>())

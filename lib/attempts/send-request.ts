@@ -1,6 +1,6 @@
 /**
- * Sends one request to one provider, and reads a complete response to its end, a stream up to its first
- * visible output. Until then a failure can still become another attempt, or a proper status.
+ * Sends one request to one provider. Reads a complete response to its end, and a stream up to its first
+ * visible output. Until then a failure can still lead to another attempt, or to a proper status.
  */
 
 import { GatewayError } from '../core/errors.ts'
@@ -44,15 +44,13 @@ import type {
 } from '../providers/provider.ts'
 
 export interface ProviderCallOptions {
-  /** Bytes of a complete response. */
+  /** Maximum bytes of a complete response. */
   readonly answerBytes: number
-  /** The largest event of a stream, counted in UTF-16 code units: they are never more than its bytes. */
+  /** Maximum event of a stream in UTF-16 code units, which are never more than its bytes. */
   readonly eventBytes: number
-  /** The time to wait for visible output before other events go out without it; default 10 s. */
+  /** How long to wait for visible output before other events go out without it; default 10 s. */
   readonly holdMs?: number
-  /**
-   * Decides about streams that are slower than their provider's `slow_stream` allows. Default: they go on.
-   */
+  /** Handles streams that are slower than their provider's `slow_stream` allows. Default: they continue. */
   readonly mayGiveUp?: SlowStreamGuard['mayGiveUp'] | undefined
 }
 
@@ -61,7 +59,7 @@ export interface SendContext {
   readonly call: Pick<RoutedCall<unknown>, 'id' | 'record' | 'key' | 'providerKey' | 'takeMemory'>
   /** Ends the request. */
   readonly signal: CallSignal
-  /** The index of the gateway's credential to use, of several. */
+  /** The index of the gateway's credential, if the provider has several. */
   readonly credential?: number | undefined
   /** The span of the request. */
   readonly span?: ChildSpan | undefined
@@ -75,21 +73,23 @@ export interface RequestTarget<R, E> {
 }
 
 /**
- * A part of a call. Attempts share the adapter's input, but each prints the body again: a kept body would be
- * a copy of all text for as long as the call waits.
+ * A part of a call. Attempts share the adapter's input, but each prints the body again: keeping the body
+ * would copy all text for as long as the call waits.
  */
 export interface UpstreamPart<R, E = unknown> {
   readonly input: AdapterInput<R>
-  /** The events of its complete answer, of a call in several parts: further attempts do not send it again. */
+  /**
+   * The events of its complete answer, for a call in several parts: further attempts do not send it again.
+   */
   answer?: readonly E[]
 }
 
 /**
- * Sends the request, and reads a complete response to its end, a stream up to its first visible output.
+ * Sends the request, and reads a complete response to its end, or a stream up to its first visible output.
  *
- * @throws ProviderFailure when the provider says that it failed
- * @throws GatewayError when it cannot be reached, or says nothing that can be read: `acceptedByProvider`
- *   then, where the work was done and will be billed, and `mayBeBilled` where it took too long
+ * @throws ProviderFailure when the provider reports an error
+ * @throws GatewayError when the provider cannot be reached or its response cannot be read; with
+ *   `acceptedByProvider` where the work was done and will be billed, and `mayBeBilled` where it took too long
  */
 export function sendRequest<R, E extends AnyEvent> (
   { call, signal, credential, span }: SendContext,

@@ -1,24 +1,24 @@
 /**
- * Watches how fast the events of a stream come whose provider limits slow ones. Only the time in which they
- * are waited for counts: a caller may pause.
+ * Measures the pace of a stream whose provider limits slow ones. Only time spent waiting for events counts: a
+ * caller may pause.
  */
 
 import { withTimeout } from '../async/with-timeout.ts'
 import { GatewayError } from '../core/errors.ts'
 import type { SlowStreamSettings } from '../core/settings.ts'
 
-/** The slowest stream that is accepted. */
+/** The slowest pace that is accepted. */
 export interface SlowStreamGuard extends SlowStreamSettings {
   /**
-   * Decides whether a stream that is too slow is given up. Each true one is a request more, at another model
-   * or of a caller who asks again, so their number is capped.
+   * Decides whether a slow stream is cancelled. Each cancelled stream costs one more request, to another
+   * model or of a caller who retries, so their number is capped.
    */
   readonly mayGiveUp: (moment: 'before_output' | 'after_output') => boolean
 }
 
 export class StreamPace {
   readonly #slow: SlowStreamGuard
-  /** Waited in the present window of the guard, and events that came in it. */
+  /** Time waited in the current window, and events that arrived in it. */
   #windowMs = 0
   #windowEvents = 0
   #isGuarded = false
@@ -27,7 +27,7 @@ export class StreamPace {
     this.#slow = slow
   }
 
-  /** Starts the guard: the first output has arrived, or is no longer awaited. */
+  /** Starts measuring: the first output has arrived, or is no longer awaited. */
   guard (): void {
     this.#isGuarded = true
     this.#windowMs = 0
@@ -35,7 +35,7 @@ export class StreamPace {
   }
 
   /**
-   * Waits for a read, but not longer for an event than the guard allows.
+   * Waits for a read, but not longer for an event than the settings allow.
    *
    * @param idleMs waited since the last event
    * @throws GatewayError `upstream_too_slow`
@@ -51,7 +51,11 @@ export class StreamPace {
     this.#windowMs += ms
   }
 
-  /** Counts the events of a read. @returns true for a stream that is given up */
+  /**
+   * Counts the events of a read.
+   *
+   * @returns true if the stream is cancelled
+   */
   isTooSlow (events: number): boolean {
     const slow = this.#slow
     if (slow.eventsPerSecond === undefined || !this.#isGuarded) return false

@@ -1,4 +1,4 @@
-/** A response that is an event stream: its bytes become events, one batch per read. */
+/** Reads a response that is an event stream: bytes become events, one batch per read. */
 
 import { GatewayError } from '../core/errors.ts'
 import { invalidResponse, pageInstead, usageOfError, withUsage } from '../providers/provider-failure.ts'
@@ -15,20 +15,20 @@ export interface StreamOptions<E> {
   /** Reads a response that turned out to be one JSON text. */
   readonly json: (bytes: Buffer) => Promise<E[]>
   readonly jsonBytes: number
-  /** The largest event, counted as in `ProviderCallOptions`. */
+  /** Maximum size of an event, measured as in `ProviderCallOptions`. */
   readonly eventBytes: number
   /** Default: server-sent events. */
   readonly decoder?: EventStreamReader<E>['decoder']
-  /** Counts the bytes of an event that is not complete yet. */
+  /** Counts the bytes of an incomplete event. */
   readonly memory: Pick<AnswerMemory, 'hold' | 'release'>
-  /** Longest wait without an event, while bytes come all the same. */
+  /** Maximum wait for an event, even while bytes arrive. */
   readonly idleEventsMs: number
   readonly slow?: SlowStreamGuard | undefined
 }
 
 /**
- * Most events held before there is visible output. A good answer begins with a few; a bad server sends pings
- * as fast as it can.
+ * Maximum events held before visible output. A good answer begins with a few; a faulty server sends pings as
+ * fast as it can.
  */
 const maxHeldEvents = 1000
 
@@ -38,8 +38,8 @@ const restMs = 1000
 /**
  * Reads the bytes of an event stream into events, one array per read.
  *
- * An error among them is thrown by the read after it, so that what came before it goes out first. The usage
- * that comes with an error is an event before it.
+ * An error in the stream is thrown by the next read, so that events before it go out first. Usage that comes
+ * with an error becomes an event before it.
  */
 export class StreamResponse<E extends AnyEvent> implements OpenResponse<E> {
   readonly #body: UpstreamBody
@@ -47,23 +47,23 @@ export class StreamResponse<E extends AnyEvent> implements OpenResponse<E> {
   readonly #reader: StreamReader<E>
   readonly #messages: StreamDecoder
   readonly #memory: StreamOptions<E>['memory']
-  /** Reads a response that turns out to be one JSON text; absent once it does not. */
+  /** Reads a response that turns out to be one JSON text; absent once it is known to be a stream. */
   #json: Pick<StreamOptions<E>, 'json' | 'jsonBytes'> | undefined
   readonly #slow: SlowStreamGuard | undefined
   readonly #idleEventsMs: number
   readonly #eventBytes: number
-  /** Events that were read before the first visible one. */
+  /** Events read before the first visible one. */
   #buffered: E[] = []
-  /** The next read, once it has begun. */
+  /** The next read, once started. */
   #pending: Promise<IteratorResult<Uint8Array>> | undefined
   #started = false
   #waitsSinceMs = 0
-  /** Waited since the last event: only while one is awaited, as a caller may pause. */
+  /** Time waited since the last event: only while one is awaited, since a caller may pause. */
   #idleMs = 0
   #sizeBytes = 0
   #finished = false
   /**
-   * True when the hold ended without visible output: the next read may be empty, so that the caller gets a
+   * True if the hold ended without visible output: the next read may be empty, so that the caller gets the
    * head.
    */
   #overdue = false
@@ -84,12 +84,12 @@ export class StreamResponse<E extends AnyEvent> implements OpenResponse<E> {
   }
 
   /**
-   * Reads until there is visible output, the response is over, or `holdMs` have passed; longer where the
-   * guard allows more for the first output. What begins with very many events, or more bytes than one event
-   * may have, is held no longer.
+   * Reads until there is visible output, the response has ended, or `holdMs` have passed; longer where the
+   * settings allow more time for the first output. A response that begins with very many events, or with more
+   * bytes than an event may have, is not held any longer.
    *
-   * @throws what the response failed with before any visible output, with the usage that was reported: no
-   *   event goes out, as another attempt may answer
+   * @throws the failure of the response before any visible output, with the reported usage: no event goes
+   *   out, as another attempt may answer
    */
   async untilVisible (holdMs: number): Promise<void> {
     const slow = this.#slow

@@ -1,8 +1,8 @@
 /**
- * Decides whether the process takes on one more call, and more bytes of its body.
+ * Decides whether the process accepts another call, and more bytes of its body.
  *
  * A call enters when its body is requested. Its key has been checked by then, so callers without a key take
- * no place. When it ends, it gives back everything it has taken.
+ * no slot. When the call ends, it releases everything it holds.
  */
 
 import { getHeapStatistics } from 'node:v8'
@@ -11,40 +11,38 @@ import type { HeldMemory } from '../core/call.ts'
 
 export interface AdmissionLimits {
   readonly openCalls: number
-  /** The share of open calls, memory and disk that one key may hold of what others leave: 0 to 1. */
+  /** The share of the remaining calls, memory and disk that one key may hold: 0 to 1. */
   readonly maxSharePerKey: number
   /** Memory of all JSON bodies, as `http/read-json` estimates it. Default: a quarter of the heap limit. */
   readonly bodyMemoryBytes?: number
-  /** Uploads on disk of all calls. */
+  /** Bytes of uploads on disk, over all calls. */
   readonly uploadDiskBytes: number
   /**
-   * Milliseconds for which a caller may take nothing of its answer before its call can be ended to free
-   * memory. Default: 5,000. The system frees its buffer by a third at a time, so a slow caller seems to
-   * take nothing for a while.
+   * Milliseconds after which a caller who accepts nothing of the answer can lose the call to free memory.
+   * Default: 5,000. The system frees its buffer a third at a time, so a slow caller seems to accept nothing
+   * for a while.
    */
   readonly patienceMs?: number
 }
 
-/** Bytes that a call holds, of one kind. */
+/** Bytes of one kind held by a call. */
 export interface ByteReservation {
-  /**
-   * True when half of the total, and half of what the key may hold, would be left after so many bytes more.
-   */
+  /** True if after so many more bytes, half of the total and half of the key's share would still be free. */
   readonly isCheap: (bytes: number) => boolean
-  /** @throws GatewayError `overloaded`; `file_too_large` for more than there can ever be for one key */
+  /** @throws GatewayError `overloaded`; `file_too_large` for more than a key can ever hold */
   readonly take: (bytes: number) => void
 }
 
-/** A call whose caller does not read what waits to be sent. */
+/** A call whose caller does not read pending output. */
 export interface EvictableCall {
   readonly keyId: string
-  /** Bytes of memory that its end gives back. */
+  /** Bytes of memory freed by its end. */
   readonly heldBytes: number
-  /** Ends the call and gives its memory back, at once. */
+  /** Ends the call and frees its memory immediately. */
   readonly endAsTooSlow: () => void
 }
 
-/** Callers that take nothing of what waits to be sent, the longest first. */
+/** Calls whose callers accept nothing of pending output, longest first. */
 class EvictableCalls {
   readonly #sinceMs = new Map<EvictableCall, number>()
   readonly #patienceMs: number
@@ -62,10 +60,10 @@ class EvictableCalls {
   }
 
   /**
-   * Ends the call that has waited longest for its caller, of those that hold memory.
+   * Ends the call that has waited longest for its caller, among those that hold memory.
    *
-   * @param keyId of this key only. Default: of any
-   * @returns false when there is none
+   * @param keyId of this key only. Default: any key
+   * @returns false if there is none
    */
   endLongest (keyId?: string): boolean {
     const nowMs = performance.now()
@@ -93,7 +91,7 @@ export class Admission {
     this.#stalled = new EvictableCalls(patienceMs)
   }
 
-  /** Applies the limits of a new configuration to the calls that follow. */
+  /** Applies the limits of a new configuration to new calls. */
   applyLimits ({ openCalls, maxSharePerKey, bodyMemoryBytes, uploadDiskBytes }: AdmissionLimits): void {
     this.#calls.resize(openCalls, maxSharePerKey)
     this.#memory.resize(bodyMemoryBytes ?? defaultMemoryBytes(), maxSharePerKey)
@@ -110,7 +108,7 @@ export class Admission {
     return { memoryBytes: this.#memory.used, diskBytes: this.#disk.used }
   }
 
-  /** @throws GatewayError `overloaded` when there is no place for another call, or for one of this key */
+  /** @throws GatewayError `overloaded` if there is no slot for another call, or for one of this key */
   enter (keyId: string): CallResources {
     const calls = this.#calls
     if (!calls.take(keyId, 1)) {
@@ -126,13 +124,13 @@ export class Admission {
     return new CallResources(keyId, calls, { memory: this.#memory, disk: this.#disk }, this.#stalled)
   }
 
-  /** Returns memory for what arrives on connections that several calls use. */
+  /** Returns memory for data that arrives on connections shared by several calls. */
   readonly holdMemory = (keyId = sharedByKeys): HeldMemory =>
     new ShareReservation(keyId, this.#memory, 'memory', false, this.#stalled)
 
   /**
-   * Notes whether bytes wait for a caller; called anew when it has taken some. While memory is short, the
-   * calls whose callers have taken none for longest are ended.
+   * Records whether output is pending for a caller; called again when some has been accepted. While memory is
+   * short, the calls whose callers have accepted nothing for longest are ended.
    */
   setStalled (caller: EvictableCall, isStalled: boolean): void {
     if (isStalled) this.#stalled.add(caller)
@@ -147,13 +145,13 @@ function defaultMemoryBytes (): number {
   return Math.floor(getHeapStatistics().heap_size_limit / 4)
 }
 
-/** Holds what one call has taken. */
+/** Tracks the resources held by one call. */
 export class CallResources {
   readonly memory: ShareReservation
   readonly #keyId: string
   readonly #calls: FairShare
   readonly #diskShare: FairShare
-  /** Made with the first use: few calls upload anything. */
+  /** Created when first used: few calls upload anything. */
   #disk: ShareReservation | undefined
   #hasLeft = false
 
@@ -173,7 +171,7 @@ export class CallResources {
     return this.#disk ??= new ShareReservation(this.#keyId, this.#diskShare, 'disk space', this.#hasLeft)
   }
 
-  /** Gives back everything; more than once does nothing. */
+  /** Releases everything; repeated calls have no effect. */
   release (): void {
     if (this.#hasLeft) return
     this.#hasLeft = true
@@ -191,7 +189,7 @@ class ShareReservation implements ByteReservation, HeldMemory {
   #bytes = 0
   #closed: boolean
 
-  /** @param stalled callers whose calls can be ended to make room. Default: none */
+  /** @param stalled calls that can be ended to make room. Default: none */
   constructor (keyId: string, share: FairShare, resource: string, closed = false, stalled?: EvictableCalls) {
     this.#closed = closed
     this.#stalled = stalled

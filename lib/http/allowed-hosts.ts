@@ -1,15 +1,16 @@
 /**
- * Decides which names of this gateway a request may use.
+ * Decides which host names a request may use for this gateway.
  *
  * A web page whose name resolves to a loopback address (DNS rebinding) can send requests to a gateway that
- * only this machine should reach; what gives it away is its name in `Host`.
+ * only this machine should reach. Its name in `Host` gives it away.
  */
 
 import { isLoopback } from '../net/loopback.ts'
 
 /**
- * Returns a check of the `Host` header: at a loopback address, the names and addresses of loopback and those
- * in `acceptedHosts`; at any other address all, unless there are `acceptedHosts`. `*` allows all.
+ * Returns a check of the `Host` header. At a loopback address it accepts names and addresses of loopback and
+ * those in `acceptedHosts`; at any other address everything, unless `acceptedHosts` is set. `*` accepts
+ * everything.
  */
 export function allowedHosts ({
   host,

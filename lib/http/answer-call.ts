@@ -15,29 +15,31 @@ import type { Endpoint } from '../core/endpoint.ts'
 import type { Reply } from '../core/reply.ts'
 import type { Admission, EvictableCall } from './admission.ts'
 
-/** Longest method and path in the log; a query may hold secrets and is left out. */
+/** Maximum length of method and path in the log. A query may hold secrets and is left out. */
 const maxLoggedTarget = 200
 
-/** Milliseconds in which a caller may finish sending a body that was not read. */
+/** Milliseconds for a caller to finish sending a body that was not read. */
 const discardMs = 2000
 
 export interface AnswerLimits extends EdgeLimits {
-  /** The longest that a call may take. */
+  /** Maximum duration of a call. */
   readonly callMs: number
 }
 
 export interface AnswerOptions {
-  /** Writes an error before the head of an answer. Default: as chat completions do. */
+  /** Writes an error before the head of an answer. Default: in the form of chat completions. */
   readonly errorReply?: (failure: GatewayError, call: Call, path: string) => Reply
   /** `isClosed` is true during shutdown, to disable keep-alive. */
   readonly stop: { readonly isClosed: boolean }
-  /** Milliseconds for which a caller may accept none of a pending answer. Default: 300,000. */
+  /**
+   * Milliseconds after which a call ends if its caller accepts nothing of a pending answer. Default: 300,000.
+   */
   readonly writeTimeoutMs?: number
-  /** Begins the trace of a call by the headers of its request. Default: calls have none. */
+  /** Begins the trace of a call from its request headers. Default: calls have none. */
   readonly beginTrace?: ((headers: Call['headers']) => CallTrace) | undefined
-  /** Adds headers to every answer. Default: nothing. */
+  /** Adds headers to every answer. Default: none. */
   readonly addHeaders?: AddHeaders | undefined
-  /** Called with each call whose answer is complete but for its last byte, which waits for the result. */
+  /** Called with each call whose answer is complete except for its last byte, which waits for the result. */
   readonly recordAnswer?: RecordAnswer
   /** Called with the error when uploaded files of a call could not be deleted. */
   readonly onUploadDeleteFailed?: (error: unknown) => void
@@ -145,7 +147,7 @@ class CallInFlight extends RingMember implements OpenCall, EvictableCall {
     this.#end()
   }
 
-  /** Called when nothing was read from the connection or accepted by it for a while. */
+  /** Called when the connection has delivered and accepted nothing for a while. */
   #onSilence (): void {
     if (this.#response.writableLength > 0) this.endAsTooSlow() // else the provider is slow, not the caller
   }

@@ -1,9 +1,9 @@
 /**
  * The edge: a Koa app that turns requests into calls and replies into responses.
  *
- * A request passes, in this order: middleware of the program that embeds the gateway, CORS, the bound on
- * pipelining, request checks, paths without parameters, paths with parameters, and the refusal of everything
- * else. Every request that can be parsed goes through Koa.
+ * A request passes, in this order: middleware of the embedding program, CORS, the limit on pipelining,
+ * request checks, paths without parameters, paths with parameters, and the refusal of everything else. Every
+ * request that can be parsed goes through Koa.
  */
 
 import Koa, { type Middleware } from 'koa'
@@ -26,8 +26,8 @@ export interface AppLimits extends AnswerLimits, AdmissionLimits {
 
 export interface AppOptions extends AnswerOptions {
   /**
-   * The endpoints are read anew for every call, so that a new configuration is used from the next call on:
-   * the same paths in the same order.
+   * The endpoints are read again for every call, so that a new configuration applies from the next call on.
+   * They always have the same paths in the same order.
    */
   readonly live: LiveEndpoints
   /** In effect until `applyLimits`. */
@@ -36,7 +36,7 @@ export interface AppOptions extends AnswerOptions {
   readonly allowsHost?: (header: string) => boolean
   /** Origins of pages that may call the API. Default: none. */
   readonly corsOrigins?: readonly string[]
-  /** Runs in front of the gateway, on requests that `handle` gets. */
+  /** Runs before the gateway, on requests that `handle` gets. */
   readonly middleware?: readonly Middleware[]
 }
 
@@ -45,11 +45,11 @@ export interface App {
   readonly handle: RequestListener
   /** The gateway as middleware of another Koa app. */
   readonly middleware: Middleware
-  /** Resolves when the calls that are open now have ended; later ones do not count. */
+  /** Resolves when the calls that are open now have ended; later calls do not count. */
   readonly whenIdle: () => Promise<void>
   /** Open calls, including those of callers without a key. */
   readonly openCalls: () => number
-  /** The amounts that open calls hold of the bounded resources. */
+  /** The amounts of the bounded resources that open calls hold. */
   readonly admission: Pick<Admission, 'openCalls' | 'inUse' | 'holdMemory'>
   /** Applies the limits of a new configuration from the next call on. */
   readonly applyLimits: (limits: AppLimits) => void

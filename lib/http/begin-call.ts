@@ -22,20 +22,20 @@ import type { Endpoint } from '../core/endpoint.ts'
 import type { Admission, CallResources } from './admission.ts'
 
 export interface EdgeLimits {
-  /** Time for a body to arrive. */
+  /** Time limit for a body to arrive. */
   readonly bodyMs: number
   readonly jsonDepth: number
-  /** Bytes of a JSON body, strings of 64 KiB and more not counted. */
+  /** Maximum bytes of a JSON body, not counting strings of 64 KiB and more. */
   readonly jsonBodyBytes: number
-  /** Bytes of a JSON body that the store may keep. */
+  /** Maximum bytes of a JSON body that the store may keep. */
   readonly storedBodyBytes: number
-  /** Values and keys of a JSON body. */
+  /** Maximum values and keys of a JSON body. */
   readonly jsonValues: number
-  /** Bytes that a JSON body may become for each byte received. */
+  /** Maximum bytes of a decompressed JSON body for each byte received. */
   readonly jsonCompression: number
   readonly formFields: number
   readonly formFiles: number
-  /** Time for the last bytes of an answer to leave once its call was ended; default 5 s. */
+  /** Time limit for the last bytes of an answer after its call was ended; default 5 s. */
   readonly graceMs?: number
 }
 
@@ -44,27 +44,27 @@ export interface BegunCall {
   readonly call: Call
   /** Aborts everything that depends on the call. */
   readonly abort: (reason: GatewayError) => void
-  /** Returns what the call has taken; `undefined` while it has taken nothing. */
+  /** Returns the resources that the call holds; `undefined` while it holds none. */
   readonly admitted: () => CallResources | undefined
   /**
    * Must be called once, when the answer is written or abandoned.
    *
    * @param onUploadDeleteFailed called with the error when uploaded files could not be deleted: they are
-   *   deleted with the process
+   *   deleted when the process ends
    */
   readonly close: (onUploadDeleteFailed?: (error: unknown) => void) => void
 }
 
 /**
- * Bytes of a string that is not media: millions of tokens. A longer one would block the event loop for
- * too long.
+ * Maximum bytes of a string that is not media: millions of tokens. A longer one would block the event loop
+ * for too long.
  */
 const maxStringBytes = 16 * 1024 * 1024
 
 type ReadFields =
   | 'name' | 'body' | 'maxBodyBytes' | 'largeField' | 'keepsMedia' | 'keepsTextFromBytes' | 'readsConnection'
 
-/** A call to no endpoint: it has an id and a line in the log, and is refused. */
+/** A call to no endpoint: it gets an id and a line in the log, and is refused. */
 const noEndpoint: Pick<Endpoint, ReadFields> & Partial<Pick<Endpoint, 'path'>> = {
   name: 'none',
   body: 'none',
@@ -75,7 +75,7 @@ const noEndpoint: Pick<Endpoint, ReadFields> & Partial<Pick<Endpoint, 'path'>> =
  * Begins a call. Its signal aborts when the connection closes before the answer is complete.
  *
  * @param endpoint absent if no endpoint matches
- * @param admission gives a slot or memory when the body is first requested; `close` gives it back
+ * @param admission grants a slot or memory when the body is first requested; `close` returns it
  */
 export function beginCall (
   context: Context,
@@ -125,7 +125,7 @@ export function beginCall (
 }
 
 /**
- * Calls back when the connection closes before the answer is complete.
+ * Calls back if the connection closes before the answer is complete.
  *
  * @returns a function that stops listening
  */

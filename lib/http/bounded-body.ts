@@ -1,6 +1,6 @@
 /**
- * The body of a form on its way to the parser: cut off above a limit, in pieces that leave time for other
- * calls, and without what the parser is slow at.
+ * The body of a form on its way to the parser: limited in size, split into pieces so that other calls can run
+ * in between, and without input that makes the parser slow.
  */
 
 import { Transform, type TransformCallback } from 'node:stream'
@@ -9,12 +9,12 @@ import { yieldFairly } from '../async/yield-fairly.ts'
 import { SmallPieces, bytesPerPiece } from './small-pieces.ts'
 import type { RequestBody } from './request-body.ts'
 
-/** A socket would hand over two megabytes in a turn of the event loop. */
+/** Bytes of a piece: a socket would hand over two megabytes in one turn of the event loop. */
 const bytesPerTurn = 256 * 1024
 
 /**
- * Formidable makes several events of each carriage return, as a boundary may begin there: a body of nothing
- * else would keep the process busy for seconds. Recordings and images have one in 256 bytes.
+ * Formidable emits several events for each carriage return, since a boundary may begin there. A body of
+ * nothing else would keep the process busy for seconds. Recordings and images have one in 256 bytes.
  */
 const carriageReturn = 0x0d
 const windowBytes = 64 * 1024

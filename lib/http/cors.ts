@@ -1,5 +1,5 @@
 /**
- * Lets pages of other sites call the API, where `server.cors_origins` says so. The admin API is for its own
+ * Lets pages of other sites call the API, where `server.cors_origins` allows it. The admin API is for its own
  * page only.
  *
  * @see https://fetch.spec.whatwg.org/#http-cors-protocol
@@ -8,10 +8,10 @@
 import type { Context, Middleware } from 'koa'
 import type { Endpoint } from '../core/endpoint.ts'
 
-/** Seconds for which a browser keeps the answer to a preflight: the most that any does. */
+/** Seconds for which a browser may keep the answer to a preflight: the maximum of any browser. */
 const keepSeconds = 86_400
 
-/** Returns middleware that says which pages may read answers, and answers preflights. */
+/** Returns middleware that allows pages to read answers, and answers preflights. */
 export function allowOrigins (origins: readonly string[], endpoints: readonly Endpoint[]): Middleware {
   if (origins.length === 0) return (_context, next) => next()
   const allowed = new Set(origins)
@@ -28,7 +28,7 @@ export function allowOrigins (origins: readonly string[], endpoints: readonly En
   }
 }
 
-/** Makes the check for paths of the API: those of version 1, their aliases, and the document. */
+/** Returns the check for paths of the API: those of version 1, their aliases, and the OpenAPI document. */
 function pathsOfApi (endpoints: readonly Endpoint[]): (path: string) => boolean {
   const aliases = endpoints.filter(
     ({ name, isAlias }) => isAlias === true && name !== 'livez' && name !== 'readyz'

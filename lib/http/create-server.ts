@@ -1,15 +1,15 @@
-/** Creates the server of HTTP, or of HTTPS where the configuration has a certificate. */
+/** Creates the HTTP server, or the HTTPS server where the configuration has a certificate. */
 
 import { createServer, type RequestListener, type Server, type ServerOptions } from 'node:http'
 import type { TlsPaths, TlsWatchOptions } from './tls-files.ts'
 
 export interface HttpServer {
   readonly server: Server
-  /** Stops looking at the files of the certificate. */
+  /** Stops watching the files of the certificate. */
   readonly close: () => void
 }
 
-/** @throws Error for a certificate or a key that cannot be used */
+/** @throws Error for an unusable certificate or key */
 export async function createHttpServer (
   options: ServerOptions,
   handle: RequestListener,

@@ -17,7 +17,7 @@ export interface LiveEndpoints {
  * Returns three middleware functions, in the order in which a request passes them:
  * - paths without parameters, by one lookup: a router would try a regular expression for each;
  * - paths with parameters, by @koa/router;
- * - 404 or 405 for what no endpoint serves and no later middleware answers.
+ * - 404 or 405 for requests that no endpoint serves and no later middleware answers.
  *
  * @param live its endpoints must always have the same paths in the same order
  */
@@ -37,7 +37,7 @@ export function endpointRoutes (live: LiveEndpoints, answer: AnswerCall): readon
     if (method === 'GET') methods.set('HEAD', index)
   }
 
-  /** Returns the methods of a path; as in the router, case and a final slash do not matter. */
+  /** Returns the methods of a path. As in the router, case and a trailing slash do not matter. */
   const methodsAt = (path: string): Map<string, number> | undefined =>
     byPath.get(path) ?? byPath.get(path.toLowerCase().replace(/(?<=.)\/$/, ''))
 

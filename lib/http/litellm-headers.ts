@@ -1,9 +1,9 @@
-/** The headers of answers by the names that programs written for LiteLLM read. */
+/** Adds headers to answers under the names that programs written for LiteLLM read. */
 
 import { toHeaderValue } from '../text/header-value.ts'
 import type { Call } from '../core/call.ts'
 
-/** Adds what LiteLLM says of a call as far as it is known, in the same form. */
+/** Adds what LiteLLM reports about a call, as far as it is known, in the same form. */
 export function addLitellmHeaders (
   headers: Record<string, string>,
   { id, record, receivedAtMs }: Call

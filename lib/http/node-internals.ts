@@ -1,21 +1,22 @@
 /**
- * Uses Node beyond its documented behaviour: every such use of the project is in this file.
+ * Every use of undocumented behaviour of Node.js in the project is in this file.
  *
- * Each says why it is worth it. `test/http/node-internals.test.ts` fails for each when a new version of Node
- * works differently; what to do without it stands there too.
+ * Each says why it is worth it. `test/http/node-internals.test.ts` fails for each when a new version of
+ * Node.js works differently, and says what to do without it.
  */
 
 import { Server as NetServer } from 'node:net'
 import type { Server, ServerResponse } from 'node:http'
 
-/** To copy so few bytes costs less than to write them in parts. */
+/** Copying so few bytes costs less than writing them in parts. */
 const copiedBytes = 16 * 1024
 
 /**
- * Writes a piece as one HTTP chunk, mostly with one write to the socket. `node:http` makes four of it (size,
- * line end, text, line end) and looks for non-ASCII text twice. The flag says how the body is framed: it is
- * off while a chunk that is framed already is written. Bytes are framed here as well: Node.js 26 keeps the
- * chunks that it frames itself until the end of the turn, and text written meanwhile would overtake them.
+ * Writes a piece as one HTTP chunk, usually with one write to the socket. `node:http` makes four writes of it
+ * (size, line end, text, line end) and searches the text twice for non-ASCII characters. The flag tells how
+ * the body is framed: it is off while a chunk that is already framed is written. Bytes are framed here as
+ * well: Node.js 26 keeps chunks that it frames itself until the end of the turn, and text written in between
+ * would overtake them.
  *
  * @returns false when the caller should wait for `drain`
  */
@@ -42,14 +43,14 @@ function writeFramed (response: ServerResponse, piece: string | Uint8Array): boo
   return response.write(Buffer.concat([Buffer.from(size), piece, Buffer.from('\r\n')]))
 }
 
-/** Returns whether a response waits behind another one of its connection. */
+/** Returns whether a response waits behind another one on its connection. */
 export function isPipelined (response: ServerResponse): boolean {
   return response.socket === null
 }
 
 /**
- * Makes a response end with its connection. One that waits behind another response of its connection
- * has no socket yet, and Node before 24 never emits `close` on it.
+ * Makes a response end with its connection. A response that waits behind another one has no socket yet, and
+ * Node.js before 24 never emits `close` on it.
  */
 export function closeWaitingResponse (response: ServerResponse): void {
   if (response.closed) return
@@ -58,16 +59,16 @@ export function closeWaitingResponse (response: ServerResponse): void {
 }
 
 /**
- * Stops accepting connections and leaves the open ones alone. `close` of an HTTP server also destroys
- * connections it takes for idle, those among them whose last bytes are still being sent.
+ * Stops accepting connections and leaves open ones alone. `close` of an HTTP server also destroys connections
+ * that it considers idle, including some whose last bytes are still being sent.
  */
 export function stopAccepting (server: Server): Promise<void> {
   return new Promise(resolve => { NetServer.prototype.close.call(server, () => resolve()) })
 }
 
 /**
- * Keeps a worker alive when its primary is gone: Node would end it at once, before a call is answered or a
- * record stored.
+ * Keeps a worker alive after its primary has exited: Node.js would end it immediately, before it answers its
+ * calls and stores their records.
  */
 export function outlivePrimary (worker: { exitedAfterDisconnect: boolean }): void {
   worker.exitedAfterDisconnect = true

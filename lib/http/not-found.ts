@@ -1,10 +1,10 @@
-/** Answers paths that no endpoint serves: says what serves instead, or which path was meant. */
+/** Answers requests to unknown paths: names the path that serves the purpose, or the one that was meant. */
 
 import { GatewayError } from '../core/errors.ts'
 
 /**
- * Paths of the providers' APIs that clients know and the gateway has not, with what serves instead. The first
- * match counts.
+ * Paths of providers' APIs that clients use and the gateway lacks, with the replacement. The first match
+ * counts.
  */
 const elsewhere: ReadonlyArray<readonly [path: RegExp, sentence: string]> = [
   [
@@ -34,19 +34,19 @@ const elsewhere: ReadonlyArray<readonly [path: RegExp, sentence: string]> = [
   [/^\/v1\/complete\b/, 'Text completions of this form are not available. Use POST /v1/messages.']
 ]
 
-/** No path of the API is longer: others are not looked up, and shown up to here. */
+/** Maximum length of a path in a lookup and in an error: no path of the API is longer. */
 const maxPathLength = 200
 
 /**
- * Finds what a path that no endpoint serves was meant to be: one of the API below another base URL, or
- * misspelt by an `s`. A lookup or two for each path.
+ * Finds the path that a client meant: a path of the API below another base URL, or misspelt by an `s`. One or
+ * two lookups for each path.
  */
 export class NotFound {
   /** Paths of the API without parameters. */
   readonly #fixed: ReadonlySet<string>
-  /** The beginnings of those with parameters: `/v1/models/`. */
+  /** The beginnings of paths with parameters: `/v1/models/`. */
   readonly #beginnings: readonly string[]
-  /** The beginnings of other APIs, which have versions as well: `/admin/v1/`. */
+  /** The beginnings of other versioned APIs: `/admin/v1/`. */
   readonly #others: readonly string[]
 
   /** @param paths of all endpoints */
@@ -57,10 +57,7 @@ export class NotFound {
     this.#others = [...new Set(paths.flatMap(path => /^\/(?!v1\/)[^/]+\/v1\//.exec(path) ?? []))]
   }
 
-  /**
-   * Returns the error for a path that no endpoint serves, with what to use instead where clients are known to
-   * ask for it.
-   */
+  /** Returns the error for an unknown path, with the replacement where clients are known to use the path. */
   errorOf (method: string, path: string): GatewayError {
     if (path.length > maxPathLength) {
       return new GatewayError('not_found', {
@@ -97,7 +94,10 @@ export class NotFound {
       : `Did you mean \`${spelt}\`?`
   }
 
-  /** Returns the path of the API that a client has added one to: `/v1/chat/completions/chat/completions`. */
+  /**
+   * Returns the path of the API to which a client has appended another:
+   * `/v1/chat/completions/chat/completions`.
+   */
   #servedBefore (path: string): string | undefined {
     for (const fixed of this.#fixed) {
       if (path.startsWith(`${fixed}/`) && this.#served(`/v1${path.slice(fixed.length)}`) !== undefined) {
@@ -107,7 +107,7 @@ export class NotFound {
     return undefined
   }
 
-  /** Returns the path of the API that serves one, with `…` for its parameters. */
+  /** Returns the API's path that serves a request path, with `…` for its parameters. */
   #served (path: string): string | undefined {
     const fixed = path.endsWith('/') ? path.slice(0, -1) : path
     if (this.#fixed.has(fixed)) return fixed

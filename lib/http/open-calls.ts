@@ -1,26 +1,25 @@
 /**
- * Lists the open calls in the order they came, and ends those whose deadline has passed: with one timer for
- * all of them, set to the earliest deadline. Nearly every call has ended long before, and the timer is not
- * touched for it.
+ * Keeps the open calls in order of arrival, and ends those past their deadline: with one timer for all of
+ * them, set to the earliest deadline. Nearly every call ends long before, without touching the timer.
  */
 
 import { Ring, type RingMember } from '../async/ring.ts'
 import { GatewayError } from '../core/errors.ts'
 
-/** Milliseconds between two searches for calls past their deadline: each goes through all open calls. */
+/** Milliseconds between two sweeps: each visits all open calls. */
 const minSweepMs = 10
 
 /** One open call, as the edge sees it. */
 export interface OpenCall extends RingMember {
   readonly abort: (reason: GatewayError) => void
-  /** The time at which the call has to end, by `performance.now()`. */
+  /** When the call has to end, by `performance.now()`. */
   deadlineMs: number
 }
 
 export class OpenCalls implements Iterable<OpenCall> {
   readonly #calls = new Ring<OpenCall>()
   #timer: NodeJS.Timeout | undefined
-  /** The time of the next sweep, by `performance.now()`. */
+  /** When the next sweep runs, by `performance.now()`. */
   #sweepAtMs = Infinity
   readonly #waiting = new Set<{ readonly calls: Set<OpenCall>, readonly resolve: () => void }>()
 
@@ -33,7 +32,7 @@ export class OpenCalls implements Iterable<OpenCall> {
     if (call.deadlineMs < this.#sweepAtMs) this.#sweepAt(call.deadlineMs)
   }
 
-  /** Moves the deadline of a call forward; a later one changes nothing. */
+  /** Moves the deadline of a call forward; a later deadline changes nothing. */
   shorten (call: OpenCall, deadlineMs: number): void {
     if (deadlineMs >= call.deadlineMs) return
     call.deadlineMs = deadlineMs

@@ -1,22 +1,22 @@
-/** Bounds the connections of callers by the number of files and sockets that the process may have open. */
+/** Limits the connections of callers by the number of files and sockets that the process may open. */
 
 import { readFileSync } from 'node:fs'
 import type { ServerSettings } from '../core/settings.ts'
 
 export interface OpenFiles {
-  /** Absent where the system gives no limit. */
+  /** Absent where the system has no limit. */
   readonly limit?: number
-  /** For each connection of a caller, another to a provider. */
+  /** Each connection of a caller may need another one to a provider. */
   readonly wanted: number
   readonly low: boolean
-  /** Connections of callers that are accepted: with more, none would be left for providers. */
+  /** Maximum connections of callers: with more, none would be left for providers. */
   readonly connections: number
 }
 
-/** Files of the store, journals and the process itself. */
+/** Reserved for files of the store, journals and the process itself. */
 const ownFiles = 64
 
-/** Reads the limit, which Node.js has raised to what the system allows. */
+/** Reads the limit, which Node.js has already raised to the allowed maximum. */
 export function openFiles (
   { maxClientConnections }: Pick<ServerSettings, 'maxClientConnections'>,
   path = '/proc/self/limits'

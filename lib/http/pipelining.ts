@@ -1,9 +1,9 @@
 /**
- * Bounds the requests of one connection that wait behind an open one.
+ * Limits the requests of one connection that wait behind an open one.
  *
- * Node hands over every request of a read at once: 64 KiB hold two thousand `GET /livez`, each of which
- * would become a call. The first request beyond the bound is refused, and its connection ends with that
- * answer; requests after it are dropped.
+ * Node.js hands over every request of a read together: 64 KiB hold two thousand `GET /livez`, each of which
+ * would become a call. The first request above the limit is refused, and its connection ends with that
+ * answer; later requests are dropped.
  */
 
 import { GatewayError } from '../core/errors.ts'
@@ -13,7 +13,7 @@ import type { AnswerCall } from './answer-call.ts'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 
-/** Returns middleware that bounds the requests that wait behind another one of their connection. */
+/** Returns middleware that limits the requests waiting behind another one of their connection. */
 export function boundPipelining (pipelining: Pipelining, answer: AnswerCall): Middleware {
   return (context, next) => {
     switch (pipelining.admit(context.req, context.res)) {
@@ -32,19 +32,19 @@ function tooManyOutstanding (limit: number): GatewayError {
   })
 }
 
-/** Counts the requests that wait, by connection. */
+/** Counts the waiting requests, by connection. */
 export class Pipelining {
   /** Answers that a connection may wait for. */
   maxOutstanding: number
   readonly #waiting = new WeakMap<Socket, number>()
-  /** Connections of which a request was refused: they end with that answer. */
+  /** Connections with a refused request: they end with that answer. */
   readonly #refused = new WeakSet<Socket>()
 
   constructor (maxOutstanding: number) {
     this.maxOutstanding = maxOutstanding
   }
 
-  /** Decides about a request that just came. Free for a request that does not wait. */
+  /** Decides about a new request. Costs nothing for a request that does not wait. */
   admit ({ socket }: IncomingMessage, response: ServerResponse): 'serve' | 'refuse' | 'drop' {
     if (!isPipelined(response)) return 'serve'
     if (this.#refused.has(socket)) return 'drop'

@@ -1,8 +1,8 @@
 /**
  * Reads a multipart form within limits: fields as texts, files into memory or onto disk as they arrive.
  *
- * koa-body and formidable under it are loaded with the first form. They find a bounded stream in place of the
- * request: no option of theirs ends a body at a deadline, or one that never comes to a part.
+ * koa-body and formidable are loaded with the first form. They get a bounded stream in place of the request:
+ * none of their options ends a body at a deadline, or a body that never comes to a part.
  */
 
 import { StringDecoder } from 'node:string_decoder'
@@ -20,23 +20,23 @@ import type { ExtendedFormidableOptions } from 'koa-body'
 import type { CallSignal } from '../core/call-signal.ts'
 import type { UploadedFile, UploadForm } from '../core/upload.ts'
 
-/** Bytes of all fields together. */
+/** Maximum bytes of all fields together. */
 const fieldBytes = 1024 * 1024
-/** Boundaries and headers of the parts. */
+/** Bytes of boundaries and headers of parts. */
 const framingBytes = 256 * 1024
-/** The most bytes between fields and files that the parser may have taken, parts it still holds included. */
+/** Maximum bytes between fields and files that the parser may have taken, including parts it still holds. */
 const maxFraming = 2 * framingBytes
 
 export interface FormLimits {
-  /** Bytes of all files together. */
+  /** Maximum bytes of all files together. */
   readonly maxBytes: number
   readonly maxFields: number
   readonly maxFiles: number
   readonly timeoutMs: number
   readonly signal: CallSignal
-  /** Holds the fields of the form, and its files while that is cheap. */
+  /** Memory for the fields of the form, and for its files while that is cheap. */
   readonly memory: ByteReservation
-  /** Holds the rest of its files. */
+  /** Disk for the rest of its files. */
   readonly disk: ByteReservation
 }
 
@@ -59,12 +59,12 @@ interface NamedFile {
 }
 
 /**
- * Reads the body to its end. A file part that a browser sends for "no file chosen", without a name
- * and without bytes, counts as absent.
+ * Reads the body to its end. A file part that a browser sends for "no file chosen", without a name and
+ * without bytes, counts as absent.
  *
- * @throws GatewayError `unsupported_media_type`, `file_too_large` as soon as it is known (`param`
- *   is the field of the file), `request_timeout`, `invalid_value` for a form that is broken or has
- *   too many parts, or the signal's reason; nothing is left on disk then
+ * @throws GatewayError `unsupported_media_type`; `file_too_large` as soon as it is known (`param` is the
+ *   field of the file); `request_timeout`; `invalid_value` for a form that is broken or has too many parts;
+ *   or the signal's reason. Nothing is left on disk then.
  * @throws ValidationError (422) for an empty file
  */
 export async function readForm (context: Context, limits: FormLimits): Promise<OpenForm> {

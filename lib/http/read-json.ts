@@ -1,7 +1,7 @@
 /**
- * Reads a JSON body within limits and parses it, a large one in slices. Read by hand rather
- * than through koa-body, which costs a tenth to a fifth more of a small request, would read before
- * authentication, and answers hostile bodies in its own words.
+ * Reads a JSON body within limits and parses it, a large one in slices. It does not use koa-body, which costs
+ * a tenth to a fifth more of a small request, would read before authentication, and answers hostile bodies in
+ * its own words.
  */
 
 import { isUtf8 } from 'node:buffer'
@@ -22,42 +22,45 @@ import type { CallSignal } from '../core/call-signal.ts'
 import type { ByteReservation } from './admission.ts'
 import type { MediaStrings } from '../json/media-strings.ts'
 
-/** Unthrottled, one socket can deliver 2 MB in a turn of the event loop, and twenty sockets 40 MB. */
+/**
+ * Bytes of a read: unthrottled, one socket can deliver 2 MB in one turn of the event loop, and twenty sockets
+ * 40 MB.
+ */
 const bytesPerTurn = 64 * 1024
 /**
- * Strings from this length on are media in base64 or documents: `maxBytes` bounds them, `maxTextBytes` all
- * else.
+ * Strings of at least this length are media in base64 or documents: `maxBytes` limits them, `maxTextBytes`
+ * everything else.
  */
 const largeStringBytes = 64 * 1024
-/** A larger body that was compressed further than text can be is made to fill memory, not to save time. */
+/** A larger body compressed further than text can be is made to fill memory. */
 const compressionCheckFromBytes = 1024 * 1024
 
 export interface JsonLimits {
   /** After decompression. */
   readonly maxBytes: number
-  /** After decompression, long strings not counted. */
+  /** After decompression, not counting long strings. */
   readonly maxTextBytes: number
-  /** Bytes of a string that is not media. */
+  /** Maximum bytes of a string that is not media. */
   readonly maxStringBytes: number
-  /** Values; keys, strings, objects and lists count as eight. */
+  /** Maximum values; keys, strings, objects and lists count as eight. */
   readonly maxValues: number
   readonly maxDepth: number
-  /** Bytes that a large body may become for each byte received. */
+  /** Maximum decompressed bytes of a large body for each byte received. */
   readonly maxCompression: number
-  /** The field to name in the error of a body that is too large. */
+  /** The field to name in the error for a body that is too large. */
   readonly largeField?: string | undefined
   readonly timeoutMs: number
   readonly signal: CallSignal
-  /** The memory for bodies that the body takes. */
+  /** Memory for the body. */
   readonly memory: ByteReservation
   /**
-   * Notes the size of the body, and the body itself where it is to be kept: as it came, but for long strings
-   * that were taken out.
+   * Called with the size of the body, and with the body itself where it is to be kept: as received, but
+   * without long strings.
    */
   readonly record?: Pick<CallRecord, 'bodyBytes'> & Partial<Pick<CallRecord, 'bodies'>>
   /**
-   * Is given the bytes of the body, decompressed, and what they were parsed into; a large body may not be
-   * parsed yet.
+   * Called with the decompressed bytes of the body and their parsed value; a large body may not be parsed
+   * yet.
    */
   readonly onParsed?: (pieces: readonly Buffer[], body: ParsedBody) => void
   /** Returns the media extractor for a body of this size; `undefined` where media stay in the body. */
@@ -65,12 +68,12 @@ export interface JsonLimits {
 }
 
 /**
- * Reads the body to its end and parses it. A body that arrives in one piece is parsed at once, in the turn in
- * which it came: nothing but the result is a promise.
+ * Reads the body to its end and parses it. A body that arrives in one piece is parsed in the same turn, with
+ * no promise except the result.
  *
- * @throws GatewayError `unsupported_media_type`, `file_too_large` (as soon as it is known),
- *   `request_timeout`, `invalid_json` (also for nesting deeper than `maxDepth`), `overloaded` when
- *   there is no memory for it, or the signal's reason
+ * @throws GatewayError `unsupported_media_type`; `file_too_large` (as soon as it is known);
+ *   `request_timeout`; `invalid_json` (also for nesting deeper than `maxDepth`); `overloaded` when there is
+ *   no memory for it; or the signal's reason
  */
 export function readJson (request: RequestBody, limits: JsonLimits): Promise<unknown> {
   return new Promise((resolve, reject) => {
@@ -103,7 +106,7 @@ function inflaterOf (encoding: string): Inflater | undefined {
   })
 }
 
-/** Set while more of a body is awaited. */
+/** Set while more of the body is awaited. */
 interface Listeners {
   readonly data: (bytes: Buffer) => void
   readonly end: () => void
@@ -112,11 +115,11 @@ interface Listeners {
   readonly timer: NodeJS.Timeout
 }
 
-/** Gathers the bytes of one body within its limits. */
+/** Collects the bytes of one body within its limits. */
 class BodyReader {
   readonly #request: RequestBody
   readonly #inflate: Inflater | undefined
-  /** The length of the body, if the request says it. */
+  /** The length of the body, if the request states it. */
   readonly #bodyBytes: number | undefined
   readonly #limits: JsonLimits
   readonly #resolve: (value: unknown) => void
@@ -124,7 +127,7 @@ class BodyReader {
   /** Set while it listens for more. */
   #listeners: Listeners | undefined
   #pieces: Buffer[] = []
-  /** Made with the second piece; what it holds is not in `#pieces` yet. */
+  /** Created with the second piece; what it holds is not in `#pieces` yet. */
   #smallPieces: SmallPieces | undefined
   #sizeBytes = 0
   #counter: ValueCounter | undefined
@@ -144,8 +147,8 @@ class BodyReader {
   }
 
   /**
-   * A body usually arrives together with its head, and is buffered once `node:http` has parsed both: then no
-   * listener is needed.
+   * A body usually arrives together with its head, and is buffered once `node:http` has parsed both. No
+   * listener is needed then.
    */
   start (): void {
     if (this.#inflate !== undefined) return this.#listen()

@@ -1,6 +1,6 @@
 /**
- * Answers input that is not a request: bytes that are not HTTP, headers that are too large or do not arrive.
- * It never becomes a call, but the answer has the same form as any other.
+ * Answers input that is not a request: bytes that are not HTTP, headers that are too large or never arrive.
+ * It never becomes a call, but the answer has the usual form.
  */
 
 import { GatewayError } from '../core/errors.ts'
@@ -10,11 +10,11 @@ import type { Duplex } from 'node:stream'
 import { jsonReplyHeaders } from '../core/reply.ts'
 
 /**
- * Answers `clientError` of an HTTP server where no answer has begun on the connection, which is closed in any
- * case.
+ * Answers `clientError` of an HTTP server where no answer has begun on the connection. The connection is
+ * closed in any case.
  */
 export function refuseMalformed (server: Server): void {
-  /** Responses of a connection that have not been sent. */
+  /** Responses of a connection not yet sent. */
   const open = new WeakMap<Duplex, Set<ServerResponse>>()
   const note = ({ socket }: IncomingMessage, response: ServerResponse): void => {
     const responses = open.get(socket) ?? new Set()

@@ -1,6 +1,5 @@
 /**
- * Where the bytes of a body come from: the request, or what middleware in front of the gateway has read of
- * it.
+ * Finds the bytes of a body: in the request, or where middleware before the gateway has put them.
  */
 
 import { Readable } from 'node:stream'
@@ -13,10 +12,10 @@ import type { Context } from 'koa'
 export type RequestBody = Readable & { readonly headers: IncomingHttpHeaders }
 
 /**
- * Returns the body of a request. One that was read already is taken from `ctx.request.rawBody`, where body
- * parsers keep what they have read and decompressed.
+ * Returns the body of a request. A body that was already read is taken from `ctx.request.rawBody`, where body
+ * parsers keep the decompressed bytes.
  *
- * @throws GatewayError `body_already_read` when it is not there
+ * @throws GatewayError `body_already_read` if it is not there
  */
 export function requestBody ({ req, request }: Pick<Context, 'req' | 'request'>): RequestBody {
   if (!req.readableDidRead) return req

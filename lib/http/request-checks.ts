@@ -1,10 +1,10 @@
-/** Refuses requests that no endpoint can answer, whichever path they have. */
+/** Refuses requests that no endpoint can answer, whatever their path. */
 
 import { GatewayError } from '../core/errors.ts'
 import type { Context, Middleware } from 'koa'
 import type { AnswerCall } from './answer-call.ts'
 
-/** Returns middleware that refuses requests whose `Host`, expectation or URL cannot be served. */
+/** Returns middleware that refuses requests with an unacceptable `Host`, expectation or URL. */
 export function checkRequest (allowsHost: (header: string) => boolean, answer: AnswerCall): Middleware {
   return (context, next) => {
     const refusal = refusalOf(context, allowsHost)

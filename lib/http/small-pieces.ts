@@ -1,30 +1,32 @@
 /**
- * Puts small pieces of a body together.
+ * Joins small pieces of a body.
  *
- * `node:http` gives each chunk of a request as a piece, which takes some 250 bytes beside its own, and a
- * caller may put one byte into each.
+ * `node:http` delivers each chunk of a request as a piece, which takes some 250 bytes in addition to its
+ * content, and a caller may put one byte into each.
  */
 
-/** Memory of a piece beside its bytes. */
+/** Memory of a piece in addition to its bytes. */
 export const bytesPerPiece = 256
-/** Smaller pieces are copied into memory that they share. */
+/** Smaller pieces are copied into shared memory. */
 const minPieceBytes = 4 * 1024
-/** The most memory for them at a time; less where less of the body is left, or its length is not known. */
+/**
+ * Maximum memory for small pieces at a time; less where less of the body is left, or its length is unknown.
+ */
 const sharedBytes = 16 * 1024
 
 export class SmallPieces {
   readonly #give: (piece: Buffer) => void
   #shared: Buffer | undefined
-  /** Bounds of the bytes there that are not given yet. */
+  /** Bounds of the bytes there that have not been passed on yet. */
   #from = 0
   #to = 0
 
-  /** @param give is called with each piece that is large, or put together; it does not change any more */
+  /** @param give is called with each large or joined piece, which does not change any more */
   constructor (give: (piece: Buffer) => void) {
     this.#give = give
   }
 
-  /** @param leftBytes of the body, these included; default: not known */
+  /** @param leftBytes of the body, including these; default: unknown */
   push (bytes: Buffer, leftBytes = minPieceBytes): void {
     if (bytes.length >= minPieceBytes) {
       this.flush()
@@ -39,7 +41,7 @@ export class SmallPieces {
     this.#to += bytes.copy(this.#shared, this.#to)
   }
 
-  /** Gives what came last. */
+  /** Passes on the last bytes. */
   flush (): void {
     if (this.#shared === undefined || this.#to === this.#from) return
     this.#give(this.#shared.subarray(this.#from, this.#to))

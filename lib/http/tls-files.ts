@@ -1,6 +1,6 @@
 /**
- * The certificate and the key of HTTPS, from files that another program renews: new ones are used from the
- * next connection on.
+ * Loads the certificate and the key of HTTPS from files that another program renews: a new pair is used from
+ * the next connection on.
  */
 
 import { unwatchFile, watchFile } from 'node:fs'
@@ -20,12 +20,12 @@ export interface TlsPair {
 
 export interface TlsWatchOptions {
   readonly onReload: () => void
-  /** Called with the reason why the new files cannot be used; the ones before stay in use. */
+  /** Called with the reason why the new files cannot be used; the previous pair stays in use. */
   readonly onFailure: (error: unknown) => void
   readonly everyMs?: number
 }
 
-/** @throws Error for files that cannot be read, or that do not belong together */
+/** @throws Error for files that cannot be read or do not belong together */
 export function readTlsFiles ({ certificate, key }: TlsPaths): TlsPair {
   const pair = { cert: readRegularFile(certificate), key: readRegularFile(key) }
   createSecureContext(pair)
@@ -33,10 +33,10 @@ export function readTlsFiles ({ certificate, key }: TlsPaths): TlsPair {
 }
 
 /**
- * Gives a server the new pair when one of the files has changed. Files are looked at by their path, not
- * watched by their directory: mounted secrets are links that are swapped somewhere else.
+ * Gives a server the new pair when one of the files has changed. Files are polled by path instead of watching
+ * their directory: mounted secrets are links whose targets are swapped elsewhere.
  *
- * @returns a function that ends it
+ * @returns a function that stops it
  */
 export function followTlsFiles (
   server: Server,

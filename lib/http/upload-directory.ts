@@ -1,9 +1,9 @@
 /**
- * Keeps uploads while their call is in flight: in a directory per process that only its user can
- * read, in it one directory per call.
+ * Keeps uploads while their call is in flight: in a directory per process that only its user can read, with
+ * one directory per call.
  *
- * Whatever a form parser left behind after an error goes with the directory of its call. What a
- * killed process left behind goes when the next one starts.
+ * Files that a form parser leaves behind after an error are deleted with the directory of the call. Those of
+ * a killed process are deleted when the next process starts.
  */
 
 import { rmSync } from 'node:fs'
@@ -16,15 +16,15 @@ const prefix = 'headgate-uploads-'
 
 let own: Promise<string> | undefined
 
-/** Returns a fresh directory for the files of one call. */
+/** Returns a new directory for the files of one call. */
 export async function createUploadDirectory (): Promise<string> {
   own ??= createOwn()
   return await mkdtemp(join(await own, 'call-'))
 }
 
 /**
- * Deletes a directory and all in it. A parser that was stopped may just be opening one more file,
- * so it tries a few times; what remains even then goes with the process.
+ * Deletes a directory and its contents. A stopped parser may just be opening one more file, so this retries a
+ * few times; anything left even then is deleted with the process.
  */
 export async function removeUploadDirectory (directory: string): Promise<void> {
   await rm(directory, { recursive: true, force: true, maxRetries: 3, retryDelay: 20 })

@@ -1,9 +1,8 @@
 /**
- * Keeps a file of a form while its call is in flight: in memory while there is plenty of it, what comes after
- * that on disk.
+ * Keeps a file of a form while its call is in flight: in memory while there is plenty, the rest on disk.
  *
- * A byte that is written to disk and read again costs the process 1.8 ms of CPU time per megabyte, three
- * times as much as everything else that happens to it.
+ * Writing a megabyte to disk and reading it again costs 1.8 ms of CPU time, three times as much as everything
+ * else done with it.
  */
 
 import { createReadStream, createWriteStream, type WriteStream } from 'node:fs'
@@ -12,7 +11,7 @@ import { asGatewayError } from '../core/errors.ts'
 import { SmallPieces, bytesPerPiece } from './small-pieces.ts'
 import type { ByteReservation } from './admission.ts'
 
-/** Enough to recognise a file format. */
+/** Enough bytes to recognise a file format. */
 const headBytes = 4100
 
 export interface UploadSpace {
@@ -30,7 +29,7 @@ export class UploadWriter extends Writable {
   readonly #inMemory: Buffer[] = []
   /** Pieces that are neither in memory nor on disk yet. */
   #waiting: Buffer[] = []
-  /** The parser gives two small pieces for each carriage return. */
+  /** The parser emits two small pieces for each carriage return. */
   readonly #small = new SmallPieces(piece => { this.#waiting.push(piece) })
   #onDisk: { readonly path: string, readonly file: WriteStream } | undefined
 
@@ -95,7 +94,7 @@ export class UploadWriter extends Writable {
     file.once('close', () => done(error)).destroy()
   }
 
-  /** Ends writing, complete or not; resolves when no file is open. */
+  /** Ends writing, even if incomplete; resolves when no file is open. */
   close (): Promise<void> {
     if (this.closed) return Promise.resolve()
     return new Promise(resolve => { this.once('close', resolve).destroy() })
@@ -115,9 +114,9 @@ export class UploadWriter extends Writable {
   }
 
   /**
-   * Opens the bytes of a complete file anew.
+   * Opens a complete file for reading, each time from its start.
    *
-   * @param highWaterMark bytes of a read from the disk
+   * @param highWaterMark bytes per read from disk
    */
   async * open (highWaterMark?: number): AsyncGenerator<Uint8Array, void, undefined> {
     yield * this.#inMemory

@@ -13,31 +13,29 @@ import type { Reply } from '../core/reply.ts'
 /** A longer body is written in pieces of this size: bytes, or characters of a text. */
 const pieceLength = 64 * 1024
 
-/** Adds headers of a call to those that its answer has. */
+/** Adds headers of a call to those of its answer. */
 export type AddHeaders = (headers: Record<string, string>, call: Call) => void
 
 /** The response that a reply is written to, and its call. */
 export interface ReplyTarget {
   readonly response: ServerResponse
   readonly call: Call
-  /** Milliseconds that the last bytes may take to leave once the call's signal has aborted. Default: 5000. */
+  /** Milliseconds for the last bytes after the call's signal has aborted. Default: 5000. */
   readonly graceMs?: number | undefined
   /** Adds headers to every answer. */
   readonly addHeaders?: AddHeaders | undefined
-  /** Called once the answer is complete but for its last byte, which waits for the result. */
+  /** Called once the answer is complete except for its last byte, which waits for the result. */
   readonly recordAnswer?: RecordAnswer | undefined
-  /** Called with true when bytes wait for the caller to read, and with false when it reads on. */
+  /** Called with true when output waits for the caller to read, and with false when the caller reads on. */
   readonly onWait?: (waits: boolean) => void
 }
 
 /**
- * Writes a reply: a complete body with its length, an iterable with back-pressure and one write per item, or
- * several for an item of more than 64 KB.
- * When the iterable throws or the caller leaves, the socket is destroyed, so that a truncated answer never
- * looks complete.
+ * Writes a reply: a complete body with its length; an iterable with back-pressure and one write per item, or
+ * several for an item of more than 64 KB. When the iterable throws or the caller leaves, the socket is
+ * destroyed, so that a truncated answer never looks complete.
  *
- * Rejects with a TypeError for headers that cannot be sent: nothing is sent then, and `return()` of the body
- * is called.
+ * Rejects with a TypeError for invalid headers: nothing is sent then, and `return()` of the body is called.
  */
 export function writeReply (reply: Reply, target: ReplyTarget): Promise<void> {
   const { body } = reply

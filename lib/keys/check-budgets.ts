@@ -1,17 +1,17 @@
-/** Checks what the shape of budgets does not say. */
+/** Checks rules of budgets that the schema cannot express. */
 
 import { isTimeZone } from '../limits/windows.ts'
 import type { Static } from 'typebox'
 import type { KeyLimitsConfig } from '../../schemas/config/keys.ts'
 
 export interface BudgetProblem {
-  /** The names and places that lead to it. */
+  /** The path to the entry: names and indexes. */
   readonly path: ReadonlyArray<string | number>
-  /** Follows the name of the entry. */
+  /** Appended to the name of the entry. */
   readonly message: string
 }
 
-/** Finds what is wrong with the budgets of limits, whose shape has been checked. */
+/** Finds errors in the budgets of limits, whose schema has been checked. */
 export function budgetProblems ({
   budget,
   budgets

@@ -1,4 +1,4 @@
-/** Limits of keys as the admin API writes them, and as the store has them. */
+/** Converts limits of keys between the form of the admin API and that of the store. */
 
 import type { Static } from 'typebox'
 import type { BudgetConfig, KeyLimitsConfig, KeyLimitsRequest } from '../../schemas/config/keys.ts'
@@ -7,7 +7,7 @@ import { budgetProblems } from './check-budgets.ts'
 import { limitFields } from '../limits/limit-table.ts'
 import type { Budget, KeyLimits } from '../core/key.ts'
 
-/** @throws GatewayError `invalid_value` for budgets that contradict themselves */
+/** @throws GatewayError `invalid_value` for contradictory budgets */
 export function toKeyLimits (wanted: Static<typeof KeyLimitsRequest>): KeyLimits {
   const [problem] = budgetProblems(wanted)
   if (problem !== undefined) {

@@ -4,15 +4,15 @@ import { defaultProject, isExpired, type ApiKey, type KeyLimits } from '../core/
 import { commonModels } from '../models/scope.ts'
 import type { KeyRow, ProjectRow, UserRow } from '../stores/tables.ts'
 
-/** A key with a digest by which it is found. */
+/** A key with a digest that identifies it. */
 export interface KeyEntry {
   readonly key: ApiKey
   readonly digest: Buffer
-  /** The time until which it is accepted: a key may expire, and a digest may have been replaced. */
+  /** The time until which the digest is accepted: a key may expire, and a digest may have been replaced. */
   readonly untilMs: number
 }
 
-/** Describes a key as the operator sees it in a list. */
+/** Describes a key for the operator's list. */
 export interface ListedKey extends ApiKey {
   readonly source: 'configuration' | 'store'
   readonly status: 'active' | 'expired' | 'revoked'
@@ -21,8 +21,8 @@ export interface ListedKey extends ApiKey {
 }
 
 /**
- * Returns the entry of a row, and after a rotation one of the digest before; none for a key of an archived
- * project.
+ * Returns the entries of a row: one for its digest and, after a rotation, one for the previous digest; none
+ * for a key of an archived project.
  */
 export function entriesOfRow (
   row: KeyRow,

@@ -1,10 +1,10 @@
 /**
  * Stores gateway keys: those of the configuration and those created with `headgate keys`.
  *
- * Only SHA-256 digests are stored, never the keys. All active digests are in memory, so that `check` never
- * waits; the store is polled twice a second for keys that another process created or revoked. Polling is one
- * query over a small table, works on any database and any file system, and costs a running gateway some 60 µs
- * a second, where a watch on the file would wake up for every unrelated write.
+ * Only SHA-256 digests are stored, never the keys. All active digests are in memory, so `check` never waits.
+ * The store is polled twice a second for keys that another process created or revoked. Polling is one query
+ * on a small table, works on any database and file system, and costs a running gateway some 60 µs a second;
+ * watching the file would wake up for every unrelated write.
  */
 
 import { randomBytes, timingSafeEqual } from 'node:crypto'
@@ -22,29 +22,29 @@ import type { Keys } from './keys.ts'
 
 export interface NewKey {
   readonly name: string
-  /** Endpoint names it may call; absent means all. */
+  /** Names of the endpoints it may call; absent: all. */
   readonly endpoints?: readonly string[] | undefined
-  /** Model ids or `provider/*` patterns it may use; absent means all. */
+  /** Model ids or `provider/*` patterns it may use; absent: all. */
   readonly models?: readonly string[] | undefined
-  /** Slugs of the tool servers it may use, `*` for all; absent means all. */
+  /** Slugs of the tool servers it may use, `*` for all; absent: all. */
   readonly mcpServers?: readonly string[] | undefined
-  /** Absent means true for a key that may use all tool servers, else false. */
+  /** Absent: true for a key that may use all tool servers, otherwise false. */
   readonly mcpUrls?: boolean | undefined
-  /** True: it may use what is stored in the gateway's accounts at providers. Default: false. */
+  /** True if it may use objects stored in the gateway's accounts at providers. Default: false. */
   readonly providerObjects?: boolean | undefined
-  /** Names of stages that look at all of its calls; absent means none. */
+  /** Names of the guards that inspect all of its calls; absent: none. */
   readonly stages?: readonly string[] | undefined
   /** Unix time in milliseconds; absent means never. */
   readonly expiresAtMs?: number | undefined
   /** Limits; absent means the default. */
   readonly limits?: KeyLimits | undefined
-  /** Default: the default one. */
+  /** Default: the default project. */
   readonly projectId?: string | undefined
-  /** Name of the user or admin key that makes it. */
+  /** Name of the user or admin key that creates it. */
   readonly createdBy?: string | undefined
-  /** Id of its owner; one that no user has is none. */
+  /** Id of its owner; an unknown id means no owner. */
   readonly ownerId?: string | undefined
-  /** True for a key that the dashboard made for its playground: lists leave it out. */
+  /** True for a key that the dashboard created for its playground: lists omit it. */
   readonly temporary?: boolean | undefined
   /** The fields that members may not change. */
   readonly setByAdmin?: readonly LimitingField[] | undefined
@@ -52,24 +52,27 @@ export interface NewKey {
 
 export interface KeyStore extends Required<Keys> {
   /**
-   * Creates a key. Its text is in the result and nowhere else.
+   * Creates a key. Its text is only in the result.
    *
    * @throws DuplicateKeyNameError when an active key has that name
    */
   readonly create: (wanted: NewKey) => Promise<{ readonly id: string, readonly key: string }>
-  /** Lists all keys but temporary ones, also revoked ones, oldest first, after those of the configuration. */
+  /**
+   * Lists all keys except temporary ones: first those of the configuration, then the others, including
+   * revoked ones, oldest first.
+   */
   readonly list: () => Promise<readonly ListedKey[]>
   /** Lists the keys of the configuration. */
   readonly configured: () => readonly ListedKey[]
-  /** Revokes a key of the store; `undefined` when no active key has that id or name. */
+  /** Revokes a stored key; `undefined` when no active key has that id or name. */
   readonly revoke: (idOrName: string) => Promise<ApiKey | undefined>
   /** Replaces the keys of the configuration. */
   readonly replaceConfigured: (configured: readonly KeySettings[]) => void
-  /** Returns true while the store cannot be read: keys created or revoked since are not known. */
+  /** Returns true while the store cannot be read: later changes of keys are unknown then. */
   readonly isStale: () => boolean
   /** Reads the store now, after this process has changed it. */
   readonly refresh: () => Promise<void>
-  /** Looks for changes of other processes now. */
+  /** Checks for changes made by other processes now. */
   readonly poll: () => void
   /** Stops polling. The database stays open: it belongs to the caller. */
   readonly close: () => void
@@ -81,15 +84,15 @@ export interface KeyStoreOptions {
   /** Milliseconds for which keys stay valid while the store cannot be read. Default: for ever. */
   readonly staleMs?: number
   /**
-   * Called after keys were changed here, to notify other processes. They see it at their next poll in any
-   * case.
+   * Called after keys were changed here, to notify other processes. They also see the change at their next
+   * poll.
    */
   readonly onChange?: () => void
-  /** Called for the first poll that fails after one that succeeded; the loaded keys stay valid. */
+  /** Called for the first failed poll after a successful one; the loaded keys stay valid. */
   readonly onFailure?: (error: unknown) => void
 }
 
-/** Reports that the name of a new key is taken. */
+/** Means that the name of a new key is taken. */
 export class DuplicateKeyNameError extends Error {
   constructor (name: string) {
     super(`a key named "${name}" already exists`)
@@ -97,7 +100,7 @@ export class DuplicateKeyNameError extends Error {
   }
 }
 
-/** Valid keys to remember, so that they need not be digested for every call. */
+/** Maximum valid keys to remember, so that they need not be digested for every call. */
 const maxAccepted = 1000
 
 /** Maps digests to keys. */
@@ -106,7 +109,7 @@ type Entries = ReadonlyMap<string, KeyEntry>
 /**
  * Opens the store.
  *
- * @throws the error of the database when it cannot be read
+ * @throws the error of the database if it cannot be read
  */
 export async function openKeyStore (
   { query }: Database,
@@ -199,17 +202,17 @@ class LoadedKeys {
   readonly #isTooOld: () => boolean
   #settings: readonly KeySettings[] = []
   #configured: Entries = new Map()
-  /** The stages of the default project, which keys of the configuration belong to. */
+  /** The guards of the default project, to which keys of the configuration belong. */
   #defaultStages: readonly string[] | undefined
   #stored: Entries = new Map()
   #byId: ReadonlyMap<string, ApiKey> = new Map()
   /**
-   * Valid keys as they were presented, since digest and comparison take 2 µs. Wrong keys are never added, and
-   * any change of the keys empties it.
+   * Valid keys as presented, since digesting and comparing take 2 µs. Wrong keys are never added, and any
+   * change of the keys clears it.
    */
   readonly #accepted = new Map<string, KeyEntry>()
 
-  /** @param isTooOld true while keys of the store may have been revoked long ago */
+  /** @param isTooOld returns true when stored keys may have been revoked long ago */
   constructor (configured: readonly KeySettings[], isTooOld: () => boolean) {
     this.#isTooOld = isTooOld
     this.setConfigured(configured)

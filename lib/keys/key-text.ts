@@ -1,4 +1,4 @@
-/** The texts of keys: new ones, their digests, and what of them is shown again. */
+/** The texts of keys: new ones, their digests, and the part that may be shown again. */
 
 import { hash, randomBytes } from 'node:crypto'
 
@@ -7,12 +7,12 @@ export function newKeyText (): string {
   return `hg_${randomBytes(32).toString('base64url')}`
 }
 
-/** Returns what of a key people may see again, to know it by. */
+/** Returns the part of a key that may be shown, to recognise it. */
 export function hintOf (key: string): string {
   return `${key.slice(0, 6)}…${key.slice(-3)}`
 }
 
-/** Returns what is stored of a key: its SHA-256, base64. */
+/** Returns the stored form of a key: its SHA-256 digest in base64. */
 export function digestOf (text: string): string {
   return hash('sha256', text, 'base64')
 }

@@ -1,4 +1,4 @@
-/** The fields of a key that limit it. What an admin has set, members may not change. */
+/** The fields of a key that limit it. Members may not change a limit that an admin has set. */
 
 import { isDeepStrictEqual } from 'node:util'
 import type { Key, KeyChange } from '../../schemas/admin/keys.ts'
@@ -22,20 +22,19 @@ export function setFields (wanted: KeyChange): LimitingField[] {
 }
 
 /**
- * Returns the fields that members may not change after an admin has changed a key; `null` gives a field back
- * to them.
+ * Returns the fields that members may not change after an admin has changed a key; `null` releases a field.
  */
 export function setFieldsAfter (key: Key, change: KeyChange): LimitingField[] {
   const changed = changedFields(key, change)
   return fieldsWhere(name => changed.includes(name) ? change[name] !== null : key.set_by_admin.includes(name))
 }
 
-/** Returns the fields that limit a key of an earlier version: who set them is not known. */
+/** Returns the limiting fields of a key of an earlier version, for which it is unknown who set them. */
 export function setFieldsOfRow (row: Readonly<Record<LimitingField, unknown>>): LimitingField[] {
   return fieldsWhere(name => row[name] !== null)
 }
 
-/** Returns the first field set by an admin to which a change gives another value. */
+/** Returns the first admin-set field to which a change gives another value. */
 export function protectedField (key: Key, change: KeyChange): LimitingField | undefined {
   return changedFields(key, change).find(name => key.set_by_admin.includes(name))
 }
@@ -59,8 +58,8 @@ export function changedFields (
 }
 
 /**
- * Whether servers may be named by URL follows from the servers, unless the key says so: both are protected
- * together.
+ * Unless the key says otherwise, its servers decide whether it may name servers by URL, so both fields are
+ * protected together.
  */
 function fieldsWhere (isSet: (name: LimitingField) => boolean): LimitingField[] {
   return limitingFields.filter(name => isSet(name) || (name === 'mcp_urls' && isSet('mcp_servers')))

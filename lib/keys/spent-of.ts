@@ -1,4 +1,6 @@
-/** Reads what a key, a project or a member has spent, of its budgets or, without one, this month. */
+/**
+ * Reads the spending of a key, a project or a member: against its first budget or, without one, this month.
+ */
 
 import type { Kysely } from 'kysely'
 import type { Budget, KeyLimits } from '../core/key.ts'
@@ -10,14 +12,14 @@ import { usedSince } from '../usage/spending.ts'
 export interface Spent {
   /** In the current period of the first budget; without one, since the beginning of the month in UTC. */
   readonly usd: number
-  /** True when a budget is used up that refuses calls. */
+  /** True when a budget that refuses calls is used up. */
   readonly isExhausted: boolean
 }
 
-/** A strict budget refuses calls that could exceed it, so less than this share of it stays. */
+/** A strict budget refuses calls that could exceed it, so up to this share of it remains unspent. */
 export const leftover = 0.001
 
-/** @param party as `partyKey` of `limits/call-accounts` names it */
+/** @param party a name made by `partyKey` of `limits/call-accounts` */
 export async function spentOf (query: Kysely<Tables>, party: string, limits: KeyLimits = {}): Promise<Spent> {
   const now = Date.now()
   const spentIn = async (budget: Budget): Promise<number> => {

@@ -1,4 +1,4 @@
-/** The keys of the store as the admin API shows and changes them. */
+/** Stored keys, as the admin API shows and changes them. */
 
 import { sql, type Kysely } from 'kysely'
 import type { Key, KeyChange, NewKey } from '../../schemas/admin/keys.ts'
@@ -16,10 +16,10 @@ import { DuplicateKeyNameError, type KeyStore } from './key-store.ts'
 import { digestOf, hintOf, newKeyText } from './key-text.ts'
 
 export interface KeyFilter {
-  /** The only projects; absent: all. */
+  /** Only these projects; absent: all. */
   readonly projects?: ReadonlySet<string> | undefined
   readonly status?: Key['status'] | undefined
-  /** Part of the name or the id. */
+  /** Part of the name or of the id. */
   readonly search?: string | undefined
 }
 
@@ -42,10 +42,10 @@ export class StoredKeys {
   /**
    * Creates a key.
    *
-   * @param creator the name, and the id of the user who owns it unless `owner_id` names another one
-   * @param options.byAdmin true when members may not change the limits it gets; default true
-   * @param options.temporary true for one that lists leave out
-   * @throws GatewayError `conflict` when an active key has the name, `invalid_value` for an unknown owner
+   * @param creator its name, and the id of the user who becomes the owner unless `owner_id` names another one
+   * @param options.byAdmin true if members may not change its limits; default true
+   * @param options.temporary true for a key that lists omit
+   * @throws GatewayError `conflict` when an active key has the name; `invalid_value` for an unknown owner
    */
   async create (
     wanted: NewKey,
@@ -95,9 +95,9 @@ export class StoredKeys {
   /**
    * Changes a key; every process notices within a second.
    *
-   * @param byAdmin true when members may not change these fields afterwards; those that are `null` they may
+   * @param byAdmin true if members may not change these fields afterwards, except those set to `null`
    * @throws GatewayError `conflict` when an active key has the name, when the key is temporary, or when
-   *   somebody else changes it meanwhile; `invalid_value` for an unknown owner
+   *   somebody else has changed it in the meantime; `invalid_value` for an unknown owner
    */
   async update (key: Key, change: KeyChange, byAdmin: boolean): Promise<Key> {
     const { id } = key
@@ -133,9 +133,9 @@ export class StoredKeys {
   }
 
   /**
-   * Gives a key a new text; the one before works for `overlapMs` more.
+   * Gives a key a new text; the previous text works for `overlapMs` more.
    *
-   * @throws GatewayError `conflict` as `update`
+   * @throws GatewayError `conflict` as `update` does
    */
   async rotate (key: Key, overlapMs: number): Promise<CreatedKey> {
     const secret = newKeyText()
@@ -155,7 +155,7 @@ export class StoredKeys {
     return await this.require(id)
   }
 
-  /** Returns the id of the active key of the store that has this id, or else this name. */
+  /** Returns the id of the active stored key with this id, or else with this name. */
   async findActive (idOrName: string): Promise<string | undefined> {
     const found = await this.#use(
       async () =>
@@ -169,7 +169,7 @@ export class StoredKeys {
     return (found.find(({ id }) => id === idOrName) ?? found[0])?.id
   }
 
-  /** Lists keys, those of the configuration first, then the newest; without temporary ones. */
+  /** Lists keys: first those of the configuration, then the newest. Omits temporary keys. */
   async list ({ projects, status, search }: KeyFilter, page: PageRequest): Promise<PageOf<Key>> {
     const now = Date.now()
     let rows = this.#rows()
@@ -228,10 +228,10 @@ export class StoredKeys {
   }
 
   /**
-   * Reads a key once more, before it is changed.
+   * Reads a key again before it is changed.
    *
-   * @throws GatewayError `not_found`; `conflict` where its rights or its owner have changed since it was
-   *   read, and for a temporary key, which no list shows
+   * @throws GatewayError `not_found`; `conflict` if its rights or its owner have changed since it was read,
+   *   and for a temporary key
    */
   async #changeable (key: Key): Promise<KeyRow> {
     const { id } = key
@@ -247,8 +247,8 @@ export class StoredKeys {
   }
 
   /**
-   * @param key with `changes`, the key is changed only if it has had no others
-   * @throws GatewayError `conflict` if it has
+   * @param key with `changes`, the key is changed only if nobody else has changed it
+   * @throws GatewayError `conflict` otherwise
    */
   async #change (
     { id, changes }: Pick<KeyRow, 'id'> & Partial<Pick<KeyRow, 'changes'>>,

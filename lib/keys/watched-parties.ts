@@ -1,4 +1,4 @@
-/** Reads the parties that alerts are about: those with budgets that spend, and keys that expire. */
+/** Finds the parties that alerts watch: those with spending budgets, and keys that expire. */
 
 import type { Kysely } from 'kysely'
 import { defaultProject, type KeyLimits } from '../core/key.ts'
@@ -6,7 +6,7 @@ import type { Tables } from '../stores/tables.ts'
 import type { PartyKind } from '../limits/call-accounts.ts'
 import { parseLimits, type ListedKey } from './key-rows.ts'
 
-/** Ids in one statement, which stores bound. */
+/** Ids per statement, which databases limit. */
 const maxListed = 500
 
 export interface WatchedParty {
@@ -17,10 +17,10 @@ export interface WatchedParty {
 }
 
 /**
- * Returns the keys, projects and members with limits, among some keys with their projects and owners.
+ * Returns the parties with limits among some keys, their projects and their owners.
  *
  * @param configured the keys of the configuration
- * @param defaultLimits those of keys without their own
+ * @param defaultLimits for keys without limits
  */
 export async function limitedAmong (
   query: Kysely<Tables>,
@@ -66,7 +66,7 @@ export interface ExpiringKey {
   readonly expiresAtMs: number
 }
 
-/** Returns the keys that are valid at a moment, and expire before another one. */
+/** Returns the keys that are valid at one moment and expire before another. */
 export async function expiringKeys (
   query: Kysely<Tables>,
   configured: readonly ListedKey[],

@@ -1,10 +1,10 @@
-/** Several stages as one. */
+/** Combines several stages into one. */
 
 import { functionsOf, stageOf, type Stage } from './stage.ts'
 import type { StageFunctions } from './fused-stages.ts'
 import type { AnyStage, Connected, FirstIn, LastOut } from './stage-list.ts'
 
-/** The stages of each chain that could not be fused to one. */
+/** The stages of each chain that could not be fused into one. */
 const chained = new WeakMap<AnyStage, readonly AnyStage[]>()
 
 /**
@@ -22,7 +22,7 @@ export function fuse (stages: readonly AnyStage[]): AnyStage[] {
   return fused
 }
 
-/** Joins the functions of two stages, unless a step would pass a source or a transformer. */
+/** Joins the functions of two stages, unless a step would come after a source or a transformer. */
 function join (
   one: StageFunctions | undefined,
   next: StageFunctions | undefined
@@ -39,8 +39,8 @@ function join (
 }
 
 /**
- * Returns several stages as one, fused as those of a pipeline are: for a stage that runs other stages, and
- * for what several pipelines have in common. `chain(capAnswer(services), providerCall(services, 'chat'),
+ * Combines stages into one, fused like those of a pipeline: for a stage that runs other stages, and for the
+ * common part of several pipelines. `chain(capAnswer(services), providerCall(services, 'chat'),
  * recordUsage())`
  */
 export function chain<const L extends readonly AnyStage[]> (

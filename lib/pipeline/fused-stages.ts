@@ -1,49 +1,50 @@
-/** Adjacent stages as one iterator. */
+/** Runs adjacent stages as one iterator. */
 
 import { done } from './sources.ts'
 
-/** Keeps the state of a stage over one source. */
+/** The state of a stage over one source. */
 export interface Transformer<In, Out> {
-  /** Returns the value for this one, or `undefined` for none. */
+  /** Returns the output for a value, or `undefined` for none. */
   readonly push: (value: In) => Out | undefined
-  /** Returns the last value once the source has ended, or `undefined` for none. */
+  /** Returns a last value once the source has ended, or `undefined` for none. */
   readonly end?: () => Out | undefined
   /**
-   * Returns the last value of a source that failed, or `undefined` for none.
-   * @throws the error, or another, to fail as the source did
+   * Returns a last value of a failed source, or `undefined` for none.
+   *
+   * @throws the source's error or another one, to fail like the source
    */
   readonly fail?: (error: unknown) => Out | undefined
-  /** Yields what follows the value of `end` or `fail`, for what has to wait. */
+  /** Yields what follows the value of `end` or `fail`, where that must be awaited. */
   readonly last?: () => AsyncIterable<Out>
 }
 
 type AnyTransformer = Transformer<unknown, unknown>
 
-/** The functions of adjacent stages, in the order in which a value meets them. */
+/** The functions of adjacent stages, in the order in which they run. */
 export interface StageFunctions {
-  /** Steps on one value. A promise is awaited, anything else is not. */
+  /** Steps on one value. Only promises are awaited. */
   readonly steps: ReadonlyArray<(value: unknown) => unknown>
-  /** Returns the source of a value. Absent: each value is read as it is. */
+  /** Returns the source of a value. Absent: values are read as they are. */
   readonly open?: ((value: unknown) => AsyncIterable<unknown>) | undefined
-  /** Make the transformers of one source. */
+  /** Create the transformers of one source. */
   readonly begins: ReadonlyArray<() => AnyTransformer>
 }
 
 type Result<T> = IteratorResult<T, undefined>
 
 /**
- * Reads a source through the functions of adjacent stages: steps on each value, a source for each, and
- * transformers of what that gives. `next` must not be called before the last one has settled.
+ * Reads a source through the functions of adjacent stages: steps on each value, a source for each value, and
+ * transformers of that source's values. Call `next` only after the previous call has settled.
  *
- * A waiting stream holds one promise for each iterator between the socket and its caller, allocated anew for
- * every event. With thousands of streams their number, not that of the stages, decides memory and latency. So
- * the waiting path is one `then`; what happens once per call is written plainly.
+ * A waiting stream holds one promise for each iterator between the socket and its caller, allocated again for
+ * every event. With thousands of streams, memory and latency depend on their number rather than on the number
+ * of stages. The waiting path is therefore a single `then`; code that runs once per call is written plainly.
  */
 export class FusedStages<Out> implements AsyncIterableIterator<Out, undefined> {
   readonly #source: AsyncIterator<unknown>
   readonly #functions: StageFunctions
   readonly #transformers: readonly AnyTransformer[]
-  /** The source that is read: that of the present value, or `#source` where values are read as they are. */
+  /** The current source: that of the current value, or `#source` where values are read as they are. */
   #inner: AsyncIterator<unknown> | undefined
   /** The last values; set once the source has ended or failed. */
   #rest: AsyncIterator<Out, undefined> | undefined
@@ -64,7 +65,7 @@ export class FusedStages<Out> implements AsyncIterableIterator<Out, undefined> {
       : this.#inner.next().then(this.#onResult, this.#onFailure)
   }
 
-  /** Calls `return()` of the sources at once, even during a pending read. */
+  /** Calls `return()` of the sources immediately, even during a pending read. */
   async return (): Promise<Result<Out>> {
     this.#hasLeft = true
     await (this.#rest === undefined ? this.#close() : this.#rest.return?.())
@@ -96,8 +97,8 @@ export class FusedStages<Out> implements AsyncIterableIterator<Out, undefined> {
   }
 
   /**
-   * Takes the next value of the source through the steps. Returns it; `undefined` where it has a source of
-   * its own now.
+   * Takes the next value of the source through the steps. Returns the result; `undefined` if the result now
+   * has its own source.
    */
   async #openNext (): Promise<IteratorResult<unknown> | undefined> {
     const result = await this.#source.next()
@@ -113,7 +114,7 @@ export class FusedStages<Out> implements AsyncIterableIterator<Out, undefined> {
     return undefined
   }
 
-  /** Takes what was read through the transformers; `undefined` where nothing comes of it. */
+  /** Takes a read value through the transformers; `undefined` for no output. */
   #take (result: IteratorResult<unknown>): Result<Out> | Promise<Result<Out>> | undefined {
     if (this.#hasLeft) return done
     if (result.done === true) {
@@ -125,7 +126,7 @@ export class FusedStages<Out> implements AsyncIterableIterator<Out, undefined> {
     return out instanceof Failure ? this.#end(out) : out
   }
 
-  /** Takes a value through the transformers from one on; `undefined` where nothing comes of it. */
+  /** Takes a value through the transformers from an index on; `undefined` for no output. */
   #push (value: unknown, from: number): IteratorYieldResult<Out> | Failure | undefined {
     let out = value
     for (let at = from; at < this.#transformers.length; at++) {

@@ -2,12 +2,12 @@
 
 import { emptyPipeline } from '../core/errors.ts'
 
-/** The result of an iterator that has nothing more to give. */
+/** The result of an iterator that has ended. */
 export const done: IteratorReturnResult<undefined> = { done: true, value: undefined }
 
 /**
- * Returns a source of exactly one value: how a call enters its pipeline. Not a generator, which would be
- * suspended for as long as the answer to the value takes.
+ * Returns a source of exactly one value: how a call enters its pipeline. A generator would stay suspended for
+ * as long as the answer to the value takes.
  */
 export function once<T> (value: T): AsyncIterableIterator<T, undefined> {
   let result: IteratorResult<T, undefined> = { done: false, value }
@@ -30,7 +30,7 @@ export function once<T> (value: T): AsyncIterableIterator<T, undefined> {
 /** A source whose first value is known. */
 export interface PeekResult<T> {
   readonly first: T
-  /** All of it, the first included. Leaving early calls `return()` of the source. */
+  /** All values, including the first. Leaving early calls `return()` of the source. */
   readonly all: AsyncIterable<T>
 }
 
@@ -38,7 +38,7 @@ export interface PeekResult<T> {
  * Waits for the first value, which decides the head of a reply. `it-peekable` does not call `return()` of its
  * source when it is left early: the provider's connection would stay open.
  *
- * @throws what the source throws before it; `internal_error` when there is none
+ * @throws what the source throws before its first value; `internal_error` if it has none
  */
 export async function peek<T> (source: AsyncIterable<T>): Promise<PeekResult<T>> {
   const rest = source[Symbol.asyncIterator]()

@@ -1,14 +1,14 @@
 /**
- * The types of stages in a row: each must take what the one before it gives. One recursive type for any
- * number of stages; the compiler names the first that does not fit.
+ * The types of consecutive stages: each must accept the output of the one before it. One recursive type
+ * covers any number of stages, and the compiler names the first that does not fit.
  */
 
 import type { Sink, Stage } from './stage.ts'
 
-/** What the compiler expects in the place of a stage that does not take what the stage before it gives. */
+/** The compiler expects this in place of a stage that does not accept the output of the stage before it. */
 export interface StageDoesNotFit<Index extends number, Given, Takes> {
   readonly 'This stage does not take what the stage before it gives.': {
-    /** Counted from 0. */
+    /** Index from 0. */
     readonly index: Index
     readonly given: Given
     readonly takes: Takes
@@ -32,25 +32,25 @@ export interface StageTypes {
   readonly out: unknown
 }
 
-/** A generic stage with its types, which the compiler reads. The field has no value. */
+/** A generic stage with its types for the compiler. The field has no value. */
 export type GenericStage<S, K extends StageTypes> = S & { readonly types?: K }
 
 export type AnyStage = Stage<never, unknown>
 
-/** Stages and, at the end, a sink. */
+/** Stages, optionally followed by a sink. */
 export type ListWithSink<Out> = readonly [...AnyStage[], Sink<never, Out>]
 
-/** The list, if its stages fit; else the first that does not is a `StageDoesNotFit`. */
+/** The list, if its stages fit; otherwise the first that does not fit becomes a `StageDoesNotFit`. */
 export type Connected<L extends readonly unknown[]> = L extends readonly [infer First, ...infer Rest]
   ? readonly [First, ...Following<Rest, BaseOf<First>, [1]>]
   : L
 
-/** What the first of a list takes. */
+/** The input of the first stage. */
 export type FirstIn<L extends readonly unknown[]> = L extends readonly [infer First, ...unknown[]]
   ? InOf<First>
   : never
 
-/** What the last of a list gives. */
+/** The output of the last stage. */
 export type LastOut<L extends readonly unknown[], In = FirstIn<L>> = L extends readonly [
   infer S,
   ...infer Rest

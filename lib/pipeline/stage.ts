@@ -16,19 +16,19 @@
 
 import { FusedStages, type StageFunctions, type Transformer } from './fused-stages.ts'
 
-/** Takes a source, returns a source. Leaving early calls `return()` of its source. */
+/** Takes a source and returns a source. Leaving early calls `return()` of its source. */
 export type Stage<In, Out = In> = (source: AsyncIterable<In>) => AsyncIterable<Out>
 
 /** A stage whose output has the type of its input. */
 export type PassThroughStage<Bound> = <T extends Bound>(source: AsyncIterable<T>) => AsyncIterable<T>
 
-/** Takes a source, returns one value: the end of a pipeline. */
+/** Takes a source and returns one value: the end of a pipeline. */
 export type Sink<In, Out> = (source: AsyncIterable<In>) => Promise<Out>
 
 /**
- * Makes a stage of a pure step on one value: `map(chatInput)`. One value in, one out.
+ * Makes a stage of a function on one value: `map(chatInput)`. One value in, one out.
  *
- * @throws whatever `step` throws; before the provider is called that is an HTTP error.
+ * @throws whatever `step` throws; before the provider is called, that becomes an HTTP error.
  */
 export function map<In, Out> (step: (value: In) => Out | Promise<Out>): Stage<In, Out> {
   // The signature states the types of values; fused stages do not know them. `flatMap` and `transform` cast

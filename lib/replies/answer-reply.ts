@@ -1,4 +1,4 @@
-/** Ends a pipeline with an event stream or the same answer in one piece, as the caller asked. */
+/** Ends a pipeline with an event stream or with the same answer in one piece, as the caller requested. */
 
 import { PrintedJson, eventStreamHeaders, jsonReplyHeaders, toJsonReply, type Reply } from '../core/reply.ts'
 import type { AnswerDialect, AnswerHead, AnswerStart, ChatBatch } from '../dialects/dialect.ts'
@@ -13,12 +13,12 @@ import type { Sink, Stage } from '../pipeline/stage.ts'
 
 const keepAlive = { text: keepAliveComment, everyMs: 15_000 }
 
-/** Answers from this size on are printed in slices. */
+/** Answers of at least this size are printed in slices. */
 const largeAnswerBytes = 1024 * 1024
 
 /**
- * Answers with chat events in the caller's dialect. Waits for the first batch of `normalise`, which decides
- * the status: a source that fails before it rejects.
+ * Replies with chat events in the caller's dialect. Waits for the first batch of `normalise`, which decides
+ * the status: a source that fails before it rejects the promise.
  */
 export function answerReply<C> ({
   encode,

@@ -11,11 +11,11 @@ import type { Sink, Stage } from '../pipeline/stage.ts'
 type SpeechBatch = Batch<{ readonly stream?: boolean }, SpeechEvent>
 
 /**
- * Waits for the first batch, which decides: bytes go out as they came in, read by read, under the
- * media type of `audio-start`; anything else is an event stream. When the provider breaks off, the
- * body throws and the connection is cut: half a sound must not pass for a complete one.
+ * Waits for the first batch, which decides the form. Bytes go out as received, read by read, under the media
+ * type of `audio-start`; anything else becomes an event stream. When the provider breaks off, the body throws
+ * and the connection is cut, since half a sound must not pass for a complete one.
  *
- * @param streamed batches to the text of an event stream, for callers who requested one
+ * @param streamed prints batches as an event stream, for callers who requested one
  * @throws GatewayError `upstream_invalid_response` for events where sound was requested
  */
 export function bytesReply (streamed: Stage<SpeechBatch, string>): Sink<SpeechBatch, Reply> {

@@ -1,4 +1,4 @@
-/** Ends the embeddings pipeline: vectors as the list the API answers with. */
+/** Ends the embeddings pipeline: replies with the vectors as a list. */
 
 import { scheduler } from 'node:timers/promises'
 import { printVector } from '../embeddings/read-vector.ts'
@@ -10,15 +10,15 @@ import { replyWith } from './reply-with.ts'
 import type { Sink } from '../pipeline/stage.ts'
 import type { EmbeddingsRequest } from '../../schemas/embeddings.ts'
 
-/** Above this, pieces are written one after another instead of being put together first. */
+/** Larger replies are written piece by piece instead of being joined first. */
 const minStreamedBytes = 256 * 1024
-/** Smaller pieces are put together up to this: to write one costs more than to copy it. */
+/** Small pieces are joined up to this size: writing one costs more than copying it. */
 const pieceBytes = 64 * 1024
-/** Longer texts are vectors that were converted. */
+/** Longer texts are converted vectors. */
 const turnBytes = 1024
 const noUsage: Usage = { promptTokens: 0, completionTokens: 0, totalTokens: 0 }
 
-/** Takes the one batch of an answer, whose usage is in the record of its call by then. */
+/** Takes the single batch of an answer, whose usage is in the call's record by then. */
 export function embeddingsReply (): Sink<Batch<EmbeddingsRequest, EmbeddingsEvent>, Reply> {
   return replyWith(({ call: { request, record }, route, events }) => {
     const vectors = events.flatMap(event => event.type === 'usage' ? [] : event.vectors)
@@ -38,8 +38,8 @@ export function embeddingsReply (): Sink<Batch<EmbeddingsRequest, EmbeddingsEven
 }
 
 /**
- * Yields the text of the answer in pieces; vectors that stand in the provider's answer as they will in this
- * one are one piece, not copied.
+ * Yields the text of the answer in pieces. Consecutive vectors of the provider's answer that need no change
+ * are one piece, and are not copied.
  */
 function * printed (
   vectors: readonly Vector[], form: VectorForm, model: string, { promptTokens, totalTokens }: Usage
@@ -60,10 +60,7 @@ function * printed (
   yield `${vectors.length === 0 ? '' : '}'}],"model":${JSON.stringify(model)},"usage":{"prompt_tokens":${promptTokens},"total_tokens":${totalTokens}}}`
 }
 
-/**
- * Returns two pieces with what stands between them, if that is this text and all of it is there one after the
- * other.
- */
+/** Returns two pieces and the text between them, if all three are consecutive in memory. */
 function joined (one: Buffer | string, between: string, other: Buffer | string): Buffer | undefined {
   if (typeof one === 'string' || typeof other === 'string' || one.buffer !== other.buffer) return undefined
   if (other.byteOffset - one.byteOffset - one.length !== between.length) return undefined
@@ -75,7 +72,7 @@ function bytesOf (piece: Buffer | string): Buffer {
   return typeof piece === 'string' ? Buffer.from(piece) : piece
 }
 
-/** Converting many vectors takes long, so other calls run after each; bytes are ready. */
+/** Converting many vectors takes long, so other calls run between them. Bytes need no conversion. */
 async function * inSlices (pieces: Iterable<Buffer | string>): AsyncGenerator<Buffer, void, undefined> {
   let waiting: Buffer[] = []
   let sizeBytes = 0

@@ -3,10 +3,10 @@ import { toJsonReply, type Reply } from '../core/reply.ts'
 import type { Sink } from '../pipeline/stage.ts'
 
 /**
- * Makes the end of a pipeline of what answers one value, such as a call: `replyWith(call => reply)`. The
+ * Ends a pipeline with a function from a value, such as a call, to its reply: `replyWith(call => reply)`. The
  * source is left after the first value.
  *
- * @throws whatever the stages and `answer` throw; `internal_error` when there is no value
+ * @throws whatever the stages and `answer` throw; `internal_error` if there is no value
  */
 export function replyWith<C> (answer: (value: C) => Reply | Promise<Reply>): Sink<C, Reply> {
   return async source => {
@@ -16,11 +16,11 @@ export function replyWith<C> (answer: (value: C) => Reply | Promise<Reply>): Sin
 }
 
 export interface JsonReplyOptions<T> {
-  /** The HTTP status that goes with a value. Default 200. */
+  /** The HTTP status for a value. Default 200. */
   readonly status?: (value: T) => number
 }
 
-/** Ends a pipeline with its one value as JSON. */
+/** Ends a pipeline with its single value as JSON. */
 export function jsonReply<T> ({ status = () => 200 }: JsonReplyOptions<T> = {}): Sink<T, Reply> {
   return replyWith<T>(value => toJsonReply(value, status(value)))
 }

@@ -1,6 +1,6 @@
 /**
- * Puts values in the place of placeholders in an answer that is printed already: what is stored of it, or
- * noted for a project that keeps bodies, has the placeholders.
+ * Replaces placeholders by their values in a printed answer. The stored answer, and the copy kept for a
+ * project that keeps bodies, retain the placeholders.
  */
 
 import { HeldTexts } from '../guards/held-texts.ts'
@@ -13,10 +13,10 @@ import type { ChatEvent } from '../core/events.ts'
 import type { Reply } from '../core/reply.ts'
 import type { DirectTexts } from '../dialects/dialect.ts'
 
-/** The most characters of a stream that wait, as arguments of a tool do until they are complete. */
+/** Maximum characters of a stream that wait, as arguments of a tool do until they are complete. */
 const maxHeldLength = 1024 * 1024
 
-/** Returns the reply, with its texts restored for its caller. */
+/** Returns the reply with its texts restored for its caller. */
 export function withRestoredTexts (reply: Reply, placeholders: Placeholders, texts: DirectTexts): Reply {
   return {
     ...reply,

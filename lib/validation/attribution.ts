@@ -1,16 +1,16 @@
-/** Notes whom a call is made for, as its caller says: tags, the end user, the session and metadata. */
+/** Records on whose behalf a call is made, as its caller states: tags, end user, session and metadata. */
 
 import { cutName, noteIgnored, unknownCaller, type Attribution, type CallRecord } from '../core/record.ts'
 import { isObject, type JsonObject } from '../json/guards.ts'
 import { freeText, memberName, PlaceTable, text, type ReplaceText } from '../json/place-table.ts'
 import { partsOf } from '../json/print-in-slices.ts'
 
-/** A longer name is no session. */
+/** A longer name is not a session. */
 const maxSessionLength = 255
 
-/** A session within the JSON, or the text, by which Claude Code names its user. */
+/** Finds the session within the JSON or the text that Claude Code sends as the user's name. */
 const inUser = /session_(?:id"\s*:\s*")?([\w-]{8,64})/
-/** The same with what separates it from the rest. */
+/** The session together with its separator. */
 const partOfUser = /(?:_session_[\w-]{8,64}|,? ?"session_id": ?"[\w-]{8,64}")/
 
 /** Maximum tags per call. */
@@ -20,25 +20,25 @@ const maxPairs = 16
 const maxPairName = 64
 const maxPairText = 512
 
-/** The parts of a call that say it. The record may have tags already, which come first. */
+/** The parts of a call that carry attribution. The record may already have tags, which come first. */
 interface AttributedCall {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
   readonly record: Attribution &
     Partial<Pick<CallRecord, 'digestEndUser' | 'acceptsAnyMetadata' | 'unsentMetadata' | 'ignoredFields'>>
 }
 
-/** The members of a body that may name the end user. */
+/** Members of a body that may name the end user. */
 export const endUserFields = ['safety_identifier', 'user', 'user_id'] as const
 
 /**
- * Puts on the record of a call whom it is made for, and takes the list `metadata.tags` out of its body: it is
- * how programs of LiteLLM send tags, and providers refuse it, since their metadata are pairs of texts. Where
- * `acceptsAnyMetadata` of the record is true, all values of `metadata` that are not strings are taken out.
+ * Records the attribution of a call, and removes the list `metadata.tags` from its body: programs for LiteLLM
+ * send tags there, and providers refuse it, since their metadata are pairs of texts. Where
+ * `acceptsAnyMetadata` of the record is true, all values of `metadata` that are not strings are removed.
  *
  * A record gets at most 20 tags, cut at 64 characters, and 16 pairs of metadata. Where end users are digests,
- * it gets that of the name as it came: no stage changes it.
+ * the digest is made of the name as received, before any stage changes it.
  *
- * @returns the same body where nothing is taken out
+ * @returns the same body if nothing is removed
  */
 export function noteAttribution (body: unknown, { headers, record }: AttributedCall): unknown {
   const fields: JsonObject = isObject(body) ? body : {}

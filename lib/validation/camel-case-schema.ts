@@ -1,4 +1,4 @@
-/** Values of the configuration under the names code uses, as their schema says. */
+/** Renames values of the configuration to the names used in code, following their schema. */
 
 import type { Static, TSchema } from 'typebox'
 import type { CamelCase, CamelCased } from '../core/camel-cased.ts'
@@ -7,9 +7,9 @@ import { isObject } from '../json/guards.ts'
 import { valueSchema, isSecretSchema, propertySchemas } from './schema-parts.ts'
 
 /**
- * Renames the entries of a value at every depth and replaces references to secrets by the secrets.
+ * Renames the entries of a value at every depth, and replaces references to secrets by the secrets.
  *
- * @param value fits the schema
+ * @param value matches the schema
  */
 export function camelCased<T extends TSchema> (
   schema: T, value: Static<T>, secret: (reference: string) => Secret = refuse

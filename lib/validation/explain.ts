@@ -1,12 +1,11 @@
 /**
- * Says why a value does not match a schema, in the vocabulary of pydantic 2.
+ * Explains why a value does not match a schema, in the vocabulary of pydantic 2.
  *
- * Whether it matches is decided elsewhere by a compiled check, which stops at the first error and
- * is safe with any input. This walk runs only for values that failed. It looks at each part of
- * the value a bounded number of times, never goes deeper than the schema, and ends as soon as it
- * has enough: a hundred thousand bad messages cost no more than twenty. Ajv cannot stop at a number of
- * errors, reports every branch of a union, and compiles the schema of a chat request in one piece of half a
- * second.
+ * A compiled check decides whether a value matches; it stops at the first error and is safe with any input.
+ * This walk runs only for values that failed. It visits each part of the value a bounded number of times,
+ * never goes deeper than the schema, and stops when it has enough: a hundred thousand bad messages cost no
+ * more than twenty. Ajv cannot stop after a number of errors, reports every branch of a union, and compiles
+ * the schema of a chat request as one unit in half a second.
  *
  * @see https://docs.pydantic.dev/latest/errors/validation_errors/
  */
@@ -22,16 +21,16 @@ import {
 import { unionOf, type Tag } from './union.ts'
 
 export interface ExplainOptions {
-  /** Most details to give. Default 20. */
+  /** Maximum number of details. Default 20. */
   readonly limit?: number
-  /** The place of the value. Default `['body']`. */
+  /** The path of the value. Default `['body']`. */
   readonly loc?: ReadonlyArray<string | number>
 }
 
 /**
- * Lists what is wrong with `value`, in the order of the schema; empty when nothing is, or when
- * only a keyword that is not in `JsonSchema` is violated. Numbers are never taken from text, nor
- * booleans for numbers. `input` is left out for objects and lists, and cut for long texts.
+ * Lists the errors in `value`, in the order of the schema; empty if there are none, or if the only violated
+ * keyword is not in `JsonSchema`. Numbers are never read from texts, nor booleans from numbers. `input` is
+ * omitted for objects and lists, and cut for long texts.
  */
 export function explain (
   schema: TSchema, value: unknown, { limit = 20, loc = ['body'] }: ExplainOptions = {}
@@ -71,7 +70,7 @@ function checkObject (schema: JsonSchema, value: Record<string, unknown>, found:
   }
 }
 
-/** Returns the keys of a map, and those beside the named ones where a schema has something to say on them. */
+/** Returns the keys of a map, and those beside the named ones if the schema describes them. */
 function checkOtherKeys (
   schema: JsonSchema, value: Record<string, unknown>, found: Findings
 ): void {
@@ -102,8 +101,8 @@ function checkList (schema: JsonSchema, value: readonly unknown[], found: Findin
 }
 
 /**
- * Explains a union by the branch the caller meant: recognised by a tag such as `role`, else by the JSON
- * type of the value, else the one with the fewest faults.
+ * Explains a union by the branch that the caller meant: the one selected by a tag such as `role`, else by the
+ * JSON type of the value, else the one with the fewest errors.
  */
 function checkUnion (anyOf: readonly JsonSchema[], value: unknown, found: Findings): void {
   const { branches, tag } = unionOf(anyOf)

@@ -7,9 +7,9 @@ interface Defaulted extends JsonSchema {
 }
 
 /**
- * Adds what a value leaves out and its schema has a default for, at every depth and in place, as Ajv's
- * `useDefaults` does: in properties, in the values of maps and in the items of lists, not in the branches of
- * a union. What does not match the schema is left as it is.
+ * Fills in missing values for which the schema has a default, at every depth and in place, like Ajv's
+ * `useDefaults`: in properties, in the values of maps and in the items of lists, but not in the branches of a
+ * union. Values that do not match the schema are left unchanged.
  */
 export function fillDefaults (schema: TSchema, value: unknown): void {
   fill(schema, value)
@@ -42,7 +42,7 @@ function fillObject (
   }
 }
 
-/** Copies a map or a list, which a later reader may change. */
+/** Copies a map or a list, since a later reader may change it. */
 function copyOf (value: unknown): unknown {
   return isContainer(value) ? structuredClone(value) : value
 }

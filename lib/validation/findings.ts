@@ -2,10 +2,10 @@ import { shorten } from '../text/shorten.ts'
 import type { ValidationDetail } from '../core/errors.ts'
 
 /**
- * The details found so far and the place the walk is at.
+ * The details found so far, and the current path.
  *
- * The place is one list that grows and shrinks with the walk and is copied only into a detail,
- * so walking through the part of a large body that is right allocates nothing.
+ * The path is one list that grows and shrinks during the walk and is copied only into details, so walking
+ * through the correct part of a large body allocates nothing.
  */
 export class Findings {
   readonly details: ValidationDetail[] = []
@@ -17,19 +17,19 @@ export class Findings {
     this.#path = path
   }
 
-  /** True when no more details are wanted: the walk ends. */
+  /** True when no more details are wanted, which ends the walk. */
   get full (): boolean {
     return this.details.length >= this.#limit
   }
 
-  /** Does `step` one level down. */
+  /** Runs `step` one level down. */
   at (key: string | number, step: () => void): void {
     this.#path.push(typeof key === 'string' ? shorten(key) : key)
     step()
     this.#path.pop()
   }
 
-  /** Notes a detail here, with as much of `input` as is fit to be shown. */
+  /** Adds a detail at the current path, with as much of `input` as may be shown. */
   add (type: string, msg: string, input: unknown, ctx?: Record<string, unknown>): void {
     if (this.full) return
     const shown = show(input)
@@ -42,18 +42,18 @@ export class Findings {
     })
   }
 
-  /** Findings of their own at the same place, for trying one branch of a union. */
+  /** Returns separate findings at the same path, for trying one branch of a union. */
   trial (limit = this.#limit - this.details.length): Findings {
     return new Findings(limit, this.#path)
   }
 
-  /** Takes over what a trial has found. */
+  /** Adopts the findings of a trial. */
   take (trial: Findings): void {
     this.details.push(...trial.details)
   }
 }
 
-/** Returns what was sent if it is short: an object or a list says nothing `loc` does not say. */
+/** Returns the input if it is short. Objects and lists are omitted: `loc` already locates the error. */
 export function show (input: unknown): string | number | boolean | null | undefined {
   if (typeof input === 'string') return shorten(input)
   return typeof input === 'number' || typeof input === 'boolean' || input === null ? input : undefined

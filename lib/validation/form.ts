@@ -1,6 +1,6 @@
 /**
- * Makes of the fields of a multipart form the values a schema describes: a form knows only texts and
- * files, so numbers, booleans and lists are read out of texts here.
+ * Converts the fields of a multipart form to the values that a schema describes. A form has only texts and
+ * files, so numbers, booleans and lists are read from texts.
  */
 
 import { isObject } from '../json/guards.ts'
@@ -18,11 +18,11 @@ type WithFiles<T> =
   T extends FileMark ? UploadedFile : T extends readonly FileMark[] ? readonly UploadedFile[] : T
 
 export interface ParsedFormFields {
-  /** The values to check against the schema: each file is its name. */
+  /** The values to check against the schema, with names in place of files. */
   readonly values: Readonly<Record<string, unknown>>
   /** The same with the files themselves. */
   readonly request: Readonly<Record<string, unknown>>
-  /** Texts that are not what the schema wants. Their fields are in neither of the others. */
+  /** Texts that cannot be read as the schema requires. Their fields are missing from the other two. */
   readonly faults: readonly ValidationDetail[]
 }
 
@@ -31,7 +31,7 @@ export function isForm (body: unknown): body is UploadForm {
   return isObject(body) && isObject(body['fields']) && isObject(body['files'])
 }
 
-/** Reads the fields the schema names. Whether the values are in range is for the check to say. */
+/** Reads the fields that the schema names. The check decides whether their values are in range. */
 export function parseFormFields (schema: TSchema, form: UploadForm): ParsedFormFields {
   const { properties = {} }: JsonSchema = schema
   const values: Record<string, unknown> = {}
@@ -66,14 +66,14 @@ export function parseFormFields (schema: TSchema, form: UploadForm): ParsedFormF
   return { values, request, faults }
 }
 
-/** Lists what was sent under `name` and `name[]`, in order. */
+/** Lists the values sent under `name` and `name[]`, in order. */
 function entries<T> (
   from: Readonly<Record<string, T | readonly T[]>>, name: string
 ): readonly T[] {
   return [name, `${name}[]`].flatMap(key => (Object.hasOwn(from, key) ? from[key] : undefined) ?? [])
 }
 
-/** Keys and texts of an object whose members were sent as `name[key]`, as the official clients do. */
+/** Keys and texts of an object whose members were sent as `name[key]`, like official clients do. */
 function membersOf (fields: UploadForm['fields'], name: string): Array<readonly [key: string, text: string]> {
   return Object.entries(fields).flatMap(([field, value]) => {
     const key = field.startsWith(`${name}[`) && field.endsWith(']') ? field.slice(name.length + 1, -1) : ''
@@ -107,7 +107,7 @@ function readList (branches: readonly JsonSchema[], texts: readonly string[]): u
   return parts.map((text, index) => readText(branchesOf(items), text, [index]))
 }
 
-/** A text no reading of which is what the schema wants. */
+/** A text that cannot be read as the schema requires. */
 class Unreadable extends Error {
   readonly detail: ValidationDetail
 
@@ -118,8 +118,8 @@ class Unreadable extends Error {
 }
 
 /**
- * Reads the value a text stands for, by the first branch that can read it; text itself comes last. An
- * empty text where no text is wanted is an empty field of a form: absent.
+ * Reads the value of a text by the first branch that can read it, with text itself last. An empty text where
+ * no text is allowed is an empty field of the form: absent.
  */
 function readText (
   branches: readonly JsonSchema[], text: string, loc: Array<string | number> = []
@@ -140,7 +140,7 @@ function readText (
 interface Reader {
   readonly type: string
   readonly msg: string
-  /** Undefined when the text does not say one. */
+  /** Returns undefined for a text that is not a boolean. */
   readonly read: (text: string) => unknown
 }
 
@@ -167,7 +167,7 @@ const readers: Readonly<Record<string, Reader>> = {
   }
 }
 
-/** The words that pydantic takes for a boolean. */
+/** The words that pydantic accepts as booleans. */
 const booleans: Readonly<Record<string, boolean>> = Object.assign(Object.create(null), {
   true: true, t: true, yes: true, y: true, on: true, 1: true,
   false: false, f: false, no: false, n: false, off: false, 0: false

@@ -1,4 +1,4 @@
-/** The keywords of JSON Schema that our TypeBox schemas use, and questions about them. */
+/** The keywords of JSON Schema that our TypeBox schemas use, and functions on them. */
 
 export interface JsonSchema {
   readonly type?: string
@@ -6,7 +6,7 @@ export interface JsonSchema {
   readonly enum?: readonly unknown[]
   readonly anyOf?: readonly JsonSchema[]
   readonly allOf?: readonly JsonSchema[]
-  /** Only as `{}`: the field must not be there. */
+  /** Only as `{}`: the field must be absent. */
   readonly not?: object
   readonly required?: readonly string[]
   readonly properties?: Readonly<Record<string, JsonSchema>>
@@ -28,24 +28,27 @@ export interface JsonSchema {
   readonly contentMediaType?: string
 }
 
-/** Returns the values a `const` or `enum` allows; undefined for every other schema. */
+/** Returns the values that a `const` or `enum` allows; undefined for every other schema. */
 export function literals (schema: JsonSchema | undefined): readonly unknown[] | undefined {
   if (schema?.enum !== undefined) return schema.enum
   return schema !== undefined && 'const' in schema ? [schema.const] : undefined
 }
 
-/** Returns the branches of a schema, unions within unions included; a schema without any is its own. */
+/**
+ * Returns the branches of a schema, including those of nested unions. A schema without branches is its own
+ * branch.
+ */
 export function branchesOf (schema: JsonSchema): readonly JsonSchema[] {
   return schema.anyOf === undefined ? [schema] : schema.anyOf.flatMap(branchesOf)
 }
 
-/** Returns the JSON type of a value. A number is always `number`, an integer or not. */
+/** Returns the JSON type of a value; `number` for integers as well. */
 export function typeOf (value: unknown): string {
   if (value === null) return 'null'
   return Array.isArray(value) ? 'array' : typeof value
 }
 
-/** Returns true when a value is at least of the right JSON type for a schema without branches. */
+/** Returns true if a value has the JSON type of a schema without branches. */
 export function fits (schema: JsonSchema, value: unknown): boolean {
   const type = typeOf(value)
   if (schema.type !== undefined) {

@@ -1,6 +1,6 @@
 /**
- * Loads Ajv when the errors of a value are wanted: TypeBox decides whether a value matches, in a tenth of
- * the time. To load Ajv and compile the schema of the configuration takes 100 ms of a start.
+ * Loads Ajv when the errors of a value are needed. TypeBox decides whether a value matches, in a tenth of the
+ * time. Loading Ajv and compiling the schema of the configuration would add 100 ms to a start.
  */
 
 import { createRequire } from 'node:module'

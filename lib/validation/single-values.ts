@@ -1,4 +1,4 @@
-/** Checks of single values, each with pydantic's word, sentence and context for its fault. */
+/** Checks single values. Each fault gets pydantic's type, message and context. */
 
 import type { Findings } from './findings.ts'
 import { literals, type JsonSchema } from './json-schema.ts'
@@ -89,7 +89,7 @@ export function checkNumber (schema: JsonSchema, value: number, found: Findings)
 
 const expressions = new Map<string, RegExp>()
 
-/** Patterns come from schemas only, so they are few and kept. */
+/** Patterns come from schemas only, so they are few and can be kept. */
 export function expression (pattern: string): RegExp {
   let compiled = expressions.get(pattern)
   if (compiled === undefined) {
@@ -99,7 +99,7 @@ export function expression (pattern: string): RegExp {
   return compiled
 }
 
-/** Counts characters as JSON Schema does, by code point, and no further than it must. */
+/** Counts characters like JSON Schema does, by code point, and stops as soon as the count suffices. */
 function hasAtLeast (text: string, characters: number): boolean {
   if (text.length < characters) return false
   let seen = 0

@@ -1,6 +1,6 @@
 import { ValidationError } from '../core/errors.ts'
 
-/** Returns the error for a list of the body with more items than a limit of the configuration allows. */
+/** Returns the error for a list in the body with more items than the configuration allows. */
 export function tooLong (loc: ReadonlyArray<string | number>, length: number, max: number): ValidationError {
   return new ValidationError([{
     loc: ['body', ...loc],

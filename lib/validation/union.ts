@@ -1,25 +1,25 @@
 import { branchesOf, fits, literals, type JsonSchema } from './json-schema.ts'
 
-/** A union, and how its object branches differ, if by a tag such as `role` or `type`. */
+/** A union, and the tag that distinguishes its object branches, such as `role` or `type`. */
 export interface Union {
   readonly branches: readonly JsonSchema[]
   readonly tag: Tag | undefined
 }
 
 export interface Tag {
-  /** The property that has fixed values. */
+  /** The property with fixed values. */
   readonly name: string
-  /** The branches of each of these values. */
+  /** The branches for each value. */
   readonly meant: ReadonlyMap<unknown, readonly JsonSchema[]>
-  /** Branches that know the tag but do not require it: meant when it is left out. */
+  /** Branches that know the tag but do not require it; used when it is missing. */
   readonly optional: readonly JsonSchema[]
-  /** Object branches that do not know the tag: meant only when they match. */
+  /** Object branches that do not know the tag; used only if they match. */
   readonly untagged: readonly JsonSchema[]
 }
 
 const unions = new WeakMap<readonly JsonSchema[], Union>()
 
-/** Describes a union, once per schema: a conversation asks at every message. */
+/** Describes a union, once per schema: each message of a conversation needs it. */
 export function unionOf (anyOf: readonly JsonSchema[]): Union {
   let union = unions.get(anyOf)
   if (union === undefined) {
@@ -30,7 +30,7 @@ export function unionOf (anyOf: readonly JsonSchema[]): Union {
   return union
 }
 
-/** Finds the tag: the property that has fixed values in most branches, and in two at least. */
+/** Finds the tag: the property with fixed values in most branches, and in at least two. */
 function tagOf (branches: readonly JsonSchema[]): Tag | undefined {
   const uses = new Map<string, number>()
   for (const { properties = {} } of branches) {

@@ -7,7 +7,7 @@ import type { Settings } from '../../lib/core/settings.ts'
 import type { AdminCall } from '../../lib/stages/admin-auth.ts'
 import type { ArgumentsOf, ReportName, ResultOf } from '../../lib/usage/reports.ts'
 
-/** Returns the one who is signed in, or whose key it is. */
+/** Returns the signed-in user, or the admin key. */
 export function principalOf ({ principal }: AdminCall): Principal {
   if (principal === undefined) throw new GatewayError('invalid_api_key')
   return principal
@@ -18,12 +18,16 @@ export function actorOf (call: AdminCall): Actor {
   return { id, name, address: call.origin.address }
 }
 
-/** Writes an act of the caller into the audit log. */
+/** Writes an action of the caller to the audit log. */
 export async function audit (call: AdminCall, act: Act): Promise<void> {
   await call.admin.accounts.audit.add(actorOf(call), act)
 }
 
-/** Makes a report for the caller, in turn with those of others. @throws GatewayError `overloaded` */
+/**
+ * Creates a report for the caller, queued with those of others.
+ *
+ * @throws GatewayError `overloaded`
+ */
 export async function report<N extends ReportName> (
   call: AdminCall,
   name: N,
@@ -45,10 +49,7 @@ export function notFound (name: string, what: string): GatewayError {
   return new GatewayError('not_found', { param: name, message: `There is no such ${what}.` })
 }
 
-/**
- * @throws GatewayError `not_found` alike for a project that does not exist and for one that the caller may
- * not see
- */
+/** @throws GatewayError `not_found` for a project that does not exist or that the caller may not see */
 export async function visibleProject (
   call: AdminCall,
   id: string
@@ -67,7 +68,7 @@ export function checkUnscoped (call: AdminCall, act: string): void {
   }
 }
 
-/** @throws GatewayError `invalid_value` for a name of no stage: calls would be refused for its absence */
+/** @throws GatewayError `invalid_value` for unknown stages: calls would be refused because of them */
 export function checkGuardNames (names: readonly string[] | null | undefined, { stages }: Settings): void {
   const unknown = names?.find(name => !stages.some(stage => stage.name === name))
   if (unknown === undefined) return

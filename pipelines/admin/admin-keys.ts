@@ -57,7 +57,10 @@ export const adminKeyHandlers: AdminHandlers<
   }
 }
 
-/** Returns when a key ends that another one makes: no later than that one, or its copies would never end. */
+/**
+ * Returns when a key created by another admin key expires: no later than that key, whose copies would
+ * otherwise never expire.
+ */
 function earlier (wanted: number | undefined, own: number | undefined): number | undefined {
   return wanted === undefined || own === undefined ? wanted ?? own : Math.min(wanted, own)
 }

@@ -1,4 +1,4 @@
-/** Alerts: what was sent, to whom, and a test. */
+/** Alerts: the log of deliveries, and a test message. */
 
 import { GatewayError } from '../../lib/core/errors.ts'
 import { pageRequest } from '../../lib/stores/pages.ts'
@@ -28,7 +28,7 @@ export const alertHandlers: AdminHandlers<
   }
 }
 
-/** @throws GatewayError `not_found` where the configuration names no channel */
+/** @throws GatewayError `not_found` if the configuration has no channel of this name */
 function alertsOf ({ alerts }: Services): NonNullable<Services['alerts']> {
   if (alerts !== undefined) return alerts
   throw new GatewayError('not_found', {

@@ -1,11 +1,14 @@
-/** The request and the answer of a call, for those who may read them. Every reading is in the audit log. */
+/**
+ * The request and the answer of a call, for users who may read them. Every access is written to the audit
+ * log.
+ */
 
 import { isAtLeast, maySee } from '../../lib/accounts/roles.ts'
 import { GatewayError } from '../../lib/core/errors.ts'
 import { audit, notFound, param, principalOf, report } from './acts.ts'
 import type { AdminHandlers } from './handler.ts'
 
-/** Reasons why a call has no bodies, by their state. */
+/** Reasons why a call has no bodies, by its state. */
 const reasons: Readonly<Record<string, string>> = {
   expired: 'They were kept, and have expired.',
   dropped: 'There was no memory for them when the call ended. Raise `calls.kept_memory_bytes` to keep more.'

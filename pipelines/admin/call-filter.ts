@@ -1,4 +1,4 @@
-/** Reads the filters of a query, within the projects that the caller may see. */
+/** Reads the filters of a query, limited to the projects that the caller may see. */
 
 import { maySee } from '../../lib/accounts/roles.ts'
 import { callNumbers } from '../../schemas/admin/calls.ts'
@@ -38,7 +38,7 @@ export async function callFilter (
   }
 }
 
-/** Reads one name, which may have commas. */
+/** Reads one name, which may contain commas. */
 function sessionOf (search: URLSearchParams): string[] | undefined {
   const text = search.get('session')
   return text === null || text === '' ? undefined : [text]

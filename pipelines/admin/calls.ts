@@ -1,4 +1,4 @@
-/** Calls: the list, one in full, and those that end now. */
+/** Calls: the list, single calls, and a live stream of calls as they end. */
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { standardSignal } from '../../lib/async/cancellation.ts'
@@ -15,17 +15,17 @@ import { callFilter, integerOf } from './call-filter.ts'
 import { printPages } from '../../lib/usage/export-usage.ts'
 import { AdminReply, csvReply, type AdminHandlers, type AdminRequest } from './handler.ts'
 
-/** Records are written up to half a second after their calls. */
+/** Usage rows are written up to half a second after their calls. */
 const lookEveryMs = 1000
-/** Records that come later than that are found as well. */
+/** Rows that appear later than that are found as well. */
 const overlapMs = 5000
 const maxFollowers = 100
-/** Of one user: nobody takes the places of all. */
+/** Live streams per user, so that nobody takes all slots. */
 const maxOfUser = 5
-/** Calls of one message: what a second costs does not depend on how many end in it. */
+/** Calls per message: the cost of a second does not depend on how many calls end in it. */
 const maxCalls = 100
 
-/** By user or admin key, those who follow the calls. */
+/** Open live streams by user or admin key. */
 const followers = new Map<string, number>()
 
 export const callHandlers: AdminHandlers<

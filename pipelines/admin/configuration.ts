@@ -41,7 +41,7 @@ export const configurationHandlers: AdminHandlers<
   }
 }
 
-/** Returns true for one who may save the file in the dashboard. */
+/** Returns true for a user who may save the file in the dashboard. */
 export function mayEdit ({ role }: { readonly role: Role }, { dashboard }: Settings): boolean {
   return role === 'owner' && dashboard.editConfig
 }
@@ -50,7 +50,7 @@ function checkerOf (call: AdminCall): Checker {
   return { id: principalOf(call).id, signal: call.signal }
 }
 
-/** @throws GatewayError `not_found` for a gateway that is part of another program */
+/** @throws GatewayError `not_found` for a gateway embedded in another program */
 function configurationOf ({ admin: { configuration } }: AdminCall): LiveConfiguration {
   if (configuration === undefined) {
     throw new GatewayError('not_found', { message: 'This gateway has no configuration of its own.' })

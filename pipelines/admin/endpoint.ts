@@ -1,4 +1,6 @@
-/** Builds the endpoint of one route of the admin API: who it is, what the request says, and what is done. */
+/**
+ * Builds the endpoint of one route of the admin API: authenticates, checks the request, and runs the handler.
+ */
 
 import { extend, type Call } from '../../lib/core/call.ts'
 import { map } from '../../lib/pipeline/stage.ts'
@@ -12,7 +14,7 @@ import { pipeline, type Handler } from '../pipeline.ts'
 import { AdminReply, type AdminHandler, type AdminRequest } from './handler.ts'
 import { adminHandlers } from './handlers.ts'
 
-/** The checks of the routes that have a body, by route. */
+/** The body checks, by route. */
 const bodyChecks: ReadonlyMap<string, ReturnType<typeof bodyCheck>> = new Map(
   Object.entries<AdminRouteSpec>(adminRoutes).flatMap(([route, { request }]) =>
     request === undefined ? [] : [[route, bodyCheck(request)] as const]

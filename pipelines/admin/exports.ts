@@ -21,7 +21,7 @@ export const exportHandlers: AdminHandlers<
   }
 }
 
-/** @throws GatewayError `not_found` where the configuration has no target */
+/** @throws GatewayError `not_found` if the configuration has no target */
 function exportsOf ({ usageExports }: Services): NonNullable<Services['usageExports']> {
   if (usageExports !== undefined) return usageExports
   throw new GatewayError('not_found', {

@@ -1,4 +1,4 @@
-/** Defines what answers a route of the admin API: a function of its request, to its answer. */
+/** Defines the handler of a route of the admin API: a function from its request to its answer. */
 
 import type { Static, TSchema } from 'typebox'
 import type { Reply } from '../../lib/core/reply.ts'
@@ -11,7 +11,7 @@ type BodyOf<R extends AdminRoute> = AdminRoutes[R] extends { readonly request: i
   : undefined
 export type AnswerOf<R extends AdminRoute> = Static<AdminRoutes[R]['answer']>
 
-/** A call whose request fits the route. */
+/** A call whose request matches the route. */
 export interface AdminRequest<R extends AdminRoute = AdminRoute> extends AdminCall {
   readonly request: BodyOf<R>
   readonly search: URLSearchParams
@@ -26,7 +26,7 @@ export class AdminReply {
   }
 }
 
-/** Returns a table that browsers save as a file. */
+/** Returns a table as a file for browsers to save. */
 export function csvReply (fileName: string, body: Reply['body']): AdminReply {
   const headers = {
     'content-type': 'text/csv; charset=utf-8',
@@ -35,7 +35,7 @@ export function csvReply (fileName: string, body: Reply['body']): AdminReply {
   return new AdminReply({ status: 200, headers, body })
 }
 
-/** Answers the requests of a route. */
+/** Handles the requests of a route. */
 export type AdminHandler<R extends AdminRoute> = (
   call: AdminRequest<R>,
   services: Services

@@ -1,4 +1,4 @@
-/** Keys of callers: members make and change those of their projects. */
+/** Keys of callers. Members create and change those of their projects. */
 
 import { randomBytes } from 'node:crypto'
 import { createKey, revokeKey, rotateKey, updateKey } from '../../lib/accounts/key-acts.ts'
@@ -101,7 +101,7 @@ export const keyHandlers: AdminHandlers<
   }
 }
 
-/** Returns the projects that a list is about: those of the query that the caller may see. */
+/** Returns the projects of a list: those in the query that the caller may see. */
 function projectsOf (
   call: AdminCall & { readonly search: URLSearchParams }
 ): ReadonlySet<string> | undefined {
@@ -112,8 +112,9 @@ function projectsOf (
 }
 
 /**
- * @throws GatewayError `invalid_value` for endpoints that do not exist, and an expiry in the past;
- *   `insufficient_permissions` for members who would share what all keys have at providers
+ * @throws GatewayError `invalid_value` for unknown endpoints or an expiry in the past;
+ *   `insufficient_permissions` for members who would give access to the objects that all keys share at
+ *   providers
  */
 function checkScope (
   call: AdminCall,
@@ -137,8 +138,8 @@ function checkScope (
 }
 
 /**
- * @throws GatewayError `insufficient_permissions` for members who would get, or widen, a key that shares what
- * all keys have at providers
+ * @throws GatewayError `insufficient_permissions` for members who would get, or extend, a key with access to
+ *   the objects that all keys share at providers
  */
 function checkObjectRights (
   call: AdminCall,
@@ -153,8 +154,8 @@ function checkObjectRights (
 }
 
 /**
- * @throws GatewayError `insufficient_permissions` for members who would give a key limits in place of those
- * that the configuration has for all others
+ * @throws GatewayError `insufficient_permissions` for members who would replace the configured default limits
+ *   of a key
  */
 function checkLimits (
   call: AdminCall,
@@ -170,8 +171,9 @@ function checkLimits (
 }
 
 /**
- * @param allowedId the owner whom members may name: themselves for a new key, else its present owner
- * @throws GatewayError `insufficient_permissions` for members who would let a key count in other limits
+ * @param allowedId the owner that members may name: themselves for a new key, otherwise its current owner
+ * @throws GatewayError `insufficient_permissions` for members who would make a key count toward the limits of
+ *   somebody else
  */
 function checkOwner (
   call: AdminCall,
@@ -187,8 +189,8 @@ function checkOwner (
 }
 
 /**
- * @throws GatewayError `insufficient_permissions` for members who would get the text of a key that counts in
- *   the limits of somebody else
+ * @throws GatewayError `insufficient_permissions` for members who would get the text of a key that counts
+ *   toward the limits of somebody else
  */
 function checkOwned (call: AdminCall, { owner_id: ownerId }: Key): void {
   if (ownerId === null || ownerId === principalOf(call).id || isAdmin(call)) return
@@ -208,7 +210,7 @@ function checkUnprotected (key: Key, change: KeyChange): void {
   }
 }
 
-/** Counts a key that a person makes. Programs with an admin key have no quota. */
+/** Counts a key created by a person. Programs with an admin key have no quota. */
 function takeQuota (call: AdminCall): void {
   const { id, session } = principalOf(call)
   if (session !== undefined) call.admin.accounts.keyQuota.take(id)
@@ -218,7 +220,7 @@ function isAdmin (call: AdminCall): boolean {
   return isAtLeast(principalOf(call).role, 'admin')
 }
 
-/** @throws GatewayError `conflict` for an archived project, and as `visibleProject` */
+/** @throws GatewayError `conflict` for an archived project; otherwise as `visibleProject` does */
 async function usableProject (call: AdminCall, id: string): ReturnType<typeof visibleProject> {
   const project = await visibleProject(call, id)
   if (project.archived_at_ms !== null) {
@@ -227,10 +229,7 @@ async function usableProject (call: AdminCall, id: string): ReturnType<typeof vi
   return project
 }
 
-/**
- * @throws GatewayError `not_found` alike for a key that does not exist and one of a project that the caller
- * may not see
- */
+/** @throws GatewayError `not_found` for a key that does not exist or whose project the caller may not see */
 async function visibleKey (call: AdminCall): Promise<Key> {
   const key = await call.admin.keys.require(param(call, 'key_id'))
   if (!maySee(principalOf(call), key.project_id)) throw notFound('key_id', 'key')

@@ -1,5 +1,5 @@
 /**
- * Signing in by a provider of OpenID Connect. A browser goes there and comes back, so every answer is a
+ * Sign-in through a provider of OpenID Connect. The browser goes there and comes back, so every answer is a
  * redirect.
  */
 

@@ -1,4 +1,4 @@
-/** Passkeys: listing, adding and removing one's own, and signing in by one. */
+/** Passkeys: lists, adds and removes those of the user, and signs in with one. */
 
 import { challengeMs } from '../../lib/accounts/challenges.ts'
 import { printCookie, readCookie } from '../../lib/accounts/cookies.ts'

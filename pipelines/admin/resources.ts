@@ -1,4 +1,4 @@
-/** Models, providers and tool servers, and how they are: as this process knows it. */
+/** Models, providers and tool servers, with their health as this process knows it. */
 
 import { standardSignal } from '../../lib/async/cancellation.ts'
 import type { ModelEntry } from '../../lib/core/model.ts'
@@ -100,7 +100,7 @@ function describeModel (
   }
 }
 
-/** Describes routes and aliases by the first model that each stands for. */
+/** Describes routes and aliases by the first model behind each. */
 function configuredNames ({ settings, models }: Services, open: ReadonlySet<string>): CatalogueEntry[] {
   const aliases = settings.models
     .filter(({ id, alias, hidden }) => alias !== undefined && !hidden && !isPattern(id))
@@ -124,7 +124,7 @@ function configuredNames ({ settings, models }: Services, open: ReadonlySet<stri
   })
 }
 
-/** Renames the fields of a price as the configuration and the answers write them. */
+/** Renames the fields of a price to the names in the configuration and in answers. */
 function wirePrice (price: NonNullable<ModelEntry['price']>): Price {
   const { asOf: _, ...fields } = price
   const renamed = (value: unknown): unknown => {

@@ -1,4 +1,4 @@
-/** The session of the one who is signed in: who it is, the other sessions, the password, signing out. */
+/** The session of the signed-in user: the user, other sessions, the password, signing out. */
 
 import { printCookie, readCookie } from '../../lib/accounts/cookies.ts'
 import { checkPassword, hashPassword, verifyPassword } from '../../lib/accounts/passwords.ts'

@@ -1,4 +1,4 @@
-/** Signing in: by password, by one-time link, by invitation. */
+/** Sign-in by password, one-time link or invitation. */
 
 import type { Act } from '../../lib/accounts/audit-log.ts'
 import { checkPassword, hashPassword, verifyPassword } from '../../lib/accounts/passwords.ts'
@@ -130,7 +130,7 @@ export const signInHandlers: AdminHandlers<
 }
 
 /**
- * Begins a session in place of the one that the request came with, if any, and writes that into the audit
+ * Starts a session, replaces the session of the request if it has one, and writes the sign-in to the audit
  * log.
  */
 export async function signIn (
@@ -146,9 +146,9 @@ export async function signIn (
 }
 
 /**
- * Writes a failed sign-in into the audit log. Those of a user are bounded by the throttle, the others by a
- * quota; what was given as a name is not written, as it may be a password. Not awaited: the time of an
- * answer must not say whether there is such a user.
+ * Writes a failed sign-in to the audit log. A throttle limits entries for a known user, a quota all others.
+ * The given name is not written, since it may be a password. Not awaited: the time of an answer must not
+ * reveal whether the user exists.
  */
 export function noteFailure (
   call: AdminCall,
@@ -167,7 +167,7 @@ export function noteFailure (
     })
 }
 
-/** Answers alike for a link that is wrong, used and expired. */
+/** Gives the same answer for a wrong, used or expired link. */
 function usedUp (): GatewayError {
   return new GatewayError('invalid_credentials', {
     message: 'The link is not valid: it works once, and for a limited time.'

@@ -1,4 +1,4 @@
-/** Stages of the configuration: what they did in the last day, and what they would do with a text. */
+/** Configured stages: their activity of the last day, and what they would do with a text. */
 
 import { GatewayError } from '../../lib/core/errors.ts'
 import { CallRecord } from '../../lib/core/record.ts'
@@ -66,7 +66,7 @@ export const stageHandlers: AdminHandlers<'GET /admin/v1/stages' | 'POST /admin/
   }
 }
 
-/** Returns the scope of a stage, for people of some projects without the names of keys and projects. */
+/** Returns the scope of a stage; without names of keys and projects for users limited to some projects. */
 function visibleScope (call: AdminRequest<'GET /admin/v1/stages'>, only: GuardScope): GuardScope {
   if (principalOf(call).projects === undefined) return { ...only }
   const { keys: _, projects: __, ...others } = only
@@ -81,7 +81,7 @@ const places = textsAt<Tried>(new PlaceTable({ text: textPlace }))
 const route: Route = { providerId: 'none', model: 'none', modelId: 'none' }
 
 /**
- * Has the stages look at a text as at that of a chat completion by a key of no project that asks for some.
+ * Runs the stages on a text, as in a chat completion by a key without a project that asks for some stages.
  */
 async function tried (
   stages: TextGuards,

@@ -1,4 +1,4 @@
-/** Usage: sums and series, as JSON and as a table. */
+/** Usage: sums and series, as JSON or as a table. */
 
 import { GatewayError } from '../../lib/core/errors.ts'
 import { csvRow } from '../../lib/text/csv.ts'
@@ -10,11 +10,14 @@ import { callFilter } from './call-filter.ts'
 import { csvReply, type AdminHandlers, type AdminRequest } from './handler.ts'
 
 const dayMs = 86_400_000
-/** The longest period by minutes, which are read from the records of all its calls. */
+/** Maximum period with minutes, which are read from the rows of all its calls. */
 const maxMinutesMs = 2 * 3_600_000
-/** The longest period of reports by names of callers whose default is hours: sums of these are by day. */
+/**
+ * Maximum period of reports by names that callers choose with the default interval of hours: their sums are
+ * kept by day.
+ */
 const maxNamedHoursMs = 2 * dayMs
-/** Points of a series. */
+/** Maximum points of a series. */
 const maxBuckets = 1000
 
 export const usageHandlers: AdminHandlers<'GET /admin/v1/usage' | 'GET /admin/v1/usage.csv'> = {

@@ -1,6 +1,7 @@
 /**
- * Users and invitations. No one changes a user of a higher role, or gives a role above their own; and an
- * admin key with scopes gives no one more than they allow: a session has no scopes.
+ * Users and invitations. Nobody can change a user of a higher role, or grant a role above their own. An admin
+ * key with scopes can grant no more than they allow, so it cannot create users, whose sessions have no
+ * scopes.
  */
 
 import { dashboardLink } from '../../lib/dashboard/link.ts'
