@@ -1,16 +1,16 @@
 /**
- * Lets gateways on one store share a budget, such as the old and the new one of a rolling restart.
+ * Lets gateways on one store share a budget, such as the old and the new one during a rolling restart.
  *
- * Each gateway that has keys with budgets shows itself in the store once a second. While there is another, a
- * reservation is a transaction of the store that reads what all have spent and hold, and writes what this one
- * holds. A gateway that is alone reserves in memory: that takes a hundredth of the time.
+ * Each gateway that has keys with budgets writes a heartbeat to the store once a second. While there are
+ * peers, a reservation is a store transaction that reads what all gateways have spent and reserved, and
+ * writes what this one has reserved. Without peers a gateway reserves in memory, which is a hundred times
+ * faster.
  *
- * A gateway that is late, such as one that was busy or stopped for a while, must not make two budgets of one:
- *
- * - what it holds counts until it has closed, or its process has exited, and its usage rows are stored,
- *   not until it has missed some beats; and what it has spent counts until that is recorded;
- * - it looks for others before it reserves in memory, unless it has done so in the last 1.5 beats;
- * - a gateway that joins waits until all others have seen it and shown what they hold.
+ * A gateway that stalls, because it was busy or suspended, must not let a budget be spent twice:
+ * - its reservations count until it has closed or its process has exited, and its usage rows are stored;
+ *   missed heartbeats do not release them. Its spending counts until it is recorded;
+ * - it looks for peers before it reserves in memory, unless it did so within the last 1.5 heartbeats;
+ * - a gateway that joins waits until all others have seen it and written their reservations.
  */
 
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -24,47 +24,41 @@ import { UnrecordedSpending } from './unrecorded-spending.ts'
 import type { ActualUsage } from './reservation.ts'
 import { heldSumName, heldSumOf, type HeldSum, type Holding, type SumKey } from './sum-key.ts'
 
-/** The state of a sum in the store. */
+/** The state of a sum across all gateways on the store. */
 export interface SharedSum {
   readonly sum: SumKey
-  /** As the usage rows of all gateways have it. */
+  /** From the usage rows of all gateways. */
   readonly recorded: number
-  /** Amounts that other gateways hold. */
+  /** Amounts that other gateways have reserved. */
   readonly reserved: number
-  /** Amounts this one used that may not be recorded yet. */
+  /** Amounts this gateway used that may not be recorded yet. */
   readonly recent: number
 }
 
 export interface BudgetPeersOptions {
   /** Lists what this gateway has reserved. */
   readonly holdings: () => Iterable<Holding>
-  /** Called when the store cannot be used: budgets are then this gateway's own. */
+  /** Called when the store cannot be used: this gateway then counts its budgets alone. */
   readonly onFailure: (error: unknown) => void
   readonly now: () => number
-  /**
-   * Returns true while usage rows of gateways that have closed or exited wait to be stored. Default: none
-   * do.
-   */
+  /** Returns true while usage rows of closed or exited gateways are waiting to be stored. Default: never. */
   readonly hasUnrecorded?: () => boolean
-  /** Milliseconds between two signs of life. Default 1000. */
+  /** Heartbeat interval in milliseconds. Default 1000. */
   readonly beatMs?: number
 }
 
 const defaultBeatMs = 1000
-/** Signs of life for which a gateway that joins waits for another one that does not respond. */
+/** Heartbeats that a joining gateway waits for a peer that does not respond. */
 const maxMissedBeats = 10
 /**
  * Milliseconds without a heartbeat after which a peer is considered dead if nothing else is known about it,
  * such as a peer in another container: the longest duration of a call by default.
  */
 const lostAfterMs = 600_000
-/**
- * Usage records are in the store half a second after a call, unless it is busy: they are looked for from then
- * on, as until then they count twice.
- */
+/** Usage is recorded half a second after a call unless the store is busy. Before that it counts twice. */
 const recordedAfterBeats = 1
 
-/** Stands for the last sign of life of a gateway that has closed and whose records wait to be stored. */
+/** Heartbeat time of a gateway that has closed and whose records are waiting to be stored. */
 const closedMs = 0
 
 interface SeenGateway {
@@ -74,7 +68,7 @@ interface SeenGateway {
 
 type Prepare = (sql: string) => Statement
 
-/** The store that gateways may share. */
+/** A store that gateways may share. */
 export type SharedStore = Pick<SqliteDatabase, 'query' | 'write'>
 
 export class BudgetPeers {
@@ -86,7 +80,7 @@ export class BudgetPeers {
   #isReady = false
   #isClosed = false
   #shared = false
-  /** The time of the last look for others, also if the store could not be used. */
+  /** When peers were last looked for, whether or not the store could be read. */
   #lookedAtMs = -Infinity
   readonly #unrecorded = new UnrecordedSpending()
 
@@ -95,7 +89,7 @@ export class BudgetPeers {
     this.#options = { beatMs: defaultBeatMs, hasUnrecorded: () => false, ...options }
   }
 
-  /** Returns true while another gateway uses the store: looks for one unless that has just been done. */
+  /** Returns true while another gateway uses the store. Queries the store unless it did so recently. */
   isShared (): boolean {
     if (!this.#shared && performance.now() - this.#lookedAtMs > 1.5 * this.#options.beatMs) {
       this.#attempt(() => this.#beat())
@@ -104,18 +98,18 @@ export class BudgetPeers {
   }
 
   /**
-   * Shows this gateway to others; `undefined` once they know of it. Where there are some, that takes one of
-   * their beats. Ends as well when the store cannot be used: `onFailure` has been called then.
+   * Announces this gateway to its peers; `undefined` once they know it. With peers this takes one of their
+   * heartbeats. Also resolves when the store cannot be used, after calling `onFailure`.
    */
   ready (): Promise<void> | undefined {
     return this.#isReady ? undefined : this.#ready ??= this.#join()
   }
 
   /**
-   * Runs `reserve` with what all gateways have used and hold of sums, while none of them can reserve.
+   * Runs `reserve` with the totals of all gateways, in a transaction that keeps the others from reserving.
    *
-   * @param reserve returns what this gateway holds of each after it
-   * @throws those of the store
+   * @param reserve returns what this gateway then has reserved of each sum
+   * @throws errors of the store
    */
   reserve (sums: readonly SumKey[], reserve: (found: readonly SharedSum[]) => (sum: SumKey) => number): void {
     this.#database.write(prepare => {
@@ -145,8 +139,8 @@ export class BudgetPeers {
   }
 
   /**
-   * Notes what a call has used of sums: until it is recorded, others know of it from here. A refund counts
-   * once it is recorded, and only there.
+   * Adds what a call has used; peers count it from here until it is recorded. A refund counts only once it is
+   * recorded.
    */
   noteUsed (sums: readonly SumKey[], { used, row }: ActualUsage): void {
     if (!this.#isReady) return
@@ -158,8 +152,8 @@ export class BudgetPeers {
   }
 
   /**
-   * Notifies the other gateways that this one is gone. What it has spent stays while its records wait to be
-   * stored: others drop it then.
+   * Tells peers that this gateway has closed. Its spending stays until its records are stored; peers remove
+   * it then.
    */
   close (): void {
     if (this.#isClosed) return
@@ -195,14 +189,12 @@ export class BudgetPeers {
       }
       this.#isReady = true
     } catch (error) {
-      this.#ready = undefined // others may not know of it: the next call joins again
+      this.#ready = undefined // peers may have forgotten this gateway: the next call joins again
       if (!this.#isClosed) this.#options.onFailure(error)
     }
   }
 
-  /**
-   * Returns when each other gateway that may be open showed itself the last time. @throws those of the store
-   */
+  /** Returns the last heartbeat of each peer that may still be open. @throws errors of the store */
   #othersSeen (): Map<string, number> {
     return this.#database.write(prepare => {
       const others = prepare('select id, seen_ms from gateways where id <> ? and seen_ms > ?').all(
@@ -217,7 +209,7 @@ export class BudgetPeers {
     })
   }
 
-  /** @throws those of the store */
+  /** @throws errors of the store */
   #beat (): void {
     if (this.#isClosed) return
     const { now } = this.#options
@@ -248,7 +240,7 @@ export class BudgetPeers {
     }
   }
 
-  /** Forgets recorded usage; unrecorded usage counts until it is recorded. */
+  /** Removes recorded usage; unrecorded usage keeps counting. */
   async #forgetRecorded (): Promise<void> {
     try {
       await this.#unrecorded.forgetRecorded(
@@ -273,7 +265,10 @@ export class BudgetPeers {
     }
   }
 
-  /** Returns true while a gateway runs, though it may be stopped, and then until its records are stored. */
+  /**
+   * Returns true until the gateway has exited and its records are stored. A suspended process counts as
+   * running.
+   */
   #mayStillSpend (id: string, seenMs: number): boolean {
     const { now, hasUnrecorded } = this.#options
     if (seenMs === closedMs) return hasUnrecorded()
@@ -283,7 +278,7 @@ export class BudgetPeers {
     return seenMs >= now() - lostAfterMs || hasRunSince(id, seenMs)
   }
 
-  /** Does what can wait for the next beat when the store is locked. */
+  /** Runs work that can wait for the next heartbeat if the store is locked. */
   #attempt (work: () => void): void {
     try {
       work()
@@ -292,7 +287,7 @@ export class BudgetPeers {
     }
   }
 
-  /** Others rely on the beat: while a process writes to the store, which locks it, it is tried again. */
+  /** Peers depend on the heartbeat, so it is retried while another process has the store locked. */
   async #beatOnceUnlocked (): Promise<void> {
     try {
       await retryWhenLocked(async () => this.#beat(), this.#options.beatMs / 2)
@@ -302,7 +297,7 @@ export class BudgetPeers {
   }
 }
 
-/** Names what a row of `holdings` is held of: money by its party alone. */
+/** Names the key of a row in `holdings`; for money it is the party alone. */
 function holdingName ({ party, unit }: Pick<HeldSum, 'party' | 'unit'>): string {
   return unit === 'nanoUsd' ? party : `${unit} ${party}`
 }

@@ -1,4 +1,4 @@
-/** Says in the log that a soft budget is used up: once for each of its windows, in each process. */
+/** Logs that a soft budget is used up: once per window and process. */
 
 import { PrunedMap } from '../async/pruned-map.ts'
 import type { Call } from '../core/call.ts'
@@ -8,16 +8,16 @@ import type { Log } from '../log/log.ts'
 export class BudgetWarnings {
   readonly #log: Pick<Log, 'warn'>
   readonly #now: () => number
-  /** The ends of the windows that were logged. */
+  /** The ends of the windows that have been logged. */
   readonly #logged = new PrunedMap<number>(endMs => endMs <= this.#now())
 
-  /** @param now milliseconds of Unix time */
+  /** @param now returns Unix milliseconds */
   constructor (log: Pick<Log, 'warn'>, now: () => number = Date.now) {
     this.#log = log
     this.#now = now
   }
 
-  /** Logs those of a call that were not logged in their present window. */
+  /** Logs the exceeded budgets of a call that have not been logged in their current window. */
   note ({ id, record }: Pick<Call, 'id' | 'record'>, exceeded: readonly ExceededBudget[]): void {
     for (const { party, budget, endMs } of exceeded) {
       const name = `${party} ${budget}`

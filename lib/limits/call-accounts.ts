@@ -1,6 +1,6 @@
 /**
- * The accounts that a call counts in: one for each limit of each party whose limits hold for it. What counts
- * them iterates over this list, in memory, in Redis and in the messages between processes.
+ * The accounts that a call counts in: one for each limit of each party that applies to it. Counters in
+ * memory, in Redis and in worker messages all iterate over this list.
  */
 
 import {
@@ -19,15 +19,15 @@ import {
 import { limitFields } from './limit-table.ts'
 import { windowName, windowOfBudget, type Window } from './windows.ts'
 
-/** Things that accounts count; money in billionths of a dollar, which is what usage rows count in. */
+/** What accounts count; money is in billionths of a dollar, as in usage rows. */
 export type Unit = CountedUnit | 'nanoUsd'
 
-/** Kinds of parties, as messages name them. */
+/** Names of party kinds in messages. */
 export const partyWords = {
   key: 'API key', project: 'project', member: 'member', end_user: 'end user', tag: 'tag', model: 'model'
 } as const
 
-/** Returns words for the party of an account in a sentence to its caller. */
+/** Returns a phrase for the party of an account, used in messages to its caller. */
 export function partyText ({ party, partyId }: Pick<Account, 'party' | 'partyId'>): string {
   return party === 'tag' || party === 'model'
     ? `the ${partyWords[party]} \`${partyId}\``
@@ -36,7 +36,7 @@ export function partyText ({ party, partyId }: Pick<Account, 'party' | 'partyId'
 
 export type PartyKind = keyof typeof partyWords
 
-/** A party whose limits hold for a call. */
+/** A party whose limits apply to a call. */
 export interface Party {
   readonly kind: PartyKind
   readonly id: string
@@ -47,18 +47,18 @@ interface Common {
   readonly party: PartyKind
   readonly partyId: string
   readonly unit: Unit
-  /** The most that may be used, in what the column of the unit counts. */
+  /** The limit, in the unit of the usage column. */
   readonly amount: number
 }
 
-/** A limit per minute, or of calls that are open at once. */
+/** A limit per minute, or of concurrent calls. */
 export interface RateOrOpenAccount extends Common {
   readonly counting: Exclude<Counting, 'sum'>
   /** Its row in the table of limits. */
   readonly limit: CountedLimitName
 }
 
-/** A limit of what is used in a window. */
+/** A limit on usage within a window. */
 export interface SumAccount extends Common {
   readonly counting: 'sum'
   /** Its row in the table of limits, which has none for budgets. */
@@ -66,21 +66,19 @@ export interface SumAccount extends Common {
   readonly name: SumName
   readonly window: Window
   /**
-   * True where a call may be granted less than the most it can use, and is held to that; else its usual
-   * amount is reserved.
+   * True if a call may be granted less than its maximum and is held to the grant. Otherwise its usual amount
+   * is reserved.
    */
   readonly strict: boolean
-  /** The limit that it comes from, where it is one of money that refuses calls. */
+  /** The budget behind this limit; only for limits on money that refuse calls. */
   readonly budget?: Budget
-  /** Budgets of the same window that refuse nothing. */
+  /** Soft budgets of the same window, which refuse nothing. */
   readonly soft?: readonly Budget[]
 }
 
 export type Account = RateOrOpenAccount | SumAccount
 
-/**
- * Lists whose limits hold for a key: its own, and those that all keys of its project, or of its owner, share.
- */
+/** Lists the parties whose limits apply to a key: the key, its project and its owner. */
 export function limitedParties (
   { id, limits, project, member }: ApiKey,
   defaultLimits: KeyLimits | undefined
@@ -97,7 +95,7 @@ export function limitedParties (
 const unlimited = Number.MAX_SAFE_INTEGER
 
 /**
- * Lists the accounts of parties, in the order in which they are asked: sums first, as waiting does not help
+ * Lists the accounts of parties in the order they are checked: sums first, because waiting does not help
  * there.
  */
 export function accountsOf (parties: readonly Party[], withBudgets = true): Account[] {
@@ -137,15 +135,12 @@ export function sumAccountsOf (accounts: readonly Account[]): SumAccount[] {
   return accounts.filter(account => account.counting === 'sum')
 }
 
-/**
- * Returns an amount of an account in the unit of its limit: seconds of audio, of which it counts
- * milliseconds.
- */
+/** Converts an amount to the unit of its limit: accounts count audio in milliseconds, limits in seconds. */
 export function inLimitUnit ({ unit }: Pick<Account, 'unit'>, amount: number): number {
   return amount / perUnitOf(unit)
 }
 
-/** A budget, with whose it is. */
+/** A budget and the party it belongs to. */
 export interface PartyBudget extends Pick<Account, 'party' | 'partyId'> {
   readonly budget: Budget
 }
@@ -167,12 +162,12 @@ export function budgetsIn ({
 
 interface WindowBudgets {
   readonly window: Window
-  /** The lowest that refuses calls. */
+  /** The lowest budget that refuses calls. */
   readonly budget: Budget | undefined
   readonly soft: readonly Budget[]
 }
 
-/** Puts budgets of one window together: a sum is counted once. */
+/** Groups budgets by window, so that each sum is counted once. */
 function byWindow (budgets: readonly Budget[]): WindowBudgets[] {
   const windows = new Map<string, WindowBudgets>()
   for (const budget of budgets) {
@@ -185,14 +180,14 @@ function byWindow (budgets: readonly Budget[]): WindowBudgets[] {
   return [...windows.values()]
 }
 
-/** Names a party in counters: keys and projects by their ids, which differ. */
+/** Names a party in counters. Keys and projects use their ids, which never collide. */
 export function partyKey ({ party, partyId }: Pick<Account, 'party' | 'partyId'>): string {
   return party === 'key' || party === 'project' ? partyId : `${party}:${partyId}`
 }
 
 /**
- * Returns true for a unit that is billed in place of tokens. A call that uses none of it passes its limit
- * even when the limit is used up.
+ * Returns true for a unit that is billed instead of tokens. A call that uses none of it passes the limit even
+ * when the limit is used up.
  */
 export function isNonTokenUnit (unit: Unit): unit is NonTokenColumn {
   return recordedNonTokenUnits.some(({ column }) => column === unit)

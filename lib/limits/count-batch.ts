@@ -1,27 +1,27 @@
 /**
- * Collects what one turn of the event loop has to reserve and to settle, and sends it to Redis as one script:
- * under load many calls share a command, and a call by itself waits for nothing but the end of the turn.
+ * Collects the reservations and settlements of one turn of the event loop and sends them to Redis as one
+ * script call. Under load many calls share a command; a single call waits only for the end of the turn.
  */
 
 import type { RedisServer } from '../coordination/redis-server.ts'
 import type { ReservationPurpose } from './reservation.ts'
 
 /**
- * What the script is to do with one reservation of a party, or with all of a process: see
+ * An operation of the script on one reservation of a party, or on all of a process: see
  * `coordination/scripts`.
  */
 export interface CountOperation {
   readonly kind: 'reserve' | 'settle' | 'renew' | 'record' | 'forget'
-  /** Of the reservation, or the name of the process. */
+  /** The id of the reservation, or the name of the process. */
   readonly id: string
   readonly accounts: readonly CountedAccount[]
   /** What is reserved or renewed for. */
   readonly purpose?: ReservationPurpose
-  /** True where Redis knows the call as open. */
+  /** True if Redis counts the call as open. */
   readonly leased?: boolean
 }
 
-/** An account of the party, with what the operation needs to know of it. */
+/** An account of the party, with the fields that the operation needs. */
 export type CountedAccount =
   | { readonly counting: 'rate', readonly unit: string, readonly amount: number, readonly takes: number }
   | { readonly counting: 'open', readonly amount: number }
@@ -55,7 +55,7 @@ interface List {
   readonly waiting: Waiting[]
 }
 
-/** No script keeps Redis from others for more than some milliseconds. */
+/** Keeps a script from blocking Redis for more than a few milliseconds. */
 const maxOperations = 200
 
 export class CountBatch {
@@ -73,8 +73,7 @@ export class CountBatch {
   }
 
   /**
-   * Returns the reply to an operation, of which those of one party are done in their order. @throws Error
-   * without a reply
+   * Returns the reply to an operation. Operations of one party run in order. @throws Error without a reply
    */
   async add (party: string, operation: CountOperation): Promise<unknown> {
     return await new Promise((resolve, reject) => {
@@ -93,7 +92,7 @@ export class CountBatch {
     const lists = [...this.#lists.values()]
     this.#lists = new Map()
     this.#size = 0
-    // Different parties may be in different places of a cluster.
+    // Different parties may be on different nodes of a cluster.
     const scripts = this.#server.isCluster ? lists.map(list => [list]) : [lists]
     for (const script of scripts) if (script.length > 0) void this.#run(script)
   }
@@ -106,7 +105,7 @@ export class CountBatch {
         operations: list.waiting.map(({ operation }) => withPlaces(operation, list))
       }))
       const reply = await this.#server.run('hgCount', keys.flat(), [...this.#leases, JSON.stringify(given)])
-      const replies = JSON.parse(String(reply)) as unknown[][] // one of each operation of each list
+      const replies = JSON.parse(String(reply)) as unknown[][] // one reply per operation, per list
       for (const [index, { waiting }] of lists.entries()) {
         waiting.forEach(({ resolve }, position) => resolve(replies[index]?.[position]))
       }
@@ -116,7 +115,7 @@ export class CountBatch {
   }
 }
 
-/** Returns the keys of Redis of a party: the braces put them into one place of a cluster. */
+/** Returns the Redis keys of a party. The braces put them in one hash slot of a cluster. */
 function keysOf ({ party, sums }: List): string[] {
   const name = `headgate:{${party}}`
   return [
@@ -126,12 +125,12 @@ function keysOf ({ party, sums }: List): string[] {
   ]
 }
 
-/** Names the leases of a sum: of money as earlier versions do. */
+/** Names the leases of a sum; for money the name is that of earlier versions. */
 function leasesOf (sum: string): string {
   return sum.startsWith('budget:') ? sum.replace('budget:', 'leases:') : `leases:${sum}`
 }
 
-/** Names sums by the place of their keys. */
+/** Replaces sum names with the index of their key. */
 function withPlaces (operation: CountOperation, { sums }: List): object {
   return {
     ...operation,

@@ -1,8 +1,8 @@
 /**
- * Counts what every limited party has used, in memory: one instance for all calls of a machine.
+ * Counts usage of all limited parties in memory: one instance for all calls of a machine.
  *
- * A call reserves everything it may use before the provider request, in all its accounts or in none, and
- * settles its actual usage when it has ended. Nothing here awaits, so nothing interleaves.
+ * A call reserves the most it may use before the provider request, in all its accounts or in none, and
+ * settles its actual usage when it ends. Every method is synchronous, so reservations never interleave.
  */
 
 import { countedLimits } from '../../schemas/config/counted-limits.ts'
@@ -29,16 +29,16 @@ import {
 import { SumCounters } from './sum-counters.ts'
 import { counterOf, sumsOf, type Counter, type SumKey } from './sum-key.ts'
 
-/** What a reservation has in one counter. */
+/** The amount of a reservation in one counter. */
 type Part = Counter & { readonly amount: number }
 
 interface Reservation {
   readonly parts: readonly Part[]
-  /** The process that made it. */
+  /** The process that made the reservation. */
   readonly holder: string
-  /** True once that has exited: only parts of sums are left. */
+  /** True once that process has exited; only amounts in sums are then left. */
   readonly hasExited: boolean
-  /** Of the usage row that its call will have. */
+  /** The id of the usage row that the call will have. */
   readonly rowId: string | undefined
 }
 
@@ -49,24 +49,24 @@ export class LimitCounters {
   readonly #reservations = new Map<number, Reservation>()
   #last = 0
 
-  /** @param now milliseconds of Unix time */
+  /** @param now returns Unix milliseconds */
   constructor (now: () => number) {
     this.#now = now
     this.sums = new SumCounters(now)
     this.#rates = new RateCounters(now)
   }
 
-  /** Returns the number of counters that are kept. */
+  /** Returns the number of counters. */
   get size (): number {
     return this.sums.size + this.#rates.size
   }
 
-  /** Returns the number of open calls that have reserved something. */
+  /** Returns the number of open calls with a reservation. */
   get open (): number {
     return [...this.#reservations.values()].filter(({ hasExited }) => !hasExited).length
   }
 
-  /** Reserves everything a call may use in all its accounts, or nothing. */
+  /** Reserves the most a call may use in all its accounts, or nothing. */
   reserve (
     { accounts, wanted, rowId, purpose = 'admit' }: ReservationRequest,
     holder = ''
@@ -93,9 +93,9 @@ export class LimitCounters {
   }
 
   /**
-   * Replaces a reservation with the actual usage; further calls do nothing.
+   * Replaces a reservation with the actual usage; later calls for it do nothing.
    *
-   * @returns the sums that it counted in
+   * @returns the sums it counted in
    */
   settle (reservation: number, { used }: ActualUsage): SumKey[] {
     const reserved = this.#reservations.get(reservation)
@@ -110,10 +110,10 @@ export class LimitCounters {
   }
 
   /**
-   * Releases the reservations of a process that exited. Their parts of sums stay until `releaseSums`: its
-   * calls may have used as much.
+   * Releases the reservations of a process that exited. Amounts in sums stay until `releaseSums`, because its
+   * calls may have used them.
    *
-   * @returns the sums that it has left parts of
+   * @returns the sums with amounts still reserved
    */
   release (holder: string): SumKey[] {
     const nowMs = this.#now()
@@ -135,14 +135,14 @@ export class LimitCounters {
     return [...sums.values()]
   }
 
-  /** Releases what `release` has left reserved and no usage row has settled. */
+  /** Releases the sums that `release` kept and no usage row has settled. */
   releaseSums (holder: string): void {
     for (const [id, { holder: by, hasExited }] of this.#reservations) {
       if (by === holder && hasExited) this.settle(id, { used: {} })
     }
   }
 
-  /** Lists the reservations whose calls will have one of these usage rows, with its id. */
+  /** Yields the reservations whose calls have one of these usage row ids, with the id. */
   *withRecords (
     rowIds: ReadonlySet<string>
   ): Generator<readonly [rowId: string, reservation: number], void, undefined> {
@@ -152,8 +152,8 @@ export class LimitCounters {
   }
 
   /**
-   * Finds the account that refuses: sums first, as waiting does not help there, then places, then what takes
-   * longest to refill.
+   * Finds the account that refuses: sums first, because waiting does not help there, then concurrency, then
+   * the slowest to refill.
    */
   #refusalOf (
     counters: readonly Counter[], wanted: WantedAmounts, nowMs: number
@@ -186,8 +186,8 @@ export class LimitCounters {
   }
 
   /**
-   * Returns the amount to reserve of each unit: the wanted amount, or, if the call accepts less, what is left
-   * in its sums.
+   * Returns the amount to reserve of each unit: the wanted amount or, if the call accepts less, what its sums
+   * have left.
    */
   #grantOf (counters: readonly Counter[], wanted: WantedAmounts): Granted {
     const granted = mostWanted(wanted)

@@ -1,18 +1,18 @@
 /**
- * Bounds how many end users of a project have sums of their own. Callers choose these names: without a bound
- * a caller could fill memory, Redis and the store with them.
+ * Bounds how many end users of a project have separate sums. Callers choose these names; without a bound a
+ * caller could fill memory, Redis and the store.
  */
 
 import { withTimeout } from '../async/with-timeout.ts'
 import { PrunedMap } from '../async/pruned-map.ts'
 import { endUserWaitMs } from './spending-reader.ts'
 
-/** End users of a project with sums of their own in a month of UTC. */
+/** End users of a project with separate sums in one UTC month. */
 export const maxEndUsers = 10_000
-/** The name that all others have together. */
+/** The shared name of all further end users. */
 export const otherEndUsers = '(other)'
 
-/** Lists the end users of a project that have spent something in a month of UTC, at most `maxEndUsers`. */
+/** Lists the end users of a project with spending in a UTC month, at most `maxEndUsers`. */
 export type ReadEndUsers = (project: string, monthFromMs: number) => Promise<readonly string[]>
 
 interface Month {
@@ -26,22 +26,22 @@ export class EndUserNames {
   readonly #months: PrunedMap<Month>
   #nowMs = 0
 
-  /** @param read Default: there is no store */
+  /** @param read Default: no store */
   constructor (read: ReadEndUsers | undefined) {
     this.#read = read
     this.#months = new PrunedMap(({ endMs }) => endMs <= this.#nowMs)
   }
 
   /**
-   * Returns the name, or the one for all others. Takes no place. Waits for the store at the first call of a
-   * month.
+   * Returns the name, or the shared one if the project is full. Does not add the name. The first call of a
+   * month waits for the store.
    */
   find (project: string, name: string, nowMs: number): string | Promise<string> {
     const month = this.#monthOf(project, nowMs)
     return month.reading === undefined ? found(month, name) : month.reading.then(() => found(month, name))
   }
 
-  /** Gives a name its place, once a call under it is admitted: refused calls take none. */
+  /** Adds a name once one of its calls is admitted; refused calls add none. */
   take (project: string, name: string, nowMs: number): void {
     if (name !== otherEndUsers) this.#monthOf(project, nowMs).names.add(name)
   }
@@ -57,7 +57,7 @@ export class EndUserNames {
     if (this.#read !== undefined) {
       const read = this.#read(project, Date.UTC(year, month)).then(
         names => { for (const name of names) started.names.add(name) },
-        // They get names here when they call.
+        // Names are then added as they call.
         () => undefined
       )
       started.reading = withTimeout(endUserWaitMs, read).then(() => { started.reading = undefined })

@@ -1,4 +1,4 @@
-/** Estimates what calls use that are billed by units other than the tokens of a text. */
+/** Estimates the usage of calls that are billed by units other than text tokens. */
 
 import { textTokens } from './prompt-tokens.ts'
 import type { Estimate } from './estimate.ts'
@@ -6,14 +6,14 @@ import type { RecordingInput, SpeechInput } from '../audio/input.ts'
 import type { ImageParameters } from '../images/rules.ts'
 import type { OcrInput } from '../ocr/input.ts'
 
-/** Tokens of an image to be edited; the second is the most seen with high fidelity. */
+/** Tokens of an image to edit: typical, and the most seen with high fidelity. */
 const imageTokens = 1000
 const highFidelityTokens = 6500
-/** Tokens of a generated image: a usual one, and the largest. */
+/** Tokens of a generated image: typical and largest. */
 const newImageTokens = 1300
 const maxNewImageTokens = 6500
 
-/** Images: their number, size and quality; their tokens, for models that are paid by these. */
+/** Estimates images: count, size and quality, and tokens for models billed by tokens. */
 export function estimateImages ({
   prompt = '',
   image = [],
@@ -34,13 +34,10 @@ export function estimateImages ({
   }
 }
 
-/** OpenAI's models that are paid by tokens give about six for each of the text. */
+/** OpenAI's speech models that bill tokens generate about six audio tokens per text token. */
 const soundTokensPerToken = 6
 
-/**
- * Estimates speech: the characters of the text, and for models that are paid by tokens those of text and
- * sound.
- */
+/** Estimates speech: the characters of the text and, for models billed by tokens, text and audio tokens. */
 export function estimateSpeech ({ input, instructions = '' }: SpeechInput): Estimate {
   const spoken = Math.ceil(textTokens(input))
   const prompt = spoken + Math.ceil(textTokens(instructions))
@@ -53,18 +50,18 @@ export function estimateSpeech ({ input, instructions = '' }: SpeechInput): Esti
   }
 }
 
-/** Bytes of a second: typical, and minimum: of CDs and telephones, of music and of compressed speech. */
+/** Bytes per second, typical and minimum, by file format. */
 const bytesPerSecond: Readonly<Record<string, { readonly usual: number, readonly min: number }>> = {
   wav: { usual: 176_400, min: 16_000 },
   flac: { usual: 88_200, min: 8_000 }
 }
 const compressed = { usual: 16_000, min: 2_000 }
-/** OpenAI counts ten tokens a second of sound; fast speech has about five of text. */
+/** OpenAI counts ten tokens per second of audio; fast speech has about five text tokens per second. */
 const soundTokensPerSecond = 10
 const maxSoundTokensPerSecond = 20
 const wordTokensPerSecond = 5
 
-/** Estimates a recording: its seconds, by the size and the format of the file. */
+/** Estimates the seconds of a recording from the size and format of its file. */
 export function estimateRecording ({ file, prompt = '' }: RecordingInput): Estimate {
   const { usual, min } = bytesPerSecond[/\.(\w+)$/.exec(file.name)?.[1]?.toLowerCase() ?? ''] ?? compressed
   const seconds = Math.ceil(file.sizeBytes / usual)
@@ -81,10 +78,10 @@ export function estimateRecording ({ file, prompt = '' }: RecordingInput): Estim
   }
 }
 
-/** The most pages that are read (`pipelines/ocr`). */
+/** Maximum pages of a document (`pipelines/ocr`). */
 export const maxPages = 1000
 
-/** Estimates a document: its pages, or any number where only its provider can count them. */
+/** Estimates the pages of a document. If only the provider can count them, any number is possible. */
 export function estimateDocument ({ document, pages }: OcrInput): Estimate {
   const isImage = document.kind === 'address' ? document.isImage : document.mediaType !== 'application/pdf'
   const pageCount = pages ?? (isImage ? 1 : undefined)

@@ -1,4 +1,4 @@
-/** Estimates the tokens of a request cheaply: for reservations, and for answers that were cut off. */
+/** Estimates the tokens of a request cheaply, for reservations and for answers that were cut off. */
 
 import { hasMember, isObject } from '../json/guards.ts'
 import { generationBounds } from '../chat/generation-fields.ts'
@@ -15,82 +15,84 @@ import type { Wanted } from './reservation.ts'
 
 export interface Estimate {
   readonly prompt: number
-  /** Tokens of the answer: the bound the request sets, else a usual length. */
+  /** Tokens of the answer: the request's limit, or a typical length. */
   readonly completion: number
-  /** The bound that the request sets to the answer; absent where the model alone does. */
+  /** The request's limit on the answer; absent if only the model limits it. */
   readonly maxCompletion?: number | undefined
-  /** Tokens that a model may reason with beside an answer that the request does not bound. Default 0. */
+  /** Reasoning tokens a model may add to an answer without a limit. Default 0. */
   readonly reasoning?: number
   /** Answers the call may take: choices, and turns of a tool loop. Default 1. */
   readonly answers?: number
-  /** Choices of one answer: a provider that gives one at a time reads the prompt for each. Default 1. */
+  /** Choices per answer. A provider that returns one at a time reads the prompt for each. Default 1. */
   readonly choices?: number
-  /** A bound of the prompt that real tokenizers keep, where no token must go unpaid. Default: `prompt`. */
+  /**
+   * Upper bound of the prompt tokens for any real tokenizer, for budgets that must not be exceeded. Default:
+   * `prompt`.
+   */
   readonly maxPrompt?: number
-  /** Media of the prompt, whose most tokens depend on the model and are not in `maxPrompt`. Default: none. */
+  /**
+   * Media of the prompt. Their maximum tokens depend on the model and are not in `maxPrompt`. Default: none.
+   */
   readonly media?: PromptMedia
   /** The shortest answer that is worth requesting. Default 1. */
   readonly minCompletion?: number
   /**
-   * Units the call uses beside tokens, or in place of them: its tokens then count where a model is paid by
-   * these and its provider does not report them, and in no limit of tokens per minute.
+   * Units used in addition to tokens or instead of them. Token estimates of such a call are used only if the
+   * model is billed by tokens and the provider reports none, and never count in limits of tokens per minute.
    */
   readonly units?: Units
   /** The most units the call can use. Default: `units`. */
   readonly maxUnits?: Units
-  /** The fewest units worth reserving where less than the most is left. Default: `maxUnits`. */
+  /** The fewest units worth reserving if the maximum does not fit. Default: `maxUnits`. */
   readonly minUnits?: Units
-  /** True when a part of the prompt is marked for the provider's cache. */
+  /** True if part of the prompt is marked for the provider's cache. */
   readonly writesCache?: boolean
-  /**
-   * The most searches of the web that a provider may make for one answer, where the request bounds them.
-   * Default 0.
-   */
+  /** The most web searches a provider may make for one answer, if the request limits them. Default 0. */
   readonly searches?: number
   /**
-   * The images that a call with a tool of its provider for them reserves beside its tokens. Default 0. What
-   * it makes beyond that counts when it has ended: no request bounds it.
+   * Images reserved for a call with an image generation tool. Default 0. Further images count when the call
+   * ends, because no request limits them.
    */
   readonly toolImages?: number
-  /** The field that changes what a provider bills in a way that no price covers. */
+  /** The field that changes the bill in a way that no price covers. */
   readonly unpriced?: string | undefined
 }
 
-/** Estimates a request. What counts is the most that any of the routes may use with its settings. */
+/** Estimates a request: the most that any of the routes may use with its settings. */
 export type EstimateRequest<R> = (request: R, routes: readonly Route[]) => Estimate
 
 /** Media that a call sends. */
 export interface SentMedia {
   readonly counts: PromptMedia
-  /** Bytes of its body, and of what the store adds to it: its recordings are not longer. */
+  /** Bytes of the body and of what the store adds to it. No recording is longer. */
   readonly bodyBytes: number
   /** How often a provider may read them. */
   readonly prompts: number
 }
 
 /**
- * The largest image at the models that take most for one:
+ * The largest image, at the models that count the most tokens for one:
  * https://developers.openai.com/api/docs/guides/images-vision
  */
 const imageTokens = 40_000
 /** The same at Anthropic: https://platform.claude.com/docs/en/build-with-claude/vision */
 const anthropicImageTokens = 5000
-/** The slowest encoding has 750 bytes a second, for which no provider counts more than 32 tokens. */
+/** The slowest encoding has 750 bytes per second, and no provider counts more than 32 tokens for a second. */
 const recordingBytesPerToken = 23
-/** Assumed for a model whose input limit is not known. */
+/** Assumed if the input limit of a model is unknown. */
 const unknownInputTokens = 1_000_000
 
-/** Shorter answers are of no use to anyone. */
+/** A shorter answer is useless. */
 const minAnswerTokens = 16
 export const defaultTurns = 10
-/** The tokens the format of a conversation adds to each message, at most. */
+/** The most tokens that the conversation format adds to each message. */
 const messageTokens = 8
-/** The roles of messages that other dialects leave out: of a text as the input, and of a system prompt. */
+/** Tokens of roles that other dialects leave out: for a plain text input and for a system prompt. */
 const roleTokens = 3
-/** Assumed for an answer whose length the caller does not bound. */
+/** Assumed if the caller does not limit the answer. */
 export const answerTokens = 1000
 
-/** Tokens that models reason with at an effort: the most that is usual. */
+/** Reasoning tokens by effort: the most that is usual. */
 const effortTokens: Readonly<Record<NonNullable<ChatInput['reasoning_effort']>, number>> = {
   none: 0, minimal: 1024, low: 4096, medium: 8192, high: 24_576, xhigh: 49_152, max: 65_536
 }
@@ -104,18 +106,18 @@ type ChatEstimate = Required<
   Pick<Estimate, 'maxCompletion' | 'unpriced'>
 
 /**
- * Estimates the tokens of the prompt by the characters of all that a model may read, and the longest answer
- * the request allows.
+ * Estimates the prompt tokens from the number of characters a model may read, and the longest answer that the
+ * request allows.
  *
- * @param routes those that may answer: the most that any of them may use with its settings counts. Default:
- *   none has settings
+ * @param routes the candidates; the most that any of them may use with its settings counts. Default:
+ *   no settings
  */
 export function estimateChat (request: ChatInput, routes: readonly Route[] = []): Estimate {
   const isPlain = routes.every(
     ({ settings, minMarkedTokens }) => settings === undefined && minMarkedTokens === undefined
   )
   if (isPlain) return estimateOne(request, promptOf(request))
-  // Settings that its model names count with their routes.
+  // Settings that name a model are counted with its routes.
   const plain = { ...request, model: '' }
   const prompt = prompts.get(request) ?? promptOf(plain)
   prompts.set(request, prompt)
@@ -128,12 +130,10 @@ export function estimateChat (request: ChatInput, routes: readonly Route[] = [])
     : estimate
 }
 
-/**
- * The prompts of requests to routes with settings, whose estimates are made several times, for other routes.
- */
+/** Prompts of requests to routes with settings. They are estimated several times, for different routes. */
 const prompts = new WeakMap<ChatInput, Prompt>()
 
-/** Returns the request as it is sent with settings, also in the words of its caller. */
+/** Returns the request as sent with settings, in the caller's dialect too. */
 function withSettings (request: ChatInput, settings: Settings): ChatInput {
   const { asWritten } = request
   return {
@@ -143,7 +143,7 @@ function withSettings (request: ChatInput, settings: Settings): ChatInput {
 }
 
 interface Prompt extends PromptCount {
-  /** True when a part of it is marked for the provider's cache. */
+  /** True if part of the prompt is marked for the provider's cache. */
   readonly marksCache: boolean
 }
 
@@ -158,7 +158,10 @@ function promptOf (request: ChatInput): Prompt {
   }
 }
 
-/** Adds what settings add to a request, whose own texts may be long and are not read again. */
+/**
+ * Adds the settings to a counted prompt, so that the request's own texts, which may be long, are not read
+ * again.
+ */
 function promptWith (prompt: Prompt, { asWritten, ...request }: ChatInput, settings: Settings): Prompt {
   const given = asWritten ?? request
   const added = Object.fromEntries(
@@ -175,7 +178,7 @@ function mostOf (a: ChatEstimate, b: ChatEstimate): ChatEstimate {
   return {
     prompt: Math.max(a.prompt, b.prompt),
     maxPrompt: Math.max(a.maxPrompt, b.maxPrompt),
-    media: a.media, // of the request, whatever the settings
+    media: a.media, // settings do not change the media of a request
     completion: Math.max(a.completion, b.completion),
     maxCompletion:
       a.maxCompletion === undefined || b.maxCompletion === undefined
@@ -201,7 +204,7 @@ function estimateOne (request: ChatInput, { tokens, media, marksCache }: Prompt)
     generation_config: config,
     thinking
   } = request
-  // Which of them counts depends on the provider.
+  // Which limit applies depends on the provider.
   const limit = maxCompletionTokens ?? maxTokens
   const own = config === undefined ? {} : generationBounds(config)
   const { maxTokens: ownLimit, choices: ownChoices = 1 } = own
@@ -230,7 +233,7 @@ function estimateOne (request: ChatInput, { tokens, media, marksCache }: Prompt)
   }
 }
 
-/** Estimates a text completion: the text after the gap is read as the prompt is. */
+/** Estimates a text completion; the suffix is counted like the prompt. */
 export function estimateText (request: TextInput, routes?: readonly Route[]): Estimate {
   const {
     messages,
@@ -257,8 +260,8 @@ function embeddingTokens (input: EmbeddingInput): number {
 }
 
 /**
- * Sums the searches of the web that a request allows its provider: Anthropic by `max_uses` of each tool,
- * OpenAI by `max_tool_calls`. A request that names none has no bound.
+ * Sums the web searches that a request allows: `max_uses` of each tool for Anthropic, `max_tool_calls` for
+ * OpenAI. Without them there is no limit.
  */
 function maxSearches (request: { readonly tools?: unknown, readonly max_tool_calls?: unknown }): number {
   const { tools, max_tool_calls: maxToolCalls } = request
@@ -271,7 +274,7 @@ function maxSearches (request: { readonly tools?: unknown, readonly max_tool_cal
   return bounds.length === 0 || most > 0 ? most : sumOfCounts([maxToolCalls])
 }
 
-/** Returns an image for a request whose provider may make some with a tool. */
+/** Returns one image for a request whose provider may generate images with a tool. */
 function imagesOfTools ({ tools }: { readonly tools?: unknown }): number {
   return Array.isArray(tools) && tools.some(tool => isObject(tool) && tool['type'] === 'image_generation')
     ? 1
@@ -282,14 +285,14 @@ function sumOfCounts (values: readonly unknown[]): number {
   return values.reduce<number>((sum, value) => typeof value === 'number' && value > 0 ? sum + value : sum, 0)
 }
 
-/** Estimates what an answer used whose provider does not say. */
+/** Estimates the usage of an answer for which the provider reports none. */
 export function embeddingsUsage ({ input }: EmbeddingsRequest): Usage {
   return usageOfTokens(embeddingTokens(input), 0)
 }
 
 /**
- * Returns the most tokens that media can take at a model, 0 without media: the text that stands for one does
- * not say how many. A provider reads no more than the input limit of the model in any case.
+ * Returns the most tokens that media can take at a model; 0 without media. Placeholder text does not tell
+ * their size. A provider never reads more than the model's input limit.
  */
 export function maxMediaTokens (media: SentMedia | undefined, model: ModelEntry | undefined): number {
   if (media === undefined) return 0
@@ -305,8 +308,7 @@ export function maxMediaTokens (media: SentMedia | undefined, model: ModelEntry 
 }
 
 /**
- * Returns what a request wants of the units that are billed in place of tokens, or that a tool makes beside
- * them; nothing of those that it does not use.
+ * Returns the wanted amounts of units billed instead of tokens or made by a tool. Unused units are absent.
  */
 export function wantedUnits ({
   units,

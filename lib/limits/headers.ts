@@ -1,7 +1,4 @@
-/**
- * Tells callers of their limits and what a call costs: headers of every answer that was counted, and of a
- * complete answer what it cost.
- */
+/** Response headers with the caller's limits, and with the cost of complete answers. */
 
 import type { RateLimits, RefusedDecision } from './reservation.ts'
 import { retryAfterMs } from './reservation-rules.ts'
@@ -28,9 +25,9 @@ export function rateLimitHeaders (limits: RateLimits): Record<string, string> {
 }
 
 /**
- * Returns the headers of a refusal. When concurrent calls are what refuses, or a sum that open calls have
- * reserved, no request remains until one of them has ended. The end of the window of a budget that is used up
- * is `x-headgate-budget-reset`.
+ * Returns the headers of a refusal. If concurrent calls refuse it, or a sum that open calls have reserved, no
+ * requests remain until one of them ends. `x-headgate-budget-reset` is the end of the window of a used-up
+ * budget.
  */
 export function refusalHeaders (
   { accountIndex, rateLimits, waitMs, endMs }: RefusedDecision,
@@ -56,10 +53,10 @@ export function refusalHeaders (
 }
 
 /**
- * Returns what is left of the budget that has the least left, in billionths of a dollar; `undefined` where
- * there is none, or it is not known.
+ * Returns the amount left of the budget with the least left, in billionths of a dollar; `undefined` without a
+ * budget, or if the amount is unknown.
  *
- * @param used what was used of each sum; empty where that is not known
+ * @param used used amount of each sum; empty if unknown
  */
 export function budgetLeft (sums: readonly SumAccount[], used: readonly number[]): number | undefined {
   let least: number | undefined
@@ -80,10 +77,10 @@ export function durationText (ms: number): string {
 }
 
 /**
- * Returns `x-headgate-cost-usd`, the amount of the usage row, and `x-headgate-cost-status` where that is
- * an estimate or no price is known. `undefined` for a call that had no model.
+ * Returns `x-headgate-cost-usd`, the cost in the usage row, and `x-headgate-cost-status` if the cost is an
+ * estimate or no price is known. `undefined` for a call without a model.
  *
- * @param budgetLeftNanoUsd what was left of its budget before the call. Default: it has none
+ * @param budgetLeftNanoUsd what was left of its budget before the call. Default: no budget
  */
 export function costHeaders (
   { model, cost_nano_usd: nanoUsd, estimated }: Pick<UsageRow, 'model' | 'cost_nano_usd' | 'estimated'>,
@@ -99,7 +96,8 @@ export function costHeaders (
 }
 
 /**
- * Returns what a call costs so far, as its record would have it now; `undefined` for one without a record.
+ * Returns the cost of a call so far, as its usage row would state it; `undefined` for a call without a
+ * record.
  */
 export function usageCostOf (call: Call, models: Pick<ModelRegistry, 'find'>): UsageCost | undefined {
   const row = usageRow(call, models)
@@ -111,7 +109,7 @@ export function usageCostOf (call: Call, models: Pick<ModelRegistry, 'find'>): U
   }
 }
 
-/** Names the header with what is left of the budget that has the least left. */
+/** The header with the amount left of the budget with the least left. */
 export const budgetLeftHeader = 'x-headgate-budget-remaining-usd'
 
 /** Formats an amount without an exponent, to the billionth of a dollar. */
@@ -120,8 +118,8 @@ export function usdText (nanoUsd: number): string {
 }
 
 /**
- * Returns a function that says whether the project of a key, by its id or else its name, is not to see
- * costs; `undefined` where all of them are.
+ * Returns a function that tells whether costs are hidden from the project of a key, given by id or name;
+ * `undefined` if all projects see costs.
  */
 export function costHiding ({
   exposeCost,

@@ -1,4 +1,4 @@
-/** Tells the holder of a key its limits, and what is left of them. */
+/** Tells the holder of a key its limits and how much of them is left. */
 
 import { steadyNow } from '../async/steady-clock.ts'
 import { nanoUsdOf } from '../core/key.ts'
@@ -8,9 +8,9 @@ import type { Limiter } from './limiter.ts'
 import type { LimitStatus } from '../../schemas/key-status.ts'
 
 /**
- * Describes each limit of parties, in their order. What is used is read where calls are counted.
+ * Describes each limit of parties, in order, with current usage from the limiter.
  *
- * @param hidesCost true where amounts of money that were used are not to be seen
+ * @param hidesCost true to leave out used amounts of money
  * @throws what `limiter.reserve` throws
  */
 export async function limitStatuses (

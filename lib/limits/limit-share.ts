@@ -1,10 +1,9 @@
 /**
- * Decides on calls of limited parties while the processes of all machines cannot count together: each by
- * itself, within its share of each limit.
+ * Decides on calls of limited parties while the processes of all machines cannot coordinate: each process
+ * alone, within its share of each limit.
  *
- * Divides what is left of a sum, such as a budget, when a party calls for the first time; until the processes
- * count together again, each uses its part and no other counts there. So none has to know what the others use
- * meanwhile.
+ * What is left of a sum, such as a budget, is divided when a party first calls. Until coordination is back,
+ * each process uses only its own share and needs to know nothing about the others.
  */
 
 import { LimitCounters } from './counters.ts'
@@ -18,7 +17,7 @@ export interface LimitShareOptions extends Pick<SpendingReaderOptions, 'readUsed
   readonly now: () => number
   /** The number of processes. */
   readonly processes: number
-  /** Returns what is known to be used of a sum, and what the open calls of this process hold of it. */
+  /** Returns the known usage of a sum, and what open calls of this process have reserved of it. */
   readonly usageOf: (sum: SumKey) => { readonly used: number, readonly reserved: number }
 }
 
@@ -26,7 +25,7 @@ export class LimitShare {
   readonly #options: LimitShareOptions
   readonly #counters: LimitCounters
   readonly #reader: SpendingReader
-  /** Sums whose parts are known. */
+  /** Sums that have been divided. */
   readonly #divided = new Set<string>()
 
   constructor (options: LimitShareOptions) {
@@ -63,9 +62,7 @@ export class LimitShare {
     this.#counters.sums.setElsewhere(sum, left - Math.floor(left / processes) + reserved)
   }
 
-  /**
-   * Returns a limit of which each process has a part, at least 1; sums are divided by what is left of them.
-   */
+  /** Returns this process's share of a limit, at least 1. For a sum, what is left of it is divided. */
   #shareOf (account: Account): Account {
     return account.counting === 'sum'
       ? account

@@ -1,6 +1,6 @@
 /**
- * Reads the table of limits (`schemas/config/counted-limits`): names, what refuses, and which limits depend
- * on what calls use.
+ * Reads the table of limits (`schemas/config/counted-limits`): names, kinds of refusal, and which limits
+ * depend on usage.
  */
 
 import { perUnitOf } from '../../schemas/billed-units.ts'
@@ -21,12 +21,12 @@ type CountedRow = CountedLimit & (
 )
 
 interface LimitField {
-  /** On the wire. */
+  /** Its name on the wire. */
   readonly name: CountedLimitName
-  /** In `KeyLimits`. */
+  /** Its name in `KeyLimits`. */
   readonly member: keyof CountedAmounts
   readonly row: CountedRow
-  /** What accounts count for one unit. */
+  /** Counted amount per unit of the limit. */
   readonly perUnit: number
 }
 
@@ -41,19 +41,19 @@ const sumNames: readonly SumName[] = [
   ...limitFields.flatMap(({ row }) => (row.counting === 'sum' ? [row.refusal] : []))
 ]
 
-/** Names of what can refuse a call, for the log and for metrics. */
+/** Names of everything that can refuse a call, for the log and for metrics. */
 export const refusals: readonly Refusal[] = [
   ...limitFields.flatMap(({ row }) => row.counting === 'sum' ? [] : [row.refusal]),
   ...sumNames.flatMap(name => [name, `${name}_too_small`, `${name}_reserved`] as const),
   'budget_unread'
 ]
 
-/** Returns true for a unit of which a call takes one when it is admitted, and more only when it ends. */
+/** Returns true for a unit of which a call takes one at admission, and more only when it ends. */
 export function isPerCall (unit: string): unit is 'requests' | 'calls' {
   return unit === 'requests' || unit === 'calls'
 }
 
-/** Keeps the limits that depend on what a call used: the others were checked at its admission. */
+/** Keeps the limits that depend on usage; the others were checked at admission. */
 export function usageLimits (limits: KeyLimits): KeyLimits {
   const kept: { -readonly [Name in keyof KeyLimits]: KeyLimits[Name] } = { ...limits }
   for (const { member, row } of limitFields) if (isPerCall(row.unit)) delete kept[member]

@@ -1,4 +1,4 @@
-/** Admits calls of limited keys: what every limiter does, and the one that counts in this process. */
+/** Admits calls of limited keys: the interface of every limiter, and the one that counts in this process. */
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { steadyNow } from '../async/steady-clock.ts'
@@ -22,31 +22,30 @@ import { SpendingReader, type ReadUsed } from './spending-reader.ts'
 
 export interface Limiter {
   /**
-   * Reserves what a call may use. The caller of this method settles every reservation, whatever happens.
+   * Reserves what a call may use. The caller must settle every reservation.
    *
-   * @throws GatewayError `shutting_down` when the process that decides is gone, `overloaded` when no limits
-   *   can be checked and the configuration says to refuse calls then
+   * @throws GatewayError `shutting_down` if the deciding process has exited, `overloaded` if limits cannot be
+   *   checked and the configuration says to refuse calls then
    */
   readonly reserve: (request: ReservationRequest) => LimitDecision | Promise<LimitDecision>
   /** Reports the actual usage of a call, once it has ended. */
   readonly settle: (reservation: number, used: ActualUsage) => void
   /**
-   * Settles what processes that were killed had reserved for these calls, before their usage rows are
-   * stored; resolves once what was settled earlier counts as well. What the store has and was not counted yet
-   * could count twice, or be spent again.
+   * Settles the reservations of killed processes for these calls, before their usage rows are stored;
+   * resolves once earlier settlements count too. Usage that is stored but not yet settled could count twice,
+   * or be spent again.
    *
-   * @throws Error when it could not be done: what they had reserved is released later, and what they used
-   *   counts once the store has it
+   * @throws Error on failure: the reservations are then released later, and the usage counts once it is
+   * stored
    */
   readonly settleRecorded: (usages: readonly RecordedUsage[]) => Promise<void>
 }
 
 /**
- * Lets calls that count in sums, such as budgets, wait while the usage rows of earlier processes are being
- * stored: until they are, the ledger lacks what was used. Records that a failing store does not take are
- * waited for no longer, as no call waits for a ledger that cannot be read.
+ * Makes calls that count in sums, such as budgets, wait while the usage rows of earlier processes are being
+ * stored, because until then the ledger is incomplete. If the store fails, calls wait no longer.
  *
- * @param recording returns the end of that; `undefined` when it is over
+ * @param recording returns a promise for the end of the import; `undefined` once it is over
  */
 export function onceRecorded (limiter: Limiter, recording: () => Promise<void> | undefined): Limiter {
   return {
@@ -62,28 +61,24 @@ export function onceRecorded (limiter: Limiter, recording: () => Promise<void> |
 }
 
 export interface LocalLimiterOptions {
-  /** Reads the usage ledger. Default: no ledger, nothing was used before. */
+  /** Reads the usage ledger. Default: no ledger, all usage starts at zero. */
   readonly readUsed?: ReadUsed | undefined
-  /** Called when the store cannot be read or written: budgets then count what this process knows. */
+  /** Called when the store cannot be read or written: budgets then count only what this process knows. */
   readonly onFailure?: (error: unknown) => void
   readonly now?: () => number
-  /** The store that other gateways may use as well. Default: budgets are this gateway's alone. */
+  /** The store that other gateways may share. Default: budgets are this gateway's alone. */
   readonly shared?: SharedStore | undefined
-  /**
-   * Returns true while usage rows of gateways that have closed or exited wait to be stored. Default: none
-   * do.
-   */
+  /** Returns true while usage rows of closed or exited gateways are waiting to be stored. Default: never. */
   readonly hasUnrecorded?: (() => boolean) | undefined
-  /** Milliseconds between two signs of life to other gateways. Default 1000. */
+  /** Heartbeat interval in milliseconds. Default 1000. */
   readonly beatMs?: number
-  /** The time for which a reading is used. Default 1000. */
+  /** Milliseconds for which a reading is used. Default 1000. */
   readonly rereadMs?: number
 }
 
 /**
- * Counts in this process. What parties with sums, such as budgets, have used is read from the usage ledger at
- * their first call, and again every second while they are used. While another gateway uses the same store,
- * both reserve there.
+ * Counts in this process. Sums, such as budgets, are read from the usage ledger at a party's first call and
+ * every second while in use. While another gateway uses the same store, both reserve there.
  */
 export class LocalLimiter implements Limiter {
   readonly counters: LimitCounters
@@ -128,13 +123,13 @@ export class LocalLimiter implements Limiter {
       })
   }
 
-  /** @param holder the process that reserves, for `release` */
+  /** @param holder the reserving process, for `release` */
   reserve (request: ReservationRequest, holder?: string): LimitDecision | Promise<LimitDecision> {
     const sums = sumKeysOf(request.accounts, this.#now())
     if (sums.length === 0) return this.counters.reserve(request, holder)
     const ready = this.#peers?.ready()
     if (ready === undefined) return this.#readAndReserve(sums, request, holder)
-    // A period may have ended during the wait.
+    // The period may have ended during the wait.
     return ready.then(() => this.#readAndReserve(sumKeysOf(request.accounts, this.#now()), request, holder))
   }
 
@@ -147,7 +142,7 @@ export class LocalLimiter implements Limiter {
     return this.#reader.onceRead(sums, request, () => this.#reserveRead(sums, request, holder))
   }
 
-  /** Reserves in sums that have been read; another gateway may have begun to use the store meanwhile. */
+  /** Reserves in sums that have been read. Another gateway may have joined the store during the read. */
   #reserveRead (
     sums: readonly SumKey[],
     request: ReservationRequest,
@@ -155,12 +150,15 @@ export class LocalLimiter implements Limiter {
   ): LimitDecision | Promise<LimitDecision> {
     if (this.#peers?.isShared() === true) return this.#reserveShared(this.#peers, sums, request, holder)
     if (this.#peers !== undefined) {
-      for (const sum of sums) this.counters.sums.setElsewhere(sum, 0) // those that shared it are gone
+      for (const sum of sums) this.counters.sums.setElsewhere(sum, 0) // all peers have left
     }
     return this.counters.reserve(request, holder)
   }
 
-  /** Reserves while no other gateway can; when the store cannot be used, with what is known here. */
+  /**
+   * Reserves in a transaction that excludes other gateways. If the store cannot be used, reserves with what
+   * is known here.
+   */
   async #reserveShared (
     peers: BudgetPeers,
     sums: readonly SumKey[],
@@ -170,7 +168,8 @@ export class LocalLimiter implements Limiter {
     let decision: LimitDecision | undefined
     try {
       await retryWhenLocked(async () => {
-        // The store may have been locked only when it wrote: what was reserved then is reserved anew.
+        // The write may have failed only because the store was locked: cancel the reservation and reserve
+        // again.
         if (decision?.admitted === true) this.counters.settle(decision.reservation, undoReservation)
         decision = undefined
         peers.reserve(sums, found => {
@@ -202,17 +201,15 @@ export class LocalLimiter implements Limiter {
   }
 
   /**
-   * Releases the reservations of a process that has exited. What its calls hold of sums stays reserved until
-   * its usage rows are stored, which settle what they name.
+   * Releases the reservations of a process that has exited. Its sums stay reserved until its usage rows are
+   * stored, which settle them.
    */
   release (holder: string): void {
     const sums = this.counters.release(holder)
     if (sums.length > 0) void this.#releaseOnceRecorded(holder, sums)
   }
 
-  /**
-   * Ends the signs of life to other gateways, and no longer waits for the records of processes that exited.
-   */
+  /** Stops the heartbeat, and stops waiting for the records of exited processes. */
   close (): void {
     this.#isClosed = true
     this.#peers?.close()
@@ -233,8 +230,8 @@ export class LocalLimiter implements Limiter {
 }
 
 /**
- * Creates a limiter that reads what was used from the usage ledger; without one it starts from zero. Gateways
- * on one PostgreSQL learn what others have used from their records, once a second.
+ * Creates a limiter that reads usage from the ledger; without a ledger it starts from zero. Gateways that
+ * share PostgreSQL learn each other's usage from the records, once a second.
  */
 export function createLimiter (usageDatabase: Database | undefined, log: Log): LocalLimiter {
   return new LocalLimiter({
@@ -249,7 +246,7 @@ export function createLimiter (usageDatabase: Database | undefined, log: Log): L
   })
 }
 
-/** Returns the reader of what the usage ledger has. */
+/** Returns a function that reads usage from the ledger. */
 export function readUsedFrom ({ query }: Pick<Database, 'query'>): ReadUsed {
   return async ({ party, unit, period }) =>
     isSummed(unit) ? await usedSince(query, unit, party, period.fromMs, period.endMs) : 0

@@ -1,6 +1,6 @@
 /**
- * Finds the budgets of what a call names: the tags of its key, its project and its route, its end user, and
- * its models. Loaded once a configuration has some, or requires end users.
+ * Finds the budgets of the names in a call: tags of its key, project and route, its end user, and its models.
+ * Loaded only if a configuration has such budgets or requires end users.
  */
 
 import { GatewayError } from '../core/errors.ts'
@@ -18,7 +18,7 @@ import {
 } from './call-accounts.ts'
 import { EndUserNames, maxEndUsers, otherEndUsers, type ReadEndUsers } from './end-user-names.ts'
 
-/** The parts of a call that say what it names. */
+/** The parts of a call that hold these names. */
 export interface NamingCall extends Partial<Pick<RoutedCall<unknown>, 'requestedNames' | 'routes'>> {
   readonly key: ApiKey
   readonly record: Pick<CallRecord, 'endUser'>
@@ -30,13 +30,13 @@ type NamedSettings = Pick<Settings, 'endUsers' | 'routes'> & {
 }
 
 export interface NamedBudgetsParts {
-  /** Of the store: names of end users are digests with it wherever they are counted. */
+  /** The store's secret; names of end users are counted as digests made with it. */
   readonly secret: Buffer
-  /** Lists the end users of a project with spending in a month. Default: there is no store. */
+  /** Lists the end users of a project with spending in a month. Default: no store. */
   readonly readEndUsers?: ReadEndUsers | undefined
 }
 
-/** Finds them with what a store says of end users. @param secret of the store */
+/** Creates `NamedBudgets` with the end users of a store. @param secret the store's secret */
 export function openNamedBudgets (
   settings: NamedSettings,
   secret: Buffer,
@@ -74,16 +74,16 @@ export class NamedBudgets {
       ...ofKey?.(key) ?? [],
       ...ofRoutes?.(requestedNames) ?? []
     ]
-    // Callers choose these names: what counts them keeps digests. Records have the same ones, or the names.
+    // Callers choose these names, so counters keep digests. Records have the same digests, or the names.
     this.#digest = endUsers.store === 'hashed' ? (_project, digest) => digest : endUserDigest(secret)
     this.#names = new EndUserNames(readEndUsers)
   }
 
   /**
-   * Lists the parties whose budgets hold for a call, and counts nothing. Waits where the end users of its
-   * project are read first.
+   * Lists the parties whose budgets apply to a call, without counting it. May wait to read the end users of
+   * its project.
    *
-   * @param options.mayBeAnonymous true for a call to no model. Default: false
+   * @param options.mayBeAnonymous true for a call without a model. Default: false
    * @throws GatewayError `invalid_value` for a call without the end user that the configuration requires
    */
   partiesOf (
@@ -105,7 +105,7 @@ export class NamedBudgets {
       : this.#withEndUser(parties, project, found)
   }
 
-  /** Notes that a call is admitted: from now on its end user has a place. */
+  /** Registers the end user of an admitted call. */
   noteAdmitted (accounts: ReadonlyArray<Pick<Account, 'party' | 'partyId'>>, nowMs: number): void {
     for (const { party, partyId } of accounts) {
       if (party !== 'end_user') continue
@@ -114,7 +114,7 @@ export class NamedBudgets {
     }
   }
 
-  /** Lists the budgets of what a call names. It counts nothing and waits for nothing. */
+  /** Lists the budgets of the names in a call, without counting or waiting. */
   budgetsOf (call: NamingCall): readonly PartyBudget[] {
     const parties = [...this.#among('tag', this.#tagsOf(call)), ...this.#among('model', this.#modelsOf(call))]
     const { record: { endUser }, key } = call
@@ -123,10 +123,10 @@ export class NamedBudgets {
     )
   }
 
-  /** Lists the parties that a usage row names, those whose budgets the configuration still has. */
+  /** Lists the parties named by a usage row whose budgets still exist. */
   recorded (names: string | null): readonly Party[] {
     if (names === null) return []
-    return (JSON.parse(names) as readonly string[]).flatMap(name => { // written by us
+    return (JSON.parse(names) as readonly string[]).flatMap(name => { // this gateway wrote the row
       const [kind = '', ...id] = name.split(':')
       const limits = this.#limitsOf(kind, id.join(':'))
       return limits === undefined ? [] : [{ kind: kind as PartyKind, id: id.join(':'), limits }]
@@ -149,7 +149,7 @@ export class NamedBudgets {
     })
   }
 
-  /** Lists the names in a request, and the models that may answer it unless it names routes alone. */
+  /** Lists the requested names, and the models that may answer unless all names are routes. */
   #modelsOf ({ requestedNames = [], routes }: NamingCall): readonly string[] {
     if (this.#ofModels.size === 0) return []
     return requestedNames.every(name => this.#routes.has(name))

@@ -1,6 +1,6 @@
 /**
- * Selects the routes that a key with a budget may use, and computes what they may cost and what a reservation
- * still pays for.
+ * Selects the routes that a key with a budget may use, computes what they may cost, and what a reservation
+ * can still afford.
  */
 
 import { GatewayError } from '../core/errors.ts'
@@ -25,15 +25,15 @@ import { costOfJudged, costOfWasted } from '../usage/usage-row.ts'
 import { requestBytes, type CallRecord } from '../core/record.ts'
 import type { ChatInput } from '../chat/input.ts'
 
-/** Stands for "no bound": above any budget, and still exact when added up or sent as JSON. */
+/** Stands for "unlimited": above any budget, and still exact when summed or sent as JSON. */
 const unboundedNanoUsd = 2 ** 52
 
-/** An amount of everything that can be paid for. */
+/** Amounts of everything that is billed. */
 export interface Amounts {
   readonly prompt: number
   readonly completion: number
   readonly units?: Units | undefined
-  /** Media of the prompt, beside its tokens. */
+  /** Media of the prompt, in addition to its tokens. */
   readonly media?: SentMedia | undefined
   /** True when the entire prompt may be written to a cache. */
   readonly writesCache?: boolean | undefined
@@ -42,8 +42,8 @@ export interface Amounts {
 }
 
 /**
- * Returns the budgets that a call counts against: those of its key, its project and its member, and those of
- * what it names, unless the caller pays the provider.
+ * Returns the budgets a call counts against: those of its key, project, owner and named parties. Empty if the
+ * caller pays the provider.
  */
 export function budgetsOf (
   call: RoutedCall<unknown>,
@@ -55,18 +55,15 @@ export function budgetsOf (
   return namedBudgets === undefined ? own : [...own, ...namedBudgets.budgetsOf(call)]
 }
 
-/**
- * Returns the first budget that allows nothing without a price. One that refuses nothing refuses no model
- * either.
- */
+/** Returns the first budget that requires a price. Soft budgets refuse no model. */
 function onlyPriced (budgets: readonly PartyBudget[]): PartyBudget | undefined {
   return budgets.find(({ budget: { unpriced, soft } }) => unpriced !== 'allow' && soft !== true)
 }
 
 /**
- * Checks a field that changes what a provider bills in a way that no price covers.
+ * Checks a field that changes the bill in a way that no price covers.
  *
- * @throws GatewayError `insufficient_permissions` for a budget that does not allow what has no price
+ * @throws GatewayError `insufficient_permissions` if a budget requires a price
  */
 export function checkPriced (param: string | undefined, budgets: readonly PartyBudget[]): void {
   const refusing = onlyPriced(budgets)
@@ -79,9 +76,9 @@ export function checkPriced (param: string | undefined, budgets: readonly PartyB
 }
 
 /**
- * Checks the models that stages ask about a call.
+ * Checks the models that guards call.
  *
- * @throws GatewayError `insufficient_permissions` for a budget that does not allow a model without a price
+ * @throws GatewayError `insufficient_permissions` if a budget requires a price and a model has none
  */
 export function checkGuardsPriced (
   routes: readonly Route[],
@@ -101,11 +98,11 @@ export function checkGuardsPriced (
 }
 
 /**
- * Returns the routes whose models have a price for what a call may use, where a budget counts it. The others
- * are in the record as skipped.
+ * Returns the routes whose models have a price for everything the call may use, if a budget counts it. The
+ * record lists the others as skipped.
  *
- * @throws GatewayError `insufficient_permissions` when none has, or when the call names a field without a
- *   price
+ * @throws GatewayError `insufficient_permissions` if no route has, or if the call uses a field without a
+ * price
  */
 export function pricedRoutes (
   { routes, record }: Pick<RoutedCall<unknown>, 'routes' | 'record'>,
@@ -152,7 +149,7 @@ export function maxCostOf (
   return Math.min(unboundedNanoUsd, Math.max(0, ...costs))
 }
 
-/** Returns the highest cost of a million tokens of answers to such a prompt, in billionths of a dollar. */
+/** Returns the highest cost of a million answer tokens after such a prompt, in billionths of a dollar. */
 export function maxAnswerCostOf (
   routes: readonly Route[],
   models: Pick<ModelRegistry, 'find'>,
@@ -169,8 +166,8 @@ export function maxAnswerCostOf (
 }
 
 /**
- * Returns what a model bills; `undefined` where its price does not cover it. A model that has prices for the
- * units of a call bills the tokens of the prompt beside them at most, and no answer.
+ * Returns what a model bills; `undefined` if its price does not cover the call. A model with prices for the
+ * units of a call bills at most the prompt tokens in addition, and no answer.
  */
 function costFor (
   price: Price, { prompt, completion, units, writesCache, searches = 0 }: Omit<Amounts, 'media'>, media = 0
@@ -192,9 +189,8 @@ function costFor (
 }
 
 /**
- * Returns the most tokens the answers of a call can have. An answer that its request does not bound gets
- * `defaultTokens`, and what the model may reason with beside them, or the limit of the model if that is
- * lower: `capAnswer` holds the answer to it.
+ * Returns the most tokens the answers of a call can have. An answer without a limit gets `defaultTokens` plus
+ * reasoning tokens, or the model's limit if that is lower. `capAnswer` enforces it.
  */
 export function maxCompletionOf (
   { maxCompletion, answers = 1, reasoning = 0 }: Estimate,
@@ -212,30 +208,27 @@ export function maxCompletionOf (
   )
 }
 
-/** Returns the bound of a model on one answer, in tokens; `Infinity` where it is not known. */
+/** Returns a model's limit on one answer, in tokens; `Infinity` if unknown. */
 export function outputLimitOf (model: ModelEntry | undefined): number {
   const limit = model?.capabilities['output_token_limit']
   return typeof limit === 'number' ? limit : Infinity
 }
 
-/** Tokens of each choice of the next answer. */
+/** Tokens for each choice of the next answer. */
 export interface AffordableAnswer {
-  /**
-   * The tokens paid for after the prompt, its searches and the turns before; negative when not even those
-   * are.
-   */
+  /** Tokens affordable after the prompt, its searches and earlier turns; negative if not even those are. */
   readonly affordable: number
-  /** The tokens the request or its models allow. */
+  /** The limit of the request or its models. */
   readonly bound: number
-  /** Less is not worth requesting. */
+  /** A shorter answer is not worth requesting. */
   readonly min: number
 }
 
 const million = 1_000_000
 
 /**
- * Returns what a call of a key with a budget and `strict` limits can still afford; `undefined` for every
- * other call, and where its caller pays the provider.
+ * Returns what a call of a key with a strict budget can still afford; `undefined` for other calls, and if the
+ * caller pays the provider.
  */
 export function affordableTokens<R extends ChatInput> (
   { record, request, routes }: Pick<RoutedCall<R>, 'record' | 'request' | 'routes'>,
@@ -267,11 +260,11 @@ export function affordableTokens<R extends ChatInput> (
 }
 
 /**
- * Checks that the reservation of a call pays for a request of a stage: what tools return is of any length,
- * and so are texts in JSON.
+ * Checks that a call's reservation covers a guard's request: tool results and JSON texts may be of any
+ * length.
  *
  * @param amounts the most that the request may use
- * @throws GatewayError `insufficient_quota` where it does not, for a key with a budget and `strict` limits
+ * @throws GatewayError `insufficient_quota` if it does not, for a key with a strict budget
  */
 export function checkLookAffordable (
   { record, routes }: Pick<RoutedCall<unknown>, 'record' | 'routes'>,
@@ -292,9 +285,8 @@ export function checkLookAffordable (
 }
 
 /**
- * Returns the most that a call costs so far beside its answers: requests that were wasted, and those of
- * stages. These may look at a request while it is answered: of an open look its whole answer is still to be
- * paid.
+ * Returns the highest cost of a call so far without its answers: failed requests, and those of guards. A
+ * guard may still be checking the request, so the full answer of an open check is included.
  */
 function maxCostBeside (record: CallRecord, models: Pick<ModelRegistry, 'find'>): number {
   const { judged = [] } = record

@@ -1,4 +1,4 @@
-/** Counts what a model may read of a request, in any dialect: the tokens of its texts, and its media. */
+/** Counts what a model may read of a request in any dialect: text tokens and media. */
 
 import { addedFields } from '../chat/added-fields.ts'
 import { charactersPerToken } from '../core/usage.ts'
@@ -8,13 +8,16 @@ import { ChatRequest } from '../../schemas/chat.ts'
 import { MessagesRequest } from '../../schemas/messages-request.ts'
 import { ResponsesRequest } from '../../schemas/responses.ts'
 
-/** How many media a prompt has. */
+/** Numbers of media in a prompt. */
 export interface PromptMedia {
-  /** Inline, or by address. */
+  /** Inline or by URL. */
   readonly images: number
-  /** Inline. */
+  /** Inline only. */
   readonly recordings: number
-  /** Documents, videos, and what a provider has stored or fetches: a few bytes may be thousands of pages. */
+  /**
+   * Documents, videos, and files that a provider stores or fetches: a few bytes may stand for thousands of
+   * pages.
+   */
   readonly others: number
 }
 
@@ -22,23 +25,23 @@ type Medium = keyof PromptMedia
 
 export const noMedia: PromptMedia = { images: 0, recordings: 0, others: 0 }
 
-/** Kinds of parts of messages whose media are no documents. */
+/** Types of message parts whose media are not documents. */
 const mediumOfPart: Readonly<Record<string, Medium>> = {
   image: 'images', image_url: 'images', input_image: 'images', input_audio: 'recordings'
 }
 
 /**
- * Assumed for an image, a recording or a document, whose length says nothing about its tokens: also for one
- * that the provider has or fetches.
+ * Assumed for an image, recording or document, including those that the provider stores or fetches: its
+ * length in the request does not tell its tokens.
  */
 const mediaTokens = 1000
-/** A shorter one is counted as a text. */
+/** A shorter value is counted as text. */
 const minMediaCharacters = 4096
-/** Fields of messages that hold media in base64, or a state of the provider's that no one else can read. */
+/** Message fields with base64 media, or with provider state that only the provider can read. */
 const mediaFields: ReadonlySet<string> = new Set([
   'url', 'image_url', 'data', 'file_data', 'file_url', 'encrypted_content', 'signature', 'thought_signature'
 ])
-/** Those of them that a medium is in, or a reference to it. */
+/** Fields with a medium or a reference to one. */
 const sourceFields: ReadonlySet<string> = new Set([
   'url',
   'image_url',
@@ -47,7 +50,7 @@ const sourceFields: ReadonlySet<string> = new Set([
   'file_url',
   'file_id'
 ])
-/** Parts of messages that are media, however short they are. */
+/** Message parts that are media, however short. */
 const mediaParts: ReadonlySet<string> = new Set([
   ...Object.keys(mediumOfPart),
   'document',
@@ -55,7 +58,7 @@ const mediaParts: ReadonlySet<string> = new Set([
   'input_file',
   'video_url'
 ])
-/** Known fields beside the conversation that a model reads, or whose texts a provider may count. */
+/** Known fields outside the conversation that a model reads, or whose texts a provider may count. */
 const readFields: ReadonlySet<string> = new Set([
   'tools',
   'functions',
@@ -67,7 +70,7 @@ const readFields: ReadonlySet<string> = new Set([
   'search_parameters',
   'context_management'
 ])
-/** Fields that hold messages, or items of them. */
+/** Fields with messages or conversation items. */
 const conversationFields: ReadonlySet<string> = new Set([
   'messages',
   'input',
@@ -75,7 +78,7 @@ const conversationFields: ReadonlySet<string> = new Set([
   'system',
   'prediction'
 ])
-/** Known fields that no model reads. Others may be passed on to one. */
+/** Known fields that no model reads. Unknown fields may be passed on to a model. */
 const unreadFields: ReadonlySet<string> = new Set([
   ...[ChatRequest, MessagesRequest, ResponsesRequest]
     .flatMap(({ properties }) => Object.keys(properties))
@@ -85,7 +88,7 @@ const unreadFields: ReadonlySet<string> = new Set([
 
 /** What a model may read of a request. */
 export interface PromptCount {
-  /** Of a medium a usual number, as its length says nothing. */
+  /** A medium counts as a typical number. */
   readonly tokens: number
   readonly media: PromptMedia
 }
@@ -93,7 +96,7 @@ export interface PromptCount {
 /** Counts all that a model may read of a request. */
 export function countPrompt (request: object): PromptCount {
   const counter = new PromptCounter()
-  for (const name in request) { // a list of its entries takes longer than what is done with them
+  for (const name in request) { // faster than Object.entries
     const value: unknown = Reflect.get(request, name)
     if (conversationFields.has(name)) counter.addConversation(value, name)
     else if (!unreadFields.has(name)) counter.tokens += jsonTokens(value)
@@ -107,23 +110,23 @@ class PromptCounter implements PromptCount {
   readonly media: { -readonly [M in Medium]: number } = { ...noMedia }
 
   /**
-   * Adds all strings of a conversation; names of its fields are its format.
+   * Adds all strings of a conversation; field names belong to the format and do not count.
    *
-   * @param name that of the field they are in
-   * @param part the type of the part of a message they are in
+   * @param name the field they are in
+   * @param part the type of the message part they are in
    */
   addConversation (value: unknown, name: string, part = ''): void {
     if (typeof value === 'string') this.#addText(value, name, part)
     else if (Array.isArray(value)) for (const each of value) this.addConversation(each, name, part)
     else if (isObject(value)) {
       const { type } = value
-      // A document may be a text.
+      // A document may be plain text.
       const isText = type === 'text'
       const own = typeof type === 'string' && mediaParts.has(type) ? type : part
       const isReferred = name === 'image_url' || name === 'source'
       for (const field in value) {
         const each = value[field]
-        // What a tool was called with, and tools that an item brings along.
+        // Tool arguments, and tools defined by an item.
         if (field === 'tools' || (field === 'input' && isObject(each))) this.tokens += jsonTokens(each)
         else this.addConversation(each, isText ? '' : isReferred && field === 'url' ? 'file_url' : field, own)
       }
@@ -139,9 +142,7 @@ class PromptCounter implements PromptCount {
   }
 }
 
-/**
- * Sums the tokens of JSON that a model reads as it is, such as a schema: those of names and numbers as well.
- */
+/** Sums the tokens of JSON that a model reads unchanged, such as a schema, including names and numbers. */
 function jsonTokens (value: unknown): number {
   if (typeof value === 'string') return textTokens(value)
   if (!isContainer(value)) return value === undefined ? 0 : 1
@@ -151,7 +152,7 @@ function jsonTokens (value: unknown): number {
   return tokens
 }
 
-/** Sums the tokens of what models are given as defaults, such as tools; of the one with the most of them. */
+/** Sums the tokens of configured defaults, such as tools; for a choice of defaults, the largest. */
 function settingsTokens (choice: unknown): number {
   if (Array.isArray(choice)) return Math.max(0, ...choice.map(settingsTokens))
   return isObject(choice) && isObject(choice['settings'])
@@ -160,15 +161,15 @@ function settingsTokens (choice: unknown): number {
 }
 
 /**
- * Estimates the tokens of a text: four letters of most languages, or one character of Chinese, Japanese or
- * Korean.
+ * Estimates the tokens of a text: one for four letters of most languages, or one per character of Chinese,
+ * Japanese or Korean.
  */
 export function textTokens (text: string): number {
   const wide = (Buffer.byteLength(text) - text.length) / 2 // three bytes each
   return (text.length - wide) / charactersPerToken + wide
 }
 
-/** Recognises media by the name of their field and by their letters, and references to them. */
+/** Recognises media, and references to media, by field name and characters. */
 function isMedia (text: string, name: string): boolean {
   if (text.length > minMediaCharacters) return mediaFields.has(name) && beginsAsMedia(text)
   return name === 'file_id' || ((name === 'image_url' || name === 'file_url') && text.startsWith('http'))

@@ -1,4 +1,4 @@
-/** Counts limits per minute, with a token bucket for each, and open calls, in memory. */
+/** Counts limits per minute, each in a token bucket, and open calls, in memory. */
 
 import { PrunedMap } from '../async/pruned-map.ts'
 import { fullBucket, fullInMs, remaining, take, waitMs, type Bucket } from './bucket.ts'
@@ -8,7 +8,7 @@ import type { RateLimits, RateLimitStatus } from './reservation.ts'
 
 interface Rate {
   readonly bucket: Bucket
-  /** Of the latest call. */
+  /** The limit at the latest call. */
   readonly limit: number
 }
 
@@ -17,17 +17,17 @@ export class RateCounters {
   readonly #rates = new PrunedMap<Rate>(({ bucket, limit }) => fullInMs(bucket, limit, this.#now()) === 0)
   readonly #open = new Map<string, number>()
 
-  /** @param now milliseconds of Unix time */
+  /** @param now returns Unix milliseconds */
   constructor (now: () => number) {
     this.#now = now
   }
 
-  /** Returns the number of counters that are kept. */
+  /** Returns the number of counters. */
   get size (): number {
     return this.#rates.size + this.#open.size
   }
 
-  /** Returns the milliseconds after which to try again to take an amount; 0 for now. */
+  /** Returns the milliseconds until an amount is available; 0 if it is available now. */
   waitMs (account: RateOrOpenAccount, amount: number, nowMs: number): number {
     const { counting, amount: limit } = account
     switch (counting) {
@@ -37,7 +37,7 @@ export class RateCounters {
     return counting satisfies never
   }
 
-  /** @param amount below 0 to give back */
+  /** @param amount negative to return an amount */
   add (account: RateOrOpenAccount, amount: number, nowMs: number): void {
     const { counting, amount: limit } = account
     switch (counting) {

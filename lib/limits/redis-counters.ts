@@ -1,6 +1,6 @@
 /**
- * Counts what limited parties use in Redis, for all machines: the script of `coordination/scripts.ts`, with
- * names and types.
+ * Counts usage of limited parties in Redis, for all machines: a typed interface to the script in
+ * `coordination/scripts.ts`.
  */
 
 import { countedLimits } from '../../schemas/config/counted-limits.ts'
@@ -31,12 +31,12 @@ import {
 import { counterOf, sumKeysOf, sumsOf, type Counter, type SumKey } from './sum-key.ts'
 import type { Period } from './windows.ts'
 
-/** A part of a reservation as Redis has it. */
+/** The amount of a reservation in one Redis counter. */
 type RedisPart = Counter & { readonly amount: number }
 
-/** A reservation of one party as Redis has it. */
+/** A reservation of one party in Redis. */
 export interface RedisReservation {
-  /** Unlike any other of any process. */
+  /** Unique across all processes. */
   readonly id: string
   readonly party: string
   readonly parts: readonly RedisPart[]
@@ -45,13 +45,13 @@ export interface RedisReservation {
 
 export interface RedisDecision {
   readonly decision: RefusedDecision | Omit<AdmittedDecision, 'reservation'>
-  /** What the call holds, or would. */
+  /** What the call has reserved, or would have if admitted. */
   readonly reservation: RedisReservation
-  /** What all processes have used of each sum. */
+  /** Usage of each sum by all processes. */
   readonly used: ReadonlyArray<{ readonly sum: SumKey, readonly used: number }>
 }
 
-/** What calls used of a sum, by the ids of their usage rows. */
+/** Usage of a sum, by the ids of usage rows. */
 interface RecordedSum {
   readonly sum: SumKey
   readonly recorded: Record<string, number>
@@ -59,22 +59,22 @@ interface RecordedSum {
 
 export interface Leases {
   /**
-   * A process that does not renew a lease for so long has crashed: the call is no longer open. Default
-   * 30,000.
+   * Milliseconds without renewal after which a lease expires: the process has crashed and the call is no
+   * longer open. Default 30,000.
    */
   readonly leaseMs?: number
   /**
-   * Milliseconds after which its part of a sum is released, as the provider may still bill it. Default
-   * 600,000: the longest a call takes by default.
+   * Milliseconds after which an expired call's part of a sum is released; until then the provider may still
+   * bill it. Default 600,000: the default maximum duration of a call.
    */
   readonly lostAfterMs?: number
 }
 
 const defaultLeaseMs = 30_000
-/** Sums without an end are kept so long after the last call; then the usage rows say what was used. */
+/** How long sums without an end are kept after the last call; later the usage rows are read. */
 const unusedMs = 400 * dayMs
 
-/** The reply of the script to a reservation. */
+/** The script's reply to a reservation. */
 interface Reply {
   readonly refusal?: {
     readonly account: number
@@ -92,7 +92,7 @@ interface Reply {
 export class RedisCounters {
   readonly #server: Pick<RedisServer, 'run' | 'now' | 'isCluster'>
   readonly #batch: CountBatch
-  /** Processes that have exited, and the sums and parties of which what they held has been released. */
+  /** Processes that have exited, and the sums and parties already released. */
   #exited: readonly string[] = []
   #released = new Set<string>()
 
@@ -105,10 +105,10 @@ export class RedisCounters {
   }
 
   /**
-   * Reserves everything a call may use in the accounts of one party, or nothing.
+   * Reserves the most a call may use in the accounts of one party, or nothing.
    *
-   * @param recordedOf returns what the usage ledger says was used
-   * @throws Error without a reply: it may be reserved all the same
+   * @param recordedOf returns the usage in the ledger
+   * @throws Error without a reply; the reservation may exist nevertheless
    */
   async reserve (
     id: string,
@@ -118,7 +118,7 @@ export class RedisCounters {
     const { wanted, purpose = 'admit' } = request
     const planned = this.plan(id, request)
     this.#releaseExited(planned)
-    // what the script returns
+    // the shape that the script returns
     const reply = (await this.#batch.add(planned.party, {
       kind: 'reserve',
       id,
@@ -140,7 +140,7 @@ export class RedisCounters {
     }
   }
 
-  /** Lists the accounts of a reservation as the script counts them. */
+  /** Lists the accounts of a reservation as the script expects them. */
   #countedAccounts (
     { parts }: RedisReservation,
     wanted: WantedAmounts,
@@ -165,8 +165,7 @@ export class RedisCounters {
   }
 
   /**
-   * Returns the reservation that a request would become, with all that it wants: one without a reply may be
-   * it.
+   * Returns the reservation for a request, with everything it wants. If there is no reply, Redis may have it.
    */
   plan (id: string, { accounts, wanted, purpose = 'admit' }: ReservationRequest): RedisReservation {
     const [first] = accounts
@@ -178,9 +177,7 @@ export class RedisCounters {
     return { id, party: first === undefined ? '' : partyKey(first), parts, isOpen: purpose === 'admit' }
   }
 
-  /**
-   * Replaces a reservation with the actual usage, unless that has been done. @throws Error without a reply
-   */
+  /** Replaces a reservation with the actual usage, unless already done. @throws Error without a reply */
   async settle (reservation: RedisReservation, { used }: ActualUsage): Promise<void> {
     const { id, party, parts } = reservation
     const accounts = parts.map(({ account, amount, sum }): CountedAccount => {
@@ -192,13 +189,13 @@ export class RedisCounters {
     await this.#batch.add(party, { kind: 'settle', id, accounts, leased: isLeased(reservation) })
   }
 
-  /** Ends an open call, but keeps its part of sums reserved. @throws Error without a reply */
+  /** Ends an open call, but keeps its sums reserved. @throws Error without a reply */
   async end ({ id, party }: RedisReservation): Promise<void> {
     await this.#batch.add(party, { kind: 'settle', id, accounts: [], leased: true })
   }
 
   /**
-   * Settles what processes that were killed had reserved for these calls, whoever they were. @throws Error
+   * Settles the reservations of killed processes for these calls, whichever process made them. @throws Error
    * without a reply
    */
   async settleRecorded (usages: readonly RecordedUsage[]): Promise<void> {
@@ -216,7 +213,7 @@ export class RedisCounters {
     }))
   }
 
-  /** Shows that an open call is still open. @throws Error without a reply */
+  /** Renews the lease of an open call. @throws Error without a reply */
   async renew ({ id, party, parts, isOpen }: RedisReservation): Promise<void> {
     const accounts = parts.flatMap(({ sum, amount }): CountedAccount[] => (
       sum === undefined
@@ -227,8 +224,8 @@ export class RedisCounters {
   }
 
   /**
-   * Releases what these processes held of each party, before its next reservation: the ledger has what their
-   * calls used.
+   * Releases the reservations of these processes at the next reservation of each party: the ledger has their
+   * usage by then.
    */
   forget (exited: readonly string[]): void {
     this.#exited = exited
@@ -253,9 +250,9 @@ export class RedisCounters {
     { account: accountIndex, reason, wait_ms: waitMs }: NonNullable<Reply['refusal']>,
     { parts }: RedisReservation
   ): AccountRefusal {
-    const { account, sum } = parts[accountIndex] as RedisPart // the script counts those it was given
+    const { account, sum } = parts[accountIndex] as RedisPart // the script returns an index of its input
     if (sum === undefined) return { accountIndex, reason: countedLimits[account.limit].refusal, waitMs }
-    const refused = nameRefusal(account.name, reason as SumRefusalReason) // of a sum
+    const refused = nameRefusal(account.name, reason as SumRefusalReason) // only these for a sum
     return { accountIndex, ...refused, endMs: sum.period.endMs }
   }
 
@@ -264,15 +261,15 @@ export class RedisCounters {
   }
 }
 
-/** Milliseconds between two renewals of leases. */
+/** Milliseconds between two renewals of a lease. */
 export const renewEveryMs = defaultLeaseMs / 3
 
-/** Returns true for a call that Redis knows as open; rates need no such knowledge. */
+/** Returns true for a call with a lease in Redis; rates need none. */
 export function isLeased ({ parts }: Pick<RedisReservation, 'parts'>): boolean {
   return parts.some(({ account: { counting } }) => counting !== 'rate')
 }
 
-/** Reads what the script replies of each account. @param most what is granted where no sum grants less */
+/** Reads the limits from the script's reply. @param most what is granted unless a sum grants less */
 function limitsIn (
   { accounts }: Reply, { parts }: RedisReservation, most: Granted
 ): Pick<AdmittedDecision, 'granted' | 'rateLimits'> & Pick<RedisDecision, 'used'> {

@@ -1,9 +1,9 @@
 /**
- * Decides on calls of limited keys with counters in Redis, which all machines share: one round trip before a
- * call, and one after it that no call waits for. Calls of one turn share them (`count-batch`).
+ * Decides on calls of limited keys with counters in Redis that all machines share: one round trip before a
+ * call, and one after it that no call waits for. Calls of one event loop turn are batched (`count-batch`).
  *
- * While Redis is away, `limits.without_coordination` says what happens: calls get a share, pass, or are
- * refused. When it is back, open calls are shown to it, and those that have just ended, whose usage rows
+ * While Redis is unavailable, `limits.without_coordination` decides: calls get a share of the limits, pass,
+ * or are refused. After a reconnect, Redis gets the open calls, and the recently ended ones whose usage rows
  * may not be in the ledger yet.
  */
 
@@ -37,47 +37,46 @@ import type { Limiter } from './limiter.ts'
 type WithoutCoordination = Settings['limits']['withoutCoordination']
 
 export interface RedisLimiterOptions {
-  /** Reads the usage ledger, which all machines share. */
+  /** Reads the usage ledger that all machines share. */
   readonly readUsed?: ReadUsed | undefined
-  /** Called when the ledger cannot be read: sums then count what Redis knows. */
+  /** Called when the ledger cannot be read: sums then count what Redis has. */
   readonly onFailure: (error: unknown) => void
-  /** Says what happens to calls while Redis is away. */
+  /** Returns what happens to calls while Redis is unavailable. */
   readonly without: () => WithoutCoordination
-  /** The time for which a reading of the ledger is used. Default 1000. */
+  /** Milliseconds for which a reading of the ledger is used. Default 1000. */
   readonly rereadMs?: number
-  /** Milliseconds after which the ledger has the record of a call that has ended. Default 5000. */
+  /** Milliseconds after a call ends until its record is in the ledger. Default 5000. */
   readonly recordedAfterMs?: number
-  /** Milliseconds of a clock that never goes back. */
+  /** Returns monotonic milliseconds. */
   readonly now?: () => number
 }
 
 interface Open {
-  /** What it holds of each party. */
+  /** The reservations, one per party. */
   readonly held: readonly RedisReservation[]
   /** True once it was sent to Redis. */
   readonly isShared: boolean
-  /** The share it was taken from while Redis was away. */
+  /** The share it was taken from while Redis was unavailable. */
   readonly share?: { readonly of: LimitShare, readonly reservation: number }
 }
 
-/** A call that has ended, and that Redis has not settled, as far as is known. */
+/** An ended call that is not known to be settled in Redis. */
 interface Ended {
-  /** What Redis has of it. `uncertain`: its reservation, unless the settlement has arrived. */
+  /** Its state in Redis. `uncertain`: reserved, unless the settlement has arrived. */
   readonly inRedis: 'nothing' | 'reserved' | 'uncertain'
-  /** The time from which the ledger has what the call used. */
+  /** When the ledger has the call's usage. */
   readonly recordedAtMs: number
 }
 
-/** What is known to be used of a sum. */
+/** The known usage of a sum. */
 interface KnownSum {
   readonly sum: SumKey
-  /** As the ledger had it when it was last read. */
+  /** From the last reading of the ledger. */
   readonly recorded: number
-  /** As Redis had it, which may know more than the ledger, or have less after it lost its data. */
+  /** From Redis, which may be ahead of the ledger, or behind after losing its data. */
   readonly counted: number
   /**
-   * The time of `counted`. After a while the ledger has it as well: what was given back since then must not
-   * be taken again.
+   * The time of `counted`. The ledger catches up with it, including refunds, which must not be overridden.
    */
   readonly countedAtMs: number
 }
@@ -87,9 +86,9 @@ export class RedisLimiter implements Limiter {
   readonly #options: RedisLimiterOptions
   readonly #counters: RedisCounters
   readonly #open = new Map<number, Open>()
-  /** Reservations of calls that have ended, until Redis has released them. */
+  /** Reservations of ended calls, until Redis has released them. */
   readonly #ended = new Map<RedisReservation, Ended>()
-  /** Settlements without a reply so far. */
+  /** Settlements without a reply yet. */
   readonly #settling = new Set<Promise<void>>()
   readonly #sums = new PrunedMap<KnownSum>(({ sum: { period } }) => this.#server.now() >= period.endMs)
   readonly #timer: NodeJS.Timeout
@@ -113,7 +112,7 @@ export class RedisLimiter implements Limiter {
     this.#timer = setInterval(() => this.#renew(), renewEveryMs).unref()
   }
 
-  /** Returns the number of calls that were decided without Redis. */
+  /** Returns the number of calls decided without Redis. */
   get decidedAlone (): number {
     return this.#decidedAlone
   }
@@ -159,13 +158,13 @@ export class RedisLimiter implements Limiter {
   }
 
   /**
-   * Reserves in the accounts of one party after the other, in their order: they may be in different places of
-   * a cluster. Where one refuses, what the others have admitted is released.
+   * Reserves at one party after the other, because they may be on different nodes of a cluster. If one
+   * refuses, the reservations at the others are released.
    *
-   * @returns `undefined` where Redis does not reply
+   * @returns `undefined` if Redis does not reply
    */
   async #reserveAtParties (request: ReservationRequest): Promise<LimitDecision | undefined> {
-    // Each try of a call has an id of its own: the late settlement of one must not end the next.
+    // A new id for each try: a late settlement of one must not end the next.
     const id = this.#newId(request)
     const held: RedisReservation[] = []
     let { wanted } = request
@@ -176,7 +175,7 @@ export class RedisLimiter implements Limiter {
       const found = await this.#reserveAt(id, own)
       if (found === undefined) {
         if (request.purpose === 'describe') return undefined
-        // It may be reserved all the same; it has used nothing.
+        // It may be reserved nevertheless; it has used nothing.
         this.#ended.set(this.#counters.plan(id, own), { inRedis: 'uncertain', recordedAtMs: 0 })
         this.#release(held)
         return undefined
@@ -196,7 +195,7 @@ export class RedisLimiter implements Limiter {
     return { admitted: true, granted: mostWanted(wanted), rateLimits, used, reservation }
   }
 
-  /** Reserves in the accounts of one party, and notes what Redis knows of their sums. */
+  /** Reserves in the accounts of one party, and notes the usage that Redis returns. */
   async #reserveAt (id: string, request: ReservationRequest): Promise<RedisDecision | undefined> {
     try {
       const found = await this.#counters.reserve(id, request, sum => this.#usedOf(sum))
@@ -207,7 +206,7 @@ export class RedisLimiter implements Limiter {
     }
   }
 
-  /** @throws GatewayError `overloaded` where the configuration says to refuse */
+  /** @throws GatewayError `overloaded` if the configuration says to refuse */
   async #reserveAlone (request: ReservationRequest): Promise<LimitDecision> {
     if (request.purpose === 'describe') return { ...nothingReserved, used: [], rateLimits: {} }
     const without = request.purpose === 'count' ? 'allow' : this.#options.without()
@@ -218,7 +217,7 @@ export class RedisLimiter implements Limiter {
       })
     }
     this.#decidedAlone++
-    // What refills is not shown to Redis when it is back.
+    // Rates are not sent to Redis after a reconnect.
     const heldOf = (granted: Granted): RedisReservation[] =>
       accountsByParty(request.accounts).map(({ accounts }) => {
         const plan = this.#counters.plan(this.#newId(request), {
@@ -248,7 +247,10 @@ export class RedisLimiter implements Limiter {
     }
   }
 
-  /** Names a reservation in Redis, and the usage row that settles it after a kill. */
+  /**
+   * Creates the id of a reservation in Redis; it contains the id of the usage row that settles it after a
+   * kill.
+   */
   #newId ({ rowId }: ReservationRequest): string {
     return `${this.#server.id}-${++this.#last}${rowId === undefined ? '' : `-${rowId}`}`
   }
@@ -259,12 +261,12 @@ export class RedisLimiter implements Limiter {
     return reservation
   }
 
-  /** Cancels what a call holds that is not admitted. */
+  /** Cancels the reservations of a call that is not admitted. */
   #release (held: readonly RedisReservation[]): void {
     for (const reservation of held) this.#settleSoon(reservation, undoReservation, 0)
   }
 
-  /** @param recordedAtMs the time from which the ledger has what the call used; 0 where it used nothing */
+  /** @param recordedAtMs when the ledger has the call's usage; 0 if it used nothing */
   #settleSoon (held: RedisReservation, used: ActualUsage, recordedAtMs: number): void {
     const settled = this.#settleShared(held, used, recordedAtMs).finally(() => {
       this.#settling.delete(settled)
@@ -282,7 +284,7 @@ export class RedisLimiter implements Limiter {
     }
   }
 
-  /** Reconciles with a Redis that is back, and may have lost everything. */
+  /** Sends all reservations again after a reconnect, because Redis may have lost its data. */
   readonly #reconcile = (): void => {
     this.#share = undefined
     this.#reader = this.#newReader()
@@ -294,44 +296,41 @@ export class RedisLimiter implements Limiter {
     this.#releaseTimer = setTimeout(() => this.#renew(), this.#recordedAfterMs).unref()
   }
 
-  /**
-   * Releases what processes held that have exited, with a new reading of the ledger, which has what their
-   * calls used.
-   */
+  /** Releases the reservations of exited processes after reading the ledger again, which has their usage. */
   readonly #forget = (exited: readonly string[]): void => {
     this.#reader = this.#newReader()
     this.#counters.forget(exited)
   }
 
-  /** Renews what open calls hold, and what ended calls held until the ledger has their records. */
+  /** Renews the reservations of open calls, and of ended calls until the ledger has their records. */
   #renew (): void {
     this.#renewEnded()
     if (!this.#server.isUp) return
     for (const { held, isShared } of this.#open.values()) {
       if (!isShared) continue
-      // A failure has been emitted by `RedisServer`; `#reconcile` renews them all.
+      // `RedisServer` has emitted any failure; `#reconcile` renews them all.
       for (const reservation of held) {
         if (isLeased(reservation)) this.#counters.renew(reservation).catch(() => undefined)
       }
     }
   }
 
-  /** Keeps reservations of calls that have ended, and releases them once the ledger has their records. */
+  /** Keeps reservations of ended calls until the ledger has their records, then releases them. */
   #renewEnded (): void {
     const { isUp } = this.#server
     for (const [held, ended] of this.#ended) {
       const isRecorded = this.#now() >= ended.recordedAtMs
       if (isRecorded && (isUp || ended.inRedis === 'nothing')) this.#ended.delete(held)
       if (!isUp) continue
-      // Redis does nothing where it has settled this.
+      // Redis ignores a repeated settlement.
       if (isRecorded) this.#settleSoon(held, { used: usedAsReserved(held) }, ended.recordedAtMs)
       else this.#holdSums(held, ended)
     }
   }
 
-  /** Ends a call in Redis, but keeps its part of sums reserved. */
+  /** Ends a call in Redis, but keeps its sums reserved. */
   #holdSums (held: RedisReservation, ended: Ended): void {
-    // A failure has been emitted by `RedisServer`; once it is back, this is done again.
+    // `RedisServer` has emitted any failure; the call is ended again after a reconnect.
     this.#counters.end(held).catch(() => undefined)
     if (ended.inRedis === 'uncertain') return
     this.#counters.renew({ ...held, isOpen: false }).catch(() => undefined)
@@ -373,7 +372,7 @@ export class RedisLimiter implements Limiter {
     })
   }
 
-  /** Returns what is known to be used. */
+  /** Returns the known usage of a sum. */
   #usedOf (sum: SumKey): number {
     const counts = this.#sums.get(sum.name)
     if (counts === undefined) return 0
@@ -383,7 +382,7 @@ export class RedisLimiter implements Limiter {
   }
 }
 
-/** Lists the accounts of each party, with their places in the list of the call. */
+/** Groups accounts by party, with their indexes in the list of the call. */
 function accountsByParty (
   accounts: readonly Account[]
 ): ReadonlyArray<{ readonly accounts: readonly Account[], readonly indexes: readonly number[] }> {
@@ -400,7 +399,7 @@ function accountsByParty (
   return [...parties.values()]
 }
 
-/** Returns what a call still wants once a party has granted so much. */
+/** Limits the wanted amounts to what a party has granted. */
 function atMost (wanted: WantedAmounts, granted: Granted): WantedAmounts {
   return Object.fromEntries(Object.entries(wanted).map(([unit, { least, most, usual }]) => [unit, {
     most: Math.min(most, granted[unit as keyof Granted] ?? most),
@@ -409,7 +408,7 @@ function atMost (wanted: WantedAmounts, granted: Granted): WantedAmounts {
   }]))
 }
 
-/** Returns a usage that leaves rates as they were reserved. */
+/** Returns a usage that leaves rates as reserved. */
 function usedAsReserved ({ parts }: RedisReservation): ActualUsage['used'] {
   return Object.fromEntries(
     parts.flatMap(({ account: { counting, unit }, amount }) =>

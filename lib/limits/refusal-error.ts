@@ -15,7 +15,7 @@ const maxRetrySeconds = 60
 /** Request parameters that name a party. */
 const params: Readonly<Partial<Record<PartyKind, string>>> = { end_user: 'user', model: 'model' }
 
-/** Returns the error of a refusal: what refuses the call, and when to try again. */
+/** Returns the error for a refusal: which limit refuses the call, and when to retry. */
 export function refusalError (
   { accountIndex, reason, waitMs, endMs }: AccountRefusal,
   accounts: readonly Account[]
@@ -69,7 +69,7 @@ export function refusalError (
   })
 }
 
-/** Says how much a limit allows: "This API key allows 1 image per day, in UTC." */
+/** Describes a limit: "This API key allows 1 image per day, in UTC." */
 function allowanceText (account: Account, limit: CountedLimitName): string {
   const amount = inLimitUnit(account, account.amount)
   const { allows, allowsOne } = countedLimits[limit]

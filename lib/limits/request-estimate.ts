@@ -37,8 +37,8 @@ export class RequestEstimate<R> implements RecordedEstimate {
   }
 
   /**
-   * Sets the tokens that media count as if the provider reports no usage: for strict budgets, which count the
-   * most that a call can cost.
+   * Sets the media tokens to count if the provider reports no usage: strict budgets count the most that a
+   * call can cost.
    */
   countMediaAs (tokens: number): void {
     this.#mediaTokens = tokens

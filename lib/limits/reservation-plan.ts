@@ -24,22 +24,22 @@ import type { JudgeSpending } from '../guards/text-judge.ts'
 export interface PlanOptions {
   readonly models: Pick<ModelRegistry, 'find'>
   readonly settings: Pick<Settings, 'limits'>
-  /** False where nothing estimates requests: no budget is then strict. */
+  /** False if no estimate exists; then no budget is strict. */
   readonly isEstimated: boolean
-  /** True for endpoints that cost nothing but what guards spend. */
+  /** True for endpoints whose only cost is that of guards. */
   readonly onlyGuardCosts: boolean
 }
 
-/** What a call reserves in its accounts, and the budgets it spends from. */
+/** What a call reserves in its accounts, and the budgets it counts against. */
 export interface ReservationPlan<R> {
   readonly request: ReservationRequest
-  /** Those of its accounts that are sums. */
+  /** The accounts that are sums. */
   readonly sums: readonly SumAccount[]
   readonly budgets: readonly PartyBudget[]
   readonly isStrict: boolean
-  /** The most tokens of its media at any route; 0 without a strict budget. */
+  /** The most tokens of its media on any route; 0 without a strict budget. */
   readonly mediaTokens: number
-  /** The routes that its budgets allow. */
+  /** The routes allowed by its budgets. */
   readonly routes: RoutedCall<R>['routes']
 }
 
@@ -49,7 +49,7 @@ const noCost: Wanted = { most: 0, least: 0, usual: 0 }
  * Plans what a call reserves in the limits of parties.
  *
  * @param spending what guards may spend on it
- * @throws GatewayError `insufficient_permissions` for a model without a price, where a budget counts it
+ * @throws GatewayError `insufficient_permissions` for a model without a price if a budget requires one
  */
 export function planReservation<R> (
   call: RoutedCall<R>,
@@ -61,7 +61,7 @@ export function planReservation<R> (
   const { models, settings, isEstimated, onlyGuardCosts } = options
   const { record } = call
   const units = onlyGuardCosts ? {} : wantedUnits(tokens)
-  // Stages use the gateway's own keys, whoever pays for the call.
+  // Guards use the gateway's provider keys, whoever pays for the call.
   const paysProvider = !onlyGuardCosts && record.callerProviderKey !== true
   const accounts = accountsOf(parties, paysProvider || spending.length > 0).filter(
     ({ unit }) => !isNonTokenUnit(unit) || units[unit] !== undefined
@@ -99,8 +99,8 @@ export function planReservation<R> (
 }
 
 /**
- * Returns what a call usually costs; for strict budgets also the most it can cost, and the least that
- * allows a useful answer.
+ * Returns the typical cost of a call; for strict budgets also the highest cost, and the least that allows a
+ * useful answer.
  */
 function costsOf (
   tokens: Estimate,
@@ -146,9 +146,8 @@ function costsOf (
 }
 
 /**
- * Returns what guards may spend on models: they check the request, and the tool results of each
- * turn. Each check is assumed to cost one token per character of the request, which `checkLookAffordable`
- * enforces.
+ * Returns what guards may spend on models: they check the request, and the tool results of each turn. Each
+ * check is assumed to cost one token per character of the request, which `checkLookAffordable` enforces.
  */
 function costOfGuards (
   spending: readonly JudgeSpending[],

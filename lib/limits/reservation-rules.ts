@@ -1,5 +1,5 @@
 /**
- * How much of each account a call reserves, and what its end changes: the rules that hold in memory and in
+ * How much a call reserves of each account and what changes when it ends: the rules shared by memory and
  * Redis.
  */
 
@@ -29,7 +29,7 @@ export function wantedOfSum (
   return strict ? { most, least } : { most: usual, least: usual }
 }
 
-/** Returns what a reservation takes of an account. */
+/** Returns the amount that a reservation takes from an account. */
 export function amountToReserve (
   account: Account,
   wanted: WantedAmounts,
@@ -42,12 +42,14 @@ export function amountToReserve (
   return purpose === 'count' && isPerCall(account.unit) ? 0 : amountToTake(account, wanted)
 }
 
-/** Returns what a call takes of a rate or of open calls: at most a minute's amount, as no bucket has more. */
+/**
+ * Returns the amount taken from a rate or from open calls: at most a minute's amount, the size of a bucket.
+ */
 export function amountToTake ({ unit, amount }: RateOrOpenAccount, wanted: WantedAmounts): number {
   return isPerCall(unit) ? 1 : Math.min(wanted[unit]?.most ?? 0, amount)
 }
 
-/** Returns what a settlement adds to a rate, or to the open calls. */
+/** Returns how a settlement changes a rate or the number of open calls. */
 export function settledChange (
   { counting, unit }: Account,
   reserved: number,
@@ -62,13 +64,13 @@ export function releasedChange ({ counting, unit }: RateOrOpenAccount, reserved:
   return counting === 'rate' && isPerCall(unit) ? 0 : -reserved
 }
 
-/** Suggested retry when open calls hold the rest of a limit. */
+/** Suggested wait when open calls have reserved the rest of a limit. */
 export const retryAfterMs = 1000
 
-/** Why a sum refuses a call: for its window, or only while other calls are open (`reserved`). */
+/** Why a sum refuses a call: until its window ends, or only while other calls are open (`reserved`). */
 export type SumRefusalReason = 'exhausted' | 'too_small' | 'reserved'
 
-/** Names the refusal of a sum, and when to try again. */
+/** Returns the refusal of a sum, and when to retry. */
 export function nameRefusal (
   name: SumAccount['name'],
   why: SumRefusalReason

@@ -1,83 +1,81 @@
-/** The types of a reservation: what a call may use, the decision on it, and what it used in the end. */
+/** Types of a reservation: the amounts a call wants, the decision, and the actual usage. */
 
 import type { Account, Unit } from './call-accounts.ts'
 import type { Refusal } from '../core/key.ts'
 
-/** An amount of a unit that a call may use. */
+/** An amount of one unit that a call may use. */
 export interface Wanted {
-  /** What it uses at most. */
+  /** The most it can use. */
   readonly most: number
-  /** What a strict budget must have left: between this and `most` is reserved. Default: `most`. */
+  /** The least a strict budget must have left; it reserves between this and `most`. Default: `most`. */
   readonly least?: number | undefined
-  /** What a sum that is not strict reserves. Default: `most`. */
+  /** The amount reserved in sums that are not strict. Default: `most`. */
   readonly usual?: number
 }
 
-/** What a call may use of each unit, beside one request and one open call; absent means nothing. */
+/** The amounts a call may use, in addition to one request and one open call; absent units are not used. */
 export type WantedAmounts = Readonly<Partial<Record<Unit, Wanted>>>
 
 export interface ReservationRequest {
   readonly accounts: readonly Account[]
   readonly wanted: WantedAmounts
-  /**
-   * The id of the usage row that the call will have: it settles the reservation of a process that was
-   * killed.
-   */
+  /** The id of the call's future usage row. If the process is killed, the row settles the reservation. */
   readonly rowId?: string
   /** Default: `admit`. */
   readonly purpose?: ReservationPurpose
   /**
-   * Of a call that counts in parties which it names: says what happens where the store does not say in time
-   * what its end user has spent. Absent: it has none, and waits for the store.
+   * For a call with an end user: what to do if the store does not return the user's spending in time. Absent:
+   * no end user; the call waits for the store.
    */
   readonly withoutStore?: 'allow' | 'refuse'
 }
 
 /**
  * - `admit`: a new call, which any limit may refuse.
- * - `count`: a call that was admitted earlier. No limit refuses it, and it is no request and no open call.
- * - `describe`: only says what is left of the limits. Nothing is reserved, and there is nothing to settle.
+ * - `count`: a call that was admitted earlier. No limit refuses it, and it counts as neither a request nor an
+ *   open call.
+ * - `describe`: only reports what is left of the limits. Nothing is reserved or settled.
  */
 export type ReservationPurpose = 'admit' | 'count' | 'describe'
 
-/** The amounts that were reserved of each unit, at most as much as any account has left. */
+/** The reserved amount of each unit: no more than any account has left. */
 export type Granted = Readonly<Partial<Record<Unit, number>>>
 
-/** Describes how much of a limit per minute is left, in its unit. */
+/** How much of a limit per minute is left, in its unit. */
 export interface RateLimitStatus {
   readonly limit: number
   readonly remaining: number
-  /** Milliseconds until the limit is completely available. */
+  /** Milliseconds until the full limit is available. */
   readonly resetMs: number
 }
 
-/** The limits per minute that hold for a call: of parties that have the same one, the first's. */
+/** The limits per minute of a call. If several parties have the same limit, the first party's is used. */
 export type RateLimits = Readonly<Partial<Record<Unit, RateLimitStatus>>>
 
-/** The limits of a call as a decision on it leaves them. */
+/** The state of a call's limits after a decision. */
 export interface LimitsLeft {
   readonly rateLimits: RateLimits
-  /** What was used of each of the sums (`sumAccountsOf`), in their order; empty where that is not known. */
+  /** Used amount of each sum, in the order of `sumAccountsOf`; empty if unknown. */
   readonly used: readonly number[]
 }
 
 export interface AdmittedDecision extends LimitsLeft {
   readonly admitted: true
-  /** Names the reservation for its settlement. */
+  /** Identifies the reservation when it is settled. */
   readonly reservation: number
   readonly granted: Granted
-  /** True where the store has not said what was used of a sum. */
+  /** True if the used amount of a sum could not be read. */
   readonly isUnread?: boolean
 }
 
-/** Says which account refuses, and why. */
+/** Which account refuses, and why. */
 export interface AccountRefusal {
-  /** The place of the account in the list of the call. */
+  /** Index of the account in the list of the call. */
   readonly accountIndex: number
   readonly reason: Refusal
-  /** Milliseconds after which to try again; 0 where waiting does not help. */
+  /** Milliseconds until a retry may succeed; 0 if waiting does not help. */
   readonly waitMs: number
-  /** The end of the window of a sum, in Unix milliseconds. */
+  /** End of the sum's window, in Unix milliseconds. */
   readonly endMs?: number
 }
 
@@ -87,7 +85,7 @@ export interface RefusedDecision extends LimitsLeft, AccountRefusal {
 
 export type LimitDecision = AdmittedDecision | RefusedDecision
 
-/** Finds a usage row in the store. */
+/** Identifies a usage row in the store. */
 export interface UsageRowKey {
   readonly id: string
   readonly atMs: number
@@ -95,20 +93,20 @@ export interface UsageRowKey {
 
 /** The actual usage of a call. */
 export interface ActualUsage {
-  /** Of each unit, requests beyond the one that was reserved; absent means nothing. */
+  /** Used amount of each unit; for requests, those beyond the reserved one. Absent units are 0. */
   readonly used: Readonly<Partial<Record<Unit, number>>>
-  /** The usage row of the call, which is stored soon. */
+  /** The call's usage row, which is stored soon. */
   readonly row?: UsageRowKey
 }
 
-/** What the usage row of a call says that it used, with the accounts that the call counted in. */
+/** The usage in a stored row, with the accounts that the call counted in. */
 export interface RecordedUsage extends ActualUsage {
   readonly accounts: readonly Account[]
   readonly row: UsageRowKey
 }
 
-/** Cancels a reservation, and gives back its request. */
+/** Cancels a reservation and refunds its request. */
 export const undoReservation: ActualUsage = { used: { requests: -1 } }
 
-/** The decision on a request that reserves nothing. */
+/** The decision for a request that reserves nothing. */
 export const nothingReserved = { admitted: true, reservation: 0, granted: {} } as const

@@ -6,21 +6,24 @@ import { retryAfterMs } from './reservation-rules.ts'
 import type { LimitDecision, RefusedDecision, ReservationRequest } from './reservation.ts'
 import type { SumKey } from './sum-key.ts'
 
-/** Returns what a party used in a period, as the usage ledger has it. */
+/** Returns a party's usage in a period, from the ledger. */
 export type ReadUsed = (sum: SumKey) => Promise<number>
 
 export interface SpendingReaderOptions {
-  /** Reads the usage ledger. Default: no ledger, nothing was used before. */
+  /** Reads the usage ledger. Default: no ledger, all usage starts at zero. */
   readonly readUsed?: ReadUsed | undefined
-  /** Called with each reading. */
+  /** Called after each reading. */
   readonly onRead: (sum: SumKey, used: number) => void
-  /** Called when the ledger cannot be read: sums then count what is known. */
+  /** Called when the ledger cannot be read: sums then count only what is known. */
   readonly onFailure: (error: unknown) => void
-  /** The time for which a reading is used. */
+  /** Milliseconds for which a reading is used. */
   readonly rereadMs: number
 }
 
-/** Longest wait for what an end user has spent: callers choose these names, and may choose new ones. */
+/**
+ * Longest wait for an end user's spending, in milliseconds. Callers choose these names and can send new ones
+ * at any rate.
+ */
 export const endUserWaitMs = 250
 
 function isOfEndUser ({ party }: SumKey): boolean {
@@ -29,12 +32,12 @@ function isOfEndUser ({ party }: SumKey): boolean {
 
 interface Reading {
   readonly atMs: number
-  /** True once a reading of the sum has succeeded. */
+  /** True after the first successful reading. */
   isKnown: boolean
   pending: Promise<void> | undefined
 }
 
-/** Reads what parties with sums have used: at their first call, and again while they are used. */
+/** Reads the usage of parties with sums: at their first call, and again while they are in use. */
 export class SpendingReader {
   readonly #options: SpendingReaderOptions
   readonly #readings: PrunedMap<Reading>
@@ -47,10 +50,10 @@ export class SpendingReader {
   }
 
   /**
-   * Decides on a call once the sums that it counts in are read. Waits a quarter of a second at most for what
-   * its end user has spent: `withoutStore` says what happens then.
+   * Decides on a call once its sums have been read. Waits at most a quarter of a second for the spending of
+   * its end user; `withoutStore` decides what happens after that.
    *
-   * @param sums those of the accounts of the call
+   * @param sums the sums of the call's accounts
    */
   onceRead (
     sums: readonly SumKey[],
@@ -68,10 +71,10 @@ export class SpendingReader {
   }
 
   /**
-   * Reads the sums that are not known; calls that arrive meanwhile share one reading.
+   * Reads unknown sums; calls that arrive during a reading share it.
    *
-   * @param mayBeUnread true for a call that does not wait long for the sum of its end user
-   * @returns the first of these sums of which no reading has succeeded; `undefined` where all are known
+   * @param mayBeUnread true for a call that waits only briefly for its end user's sum
+   * @returns the first sum that could not be read; `undefined` if all are known
    */
   #read (
     sums: readonly SumKey[],
@@ -94,7 +97,7 @@ export class SpendingReader {
     return sums.find(sum => isOfEndUser(sum) && this.#readings.get(sum.name)?.isKnown !== true)
   }
 
-  /** Reads a sum in any case: what was recorded just now may not be in the last reading. */
+  /** Reads a sum even if a reading is recent or in progress, which may lack the latest records. */
   async readAgain (sum: SumKey): Promise<void> {
     await this.#begin(sum)
   }
@@ -119,9 +122,9 @@ export class SpendingReader {
   }
 }
 
-/** Refuses a call as the store has not said what was used of one of its sums. */
+/** Refuses a call because the usage of one of its sums could not be read. */
 function unreadRefusal (accounts: readonly Account[], { party, unit }: SumKey): RefusedDecision {
-  // By what no clock changes: its window may have ended during the wait for the store.
+  // Matches by party and unit: the window may have ended while waiting for the store.
   const accountIndex = accounts.findIndex(account => (
     account.counting === 'sum' && account.unit === unit && partyKey(account) === party
   ))

@@ -1,10 +1,10 @@
 /**
- * Counts what is used and reserved of each sum, in memory:
+ * Counts used and reserved amounts of each sum, in memory:
  *
  *     left = amount − used − reserved − elsewhere
  *
- * An amount is reserved while its call is open, and used once it has ended; what other processes have used or
- * reserved is elsewhere until the ledger has it. `docs/budgets.md` has an example.
+ * An amount is reserved while its call is open and used once it has ended. `elsewhere` is what other
+ * processes have used or reserved and is not in the ledger yet. `docs/budgets.md` has an example.
  */
 
 import { PrunedMap } from '../async/pruned-map.ts'
@@ -12,17 +12,14 @@ import { addRefund, unrecordedRefunds, type Refunds } from '../usage/refunds.ts'
 import type { SumRefusalReason } from './reservation-rules.ts'
 import { heldSumOf, type Holding, type SumKey } from './sum-key.ts'
 
-/** What is known of a sum. */
+/** The state of a sum. */
 interface Sum {
   readonly key: SumKey
   readonly used: number
   readonly reserved: number
-  /**
-   * Used or reserved by other gateways on the store, and used but not recorded yet by this one; 0 while it is
-   * alone.
-   */
+  /** Used or reserved by other gateways on the store, plus this one's unrecorded usage; 0 without peers. */
   readonly elsewhere: number
-  /** Absent while nothing was given back. */
+  /** Absent until there is a refund. */
   readonly refunds: Refunds | undefined
 }
 
@@ -32,12 +29,12 @@ export class SumCounters {
     reserved === 0 && this.#now() >= period.endMs
   ))
 
-  /** @param now milliseconds of Unix time */
+  /** @param now returns Unix milliseconds */
   constructor (now: () => number) {
     this.#now = now
   }
 
-  /** Returns the number of sums that are kept. */
+  /** Returns the number of sums. */
   get size (): number {
     return this.#sums.size
   }
@@ -46,18 +43,18 @@ export class SumCounters {
     return this.#sumOf(key).used
   }
 
-  /** Returns what open calls hold of a sum. */
+  /** Returns the amount reserved by open calls. */
   reservedOf (key: SumKey): number {
     return this.#sumOf(key).reserved
   }
 
-  /** Returns what is left of an amount; below 0 where more is used. */
+  /** Returns the amount left; negative if more was used. */
   leftOf (key: SumKey, amount: number): number {
     const { used, reserved, elsewhere } = this.#sumOf(key)
     return amount - used - reserved - elsewhere
   }
 
-  /** Returns why a call is refused that needs `least` of an amount; `undefined` where it is not. */
+  /** Returns why a call that needs `least` is refused; `undefined` if it is not. */
   refusalOf (key: SumKey, amount: number, least: number): SumRefusalReason | undefined {
     const unused = amount - this.usedOf(key)
     if (unused <= 0) return 'exhausted'
@@ -70,7 +67,7 @@ export class SumCounters {
     this.#sums.set(key.name, { ...sum, reserved: sum.reserved + amount })
   }
 
-  /** Replaces what a call has reserved with what it used, which is below 0 for a refund. */
+  /** Replaces a reserved amount with the used one, which is negative for a refund. */
   settle (key: SumKey, reserved: number, used: number): void {
     const sum = this.#sumOf(key)
     this.#sums.set(key.name, {
@@ -82,10 +79,10 @@ export class SumCounters {
   }
 
   /**
-   * Sets what all processes have used in a period, as the ledger has it. What was counted here and is
-   * not in the ledger yet must not get lost: the higher of both counts, but for recent refunds.
+   * Sets the usage of a period from the ledger. Usage counted here may not be in the ledger yet, so the
+   * higher count wins, except for recent refunds.
    *
-   * @returns what counts now
+   * @returns the usage that now counts
    */
   setUsed (key: SumKey, used: number): number {
     const sum = this.#sumOf(key)
@@ -96,15 +93,15 @@ export class SumCounters {
   }
 
   /**
-   * Sets how much of a sum other gateways hold, or this one has used and not recorded, after `setUsed` of the
-   * same period.
+   * Sets what other gateways have reserved and this one has used but not recorded. Call it after `setUsed`
+   * for the same period.
    */
   setElsewhere (key: SumKey, elsewhere: number): void {
     const sum = this.#sumOf(key)
     if (sum.elsewhere !== elsewhere) this.#sums.set(key.name, { ...sum, elsewhere })
   }
 
-  /** Lists what open calls hold of sums. */
+  /** Yields the amounts of sums that open calls have reserved. */
   * holdings (): Generator<Holding, void, undefined> {
     for (const { key, reserved } of this.#sums.values()) {
       if (reserved > 0) yield { ...heldSumOf(key), amount: reserved }

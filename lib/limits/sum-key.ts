@@ -1,4 +1,4 @@
-/** Names the sums that calls count in: in memory, in Redis, and among gateways on one store. */
+/** Names sums: in memory, in Redis, and for gateways that share a store. */
 
 import {
   partyKey,
@@ -11,33 +11,33 @@ import { periodOf, type Period } from './windows.ts'
 
 /** The sum of one party, unit and period. */
 export interface SumKey {
-  /** Unique among all sums. */
+  /** Unique across all sums. */
   readonly name: string
-  /** Unique among the sums of its party; Redis has it in the key of the sum. */
+  /** Unique for the party; part of the Redis key. */
   readonly field: string
   readonly party: string
   readonly unit: Unit
   readonly period: Period
 }
 
-/** Returns the sum of a party, which may have any name, of a unit and a period. */
+/** Returns the sum for a party, unit and period. Any party name is allowed. */
 export function sumKey (party: string, unit: Unit, period: Period): SumKey {
   // Money has been called `budget` in Redis since the first version.
   const field = `${unit === 'nanoUsd' ? 'budget' : unit}:${period.name}:${period.fromMs}`
   return { name: `${field} ${party}`, field, party, unit, period }
 }
 
-/** Returns the sum that an account counts in at a moment, in Unix milliseconds. */
+/** Returns the sum of an account at a time in Unix milliseconds. */
 export function sumKeyOf (account: SumAccount, nowMs: number): SumKey {
   return sumKey(partyKey(account), account.unit, periodOf(account.window, nowMs))
 }
 
-/** What a call counts in: an account, with the sum that it has at the moment of the call. */
+/** A counter of a call: an account and, for sums, the sum at the time of the call. */
 export type Counter =
   | { readonly account: SumAccount, readonly sum: SumKey }
   | { readonly account: RateOrOpenAccount, readonly sum?: undefined }
 
-/** Returns what an account counts in at a moment, in Unix milliseconds. */
+/** Returns the counter of an account at a time in Unix milliseconds. */
 export function counterOf (account: Account, nowMs: number): Counter {
   return account.counting === 'sum' ? { account, sum: sumKeyOf(account, nowMs) } : { account }
 }
@@ -47,17 +47,17 @@ export function sumsOf (counters: readonly Counter[]): SumKey[] {
   return counters.flatMap(({ sum }) => sum === undefined ? [] : [sum])
 }
 
-/** Lists the sums that a call counts in at a moment, in Unix milliseconds. */
+/** Lists the sums a call counts in at a time in Unix milliseconds. */
 export function sumKeysOf (accounts: readonly Account[], nowMs: number): SumKey[] {
   return sumsOf(accounts.map(account => counterOf(account, nowMs)))
 }
 
-/** A sum as gateways on one store know it: windows that begin at the same moment have one there. */
+/** A sum as gateways on one store share it: windows with the same start are one sum. */
 export interface HeldSum extends Pick<SumKey, 'party' | 'unit'> {
   readonly fromMs: number
 }
 
-/** An amount that a process has reserved, or used and not recorded yet. */
+/** An amount that a process has reserved, or used but not recorded yet. */
 export interface Holding extends HeldSum {
   readonly amount: number
 }

@@ -1,16 +1,16 @@
 /**
- * Keeps what calls have used until their usage rows are in the store, with a sum for each party and
- * period: a reservation reads one sum, however many calls there are.
+ * Keeps the usage of calls until their rows are in the store, summed by party and period: a reservation reads
+ * one sum, however many calls there are.
  */
 
 import { yieldFairly } from '../async/yield-fairly.ts'
 import type { UsageRowKey } from './reservation.ts'
 import { heldSumName, type HeldSum, type Holding } from './sum-key.ts'
 
-/** Returns the ids of those of the rows that are in the store. */
+/** Returns the ids of the rows that are in the store. */
 export type FindRecorded = (rows: readonly UsageRowKey[]) => Promise<ReadonlySet<string>>
 
-/** Rows that are looked for at once: a millisecond. */
+/** Rows per lookup, which takes a millisecond. */
 const batchRows = 500
 
 interface Spent extends Holding {
@@ -24,15 +24,15 @@ interface Sum extends Holding {
 }
 
 export class UnrecordedSpending {
-  /** By party, unit and period, without those that no call is left of. */
+  /** By party, unit and period; sums without calls are removed. */
   readonly #sums = new Map<string, Sum>()
-  /** In the order in which they ended. */
+  /** Calls in the order in which they ended. */
   #recent: Spent[] = []
-  /** Those to look for in the store. */
+  /** Calls to look up in the store. */
   #due: Spent[] = []
   #isForgetting = false
 
-  /** Adds a call that has ended. @param row its usage row; without one it counts until it is due */
+  /** Adds an ended call. @param row its usage row; without one it counts until it is due */
   add (
     { party, unit, fromMs, amount }: Holding,
     row: UsageRowKey | undefined,
@@ -42,20 +42,19 @@ export class UnrecordedSpending {
     this.#change({ party, unit, fromMs, amount }, 1)
   }
 
-  /** Returns what calls have used of a sum. */
+  /** Returns the used amount of a sum. */
   of (sum: HeldSum): number {
     return this.#sums.get(heldSumName(sum))?.amount ?? 0
   }
 
-  /** Lists what calls have used of each sum. */
+  /** Yields the used amount of each sum. */
   sums (): Iterable<Holding> {
     return this.#sums.values()
   }
 
   /**
-   * Forgets the calls that ended before a time and are recorded. Each is looked for once at most, in batches
-   * with a turn of the event loop between two. A batch of which none is recorded is the last one: the store
-   * is behind, and those after it can wait.
+   * Removes recorded calls that ended before a time. Looks up each call at most once, in batches, and yields
+   * to the event loop between batches. Stops at the first batch without a recorded call: the store is behind.
    *
    * @throws what `find` throws
    */
@@ -72,7 +71,7 @@ export class UnrecordedSpending {
         looked += batch.length
       }
     } finally {
-      // Those that were not found come last the next time: they must not keep others from being looked for.
+      // Unrecorded calls go last, so that they do not delay the others.
       this.#due = [...due.slice(looked), ...this.#due]
       this.#isForgetting = false
     }
@@ -85,7 +84,7 @@ export class UnrecordedSpending {
     return due
   }
 
-  /** Keeps those of a batch that are not recorded. @returns the number of the others */
+  /** Removes the recorded calls of a batch. @returns their number */
   #forget (batch: readonly Spent[], recorded: ReadonlySet<string>): number {
     let forgotten = 0
     for (const spent of batch) {

@@ -14,18 +14,18 @@ import type { ModelRegistry } from '../models/model-registry.ts'
 import type { UsageRow } from '../stores/tables.ts'
 
 export interface UsageRecorderParts {
-  /** Absent without a database: reservations are settled all the same. */
+  /** Absent without a database; reservations are settled regardless. */
   readonly ledger: Ledger | undefined
   readonly limiter: Limiter
   /** Returns the current services, whose models have the current prices. */
   readonly services: () => { readonly models: Pick<ModelRegistry, 'find'> }
 }
 
-/** A request that has been open for this long is journaled again, with what its answer has used so far. */
+/** Milliseconds after which an open call is journaled again, with its usage so far. */
 const inFlightMs = 150
 const interrupted = 'interrupted'
 
-/** Makes the usage row of each call, once: for the ledger, and to settle what was reserved for the call. */
+/** Makes the usage row of each call once, for the ledger and for settling its reservation. */
 export class UsageRecorder {
   readonly #parts: UsageRecorderParts
 
@@ -34,10 +34,11 @@ export class UsageRecorder {
   }
 
   /**
-   * Journals a call as interrupted when its request has been sent to a provider; nothing waits for the write.
-   * While the call is open it is journaled again with its usage so far: after 0.15, 0.6, 2.4, … seconds.
+   * Journals a call as interrupted when its request has been sent to a provider, without waiting for the
+   * write. While the call is open it is journaled again with its usage so far: after 0.15, 0.6, 2.4, …
+   * seconds.
    *
-   * @param isFree true for a request that costs nothing: it is journaled only when it takes long
+   * @param isFree true for a request that costs nothing: it is journaled only if it takes long
    */
   readonly recordSent: RecordSent = (call, isFree = false) => {
     const { ledger } = this.#parts
@@ -53,8 +54,8 @@ export class UsageRecorder {
 
   /**
    * Journals a call just before its last byte is sent, and sets the cost headers of a complete answer. The
-   * last byte must wait for the returned promise: the journal is written once for all calls of a turn of the
-   * event loop. A row that is up to date is not journaled twice.
+   * last byte must wait for the returned promise. All calls of one event loop turn share a journal write. An
+   * up-to-date row is not journaled twice.
    */
   recordAnswer (call: Call): Promise<void> | undefined {
     const { ledger, services } = this.#parts
@@ -69,7 +70,7 @@ export class UsageRecorder {
     return recorded === undefined ? ledger && journal(call, row, ledger) : journaled?.written
   }
 
-  /** @returns false for a call whose answer is complete, or that nothing records any more */
+  /** @returns false if the answer is complete or the call is no longer recorded */
   #recordInFlight (call: Call, ledger: Ledger): boolean {
     const row = journaledCall(call)?.row
     if (ledger.isClosed || (row !== undefined && !('line' in row) && row.outcome !== interrupted)) {
@@ -85,8 +86,9 @@ export class UsageRecorder {
   }
 
   /**
-   * Completes the row of a call that has ended, and settles its reservation. @returns its row; `undefined`
-   * for a call without a valid key
+   * Completes the row of an ended call and settles its reservation.
+   *
+   * @returns the row; `undefined` for a call without a valid key
    */
   end (call: Call): UsageRow | undefined {
     const { ledger, limiter, services } = this.#parts
@@ -102,7 +104,7 @@ export class UsageRecorder {
           : usageRow(call, services().models, journaled?.row)
       return row
     } finally {
-      // First: what the store has of a call must not count beside its reservation.
+      // Settle before storing: stored usage must not count in addition to its reservation.
       if (record.reservation !== undefined) {
         limiter.settle(record.reservation, row === undefined
           ? { used: { requests: Math.max(0, record.attempts - 1) } }
@@ -113,19 +115,16 @@ export class UsageRecorder {
   }
 }
 
-/** Marks a call as ended in `record.inFlight`, so that no new wait begins. */
+/** Marks an ended call in `record.inFlight`, so that no new wait begins. */
 const ended = {}
 
-/**
- * Waits until a call has to be journaled again. Calls that begin within a moment wait with one timer, and
- * none is looked at before it is due.
- */
+/** Waits until a call must be journaled again. Calls that begin at about the same time share a timer. */
 class InFlight extends TimedMember {
   readonly #record: () => boolean
   #timer = sharedTimer(inFlightMs)
   #dueAfterMs = inFlightMs
 
-  /** Begins to wait. @param record journals it; returns whether it is to be journaled again */
+  /** Starts the wait. @param record journals the call; returns whether to do so again */
   constructor (record: () => boolean) {
     super()
     this.#record = record
@@ -144,7 +143,7 @@ class InFlight extends TimedMember {
   }
 }
 
-/** True for the row of an answered call that would be made once more as it is. */
+/** True if an answered call's journaled row is still correct. */
 function isUpToDate (
   row: UsageRow | BegunRow,
   { record: { outcome = 'ok', status, whenUsageKnown } }: Call
@@ -152,7 +151,7 @@ function isUpToDate (
   return !('line' in row) && outcome === row.outcome && status === row.status && whenUsageKnown === undefined
 }
 
-/** Journals a row of an open call; resolves when it is in the journal, or cannot be. */
+/** Journals a row of an open call; resolves once it is written, or cannot be. */
 function journal (call: Call, row: UsageRow | BegunRow, ledger: Ledger): Promise<void> | undefined {
   const journaled = journaledCall(call) ?? new JournaledCall(row)
   call.record.journaled = journaled
@@ -161,12 +160,12 @@ function journal (call: Call, row: UsageRow | BegunRow, ledger: Ledger): Promise
 }
 
 function journaledCall ({ record }: Call): JournaledCall | undefined {
-  return record.journaled as JournaledCall | undefined // set above and nowhere else
+  return record.journaled as JournaledCall | undefined // set only above
 }
 
 /**
- * Returns what the call of a usage row used of each unit. Its first request was counted when it was
- * reserved, and a call that has ended is not open.
+ * Returns the usage in a row by unit. The first request was counted at reservation, and an ended call is not
+ * open.
  */
 export function usedIn (row: UsageRow): Record<Unit, number> {
   return {
@@ -180,10 +179,7 @@ export function usedIn (row: UsageRow): Record<Unit, number> {
   }
 }
 
-/**
- * Returns what calls used by their usage rows, with the accounts that they counted in. Calls of keys that
- * are gone are left out.
- */
+/** Returns the usage in rows, with the accounts the calls counted in. Calls of deleted keys are left out. */
 export function recordedUsages (
   rows: readonly UsageRow[],
   find: (keyId: string) => ApiKey | undefined,

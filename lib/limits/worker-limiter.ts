@@ -1,10 +1,10 @@
 /**
- * Shares one limiter among all workers of a machine: the primary process counts, workers reserve over the
- * IPC channel. Only calls of limited keys do so.
+ * Shares one limiter among all workers of a machine: the primary process counts, workers reserve over IPC.
+ * Only calls of limited keys do this.
  *
- * A message costs both processes far more than what it asks for. So all that a worker reserves and settles in
- * one turn of the event loop is one message, and so are the decisions on it. What comes up while a worker
- * waits for decisions is sent after them. A call by itself waits for nothing but the end of the turn.
+ * An IPC message costs far more than the decision, so a worker sends all reservations and settlements of one
+ * event loop turn in one message and gets all decisions in one. Requests made while it waits go into the next
+ * message. A single call waits only for the end of the turn.
  */
 
 import { setTimeout as delay } from 'node:timers/promises'
@@ -21,7 +21,7 @@ import {
 } from './reservation.ts'
 import type { Limiter, LocalLimiter } from './limiter.ts'
 
-/** Other modules send messages over the same IPC channel. */
+/** Other modules share this IPC channel. */
 type Message =
   | CountMessage
   | DecisionsMessage
@@ -29,7 +29,7 @@ type Message =
 
 interface CountMessage {
   readonly limits: 'count'
-  /** Each list of accounts that calls of this message have, once: it is most of the text of a call. */
+  /** Each distinct list of accounts once: lists make up most of a message. */
   readonly lists: ReadonlyArray<readonly Account[]>
   readonly reserve: readonly NumberedReservation[]
   readonly settle: readonly Settlement[]
@@ -39,15 +39,15 @@ interface CountMessage {
 interface DecisionsMessage {
   readonly limits: 'decisions'
   readonly decisions: readonly NumberedDecision[]
-  /** True where it was sent by itself, later than the others. */
+  /** True if sent separately, after the other decisions. */
   readonly isLate: boolean
 }
 
-/** Has the index of its list of accounts in the message. */
+/** Replaces the list of accounts with its index in the message. */
 type Listed<T extends { readonly accounts: readonly Account[] }> =
   Omit<T, 'accounts'> & { readonly accounts: number }
 
-/** Requests are numbered by their worker. */
+/** Numbered by the worker. */
 interface NumberedReservation {
   readonly request: number
   readonly reservation: Listed<ReservationRequest>
@@ -75,8 +75,8 @@ interface Waiting<Reply> {
 }
 
 /**
- * Milliseconds for which a call without a place waits for one. A caller may have the last byte of an answer,
- * and be with another worker, before the settlement of that call has come.
+ * Milliseconds that a call waits for a free concurrency slot. A caller may receive the last byte of an answer
+ * and send a call to another worker before the first call is settled.
  */
 const placeWaitMs = 20
 
@@ -89,7 +89,7 @@ export class WorkerLimiter implements Limiter {
   #next = new NextMessage()
   /** True while there is something to send. */
   #isDue = false
-  /** True while the decisions on the last message have not come. */
+  /** True until the decisions on the last message arrive. */
   #isAsking = false
 
   constructor (primary: IpcChannel<Message>) {
@@ -116,7 +116,7 @@ export class WorkerLimiter implements Limiter {
     return this.#ask(this.#recording, number => this.#next.addRecord(number, usages))
   }
 
-  /** Sends what waits for the next message: before the worker exits. */
+  /** Sends the next message now, before the worker exits. */
   flush (): void {
     this.#isAsking = false
     this.#send()
@@ -132,7 +132,7 @@ export class WorkerLimiter implements Limiter {
     })
   }
 
-  /** Sends at the end of the turn, or when the decisions on the last message have come. */
+  /** Sends at the end of the turn, or when the decisions on the last message arrive. */
   #sendSoon (): void {
     if (this.#isDue) return
     this.#isDue = true
@@ -164,7 +164,7 @@ export class WorkerLimiter implements Limiter {
   }
 }
 
-/** What a worker sends next. */
+/** The next message of a worker. */
 class NextMessage {
   readonly #lists: Array<readonly Account[]> = []
   /** The index of each list, by its JSON: calls of one key have equal lists. */
@@ -191,7 +191,7 @@ class NextMessage {
     }
   }
 
-  /** Replaces a list of accounts with its index, and adds it where it is new. */
+  /** Replaces a list of accounts with its index; adds new lists. */
   #listed<T extends { readonly accounts: readonly Account[] }> (from: T): Listed<T> {
     const json = JSON.stringify(from.accounts)
     let index = this.#indexes.get(json)
@@ -203,7 +203,7 @@ class NextMessage {
   }
 }
 
-/** Leaves out budgets: they are for errors and warnings, which workers make. */
+/** Removes budgets: only errors and warnings need them, and workers make those. */
 function withoutBudgets (account: Account): Account {
   if (account.counting !== 'sum') return account
   const { budget: _budget, soft: _soft, ...counted } = account
@@ -211,8 +211,8 @@ function withoutBudgets (account: Account): Account {
 }
 
 /**
- * Serves a worker in the primary, and releases its reservations when it exits: what they have of budgets once
- * its usage rows are stored.
+ * Serves a worker in the primary. When it exits, releases its reservations; those in sums once its usage rows
+ * are stored.
  */
 export function answerLimitMessages (
   worker: WorkerChannel<Message>,
@@ -223,13 +223,13 @@ export function answerLimitMessages (
   worker.on('message', message => {
     if (hasExited || !isMessage(message) || message.limits !== 'count') return
     const { lists } = message
-    // A worker sends each list that it names.
+    // A worker sends every list that it refers to.
     const accountsAt = (index: number): readonly Account[] => lists[index] as readonly Account[]
-    // First, as that makes room.
+    // Settle first: it frees capacity.
     for (const { reservation, used } of message.settle) limiter.settle(reservation, used)
     for (const { request, usages } of message.record) {
       const recorded = usages.map(usage => ({ ...usage, accounts: accountsAt(usage.accounts) }))
-      // The worker stores no row before the reply, so it gets one in any case.
+      // The worker stores no rows until it gets the reply, so it always gets one.
       const reply = (): void => { sendMessage(worker, { limits: 'settled', request }) }
       void limiter.settleRecorded(recorded).then(reply, reply)
     }
@@ -238,12 +238,12 @@ export function answerLimitMessages (
     for (const { request, reservation: listed } of message.reserve) {
       const reservation = { ...listed, accounts: accountsAt(listed.accounts) }
       const decision = limiter.reserve(reservation, holder)
-      // While the ledger is read for one key, or a place is waited for, others do not wait.
+      // Calls that wait for the ledger or for a free slot do not delay the others.
       if (decision instanceof Promise || hasNoPlace(reservation, decision))
         void answerLater(request, reservation, decision)
       else decisions.push({ request, decision })
     }
-    // Also without any: the worker sends no more before it comes.
+    // Sent even if empty, because the worker waits for it.
     sendMessage(worker, { limits: 'decisions', decisions, isLate: false })
   })
   worker.on('exit', () => {
@@ -261,7 +261,7 @@ export function answerLimitMessages (
       await delay(placeWaitMs)
       decision = await limiter.reserve(reservation, holder)
     }
-    // The worker exited while usage rows were read: no call has the reservation.
+    // The worker exited while usage rows were read, so no call has the reservation.
     if (!hasExited)
       sendMessage(worker, { limits: 'decisions', decisions: [{ request, decision }], isLate: true })
     else if (decision.admitted) limiter.settle(decision.reservation, undoReservation)
