@@ -20,6 +20,7 @@ import {
 } from '../support/upstream.ts'
 import { settings } from '../support/settings.ts'
 import { startToolServer } from '../support/tool-server.ts'
+import { until } from '../support/until.ts'
 import { word } from '../support/word-stages.ts'
 import type { Settings } from '../../lib/core/settings.ts'
 import type { Test } from 'tap'
@@ -112,62 +113,91 @@ for (const [name, protocol] of Object.entries(protocols)) {
   )
 }
 
-t.test(
-  'an answer that is refused after its beginning ends as filtered content does, with an error and nothing after it',
-  async t => {
-    const long = 'It is warm there. '.repeat(4)
-    const ends: Readonly<Record<keyof typeof dialects, RegExp>> = {
-      chat: /"finish_reason":"content_filter"[^\n]*\n\nevent: error\ndata: \{"error":\{[^\n]*"code":"content_refused"[^\n]*\n\n$/,
-      completions:
-        /"finish_reason":"content_filter"[^\n]*\n\nevent: error\ndata: \{"error":\{[^\n]*"code":"content_refused"[^\n]*\n\n$/,
-      messages:
-        /event: message_delta\ndata: \{[^\n]*"stop_reason":"refusal"[^\n]*\n\nevent: error\ndata: \{[^\n]*"error_code":"content_refused"[^\n]*\n\n$/,
-      responses:
-        /event: response\.failed\ndata: \{[^\n]*"incomplete_details":\{"reason":"content_filter"\}[^\n]*\n\ndata: \[DONE\]\n\n$/
-    }
-    for (const [name, protocol] of Object.entries(protocols)) {
-      const begins = protocol.frames.findIndex(frame => frame.includes('I went to Z'))
-      const filler = protocol.frames[begins]?.replace('I went to Z', long) ?? ''
-      let goOn = (): void => undefined
-      const upstream = await fakeUpstream(() => {
-        const begun = new Promise<void>(resolve => {
-          goOn = resolve
-        })
-        return {
-          headers: eventStream,
-          pieces: (async function* () {
-            yield* [...protocol.frames.slice(0, begins), filler, filler]
-            await begun
-            yield* protocol.frames.slice(begins)
-          })()
-        }
-      })
-      t.teardown(upstream.close)
-      const stage: GuardSettings = {
-        ...island,
-        at: ['answer'],
-        action: 'refuse',
-        patterns: [{ name: 'island', match: 'Zanzibar\\. Zan', maxLength: 8 }]
-      }
-      const api = await testGateway(t, { providers: [protocol.provider(upstream.url)], stages: [stage] })
-      for (const [dialectName, { path, request, textsOf }] of Object.entries(dialects)) {
-        const response = await api.post(path, {
-          ...takenBy(protocol, request(protocol.model, 'there')),
-          stream: true
-        })
-        goOn()
-        const body = await response.text()
-        t.equal(response.status, 200, `${dialectName} ${name}: ${body}`)
-        t.ok(
-          textsOf(messagesIn(body)).some(text => text.startsWith('It is warm there.')),
-          `${dialectName} ${name}: what is decided goes out`
-        )
-        t.match(body, ends[dialectName as keyof typeof dialects], `${dialectName} ${name}`) // its own key
-        t.notMatch(body, /I went to/, `${dialectName} ${name}`)
-      }
+/** Refuse an answer in its middle. */
+const refusing: Readonly<Record<string, (t: Test) => GuardSettings | Promise<GuardSettings>>> = {
+  pattern: () => ({
+    ...island,
+    at: ['answer'],
+    action: 'refuse',
+    patterns: [{ name: 'island', match: 'Zanzibar\\. Zan', maxLength: 8 }]
+  }),
+  webhook: async t => {
+    const service = await fakeUpstream(({ text }) => ({
+      pieces: [JSON.stringify(text.includes('Zanzibar. Zan') ? { refuse: 'it contains island' } : {})]
+    }))
+    t.teardown(service.close)
+    return {
+      name: 'islands',
+      use: 'webhook',
+      url: service.url,
+      at: ['answer'],
+      action: 'refuse',
+      window: { characters: 10, overlap: 20, maxWaitMs: 60_000 }
     }
   }
-)
+}
+
+for (const [kind, stageOf] of Object.entries(refusing)) {
+  t.test(
+    `an answer that a ${kind} refuses after its beginning ends as filtered content does, with an error and nothing after it`,
+    async t => {
+      const long = 'It is warm there. '.repeat(4)
+      const ends: Readonly<Record<keyof typeof dialects, RegExp>> = {
+        chat: /"finish_reason":"content_filter"[^\n]*\n\nevent: error\ndata: \{"error":\{[^\n]*"code":"content_refused"[^\n]*\n\n$/,
+        completions:
+          /"finish_reason":"content_filter"[^\n]*\n\nevent: error\ndata: \{"error":\{[^\n]*"code":"content_refused"[^\n]*\n\n$/,
+        messages:
+          /event: message_delta\ndata: \{[^\n]*"stop_reason":"refusal"[^\n]*\n\nevent: error\ndata: \{[^\n]*"error_code":"content_refused"[^\n]*\n\n$/,
+        responses:
+          /event: response\.failed\ndata: \{[^\n]*"incomplete_details":\{"reason":"content_filter"\}[^\n]*\n\ndata: \[DONE\]\n\n$/
+      }
+      const stage = await stageOf(t)
+      for (const [name, protocol] of Object.entries(protocols)) {
+        const begins = protocol.frames.findIndex(frame => frame.includes('I went to Z'))
+        const filler = protocol.frames[begins]?.replace('I went to Z', long) ?? ''
+        let goOn = (): void => undefined
+        const upstream = await fakeUpstream(() => {
+          const begun = new Promise<void>(resolve => {
+            goOn = resolve
+          })
+          return {
+            headers: eventStream,
+            pieces: (async function* () {
+              yield* [...protocol.frames.slice(0, begins), filler, filler]
+              await begun
+              yield* protocol.frames.slice(begins)
+            })()
+          }
+        })
+        t.teardown(upstream.close)
+        const api = await testGateway(t, { providers: [protocol.provider(upstream.url)], stages: [stage] })
+        let calls = 0
+        for (const [dialectName, { path, request, textsOf }] of Object.entries(dialects)) {
+          const title = `${dialectName} in front of ${name}`
+          const response = await api.post(path, {
+            ...takenBy(protocol, request(protocol.model, 'there')),
+            stream: true
+          })
+          goOn()
+          const body = await response.text()
+          t.equal(response.status, 200, `${title}: ${body}`)
+          t.ok(
+            textsOf(messagesIn(body)).some(text => text.startsWith('It is warm there.')),
+            `${title}: what is decided goes out`
+          )
+          t.match(body, ends[dialectName as keyof typeof dialects], title) // its own key
+          t.notMatch(body, /I went to/, title)
+          calls++
+          const lines = (): Json[] => api.lines.filter(({ msg }) => msg === 'call')
+          await until(() => lines().length === calls, `${title}: the line of the call`)
+          const { error, usage } = lines().at(-1) as { error?: string, usage?: { completion: number } }
+          t.equal(error, 'content_refused', title)
+          t.ok((usage?.completion ?? 0) > 0, `${title}: its tokens are recorded`)
+        }
+      }
+    }
+  )
+}
 
 t.test('what is only reported changes nothing', async t => {
   const protocol = protocols.anthropic
