@@ -5,13 +5,15 @@ import { GatewayError } from '../core/errors.ts'
 import { abortable } from '../async/cancellation.ts'
 import { isObject } from '../json/guards.ts'
 import { startDeadline } from '../async/start-deadline.ts'
-import { guardActionOf, type GuardAction, type GuardPoint } from '../../schemas/config/stages.ts'
+import {
+  defaultWindow, guardActionOf, type GuardAction, type GuardPoint
+} from '../../schemas/config/stages.ts'
 import { looksAt } from './guard-scope.ts'
 import type { RoutedCall } from '../core/call.ts'
 import type { Settings } from '../core/settings.ts'
 import type { TextPlace } from '../json/place-table.ts'
 import type { JudgeLayer } from './text-filter.ts'
-import type { Judge, JudgeSpending, JudgeWindow, TextAtPoint, CallJudge, Verdict } from './text-judge.ts'
+import type { Judge, JudgeSpending, TextAtPoint, CallJudge, Verdict } from './text-judge.ts'
 
 type GuardSettings = Settings['stages'][number]
 
@@ -19,7 +21,6 @@ type GuardSettings = Settings['stages'][number]
 export type UnavailableGuard = (stage: string, call: RoutedCall<unknown>, cause: unknown) => void
 
 const defaultTimeoutMs = 5000
-const defaultWindow: JudgeWindow = { characters: 800, overlap: 200, maxWaitMs: 1000 }
 
 /** Longest reason of a service in an error: it may repeat what it was sent. */
 const maxReason = 300

@@ -28,6 +28,9 @@ interface GuardKindFacts {
 /** The entries of kinds that take their time. */
 const judgeEntries = ['timeout_ms', 'when_unavailable', 'during', 'stream', 'window'] as const
 
+/** How much of a stream is inspected at a time, where the configuration does not say. */
+export const defaultWindow = { characters: 800, overlap: 200, maxWaitMs: 1000 } as const
+
 /** The entries of kinds that ask a service. */
 const serviceEntries = ['headers', 'retries', 'max_bytes'] as const
 
@@ -231,19 +234,19 @@ const kindEntries = {
         characters: Type.Integer({
           minimum: 1,
           maximum: 100_000,
-          default: 800,
+          default: defaultWindow.characters,
           description: 'Characters of a text that are inspected at a time, before the `overlap`.'
         }),
         overlap: Type.Integer({
           minimum: 0,
           maximum: 100_000,
-          default: 200,
+          default: defaultWindow.overlap,
           description: 'Characters at its end that wait and are inspected again with what follows.'
         }),
         max_wait_ms: Type.Integer({
           minimum: 1,
           maximum: 600_000,
-          default: 1000,
+          default: defaultWindow.maxWaitMs,
           description: 'Longest time that a text longer than `overlap` waits for more of it.'
         })
       },
