@@ -22,15 +22,30 @@ function json (value: unknown, status = 200): Script {
 
 interface Entity { entity_type: string, start: number, end: number, score: number }
 
-/** Finds addresses of mail. */
+interface Question {
+  readonly text: string
+  readonly language: string
+  readonly entities?: readonly string[]
+  readonly score_threshold?: number
+  readonly analyzer_results?: readonly Entity[]
+}
+
+/** What the fake recognises: the last two need a language model, which the real services here do not have. */
+const recognisers: Readonly<Record<string, { readonly match: RegExp, readonly score: number }>> = {
+  EMAIL_ADDRESS: { match: /[\w.]+@[\w.]+\w/g, score: 1 },
+  PERSON: { match: /Ada Lovelace|José/g, score: 0.85 },
+  LOCATION: { match: /London/g, score: 0.85 }
+}
+
 async function startFake (t: Test): Promise<string> {
   const { url, close } = await fakeUpstream(({ path, json: body }) => {
     const {
       text,
       language,
-      entities,
+      entities = Object.keys(recognisers),
+      score_threshold: threshold = 0,
       analyzer_results: results = []
-    } = body as { text: string, language: string, entities?: string[], analyzer_results?: Entity[] }
+    } = body as Question
     if (path === '/anonymize') {
       const characters = Array.from(text)
       for (const { entity_type: name, start, end } of results.toSorted((a, b) => b.start - a.start)) {
@@ -39,17 +54,14 @@ async function startFake (t: Test): Promise<string> {
       return json({ text: characters.join(''), items: [] })
     }
     if (language !== 'en') return json({ error: 'no matching recognizers' }, 500)
-    if (entities?.includes('EMAIL_ADDRESS') === false) return json([])
     return json(
-      [...text.matchAll(/[\w.]+@[\w.]+\w/g)].map(({ 0: { length }, index }) => {
-        const start = Array.from(text.slice(0, index)).length
-        return {
-          entity_type: 'EMAIL_ADDRESS',
-          start,
-          end: start + length,
-          score: 1,
-          analysis_explanation: null
-        }
+      entities.flatMap(name => {
+        const { match, score = 0 } = recognisers[name] ?? {}
+        if (match === undefined || score < threshold) return []
+        return [...text.matchAll(match)].map(({ 0: { length }, index }) => {
+          const start = Array.from(text.slice(0, index)).length
+          return { entity_type: name, start, end: start + length, score, analysis_explanation: null }
+        })
       })
     )
   })
@@ -111,6 +123,24 @@ for (const [name, start] of Object.entries(services)) {
     await t.rejects(look(t, url, ['Mail'], { language: 'xx', retries: 0 }))
   })
 }
+
+t.test('names and places, which need a language model, are replaced (by a fake)', async t => {
+  const url = await startFake(t)
+  const text = '😀 Ada Lovelace of London wrote to José, at jose@example.com'
+  t.same(await look(t, url, [text], { entities: ['PERSON', 'LOCATION'] }), {
+    texts: ['😀 <PERSON> of <LOCATION> wrote to <PERSON>, at jose@example.com'],
+    findings: 3
+  })
+  t.same(await look(t, url, [text], { entities: ['PERSON', 'LOCATION'], action: 'refuse' }), {
+    refusal: 'it contains PERSON, LOCATION',
+    findings: 3
+  })
+  const sure = { entities: ['PERSON', 'EMAIL_ADDRESS'], scoreThreshold: 0.9 }
+  t.same(await look(t, url, [text], sure), {
+    texts: ['😀 Ada Lovelace of London wrote to José, at <EMAIL_ADDRESS>'],
+    findings: 1
+  })
+})
 
 t.test('services that lie could not look', async t => {
   for (const answer of [{}, [{}], [{ entity_type: 'A', start: 0, end: '1', score: 1 }], [5]]) {
