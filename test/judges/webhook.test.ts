@@ -6,10 +6,14 @@ import { Secret } from '../../lib/core/secret.ts'
 import { isObject, objectOf } from '../../lib/json/guards.ts'
 import { openWebhook } from '../../lib/judges/webhook.ts'
 import { closedUrl } from '../support/closed-port.ts'
-import { fakeUpstream, type FakeUpstream, type Script, type SeenRequest } from '../support/upstream.ts'
+import {
+  chatAnswer, fakeUpstream, toolCallAnswer, type FakeUpstream, type Script, type SeenRequest
+} from '../support/upstream.ts'
 import { chatUpstreamAt, testGateway, testKey } from '../support/gateway.ts'
 import { startLitellm } from '../support/litellm-proxy.ts'
+import { settings } from '../support/settings.ts'
 import { routedCall } from '../support/stages.ts'
+import { startToolServer } from '../support/tool-server.ts'
 import { turnsDuring } from '../support/turns-during.ts'
 import type { TextAtPoint, Verdict } from '../../lib/guards/text-judge.ts'
 import type { Settings } from '../../lib/core/settings.ts'
@@ -161,6 +165,29 @@ t.test('a redirect is not followed', async t => {
   const { url } = await service(t, { status: 307, headers: { location: other.url } })
   await t.rejects(look(t, url), { message: 'the service answered with status 307' })
   t.equal(other.requests.length, 0)
+})
+
+t.test('a service may be internal, as tool servers of the configuration and unlike those of callers', async t => {
+  const guardService = await service(t, json({}))
+  const tools = await startToolServer(t)
+  const provider = await service(t, (_request, number) => ({
+    pieces: [number === 0 ? toolCallAnswer('echo', { text: 'hi' }) : chatAnswer('ok')]
+  }))
+  const api = await testGateway(t, {
+    providers: [chatUpstreamAt(provider.url)],
+    toolServers: [{ slug: 'acme/tools', url: tools.url, args: [], env: {}, headers: {}, shared: false }],
+    tools: { ...settings().tools, callMs: 10_000, loopMs: 20_000, allowedHosts: [] },
+    stages: [{ name: 'mine', use: 'webhook', at: ['request'], url: guardService.url }]
+  })
+  const ask = async (server: string): Promise<string> => {
+    const messages = [{ role: 'user', content: 'hi' }]
+    const body = { model: 'openai/m', messages, mcp_servers: [server] }
+    return await (await api.post('/v1/chat/completions', body)).text()
+  }
+  t.notMatch(await ask('acme/tools'), 'is not public')
+  t.equal(tools.counts['tool echo'], 1)
+  t.match(await ask(tools.url), 'The address of the tool server is not public.')
+  t.equal(guardService.requests.length, 2, 'it looks at both calls')
 })
 
 t.test('what is too large is neither sent nor read', async t => {
