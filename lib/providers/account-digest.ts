@@ -3,15 +3,10 @@ import { accountIdOf, type Credential } from './credential.ts'
 import type { Secret } from '../core/secret.ts'
 import type { Provider } from './provider.ts'
 
-/**
- * More credentials than a provider has. The search would have no end where a custom provider makes another
- * account for each place or each call.
- */
+/** Bounds the search: a custom provider may return a different account for each index or each call. */
 const maxCredentials = 1000
 
-/**
- * Returns the credential of an account: the caller's own, or a configured one; `undefined` where neither is.
- */
+/** Returns the credential of an account: the caller's own or a configured one, if any. */
 export function credentialOf (
   provider: Pick<Provider, 'authorize'>,
   account: string,
@@ -25,7 +20,7 @@ export function credentialOf (
     const credential = provider.authorize(undefined, index)
     const digest = accountDigest(provider, undefined, index)
     if (digest === account) return credential
-    // There are no more: none at all, or a custom provider with one credential for every index.
+    // No further credentials: none exists, or a custom provider returns the same one for every index.
     if (Object.keys(credential).length === 0 || digest === before) return undefined
     before = digest
   }
@@ -33,10 +28,10 @@ export function credentialOf (
 }
 
 /**
- * Returns what identifies an account at a provider: a digest of the credential.
+ * Returns a digest of the credential, which identifies an account at a provider.
  *
- * @param callerKey the caller's own key there, where the call brings one
- * @param credential of one of several configured credentials. Default: the first
+ * @param callerKey the caller's own key, if the call has one
+ * @param credential index of the configured credential. Default: the first
  */
 export function accountDigest (
   { authorize }: Pick<Provider, 'authorize'>,

@@ -1,7 +1,7 @@
 /**
- * Reads the parts of an answer as servers write them. What a server leaves out it may leave out in any way;
- * what stands there and cannot be read is an error: to pass over it would lose a text or a tool call without
- * a word. What is kept until the answer ends is bounded.
+ * Reads the parts of an answer leniently: anything may be missing. A part that is present but unreadable is
+ * an error, because skipping it would silently lose text or a tool call. The amount kept until the answer
+ * ends is bounded.
  */
 
 import { isList, isObject, type JsonObject } from '../json/guards.ts'
@@ -9,11 +9,10 @@ import { objectOrNothing } from './json-api.ts'
 import { invalidResponse } from './provider-failure.ts'
 
 /**
- * Returns the objects of a list; an object without a list around it is its only one, and `null` in it is
- * nobody's.
+ * Returns the objects of a list. A bare object counts as a list of one; `null` items are skipped.
  *
- * @param what names the list in the error
- * @throws GatewayError `upstream_invalid_response` for anything else that is not empty
+ * @param what name of the list in the error
+ * @throws GatewayError `upstream_invalid_response` for any other non-empty value
  */
 export function partsOf (value: unknown, what: string): readonly JsonObject[] {
   if (isList(value)) {
@@ -25,24 +24,21 @@ export function partsOf (value: unknown, what: string): readonly JsonObject[] {
   throw invalidResponse(`${what} cannot be read`)
 }
 
-/** Returns the parts of a content, which may be one text. @throws GatewayError as `partsOf` does */
+/** Returns the parts of a content, which may be a string. @throws GatewayError like `partsOf` */
 export function contentOf (value: unknown, what: string): readonly JsonObject[] {
   return typeof value === 'string' && value !== '' ? [{ type: 'text', text: value }] : partsOf(value, what)
 }
 
-/**
- * Returns the arguments of a call as text: JSON that servers also send as the object itself; `''` where there
- * are none.
- */
+/** Returns the arguments of a tool call as text. Some servers send an object; missing arguments are `''`. */
 export function argumentsText (value: unknown): string {
   if (value === undefined || value === null) return ''
   return typeof value === 'string' ? value : JSON.stringify(value)
 }
 
 /**
- * Returns the arguments of a call whose API sends them as an object, as text.
+ * Returns the arguments of a tool call as text, for APIs that send an object.
  *
- * @throws GatewayError `upstream_invalid_response` for what is neither an object nor the JSON of one
+ * @throws GatewayError `upstream_invalid_response` unless the value is an object or the JSON of one
  */
 export function objectArguments (value: unknown): string {
   const isEmpty =
@@ -54,21 +50,21 @@ export function objectArguments (value: unknown): string {
 }
 
 /**
- * Returns the type of a part that does not say it, by what it holds.
+ * Infers the type of an untyped part from its members.
  *
- * @param members a type by the member that only parts of this type have; the first that is there counts
+ * @param members maps a member to the only type that has it; the first match wins
  */
 export function memberType (part: JsonObject, members: Readonly<Record<string, string>>): string | undefined {
   const member = Object.keys(members).find(name => part[name] !== undefined && part[name] !== null)
   return member === undefined ? undefined : members[member]
 }
 
-/** More than any answer has that is kept until it ends: arguments, thinking, citations. */
+/** Limit on what is kept until an answer ends (arguments, thinking, citations); no real answer reaches it. */
 const maxCharacters = 16 * 1024 * 1024
-/** What a part takes beside its text. */
+/** Overhead per part, in addition to its text. */
 const partCharacters = 64
 
-/** Bounds what the reader of one answer keeps until the answer ends: a provider may go on for ever. */
+/** Bounds what the reader of one answer keeps: a provider may never stop sending. */
 export class Retained {
   #characters = 0
 

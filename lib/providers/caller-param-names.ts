@@ -1,10 +1,9 @@
 /**
  * Makes errors name fields as the caller wrote them.
  *
- * Adapters see one conversation, with the system prompt in front and without what `instructions` replaced. A
- * place that they name (`messages[3].content[0]`) is found in the caller's list, because the messages are
- * still the same objects. A provider that refuses a field uses its own name for it, which the caller may not
- * know.
+ * Adapters see one conversation, with the system prompt first and without messages that `instructions`
+ * replaced. A location in it (`messages[3].content[0]`) is mapped back to the caller's list by object
+ * identity. If a provider rejects a field under its own name, the caller's name is substituted.
  */
 
 import { GatewayError } from '../core/errors.ts'
@@ -14,7 +13,7 @@ import type { ChatInput } from '../chat/input.ts'
 
 type ChatAdapter = Adapter<ChatInput, ChatEvent>
 
-/** Returns the same adapter; the `param` of a refused request is a place in the caller's body. */
+/** Wraps an adapter so that the `param` of a rejected request is a location in the caller's body. */
 export function withCallerParamNames (adapter: ChatAdapter): ChatAdapter {
   return {
     ...adapter,

@@ -1,34 +1,33 @@
-/** Credentials for requests to providers: headers that hold for every request, or are made for each. */
+/** Credentials for requests to providers: fixed headers, or headers computed for each request. */
 
 /** Headers that carry a credential; never logged. */
 export type CredentialHeaders = Readonly<Record<string, string>>
 
 export type Credential = CredentialHeaders | Signer
 
-/** Makes the headers of each request: a signature of it, or a token that expires. */
+/** Computes the headers of each request: a signature or an expiring token. */
 export interface Signer {
   /**
-   * Identifies the account, such as its access key: it stays the same while the headers change. Only a digest
-   * of it leaves the process.
+   * Identifies the account, such as its access key; stable while the headers change. Only a digest leaves the
+   * process.
    */
   readonly accountId: string
   /**
-   * Called for each attempt, before it waits for a connection. A promise may take as long as a connection
-   * (`timeouts.connect_ms`).
+   * Called for each attempt, before it waits for a connection. A promise has `timeouts.connect_ms` to settle.
    *
-   * @throws ProviderFailure or GatewayError; anything else is `upstream_unreachable` to the caller
+   * @throws ProviderFailure or GatewayError; callers see any other error as `upstream_unreachable`
    */
   readonly sign: (request: UnsignedRequest) => CredentialHeaders | Promise<CredentialHeaders>
 }
 
-/** A request as it is sent, but for its credential. */
+/** A request before its credential is added. */
 export interface UnsignedRequest {
   readonly method: string
-  /** The complete URL: that of the provider with the path and query of the request. */
+  /** The complete URL: base URL, path and query. */
   readonly url: string
-  /** All headers but those of the connection, such as `host` and `content-length`. Names in lower case. */
+  /** All headers except connection headers such as `host` and `content-length`. Names in lower case. */
   readonly headers: Readonly<Record<string, string>>
-  /** All bytes of it; `undefined` without one. */
+  /** The complete body; `undefined` without one. */
   readonly body: Uint8Array | undefined
 }
 
@@ -36,7 +35,7 @@ export function isSigner (credential: Credential): credential is Signer {
   return typeof credential['sign'] === 'function'
 }
 
-/** Returns what identifies the account of a credential: a secret. */
+/** Returns the identity of a credential's account. Secret. */
 export function accountIdOf (credential: Credential): string {
   return isSigner(credential) ? credential.accountId : JSON.stringify(credential)
 }

@@ -1,6 +1,6 @@
 /**
- * Reads answers that their callers get as they came. What the gateway has to know of one (its usage, its tool
- * calls, its end) is read on the side.
+ * Reads answers that are passed through unchanged, and extracts what the gateway needs to know: usage, tool
+ * calls and the end.
  */
 
 import { GatewayError } from '../core/errors.ts'
@@ -11,16 +11,17 @@ import type { ChatEvent, FinishReason } from '../core/events.ts'
 import type { Usage } from '../core/usage.ts'
 import type { StreamReader } from './provider.ts'
 
-/** Reads one answer, complete or streamed. A subclass knows what an API calls things. */
+/** Reads one answer, complete or streamed. Subclasses know the format of their API. */
 export abstract class DirectReader implements StreamReader<ChatEvent> {
   done = false
   protected started = false
   #calls = 0
 
   /**
-   * Reads a complete answer. @param bytes those it came as
+   * Reads a complete answer.
    *
-   * @throws ProviderFailure, GatewayError for one that holds an error, or no answer
+   * @param bytes the raw answer
+   * @throws ProviderFailure or GatewayError for an error or an unreadable answer
    */
   complete (value: unknown, bytes?: Buffer): ChatEvent[] {
     const events: ChatEvent[] = [{ type: 'response-start' }]
@@ -34,7 +35,7 @@ export abstract class DirectReader implements StreamReader<ChatEvent> {
 
   read (message: EventSourceMessage, into: ChatEvent[]): void {
     const { event: name, data } = message
-    // An error may come in words.
+    // An error may be plain text.
     if (name !== 'error' && !data.startsWith('{') && objectIn(data) === undefined) return
     const frame = this.frameWithoutFacts(message)
     if (frame !== undefined) {
@@ -50,7 +51,7 @@ export abstract class DirectReader implements StreamReader<ChatEvent> {
     this.#finish(into)
   }
 
-  /** As `usage`, which says it of a complete answer. */
+  /** Like `usage`, for streams that break off. */
   usageSoFar (): Usage | undefined {
     return this.usage
   }
@@ -61,7 +62,7 @@ export abstract class DirectReader implements StreamReader<ChatEvent> {
     this.started = true
   }
 
-  /** Notes a tool call: later turns go to the provider that made it. */
+  /** Reports a tool call, so that later turns go to the provider that made it. */
   protected noteCall (id: string, name: string, into: ChatEvent[]): void {
     into.push({ type: 'tool-call-start', choice: 0, call: this.#calls++, id, name, kind: 'function' })
   }
@@ -77,21 +78,21 @@ export abstract class DirectReader implements StreamReader<ChatEvent> {
   }
 
   /**
-   * Notes the facts of a complete answer.
+   * Extracts the facts of a complete answer.
    *
    * @returns the text for the caller
-   * @throws ProviderFailure and GatewayError, as `complete` does
+   * @throws ProviderFailure and GatewayError like `complete`
    */
   protected abstract readAnswer (value: unknown, json: string, into: ChatEvent[]): string
-  /** Returns the frame of a message that needs no parser; `undefined` for others. */
+  /** Returns the frame of a message that needs no parsing; `undefined` for others. */
   protected abstract frameWithoutFacts (message: EventSourceMessage): ChatEvent | undefined
   /**
-   * Appends the frame and the facts of a message, and sets `done` with the last.
+   * Appends the frame and the facts of a message; sets `done` after the last.
    *
    * @throws ProviderFailure for an error
    */
   protected abstract readMessage (message: EventSourceMessage, into: ChatEvent[]): void
-  /** Says why the answer ended; `undefined` until it has. */
+  /** The finish reason; `undefined` until the answer has ended. */
   protected abstract get reason (): FinishReason | undefined
   protected abstract get usage (): Usage | undefined
 }

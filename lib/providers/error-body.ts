@@ -2,18 +2,18 @@ import { parseBounded } from '../json/parse-bounded.ts'
 import type { UpstreamResponse } from './provider.ts'
 
 const maxBytes = 64 * 1024
-/** The status has said most of it; a caller does not wait longer for its words. */
+/** The status says most; a caller should not wait longer for the message. */
 const maxWaitMs = 3000
 
 /**
- * Reads the body of an error response: parsed JSON, else text, empty for a page of HTML and for what is
- * cut off. Of a body that does not end, what came within three seconds counts.
+ * Reads the body of an error response: parsed JSON, or text; empty for HTML and truncated bodies. Reading
+ * stops after three seconds.
  */
 export async function readErrorBody (response: UpstreamResponse, waitMs = maxWaitMs): Promise<unknown> {
   return (await readErrorAnswer(response, waitMs)).body
 }
 
-/** Reads an error response as `readErrorBody` does; `text` is that of JSON, as it came. */
+/** Reads an error response like `readErrorBody`; `text` is the raw JSON. */
 export async function readErrorAnswer (
   { body }: UpstreamResponse, waitMs = maxWaitMs
 ): Promise<{ readonly body: unknown, readonly text?: string }> {
@@ -34,7 +34,7 @@ async function readFor (
   let complete = false
   let timer: NodeJS.Timeout | undefined
   const over = new Promise<undefined>(resolve => { timer = setTimeout(resolve, waitMs, undefined) })
-  // One that breaks says nothing more: what came before is all the provider said.
+  // If the body breaks off, use what has arrived.
   const interrupted = (): undefined => undefined
   try {
     const source = body[Symbol.asyncIterator]()

@@ -1,4 +1,4 @@
-/** Providers out of their settings: an address, a credential, and the adapters of their kind. */
+/** Creates providers from their settings: address, credential, and the adapters of their kind. */
 
 import { isOwnHost } from '../net/own-host.ts'
 import type { ProviderSettings } from '../core/settings.ts'
@@ -8,7 +8,7 @@ import { promptAsMessage } from './prompt-as-message.ts'
 import type { Propagation } from '../core/call-trace.ts'
 import type { Provider, Transport } from './provider.ts'
 
-/** @param transport carries requests to this provider */
+/** @param transport sends requests to this provider */
 export function createProvider (settings: ProviderSettings, transport: Transport): Provider {
   const { baseUrl, credential, adapters, quirks, otherQuirks, traits = {} } = kinds[settings.kind]
   const { chat, ...others } = typeof adapters === 'function' ? adapters(settings.options) : adapters

@@ -1,6 +1,4 @@
-/**
- * What the adapters of JSON APIs have in common of their requests and of their responses, streamed or not.
- */
+/** Shared by the adapters of JSON APIs: requests, and complete or streamed responses. */
 
 import { objectOf, onlyObjectOf } from '../json/guards.ts'
 import { parseBounded } from '../json/parse-bounded.ts'
@@ -9,8 +7,8 @@ import { invalidResponse } from './provider-failure.ts'
 import type { AdapterInput, BodyReader, StreamReader, UpstreamRequest } from './provider.ts'
 
 /**
- * Prints a body; that of a large request while it is sent, and what stands in it as the caller sent it from
- * the caller's own bytes.
+ * Serializes a body. Large bodies are serialized while they are sent; unchanged values are copied from the
+ * caller's bytes.
  */
 export function jsonBody (
   body: object,
@@ -20,7 +18,7 @@ export function jsonBody (
   return callerBody === undefined ? JSON.stringify(body) : callerBody.print(body)
 }
 
-/** The headers of a request in JSON whose answer is JSON too. */
+/** Headers of a request whose body and answer are JSON. */
 export const jsonHeaders = { 'content-type': 'application/json', accept: 'application/json' } as const
 
 /** Splits a request for `n` choices into requests for at most `max` each. */
@@ -29,7 +27,7 @@ export function splitChoices<R extends { readonly n?: number | undefined }> (
   max: number
 ): Array<AdapterInput<R>> {
   const { n } = input.request
-  // endpoints that do not check it may pass anything
+  // Endpoints without a check may pass any value.
   if (typeof n !== 'number' || !(n > max)) return [input]
   const parts: Array<AdapterInput<R>> = []
   for (let from = 0; from < n; from += max) {
@@ -40,11 +38,10 @@ export function splitChoices<R extends { readonly n?: number | undefined }> (
 }
 
 /**
- * Parses the data of one message of a stream.
+ * Parses the data of one stream message.
  *
- * @returns `undefined` for empty data, which keeps connections open, and for the `[DONE]` that some servers
- *   end with
- * @throws GatewayError `upstream_invalid_response` for what is not JSON
+ * @returns `undefined` for empty keep-alive data and for the final `[DONE]` of some servers
+ * @throws GatewayError `upstream_invalid_response` for invalid JSON
  */
 export function parseData (data: string): unknown {
   if (!data.startsWith('{') && /^\s*(?:\[DONE\]\s*)?$/.test(data)) return undefined
@@ -56,17 +53,17 @@ export function parseData (data: string): unknown {
 }
 
 /**
- * Parses the data of a message that has to be an object. Some servers put it into a list; and they send
- * `null`, empty lists and numbers to keep connections open, which hold nothing.
+ * Parses data that must be an object. Some servers wrap it in a list; `null`, empty lists and numbers are
+ * keep-alives without content.
  *
- * @throws GatewayError `upstream_invalid_response` for what is not JSON
+ * @throws GatewayError `upstream_invalid_response` for invalid JSON
  */
 export function objectIn (data: string): Record<string, unknown> | undefined {
   const value = parseData(data)
   return objectOf(value) ?? onlyObjectOf(value)
 }
 
-/** Parses a text that may be the JSON of an object; `undefined` where it is not, as an error in words. */
+/** Parses text that may be a JSON object; `undefined` if it is not, such as a plain-text error. */
 export function objectOrNothing (data: string): Record<string, unknown> | undefined {
   try {
     return objectOf(parseBounded(data))
@@ -76,8 +73,8 @@ export function objectOrNothing (data: string): Record<string, unknown> | undefi
 }
 
 /**
- * Reads an event stream where one was requested, JSON otherwise. Servers have been seen to send the
- * one in place of the other, so each is read as what it turns out to be.
+ * Reads an event stream if one was requested, else JSON. Some servers send the other format, so the response
+ * is read as what it turns out to be.
  */
 export function jsonOrSse<R, E> (
   input: AdapterInput<R>,

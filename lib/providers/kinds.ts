@@ -1,7 +1,7 @@
 /**
- * Kinds of providers: where each is, what it can do, and how it deviates from the dialect it speaks.
- * The one place that declares a kind; its name is in `schemas/providers`. What holds for a kind holds
- * for every entry of that kind in the configuration, which may add to it.
+ * Provider kinds: default address, capabilities, and deviations from the dialect. The only place that
+ * declares a kind, except for its name in `schemas/providers`. An entry in the configuration inherits
+ * everything from its kind and may add to it.
  */
 
 import {
@@ -34,33 +34,32 @@ export type VariablePrefix =
 
 export interface Kind {
   /**
-   * Prefixes of the environment variables that switch it on (`OPENAI_API_KEY`, `OPENAI_BASE_URL`), best
-   * first.
+   * Prefixes of the environment variables that enable it (`OPENAI_API_KEY`, `OPENAI_BASE_URL`), best first.
    */
   readonly variables?: readonly VariablePrefix[]
   /**
-   * Public addresses are from the API references, local ones are default ports; absent where only the
-   * operator can know.
+   * Public addresses come from the API references, local ones are default ports. Absent if only the operator
+   * can know.
    */
   readonly baseUrl?: string
-  /** True for servers that run models of the operator's choice: the catalogue cannot know them. */
+  /** True for servers that run models of the operator's choice, which the catalogue cannot know. */
   readonly listModels?: true
-  /** How the provider lists its models. Default: as in the chat-completions dialect. */
+  /** How the provider lists its models. Default: the chat-completions format. */
   readonly modelList?: ModelList
-  /** `upstream_api` of models that the catalogue does not know. Default: `otherUpstreamApi`. */
+  /** `upstream_api` of models missing from the catalogue. Default: `otherUpstreamApi`. */
   readonly upstreamApi?: string
-  /** Names that only its models have: without a prefix they refer to it, known or not. Default: none. */
+  /** Model names unique to this provider: they need no prefix, even if unknown. Default: none. */
   readonly ownNames?: RegExp
   /** The value of `gen_ai.provider.name` in traces. Default: the name of the kind. */
   readonly traceName?: string
-  /** Makes the credential of a key: headers, or what signs requests with it. */
+  /** Creates the credential for a key: headers or a signer. */
   readonly credential: (key: string, options: Readonly<Record<string, unknown>>) => Credential
   readonly adapters: Adapters | ((options: Readonly<Record<string, unknown>>) => Adapters)
   readonly quirks?: Quirks
-  /** Quirks of servers at another address than its own, over the others. */
+  /** Additional quirks for servers at a custom address. */
   readonly otherQuirks?: Quirks
   readonly traits?: ProviderTraits
-  /** Names of `options` that its adapters read, each a text. Default: none. */
+  /** Names of string `options` that the adapters read. Default: none. */
   readonly options?: readonly string[]
   /** The part of the gateway that answers itself. Default: none, requests go to a server. */
   readonly inProcess?: 'simulator' | 'programs'
@@ -69,24 +68,24 @@ export interface Kind {
 /** `upstream_api` of models whose provider does not say which API serves them. */
 export const otherUpstreamApi = 'openai-compatible'
 
-/** The simulator that answers when no other provider is enabled, by its id. */
+/** Id of the simulator, which answers when no other provider is enabled. */
 export const simulatorId: ProviderKind = 'sandbox'
 
 const { chat, embeddings, images, speech, transcription, translation, moderation } = openaiAdapters
 const { ocr } = mistralAdapters
 
-/** A server of the chat-completions dialect, of which only chat and embeddings are guaranteed. */
+/** A server of the chat-completions dialect; only chat and embeddings can be relied on. */
 const compatible: Adapters = { chat, embeddings }
 
 const textCompletion = textCompletionAt('/completions')
 
-/** A server that completes texts as well as it chats. */
+/** A server with both text completions and chat. */
 const completing: Adapters = { ...compatible, textCompletion }
 
-/** OpenAI's API for sound, which others have copied as they did its chat. */
+/** OpenAI's audio API, which other servers have copied. */
 const audio: Adapters = { speech, transcription, translation }
 
-/** Fields that servers without a notion of OpenAI's account features refuse or ignore. */
+/** OpenAI account features; other servers reject or ignore these fields. */
 const accountFields = [
   'metadata', 'store', 'service_tier', 'safety_identifier', 'prompt_cache_key', 'prompt_cache_retention',
   'web_search_options', 'prediction', 'verbosity', 'modalities', 'audio'
@@ -98,7 +97,7 @@ const selfHosted: Quirks = {
   customTools: false
 }
 
-/** Not in the API of xAI, which documents `logit_bias` as unsupported. */
+/** Missing from xAI's API, which documents `logit_bias` as unsupported. */
 const xaiUnsupportedFields = [
   'metadata', 'store', 'verbosity', 'prediction', 'modalities', 'audio', 'safety_identifier',
   'prompt_cache_retention', 'logit_bias'
@@ -142,7 +141,7 @@ export const kinds: Readonly<Record<ProviderKind, Kind>> = {
     modelList: anthropicModels,
     credential: anthropicHeaders,
     adapters: anthropicAdapters,
-    // They sign nothing, and some refuse a conversation without its thinking.
+    // Compatible servers sign nothing, and some reject a conversation without its thinking.
     otherQuirks: { unsignedThinking: true },
     traits: {
       historyMarks: ['signed_thinking'],
@@ -199,7 +198,7 @@ export const kinds: Readonly<Record<ProviderKind, Kind>> = {
       omit: [...accountFields, 'logit_bias', 'logprobs', 'top_logprobs', 'user'],
       extraFields: ['safe_prompt', 'prompt_mode'],
       rename: { seed: 'random_seed' },
-      // Its streams end with the usage anyway.
+      // Streams end with the usage anyway.
       streamUsage: false,
       toolCallIdLength: 9,
       toolImages: false,
@@ -256,7 +255,7 @@ export const kinds: Readonly<Record<ProviderKind, Kind>> = {
     listModels: true,
     credential: bearer,
     adapters: { ...openaiAdapters, textCompletion },
-    // Gemini and what is in front of it want the signatures of its calls back.
+    // Gemini, and proxies in front of it, require the signatures of its tool calls in later turns.
     quirks: { tokenLimitField: 'max_tokens', keepInHistory: ['extra_content'], customTools: false },
     traits: { network: 'by_address' }
   },
@@ -315,7 +314,7 @@ export const kinds: Readonly<Record<ProviderKind, Kind>> = {
       extraFields: ['top_k'],
       multipleChoices: false,
       reasoningEffort: 'object',
-      // Some of its models refuse a conversation without the state of their reasoning.
+      // Some models reject a conversation without their reasoning state.
       keepInHistory: ['reasoning_details'],
       customTools: false
     },
@@ -363,16 +362,16 @@ export const kinds: Readonly<Record<ProviderKind, Kind>> = {
   }
 }
 
-/** Returns the kind of an entry; one that does not say has its name for a kind, where that is one. */
+/** Returns the kind of an entry. Default: the kind with the name of the entry, if there is one. */
 export function kindOf (id: string, kind: ProviderKind | undefined): ProviderKind {
   return kind ?? providerKinds.find(known => known === id) ?? 'openai-compatible'
 }
 
 /**
- * Returns the label of a kind, or of a provider that is not configured. The models API lists eight, and one
- * that is not among them makes a strict client refuse the entire list; so a server of another kind gets the
- * label of the dialect it speaks, which is OpenAI's. Who really serves the model is said in its id, in
- * `provider_info.provider_id` and, by `openai-compatible`, in `upstream_api`.
+ * Returns the label of a kind, or of a provider that is not configured. The models API lists eight labels,
+ * and strict clients reject the entire list for any other. Other kinds therefore get OpenAI's, whose dialect
+ * they speak. The actual provider is in the model id and in `provider_info.provider_id`; `upstream_api` is
+ * then `openai-compatible`.
  */
 export function labelOf (kind: string): ProviderLabel {
   return providerLabels.find(label => label === kind) ?? 'openai'

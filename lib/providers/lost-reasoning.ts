@@ -6,22 +6,22 @@ import type { DirectDialect } from '../core/direct-request.ts'
 import type { Route } from '../core/route.ts'
 import type { Provider } from './provider.ts'
 
-/** The fields in which providers encrypt or sign their reasoning. */
+/** Fields that hold encrypted or signed reasoning. */
 export type ReasoningField = 'encrypted_content' | 'signature' | 'thought_signature' | 'reasoning_details'
 
 /** The provider that a conversation is sent to. */
 export interface ReasoningReader {
   readonly provider: Pick<Provider, 'traits' | 'quirks'>
   readonly route: Route
-  /** The dialect in which it gets the words of the caller. Absent: it gets a translation. */
+  /** The dialect in which it receives the caller's request unchanged. Absent: the request is translated. */
   readonly direct?: DirectDialect | undefined
-  /** Returns true for the digest of an account that it may be sent with. */
+  /** Returns true if the digest belongs to an account that may serve this call. */
   readonly hasAccount: (digest: string) => boolean
 }
 
 /**
- * Lists the fields of a conversation that hold reasoning which this provider cannot read, since another
- * provider or another account made it. What is listed is not sent. Reasoning of an unknown account is.
+ * Lists the fields of a conversation with reasoning that this provider cannot read, because another provider
+ * or account made it. The listed fields are not sent. Reasoning of unknown origin is.
  */
 export function lostReasoning (
   request: ChatInput,

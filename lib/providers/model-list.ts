@@ -1,29 +1,29 @@
 import { isObject, nonEmptyText, type JsonObject } from '../json/guards.ts'
 import type { ModelEntry } from '../core/model.ts'
 
-/** The facts that a provider's list contains about a model. */
+/** Facts about a model in a provider's list. */
 export type ListedFacts = Partial<
   Pick<ModelEntry, 'createdAt' | 'displayName' | 'description' | 'capabilities'>
 >
 
 export interface ListedModel {
-  /** The name at the provider; anything but a text is passed over. */
+  /** The provider's name for the model; anything but a string is skipped. */
   readonly id: unknown
   readonly facts: ListedFacts
 }
 
-/** The way in which the servers of a dialect list their models. */
+/** How the servers of a dialect list their models. */
 export interface ModelList {
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
-  /** @throws Error for a body that holds no list */
+  /** @throws Error if the body has no list */
   readonly read: (body: unknown) => ListedModel[]
 }
 
 /**
- * Returns the objects of the list under that name.
+ * Returns the objects of the named list.
  *
- * @throws Error when there is none
+ * @throws Error if there is none
  */
 export function listIn (body: unknown, name: string): JsonObject[] {
   const list = isObject(body) ? body[name] : undefined
@@ -31,7 +31,7 @@ export function listIn (body: unknown, name: string): JsonObject[] {
   return list.filter(isObject)
 }
 
-/** Returns a text as a fact; none for anything else. */
+/** Returns a string as a fact; nothing for other values. */
 export function textFact (value: unknown, name: 'displayName' | 'description'): ListedFacts {
   const text = nonEmptyText(value)
   return text === undefined ? {} : { [name]: text }

@@ -7,8 +7,8 @@ import type { Adapter, AdapterInput } from './provider.ts'
 type TextAdapter = Adapter<TextInput, ChatEvent>
 
 /**
- * Returns the adapter of text completions for models that only chat: the prompt is a message, and the answer
- * the completion.
+ * Returns a text-completion adapter for chat-only models: the prompt becomes a message, the answer the
+ * completion.
  */
 export function promptAsMessage (chat: Adapter<ChatInput, ChatEvent>): TextAdapter {
   return {
@@ -27,12 +27,12 @@ export function promptAsMessage (chat: Adapter<ChatInput, ChatEvent>): TextAdapt
       return chat.request(input)
     },
     error: (failure, input) => aboutPrompt(chat.error(failure, input)),
-    // the same request but for `n`
+    // The parts differ only in `n`.
     split: input => (chat.split?.(input) ?? [input]) as ReadonlyArray<AdapterInput<TextInput>>
   }
 }
 
-/** Returns the adapter of text completions for a provider with an API for some of its models. */
+/** Returns the text-completion adapter for a provider that has such an API for some of its models. */
 export function textCompletionOf (
   models: RegExp,
   theirs: TextAdapter,
@@ -49,7 +49,7 @@ export function textCompletionOf (
   }
 }
 
-/** Names `prompt` where chat would name its messages. */
+/** Replaces `messages` with `prompt` in the failure's `param`. */
 export function aboutPrompt (failure: Failure): Failure {
   const isPrompt = failure.param?.startsWith('messages') ?? failure.kind === 'context_length'
   return isPrompt ? { ...failure, param: 'prompt' } : failure

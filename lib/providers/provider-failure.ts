@@ -1,9 +1,8 @@
 /**
- * A failure of a provider as data: its kind, and what the provider said.
+ * A provider failure as data: its kind and the provider's message.
  *
- * Adapters state it, from a status and a body or from an error inside a response that claimed to be
- * fine. They do not know whose key was used, so they make no error of it: `stages/provider-call`
- * does, once.
+ * Adapters produce it from a status and body, or from an error inside a successful response. They do not know
+ * whose key was used; `stages/provider-call` turns the failure into an error.
  */
 
 import { GatewayError, asGatewayError, type ErrorCode, type GatewayErrorOptions } from '../core/errors.ts'
@@ -27,37 +26,34 @@ export type FailureKind =
   | 'content_policy'
   | 'too_large'
   | 'unsupported'
-  /** The server does not have the API of the caller's dialect that the kind of provider has. */
+  /** The server lacks the API for the caller's dialect, although its kind usually has it. */
   | 'missing_api'
   | 'invalid_document'
   | 'invalid_format'
-  /** The caller's request was refused for another reason. */
+  /** The caller's request was rejected for another reason. */
   | 'invalid_request'
-  /**
-   * A request that the gateway wrote by itself was refused: not the caller's fault, and not worth another
-   * try.
-   */
+  /** A request that the gateway created itself was rejected: not the caller's fault, and not retryable. */
   | 'rejected'
   /** Anything else. */
   | 'error'
 
 export interface Failure {
   readonly kind: FailureKind
-  /** The status the caller may see where the provider's own passes through. */
+  /** The status the caller sees if the provider's own is passed on. */
   readonly status?: number | undefined
-  /** The provider's words, as they came. */
+  /** The provider's message, verbatim. */
   readonly message?: string | undefined
-  /** The parameter at fault. */
+  /** The invalid parameter. */
   readonly param?: string | undefined
-  /** The provider's own code, where it is more use to the caller than ours. */
+  /** The provider's code, if more useful to the caller than ours. */
   readonly code?: string | undefined
   /** Seconds from 1 to 60. */
   readonly retryAfterSeconds?: number | undefined
-  /** The provider's limits, as headers of the reply. */
+  /** The provider's limits, as reply headers. */
   readonly rateLimits?: Readonly<Record<string, string>> | undefined
-  /** The provider's own error, for callers who speak its dialect. */
+  /** The provider's error, for callers who speak its dialect. */
   readonly original?: OriginalError | undefined
-  /** What the failed request used, where the provider says so. */
+  /** Usage of the failed request, if reported. */
   readonly usage?: Usage | undefined
   /** Details for the log. */
   readonly cause?: Readonly<Record<string, unknown>> | undefined
@@ -66,7 +62,7 @@ export interface Failure {
 /** Carries a failure from a reader to `callerError`. */
 export class ProviderFailure extends Error {
   readonly failure: Failure
-  /** The status of its answer; `undefined` where the failure is inside a response that claimed to be fine. */
+  /** Status of the response; `undefined` for an error inside a successful response. */
   readonly status: number | undefined
 
   constructor (failure: Failure, status?: number) {
@@ -77,13 +73,13 @@ export class ProviderFailure extends Error {
   }
 }
 
-/** Returns the usage that an error of an attempt carries; `undefined` where its provider reported none. */
+/** Returns the usage attached to an attempt's error, if the provider reported any. */
 export function usageOfError (error: unknown): Usage | undefined {
   if (error instanceof ProviderFailure) return error.failure.usage
   return error instanceof GatewayError ? error.usage : undefined
 }
 
-/** Returns the error with this usage, or without any. */
+/** Returns the error with the given usage, or with none. */
 export function withUsage (error: unknown, usage: Usage | undefined): unknown {
   if (usageOfError(error) === usage) return error
   return error instanceof ProviderFailure
@@ -91,7 +87,7 @@ export function withUsage (error: unknown, usage: Usage | undefined): unknown {
     : asGatewayError(error).with({ usage })
 }
 
-/** Reads an answer that is complete: an error carries what the answer used. */
+/** Reads a complete answer; an error carries the usage of the answer. */
 export function withReportedUsage<T> (usage: () => Usage | undefined, read: () => T): T {
   try {
     return read()
@@ -101,24 +97,22 @@ export function withReportedUsage<T> (usage: () => Usage | undefined, read: () =
   }
 }
 
-/** Throws the failure found in a response, or `otherwise` where there is none. */
+/** Throws the failure found in a response, or an error with the message `otherwise`. */
 export function throwFailure (failure: Failure | undefined, otherwise: string): never {
   throw failure === undefined ? invalidResponse(otherwise) : new ProviderFailure(failure)
 }
 
-/** Makes the error for a response that cannot be read. @param cause only for the log */
+/** Creates the error for an unreadable response. @param cause only for the log */
 export function invalidResponse (cause: unknown): GatewayError {
   return new GatewayError('upstream_invalid_response', { cause })
 }
 
-/** Names `input` where chat would name its messages. */
+/** Replaces `messages` with `input` in the failure's `param`. */
 export function aboutInput (failure: Failure): Failure {
   return failure.param === 'messages' ? { ...failure, param: 'input' } : failure
 }
 
-/**
- * Makes the error for a page of HTML in place of a response: something else than the API is at that address.
- */
+/** Creates the error for an HTML page: the address is not that of the API. */
 export function pageInstead (): GatewayError {
   return new GatewayError('upstream_invalid_response', {
     message:
@@ -128,11 +122,11 @@ export function pageInstead (): GatewayError {
 }
 
 /**
- * Makes the error a caller reads out of whatever an attempt threw, without the secrets it may quote.
+ * Turns anything an attempt threw into an error for the caller, with secrets removed.
  *
- * @param secrets of the provider as the operator configured it
- * @param ownKey the caller's own key at the provider, if the call used one: its limits, its quota
- *   and its refusal are the caller's business, those of the gateway's credential are not
+ * @param secrets of the provider as configured
+ * @param ownKey true if the call used the caller's own key: its limits, quota and rejection concern the
+ *   caller, those of the gateway's credential do not
  */
 export function callerError (
   thrown: unknown,
@@ -149,7 +143,7 @@ function errorOf (failure: Failure, secrets: readonly string[], ownKey: boolean)
   const [message, param, code] = [failure.message, failure.param, failure.code]
     .map(words => words === undefined ? undefined : redact(words, secrets))
   const cause = { ...failure.cause, ...message !== undefined && { message } }
-  // What a provider says about the gateway's own account is not for callers.
+  // Callers must not see what a provider says about the gateway's account.
   const isOurs = !ownKey && (kind === 'credential' || kind === 'quota')
   const original =
     failure.original === undefined || isOurs ? undefined : redactOriginal(failure.original, secrets, ownKey)
@@ -204,10 +198,10 @@ const noModelOrAddress =
   'The provider does not have this model, or its `base_url` in the configuration is wrong (see `headgate doctor`).'
 
 /**
- * Returns true where a 404 does not name the model: servers send such where they have no such path, as
- * without `/v1` in the base URL.
+ * Returns true if a 404 does not concern the model: servers answer so for unknown paths, for example if the
+ * base URL lacks `/v1`.
  */
 function saysNothing ({ message, cause }: Failure): boolean {
-  const code = cause?.['code'] ?? '404' // some repeat the status there
+  const code = cause?.['code'] ?? '404' // Some servers repeat the status as the code.
   return code === '404' && (message === undefined || /^(?:404 )?(?:page )?not found\.?$/i.test(message))
 }

@@ -1,9 +1,9 @@
 /**
- * A provider as the pipelines see it: a transport that carries requests to it, and one adapter
- * per capability that translates both ways.
+ * A provider as the pipelines see it: a transport that sends requests, and one adapter per capability that
+ * translates both ways.
  *
- * Adapters are synchronous and pure, so they are tested from files, never wait and cannot leak a
- * connection. `attempts/send-request` and the transport do the I/O for all of them.
+ * Adapters are synchronous and pure: they can be tested from files, never wait and cannot leak a connection.
+ * `attempts/send-request` and the transport do all I/O.
  */
 
 import type { EventSourceMessage } from 'eventsource-parser'
@@ -30,31 +30,31 @@ import type { Quirks } from '../core/quirks.ts'
 import type { StreamDecoder } from '../wire/sse-reader.ts'
 import type { SlowStreamSettings, Timeouts } from '../core/settings.ts'
 
-/** The id of a deferred completion, or the completion itself, which a provider may give at once. */
+/** The id of a deferred completion, or the completion if the provider returns it immediately. */
 export type DeferredReceipt = string | { readonly completion: readonly ChatEvent[] }
 
 /** The input of an adapter for one route: the request with the route's settings merged in. */
 export interface AdapterInput<R> {
   readonly request: R
   readonly route: Route
-  /** The ways in which this target deviates from its dialect, as data. */
+  /** How this target deviates from its dialect, as data. */
   readonly quirks: Quirks
   readonly streamed: boolean
-  /** True for a request of a megabyte and more: its body is printed while it is sent. */
+  /** True for a request of 1 MB or more: its body is serialized while it is sent. */
   readonly isLarge?: boolean
-  /** The caller's body and its bytes, where they are kept. */
+  /** The caller's body and its bytes, if kept. */
   readonly callerBody?: CallerBody | undefined
-  /** Media of the request that short strings stand for. */
+  /** Media taken out of the request; placeholders stand for them. */
   readonly media?: RequestMedia | undefined
-  /** Returns the digest of the account that it is for. Absent: not known. */
+  /** Returns the digest of the account that receives the request. Absent: unknown. */
   readonly account?: () => string
-  /** True where another turn may go to another account: encrypted reasoning then names this one. */
+  /** True if another turn may use another account: encrypted reasoning is then tagged with this one. */
   readonly sealsReasoning?: boolean
-  /** The request in the caller's words, where this provider speaks them: sent in place of `request`. */
+  /** The caller's request unchanged, if the provider speaks its dialect; sent instead of `request`. */
   readonly direct?: DirectRequest | undefined
 }
 
-/** One HTTP request to a provider, without its address and its credential. */
+/** One HTTP request to a provider, without base URL and credential. */
 export interface UpstreamRequest {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
   /** Appended to the provider's base URL: `/chat/completions`. */
@@ -65,27 +65,27 @@ export interface UpstreamRequest {
 
 /** Reads the messages of one event stream; keeps the state of one response. */
 export interface StreamReader<E> {
-  /** Appends the events of one SSE message to `into`. Unknown messages give none. */
+  /** Appends the events of one SSE message to `into`. Unknown messages give no events. */
   readonly read: (message: EventSourceMessage, into: E[]) => void
   /**
-   * Appends the last events, once the stream has ended.
-   * @throws GatewayError `upstream_stream_interrupted` when the response is not complete.
+   * Appends the last events after the end of the stream.
+   * @throws GatewayError `upstream_stream_interrupted` if the response is incomplete
    */
   readonly end: (into: E[]) => void
   /**
-   * Returns the usage that was reported so far, which counts where the stream breaks off. Absent for a reader
-   * that makes an event of each report at once.
+   * Returns the usage reported so far, which counts if the stream breaks off. Absent if the reader emits each
+   * report immediately as an event.
    */
   readonly usageSoFar?: () => Usage | undefined
-  /** True after the message that ends the response (`[DONE]`): the rest is not read. */
+  /** True after the message that ends the response (`[DONE]`); the rest is not read. */
   readonly done: boolean
 }
 
-/** Reads a body. `read` and the stream readers throw a `ProviderFailure` for an error inside it. */
+/** Reads a body. `read` and the stream readers throw `ProviderFailure` for an error in the body. */
 export type BodyReader<E> =
   | JsonReader<E>
   | { readonly as: 'text', readonly read: (text: string) => E[] }
-  /** All bytes at once: a response too large to be parsed. */
+  /** The complete body, unparsed because it may be too large. */
   | { readonly as: 'bytes', readonly read: (bytes: Buffer) => E[] }
   /** Bytes as they arrive; the first piece counts as visible output. */
   | { readonly as: 'pieces', readonly read: (piece: Uint8Array, into: E[]) => void }
@@ -95,50 +95,50 @@ export type BodyReader<E> =
 export interface EventStreamReader<E> {
   readonly as: 'sse'
   readonly reader: StreamReader<E>
-  /** Reads one JSON text in its place. */
+  /** Reads JSON received instead of a stream. */
   readonly json: (value: unknown) => E[]
-  /** Makes the decoder of a stream in another format. Default: that of server-sent events. */
+  /** Creates the decoder of another stream format. Default: server-sent events. */
   readonly decoder?: ((maxLength: number) => StreamDecoder) | undefined
 }
 
 /** Reads parsed JSON. */
 export interface JsonReader<E> {
   readonly as: 'json'
-  /** @param bytes those it came as */
+  /** @param bytes the raw body */
   readonly read: (value: unknown, bytes?: Buffer) => E[]
-  /** Reads an event stream that came without a request for it, to its end. */
+  /** Reads an event stream to its end, if one arrives without being requested. */
   readonly sse?: (() => StreamReader<E>) | undefined
 }
 
 export interface Adapter<R, E> {
   /**
-   * The dialects of callers that it sends on as they are (`AdapterInput.direct`). Default: every request is
+   * Caller dialects that are passed through unchanged (`AdapterInput.direct`). Default: every request is
    * translated.
    */
   readonly directDialects?: readonly DirectDialect[]
   /**
-   * Makes the request. Called for each attempt: the same input gives the same request.
+   * Creates the request. Called for each attempt: equal input gives an equal request.
    *
-   * @throws GatewayError for requests this provider cannot serve, before anything is sent
+   * @throws GatewayError before anything is sent, if this provider cannot serve the request
    */
   readonly request: (input: AdapterInput<R>) => UpstreamRequest
-  /** Decides by the head of a successful response how its body is read. */
+  /** Chooses from status and headers how to read the body of a successful response. */
   readonly read: (head: UpstreamHead, input: AdapterInput<R>) => BodyReader<E>
-  /** States what a status other than 2xx means. `body` is parsed JSON, else text. */
+  /** Interprets a non-2xx response. `body` is parsed JSON or text. */
   readonly error: (failure: UpstreamFailure, input: AdapterInput<R>) => Failure
-  /** Makes the request that deletes a response, where the provider keeps some. */
+  /** Creates the request that deletes a response. Absent if the provider stores none. */
   readonly deleteResponse?: (id: string) => UpstreamRequest
-  /** Returns the parts of a request that is too large for one, at least one; absent: it never is. */
+  /** Splits a request that is too large for one upstream request; at least one part. Absent: never needed. */
   readonly split?: (input: AdapterInput<R>) => ReadonlyArray<AdapterInput<R>>
-  /** Makes one answer of that many parts. Default: each part holds choices of its own. */
+  /** Joins the answers of so many parts. Default: each part has its own choices. */
   readonly join?: (parts: number) => Join<E>
 }
 
-/** Puts the events of several upstream responses together. */
+/** Joins the events of several upstream responses. */
 export interface Join<E> {
-  /** Takes what was read of one part; appends what can go out at once. */
+  /** Takes the events of one part; appends those that can be sent now. */
   readonly read: (part: number, events: readonly E[], into: E[]) => void
-  /** Appends the last events, when every part has ended. */
+  /** Appends the last events once every part has ended. */
   readonly end: (into: E[]) => void
 }
 
@@ -146,7 +146,7 @@ export interface UpstreamFailure {
   readonly status: number
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
   readonly body: unknown
-  /** The body as text, if it was read to its end. */
+  /** The body as text, if read completely. */
   readonly text?: string
 }
 
@@ -155,22 +155,22 @@ export interface UpstreamHead {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
 }
 
-/** The answer head of a provider, and its body as it arrives. */
+/** Status and headers of a response, and its body as it arrives. */
 export interface UpstreamResponse extends UpstreamHead {
   readonly body: UpstreamBody
 }
 
-/** Iterate it or read it completely, once. Leaving the iteration early closes the connection. */
+/** Iterate it or read it completely, once. Breaking out of the iteration closes the connection. */
 export interface UpstreamBody extends AsyncIterable<Uint8Array> {
   /**
-   * Returns all of it; a promise only where not all of it is there.
+   * Returns the complete body; a promise only if some is still to arrive.
    *
-   * @param hold is called with the size of each piece that is kept; when it throws, the rest is not read
-   * @throws GatewayError `upstream_invalid_response` over `maxBytes`, or what `hold` throws; or rejects with
-   *   it
+   * @param hold called with the size of each piece that is kept; if it throws, reading stops
+   * @throws GatewayError `upstream_invalid_response` over `maxBytes`, or the error of `hold`; a promise
+   *   rejects with the same errors
    */
   readonly buffer: (maxBytes: number, hold?: (bytes: number) => void) => Buffer | Promise<Buffer>
-  /** Closes the connection; the rest is not wanted. */
+  /** Closes the connection and discards the rest. */
   readonly cancel: () => void
 }
 
@@ -180,31 +180,31 @@ export interface SendOptions {
   readonly timeouts: Timeouts
   readonly streamed: boolean
   /**
-   * The key of the call: connections, and heavy work within the process, are shared out by it. Absent for
-   * what the gateway sends for no call.
+   * Key of the call: connections and CPU-heavy work are divided fairly between keys. Absent for requests
+   * without a call.
    */
   readonly keyId?: string
-  /** Headers that say which call and trace the request belongs to. */
+  /** Headers that identify the call and trace of the request. */
   readonly trace?: Readonly<Record<string, string>> | undefined
 }
 
-/** Counts what a transport does at the moment, and what it refused since it was made. */
+/** Current load of a transport, and refusals since its creation. */
 export interface TransportLoad {
   readonly connections: number
-  /** Requests that wait for a connection. */
+  /** Requests waiting for a connection. */
   readonly waiting: number
   /** Requests that waited too long or found the queue full. */
   readonly refused: number
 }
 
 /**
- * Carries requests to a provider: over HTTP (`client/`), or inside the process (`sandbox/`, `local/`).
+ * Sends requests to a provider: over HTTP (`client/`) or in-process (`sandbox/`, `local/`).
  *
- * @throws GatewayError `upstream_unreachable`, `upstream_timeout`, `upstream_invalid_response` for a head
- *   that cannot be read, or the signal's reason.
+ * @throws GatewayError `upstream_unreachable`, `upstream_timeout`, `upstream_invalid_response` for invalid
+ *   headers, or the signal's reason
  */
 export interface Transport {
-  /** Counts its connections; absent without any. */
+  /** Current load; absent for transports without connections. */
   readonly load?: () => TransportLoad
   readonly send: (request: UpstreamRequest, options: SendOptions) => Promise<UpstreamResponse>
 }
@@ -213,43 +213,43 @@ export interface Provider {
   /** The prefix of its models: `openai`. */
   readonly id: string
   /**
-   * True when the gateway may use it with what the operator configured. The others serve only
-   * calls that bring their own key (`X-Provider-Key`), and their models are not listed.
+   * True if the configured credentials allow its use. Other providers only serve calls that bring their own
+   * key (`X-Provider-Key`), and their models are not listed.
    */
   readonly enabled: boolean
   readonly transport: Transport
-  /** Secrets: its key, and the values of the headers sent with every request. */
+  /** Its key, and the values of headers sent with every request. */
   readonly secrets: readonly Secret[]
   /**
-   * Returns the credential for a request: the caller's own key if given, else the configured one. Equal
+   * Returns the credential of a request: the caller's own key if given, else the configured one. Equal
    * arguments give the same account.
    *
-   * @param credential the index of the key, of several configured ones. Default: the first
+   * @param credential index of the configured key. Default: the first
    */
   readonly authorize: (callerKey?: string, credential?: number) => Credential
   readonly timeouts: Timeouts
-  /** The slowest stream that is accepted. Default: any, within the timeouts. */
+  /** Minimum speed of a stream. Default: any, within the timeouts. */
   readonly slowStream?: SlowStreamSettings | undefined
   readonly retries: number
-  /** The headers of calls and traces that it gets. Default: none. */
+  /** Call and trace headers to pass on. Default: none. */
   readonly propagate?: Propagation
   /**
-   * The reaction to a client that disconnects: abort the provider request, or read the answer to its end for
+   * What to do when the client disconnects: abort the provider request, or read the answer to its end for
    * exact usage.
    */
   readonly onDisconnect: 'abort' | 'drain'
   readonly quirks: Quirks
-  /** Facts about its API for steps outside its adapters. */
+  /** Facts about its API for code outside its adapters. */
   readonly traits: ProviderTraits
   readonly adapters: Adapters
 }
 
-/** The request and the events of each capability, by its name. */
+/** The request and event types of each capability. */
 export interface Capabilities {
   readonly chat: { request: ChatInput, event: ChatEvent }
-  /** The continuation of a text. Providers that only chat get it as a message (`prompt-as-message`). */
+  /** Text completions. Chat-only providers get the prompt as a message (`prompt-as-message`). */
   readonly textCompletion: { request: TextInput, event: ChatEvent }
-  /** A chat requested now and produced later: the one event holds the provider's id of the completion. */
+  /** A chat completion that is fetched later: the only event holds the provider's id. */
   readonly deferred: { request: ChatInput, event: ResultEvent<DeferredReceipt> }
   /** The tokens of a prompt. */
   readonly tokenCount: { request: ChatInput, event: ResultEvent<number> }
@@ -261,18 +261,18 @@ export interface Capabilities {
   readonly speech: { request: SpeechInput, event: SpeechEvent }
   readonly transcription: { request: RecordingInput, event: TranscriptEvent }
   readonly translation: { request: RecordingInput, event: TranscriptEvent }
-  /** Stages of the configuration ask for it; no endpoint does. */
+  /** Used by configured stages; no endpoint has it. */
   readonly moderation: { request: ModerationInput, event: ResultEvent<readonly Moderation[]> }
 }
 
-/** Texts for a model that says what is wrong with them. */
+/** Texts for a moderation model. */
 export interface ModerationInput {
   readonly texts: readonly string[]
   /** Moderations are never streamed. */
   readonly stream?: false
 }
 
-/** What is wrong with a text: nothing, or some of the model's categories. */
+/** Verdict on one text: the model's categories that apply, if any. */
 export interface Moderation {
   readonly categories: readonly string[]
 }
@@ -283,13 +283,11 @@ export type EventOf<C extends Capability> = Capabilities[C]['event']
 export type AdapterOf<C extends Capability> =
   Adapter<RequestOf<C>, EventOf<C>> & (C extends 'deferred' ? FetchDeferred : unknown)
 
-/** The adapters of a provider; one that is absent is a capability the provider does not have. */
+/** The adapters of a provider, one for each capability it has. */
 export type Adapters = { readonly [C in Capability]?: AdapterOf<C> }
 
 export interface FetchDeferred {
-  /**
-   * Requests a completion by the provider's id: 202 until it exists, its answer exactly once, then an error.
-   */
+  /** Fetches a completion by the provider's id: 202 until it exists, then the answer once, then an error. */
   readonly fetch: (upstreamId: string) => UpstreamRequest
 }
 

@@ -3,14 +3,14 @@ import { readObjectText, replaceFields } from '../json/object-text.ts'
 import { redact } from '../text/redact.ts'
 import type { OriginalError } from '../core/direct-request.ts'
 
-/** The form in which a provider names the organisation of a credential. */
+/** The format of organisation ids, which identify the owner of a credential. */
 const uuid = /\b[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\b/gi
 
 /**
- * Returns a provider's own error without secrets; nothing else in it changes, because clients act on its
+ * Returns a provider's own error without secrets. The rest stays verbatim because clients match on the
  * wording.
  *
- * @param ownKey true when the caller's own key was used, whose organisation is the caller's business
+ * @param ownKey true if the caller's own key was used: its organisation is then not secret
  */
 export function redactOriginal (
   original: OriginalError,

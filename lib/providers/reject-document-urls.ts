@@ -3,9 +3,9 @@ import type { OcrInput } from '../ocr/input.ts'
 import type { AdapterInput } from './provider.ts'
 
 /**
- * Lets only documents through that came with the call: nothing here fetches addresses for callers.
+ * Rejects document URLs: the gateway fetches nothing for callers.
  *
- * @throws GatewayError `unsupported_parameter`, so that another model of the list may do it
+ * @throws GatewayError `unsupported_parameter`, so that the next route may serve the call
  */
 export function rejectDocumentUrls (input: AdapterInput<OcrInput>): AdapterInput<OcrInput> {
   if (input.request.document.kind === 'bytes') return input

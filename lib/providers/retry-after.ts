@@ -1,11 +1,11 @@
 /**
  * Reads how long a provider asks us to wait.
  *
- * `retry-after-ms` beats `retry-after` (seconds, or an HTTP date). A date counts from the `date` of the
- * response, where there is one: the provider's clock may differ from ours. Official clients sleep for as long
- * as a provider says, so the value is clamped: an hour passed on would freeze them.
+ * `retry-after-ms` beats `retry-after` (seconds or an HTTP date). A date is relative to the response's `date`
+ * header if present, because clocks differ. Official clients sleep for as long as it says, so the value
+ * is clamped.
  *
- * @returns seconds, an integer from 1 to 60, or `undefined` when nothing usable was said
+ * @returns whole seconds from 1 to 60, or `undefined` without a usable value
  */
 export function retryAfterSeconds (
   headers: Readonly<Record<string, string | string[] | undefined>>,
@@ -25,8 +25,8 @@ export function retryAfterSeconds (
 }
 
 /**
- * Copies `x-ratelimit-{limit,remaining,reset}-{requests,tokens}` as the provider has them: clients read these
- * by name. Counts, durations and times begin with a digit; what does not may be any word, a secret too.
+ * Copies the provider's `x-ratelimit-{limit,remaining,reset}-{requests,tokens}`, which clients read by name.
+ * Counts, durations and times start with a digit; anything else is dropped because it might be a secret.
  */
 export function rateLimitsIn (
   headers: Readonly<Record<string, string | string[] | undefined>>

@@ -1,7 +1,7 @@
 import type { DirectDialect } from '../core/direct-request.ts'
 import type { Provider } from './provider.ts'
 
-/** Returns true if the provider speaks the dialect, and so gets requests as callers wrote them. */
+/** Returns true if the provider speaks the caller's dialect and gets requests unchanged. */
 export function speaksDialect (
   provider: Provider | undefined,
   dialect: DirectDialect | undefined,

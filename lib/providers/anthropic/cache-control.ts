@@ -2,8 +2,8 @@ import { objectOf } from '../../json/guards.ts'
 import type { CacheControl } from './wire.ts'
 
 /**
- * Returns the cache mark on a part or a tool, or `undefined`. It is no field of this API's schemas but the
- * only way to use the provider's prompt cache through it, and every client knows it.
+ * Returns the `cache_control` of a part or a tool, if any. It is not in the chat-completions schema, but
+ * clients send it, and nothing else controls the provider's prompt cache.
  */
 export function cacheControlOf (marked: object): CacheControl | undefined {
   const mark = objectOf(Reflect.get(marked, 'cache_control'))

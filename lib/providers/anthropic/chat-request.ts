@@ -1,7 +1,6 @@
 /**
- * Builds the upstream body by allow-list: the server refuses a request over any field it does not
- * know. Fields that only tune and have no counterpart here are left out; those that would change
- * what the caller gets are refused.
+ * Builds the upstream body from an allow-list: the server rejects requests with unknown fields. Unsupported
+ * fields are dropped if they only tune the answer, and rejected if they change what the caller gets.
  */
 
 import { GatewayError } from '../../core/errors.ts'
@@ -17,14 +16,14 @@ import type { AdapterInput, UpstreamRequest } from '../provider.ts'
 import type { MessagesRequest, WireThinking } from './wire.ts'
 
 /**
- * The version whose models still take temperature, top_p and top_k: later ones refuse all three.
+ * Headers of every request, with the API version.
  * @see https://docs.claude.com/en/api/versioning
  */
 const version = { 'content-type': 'application/json', 'anthropic-version': '2023-06-01' }
 const completeHeaders = { ...version, accept: 'application/json' }
 const streamHeaders = { ...version, accept: 'text/event-stream' }
 
-/** @throws GatewayError for what this provider cannot take, with the parameter's name */
+/** @throws GatewayError with the name of the parameter, if this provider cannot serve the request */
 export function chatRequest (input: AdapterInput<ChatInput>): UpstreamRequest {
   return {
     method: 'POST',
@@ -75,14 +74,14 @@ function unsupported (param: string): GatewayError {
   })
 }
 
-/** Our temperature goes to 2, theirs to 1; newer models refuse temperature together with top_p. */
+/** Our temperature goes up to 2, theirs to 1; newer models reject temperature together with top_p. */
 function samplingFields (
   { temperature, top_p: topP, top_k: topK }: ChatInput,
   { sampling }: ChatTraits,
   thinking: WireThinking | undefined
 ): Pick<MessagesRequest, 'temperature' | 'top_p' | 'top_k'> {
   if (!sampling) return {}
-  // A thinking model samples as it likes: of all three it takes a top_p from 0.95 only.
+  // With thinking, the only sampling parameter allowed is a top_p of at least 0.95.
   if (thinking !== undefined && thinking.type !== 'disabled') {
     return topP !== undefined && topP >= 0.95 ? { top_p: topP } : {}
   }
@@ -94,10 +93,10 @@ function samplingFields (
 }
 
 const email = /[^\s@]@[^\s@]+\.[^\s@]/
-/** A plus, or groups of digits, or as many digits as a number with its area code has. */
+/** Matches a plus sign, groups of digits, or as many digits as a phone number with area code has. */
 const phone = /^(?:\+[\d\s().-]{7,}|\(?\d{2,5}\)?[\s.-][\d\s().-]{5,}|\d{10,15})$/
 
-/** The provider wants an opaque id and refuses requests that name a person. */
+/** The provider wants an opaque id, and rejects requests that identify a person. */
 function anonymousUserId ({ safety_identifier: identifier, user }: ChatInput): string | undefined {
   const id = identifier ?? user
   return id === undefined || id.trim() === '' || email.test(id) || phone.test(id.trim()) ? undefined : id

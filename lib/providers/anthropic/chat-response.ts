@@ -11,8 +11,8 @@ import type { WireAnswer } from './wire.ts'
 /**
  * Reads a complete response into events: `response-start` first, `usage` last.
  *
- * @throws ProviderFailure for a body that is an error
- * @throws GatewayError `upstream_invalid_response` for one without content
+ * @throws ProviderFailure if the body is an error
+ * @throws GatewayError `upstream_invalid_response` without content
  */
 export function readResponse (body: unknown, { request }: AdapterInput<ChatInput>): ChatEvent[] {
   const wire: WireAnswer = objectOf(body) ?? {}

@@ -1,4 +1,4 @@
-/** Reads one event stream of the Messages API; keeps the state of one response. */
+/** Reads one event stream of the Messages API. */
 
 import { GatewayError } from '../../core/errors.ts'
 import { objectOf } from '../../json/guards.ts'
@@ -27,13 +27,13 @@ const knownEvents: ReadonlySet<unknown> = new Set([
 ])
 
 /**
- * Reads the messages of one stream. `response-start` comes first; the finish of the choice and the
- * usage come last, from the event `message_stop` or from `end`. Pings and events yet to be invented
- * give nothing, as the provider asks of its clients.
+ * Creates the reader of one stream. `response-start` comes first; the finish of the choice and the usage come
+ * last, on `message_stop` or from `end`. Pings and unknown events are ignored, as the provider asks of its
+ * clients.
  *
- * @throws ProviderFailure for an `error` event, which may come first or half-way
- * @throws GatewayError `upstream_invalid_response` for what is no JSON or begins a second response;
- *   `upstream_stream_interrupted` from `end` when no reason for the end was given
+ * @throws ProviderFailure for an `error` event, at the start or half-way
+ * @throws GatewayError `upstream_invalid_response` for invalid JSON or a second start;
+ *   `upstream_stream_interrupted` from `end` without a stop reason
  * @see https://docs.claude.com/en/docs/build-with-claude/streaming
  */
 export function readStream (input: AdapterInput<ChatInput>): StreamReader<ChatEvent> {
@@ -44,7 +44,7 @@ class ChatStream implements StreamReader<ChatEvent> {
   readonly #reader: ResponseReader
   #messageId: unknown
   #started = false
-  /** Known while the block stays open that the last text was added to. */
+  /** Valid while the block of the last text is open. */
   readonly #template = new StreamTemplate(textMessage)
   done = false
 
@@ -70,7 +70,7 @@ class ChatStream implements StreamReader<ChatEvent> {
 
   #parse ({ event: name, data }: EventSourceMessage, into: ChatEvent[]): void {
     if (name === 'error') throw new ProviderFailure(inBandError(objectOrNothing(data) ?? {}))
-    // Under a name of its own, a message may be anything.
+    // Messages with a custom event name can be anything.
     const event: WireStreamEvent | undefined =
       name === undefined || knownEvents.has(name) ? objectIn(data) : objectOrNothing(data)
     if (event === undefined) return

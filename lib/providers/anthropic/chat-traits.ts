@@ -1,26 +1,26 @@
 import type { Route } from '../../core/route.ts'
 
-/** The fields a model accepts: the server refuses a request that asks for more. */
+/** The fields a model accepts; the server rejects any others. */
 export interface ChatTraits {
-  /** Tokens of one answer, thinking included; absent when not known. */
+  /** Maximum tokens of an answer, including thinking; absent if unknown. */
   readonly maxOutputTokens?: number | undefined
-  /** Takes temperature, top_p and top_k. */
+  /** Accepts temperature, top_p and top_k. */
   readonly sampling: boolean
-  /** Thinks within a budget of tokens. */
+  /** Supports a token budget for thinking. */
   readonly budgets: boolean
-  /** Decides by itself how long to think, guided by an effort. */
+  /** Decides how long to think, guided by an effort. */
   readonly adaptive: boolean
-  /** Efforts it knows. */
+  /** Supported efforts. */
   readonly efforts: readonly string[]
-  /** Takes an explicit order not to think. */
+  /** Allows thinking to be disabled explicitly. */
   readonly thinkingOff: boolean
-  /** Can be forced to use a tool. */
+  /** Allows a tool call to be forced. */
   readonly forcedTools: boolean
 }
 
 /**
- * Reads what is known of a model. Of other servers that speak this API little is: everything is
- * tried, and their refusals are passed on.
+ * Returns the traits of a model. For other servers with this API, little is known: every field is sent, and
+ * their errors are passed on.
  */
 export function chatTraits ({ traits = {} }: Route): ChatTraits {
   const {

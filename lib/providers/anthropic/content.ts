@@ -1,4 +1,4 @@
-/** Content of messages, part by part, as blocks. */
+/** Converts the content of messages to blocks, part by part. */
 
 import { GatewayError } from '../../core/errors.ts'
 import { standsForMedia } from '../../json/media-strings.ts'
@@ -7,9 +7,9 @@ import type { AssistantPart, FilePart, ImagePart, UserPart } from '../../../sche
 import type { ContentBlock, DocumentBlock, ImageBlock, ImageMediaType, TextBlock } from './wire.ts'
 
 /**
- * Blocks of a message's content; texts of white space only are left out, because the server refuses them.
+ * Returns the content of a message as blocks. Blank text is dropped, because the server rejects it.
  *
- * @param param where the content stands in the request: `messages[0].content`
+ * @param param location of the content: `messages[0].content`
  * @throws GatewayError for a part this provider cannot read
  */
 export function contentBlocks (content: string | readonly UserPart[], param: string): ContentBlock[] {
@@ -20,7 +20,7 @@ export function contentBlocks (content: string | readonly UserPart[], param: str
   })
 }
 
-/** Blocks of content that can only be text. */
+/** Returns the blocks of text-only content. */
 export function textBlocks (content: string | readonly AssistantPart[] | null | undefined): TextBlock[] {
   if (content === null || content === undefined) return []
   const parts: readonly AssistantPart[] =
@@ -31,7 +31,7 @@ export function textBlocks (content: string | readonly AssistantPart[] | null | 
   })
 }
 
-/** Returns content in its shortest form: one plain text is a string. */
+/** Returns content in its shortest form: a single plain text becomes a string. */
 export function shortest<B extends { type: string }> (blocks: B[]): string | B[] {
   const [only] = blocks
   if (blocks.length !== 1 || only === undefined || !isPlainText(only)) return blocks
@@ -115,7 +115,7 @@ function documentSource ({ mediaType, data }: InlineData): DocumentBlock['source
 
 interface InlineData { readonly mediaType: string, readonly data: string }
 
-/** Returns a base64 data URL. Only its head is matched: the data may be megabytes. */
+/** Parses a base64 data URL. Only the prefix is matched, because the data may be megabytes. */
 function inlineData (url: string): InlineData | undefined {
   const comma = url.indexOf(',')
   const head = /^data:([^;,]*)(?:;[^,]*)?;base64$/i.exec(url.slice(0, Math.max(0, Math.min(comma, 200))))
@@ -123,7 +123,7 @@ function inlineData (url: string): InlineData | undefined {
   return { mediaType: head[1].trim().toLowerCase(), data: url.slice(comma + 1) }
 }
 
-/** Reads base64 without a media type: what the name says, otherwise a PDF. */
+/** Reads base64 without a media type: inferred from the file name, else PDF. */
 function bareData (
   data: string | null | undefined,
   filename: string | null | undefined

@@ -1,4 +1,4 @@
-/** Requests that come in the words of this API, and their answers: both travel as they are. */
+/** Requests in this API's format, and their answers, passed through unchanged. */
 
 import { uniqueCallId } from '../../chat/call-ids.ts'
 import { nonEmptyText, objectOf } from '../../json/guards.ts'
@@ -21,7 +21,7 @@ import type { WireAnswer, WireStreamEvent } from './wire.ts'
 
 const version = { 'content-type': 'application/json', 'anthropic-version': '2023-06-01' }
 
-/** The characters of a delta around its text: a stream that is cut short is counted by the rest. */
+/** Characters of a delta besides its text, to estimate the text of an interrupted stream. */
 const deltaFrameLength = 80
 
 export function directRequest (
@@ -38,7 +38,7 @@ export function directRequest (
 }
 
 /**
- * Reads an answer for its caller. If JSON came where a stream was requested, or the reverse, it is
+ * Reads an answer for a caller of this API. If JSON arrives instead of a stream, or the reverse, it is
  * translated.
  */
 export function directReader (input: AdapterInput<ChatInput>): BodyReader<ChatEvent> {
@@ -48,7 +48,7 @@ export function directReader (input: AdapterInput<ChatInput>): BodyReader<ChatEv
     : { as: 'json', read: (value, bytes) => reader.complete(value, bytes), sse: () => readStream(input) }
 }
 
-/** States what a status other than 2xx means; the words are kept as they came. */
+/** Interprets a non-2xx response; the message stays verbatim. */
 export function directFailure (failure: UpstreamFailure): Failure {
   return directError(readError(failure), failure.status, failure.text)
 }
@@ -136,7 +136,7 @@ class MessageReader extends DirectReader {
     if (nonEmptyText(reason) !== undefined) this.#reason = finishReasonOf(reason)
   }
 
-  /** @returns the block, with another id where the answer had that one already */
+  /** @returns the block, with a new id if the answer has used its id before */
   #noteBlock (block: unknown, into: ChatEvent[]): unknown {
     const { type, id: given, name } = objectOf(block) ?? {}
     if (type !== 'tool_use' || typeof given !== 'string' || typeof name !== 'string') return block
@@ -146,7 +146,7 @@ class MessageReader extends DirectReader {
   }
 }
 
-/** Returns whether a block begins without output: its text comes in deltas. */
+/** Returns true if a block starts empty: its text arrives in deltas. */
 function isEmptyText (block: unknown): boolean {
   const { type, text, thinking } = objectOf(block) ?? {}
   return (type === 'text' && text === '') || (type === 'thinking' && thinking === '')

@@ -1,6 +1,6 @@
 /**
- * Failures of the provider, from a status and a body or from an error inside a response. Proxies in
- * between send pages and plain words, so the body is looked at, not trusted.
+ * Provider failures, from a status and body or from an error inside a response. Proxies send HTML and plain
+ * text, so the body is never assumed to be valid.
  */
 
 import { objectOf, nonEmptyText } from '../../json/guards.ts'
@@ -8,7 +8,7 @@ import { retryAfterSeconds } from '../retry-after.ts'
 import type { Failure, FailureKind } from '../provider-failure.ts'
 import type { UpstreamFailure } from '../provider.ts'
 
-/** The status that goes with a type of error: inside a stream the status was sent long ago. */
+/** Statuses by error type, for errors in streams whose status was sent before. */
 const statuses: ReadonlyMap<string, number> = new Map([
   ['invalid_request_error', 400],
   ['authentication_error', 401],
@@ -23,22 +23,22 @@ const statuses: ReadonlyMap<string, number> = new Map([
   ['overloaded_error', 529]
 ])
 
-/** States what a status other than 2xx means. */
+/** Interprets a non-2xx response. */
 export function readError ({ status, headers, body }: UpstreamFailure): Failure {
   return classify({ status, ...saidIn(body) }, retryAfterSeconds(headers))
 }
 
-/** States an error that came where a response should, under status 200. */
+/** Reads an error that arrived with status 200. */
 export function inBandError (body: object): Failure {
   const said = saidIn(body)
   return classify({ status: statuses.get(said.type ?? '') ?? 500, ...said }, undefined)
 }
 
 /**
- * Keeps a failure's own words with it, where they are an error of this API.
+ * Keeps the original body with a failure if it is an error of this API.
  *
  * @param status absent for an error inside a response
- * @param text JSON, as it came
+ * @param text the raw JSON
  */
 export function directError (
   failure: Failure,
@@ -91,7 +91,7 @@ function classify (said: Said, retryAfterSeconds: number | undefined): Failure {
     : fact('invalid_request', { status: status === 422 ? 400 : status })
 }
 
-/** An empty account is reported as a bad request. */
+/** An exhausted balance is reported as a bad request. */
 function statusOf ({ status, message = '' }: Said): number {
   return status === 400 && /credit balance is too low/i.test(message) ? 402 : status
 }
@@ -100,7 +100,7 @@ function isTooLong ({ status, message = '' }: Said): boolean {
   return status === 400 && /prompt is too long|exceeds? (?:the )?context (?:limit|window)/i.test(message)
 }
 
-/** The provider names requests and organisations; neither says anything to the caller. */
+/** Removes ids of requests and organisations, which mean nothing to the caller. */
 function anonymous (message: string): string {
   return message
     .replace(/\breq_\w+/g, '[redacted]')

@@ -10,7 +10,7 @@ const reasons: ReadonlyMap<unknown, FinishReason> = new Map([
   ['refusal', 'content_filter']
 ])
 
-/** Returns the stop reason in our words; reasons yet to be invented, and none at all, are `stop`. */
+/** Maps a stop reason; unknown and missing reasons become `stop`. */
 export function finishReasonOf (stopReason: unknown): FinishReason {
   return reasons.get(stopReason) ?? 'stop'
 }

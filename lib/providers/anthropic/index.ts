@@ -1,4 +1,4 @@
-/** Anthropic: the Messages API behind our chat completions. */
+/** Anthropic: the Messages API behind chat completions. */
 
 import { jsonOrSse, splitChoices } from '../json-api.ts'
 import { chatRequest } from './chat-request.ts'
@@ -25,7 +25,7 @@ export const anthropicChat: Adapter<ChatInput, ChatEvent> = {
 
 export const anthropicAdapters = { chat: anthropicChat, tokenCount: anthropicTokenCount } satisfies Adapters
 
-/** Returns the credential, as this provider wants it. */
+/** Returns the credential headers. */
 export function anthropicHeaders (key: string): Record<string, string> {
   return { 'x-api-key': key }
 }

@@ -1,9 +1,10 @@
 /**
- * Writes a conversation in the provider's form: system prompt apart, user and assistant alternating, tool
- * results in front of the user turn that follows the calls.
+ * Converts a conversation to the provider's format: separate system prompt, alternating user and assistant
+ * turns, tool results first in the user turn after the calls.
  *
- * The server refuses a call without its result, a result without its call, and results anywhere
- * but there, in words about ids the caller never saw; so it is checked here, by the caller's names.
+ * The server rejects calls without results, results without calls, and misplaced results, and its errors
+ * quote ids that the caller never saw. These errors are therefore detected here and reported with the
+ * caller's names.
  */
 
 import { toReasoningItem } from '../../chat/reasoning-item.ts'
@@ -32,8 +33,8 @@ export interface WireConversation {
 }
 
 /**
- * @throws GatewayError `invalid_value` for tool calls and results that do not belong together and
- *   for arguments that are no object; `unsupported_parameter` for content of another provider
+ * @throws GatewayError `invalid_value` for tool calls and results that do not match, and for arguments that
+ *   are not an object; `unsupported_parameter` for content of another provider
  */
 export function wireConversation (
   messages: readonly Message[],
@@ -58,15 +59,15 @@ interface OpenCall {
   result?: ToolResultBlock
 }
 
-/** The calls of one turn in the order they were made, to be found by what their results name. */
+/** The calls of one turn in order, indexed by id or function name. */
 class OpenCalls {
   readonly list: OpenCall[] = []
   readonly #byId = new Map<string, SameCalls>()
   readonly #byName = new Map<string, SameCalls>()
-  /** Calls that have a result. */
+  /** Number of calls with a result. */
   results = 0
 
-  /** @param sentId the id it is sent with: servers that number their calls repeat ids in each answer */
+  /** @param sentId unique id that is sent upstream: some servers reuse ids in every answer */
   add (open: OpenCall, sentId: string): void {
     const call = { ...open, sentId }
     this.list.push(call)
@@ -74,7 +75,10 @@ class OpenCalls {
     if (call.functionName !== undefined) addTo(this.#byName, call.functionName, call)
   }
 
-  /** Notes the result of a call; the last one counts; of equal calls, the first without one is meant. */
+  /**
+   * Sets the result of a call; a later result replaces an earlier one. Among equal calls, takes the first
+   * without a result.
+   */
   answer (by: ResultKey, content: ToolResultBlock['content']): boolean {
     const same = 'id' in by ? this.#byId.get(by.id) : this.#byName.get(by.name)
     const call = same?.calls[same.next]
@@ -90,10 +94,10 @@ class OpenCalls {
   }
 }
 
-/** Names the call of a result. */
+/** Identifies the call of a result. */
 type ResultKey = { readonly id: string } | { readonly name: string }
 
-/** Calls of one id or name; `next` is the one the next result is for. */
+/** Calls with the same id or name; `next` is the index of the call that gets the next result. */
 interface SameCalls { readonly calls: OpenCall[], next: number }
 
 function addTo (calls: Map<string, SameCalls>, key: string, call: OpenCall): void {
@@ -160,7 +164,7 @@ class Turns {
     const said = textBlocks(message.content)
     if (said.length === 0) append(said, textBlocks(message.refusal))
     const calls = [...toolUses(message, param), ...this.#functionUse(message, param)]
-    // Thinking on its own, from an answer that was cut, may not stand in a conversation.
+    // An assistant turn must not consist of thinking alone, as after a truncated answer.
     if (said.length === 0 && calls.length === 0) return
     this.#endUserTurn()
     const blocks = this.#assistantBlocks()
@@ -208,7 +212,7 @@ class Turns {
     })
   }
 
-  /** Returns the blocks of the current turn: neighbours of one role are one message. */
+  /** Returns the blocks of the current user turn: consecutive messages of one role are merged. */
   #userBlocks (): UserBlock[] {
     const last = this.#turns.at(-1)
     if (last?.role === 'user') return last.blocks
@@ -226,7 +230,7 @@ class Turns {
   }
 }
 
-/** Spread into one `push`, a hundred thousand blocks would run out of stack. */
+/** Avoids a spread into `push`, which overflows the stack for a hundred thousand blocks. */
 function append<B> (to: B[], blocks: readonly B[]): void {
   for (const block of blocks) to.push(block)
 }
@@ -269,10 +273,7 @@ function inputOf (text: string, param: string): Record<string, unknown> {
   })
 }
 
-/**
- * Returns only what the server signed, as it refuses thinking that others could have written, unless it signs
- * nothing.
- */
+/** Returns signed thinking only: the server rejects other thinking, unless it signs none. */
 function thinkingBlocks (
   { thinking_blocks: blocks }: AssistantMessage,
   takesUnsigned: boolean
@@ -290,7 +291,7 @@ function thinkingBlocks (
   })
 }
 
-/** A conversation that ends with the assistant is to be continued; white space at its end is refused. */
+/** The server continues a final assistant message, but rejects trailing white space in it. */
 function trimPrefill (turns: Turn[]): void {
   const turn = turns.at(-1)
   const last = turn?.role === 'assistant' ? turn.blocks.at(-1) : undefined

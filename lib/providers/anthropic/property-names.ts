@@ -1,7 +1,7 @@
 /**
- * Names of the arguments of tools. The provider refuses all tools of a request for one name with another
- * character than these, or a longer one, and servers have such: `$filter`, `filter[id]`, `user name`. They
- * are replaced, and put back into the calls.
+ * Names of tool arguments. The provider rejects all tools of a request if one argument name is too long or
+ * has a character outside this set, such as `$filter`, `filter[id]` or `user name`. Such names are replaced,
+ * and restored in the calls.
  *
  * @see https://github.com/anthropics/claude-code/issues/79418
  */
@@ -15,7 +15,7 @@ import type { ChatInput } from '../../chat/input.ts'
 const legal = /^[a-zA-Z0-9_.-]{1,64}$/
 const digestLength = 8
 
-/** Returns the schema of a tool with names that the provider takes; the same one where all are. */
+/** Returns a tool's schema with legal names; the same object if nothing changes. */
 export function withLegalNames (schema: Readonly<JsonObject>): Readonly<JsonObject> {
   const { properties, required } = schema
   if (!isObject(properties) || Object.keys(properties).every(isLegal)) return schema
@@ -30,10 +30,7 @@ export function withLegalNames (schema: Readonly<JsonObject>): Readonly<JsonObje
   }
 }
 
-/**
- * Returns the names that were replaced in a tool of a request, by what replaced them; `undefined` for most
- * tools.
- */
+/** Returns the original names of a tool's renamed arguments, by new name; `undefined` for most tools. */
 export function replacedNames (
   { tools = [], functions = [] }: Pick<ChatInput, 'tools' | 'functions'>,
   tool: string
@@ -47,7 +44,7 @@ export function replacedNames (
   return names.length === 0 ? undefined : new Map(names.map(name => [legalName(name), name]))
 }
 
-/** Returns the arguments of a call with the names of its tool; as they came where they are no object. */
+/** Restores the names in the arguments of a call; leaves anything but an object unchanged. */
 export function withOwnNames (json: string, names: ReadonlyMap<string, string>): string {
   const given = objectOrNothing(json)
   return given === undefined
@@ -61,7 +58,7 @@ function isLegal (name: string): boolean {
   return legal.test(name)
 }
 
-/** Two names never become one: each that is replaced ends in a digest of itself. */
+/** Appends a digest of the name, so that two names never collide. */
 function legalName (name: string): string {
   if (isLegal(name)) return name
   const digest = createHash('sha256').update(name).digest('hex').slice(0, digestLength)

@@ -1,6 +1,6 @@
 /**
- * Reads the content blocks of one response into events. A stream feeds it block by block and piece
- * by piece, a complete response block by block; both go through here, so they cannot disagree.
+ * Reads the content blocks of a response into events, piece by piece from a stream or whole from a complete
+ * response. Sharing this code keeps both consistent.
  */
 
 import { callIdsIn, uniqueCallId } from '../../chat/call-ids.ts'
@@ -16,7 +16,7 @@ import type { ChatInput } from '../../chat/input.ts'
 import type { ChatEvent, FinishReason } from '../../core/events.ts'
 import type { WireAnswer, WireBlock, WireBlockDelta, WireCitation } from './wire.ts'
 
-/** An open block. Blocks of the provider's own tools, and unknown ones, are not opened. */
+/** An open block. Blocks of server-side tools and unknown blocks are not opened. */
 type OpenBlock =
   | {
       readonly type: 'text'
@@ -35,7 +35,7 @@ type OpenBlock =
     }
 
 const choice = 0
-/** What a block or a delta is, by a member that only such ones have. */
+/** Types of blocks and deltas, by a member that only one type has. */
 const blockTypes = {
   input: 'tool_use',
   data: 'redacted_thinking',
@@ -50,7 +50,7 @@ const deltaTypes = {
   thinking: 'thinking_delta',
   text: 'text_delta'
 }
-/** The block that a delta belongs to. */
+/** Maps the type of a delta to that of its block. */
 const blockOf: ReadonlyMap<string, OpenBlock['type']> = new Map([
   ['text_delta', 'text'],
   ['citations_delta', 'text'],
@@ -58,17 +58,17 @@ const blockOf: ReadonlyMap<string, OpenBlock['type']> = new Map([
   ['signature_delta', 'thinking'],
   ['input_json_delta', 'tool_use']
 ])
-/** More calls than any model makes; a provider that goes on is broken. */
+/** No model makes so many calls; a provider that exceeds the limit is broken. */
 const maxCalls = 1024
 
 export class ResponseReader {
   readonly usage = new UsageCount()
   readonly #kind: 'function' | 'legacy'
-  /** By their places; servers write these as text, too, or leave them out. */
+  /** By index, which some servers send as a string or omit. */
   readonly #blocks = new Map<number | undefined, OpenBlock>()
-  /** Ids of the conversation: one that an answer repeats would be refused in the next turn. */
+  /** Ids used in the conversation: the next turn would be rejected if an answer repeated one. */
   readonly #ids: Set<string>
-  /** Places of blocks that were announced, also of those that are not opened. */
+  /** Indexes of all announced blocks, including those that are not opened. */
   readonly #seenIndexes = new Set<number | undefined>()
   readonly #request: Pick<ChatInput, 'tools' | 'functions'>
   readonly #retained = new Retained()
@@ -77,19 +77,19 @@ export class ResponseReader {
   #finish: FinishReason | undefined
   #stopSequence: string | undefined
 
-  /** A caller who offered deprecated functions gets one call, in the deprecated form. */
+  /** Callers who offered deprecated functions get one call, in the deprecated form. */
   constructor (request: Pick<ChatInput, 'tools' | 'functions' | 'messages'>) {
     this.#kind = offersFunctionsOnly(request) ? 'legacy' : 'function'
     this.#ids = callIdsIn(request)
     this.#request = request
   }
 
-  /** True once the provider has said why the answer ends. */
+  /** True once a stop reason has arrived. */
   get finished (): boolean {
     return this.#finish !== undefined
   }
 
-  /** @param isStream the content is still to come */
+  /** @param isStream true if the content is still to come */
   start ({ usage }: WireAnswer, isStream: boolean, events: ChatEvent[]): void {
     if (isStream) this.usage.readFirst(usage)
     else this.usage.read(usage)
@@ -97,7 +97,7 @@ export class ResponseReader {
     events.push({ type: 'response-start', ...serviceTier !== undefined && { serviceTier } })
   }
 
-  /** Starts a block; that of a complete response has all its content already. */
+  /** Starts a block; in a complete response it already has its content. */
   startBlock (wireIndex: unknown, block: WireBlock & JsonObject, events: ChatEvent[]): void {
     const index = numberOf(wireIndex)
     const type = nonEmptyText(block.type) ?? memberType(block, blockTypes)
@@ -134,10 +134,9 @@ export class ResponseReader {
   }
 
   /**
-   * Adds a delta to the block at its place. If that is of another type, it goes to the last open one of its
-   * own.
+   * Adds a delta to the block at its index, or to the last open block of its type if the types differ.
    *
-   * @throws GatewayError `upstream_invalid_response` for arguments of a call that has no name
+   * @throws GatewayError `upstream_invalid_response` for arguments of a call without a name
    */
   addToBlock (wireIndex: unknown, delta: WireBlockDelta & JsonObject, events: ChatEvent[]): void {
     const index = numberOf(wireIndex)
@@ -169,13 +168,13 @@ export class ResponseReader {
           events.push({ type: 'tool-call-delta', choice, call: open.call, text, kind: this.#kind })
         } else {
           this.#retained.add(text.length)
-          open.text += text // names are put back once all are there
+          open.text += text // names are restored once the arguments are complete
         }
       }
     }
   }
 
-  /** Notes a text that was added to an open block, and whose event is made elsewhere. */
+  /** Records text of an open block whose event is created elsewhere. */
   noteText (length: number): void {
     this.#textLength += length
   }
@@ -200,7 +199,7 @@ export class ResponseReader {
       }
       case 'tool_use': {
         const { call, names } = open
-        // A call without arguments streams none, but clients parse them: `{}`, not nothing.
+        // Streams omit empty arguments, but clients parse them: send `{}`.
         const text = open.isStreamed ? open.text : objectArguments(open.input)
         if (text !== '') {
           events.push({
@@ -216,17 +215,14 @@ export class ResponseReader {
     }
   }
 
-  /**
-   * Notes why the answer ends; a later reason replaces an earlier one, unless that says that the answer was
-   * cut or filtered.
-   */
+  /** Records the stop reason. A later reason wins, unless the earlier one means truncation or filtering. */
   finish (
     { stop_reason: reason, stop_sequence: sequence, stop_details: details }: WireAnswer,
     events: ChatEvent[]
   ): void {
     if (nonEmptyText(reason) === undefined) return
     const later = finishReasonOf(reason)
-    if (isCut(this.#finish) && !isCut(later)) return // it must not look complete
+    if (isCut(this.#finish) && !isCut(later)) return // a truncated answer must not look complete
     this.#finish = later
     this.#stopSequence = reason === 'stop_sequence' ? nonEmptyText(sequence) : undefined
     const explanation = reason === 'refusal' ? nonEmptyText(objectOf(details)?.['explanation']) : undefined
@@ -236,7 +232,7 @@ export class ResponseReader {
   /**
    * Appends the last events of the response.
    *
-   * @throws GatewayError `upstream_invalid_response` for one that ends for a tool call and has nothing
+   * @throws GatewayError `upstream_invalid_response` if a tool call was announced, but the answer is empty
    */
   end (events: ChatEvent[]): void {
     for (const index of this.#blocks.keys()) this.endBlock(index, events)
@@ -252,7 +248,7 @@ export class ResponseReader {
     if (usage !== undefined) events.push({ type: 'usage', usage })
   }
 
-  /** A server that names a tool call and sends none has lost it: what else it sent is all there is. */
+  /** If a tool call was announced but never sent, ends with what else there is. */
   #reason (): FinishReason {
     const reason = this.#finish ?? (this.#calls > 0 ? 'tool_calls' : 'stop')
     if (reason !== 'tool_calls' || this.#calls > 0) return reason
@@ -260,7 +256,7 @@ export class ResponseReader {
     return 'stop'
   }
 
-  /** A block may be announced twice. */
+  /** Returns true if the block was already announced: servers may repeat the event. */
   #isOpen (index: number | undefined, { id }: WireBlock): boolean {
     const open = this.#blocks.get(index)
     return open?.type === 'tool_use' && id !== undefined && open.wireId === id
@@ -271,13 +267,13 @@ export class ResponseReader {
     return open?.type === type ? open : [...this.#blocks.values()].findLast(block => block.type === type)
   }
 
-  /** Some servers leave out the event that announces a block: its first delta says what it is. */
+  /** Opens a block that was never announced; its first delta reveals the type. */
   #startUnannounced (index: number | undefined, type: OpenBlock['type']): OpenBlock {
     if (type === 'tool_use') throw invalidResponse('arguments of a call that was not announced')
     const open: OpenBlock = type === 'text'
       ? { type, startIndex: this.#textLength, citations: [] }
       : { type, thinking: '', signature: '' }
-    // A block of another type may be open at that place.
+    // Another type's block may be open at this index.
     const free = this.#blocks.has(index) ? -this.#blocks.size : index
     this.#retained.add(0)
     this.#seenIndexes.add(free)
@@ -292,7 +288,7 @@ export class ResponseReader {
     events.push({ type: 'text-delta', choice, text })
   }
 
-  /** Calls are counted on their own: their index is not that of the block. */
+  /** Call indexes are counted separately from block indexes. */
   #startCall (index: number | undefined, block: WireBlock, events: ChatEvent[]): void {
     const name = nonEmptyText(block.name)
     if (name === undefined) throw invalidResponse('a tool call without a name')
@@ -324,7 +320,7 @@ function addThinking (open: { thinking: string }, value: unknown, events: ChatEv
   events.push({ type: 'reasoning-delta', choice, text })
 }
 
-/** Pages of the web that a text block rests on; the complete block is what they are cited for. */
+/** Returns the web pages that a text block cites; each citation covers the entire block. */
 function annotationsOf (
   citations: ReadonlyArray<WireCitation | undefined>, startIndex: number, endIndex: number
 ): unknown[] {

@@ -1,7 +1,7 @@
 import type { ChatInput } from '../../chat/input.ts'
 import type { MessagesRequest } from './wire.ts'
 
-/** `default` forces the standard price; `priority` takes reserved capacity where there is some. */
+/** `default` forces standard pricing; `priority` uses reserved capacity if available. */
 const requested: Readonly<Record<string, MessagesRequest['service_tier']>> = {
   auto: 'auto', priority: 'auto', default: 'standard_only', standard_only: 'standard_only'
 }
@@ -13,7 +13,7 @@ export function requestedServiceTier (tier: ChatInput['service_tier']): Messages
   return tier === undefined ? undefined : requested[tier]
 }
 
-/** Returns the tier an answer says it was served from, in our words. */
+/** Maps the tier that served an answer. */
 export function servedServiceTier (tier: unknown): string | undefined {
   return served.get(tier)
 }

@@ -1,12 +1,11 @@
 /**
- * Describes the deltas that hold a piece of text. Each may have some spaces before its last brace: padding
- * that hides the length of the text.
+ * Describes text deltas. Padding may follow before the last brace: spaces that hide the length of the text.
  */
 
 import { objectOf } from '../../json/guards.ts'
 import type { TextMessage } from '../text-template.ts'
 
-/** The name of the messages. */
+/** Event name of the messages. */
 export const deltaName = 'content_block_delta'
 
 const space = 0x20

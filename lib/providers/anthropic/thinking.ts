@@ -1,9 +1,9 @@
 /**
- * Decides how long the model may think and answer. Both come out of one limit, `max_tokens`, so they are
- * settled together; the caller's limit is never raised.
+ * Decides how long the model may think and answer. Both share one limit, `max_tokens`, so they are computed
+ * together; the caller's limit is never raised.
  *
- * `thinking` is an order: a conflict with it is an error. `reasoning_effort` is a wish: where
- * the provider would refuse it, the model answers without.
+ * `thinking` is mandatory: a conflict with it is an error. `reasoning_effort` is a preference: if the
+ * provider would reject it, the model answers without thinking.
  */
 
 import { nearestEffort } from '../../chat/effort.ts'
@@ -15,7 +15,7 @@ import type { Effort, MessagesRequest, ThinkingDisplay, WireMessage, WireToolCho
 
 type ThinkingFields = Pick<MessagesRequest, 'max_tokens' | 'thinking' | 'output_config'>
 
-/** Tokens for the answer itself when the caller sets no limit; thinking comes on top. */
+/** Default tokens for the answer itself; thinking is added. */
 const defaultTokens = 4096
 const minBudget = 1024
 const budgets: Readonly<Record<Effort, number>> = {
@@ -27,9 +27,9 @@ const budgets: Readonly<Record<Effort, number>> = {
 }
 
 /**
- * @param messages the conversation as it is sent: it may forbid thinking
- * @throws GatewayError for an explicit `thinking` whose budget leaves no tokens for the answer, or
- *   that meets a forced tool
+ * @param messages the conversation as sent: it may forbid thinking
+ * @throws GatewayError if an explicit `thinking` leaves no tokens for the answer, or conflicts with a forced
+ *   tool
  */
 export function thinkingFields (
   request: ChatInput,
@@ -50,7 +50,7 @@ export function thinkingFields (
           thinking: { type: 'enabled', budget_tokens: thinking.budget_tokens, ...displayOf(thinking) }
         }
       }
-      // Where thinking is requested, the model thinks as it can, and shows it as models with a budget do.
+      // Adaptive thinking, displayed as by models with a budget.
       return {
         ...adaptive(request, traits, effort, { display: 'summarized', ...displayOf(thinking) }),
         max_tokens: limit
@@ -75,14 +75,14 @@ export function thinkingFields (
   return traits.budgets ? budgeted(request, traits, effort) : { max_tokens: tokenLimit(request, traits) }
 }
 
-/** An effort that the model knows; not to think has no counterpart. */
+/** Returns a supported effort; `none` has no counterpart. */
 function effortOf (requested: ChatInput['reasoning_effort'], { efforts }: ChatTraits): Effort | undefined {
   const isUnset = requested === undefined || requested === 'none'
   const effort = isUnset ? undefined : nearestEffort(requested, efforts)
   return effort === 'none' || effort === 'minimal' ? undefined : effort
 }
 
-/** Newer models show none of their thinking unless they are asked to. */
+/** Newer models hide their thinking unless it is requested. */
 function displayOf ({ display }: { readonly display?: ThinkingDisplay | null | undefined }): {
   display?: ThinkingDisplay
 } {
@@ -102,7 +102,7 @@ function adaptive (
   }
 }
 
-/** A budget below the least the provider takes is no thinking. */
+/** A budget below the provider's minimum disables thinking. */
 function budgeted (request: ChatInput, traits: ChatTraits, effort: Effort): ThinkingFields {
   const limit = tokenLimit(request, traits, budgets[effort])
   const budget = Math.min(budgets[effort], limit - 1)
@@ -135,8 +135,8 @@ function checkNotForced (request: ChatInput, choice: WireToolChoice | undefined)
 }
 
 /**
- * Returns true when the last turn has begun without thinking, and so must end: the server refuses a turn
- * with tool calls that lacks its thinking, and an answer begun by the caller.
+ * Returns true if the last turn began without thinking and must end so: the server rejects a turn with tool
+ * calls that lacks its thinking, and thinking after a prefill.
  */
 function forbidsThinking (messages: readonly WireMessage[]): boolean {
   let start = messages.length
@@ -148,7 +148,7 @@ function forbidsThinking (messages: readonly WireMessage[]): boolean {
     messages.at(-1)?.role === 'assistant'
 }
 
-/** The assistant's own messages, and the results of its calls with nothing else beside them. */
+/** Returns true for assistant messages, and for user messages with tool results only. */
 function continuesTurn (message: WireMessage | undefined): boolean {
   if (message === undefined) return false
   return message.role === 'assistant' ||

@@ -1,4 +1,4 @@
-/** Has the tokens of a prompt counted by the provider. */
+/** Counts prompt tokens with the provider's API. */
 
 import { printInSlices } from '../../json/print-in-slices.ts'
 import { countOf, objectOf } from '../../json/guards.ts'
@@ -17,7 +17,7 @@ export const anthropicTokenCount: Adapter<ChatInput, ResultEvent<number>> = {
   error: directFailure
 }
 
-/** A request of a caller who speaks another dialect, without what only an answer needs. */
+/** Translates the request of another dialect, without fields that only concern the answer. */
 function translatedCount (input: AdapterInput<ChatInput>): DirectRequest {
   const { model, messages, system, tools, tool_choice: choice, thinking } = messagesRequest(input)
   const counted = { model, messages, system, tools, tool_choice: choice, thinking }

@@ -1,26 +1,26 @@
 const legal = /^[a-zA-Z0-9_-]+$/
-/** Ids we made; a caller's own id that looks like one is encoded, so that the two never meet. */
+/** Ids that we create. Callers' ids that match are encoded, so that the two never collide. */
 const ours = /^hg[cf]_/
 
 /**
- * Returns the id of a tool call as the provider accepts it: the same id in every turn, and different ids
- * stay different. Legal ids go through as they are.
+ * Returns a tool call id that the provider accepts. Legal ids stay unchanged; the mapping is stable and
+ * injective.
  */
 export function toolCallIdOf (id: string): string {
   return legal.test(id) && !ours.test(id) ? id : `hgc_${Buffer.from(id).toString('base64url')}`
 }
 
-/** Returns the id of the nth deprecated function call of a conversation, which has none of its own. */
+/** Returns the id of the nth deprecated function call of a conversation. */
 export function functionCallId (index: number): string {
   return `hgf_${index}`
 }
 
-/** Ids of the calls of one conversation, each of which the provider takes once. */
+/** Makes the ids of a conversation's calls unique, as the provider requires. */
 export class UniqueIds {
   readonly #times = new Map<string, number>()
 
   /**
-   * Returns the id itself the first time; then one made of it and of how often it came: the same in every
+   * Returns the id itself the first time, later one derived from it and the number of uses: stable in every
    * turn.
    */
   unique (id: string): string {

@@ -1,4 +1,4 @@
-/** Tools and their choice, with the deprecated functions as one more way to offer tools. */
+/** Tools and tool choice; deprecated functions are converted to tools. */
 
 import { GatewayError } from '../../core/errors.ts'
 import { offersFunctionsOnly } from '../../chat/legacy-functions.ts'
@@ -19,10 +19,10 @@ export interface ToolFields {
 const legalName = /^[a-zA-Z0-9_-]{1,128}$/
 
 /**
- * Returns the tools of a request and how they are to be chosen; neither when there are no tools.
+ * Returns the tools and tool choice of a request; neither if there are no tools.
  *
- * @throws GatewayError `unsupported_parameter` for custom tools and for a choice the model cannot
- *   be bound to; `invalid_value` for a name the provider refuses
+ * @throws GatewayError `unsupported_parameter` for custom tools and for a choice that the model cannot
+ *   enforce; `invalid_value` for a name the provider rejects
  */
 export function toolFields (request: ChatInput, traits: ChatTraits): ToolFields {
   const choice = toolChoice(request)
@@ -47,7 +47,7 @@ export function isForced (choice: WireToolChoice | undefined): boolean {
   return choice?.type === 'any' || choice?.type === 'tool'
 }
 
-/** Returns the field a caller has to change to get another tool choice. */
+/** Returns the field with which a caller sets the tool choice. */
 export function choiceParam (request: ChatInput): string {
   return request.tool_choice === undefined && request.function_call !== undefined
     ? 'function_call'
@@ -61,8 +61,7 @@ function requestTools ({ tools = [] }: ChatInput): WireTool[] {
         message: 'Only function tools are supported.', param: `tools[${index}].type`
       })
     }
-    // Keys that the schema does not name survive validation: clients mark tools for the cache on either
-    // object.
+    // Validation keeps unknown keys: clients set `cache_control` on either object.
     const cache = cacheControlOf(tool) ?? cacheControlOf(tool.function)
     return {
       ...wireTool(tool.function, `tools[${index}].function.name`),
@@ -96,7 +95,7 @@ function toolChoice (request: ChatInput): WireToolChoice | undefined {
   const { tool_choice: given, parallel_tool_calls: parallel } = request
   const legacy = offersFunctionsOnly(request)
   const choice = given === undefined && legacy ? functionChoice(request) : namedChoice(given)
-  // A deprecated function call is one call: there is no list to put a second one into.
+  // The deprecated form has room for a single call.
   const single =
     parallel === false ||
     legacy ||

@@ -3,10 +3,10 @@ import { possibleUsage, type Usage } from '../../core/usage.ts'
 import type { WireUsage } from './wire.ts'
 
 /**
- * The token counts of one answer, gathered from its reports.
+ * Accumulates the token counts of one answer.
  *
- * Each report of a stream holds totals so far, so the last value of each counter counts and none
- * are added up; a counter that is null or missing keeps its value.
+ * Stream reports are cumulative: the last value of each counter wins. A null or missing counter keeps its
+ * value.
  */
 export class UsageCount {
   #input: number | undefined
@@ -17,7 +17,10 @@ export class UsageCount {
   #output: number | undefined
   #thinking: number | undefined
 
-  /** Reads the report that a stream begins with: nothing has been written, whatever it says. */
+  /**
+   * Reads the report at the start of a stream; its output count is ignored, because nothing has been written
+   * yet.
+   */
   readFirst (report: unknown): void {
     this.read({ ...objectOf(report), output_tokens: undefined })
   }
@@ -36,15 +39,15 @@ export class UsageCount {
   }
 
   /**
-   * Returns `undefined` unless both input and output were reported. Ours counts cached tokens as part of the
-   * prompt; theirs counts them beside it.
+   * Returns `undefined` unless input and output were both reported. Our prompt count includes cached tokens,
+   * theirs excludes them.
    */
   total (): Usage | undefined {
-    // Half a report would make the cost next to nothing: what is used is estimated then.
+    // With only one of the two, the cost would be far too low: usage is then estimated.
     return this.#output === undefined ? undefined : this.soFar()
   }
 
-  /** Returns the same for an answer that was cut, of which the output may not have been reported. */
+  /** Like `total`, for an interrupted answer whose output may be unreported. */
   soFar (): Usage | undefined {
     if (this.#input === undefined && this.#cacheRead === undefined) return undefined
     const promptTokens = (this.#input ?? 0) + (this.#cacheRead ?? 0) + (this.#cacheWrite ?? 0)

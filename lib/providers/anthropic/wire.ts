@@ -1,9 +1,8 @@
 /**
- * The Messages API, version 2023-06-01: the fields we write, and those we read.
+ * The Messages API, version 2023-06-01: the fields we write and read.
  *
- * What we write is typed exactly, because the server refuses every field it does not know. What we
- * read is `unknown` until looked at: servers and proxies in between have sent all of it missing,
- * null or of another type.
+ * Written fields are typed exactly, because the server rejects unknown ones. Fields we read are `unknown`
+ * until checked: servers and proxies omit them or send null or other types.
  *
  * @see https://docs.claude.com/en/api/messages
  */
@@ -31,7 +30,7 @@ export interface DocumentBlock extends Cacheable {
 
 export type ContentBlock = TextBlock | ImageBlock | DocumentBlock
 
-/** Goes back exactly as it came: the server checks the signature. */
+/** Must be sent back unchanged: the server checks the signature. */
 export type ThinkingBlock =
   | { type: 'thinking', thinking: string, signature: string }
   | { type: 'redacted_thinking', data: string }
@@ -104,7 +103,7 @@ export interface WireAnswer {
   usage?: unknown
 }
 
-/** One `data:` object of a stream; which fields it has depends on `type`. */
+/** The data of one stream message; its fields depend on `type`. */
 export interface WireStreamEvent {
   type?: unknown
   message?: unknown

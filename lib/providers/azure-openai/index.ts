@@ -1,6 +1,6 @@
 /**
- * Azure OpenAI: OpenAI's API at other addresses and with another credential header. The model is
- * the name of a deployment. Base URL: `https://<resource>.openai.azure.com`.
+ * Azure OpenAI: OpenAI's API with other paths and another credential header. The model is the name of a
+ * deployment. Base URL: `https://<resource>.openai.azure.com`.
  *
  * @see https://learn.microsoft.com/azure/ai-foundry/openai/reference
  */
@@ -10,10 +10,10 @@ import type { Adapter, Adapters, UpstreamRequest } from '../provider.ts'
 type Served = 'chat' | 'embeddings' | 'images' | 'imageEdits' | 'speech' | 'transcription' | 'translation'
 
 /**
- * Returns adapters of OpenAI's at Azure's addresses.
+ * Returns OpenAI's adapters with Azure's paths.
  *
- * @param options of the provider in the configuration: with `api_version` deployments are addressed one by
- *   one, without it the unversioned API is used
+ * @param options provider options: with `api_version`, each deployment has its own path; without, the
+ *   unversioned API is used
  */
 export function azureOpenaiAdapters (
   openai: Required<Pick<Adapters, Served>>,
@@ -44,13 +44,13 @@ function atAzure<R, E> (adapter: Adapter<R, E>, apiVersion: string | undefined):
 
 function pathOf (path: string, deployment: string, apiVersion: string | undefined): string {
   if (apiVersion === undefined) return `/openai/v1${path}`
-  // The body of a response names the deployment.
+  // Responses requests name the deployment in the body.
   const isResponses = path.startsWith('/responses')
   const deploymentPath = isResponses ? path : `/deployments/${encodeURIComponent(deployment)}${path}`
   return `/openai${deploymentPath}?api-version=${encodeURIComponent(apiVersion)}`
 }
 
-/** Returns the credential: a key of the resource. */
+/** Returns the credential headers for a resource key. */
 export function azureOpenaiHeaders (key: string): Record<string, string> {
   return { 'api-key': key }
 }

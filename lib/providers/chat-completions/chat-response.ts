@@ -13,8 +13,8 @@ import type { WireChoice } from './wire.ts'
 /**
  * Reads a complete response into events: `response-start` first, `usage` last.
  *
- * @throws ProviderFailure for a body that holds an error: some servers put it under status 200
- * @throws GatewayError `upstream_invalid_response` for one without choices, with the usage
+ * @throws ProviderFailure for an error in the body: some servers send one with status 200
+ * @throws GatewayError `upstream_invalid_response`, with the usage, if there are no choices
  */
 export function readResponse (body: unknown, { request }: AdapterInput<ChatInput>): ChatEvent[] {
   const wire = objectOf(Array.isArray(body) ? body[0] : body)
@@ -34,7 +34,7 @@ export function readResponse (body: unknown, { request }: AdapterInput<ChatInput
   })
 }
 
-/** Returns true for a choice that holds nothing and does not say that it was cut or filtered. */
+/** Returns true for an empty choice that does not report truncation or filtering. */
 function isHollow ({ message, delta, text, finish_reason: reason }: WireChoice): boolean {
   return (
     [message, delta, text].every(value => value === undefined || value === null) &&

@@ -1,4 +1,4 @@
-/** Reads one event stream of the dialect; keeps the state of one response. */
+/** Reads one event stream of the dialect. */
 
 import { asFunctionCall, offersFunctionsOnly } from '../../chat/legacy-functions.ts'
 import { GatewayError } from '../../core/errors.ts'
@@ -15,18 +15,18 @@ import type { Usage } from '../../core/usage.ts'
 import type { AdapterInput, StreamReader } from '../provider.ts'
 
 /**
- * Reads the messages of one stream. `response-start` comes first; the finish of each choice and the
- * usage come last, from the message `[DONE]` or from `end`.
+ * Creates the reader of one stream. `response-start` comes first; the finish of each choice and the usage
+ * come last, on `[DONE]` or from `end`.
  *
  * @throws ProviderFailure for an error inside the stream
- * @throws GatewayError `upstream_invalid_response` for a message that is not JSON, and
- *   `upstream_stream_interrupted` from `end` when a choice that began has no finish reason
+ * @throws GatewayError `upstream_invalid_response` for invalid JSON, and `upstream_stream_interrupted` from
+ *   `end` if a choice that began has no finish reason
  */
 export function readStream (input: AdapterInput<ChatInput>): StreamReader<ChatEvent> {
   return offersFunctionsOnly(input.request) ? new FunctionCallStream(input) : new ChatStream(input)
 }
 
-/** Describes the chunks that hold a piece of text of choice 0. */
+/** Describes chunks that hold text of choice 0. */
 const textMessage: TextMessage = {
   opening: /"content":\s?"/,
   hasNoOtherFacts: (text, { choices }) => objectOf(onlyObjectOf(choices)?.['delta'])?.['content'] === text
@@ -73,7 +73,7 @@ class ChatStream implements StreamReader<ChatEvent> {
     const before = into.length
     this.#reader.read(chunk, into)
     if (this.#reader.isThinking) {
-      // A text has to be read, as it ends the thinking before it.
+      // Parse the next text: it ends the thinking before it.
       this.#template.forget()
       return
     }
@@ -81,12 +81,12 @@ class ChatStream implements StreamReader<ChatEvent> {
     if (only?.type === 'text-delta' && only.choice === 0 && only.logprobs === undefined) {
       this.#template.noteMiss(data)
     } else if (into.slice(before).some(event => event.type === 'extra')) {
-      this.#template.forget() // it holds values that have since changed
+      this.#template.forget() // its values are out of date
     }
   }
 }
 
-/** Gives tool calls back in the deprecated form, to callers who offered functions. */
+/** Converts tool calls to the deprecated form, for callers who offered `functions`. */
 class FunctionCallStream extends ChatStream {
   override read (message: EventSourceMessage, into: ChatEvent[]): void {
     const events: ChatEvent[] = []
@@ -101,7 +101,7 @@ class FunctionCallStream extends ChatStream {
   }
 }
 
-/** Recognises `[DONE]`, with any white space or quotes around it. */
+/** Recognises `[DONE]`, with optional white space or quotes. */
 function isDone (data: string): boolean {
   if (data.charCodeAt(0) === 0x7b || data.length > 64) return false
   const text = data.trim()
@@ -109,8 +109,8 @@ function isDone (data: string): boolean {
 }
 
 /**
- * Returns the chunk of a message, or `undefined` for one that holds nothing: keep-alives have come
- * as empty data, as `null` and as numbers, and chunks under a name of their own.
+ * Returns the chunk of a message; `undefined` for keep-alives, which some servers send as empty data, `null`,
+ * numbers, or chunks with a custom event name.
  */
 function chunkOf (event: string | undefined, data: string): Record<string, unknown> | undefined {
   if (event === 'error') return objectOrNothing(data) ?? { error: data }

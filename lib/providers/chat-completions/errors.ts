@@ -1,6 +1,6 @@
 /**
- * Failures of the dialect: from a status and a body, or from an error inside a response that claimed
- * to be fine. Bodies come nested, flat, as a list of one, or as words; `code` as text or number.
+ * Failures of the dialect, from a status and body or from an error inside a successful response. Bodies may
+ * be nested, flat, a list of one, or plain text; `code` may be a string or a number.
  */
 
 import { clampSeconds, retryAfterSeconds } from '../retry-after.ts'
@@ -22,15 +22,15 @@ const quotaCodes = new Set([
 const contextCodes = new Set(['context_length_exceeded', 'string_above_max_length'])
 const policyCodes = new Set(['content_policy_violation', 'moderation_blocked', 'content_filter'])
 
-/** States what a status other than 2xx means. */
+/** Interprets a non-2xx response. */
 export function readError ({ status, headers, body }: UpstreamFailure): Failure {
   return classify(status, saidIn(body), retryAfterSeconds(headers))
 }
 
 /**
- * Reads the error inside a response with status 200; `undefined` when there is none.
+ * Reads an error inside a response with status 200, if there is one.
  *
- * @param named true when the stream called the message an error itself
+ * @param named true if the stream's event name was `error`
  */
 export function inBandError (answer: Record<string, unknown>, named: boolean): Failure | undefined {
   const { error } = answer
@@ -57,12 +57,12 @@ function saidIn (body: unknown): Said {
   }
 }
 
-/** Returns a code as text; `undefined` where there is none. */
+/** Returns an error code as text, if there is one. */
 export function codeOf (code: unknown): string | undefined {
   return typeof code === 'number' ? String(code) : nonEmptyText(code)
 }
 
-/** Returns the status that an error inside a response stands for: many servers put it into `code`. */
+/** Returns the status of an error inside a successful response; many servers put it into `code`. */
 export function statusIn ({ code, type }: Pick<Said, 'code' | 'type'>): number {
   const number = Number(code)
   if (Number.isInteger(number) && number >= 400 && number <= 599) return number
@@ -98,20 +98,20 @@ function classify (status: number, said: Said, retryAfterSeconds: number | undef
   }
   if (status < 400 || status >= 500) return fact('error')
   const shown = { param, status: status === 422 ? 400 : status }
-  const named = code !== undefined && !/^\d+$/.test(code) // some repeat the status there
+  const named = code !== undefined && !/^\d+$/.test(code) // some servers repeat the status as the code
   return policyCodes.has(known)
     ? fact('content_policy', { ...shown, code: known })
     : fact('invalid_request', { ...shown, ...named && { code } })
 }
 
-/** xAI answers 400 for a wrong key, and 403 both for keys and for content. */
+/** xAI answers 400 for a wrong key, and 403 for both keys and content. */
 function isKeyProblem (status: number, { message = '', code }: Said): boolean {
   if (/violates usage guidelines/i.test(message)) return false
   return status === 401 || (status === 403 && code !== 'model_not_found') ||
     code === 'invalid_api_key' || /(incorrect|invalid) api key/i.test(message)
 }
 
-/** Reads `Please try again in 600ms` and `in 1m2.5s`, for answers without the header. */
+/** Parses `Please try again in 600ms` and `in 1m2.5s`, for responses without `retry-after`. */
 function waitIn (message: string | undefined): number | undefined {
   const found = /try again in (?:(\d+)m(?!s))?(?:([\d.]+)(ms|s))?/i.exec(message ?? '')
   if (found === null || (found[1] === undefined && found[2] === undefined)) return undefined

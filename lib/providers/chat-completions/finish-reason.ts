@@ -24,14 +24,14 @@ const reasons: ReadonlyMap<string, FinishReason> = new Map(Object.entries({
   recitation: 'content_filter'
 }))
 
-/** Words some servers use for an answer that failed half-way. */
+/** Finish reasons of some servers for answers that failed half-way. */
 const failures = new Set(['abort', 'error', 'cancel', 'insufficient_system_resource'])
 
 /**
- * Returns the finish reason in our four words, or `undefined` while the choice goes on: absent, null and
- * `""` all mean that. An unknown word ends the choice as `stop`.
+ * Maps a finish reason to one of our four; `undefined` while the choice goes on (absent, null or `""`).
+ * Unknown reasons become `stop`.
  *
- * @throws GatewayError `upstream_stream_interrupted` for the words that mean failure
+ * @throws GatewayError `upstream_stream_interrupted` for reasons that mean failure
  */
 export function finishReasonOf (value: unknown): FinishReason | undefined {
   if (typeof value !== 'string' || value === '') return undefined
@@ -43,14 +43,14 @@ export function finishReasonOf (value: unknown): FinishReason | undefined {
   return 'stop'
 }
 
-/** Words for an answer that ended because the context of the model was full. */
+/** Finish reasons for a full context window. */
 const fullContext: ReadonlySet<unknown> = new Set([
   'model_length',
   'max_context',
   'model_context_window_exceeded'
 ])
 
-/** Returns true for a finish reason that names the context of the model, not a limit of the request. */
+/** Returns true if the reason is a full context window, not a limit of the request. */
 export function namesFullContext (value: unknown): boolean {
   return fullContext.has(value)
 }

@@ -1,6 +1,6 @@
 /**
- * The chat-completions dialect: what OpenAI defined and most servers speak, each with deviations
- * of its own (`Quirks`). Providers that speak it are this adapter, an address and their quirks.
+ * The chat-completions dialect: defined by OpenAI and spoken by most servers, with deviations (`Quirks`). A
+ * provider that speaks it is this adapter plus an address and quirks.
  */
 
 import { jsonOrSse, splitChoices } from '../json-api.ts'
@@ -12,7 +12,7 @@ import type { ChatInput } from '../../chat/input.ts'
 import type { ChatEvent } from '../../core/events.ts'
 import type { Adapter } from '../provider.ts'
 
-/** Maximum number of choices of one request. */
+/** Maximum choices per request. */
 const maxChoices = 128
 
 export const chatCompletions: Adapter<ChatInput, ChatEvent> = {
@@ -22,7 +22,7 @@ export const chatCompletions: Adapter<ChatInput, ChatEvent> = {
   split: input => splitChoices(input, input.quirks.multipleChoices === false ? 1 : maxChoices)
 }
 
-/** Returns the credential of the dialect. */
+/** Returns the credential headers of the dialect. */
 export function bearer (key: string): Record<string, string> {
   return { authorization: `Bearer ${key}` }
 }

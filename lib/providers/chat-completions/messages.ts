@@ -1,7 +1,7 @@
 /**
- * Messages with the fields the dialect knows. History comes back from callers with what other
- * providers put into it (`reasoning_content`, thinking blocks, annotations, nulls): some servers
- * refuse that, none needs it. A role that the server does not know becomes one that it knows.
+ * Reduces messages to the fields of the dialect. Callers send back history with fields of other providers
+ * (`reasoning_content`, thinking blocks, annotations, nulls), which some servers reject and none needs.
+ * Unknown roles are mapped to known ones.
  */
 
 import { GatewayError } from '../../core/errors.ts'
@@ -19,18 +19,18 @@ const knownFields: Readonly<Record<Message['role'], readonly string[]>> = {
 }
 
 /**
- * Returns the same list when none of its messages changes.
+ * Returns the same list if no message changes.
  *
- * @throws GatewayError `invalid_value` for an image address that no provider may be sent to
+ * @throws GatewayError `invalid_value` for an image URL that must not be sent to a provider
  */
 export function wireConversation (messages: readonly Message[], quirks: Quirks): readonly Message[] {
   const wired = mapSame(messages, (message, index) => wireMessage(message, index, quirks))
-  // Strict servers refuse turns of the model that are empty once reasoning and the like are left out.
+  // Strict servers reject assistant turns that are empty after reasoning and similar fields were removed.
   const sent = wired.some(isEmptyTurn) ? wired.filter(message => !isEmptyTurn(message)) : wired
   return quirks.userAfterTool === false ? withTurnAfterTools(sent) : sent
 }
 
-/** Puts a turn of the model between tool results and a user message, for servers that require one there. */
+/** Inserts an assistant turn between tool results and a user message, for servers that require one. */
 function withTurnAfterTools (messages: readonly Message[]): readonly Message[] {
   const meets = (index: number): boolean =>
     messages[index]?.role === 'user' && messages[index - 1]?.role === 'tool'
@@ -43,7 +43,7 @@ function withTurnAfterTools (messages: readonly Message[]): readonly Message[] {
 function isEmptyTurn (message: Message): boolean {
   if (message.role !== 'assistant') return false
   const { content, tool_calls: calls, refusal, audio, function_call: legacyCall } = message
-  const hasContent = content === '' || (content?.length ?? 0) > 0 // an empty text is one
+  const hasContent = content === '' || (content?.length ?? 0) > 0 // an empty string counts as content
   return (
     !hasContent &&
     (calls?.length ?? 0) === 0 &&
@@ -53,7 +53,7 @@ function isEmptyTurn (message: Message): boolean {
   )
 }
 
-/** Maps a list. Returns the same one when every item stays as it is. */
+/** Maps a list; returns the same list if no item changes. */
 export function mapSame<T> (list: readonly T[], map: (item: T, index: number) => T): readonly T[] {
   const mapped = list.map(map)
   return mapped.every((item, index) => item === list[index]) ? list : mapped
@@ -65,7 +65,7 @@ function wireMessage (given: Message, index: number, quirks: Quirks): Message {
     case 'user':
       if (typeof message.content !== 'string') checkImages(message.content, index)
       return message
-    // Most servers know no role but those that were there before `developer`, and refuse it.
+    // Most servers reject roles newer than `system`.
     case 'developer': return quirks.developerRole === true ? message : { ...message, role: 'system' }
     case 'assistant': return withToolCallIds(withWireCalls(message, quirks), quirks)
     case 'tool': return withToolCallIds(message, quirks)
@@ -87,22 +87,19 @@ function clean (message: Message, { keepInHistory = [] }: Quirks): Message {
   for (const key in message) {
     const value: unknown = Reflect.get(message, key)
     const wanted = fields.includes(key) || (message.role === 'assistant' && keepInHistory.includes(key))
-    // A null content is meant: the answer was a tool call.
+    // Keep null content: the answer was a tool call.
     if (wanted && (value !== null || key === 'content')) kept[key] = value
   }
   return kept as Message // the same message with fewer optional fields
 }
 
-/** The fields of a tool call, and of the part that its type names. */
+/** Known fields of a tool call, and of its typed part. */
 const callFields = {
   function: { call: ['id', 'type', 'function'], part: ['name', 'arguments'] },
   custom: { call: ['id', 'type', 'custom'], part: ['name', 'input'] }
 } as const
 
-/**
- * Calls come back with more in them as well; and callers may leave the type of one out, which OpenAI insists
- * on.
- */
+/** Removes unknown fields from tool calls, and adds the type if it is missing: OpenAI requires it. */
 function withWireCalls (message: AssistantMessage, { keepInHistory = [] }: Quirks): AssistantMessage {
   if (message.tool_calls?.some(call => !isWireCall(call, keepInHistory)) !== true) return message
   return {
@@ -153,7 +150,7 @@ function reduced (
   )
 }
 
-/** Self-hosted servers would open `file:` addresses; only the web and inline data are images. */
+/** Allows only web and inline images: self-hosted servers would open `file:` URLs. */
 function checkImages (parts: readonly unknown[], message: number): void {
   for (const [index, part] of parts.entries()) {
     const url: unknown = Reflect.get(Object(Reflect.get(Object(part), 'image_url')), 'url')
@@ -169,9 +166,8 @@ function checkImages (parts: readonly unknown[], message: number): void {
 const plain = /^[A-Za-z0-9]+$/
 
 /**
- * Returns the message with ids of tool calls as the server wants them: of exactly so many letters and digits,
- * or not longer than so many characters. An id that another provider made becomes a digest of itself, so a
- * call and its result still belong together.
+ * Rewrites ids of tool calls for servers that limit their length or characters. An id from another provider
+ * is replaced by its digest, so that a call and its result still match.
  */
 function withToolCallIds (
   message: Message,

@@ -1,11 +1,10 @@
 /**
- * Reads the objects of one response into events: the chunks of a stream, or a complete response as if
- * it were one chunk. Both go through here, so they cannot disagree.
+ * Reads the objects of one response into events: stream chunks, or a complete response as if it were one
+ * chunk. Sharing this code keeps both consistent.
  *
- * The finish of a choice is delayed until the answer is over, because servers have been seen to
- * send text and tool calls after it. Fields unknown here are passed on in their place:
- * those of a delta always, because the same piece twice is two pieces; those around it once, as
- * long as they do not change.
+ * The finish of a choice is held back until the end of the answer, because some servers send text and tool
+ * calls after it. Unknown fields are passed on in place: fields of a delta always, because equal deltas may
+ * be two pieces; other fields only when they change.
  */
 
 import { callIdsIn } from '../../chat/call-ids.ts'
@@ -38,29 +37,29 @@ const deltaFields = new Set([
 
 const none: ReadonlySet<unknown> = new Set()
 
-/** The fields of a request that its response is read by. */
+/** Request fields that reading the response depends on. */
 export type ResponseRequest = Pick<ChatInput, 'n' | 'tools' | 'functions' | 'stop'> &
   Partial<Pick<ChatInput, 'messages'>>
 
 interface Choice {
-  /** The index of the server. */
+  /** The server's index. */
   readonly wireIndex: number
-  /** Ours: from 0, below the number of choices that were requested. */
+  /** Our index: from 0, below the requested number of choices. */
   readonly index: number
-  /** Set with the first. */
+  /** Created with the first tool call. */
   toolCalls: ToolCalls | undefined
-  /** True once there was a text or a refusal. */
+  /** True after the first text or refusal. */
   hasOutput: boolean
-  /** True once a delta had text. */
+  /** True after the first delta with text. */
   hasText: boolean
-  /** True once a delta had reasoning. */
+  /** True after the first delta with reasoning. */
   hasReasoning: boolean
   finish: FinishReason | undefined
   stopSequence: string | undefined
   isContextFull: boolean
   legacyName: string | undefined
   legacyCall: boolean
-  /** Thinking whose signature may still come. */
+  /** Thinking that may still receive its signature. */
   thinking: ThinkingBlock & { readonly type: 'thinking' } | undefined
 }
 
@@ -71,15 +70,15 @@ export class ResponseReader {
   readonly #request: ResponseRequest
   readonly #stops: ReadonlySet<unknown>
   /**
-   * In the order they began. A list: most responses have one choice, for which a map takes 0.2 KB for as long
-   * as a stream is open.
+   * In order of arrival. An array, because most responses have one choice and a map costs 0.2 KB per open
+   * stream.
    */
   readonly #choices: Choice[] = []
   #seen: Map<string, string> | undefined
-  /** Indexes of choices that were not requested. */
+  /** Server indexes of choices that were not requested. */
   #spare: Set<number> | undefined
   #started = false
-  /** The last report. */
+  /** The latest report. */
   usage: Usage | undefined
 
   constructor (request: ResponseRequest) {
@@ -89,7 +88,7 @@ export class ResponseReader {
     this.#stops = request.stop === undefined ? none : new Set([request.stop ?? []].flat())
   }
 
-  /** True when every choice that began has its finish reason, and at least one began. */
+  /** True if at least one choice began and every choice has a finish reason. */
   get complete (): boolean {
     return this.#choices.length > 0 && this.#choices.every(({ finish }) => finish !== undefined)
   }
@@ -98,7 +97,7 @@ export class ResponseReader {
     return this.#choices.length > 0
   }
 
-  /** True while a block of thinking may go on: what comes next may end it. */
+  /** True while a thinking block is open: the next piece may end it. */
   get isThinking (): boolean {
     return this.#choices.some(({ thinking }) => thinking !== undefined)
   }
@@ -114,13 +113,13 @@ export class ResponseReader {
     if (extra !== undefined) events.push({ type: 'extra', scope: 'answer', fields: extra })
   }
 
-  /** Notes that the first choice got a text whose event is made elsewhere. */
+  /** Records text of the first choice whose event is created elsewhere. */
   noteText (): void {
     const [choice] = this.#choices
     if (choice !== undefined) choice.hasText = choice.hasOutput = true
   }
 
-  /** Ends every choice, then adds the usage: the last events of the answer. */
+  /** Appends the last events: the end of every choice, then the usage. */
   end (events: ChatEvent[]): void {
     for (const choice of this.#choices) {
       if (choice.thinking !== undefined) endThinking(choice, events)
@@ -138,7 +137,7 @@ export class ResponseReader {
   }
 
   #start (answer: WireAnswer, events: ChatEvent[]): void {
-    // Azure sends a first chunk of empty strings: no head yet.
+    // Azure starts with a chunk of empty strings: do not take them for the head.
     if (this.#started || answer.id === '') return
     this.#started = true
     const fingerprint = nonEmptyText(answer.system_fingerprint)
@@ -161,7 +160,7 @@ export class ResponseReader {
     const audio = objectOf(delta.audio)
     if (audio !== undefined) {
       events.push({ type: 'audio-delta', choice: index, audio })
-      // A spoken stream may end with this instead of a finish reason.
+      // Some audio streams end with this instead of a finish reason.
       if (audio['expires_at'] !== undefined && wire.delta !== undefined) choice.finish ??= 'stop'
     }
     if (Array.isArray(delta.annotations) && delta.annotations.length > 0) {
@@ -186,7 +185,7 @@ export class ResponseReader {
     this.#readFinish(choice, wire)
   }
 
-  /** Reads reasoning, then text or a refusal. Log probabilities go with the text if there is any. */
+  /** Reads reasoning, then text or a refusal. Log probabilities are attached to the text, if any. */
   #readTexts (choice: Choice, wire: WireChoice, delta: WireDelta, events: ChatEvent[]): void {
     const { index } = choice
     const logprobs = wire.logprobs === undefined ? undefined : logprobsOf(wire.logprobs)
@@ -215,20 +214,21 @@ export class ResponseReader {
 
   #readFinish (choice: Choice, wire: WireChoice): void {
     const reason = finishReasonOf(wire.finish_reason)
-    // A server that first says `stop` and then that the answer was cut or filtered means the latter: it must
+    // If a server reports `stop` first and truncation or filtering later, the latter wins: the answer must
+    // not look complete.
     // not look complete.
     const cuts = reason === 'length' || reason === 'content_filter'
     if (reason !== undefined && (choice.finish === undefined || cuts)) choice.finish = reason
     if (reason === 'length' && namesFullContext(wire.finish_reason)) choice.isContextFull = true
-    // vLLM and SGLang say which stop sequence they met; the id of a token is none.
+    // vLLM and SGLang report the matched stop sequence; numeric values are token ids.
     for (const met of [wire.stop_reason, wire.matched_stop]) {
       if (this.#stops.has(met)) choice.stopSequence = String(met)
     }
   }
 
   /**
-   * Returns the choice under the server's index; `undefined` for more of them than were requested. Pieces
-   * under an index that nothing announced are of the only choice that was requested, if that has not ended.
+   * Returns the choice with the server's index; `undefined` for choices beyond the requested number. If only
+   * one choice was requested and it is still open, pieces under an unannounced index belong to it.
    */
   #choice (wireIndex: number, isAnnounced: boolean): Choice | undefined {
     const existing = this.#choices.find(choice => choice.wireIndex === wireIndex)
@@ -244,7 +244,7 @@ export class ResponseReader {
     return goesOn ? only : undefined
   }
 
-  /** Adds a choice under the server's index if that was requested, else under the first that is free. */
+  /** Adds a choice under the server's index if requested, else under the first free index. */
   #addChoice (wireIndex: number): Choice {
     const taken = new Set(this.#choices.map(({ index }) => index))
     const isRequested = Number.isInteger(wireIndex) && wireIndex >= 0 && wireIndex < this.#maxChoices
@@ -269,8 +269,8 @@ export class ResponseReader {
   }
 
   /**
-   * Text, or parts of text and thinking as Mistral's models send them; a token that is a number may come as
-   * one. Returns the text.
+   * Returns the text. Content is a string, a list of text and thinking parts (Mistral), or a number for a
+   * numeric token.
    */
   #readContent (choice: number, content: unknown, events: ChatEvent[]): string {
     if (typeof content === 'string') return content
@@ -287,7 +287,7 @@ export class ResponseReader {
     return text
   }
 
-  /** A caller who offered tools gets a tool call, whatever the server made of it. */
+  /** Callers who offered `tools` get a tool call, even if the server answers in the deprecated form. */
   #readLegacyCall (choice: Choice, value: unknown, events: ChatEvent[]): void {
     const call = objectOf(value)
     if (call === undefined) return
@@ -313,12 +313,12 @@ export class ResponseReader {
     }
   }
 
-  /** Choices are alternatives: each may have the same ids. */
+  /** Each choice has its own ids: choices are alternatives. */
   #toolCalls (choice: Choice): ToolCalls {
     return choice.toolCalls ??= new ToolCalls(choice.index, callIdsIn(this.#request), this.#retained)
   }
 
-  /** @param scope where values are remembered, so as not to repeat them; absent: all are new */
+  /** @param scope remembers values to skip repetitions; absent: pass on everything */
   #unknown (object: object, known: ReadonlySet<string>, scope?: string): Record<string, unknown> | undefined {
     let extra: Record<string, unknown> | undefined
     for (const key in object) {
@@ -340,8 +340,8 @@ export class ResponseReader {
 }
 
 /**
- * Reads blocks of thinking. In a stream, they come complete or in pieces, the signature with the last one or
- * alone: a block ends with it, and one without a signature with what comes next.
+ * Reads thinking blocks. Streams send them whole or in pieces, with the signature on the last piece or alone.
+ * A signature ends a block; so does the next content.
  */
 function readThinking (
   choice: Choice,
@@ -350,7 +350,7 @@ function readThinking (
   events: ChatEvent[],
   retained: Retained
 ): void {
-  // Fields unknown here are passed on as they came: the provider that gets them back knows their inside.
+  // Pass on unknown fields unchanged: the provider may need them when the block is sent back.
   for (const { thinking, signature, data, ...rest } of objectsOf(blocks)) {
     if (rest['type'] === 'redacted_thinking') {
       endThinking(choice, events)
@@ -388,15 +388,15 @@ function hasCalls ({ tool_calls: calls, function_call: call }: WireDelta): boole
 }
 
 /**
- * Returns what a choice has to say. Some servers end a stream with the message as a whole: of that, what
- * came in pieces is not read again.
+ * Returns the new content of a choice. Some servers end a stream with the complete message; parts that were
+ * already streamed are skipped.
  */
 function deltaOf (wire: WireChoice, choice: Choice): WireDelta {
   const [delta] = partsOf(wire.delta, 'the delta')
   const [whole] = partsOf(wire.message, 'the message')
   if (whole === undefined) return delta ?? textDelta(wire)
   const { hasText, hasReasoning, toolCalls, legacyCall } = choice
-  // nothing came in pieces
+  // nothing was streamed
   if (delta === undefined && !hasText && !hasReasoning && toolCalls === undefined && !legacyCall) return whole
   const {
     content,
@@ -422,10 +422,10 @@ function isCut ({ finish }: Choice): boolean {
 }
 
 /**
- * A choice with tool calls ends for them, whatever the server said; a cut one stays cut.
+ * Returns the final reason: `tool_calls` if there are any, whatever the server said, unless truncated.
  *
- * @throws GatewayError `upstream_invalid_response` for one that begins a tool call, or ends for one, and has
- *   nothing
+ * @throws GatewayError `upstream_invalid_response` if a tool call was announced, but there is neither a call
+ *   nor other output
  */
 function finalReason ({ finish, toolCalls, legacyCall, hasOutput }: Choice): FinishReason {
   const endsForCalls = finish === 'tool_calls' || finish === 'function_call'

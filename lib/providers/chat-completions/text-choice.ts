@@ -1,17 +1,14 @@
-/**
- * Choices of a text completion, which differ from those of a chat in where their text and log probabilities
- * stand.
- */
+/** Choices of text completions: text and log probabilities are in other fields than in chat. */
 
 import { objectOf } from '../../json/guards.ts'
 import type { WireChoice, WireDelta } from './wire.ts'
 
-/** Returns the text of a choice as the delta of a chat. */
+/** Returns a choice's text as a chat delta. */
 export function textDelta ({ text }: WireChoice): WireDelta {
   return typeof text === 'string' ? { content: text } : {}
 }
 
-/** Returns log probabilities in four lists as the one list of a chat; `undefined` for anything else. */
+/** Converts the four lists of log probabilities to the single list of chat; `undefined` for anything else. */
 export function textLogprobs (logprobs: Readonly<Record<string, unknown>>): unknown[] | undefined {
   const { tokens, token_logprobs: values, top_logprobs: tops } = logprobs
   if (!Array.isArray(tokens)) return undefined

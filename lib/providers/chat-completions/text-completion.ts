@@ -1,4 +1,4 @@
-/** Text completions: beside chat on most servers of the dialect, and for filling in the middle at Mistral. */
+/** Text completions: legacy completions on most servers, fill-in-the-middle on Mistral. */
 
 import { jsonBody, jsonHeaders, splitChoices, jsonOrSse } from '../json-api.ts'
 import { aboutPrompt } from '../prompt-as-message.ts'
@@ -9,7 +9,7 @@ import type { TextInput } from '../../chat/input.ts'
 import type { ChatEvent } from '../../core/events.ts'
 import type { Adapter, AdapterInput, UpstreamRequest } from '../provider.ts'
 
-/** Fields whose value is sent as the caller sent it. */
+/** Fields sent with the caller's value. */
 const forwarded = [
   'temperature', 'top_p', 'presence_penalty', 'frequency_penalty', 'logit_bias', 'seed', 'n', 'stop', 'user'
 ] as const satisfies ReadonlyArray<keyof TextInput>
@@ -44,7 +44,7 @@ function textRequest (input: AdapterInput<TextInput>, path: string): UpstreamReq
       ...quirks.streamUsage !== false && { stream_options: { include_usage: true } }
     }
   }
-  for (const field of quirks.omit ?? []) delete body[field] // our own object, just made
+  for (const field of quirks.omit ?? []) delete body[field] // our own object, just created
   return {
     method: 'POST',
     path,

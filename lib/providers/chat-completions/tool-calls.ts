@@ -1,12 +1,13 @@
 /**
  * Finds the tool call that a delta belongs to.
  *
- * The dialect says: `index` is always there, id and name come once, arguments are pieces. Servers
- * leave the index out, use one index for several calls or several for one, write it as text, repeat
- * the name with every piece, send blank or changing ids, arguments before the name, arguments as
- * objects, `{}` before the arguments, and all of it at once.
- * What comes out has dense indexes, one id and one name, and pieces that concatenate. A piece that
- * belongs to no call is an error: a call without its arguments would be run as if it had none.
+ * According to the dialect, `index` is always present, id and name are sent once, and arguments come in
+ * pieces. Real servers omit the index, share one index between calls, use several for one call, send it as a
+ * string, repeat the name in every piece, send blank or changing ids, send arguments before the name, as
+ * objects, or after `{}`, and combine all of these.
+ *
+ * The output has dense indexes, one id and one name per call, and pieces that concatenate. A piece that
+ * belongs to no call is an error: dropping it would run a call without its arguments.
  */
 
 import { uniqueCallId } from '../../chat/call-ids.ts'
@@ -26,31 +27,31 @@ interface OpenCall {
   readonly isUnnumbered: boolean
   kind: Kind
   name: string | undefined
-  /** Our index, once started; the name must be known for that. */
+  /** Our index, assigned once the name is known. */
   call: number | undefined
-  /** All pieces so far: to distinguish a repetition from a new call. */
+  /** All pieces so far, to tell a repetition from a new call. */
   text: string
-  /** `{}` that came first: all the arguments, or what a server writes before them. */
+  /** A leading `{}`: either all arguments, or a prefix that some servers send before the arguments. */
   emptyObject: string
   extra: ExtraFields | undefined
   readonly scan: ArgumentScan
 }
 
-/** Calls that a delta may mean. */
+/** Calls that a delta may belong to. */
 interface Candidates {
   last: OpenCall | undefined
-  /** The first with each id. */
+  /** The first call with each id. */
   readonly byId: Map<string, OpenCall>
 }
 
-/** More calls than any model makes; a server that goes on is broken. */
+/** No model makes so many calls; a server that exceeds the limit is broken. */
 const maxCalls = 1024
 
 const knownFields = new Set(['index', 'id', 'type', 'function', 'custom'])
-/** Fields of the function that some servers put into the call itself. */
+/** Function fields that some servers put on the call itself. */
 const flatFields = new Set(['name', 'arguments'])
 
-/** Returns the pieces of calls in a delta: a list, or an only one without a list around it. */
+/** Returns the call pieces of a delta: a list or a single object. */
 export function toolCallPieces (value: unknown): readonly WireToolCall[] {
   const isMap = isObject(value) && !('function' in value || 'custom' in value || 'name' in value)
   return partsOf(isMap ? Object.values(value) : value, 'the list of tool calls')
@@ -65,19 +66,19 @@ export class ToolCalls {
   readonly #retained: Retained
   #started = 0
 
-  /** @param ids those of the conversation, to which its own are added */
+  /** @param ids used so far in the conversation; new ids are added */
   constructor (choice: number, ids = new Set<string>(), retained = new Retained()) {
     this.#choice = choice
     this.#ids = ids
     this.#retained = retained
   }
 
-  /** True once a call has a name: the choice then finishes for its tools. */
+  /** True once a call has a name: the choice then finishes with `tool_calls`. */
   get any (): boolean {
     return this.#started > 0
   }
 
-  /** @param isWhole the call is complete, not a piece of one */
+  /** @param isWhole true for a complete call, not a piece of one */
   read (delta: WireToolCall, events: ChatEvent[], isWhole = false): void {
     const [custom] = partsOf(delta.custom, 'the input of a tool call')
     const [called] = partsOf(delta.function, 'the function of a tool call')
@@ -87,7 +88,7 @@ export class ToolCalls {
     const id = nonEmptyText(typeof delta.id === 'string' ? delta.id.trim() : undefined)
     const index = numberOf(delta.index)
     let text = argumentsText(custom === undefined ? body['arguments'] : body['input'])
-    // One that is complete and has only an id is a call of its own, which lacks its name.
+    // A complete call with only an id is a new call without a name.
     const isNameless = isWhole && name === undefined && text === '' && id !== undefined
 
     let open = isNameless ? undefined : this.#find(index, id, name, text)
@@ -104,12 +105,12 @@ export class ToolCalls {
         scan: new ArgumentScan()
       })
     } else if (open.kind === 'function' && text !== '' && text === open.text && isJson(text)) {
-      text = '' // all arguments once more, at the end; free text may well repeat itself
+      text = '' // the server repeats all arguments at the end; free text may legitimately repeat
     }
     open.extra ??= extraOf(delta, isFlat)
     if (open.call === undefined && name !== undefined) {
       this.#start(open, id, name, events)
-      this.#piece(open, open.text, events) // arguments came before the name
+      this.#piece(open, open.text, events) // arguments that came before the name
     }
     if (text === '') return
     if (open.kind === 'function' && open.text === '' && isEmptyObject(text)) {
@@ -125,8 +126,8 @@ export class ToolCalls {
   /**
    * Ends all calls.
    *
-   * @param isCut the answer ended before it was complete, so that a call may lack its name
-   * @throws GatewayError `upstream_invalid_response` for arguments that are of no call
+   * @param isCut true if the answer was truncated, so a call may lack its name
+   * @throws GatewayError `upstream_invalid_response` for arguments that belong to no call
    */
   end (events: ChatEvent[], isCut: boolean): void {
     for (const open of this.#open) {
@@ -150,7 +151,7 @@ export class ToolCalls {
     return open
   }
 
-  /** Remembers a call under an index of the server. */
+  /** Maps a server index to a call. */
   #note (index: number, open: OpenCall): void {
     let same = this.#byIndex.get(index)
     if (same === undefined) this.#byIndex.set(index, same = candidates())
@@ -170,7 +171,7 @@ export class ToolCalls {
       return name !== undefined && isComplete(byId) && !isRepetition(byId, name, text) ? undefined : byId
     }
     if (name === undefined) return this.#findNameless(index, id, among?.last, text)
-    // A name: a new call, unless the current one still waits for its name or repeats it.
+    // A name starts a new call, unless the current call lacks its name or repeats it.
     const last = among?.last
     if (last === undefined || index === undefined) return undefined
     if (id !== undefined && last.wireId !== undefined) return undefined
@@ -179,7 +180,7 @@ export class ToolCalls {
   }
 
   /**
-   * A piece without a name belongs to the call of its index, and else to the one that still lacks arguments.
+   * Assigns a piece without a name to the call with its index, else to the call that still lacks arguments.
    */
   #findNameless (
     index: number | undefined,
@@ -197,7 +198,8 @@ export class ToolCalls {
   }
 
   /**
-   * Returns the last call, if it can take more arguments; one with an id of its own takes none of another id.
+   * Returns the last call if it can take more arguments. A call with its own id takes no piece with another
+   * id.
    */
   #waiting (id: string | undefined): OpenCall | undefined {
     const { last } = this.#all
@@ -226,18 +228,18 @@ export class ToolCalls {
   }
 }
 
-/** The call has a name and all its arguments: what follows with a name is another one. */
+/** True if the call has a name and all arguments: a further name starts another call. */
 function isComplete (open: OpenCall): boolean {
   return isClosed(open) || (open.call !== undefined && open.text === '' && open.emptyObject !== '')
 }
 
-/** The call has all its arguments, and nothing may follow them. */
+/** True if the call has all its arguments and cannot take more. */
 function isClosed (open: OpenCall): boolean {
   return open.call !== undefined && open.scan.isComplete(open.text)
 }
 
 /**
- * The label of a call comes once more: with none of its arguments, with all of them, or with those behind an
+ * True if a server sends the same call again: without arguments, with all of them, or with those after an
  * empty object.
  */
 function isRepetition (open: OpenCall, name: string, text: string): boolean {
@@ -247,7 +249,7 @@ function isRepetition (open: OpenCall, name: string, text: string): boolean {
   )
 }
 
-/** Arguments after complete ones: of a call that is not named, unless they are the same once more. */
+/** True for arguments that follow complete ones without repeating them: they belong to an unnamed call. */
 function beginsOther ({ kind, text }: OpenCall, piece: string): boolean {
   return kind === 'function' && piece.trimStart().startsWith('{') && piece !== text
 }
@@ -266,18 +268,18 @@ function note (among: Candidates, open: OpenCall): void {
 }
 
 /**
- * Follows the brackets of arguments piece by piece, so that they are parsed once, when the brackets are
- * closed, and not with each piece: nothing but blanks may come after them.
+ * Tracks the brackets of arguments piece by piece, so that they are parsed once, when the brackets close.
+ * Only blanks may follow.
  */
 class ArgumentScan {
   #depth = 0
   #opened = false
   #inString = false
   #escaped = false
-  /** Set once the brackets were closed. */
+  /** Set once the brackets have closed. */
   #isJson: boolean | undefined
 
-  /** @param text all of it so far */
+  /** @param text all arguments so far */
   isComplete (text: string): boolean {
     const isClosed = this.#opened && this.#depth === 0 && !this.#inString
     return isClosed && (this.#isJson ??= isJson(text))

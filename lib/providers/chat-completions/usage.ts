@@ -1,4 +1,4 @@
-/** Reads the token counts of an answer, under the names that servers of the dialect give them. */
+/** Reads the token counts of an answer, under the names that servers of the dialect use. */
 
 import { countOf, objectOf, objectsOf, property } from '../../json/guards.ts'
 import type { JsonObject } from '../../json/guards.ts'
@@ -7,10 +7,7 @@ import { possibleUsage, type Usage } from '../../core/usage.ts'
 const pathsOf = (...names: readonly string[]): ReadonlyArray<readonly string[]> =>
   names.map(name => name.split('.'))
 
-/**
- * The fields that may hold each count: that of the dialect first, then those of other servers. A dot leads
- * into an object.
- */
+/** Paths of each count: the dialect's first, then those of other servers. A dot descends into an object. */
 const countPaths = {
   prompt: pathsOf('prompt_tokens', 'input_tokens'),
   completion: pathsOf('completion_tokens', 'output_tokens'),
@@ -38,13 +35,13 @@ const countPaths = {
   rejected: pathsOf('completion_tokens_details.rejected_prediction_tokens')
 } as const
 
-/** Returns the token counts of an answer, wherever in it they are; `undefined` when none were reported. */
+/** Returns the token counts from anywhere in an answer; `undefined` if none were reported. */
 export function usageIn (answer: object): Usage | undefined {
   const usage = readUsage(Reflect.get(answer, 'usage'))
   return usage === undefined || usage.totalTokens === 0 ? laterUsage(usageWithin(answer), usage) : usage
 }
 
-/** Reads the counts in parts of an answer, for servers that report them there. */
+/** Reads counts inside parts of an answer, where some servers report them. */
 function usageWithin (answer: object): Usage | undefined {
   const choices = objectsOf(Reflect.get(answer, 'choices'))
   const holders = [
@@ -54,16 +51,15 @@ function usageWithin (answer: object): Usage | undefined {
   return holders.map(holder => readUsage(property(holder, 'usage'))).reduceRight(laterUsage)
 }
 
-/** Returns the later of two reports. A report of zeros counts as none beside one with counts. */
+/** Returns the later of two reports, ignoring a report of zeros if the other has counts. */
 export function laterUsage (earlier: Usage | undefined, usage: Usage | undefined): Usage | undefined {
   return usage === undefined || (usage.totalTokens === 0 && earlier !== undefined) ? earlier : usage
 }
 
 /**
- * Reads the token counts of the dialect, or `undefined` when none were reported: `null`, `{}` and
- * counts that are no numbers are no report. Negative counts have been seen and are read as zero,
- * numbers as text as numbers, and a total below the sum of its parts as that sum. A report with an impossible
- * count is none.
+ * Reads the token counts of the dialect. `null`, `{}`, non-numeric and impossible counts mean no report
+ * (`undefined`). Negative counts are read as 0, numeric strings as numbers, and a total below the sum of its
+ * parts as the sum.
  */
 export function readUsage (value: unknown): Usage | undefined {
   const usage = objectOf(value)
@@ -92,12 +88,12 @@ export function readUsage (value: unknown): Usage | undefined {
   })
 }
 
-/** What a part leaves of the total, where both are known. */
+/** Subtracts a part from the total, if both are known. */
 function lessThan (total: number | undefined, part: number | undefined): number | undefined {
   return total === undefined || part === undefined ? undefined : Math.max(0, total - part)
 }
 
-/** Anthropic's names mean Anthropic's counts: its `input_tokens` are without those of the cache. */
+/** Anthropic's names imply Anthropic's counting: `input_tokens` excludes cached tokens. */
 function besidePrompt (usage: JsonObject): number {
   if (usage['prompt_tokens'] !== undefined || usage['input_tokens_details'] !== undefined) return 0
   return (
@@ -113,7 +109,7 @@ function countAt (usage: JsonObject, paths: ReadonlyArray<readonly string[]>): n
   return undefined
 }
 
-/** Returns only the counts that were reported: absent and zero differ. */
+/** Keeps only reported counts: absent and zero differ. */
 function reported<K extends string> (counts: Record<K, number | undefined>): Partial<Record<K, number>> {
   const result: Partial<Record<K, number>> = {}
   for (const name in counts) if (counts[name] !== undefined) result[name] = counts[name]

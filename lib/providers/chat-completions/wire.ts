@@ -1,6 +1,6 @@
 /**
- * The chat-completions dialect as servers really speak it: only what we read, all of it optional
- * and of any type, because every field below has been seen missing, null or of another type.
+ * The chat-completions dialect as servers really speak it: only the fields we read, all optional and of type
+ * unknown, because some server omits each one or sends null or another type.
  */
 
 export interface WireAnswer {
@@ -24,7 +24,7 @@ export interface WireChoice {
   delta?: unknown
   /** In a complete answer. */
   message?: unknown
-  /** In a text completion, in place of both. */
+  /** In a text completion, instead of `delta` and `message`. */
   text?: unknown
 }
 

@@ -1,8 +1,8 @@
 /**
- * Writes the provider's own objects in one spelling.
+ * Converts Gemini-specific objects to one spelling.
  *
- * Callers write them in camelCase, as the provider documents them, or in snake_case, because their
- * client converts every key of a body. The provider takes both, but not both for one field.
+ * Callers use camelCase, as documented, or snake_case if their client converts all keys. The provider accepts
+ * both, but not for the same field.
  *
  *     camelKeys({ thinking_config: { thinking_budget: 0 } }) // { thinkingConfig: { thinkingBudget: 0 } }
  */
@@ -13,10 +13,10 @@ import { objectOf } from '../../json/guards.ts'
 
 type AnyObject = Readonly<Record<string, unknown>>
 
-/** In them stand names and data of the caller, which must not be respelled. */
+/** Names and data in these belong to the caller and must not be converted. */
 const schemas = new Set(['responseSchema', 'responseJsonSchema'])
 
-/** Returns a copy with every key in camelCase; of JSON Schemas, the keywords only. */
+/** Returns a copy with all keys in camelCase; in JSON Schemas, only the keywords. */
 export function camelKeys (object: AnyObject): Record<string, unknown> {
   return Object.fromEntries(Object.entries(object).map(([name, value]) => {
     const key = camelName(name)

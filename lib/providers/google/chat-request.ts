@@ -1,4 +1,4 @@
-/** Builds a chat request for `generateContent` by allow-list: what is not named here stays here. */
+/** Builds a `generateContent` request from an allow-list. */
 
 import { GatewayError } from '../../core/errors.ts'
 import { chatTraits } from './chat-traits.ts'
@@ -15,11 +15,10 @@ const tiers: Readonly<Partial<Record<NonNullable<ChatInput['service_tier']>, Ser
 }
 
 /**
- * Builds the request. Model and manner of answering go into the path; the key travels in a header, never in
- * the URL.
+ * Builds the request. The path contains the model and the method; the key is sent in a header, never in the
+ * URL.
  *
- * @throws GatewayError 400 for what would give the caller something else than requested, with the
- *   exact parameter
+ * @throws GatewayError 400 with the exact parameter, if the caller would get something other than requested
  * @see https://ai.google.dev/api/generate-content
  */
 export function chatRequest (input: AdapterInput<ChatInput>): UpstreamRequest {
@@ -35,7 +34,7 @@ export function chatRequest (input: AdapterInput<ChatInput>): UpstreamRequest {
   }
 }
 
-/** Candidates one request may ask for. */
+/** Returns the maximum number of candidates per request. */
 export function maxChoices ({ route }: AdapterInput<ChatInput>): number {
   return chatTraits(route).maxChoices
 }

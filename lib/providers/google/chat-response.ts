@@ -8,11 +8,10 @@ import type { AdapterInput } from '../provider.ts'
 
 /**
  * Reads a complete response into events: `response-start` first, `choice-end` per candidate, `usage` last. A
- * refused prompt is one choice that the content filter ended.
+ * blocked prompt gives one choice that ends with `content_filter`.
  *
- * @throws ProviderFailure for a body that holds an error
- * @throws GatewayError `upstream_invalid_response` for one that holds neither candidates nor a refusal; with
- *   the usage
+ * @throws ProviderFailure for an error in the body
+ * @throws GatewayError `upstream_invalid_response`, with the usage, without candidates and block reason
  */
 export function readResponse (body: unknown, input: AdapterInput<ChatInput>): ChatEvent[] {
   const wire = objectOf(Array.isArray(body) ? body[0] : body)

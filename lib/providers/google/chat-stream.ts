@@ -1,4 +1,4 @@
-/** Reads one event stream of Gemini: every message is a fragment in the shape of a complete response. */
+/** Reads one event stream of Gemini: every message has the shape of a complete response. */
 
 import { GatewayError } from '../../core/errors.ts'
 import { objectOf } from '../../json/guards.ts'
@@ -15,12 +15,12 @@ import type { Usage } from '../../core/usage.ts'
 import type { AdapterInput, StreamReader } from '../provider.ts'
 
 /**
- * Reads the messages of one stream. `response-start` comes first; the end of each choice and the
- * usage come from `end`, because the stream has no last message: it just ends.
+ * Creates the reader of one stream. `response-start` comes first; the end of each choice and the usage come
+ * from `end`, because the stream has no final message.
  *
  * @throws ProviderFailure for an error inside the stream
- * @throws GatewayError `upstream_invalid_response` for a message that is not JSON, and
- *   `upstream_stream_interrupted` from `end` when a candidate that began is not over, or none began
+ * @throws GatewayError `upstream_invalid_response` for invalid JSON, and `upstream_stream_interrupted` from
+ *   `end` if no candidate began or one has not ended
  */
 export function readStream (input: AdapterInput<ChatInput>): StreamReader<ChatEvent> {
   return new ChatStream(input)
@@ -29,9 +29,9 @@ export function readStream (input: AdapterInput<ChatInput>): StreamReader<ChatEv
 class ChatStream implements StreamReader<ChatEvent> {
   readonly #reader: ResponseReader
   readonly #template = new StreamTemplate(textMessage)
-  /** The choice whose text the template is of. */
+  /** The choice that the template belongs to. */
   #choice = 0
-  /** The last message that was not parsed: it may have the final counts. */
+  /** The last message that was not parsed: it may hold the final counts. */
   #unparsed: string | undefined
   readonly done = false
 
@@ -61,7 +61,7 @@ class ChatStream implements StreamReader<ChatEvent> {
     this.#readCounts()
     const value = parseData(data)
     const before = into.length
-    // One object or, seen with errors, a list of one.
+    // Usually an object; errors may come as a list of one.
     for (const item of Array.isArray(value) ? value as readonly unknown[] : [value]) {
       const wire = objectOf(item)
       if (wire === undefined) continue

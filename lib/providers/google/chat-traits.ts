@@ -1,26 +1,26 @@
 import type { Route } from '../../core/route.ts'
 
-/** The differences between Gemini models. */
+/** Differences between Gemini models. */
 export interface ChatTraits {
-  /** False: the system prompt is put in front of the first user part. */
+  /** False: the system prompt is prepended to the first user part. */
   readonly systemInstruction: boolean
-  /** The form in which thinking is requested: a number of tokens, a level, or not at all. */
+  /** How thinking is requested: a token budget, a level, or not at all. */
   readonly thinking: 'none' | 'budget' | 'level'
-  /** Bounds of a budget. */
+  /** Bounds of the budget. */
   readonly minBudget: number
   readonly maxBudget: number
-  /** True when a thinking budget of 0 is allowed. */
+  /** True if a thinking budget of 0 is allowed. */
   readonly thinkingOff: boolean
-  /** Efforts whose levels it knows; absent: all. */
+  /** Supported efforts; absent: all. */
   readonly efforts: readonly string[] | undefined
   readonly penalties: boolean
-  /** True when a function call of the history must carry the thought signature it came with. */
+  /** True if function calls in the history must carry their original thought signature. */
   readonly signatures: boolean
-  /** Largest `candidateCount`. */
+  /** Maximum `candidateCount`. */
   readonly maxChoices: number
 }
 
-/** Reads what is known of a model; of others the provider's own refusal is passed on. */
+/** Returns the traits of a model; for unknown models, the provider's errors are passed on. */
 export function chatTraits ({ traits = {} }: Route): ChatTraits {
   const {
     systemInstruction = true,

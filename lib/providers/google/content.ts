@@ -1,4 +1,4 @@
-/** Parts of user messages: text, and media inline or by address. */
+/** Parts of user messages: text, and media inline or by URL. */
 
 import { GatewayError } from '../../core/errors.ts'
 import { maxUrlLength } from '../../../schemas/url.ts'
@@ -23,17 +23,17 @@ const mediaTypes: Readonly<Record<string, string>> = {
   json: 'application/json'
 }
 
-/** Returns the part of a text, or none for empty text, which the provider refuses. */
+/** Returns a text part; none for empty text, which the provider rejects. */
 export function textPart (text: string): Part[] {
   return text === '' ? [] : [{ text }]
 }
 
 /**
- * Returns one part of a user message, or none if it is empty.
+ * Converts a part of a user message; empty parts give none.
  *
- * @param param where the part stands in the request
- * @throws GatewayError `unsupported_parameter` for a `file_id`, which means nothing to this
- *   provider; `invalid_value` for media that is neither a URL nor inline data
+ * @param param location of the part in the request
+ * @throws GatewayError `unsupported_parameter` for a `file_id`, which this provider does not know;
+ *   `invalid_value` for media that is neither a URL nor inline data
  */
 export function partOf (part: UserPart, param: string): Part[] {
   switch (part.type) {
@@ -55,7 +55,7 @@ function imagePart (url: string, param: string): Part {
       message: 'An image must be an http: or https: URL, or a data: URL in base64.', param
     })
   }
-  // The provider fetches it: the gateway opens no address a caller names.
+  // The provider fetches it: the gateway opens no URL from a caller.
   return { fileData: { mimeType: typeByName(new URL(url).pathname) ?? 'image/jpeg', fileUri: url } }
 }
 
@@ -78,14 +78,14 @@ function filePart ({ file_data: data, file_id: id, filename }: FilePart['file'],
   })
 }
 
-/** Returns a data: URL as a part. @see https://www.rfc-editor.org/rfc/rfc2397 */
+/** Converts a data: URL to a part. @see https://www.rfc-editor.org/rfc/rfc2397 */
 function inlineOf (url: string, fallback: string): Part | undefined {
   const comma = url.startsWith('data:') ? url.indexOf(',') : -1
   if (comma < 0) return undefined
   const [type = '', ...parameters] = url.slice('data:'.length, comma).split(';')
   if (parameters.at(-1)?.trim().toLowerCase() !== 'base64') return undefined
   const mimeType = type.trim().toLowerCase() || fallback
-  // Written often, registered nowhere, refused by the provider.
+  // A common but unregistered media type, which the provider rejects.
   return {
     inlineData: { mimeType: mimeType === 'image/jpg' ? 'image/jpeg' : mimeType, data: url.slice(comma + 1) }
   }

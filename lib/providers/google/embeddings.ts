@@ -1,6 +1,5 @@
 /**
- * Embeddings of Gemini: always as a batch, of at most a hundred texts, so longer lists are sent
- * in parts.
+ * Gemini embeddings: always batches of at most 100 texts; longer lists are split.
  *
  * @see https://ai.google.dev/api/embeddings
  */
@@ -29,7 +28,7 @@ export const googleEmbeddings: Adapter<EmbeddingsRequest, EmbeddingsEvent> = {
   join
 }
 
-/** `user` has no place here; base64 is made by the gateway. */
+/** `user` has no counterpart; the gateway does the base64 encoding. */
 function embeddingsRequest (adapterInput: AdapterInput<EmbeddingsRequest>): UpstreamRequest {
   const { request: { dimensions }, route } = adapterInput
   const body: BatchEmbedContentsRequest = {
@@ -98,7 +97,7 @@ function usageOf (tokens: number | undefined): Usage | undefined {
   return tokens === undefined ? undefined : possibleUsage(usageOfTokens(tokens, 0))
 }
 
-/** Some servers put an error under status 200. */
+/** Throws the error that some servers send with status 200. */
 function refuse (bytes: Buffer): never {
   throwFailure(inBandError(objectOf(new JsonCursor(bytes).parse()) ?? {}), 'the response has no vectors')
 }
@@ -115,7 +114,7 @@ function split (adapterInput: AdapterInput<EmbeddingsRequest>): Array<AdapterInp
   return parts
 }
 
-/** Returns all vectors in order; a sum of tokens only when every part reported its own. */
+/** Returns all vectors in order; total usage only if every part reported its own. */
 function join (parts: number): Join<EmbeddingsEvent> {
   const lists: Array<readonly Vector[]> = []
   let tokens = 0

@@ -1,7 +1,6 @@
 /**
- * Failures of Gemini: from a status and a body, or from an error inside a stream that had begun
- * well. The body is a `google.rpc.Status` under `error`, sometimes in a list of one; proxies in
- * between send HTML.
+ * Gemini failures, from a status and body or from an error inside a stream. The body is a `google.rpc.Status`
+ * under `error`, sometimes in a list of one; proxies send HTML.
  *
  * @see https://ai.google.dev/gemini-api/docs/troubleshooting
  */
@@ -12,7 +11,7 @@ import type { ErrorStatus } from './wire.ts'
 import type { Failure, FailureKind } from '../provider-failure.ts'
 import type { UpstreamFailure } from '../provider.ts'
 
-/** Characters of a message that are looked at. */
+/** Characters of a message that are searched. */
 const maxMessageLength = 8000
 
 const statuses: ReadonlyMap<unknown, number> = new Map([
@@ -34,13 +33,13 @@ const statuses: ReadonlyMap<unknown, number> = new Map([
   ['DEADLINE_EXCEEDED', 504]
 ])
 
-/** States what a status other than 2xx means. */
+/** Interprets a non-2xx response. */
 export function readError ({ status, headers, body }: UpstreamFailure): Failure {
   const said = statusIn(body)
   return classify(status, said, retryAfterSeconds(headers) ?? retryDelay(said))
 }
 
-/** Reads the error in the place of a response; `undefined` when there is none. */
+/** Reads an error sent instead of a response, if there is one. */
 export function inBandError (wire: Record<string, unknown>): Failure | undefined {
   if (wire['error'] === undefined || wire['error'] === null) return undefined
   const said = statusIn(wire)
@@ -79,7 +78,7 @@ function classify (status: number, said: ErrorStatus, retryAfterSeconds: number 
     case 408:
     case 504:
       return fact('timeout')
-    // Another operation was in the way, or a proxy gave up: neither is the caller's doing.
+    // A conflicting operation or a proxy timeout: not the caller's fault.
     case 409:
     case 499:
       return fact('error')
@@ -88,14 +87,14 @@ function classify (status: number, said: ErrorStatus, retryAfterSeconds: number 
   }
 }
 
-/** Only the beginning is looked at: the words are short, a hostile text is not. */
+/** Searches only the beginning: the phrase is short, a hostile message may be long. */
 function isTooLong (message = ''): boolean {
   return /token count.{0,200}exceeds|exceeds the (?:maximum|limit).{0,200}tokens/i.test(
     message.slice(0, 2000)
   )
 }
 
-/** A wrong key is a 400 here; so are an account without billing and a region that is not served. */
+/** Status 400 also means a wrong key, an account without billing, or an unsupported region. */
 function isCredentialProblem (
   status: number,
   { status: name, details }: ErrorStatus,
@@ -119,7 +118,7 @@ function retryDelay ({ details }: ErrorStatus): number | undefined {
   return undefined
 }
 
-/** Takes project numbers out, which no other provider writes. */
+/** Removes project numbers. */
 function withoutProjects (text: string): string {
   return text
     .slice(0, maxMessageLength)

@@ -16,11 +16,11 @@ const reasons = new Map<string | undefined, FinishReason>([
 ])
 
 /**
- * Returns why a candidate ended. Gemini has no reason for tool calls: it says `STOP`, often in a later
- * message than the call. Reasons we do not know, and odd ones such as a malformed call, count as
- * an ordinary stop; a call cut off by the token limit stays cut off.
+ * Maps the finish reason of a candidate. Gemini reports `STOP` for tool calls, often in a later message.
+ * Unknown reasons, and failures such as a malformed call, become `stop`; a call truncated by the token limit
+ * stays `length`.
  *
- * @param calls what the candidate called since it began: tools, the deprecated function, nothing
+ * @param calls what the candidate has called so far: tools, the deprecated function, or nothing
  * @see https://ai.google.dev/api/generate-content#FinishReason
  */
 export function finishReasonOf (wire: string | undefined, calls: 'tools' | 'legacy' | 'none'): FinishReason {
@@ -29,10 +29,7 @@ export function finishReasonOf (wire: string | undefined, calls: 'tools' | 'lega
   return calls === 'legacy' ? 'function_call' : 'tool_calls'
 }
 
-/**
- * Reasons of a candidate that went wrong: a call that cannot be read, of a tool that was not offered, one too
- * many.
- */
+/** Finish reasons of failed candidates: a malformed call, an unknown tool, too many calls. */
 const failures: ReadonlySet<string | undefined> = new Set([
   'MALFORMED_FUNCTION_CALL',
   'UNEXPECTED_TOOL_CALL',
@@ -43,7 +40,7 @@ const failures: ReadonlySet<string | undefined> = new Set([
 ])
 
 /**
- * Returns true for a reason that makes an answer without output a failure: agents take an empty one for the
+ * Returns true if an answer without output failed for this reason: agents would take an empty answer for the
  * end of their work.
  */
 export function namesFailure (wire: string | undefined): boolean {

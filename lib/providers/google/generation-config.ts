@@ -1,4 +1,4 @@
-/** Builds the generation config: the common fields translated, then the caller's own keys on top. */
+/** Builds the generation config: translated fields, overridden by the caller's own keys. */
 
 import { nearestEffort } from '../../chat/effort.ts'
 import { generationBounds, withoutEntry } from '../../chat/generation-fields.ts'
@@ -10,7 +10,7 @@ import type { AdapterInput } from '../provider.ts'
 
 type Effort = NonNullable<ChatInput['reasoning_effort']>
 
-/** Tokens of thinking for the models that take a budget, as the provider's own compatible API has it. */
+/** Thinking budgets by effort, as in the provider's OpenAI-compatible API. */
 const budgets: Readonly<Record<Exclude<Effort, 'none'>, number>> = {
   minimal: 1024, low: 1024, medium: 8192, high: 24576, xhigh: 24576, max: 24576
 }
@@ -19,24 +19,22 @@ const levels: Readonly<Record<Effort, ThinkingLevel>> = {
 }
 
 /**
- * Returns every key in camelCase. A key of `generation_config` replaces the translated one; those we do
- * not know go up too, as they may be newer than this gateway.
+ * Returns the config in camelCase. Keys of `generation_config` replace translated ones; unknown keys are sent
+ * too, because they may be newer than this gateway.
  */
 export function generationConfigOf (request: ChatInput, traits: ChatTraits): GenerationConfig {
   return { ...translated(request, traits), ...ownKeys(request.generation_config ?? {}) }
 }
 
-/** The most choices of a request, as its schema has it. */
+/** Maximum choices per request, as in the schema. */
 const maxChoices = 128
 
-/**
- * Returns an ask whose request has the number of candidates in `n` alone: as many are requested, and read.
- */
+/** Moves the number of candidates to `n`, so that request and response agree on it. */
 export function candidatesAsChoices (input: AdapterInput<ChatInput>): AdapterInput<ChatInput> {
   const { generation_config: config } = input.request
   if (config === undefined) return input
   const { choices } = generationBounds(config)
-  // What else it may be is sent as it is, for the provider to refuse.
+  // Anything else is sent unchanged, for the provider to reject.
   if (choices === undefined || !Number.isInteger(choices) || choices > maxChoices) return input
   return {
     ...input,
@@ -45,7 +43,7 @@ export function candidatesAsChoices (input: AdapterInput<ChatInput>): AdapterInp
 }
 
 function ownKeys (given: Record<string, unknown>): Record<string, unknown> {
-  // As everywhere in a request, null says the same as leaving the key out.
+  // null means the same as an absent key.
   return camelKeys(Object.fromEntries(Object.entries(given).filter(([, value]) => value !== null)))
 }
 
@@ -56,11 +54,11 @@ function translated (request: ChatInput, traits: ChatTraits): GenerationConfig {
   if (maxOutputTokens !== undefined) config.maxOutputTokens = maxOutputTokens
   if (request.temperature !== undefined) config.temperature = request.temperature
   if (request.top_p !== undefined) config.topP = request.top_p
-  if (topK !== undefined && topK > 0) config.topK = topK // 0 says no limit, which has no number here
+  if (topK !== undefined && topK > 0) config.topK = topK // 0 means no limit, which has no counterpart
   const stop = [request.stop ?? []].flat().filter(sequence => sequence !== '')
   if (stop.length > 0) config.stopSequences = stop
   if (n !== undefined && n > 1) config.candidateCount = n
-  // 32 bits there; the same seed still gives the same number.
+  // Seeds have 32 bits there; truncation is deterministic.
   if (seed !== undefined) config.seed = seed | 0
   if (traits.penalties) {
     if (request.presence_penalty !== undefined) config.presencePenalty = request.presence_penalty
@@ -76,7 +74,7 @@ function translated (request: ChatInput, traits: ChatTraits): GenerationConfig {
   return config
 }
 
-/** A budget of the caller goes where the model takes one, and is no effort there. */
+/** Returns the caller's token budget for models with budgets; it is not converted to a level. */
 function budgetOf (
   { thinking: given }: ChatInput,
   { thinking, minBudget, maxBudget }: ChatTraits

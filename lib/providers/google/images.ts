@@ -1,8 +1,8 @@
 /**
- * Images of Gemini's image models, which answer `generateContent` with pictures in place of text.
+ * Images from Gemini's image models, which answer `generateContent` with images instead of text.
  *
- * One comes per request; more are requested side by side. A stream would not bring a picture
- * sooner or in part, so complete answers are requested always.
+ * Each request gives one image; several are requested in parallel. Streaming would not deliver images
+ * earlier, so complete answers are always requested.
  *
  * @see https://ai.google.dev/gemini-api/docs/image-generation
  */
@@ -47,7 +47,7 @@ function imageRequest ({ request, route }: AdapterInput<ImageRequest>): Upstream
   }
 }
 
-/** Refuses what would give the caller something else than requested; what only tunes is left out. */
+/** Rejects fields that change what the caller gets; fields that only tune are dropped. */
 function refuseUnsupported ({
   response_format: format,
   background,
@@ -69,7 +69,7 @@ function refuseUnsupported ({
   }
 }
 
-/** These models choose the size and take its shape: the one nearest to what was requested. */
+/** These models accept only an aspect ratio: returns the nearest to the requested size. */
 function aspectRatioOf (size: string | undefined): string | undefined {
   if (size === undefined || size === 'auto') return undefined
   const [width = 1, height = 1] = size.split('x').map(Number)
@@ -83,8 +83,8 @@ function aspectRatioOf (size: string | undefined): string | undefined {
 /**
  * Reads an answer into `image-answer`, then `usage`.
  *
- * @throws GatewayError `content_policy_violation` when a filter took the picture, and
- *   `upstream_invalid_response` when there is none for no reason; with the usage
+ * @throws GatewayError with the usage: `content_policy_violation` if a filter removed the image,
+ *   `upstream_invalid_response` if it is missing without a reason
  */
 function readImages (body: unknown): ImageEvent[] {
   const wire: GenerateContentResponse | undefined = objectOf(Array.isArray(body) ? body[0] : body)
@@ -102,7 +102,7 @@ function readImages (body: unknown): ImageEvent[] {
 }
 
 function imageIn ({ inlineData, thought }: AnswerPart): ImageData[] {
-  // Pictures of a thought are drafts.
+  // Images in thoughts are drafts.
   const data = nonEmptyText(inlineData?.data)
   return data !== undefined && thought !== true ? [{ b64_json: data }] : []
 }

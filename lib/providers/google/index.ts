@@ -1,6 +1,6 @@
 /**
- * Gemini, by its own API rather than the compatible one: thought summaries, signatures, safety
- * settings and cached content exist only there. Base URL: https://generativelanguage.googleapis.com
+ * Gemini, by its native API: thought summaries, signatures, safety settings and cached content are missing
+ * from its OpenAI-compatible one. Base URL: https://generativelanguage.googleapis.com
  */
 
 import { jsonOrSse, splitChoices } from '../json-api.ts'
@@ -30,7 +30,7 @@ export const googleAdapters = {
   tokenCount: googleTokenCount
 } satisfies Adapters
 
-/** Returns the credential: a header, because addresses end up in logs. */
+/** Returns the credential as a header, because URLs end up in logs. */
 export function googleHeaders (key: string): Record<string, string> {
   return { 'x-goog-api-key': key }
 }

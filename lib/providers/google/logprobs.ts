@@ -2,7 +2,7 @@ import { objectsOf } from '../../json/guards.ts'
 import type { LogprobsCandidate, LogprobsResult } from './wire.ts'
 import type { Logprobs } from '../../core/events.ts'
 
-/** Returns Gemini's log probabilities in the wire form of our answers; `undefined` when there are none. */
+/** Converts Gemini's log probabilities to our wire format, if there are any. */
 export function logprobsOf (result: LogprobsResult | undefined): Logprobs | undefined {
   const chosen = objectsOf(result?.chosenCandidates)
   if (chosen.length === 0) return undefined
@@ -15,7 +15,7 @@ export function logprobsOf (result: LogprobsResult | undefined): Logprobs | unde
 }
 
 function tokenOf ({ token = '', logProbability = 0 }: LogprobsCandidate): Record<string, unknown> {
-  // A token that is part of a character arrives as U+FFFD: its bytes are lost.
+  // Tokens that end inside a character contain U+FFFD: their bytes are lost.
   const bytes = token.includes('\uFFFD') ? null : [...Buffer.from(token)]
   return { token, logprob: logProbability, bytes }
 }

@@ -1,6 +1,6 @@
 /**
- * Writes the conversation as Gemini wants it: two roles that alternate, no empty parts, and after every
- * content with function calls one content with exactly their responses, in the order of the calls.
+ * Converts the conversation for Gemini: two alternating roles, no empty parts, and after each content with
+ * function calls one content with exactly their responses, in order.
  */
 
 import { GatewayError } from '../../core/errors.ts'
@@ -15,12 +15,12 @@ export interface Conversation {
   readonly systemInstruction?: Content
 }
 
-/** Stands in for a thought signature that was lost on the way; the provider documents it. */
+/** Documented placeholder for a lost thought signature. */
 const lostSignature = 'skip_thought_signature_validator'
 
 /**
- * @throws GatewayError `invalid_value` for a conversation that is empty, a tool call without its
- *   result or a result without its call; `unsupported_parameter` for parts the provider cannot take
+ * @throws GatewayError `invalid_value` for an empty conversation, a tool call without its result or a result
+ *   without its call; `unsupported_parameter` for parts the provider does not support
  */
 export function wireConversation (messages: readonly Message[], traits: ChatTraits): Conversation {
   const turns = new Turns()
@@ -29,7 +29,7 @@ export function wireConversation (messages: readonly Message[], traits: ChatTrai
   const { contents, system } = turns
   if (traits.signatures) fillSignatures(contents)
   if (contents.length === 0 && system.length > 0) {
-    // Instructions alone are a question too, and there has to be one.
+    // Send instructions alone as the user content, because one is required.
     return { contents: [{ role: 'user', parts: system }] }
   }
   if (contents.length === 0) {
@@ -50,7 +50,7 @@ function withSystemInFront (contents: readonly Content[], system: Part[]): Conte
     : [{ role: 'user', parts: system }, ...contents]
 }
 
-/** Only the first of parallel calls carries a signature, so only the first can have lost one. */
+/** Only the first of parallel calls carries a signature, so only it can lack one. */
 function fillSignatures (contents: readonly Content[]): void {
   for (const { parts } of contents) {
     const first = parts.find(part => part.functionCall !== undefined)
@@ -58,20 +58,20 @@ function fillSignatures (contents: readonly Content[]): void {
   }
 }
 
-/** A call whose response has not been sent up yet. */
+/** A call whose response is still missing. */
 interface OpenCall {
   /** Absent for the deprecated `function_call`: its result is found by name. */
   readonly id: string | undefined
   readonly name: string
-  /** The place of the call in the request. */
+  /** Location of the call in the request. */
   readonly param: string
   output: string | undefined
 }
 
-/** Calls of one id or name; `next` is the one the next result is for. */
+/** Calls with the same id or name; `next` is the index of the call that gets the next result. */
 interface SameCalls { readonly calls: OpenCall[], next: number }
 
-/** The calls of one turn in the order they were made, to be found by what their results name. */
+/** The calls of one turn in order, indexed by id or function name. */
 class OpenCalls {
   readonly list: OpenCall[] = []
   readonly #byId = new Map<string, SameCalls>()
@@ -80,17 +80,14 @@ class OpenCalls {
 
   add (call: OpenCall): void {
     this.list.push(call)
-    // A deprecated call has no id: its result is found by name.
+    // Deprecated calls have no id: their results are found by name.
     const [map, key] = call.id === undefined ? [this.#byName, call.name] : [this.#byId, call.id]
     const same = map.get(key)
     if (same === undefined) map.set(key, { calls: [call], next: 0 })
     else same.calls.push(call)
   }
 
-  /**
-   * Notes the result of a call; of equal calls the first without a result is meant, else a second result
-   * replaces the first.
-   */
+  /** Sets the result of the first equal call without one, else replaces the first result. */
   answer (by: { readonly id: string } | { readonly name: string }, output: string): boolean {
     const same = 'id' in by ? this.#byId.get(by.id) : this.#byName.get(by.name)
     const call = same?.calls[same.next] ?? same?.calls[0]
@@ -106,7 +103,7 @@ class Turns {
   readonly contents: Content[] = []
   readonly system: Part[] = []
   #open = new OpenCalls()
-  /** The last content holds responses, which stand alone: newer models refuse text beside them. */
+  /** True after function responses, which stand alone: newer models reject text in the same content. */
   #closed = false
 
   read (message: Message, param: string): void {
@@ -121,7 +118,7 @@ class Turns {
           : message.content.flatMap((part, index) => partOf(part, `${param}.content[${index}]`)))
         break
       case 'assistant':
-        // Calls of neighbouring messages are one turn until the first result arrives.
+        // Calls of adjacent messages form one turn until the first result arrives.
         if (this.#open.hasResults) this.settle()
         this.#readAssistant(message, param)
         break
@@ -134,7 +131,7 @@ class Turns {
     }
   }
 
-  /** Sends up the responses of the calls made so far. */
+  /** Appends the responses of the calls made so far. */
   settle (): void {
     if (this.#open.list.length === 0) return
     const parts = this.#open.list.map(({ id, name, param, output }): Part => {
@@ -190,7 +187,7 @@ class Turns {
   }
 }
 
-/** Spread into one `push`, a hundred thousand parts would run out of stack. */
+/** Avoids a spread into `push`, which overflows the stack for a hundred thousand parts. */
 function append (to: Part[], parts: readonly Part[]): void {
   for (const part of parts) to.push(part)
 }

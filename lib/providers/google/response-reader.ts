@@ -1,9 +1,9 @@
 /**
- * Reads Gemini's responses into events: every message of a stream, or a complete response as if it
- * were the only one. Both go through here, so they cannot disagree.
+ * Reads Gemini responses into events: stream messages, or a complete response as the only message. Sharing
+ * this code keeps both consistent.
  *
- * The finish of a candidate goes out when the response is over, because calls and the reason `STOP` may
- * arrive in either order, and in different messages.
+ * The finish of a candidate is held back until the end of the response, because calls and the reason `STOP`
+ * may arrive in either order and in different messages.
  */
 
 import { offersFunctionsOnly } from '../../chat/legacy-functions.ts'
@@ -20,17 +20,17 @@ import type { ChatEvent, ResponseStart } from '../../core/events.ts'
 import type { Usage } from '../../core/usage.ts'
 import type { AnswerPart, Candidate, GenerateContentResponse, UsageMetadata } from './wire.ts'
 
-/** One candidate: what has been read of it. */
+/** What has been read of a candidate. */
 interface Choice {
-  /** Dense, in the order candidates begin: the provider may leave some out. */
+  /** Dense, in order of arrival: the provider may skip indexes. */
   readonly index: number
   calls: number
-  /** True once there was a text, a call or a refusal. */
+  /** True after the first text, call or refusal. */
   hasOutput: boolean
   finish: string | undefined
 }
 
-/** More calls than any model makes; a provider that goes on is broken. */
+/** No model makes so many calls; a provider that exceeds the limit is broken. */
 const maxCalls = 1024
 
 const tiers = new Map<unknown, string>([['standard', 'default'], ['flex', 'flex'], ['priority', 'priority']])
@@ -51,20 +51,20 @@ export class ResponseReader {
     this.#maxChoices = request.n ?? 1
   }
 
-  /** True when the prompt was refused, or something came back for it. */
+  /** True if the prompt was blocked or a candidate arrived. */
   get any (): boolean {
     return this.#blockReason !== undefined || this.#choices.size > 0
   }
 
   /**
-   * True when the prompt was refused, or all candidates that began have ended. There may be fewer
-   * than were requested, as in a complete answer.
+   * True if the prompt was blocked or every candidate that began has ended. As in complete answers, there may
+   * be fewer candidates than requested.
    */
   get isComplete (): boolean {
     return this.any && this.#allFinished
   }
 
-  /** True when a candidate holds nothing, not even why it ended. */
+  /** True if a candidate has neither content nor a finish reason. */
   get anyHollow (): boolean {
     return [...this.#choices.values()].some(({ hasOutput, finish }) => !hasOutput && finish === undefined)
   }
@@ -90,7 +90,7 @@ export class ResponseReader {
     this.#blockReason ??= nonEmptyText(wire.promptFeedback?.blockReason)
   }
 
-  /** Reads running totals: each message repeats and corrects the one before. */
+  /** Reads cumulative counts: each message replaces the previous ones. */
   readCounts ({ usageMetadata }: GenerateContentResponse): void {
     if (objectOf(usageMetadata) !== undefined) this.#usage = { ...this.#usage, ...usageMetadata }
   }
@@ -98,11 +98,11 @@ export class ResponseReader {
   /**
    * Ends every choice, then adds the usage: the last events of the answer.
    *
-   * @throws GatewayError `upstream_invalid_response` for a candidate that failed before it had any output
+   * @throws GatewayError `upstream_invalid_response` for a candidate that failed without output
    */
   end (events: ChatEvent[]): void {
     if (this.#refused) {
-      // Only a name of the API is shown: other words may hold anything, secrets too.
+      // Show only enum names: other text may contain anything, even secrets.
       const reason = /^[A-Z_]{1,64}$/.test(this.#blockReason ?? '') ? this.#blockReason : 'OTHER'
       events.push(
         { type: 'refusal-delta', choice: 0, text: `The provider blocked the prompt: ${reason}.` },
@@ -123,12 +123,12 @@ export class ResponseReader {
     if (usage !== undefined) events.push({ type: 'usage', usage })
   }
 
-  /** The running totals of an answer that may not be complete. */
+  /** Usage so far, for an answer that may be incomplete. */
   get usageSoFar (): Usage | undefined {
     return this.#usage && readUsageMetadata(this.#usage)
   }
 
-  /** True when the prompt itself was blocked: there are no candidates, and there will be none. */
+  /** True if the prompt was blocked: no candidates will follow. */
   get #refused (): boolean {
     return this.#blockReason !== undefined && this.#choices.size === 0
   }
@@ -154,13 +154,13 @@ export class ResponseReader {
     if (nonEmptyText(candidate.finishReason) !== undefined) this.#finish(choice, candidate, events)
   }
 
-  /** Returns the choice that goes on under another index, where one was requested and it has not ended. */
+  /** Returns the open choice that continues under another index, if only one was requested. */
   #onlyChoice (): Choice | undefined {
     const [only] = this.#choices.values()
     return this.#maxChoices === 1 && only?.finish === undefined ? only : undefined
   }
 
-  /** Returns `undefined` for more candidates than were requested. */
+  /** Returns `undefined` for candidates beyond the requested number. */
   #choice (number: number, isOnly: boolean): Choice | undefined {
     const existing = this.#choices.get(number) ?? (isOnly ? this.#onlyChoice() : undefined)
     if (existing !== undefined || this.#choices.size >= this.#maxChoices) return existing
@@ -169,7 +169,7 @@ export class ResponseReader {
     return choice
   }
 
-  /** Calls arrive complete, often without an id. Parts that are no call say nothing to us. */
+  /** Calls arrive complete, often without an id. Other parts are ignored. */
   #readCall (
     choice: Choice,
     { functionCall: value, thoughtSignature }: AnswerPart,
@@ -182,7 +182,7 @@ export class ResponseReader {
     if (choice.calls >= maxCalls) throw invalidResponse(`more than ${maxCalls} tool calls`)
     const call = choice.calls++
     choice.hasOutput = true
-    if (this.#legacy && call > 0) return // the deprecated answer has room for one
+    if (this.#legacy && call > 0) return // the deprecated form has room for one call
     const kind = this.#legacy ? 'legacy' : 'function'
     events.push({
       type: 'tool-call-start',
@@ -198,7 +198,7 @@ export class ResponseReader {
     events.push({ type: 'tool-call-end', choice: choice.index, call })
   }
 
-  /** Ends a choice; a refusal with an explanation is passed on as one. */
+  /** Ends a choice; an explained refusal is passed on as a refusal. */
   #finish (choice: Choice, { finishReason, finishMessage }: Candidate, events: ChatEvent[]): void {
     const first = choice.finish === undefined
     const isCut = finishReasonOf(finishReason, 'none') !== 'stop'
@@ -210,7 +210,7 @@ export class ResponseReader {
   }
 }
 
-/** Candidates in the order of their indexes; one without has the first that no other of the message has. */
+/** Orders candidates by index; one without an index gets the first free one of the message. */
 function numbered (candidates: readonly Candidate[]): Array<{ number: number, candidate: Candidate }> {
   const given = new Set<unknown>(candidates.map(({ index }) => numberOf(index)))
   let free = 0

@@ -1,10 +1,9 @@
 /**
- * JSON Schemas of functions, in the subset Gemini takes.
+ * Converts JSON Schemas of functions to Gemini's subset.
  *
- * `parametersJsonSchema` knows a list of keywords; others are ignored by some models and refused
- * by others, so they are left out. What can be said with the listed ones is rewritten: `const`,
- * `allOf`, `definitions`, tuples. Keywords are keywords in schema position only: a property may
- * be called `const` or `$schema`.
+ * `parametersJsonSchema` has a list of keywords. Some models ignore others and some reject them, so they are
+ * dropped. `const`, `allOf`, `definitions` and tuples are rewritten with listed keywords. Keywords only count
+ * in schema position: a property may be called `const` or `$schema`.
  *
  * @see https://ai.google.dev/api/caching#FunctionDeclaration
  */
@@ -21,19 +20,19 @@ const kept = new Set([
 ])
 
 /**
- * Keywords that the schemas of one request may come to, references and branches written out: rewritten in 20
- * ms.
+ * Maximum keywords after expansion of references and branches, for all schemas of a request: about 20 ms of
+ * work.
  */
 const maxSteps = 20_000
 
-/** References that lead to one another: more than people write, and than the stack must hold. */
+/** Maximum depth of references, which protects the stack; no hand-written schema comes near. */
 const maxReferences = 100
 
-/** Counts the keywords of what schemas are rewritten to: a few references can stand for any number. */
+/** Counts the keywords of expanded schemas: a few references can expand without limit. */
 export class Steps {
   #left = maxSteps
 
-  /** @throws GatewayError `invalid_value` when more were taken than a request may */
+  /** @throws GatewayError `invalid_value` if the request exceeds its limit */
   take (count: number, param: string): void {
     this.#left -= count
     if (this.#left >= 0) return
@@ -45,12 +44,11 @@ export class Steps {
 }
 
 /**
- * Returns the parameters of a function for the provider, or `undefined` for a function without any.
+ * Returns the parameters of a function for the provider; `undefined` if it has none.
  *
- * @param param where the schema stands in the request, for the error
+ * @param param location of the schema in the request, for the error
  * @param steps bounds the work for all schemas of a request
- * @throws GatewayError `invalid_value` when the schema describes something else than an object, or
- *   takes more steps than are left
+ * @throws GatewayError `invalid_value` if the schema does not describe an object, or too few steps are left
  */
 export function functionSchema (
   parameters: Readonly<Schema>,
@@ -60,7 +58,7 @@ export function functionSchema (
   const given = repairSchemaKeywords(parameters)
   const definitions = { ...objectOf(given['definitions']), ...objectOf(given['$defs']) }
   const schemas = new Schemas(given, definitions, steps, param)
-  // Generators like to put the entire schema among the definitions and refer to it.
+  // Some generators put the entire schema into the definitions and reference it.
   const root = schemas.flat(given)
   if (![root['type'] ?? 'object'].flat().map(lowerCase).includes('object')) {
     throw new GatewayError('invalid_value', {
@@ -88,11 +86,11 @@ class Schemas {
   readonly #names: Names
   readonly #steps: Steps
   readonly #param: string
-  /** Definitions with all they refer to. One that is not finished contains itself, and adds nothing there. */
+  /** Definitions with their references resolved. An unfinished entry refers to itself and adds nothing. */
   readonly #flat = new Map<string, Schema>()
   #openReferences = 0
 
-  /** References whose targets are being written out: one in itself adds nothing. */
+  /** References being expanded: a recursive one adds nothing. */
   readonly #open = new Set<string>()
   readonly #root: Schema
 
@@ -105,7 +103,7 @@ class Schemas {
   }
 
   clean (value: unknown): Schema {
-    // `true` allows everything, and there is no way to say `false`.
+    // `true` allows everything; `false` cannot be expressed.
     const given = objectOf(value)
     if (given === undefined) return {}
     this.#steps.take(1, this.#param)
@@ -121,7 +119,7 @@ class Schemas {
     return result
   }
 
-  /** Combines the schema, what it refers to and all branches of its `allOf` as one; its own words win. */
+  /** Merges a schema, its reference and its `allOf` branches; the schema's own keywords win. */
   flat (schema: Schema): Schema {
     const { $ref: reference, allOf, ...own } = schema
     let result = own
@@ -165,7 +163,7 @@ class Schemas {
         result['enum'] = [inner]
         break
       case 'enum': {
-        // An empty text and null are no members there; what else is allowed stays.
+        // Empty strings and null are not allowed here; the other members stay.
         const members = Array.isArray(inner) ? inner.filter(member => member !== '' && member !== null) : []
         if (members.length > 0) result['enum'] = members
         break
@@ -176,7 +174,7 @@ class Schemas {
         )
         break
       case 'items':
-        // A list of schemas is how older drafts wrote a tuple.
+        // Older drafts write a tuple as a list of schemas.
         if (Array.isArray(inner)) result['prefixItems'] = inner.map(schema => this.clean(schema))
         else result['items'] = this.clean(inner)
         break
@@ -191,12 +189,12 @@ class Schemas {
     }
   }
 
-  /** Rewrites a reference; a node with one may hold nothing else but its description. */
+  /** Rewrites a reference; the node may contain nothing else but a description. */
   #reference (reference: string, { description }: Schema): Schema {
     const name = this.#definitionName(reference)
     const words = typeof description === 'string' ? { description } : {}
     if (name !== undefined) return { $ref: `#/$defs/${name}`, ...words }
-    // One into another schema loses its target, which is rewritten: what it means is written out.
+    // A reference into another schema is expanded, because rewriting removes its target.
     const target = this.#open.has(reference) ? undefined : this.#targetAt(reference)
     if (target === undefined) return words
     this.#open.add(reference)
@@ -205,7 +203,7 @@ class Schemas {
     return written
   }
 
-  /** Finds what a pointer into the schema means. */
+  /** Resolves a pointer into the schema. */
   #targetAt (reference: string): Schema | undefined {
     if (!reference.startsWith('#/')) {
       return reference === '#' ? undefined : objectOf(this.#anchors().get(reference.slice(1)))
@@ -228,14 +226,16 @@ class Schemas {
     return found
   }
 
-  /** Returns the definition meant; a client that converts keys has renamed it, but not the reference. */
+  /** Returns the definition; clients that convert keys rename it, but not the reference. */
   #definitionName (reference: string): string | undefined {
     const name = /^#\/(?:\$defs|definitions)\/([^/]+)$/.exec(reference)?.[1]
     return name === undefined ? undefined : this.#names.like(name)
   }
 }
 
-/** A node that is only a reference: by itself, or in the `allOf` that is used to describe one. */
+/**
+ * Returns the reference of a node that is only a reference, possibly wrapped in `allOf` for a description.
+ */
 function loneReference ({ $ref: reference, allOf, properties }: Schema): string | undefined {
   if (typeof reference === 'string') return reference
   if (!Array.isArray(allOf) || allOf.length !== 1 || properties !== undefined) return undefined
@@ -253,10 +253,7 @@ function mergeTwo (first: Schema, second: Schema): Schema {
   return merged
 }
 
-/**
- * Returns the keywords, properties and required names that rewriting a schema walks over, its inner schemas
- * aside.
- */
+/** Counts the keywords, properties and required names of a schema, without its inner schemas. */
 function sizeOf (schema: Schema): number {
   const { properties, required } = schema
   let size = 1
@@ -269,15 +266,15 @@ function isOtherThanObject (type: unknown): boolean {
   return type !== undefined && ![type].flat().includes('object')
 }
 
-/** Properties of what is no object say nothing, and are refused. */
+/** Drops object keywords from other types, where the provider rejects them. */
 function dropObjectKeywords (schema: Schema): void {
-  // our own object, just made
+  // our own object, just created
   for (const keyword of ['properties', 'required', 'additionalProperties', 'propertyOrdering']) {
     delete schema[keyword]
   }
 }
 
-/** Makes `required` name properties that exist, where a client renamed only the properties. */
+/** Makes `required` match the properties, if a client renamed only the latter. */
 function alignRequired (schema: Schema): void {
   if (!Array.isArray(schema['required'])) return
   const names = new Names(Object.keys(objectOf(schema['properties']) ?? {}))
@@ -285,13 +282,13 @@ function alignRequired (schema: Schema): void {
     typeof name === 'string' ? (names.like(name) ?? []) : []
   )
   if (required.length > 0) schema['required'] = [...new Set(required)]
-  else delete schema['required'] // our own object, just made
+  else delete schema['required'] // our own object, just created
 }
 
-/** Finds a name itself if it is there, else the first that differs in case and underscores only. */
+/** Finds a name, ignoring case and underscores if there is no exact match. */
 class Names {
   readonly #names: ReadonlySet<string>
-  /** Made for the first name that is not there. */
+  /** Built on the first inexact lookup. */
   #bare: ReadonlyMap<string, string> | undefined
 
   constructor (names: readonly string[]) {

@@ -1,15 +1,15 @@
-/** Describes the messages of one piece of text: each has the counts of tokens so far behind it. */
+/** Describes messages with one piece of text, followed by the token counts so far. */
 
 import { objectOf, onlyObjectOf } from '../../json/guards.ts'
 import type { TextMessage } from '../text-template.ts'
 
-/** Matches a number that is a value. */
+/** Matches a number in value position. */
 const numbers = /(?<=:\s?)\d{1,15}(?=[,}\s])/
 
 export const textMessage: TextMessage = {
   opening: /"text":\s?"/,
   values: { split: splitAtCounts, endOf: endOfNumber, examples: ['1', '2'] },
-  // No number that may be another is in a candidate.
+  // The candidate has no number that could be one of the changing values.
   hasNoOtherFacts: (text, message, other) => {
     const candidate = onlyObjectOf(message['candidates'])
     const isText = onlyObjectOf(objectOf(candidate?.['content'])?.['parts'])?.['text'] === text
@@ -24,7 +24,7 @@ function splitAtCounts (behind: string): string[] {
   return [behind.slice(0, counts) + first, ...others]
 }
 
-/** Returns the place behind an integer; of one that JSON does not have, somewhere in it. */
+/** Returns the position after an integer; for a number invalid in JSON, a position inside it. */
 function endOfNumber (data: string, start: number): number {
   let at = start
   while (isDigit(data, at) && (at === start || data[start] !== '0')) at++

@@ -1,4 +1,4 @@
-/** Has the tokens of a prompt counted by the provider. */
+/** Counts prompt tokens with the provider's API. */
 
 import { countOf, objectOf } from '../../json/guards.ts'
 import { jsonBody, jsonHeaders } from '../json-api.ts'
@@ -19,7 +19,7 @@ export const googleTokenCount: Adapter<ChatInput, ResultEvent<number>> = {
   error: readError
 }
 
-/** Only as part of a request to generate do the system prompt and the tools count. */
+/** The API counts system prompt and tools only inside a generate request. */
 function countRequest (input: AdapterInput<ChatInput>): UpstreamRequest {
   const { request, route } = input
   const body: CountTokensRequest = {

@@ -1,4 +1,4 @@
-/** Function calls of the history: their arguments as an object, their signature beside them. */
+/** Function calls of the history: arguments as an object, with their signature. */
 
 import { GatewayError } from '../../core/errors.ts'
 import { thoughtSignature } from '../../chat/thought-signature.ts'
@@ -9,7 +9,7 @@ import type { ToolCall } from '../../../schemas/messages.ts'
 
 type FunctionToolCall = Extract<ToolCall, { function: unknown }>
 
-/** @param param where the arguments stand in the request, for the error */
+/** @param param location of the arguments in the request, for the error */
 export function functionCallPart (call: FunctionToolCall, param: string): Part {
   const signature = thoughtSignature(call)
   return {
@@ -22,7 +22,7 @@ export function functionCallPart (call: FunctionToolCall, param: string): Part {
   }
 }
 
-/** @throws GatewayError `invalid_value` for anything but a JSON object; no text is no arguments */
+/** @throws GatewayError `invalid_value` for anything but a JSON object; an empty string means no arguments */
 export function argumentsOf (text: string, param: string): Record<string, unknown> {
   if (text.trim() === '') return {}
   let value: unknown
@@ -36,7 +36,7 @@ export function argumentsOf (text: string, param: string): Record<string, unknow
   return object
 }
 
-/** Returns the `extra` of a tool call that carries a signature to the caller, to come back in the history. */
+/** Returns the `extra` of a tool call, which carries a signature to the caller and back. */
 export function signatureExtra (signature: string): Record<string, unknown> {
   return { extra_content: { google: { thought_signature: signature } } }
 }

@@ -1,4 +1,4 @@
-/** Tools and how the model may choose among them; the deprecated functions are tools as well. */
+/** Tools and tool choice; deprecated functions are converted to tools. */
 
 import { offersFunctionsOnly } from '../../chat/legacy-functions.ts'
 import { GatewayError } from '../../core/errors.ts'
@@ -14,18 +14,17 @@ export interface ToolFields {
   readonly toolConfig?: ToolConfig
 }
 
-/** Says which tools may be called: all, some, or none; and whether one must be. */
+/** Which tools may be called, and whether one must be. */
 interface Choice {
   readonly mode: 'auto' | 'any' | 'none'
   readonly names?: readonly string[]
 }
 
 /**
- * Returns `tools` and `toolConfig` of a request; the caller's own `tool_config` replaces what its
- * `tool_choice` would give.
+ * Returns `tools` and `toolConfig` of a request; the caller's `tool_config` overrides `tool_choice`.
  *
- * @throws GatewayError `unsupported_parameter` for custom tools, `invalid_value` for names the
- *   provider refuses and for a choice of tools that are not there
+ * @throws GatewayError `unsupported_parameter` for custom tools; `invalid_value` for names the provider
+ *   rejects and for a choice of missing tools
  */
 export function toolFields (request: ChatInput): ToolFields {
   const declarations = declarationsOf(request)
@@ -34,7 +33,7 @@ export function toolFields (request: ChatInput): ToolFields {
   const legacy = offersFunctionsOnly(request)
   const choice = legacy ? legacyChoiceOf(request.function_call) : choiceOf(request.tool_choice)
   checkNames(choice, declarations, legacy ? 'function_call' : 'tool_choice')
-  // Names may only be listed where a call is forced; otherwise the rest is simply not offered.
+  // Names may only be listed if a call is forced; otherwise the other tools are omitted.
   const only = choice.mode === 'auto' && choice.names !== undefined ? new Set(choice.names) : undefined
   const offered = only === undefined ? declarations : declarations.filter(({ name }) => only.has(name))
   const toolConfig = own ?? configOf(choice)

@@ -3,12 +3,11 @@ import type { UsageMetadata } from './wire.ts'
 import { possibleUsage, type Usage } from '../../core/usage.ts'
 
 /**
- * Reads Gemini's token counts as ours. Thoughts are billed output although they are counted apart; the
- * cached part is already inside the prompt.
+ * Converts Gemini's token counts. Thoughts are counted separately but billed as output; cached tokens are
+ * already part of the prompt.
  *
- * @param hasOutput something was written: its count cannot be zero
- * @returns `undefined` for a report without the prompt, or without what was written: what is used is
- *   estimated then
+ * @param hasOutput true if there was output, so its count cannot be zero
+ * @returns `undefined` if the prompt or output count is missing; usage is then estimated
  */
 export function readUsageMetadata (wire: UsageMetadata, hasOutput = false): Usage | undefined {
   const {

@@ -1,11 +1,11 @@
 /**
- * The parts of the Gemini API that we write and read. What we write is exact; of what we read, every
- * field may be missing, whatever the provider's own types say.
+ * The parts of the Gemini API that we use. Written types are exact; fields we read may all be missing,
+ * whatever the provider documents.
  *
  * @see https://ai.google.dev/api/generate-content
  */
 
-// What we write.
+// Written.
 
 export interface GenerateContentRequest {
   contents: readonly Content[]
@@ -28,7 +28,7 @@ export interface Content {
   parts: Part[]
 }
 
-/** Exactly one of the data fields; `thoughtSignature` stands beside a function call. */
+/** Has exactly one data field; `thoughtSignature` accompanies a function call. */
 export interface Part {
   text?: string
   inlineData?: { mimeType: string, data: string }
@@ -57,19 +57,19 @@ export interface Tool {
 export interface FunctionDeclaration {
   name: string
   description?: string
-  /** JSON Schema of type object. Its sibling `parameters` (an OpenAPI subset) is never used. */
+  /** A JSON Schema of type object. The alternative `parameters` (an OpenAPI subset) is never used. */
   parametersJsonSchema?: Readonly<Record<string, unknown>>
 }
 
 export interface ToolConfig {
   functionCallingConfig?: {
     mode: 'NONE' | 'ANY'
-    /** Only legal with `ANY`. */
+    /** Only allowed with `ANY`. */
     allowedFunctionNames?: readonly string[]
   }
 }
 
-/** Any strings: the lists of categories and thresholds grow faster than gateways do. */
+/** Plain strings, because categories and thresholds change often. */
 export interface SafetySetting {
   category: string
   threshold: string
@@ -102,19 +102,19 @@ export interface ThinkingConfig {
 export type ThinkingLevel = 'LOW' | 'MEDIUM' | 'HIGH'
 export type ServiceTier = 'standard' | 'flex' | 'priority'
 
-/** `models/NAME:batchEmbedContents`; at most a hundred requests. */
+/** `models/NAME:batchEmbedContents`; at most 100 requests. */
 export interface BatchEmbedContentsRequest {
   requests: ReadonlyArray<{
-    /** With `models/` in front, the same in every request. */
+    /** With the prefix `models/`; the same in every request. */
     model: string
     content: Content
     outputDimensionality?: number
   }>
 }
 
-// What we read.
+// Read.
 
-/** A complete answer, or one message of a stream: each is a complete object of this shape. */
+/** A complete answer or one stream message; both have this shape. */
 export interface GenerateContentResponse {
   candidates?: Candidate[]
   promptFeedback?: { blockReason?: string }
@@ -132,7 +132,7 @@ export interface Candidate {
 export interface AnswerPart {
   text?: string
   inlineData?: { mimeType?: string, data?: string }
-  /** True for a summary of the model's thinking. */
+  /** True for a thought summary. */
   thought?: boolean
   functionCall?: { id?: string, name?: string, args?: Record<string, unknown> }
   thoughtSignature?: string

@@ -1,4 +1,4 @@
-/** Errors about documents. */
+/** Errors of document requests. */
 
 import { readError as readDialectError } from '../chat-completions/errors.ts'
 import { objectOf, nonEmptyText } from '../../json/guards.ts'
@@ -6,8 +6,9 @@ import type { Failure } from '../provider-failure.ts'
 import type { UpstreamFailure } from '../provider.ts'
 
 /**
- * States what a status other than 2xx means. A refusal of the request that the adapter wrote is our fault,
- * unless it is about the document. Its `input` repeats the entire request and is never looked at.
+ * Interprets a non-2xx response. If the provider rejects the request that the adapter wrote, that is our
+ * fault, unless the error concerns the document. The error's `input` repeats the entire request and is
+ * ignored.
  */
 export function readError (failure: UpstreamFailure): Failure {
   const { status, body } = failure

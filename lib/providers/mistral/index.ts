@@ -1,4 +1,4 @@
-/** Mistral: the chat-completions dialect, and an API that reads documents. */
+/** Mistral: the chat-completions dialect and OCR. */
 
 import { chatCompletions } from '../chat-completions/index.ts'
 import { mistralOcr } from './ocr.ts'

@@ -1,8 +1,8 @@
 /**
  * Mistral's OCR.
  *
- * Images must be named as such: sent as a document they are refused. A document that is kept as
- * bytes is sent as base64 that is written while it is sent.
+ * Images must be declared as images: the API rejects them as documents. Documents kept as bytes are encoded
+ * to base64 while they are sent.
  *
  * @see https://docs.mistral.ai/api/endpoint/ocr
  */
@@ -22,7 +22,7 @@ export const mistralOcr: Adapter<OcrInput, ResultEvent<OcrPages>> = {
   error: readError
 }
 
-/** Bytes per piece of base64; a multiple of three, so that pieces can be put together. */
+/** Bytes per base64 piece; a multiple of three, so that pieces can be concatenated. */
 const pieceBytes = 3 * 64 * 1024
 
 function ocrRequest ({ request: { document, asImage }, route }: AdapterInput<OcrInput>): UpstreamRequest {
@@ -34,7 +34,7 @@ function ocrRequest ({ request: { document, asImage }, route }: AdapterInput<Ocr
   }
   const { bytes, mediaType } = document
   const type = mediaType === 'application/pdf' ? 'document_url' : 'image_url'
-  // No media type and no name holds what JSON would write differently.
+  // Media types and names contain nothing that JSON would escape.
   const [before = '', after = ''] = bodyText(route.model, type, `data:${mediaType};base64,@`).split(',@')
   const [head, tail] = [Buffer.from(`${before},`), Buffer.from(after)]
   const sizeBytes = head.length + Math.ceil(bytes.length / 3) * 4 + tail.length
@@ -45,7 +45,7 @@ function ocrRequest ({ request: { document, asImage }, route }: AdapterInput<Ocr
     body: async function * () {
       yield head
       for (let at = 0; at < bytes.length; at += pieceBytes) {
-        await yieldFairly() // a provider may take all of them at once
+        await yieldFairly() // a provider may accept all pieces without waiting
         yield Buffer.from(bytes.toString('base64', at, Math.min(at + pieceBytes, bytes.length)), 'latin1')
       }
       yield tail
@@ -58,10 +58,10 @@ function bodyText (model: string, type: 'document_url' | 'image_url', url: strin
 }
 
 /**
- * Returns the pages in order, counted from 0 whatever the provider counts from.
+ * Returns the pages in order, numbered from 0 whatever the provider starts at.
  *
- * @throws GatewayError `upstream_invalid_response` without pages, or for a page that is none. The text of a
- *   blank page may be empty, or left out as servers leave out what is empty
+ * @throws GatewayError `upstream_invalid_response` without pages or for an invalid page. The text of a blank
+ *   page may be empty or missing
  */
 function readPages (body: unknown): Array<ResultEvent<OcrPages>> {
   const pages = objectOf(body)?.['pages']

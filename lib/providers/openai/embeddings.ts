@@ -1,6 +1,5 @@
 /**
- * Embeddings as OpenAI defined them and most servers speak them. The body is closed: what is not
- * named here stays here.
+ * Embeddings as OpenAI defined them and most servers implement them. Only the fields named here are sent.
  *
  * @see https://platform.openai.com/docs/api-reference/embeddings
  */
@@ -40,7 +39,7 @@ function embeddingsRequest (adapterInput: AdapterInput<EmbeddingsRequest>): Upst
 
 interface Item { index: number | undefined, vector: Vector }
 
-/** Returns one `embeddings` event with a vector per input, in their order; then `usage`, if reported. */
+/** Returns one `embeddings` event with a vector per input, in input order; then `usage`, if reported. */
 function readResponse (bytes: Buffer, { request }: AdapterInput<EmbeddingsRequest>): EmbeddingsEvent[] {
   const wanted = request.encoding_format ?? 'float'
   const cursor = new JsonCursor(bytes)
@@ -77,7 +76,7 @@ function readItems (cursor: JsonCursor, wanted: VectorForm): Item[] {
   return items
 }
 
-/** Sorts by index; servers that give none at all keep the order of the inputs. */
+/** Sorts by index; without any indexes, keeps the order. */
 function inOrder (items: readonly Item[], count: number): Vector[] {
   if (items.length !== count) throw invalidResponse(`${items.length} vectors for ${count} inputs`)
   if (items.every(({ index }) => index === undefined)) return items.map(({ vector }) => vector)
@@ -90,7 +89,7 @@ function inOrder (items: readonly Item[], count: number): Vector[] {
   })
 }
 
-/** Some servers put an error under status 200. */
+/** Throws the error that some servers send with status 200. */
 function refuse (bytes: Buffer): never {
   throwFailure(
     inBandError(objectOf(new JsonCursor(bytes).parse()) ?? {}, false),

@@ -1,5 +1,5 @@
 /**
- * Translates for the two paths of the image API that take files: forms there, the same answers back.
+ * Adapters for the two image endpoints that take files as form data.
  *
  * @see https://platform.openai.com/docs/api-reference/images/createEdit
  */
@@ -32,7 +32,7 @@ export const openaiImageEdits: Adapter<ImageEdit, ImageEvent> = {
       ]),
       ...outputFields(input)
     }
-    // Older models know the field by its plain name only, and take one image.
+    // Older models only know the field without brackets, and take one image.
     const name = image.length > 1 ? 'image[]' : 'image'
     const files = image.map(file => filePart(name, file))
     return formRequest(
@@ -60,15 +60,15 @@ function formRequest (
   path: string, fields: Readonly<Record<string, unknown>>, files: readonly FormPart[], streamed: boolean
 ): UpstreamRequest {
   const texts = Object.entries(fields).map(([name, value]): FormPart => ({ name, value: String(value) }))
-  // Files last, so that a server that reads as it goes knows what to do with them.
+  // Files come last, so that a streaming server knows the parameters first.
   const { headers, open } = multipartBody([...texts, ...files])
   const accept = streamed ? 'text/event-stream' : 'application/json'
   return { method: 'POST', path, headers: { ...headers, accept }, body: open }
 }
 
 /**
- * Makes a file part, named and typed by what it is: the provider goes by both, and callers often know
- * neither.
+ * Creates a file part with a name and type derived from its content: providers rely on both, and callers
+ * often send neither.
  */
 function filePart (name: string, { head, sizeBytes, open }: UploadedFile): FormPart {
   const { mediaType, extension } = imageKind(head) ?? {

@@ -10,12 +10,12 @@ import { nowSeconds } from '../../core/reply.ts'
 const aboutFields = ['usage', 'size', 'quality', 'background', 'output_format']
 
 /**
- * Returns `image-answer`, then `usage` if it was reported. No images at all are an answer too: some
- * providers leave out what their moderation stopped. Items without an image are left out.
+ * Returns `image-answer`, then `usage` if reported. An empty list is valid: some providers omit images that
+ * moderation blocked. Items without an image are skipped.
  *
- * @throws ProviderFailure for a body that holds an error
- * @throws GatewayError `upstream_invalid_response` for one that is no answer; with the usage if no item
- *   has an image
+ * @throws ProviderFailure for an error in the body
+ * @throws GatewayError `upstream_invalid_response` for an invalid answer, with the usage if no item has an
+ *   image
  */
 export function readImageResponse (body: unknown): ImageEvent[] {
   const answer = objectOf(body)
@@ -65,7 +65,7 @@ function isImpossible (usage: unknown): boolean {
   return Object.values(objectOf(usage) ?? {}).some(count => (countOf(count) ?? 0) > maxCount)
 }
 
-/** Reads token counts as the image API names them; `undefined` when none were reported. */
+/** Reads token counts in the image API's format; `undefined` if none were reported. */
 export function imageUsage (value: unknown): Usage | undefined {
   const {
     input_tokens: input,

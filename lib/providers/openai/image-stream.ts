@@ -1,8 +1,8 @@
 /**
  * Reads an image stream without parsing the images.
  *
- * One event holds megabytes of base64 in one line of JSON. Everything but that text is parsed: what
- * the event is, its usage, whether it is an error, and that its JSON is complete.
+ * One event holds megabytes of base64 in one line of JSON. Everything except the image is parsed: event type,
+ * usage, errors, and whether the JSON is complete.
  */
 
 import { GatewayError } from '../../core/errors.ts'
@@ -17,12 +17,12 @@ import { addUsage, type Usage } from '../../core/usage.ts'
 import type { AdapterInput, StreamReader } from '../provider.ts'
 
 /**
- * Reads images from a stream. A finished image may come before the last unfinished one, so the stream is read
- * to its end. Each report of usage is the sum over the images so far.
+ * Reads images from a stream. A final image may precede the last partial one, so the stream is read to its
+ * end. Each usage report is the sum for all images so far.
  *
  * @throws ProviderFailure for an error inside the stream
- * @throws GatewayError `upstream_stream_interrupted` from `end` when fewer images were finished than
- *   requested and the provider did not say that these are all
+ * @throws GatewayError `upstream_stream_interrupted` from `end` if fewer images than requested are final and
+ *   the provider did not mark the end
  */
 export function readImageStream ({
   request
@@ -37,8 +37,8 @@ export function readImageStream ({
   }
 
   /**
-   * @param hasImage false for a message that announces an image and has none: nothing has come
-   * @param json the line of the message, once it is known to be an image
+   * @param hasImage false for a message that announces an image without containing it
+   * @param json the line of the message, if it holds an image
    */
   const take = (
     message: Record<string, unknown>,
@@ -72,7 +72,7 @@ export function readImageStream ({
     const image = placeOfImage(data)
     const message = withoutImage(data, image, event)
     const line = oneLine(data)
-    // Our frames have no name, so each must say itself what it is.
+    // Our frames have no event name, so the JSON must contain the type.
     const json = (name: string): string => message['type'] === undefined ? withType(line, name) : line
     take(message, image.end > image.start, event, json, into)
   }
@@ -86,17 +86,16 @@ export function readImageStream ({
 
 const upToImage = /^.*?"b64_json"\s*:\s*"/s
 
-/** Returns where the text of the image begins and ends: both 0 without one, and an end of -1 if it is cut. */
+/** Returns start and end of the image; both 0 without one, end -1 if it is truncated. */
 function placeOfImage (data: string): { readonly start: number, readonly end: number } {
   const start = upToImage.exec(data)?.[0].length ?? 0
   return { start, end: start === 0 ? 0 : data.indexOf('"', start) }
 }
 
 /**
- * The event with an empty text in place of its image.
+ * Returns the event with its image replaced by an empty string.
  *
- * @throws GatewayError `upstream_invalid_response` for what is not JSON, also for an event
- *   that is cut off inside its image
+ * @throws GatewayError `upstream_invalid_response` for invalid JSON, such as a truncated image
  */
 function withoutImage (
   data: string,
@@ -125,7 +124,7 @@ function kindOf (name: unknown): 'image-partial' | 'image-end' | undefined {
   return undefined
 }
 
-/** A line break can only stand between the tokens of JSON, where a space says the same. */
+/** Joins lines by spaces: in JSON, line breaks only occur between tokens. */
 function oneLine (data: string): string {
   return data.includes('\n') ? data.replaceAll('\n', ' ') : data
 }

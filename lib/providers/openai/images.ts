@@ -1,5 +1,5 @@
 /**
- * OpenAI's image API: new images, at once or as a stream of named events.
+ * OpenAI's image API: new images, complete or as a stream of named events.
  *
  * @see https://platform.openai.com/docs/api-reference/images
  */
@@ -12,7 +12,7 @@ import type { ImageEvent } from '../../core/events.ts'
 import type { ImageRequest } from '../../../schemas/images.ts'
 import type { Adapter, AdapterInput, BodyReader, UpstreamHead, UpstreamRequest } from '../provider.ts'
 
-/** Fields whose value is sent as the caller sent it. */
+/** Fields sent with the caller's value. */
 const forwarded = [
   'prompt', 'n', 'size', 'style', 'response_format', 'output_format', 'background', 'moderation', 'user'
 ] as const satisfies ReadonlyArray<keyof ImageRequest>
@@ -39,7 +39,7 @@ function imageRequest (input: AdapterInput<ImageRequest>): UpstreamRequest {
   }
 }
 
-/** Returns the fields of any image request about its output, by the rules of the provider. */
+/** Returns the output fields of any image request, by the provider's rules. */
 export function outputFields ({
   request,
   streamed
@@ -49,16 +49,16 @@ export function outputFields ({
 > {
   const { quality, output_compression: compression, partial_images: partials } = request
   return {
-    // Older models do not know the word for what they do anyway.
+    // Older models reject the word although they behave like it.
     ...quality !== undefined && quality !== 'auto' && { quality },
-    // The default, which is refused in words where it has no meaning.
+    // 100 is the default, and is rejected for formats without compression.
     ...compression !== undefined && compression !== 100 && { output_compression: compression },
     ...streamed && { stream: true },
     ...streamed && partials !== undefined && { partial_images: partials }
   }
 }
 
-/** Returns the named fields that are there. */
+/** Returns the named fields that are present. */
 export function pick<T extends object> (from: T, fields: ReadonlyArray<keyof T>): Partial<T> {
   const picked: Partial<T> = {}
   for (const field of fields) {
@@ -67,7 +67,7 @@ export function pick<T extends object> (from: T, fields: ReadonlyArray<keyof T>)
   return picked
 }
 
-/** Reads the responses of all paths of the image API. */
+/** Reads the responses of all image endpoints. */
 export function readImages (
   _head: UpstreamHead,
   input: AdapterInput<{ readonly n?: number }>

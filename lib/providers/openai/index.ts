@@ -1,4 +1,4 @@
-/** OpenAI: two APIs for chat, and those for media, all of which other servers have copied. */
+/** OpenAI: two chat APIs and the media APIs, all widely copied by other servers. */
 
 import { chatCompletions } from '../chat-completions/index.ts'
 import { withResponses } from '../responses/index.ts'

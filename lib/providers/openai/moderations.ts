@@ -1,5 +1,5 @@
 /**
- * Moderations as OpenAI defined them. Mistral's answers have the same form without `flagged`.
+ * Moderations as OpenAI defined them. Mistral's have the same format without `flagged`.
  *
  * @see https://platform.openai.com/docs/api-reference/moderations
  */
@@ -11,7 +11,7 @@ import { invalidResponse } from '../provider-failure.ts'
 import type { ResultEvent } from '../../core/events.ts'
 import type { Adapter, Moderation, ModerationInput } from '../provider.ts'
 
-/** The result has a moderation for each text, in their order. */
+/** Returns one moderation per text, in order. */
 export const openaiModerations: Adapter<ModerationInput, ResultEvent<readonly Moderation[]>> = {
   request: input => ({
     method: 'POST',

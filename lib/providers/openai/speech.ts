@@ -1,5 +1,5 @@
 /**
- * `POST /audio/speech`: JSON there; sound back, or events that hold pieces of it.
+ * `POST /audio/speech`: a JSON request; the answer is audio, or events with pieces of it.
  *
  * @see https://platform.openai.com/docs/api-reference/audio/createSpeech
  */
@@ -46,7 +46,7 @@ function speechRequest ({ request, route }: AdapterInput<SpeechInput>): Upstream
     method: 'POST',
     path: '/audio/speech',
     headers: { 'content-type': 'application/json' },
-    // What is undefined does not show in JSON.
+    // JSON omits undefined fields.
     body: JSON.stringify({
       model: route.model,
       input,
@@ -59,7 +59,7 @@ function speechRequest ({ request, route }: AdapterInput<SpeechInput>): Upstream
   }
 }
 
-/** Reads as audio what is not declared to be something else. */
+/** Reads the body as audio unless the content type says otherwise. */
 function readAudio (head: UpstreamHead, adapterInput: AdapterInput<SpeechInput>): BodyReader<SpeechEvent> {
   const contentType = contentTypeOf(head)
   if (/json|xml|^text\//.test(contentType)) return jsonOrSse(adapterInput, refuseJson, readStream)
@@ -77,7 +77,7 @@ function readAudio (head: UpstreamHead, adapterInput: AdapterInput<SpeechInput>)
   }
 }
 
-/** Rejects JSON under status 200: it is an error, or at least no audio. */
+/** Rejects JSON with status 200: an error, or at least no audio. */
 function refuseJson (body: unknown): never {
   throwFailure(inBandError(objectOf(body) ?? {}, false), 'the response has no sound')
 }

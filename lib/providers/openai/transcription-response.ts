@@ -1,4 +1,4 @@
-/** Transcripts as providers write them: a text, JSON, or events. */
+/** Transcripts in the formats of providers: text, JSON, or events. */
 
 import { inBandError } from '../chat-completions/errors.ts'
 import { ProviderFailure, invalidResponse, pageInstead } from '../provider-failure.ts'
@@ -12,10 +12,10 @@ import type {
 import type { StreamReader } from '../provider.ts'
 
 /**
- * Reads the text of a response that is one. Its content type says nothing: some servers call every text HTML.
+ * Reads a plain-text transcript. The content type is ignored: some servers label all text as HTML.
  *
- * @param format that was requested of the provider
- * @throws GatewayError `upstream_invalid_response` for a page of HTML
+ * @param format requested from the provider
+ * @throws GatewayError `upstream_invalid_response` for an HTML page
  */
 export function readTranscriptText (text: string, format: TranscriptFormat): TranscriptEvent[] {
   if (/^\s*<(?:!doctype|html)\b/i.test(text)) throw pageInstead()
@@ -24,10 +24,10 @@ export function readTranscriptText (text: string, format: TranscriptFormat): Tra
 }
 
 /**
- * Reads a response in JSON.
+ * Reads a JSON transcript.
  *
  * @throws ProviderFailure for an error in it
- * @throws GatewayError `upstream_invalid_response` when there is no text
+ * @throws GatewayError `upstream_invalid_response` if the text is missing
  */
 export function readTranscript (body: unknown): TranscriptEvent[] {
   const response = objectOf(body) ?? {}
@@ -37,7 +37,7 @@ export function readTranscript (body: unknown): TranscriptEvent[] {
   return [{ type: 'transcript-end', transcript: transcriptOf(response, response['text']) }]
 }
 
-/** Reads deltas as they come, and the transcript once, from the message that ends it. */
+/** Reads deltas as they come, and the transcript once, from the last message. */
 export function readTranscriptStream (): StreamReader<TranscriptEvent> {
   return typedStream<TranscriptEvent>((message, into) => {
     const { type, delta, text } = message
@@ -74,7 +74,7 @@ function wordOf ({ word, start, end }: Record<string, unknown>): TranscriptWord 
   return { word: typeof word === 'string' ? word : '', start: numberOf(start) ?? 0, end: numberOf(end) ?? 0 }
 }
 
-/** Every field is promised to callers; other servers leave some out. */
+/** Callers are promised every field; some servers omit some. */
 function segmentOf (segment: Record<string, unknown>, index: number): TranscriptSegment {
   const { tokens, text } = segment
   const number = (name: keyof TranscriptSegment, otherwise = 0): number =>
@@ -127,9 +127,7 @@ function readTranscriptionUsage (value: unknown): TranscriptionUsage | undefined
   }
 }
 
-/**
- * Returns the objects of a list; `undefined` where there is no list, since an empty one says something else.
- */
+/** Returns the objects of a list; `undefined` without a list, which differs from an empty one. */
 function rowsOf (value: unknown): ReadonlyArray<Record<string, unknown>> | undefined {
   return Array.isArray(value) ? objectsOf(value) : undefined
 }

@@ -1,20 +1,20 @@
-/** Reads the traits of models for sound: the API does not say what they accept, and refuses late. */
+/** Traits of audio models: the API does not declare what they accept, and rejects requests late. */
 
 import type { TranscriptFormat } from '../../../schemas/transcription.ts'
 import type { Route } from '../../core/route.ts'
 
 export interface TranscriptionTraits {
-  /** Forms it writes by itself. */
+  /** Output formats of the model. */
   readonly formats: readonly TranscriptFormat[]
   readonly logprobs: boolean
   readonly streaming: boolean
-  /** True when it takes a chunking strategy. */
+  /** True if the model accepts a chunking strategy. */
   readonly chunking: boolean
   readonly prompt: boolean
   readonly translation: boolean
 }
 
-/** An unknown model is taken for a Whisper, as self-hosted servers run it. */
+/** Unknown models are assumed to be Whisper, which self-hosted servers run. */
 const whisper: TranscriptionTraits = {
   formats: ['json', 'text', 'srt', 'verbose_json', 'vtt'],
   logprobs: false,
@@ -24,7 +24,7 @@ const whisper: TranscriptionTraits = {
   translation: true
 }
 
-/** Reads what is known of a model. */
+/** Returns the traits of a route's model. */
 export function transcriptionTraits ({ traits }: Route): TranscriptionTraits {
   return traits?.transcription === undefined ? whisper : { ...whisper, ...traits.transcription }
 }

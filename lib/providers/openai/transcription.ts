@@ -1,8 +1,8 @@
 /**
- * `POST /audio/transcriptions` and `/audio/translations`: a form there; JSON, a text or events
- * back.
+ * `POST /audio/transcriptions` and `/audio/translations`: the request is a form, the answer JSON, text or
+ * events.
  *
- * A format the model does not write is requested in one from which the gateway can write it.
+ * If the model cannot write a format, another one is requested from which the gateway can derive it.
  *
  * @see https://platform.openai.com/docs/api-reference/audio/createTranscription
  */
@@ -56,7 +56,7 @@ function formRequest (path: string, input: AdapterInput<RecordingInput>): Upstre
     add('chunking_strategy', typeof chunking === 'string' ? chunking : JSON.stringify(chunking))
   }
   if (request.stream && model.streaming) add('stream', 'true')
-  // Last, so that a server that reads as it goes knows what to do with it.
+  // The file comes last, so that a streaming server knows the parameters first.
   parts.push({
     name: 'file',
     fileName: file.name,
@@ -68,7 +68,7 @@ function formRequest (path: string, input: AdapterInput<RecordingInput>): Upstre
   return { method: 'POST', path, headers, body: open }
 }
 
-/** Refuses what the model would refuse or, worse, leave out silently. */
+/** Rejects what the model would reject or, worse, silently ignore. */
 function checkSupport (input: AdapterInput<RecordingInput>, model: TranscriptionTraits): void {
   const { logprobs, format, chunking, prompt } = input.request
   if (logprobs && !model.logprobs) throw unsupported(input, 'include', 'give log probabilities')
@@ -82,9 +82,9 @@ function checkSupport (input: AdapterInput<RecordingInput>, model: Transcription
 }
 
 /**
- * Returns the format to ask this model for.
+ * Returns the format to request from this model.
  *
- * @throws GatewayError `unsupported_parameter` when no format it writes holds what was requested
+ * @throws GatewayError `unsupported_parameter` if no format of the model contains what was requested
  */
 function formatFor (input: AdapterInput<RecordingInput>): TranscriptFormat {
   const { format } = input.request
@@ -95,12 +95,12 @@ function formatFor (input: AdapterInput<RecordingInput>): TranscriptFormat {
   throw unsupported(input, 'response_format', `write the format ${format}`)
 }
 
-/** Formats that are written out of another. */
+/** Formats that can be derived from another one. */
 const sources: Readonly<Partial<Record<TranscriptFormat, TranscriptFormat>>> = {
   text: 'json', srt: 'verbose_json', vtt: 'verbose_json'
 }
 
-/** Texts are never parsed, whatever they look like; servers that know JSON only say that it is. */
+/** Text formats are never parsed, whatever they look like; servers that only support JSON declare JSON. */
 function isText (head: UpstreamHead, input: AdapterInput<RecordingInput>): boolean {
   const format = formatFor(input)
   return (

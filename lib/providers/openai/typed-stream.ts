@@ -1,4 +1,4 @@
-/** Reads the event streams of speech and transcription: objects with a `type`, one of which is the last. */
+/** Reads the event streams of speech and transcription: objects with a `type`, one of which marks the end. */
 
 import { GatewayError } from '../../core/errors.ts'
 import { nonEmptyText } from '../../json/guards.ts'
@@ -10,12 +10,12 @@ import type { StreamReader } from '../provider.ts'
 type Message = Readonly<Record<string, unknown>>
 
 /**
- * Reads one such stream. A message without a `type` has the name of its event.
+ * Reads one such stream. For a message without a `type`, the event name is used.
  *
- * @param read appends the events of one message; of unknown messages none
+ * @param read appends the events of one message; unknown messages give none
  * @param isLast true for the message that completes the response
  * @throws ProviderFailure for an error inside the stream
- * @throws GatewayError `upstream_stream_interrupted` when it ends without its last message
+ * @throws GatewayError `upstream_stream_interrupted` if it ends without its last message
  */
 export function typedStream<E> (
   read: (message: Message, into: E[]) => void, isLast: (message: Message) => boolean

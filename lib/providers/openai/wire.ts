@@ -1,11 +1,11 @@
-/** Small readings that the responses of these APIs have in common. */
+/** Helpers shared by the responses of these APIs. */
 
 import { objectOf } from '../../json/guards.ts'
 import { parseBounded } from '../../json/parse-bounded.ts'
 import { invalidResponse } from '../provider-failure.ts'
 import type { UpstreamHead } from '../provider.ts'
 
-/** Returns the media type without parameters, in small letters; empty when there is none. */
+/** Returns the media type without parameters, in lower case; empty if there is none. */
 export function contentTypeOf ({ headers }: UpstreamHead): string {
   return String(headers['content-type'] ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? ''
 }

@@ -1,6 +1,6 @@
 /**
- * Builds the body of a request by allow-list. Fields that only tune and have no counterpart here are left
- * out; those that would change what the caller gets are refused.
+ * Builds the upstream body from an allow-list. Unsupported fields are dropped if they only tune the answer,
+ * and rejected if they change what the caller gets.
  */
 
 import { functionsAsTools } from '../../chat/legacy-functions.ts'
@@ -15,10 +15,10 @@ import type { ResponsesBody } from './wire.ts'
 
 const streamHeaders = { 'content-type': 'application/json', accept: 'text/event-stream' }
 
-/** The least that OpenAI takes. */
+/** OpenAI's minimum. */
 const minOutputTokens = 16
 
-/** Fields whose value is sent as the caller sent it. */
+/** Fields sent with the caller's value. */
 const forwarded = [
   'temperature',
   'top_p',
@@ -30,7 +30,7 @@ const forwarded = [
   'prompt_cache_retention'
 ] as const satisfies ReadonlyArray<keyof ChatInput>
 
-/** @throws GatewayError for what this API cannot take, with the parameter's name */
+/** @throws GatewayError with the name of the parameter, if this API cannot serve the request */
 export function chatRequest (input: AdapterInput<ChatInput>): UpstreamRequest {
   return {
     method: 'POST',
@@ -40,7 +40,7 @@ export function chatRequest (input: AdapterInput<ChatInput>): UpstreamRequest {
   }
 }
 
-/** Returns the body. Nothing is kept at the provider: reasoning travels with the conversation. */
+/** Returns the body. Nothing is stored at the provider: the conversation carries the reasoning. */
 export function responsesBody ({
   request: given,
   route,
@@ -70,7 +70,7 @@ export function responsesBody ({
     ...streamed && { stream: true, stream_options: { include_obfuscation: false } }
   }
   for (const field of forwarded) if (request[field] !== undefined) body[field] = request[field]
-  for (const field of quirks.omit ?? []) delete body[field] // our own object, just made
+  for (const field of quirks.omit ?? []) delete body[field] // our own object, just created
   return body
 }
 
@@ -85,7 +85,7 @@ function unsupported (param: string, message: string): GatewayError {
   return new GatewayError('unsupported_parameter', { message, param })
 }
 
-/** A summary is requested where the caller wants to read the thinking: some accounts may not request any. */
+/** Requests a summary only if the caller wants to read the thinking: some accounts may not request any. */
 function reasoningField ({
   reasoning_effort: effort,
   thinking,

@@ -14,8 +14,8 @@ import type { WireResponse } from './wire.ts'
 /**
  * Reads a complete response into events: `response-start` first, `usage` last.
  *
- * @throws ProviderFailure for a response that failed
- * @throws GatewayError `upstream_invalid_response` for one without output
+ * @throws ProviderFailure for a failed response
+ * @throws GatewayError `upstream_invalid_response` without output
  */
 export function readResponse (body: unknown, input: AdapterInput<ChatInput>): ChatEvent[] {
   const { request } = input
@@ -30,7 +30,7 @@ export function readResponse (body: unknown, input: AdapterInput<ChatInput>): Ch
   })
 }
 
-/** Returns a response that has not failed. */
+/** Returns the response unless it failed. */
 export function checkedResponse (body: unknown): WireResponse & { readonly output: readonly unknown[] } {
   const response: WireResponse = objectOf(body) ?? {}
   const { error, status, output } = response

@@ -1,4 +1,4 @@
-/** Reads one event stream of the Responses API; keeps the state of one response. */
+/** Reads one event stream of the Responses API. */
 
 import { callIdsIn } from '../../chat/call-ids.ts'
 import { offersFunctionsOnly } from '../../chat/legacy-functions.ts'
@@ -15,12 +15,12 @@ import type { AdapterInput, StreamReader } from '../provider.ts'
 import type { WireResponse, WireStreamEvent } from './wire.ts'
 
 /**
- * Reads the messages of one stream. `response-start` comes first; the finish of the choice and the usage come
- * last, with the event that ends the response. Events yet to be invented give nothing.
+ * Creates the reader of one stream. `response-start` comes first; the finish of the choice and the usage come
+ * last, with the event that ends the response. Unknown events are ignored.
  *
  * @throws ProviderFailure for `response.failed` and `error`
- * @throws GatewayError `upstream_invalid_response` for what is no JSON; `upstream_stream_interrupted` from
- *   `end` when no event ended the response
+ * @throws GatewayError `upstream_invalid_response` for invalid JSON; `upstream_stream_interrupted` from `end`
+ *   without an event that ended the response
  * @see https://developers.openai.com/api/reference/resources/responses/streaming-events
  */
 export function readStream (input: AdapterInput<ChatInput>): StreamReader<ChatEvent> {
@@ -85,7 +85,7 @@ class ChatStream implements StreamReader<ChatEvent> {
       case 'response.completed':
       case 'response.incomplete':
         this.done = true
-        // Some servers leave out the member around the response.
+        // Some servers omit the `response` wrapper.
         this.#reader.finish({ ...objectOf(event), ...objectOf(event.response) }, into)
         this.#reader.end(into)
         break
@@ -104,7 +104,7 @@ class ChatStream implements StreamReader<ChatEvent> {
   }
 }
 
-/** Events are named twice; some servers name them once, or call all of them by one name. */
+/** The type is both in the data and in the event name; some servers send only one, or a generic name. */
 function typeOf ({ type }: WireStreamEvent, name: string | undefined): unknown {
   return name !== undefined &&
     (name === 'error' || name.startsWith('response.')) &&

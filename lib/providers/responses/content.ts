@@ -1,14 +1,14 @@
-/** Content of messages, part by part. */
+/** Converts the content of messages, part by part. */
 
 import { GatewayError } from '../../core/errors.ts'
 import type { AssistantMessage, FilePart, UserPart } from '../../../schemas/messages.ts'
 import type { InputPart } from './wire.ts'
 
 /**
- * Returns the content of a message that the model reads.
+ * Returns the content of an input message.
  *
- * @param param where it stands in the request: `messages[0].content`
- * @throws GatewayError `unsupported_parameter` for sound
+ * @param param location in the request: `messages[0].content`
+ * @throws GatewayError `unsupported_parameter` for audio
  */
 export function inputContent (content: string | readonly UserPart[], param: string): string | InputPart[] {
   return typeof content === 'string'
@@ -16,10 +16,7 @@ export function inputContent (content: string | readonly UserPart[], param: stri
     : content.map((part, index) => inputPart(part, `${param}[${index}]`))
 }
 
-/**
- * Returns what the model has written: parts of an answer are taken only with the ids that they have at the
- * provider.
- */
+/** Returns an assistant message as text: the API accepts output parts only with the provider's ids. */
 export function answerText ({ content, refusal }: AssistantMessage): string {
   const parts =
     typeof content === 'string'

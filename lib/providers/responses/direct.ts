@@ -1,4 +1,4 @@
-/** Requests that come in the words of this API, and their answers: both travel as they are. */
+/** Requests in this API's format, and their answers, passed through unchanged. */
 
 import { sealContents } from '../../chat/reasoning-item.ts'
 import { nonEmptyText, objectOf, objectsOf } from '../../json/guards.ts'
@@ -34,26 +34,26 @@ export function directRequest ({ action, body, headers }: DirectRequest, streame
 }
 
 /**
- * Reads an answer for its caller. If JSON came where a stream was requested, or the reverse, it is
+ * Reads an answer for a caller of this API. If JSON arrives instead of a stream, or the reverse, it is
  * translated.
  */
 export function directReader (input: AdapterInput<ChatInput>): BodyReader<ChatEvent> {
-  // A compacted conversation is of no use without what is encrypted: any account may try it.
+  // Do not seal compacted conversations: without their encrypted content they are useless, so any account may
+  // try.
   const reader = new ResponseReader(input.direct?.action === undefined ? sealingAccount(input) : undefined)
   return input.streamed
     ? { as: 'sse', reader, json: value => readInstead(value, input) }
     : { as: 'json', read: (value, bytes) => reader.complete(value, bytes), sse: () => readStream(input) }
 }
 
-/** Reads one JSON text that came in place of a stream. */
+/** Reads JSON that arrived instead of a stream. */
 function readInstead (value: unknown, input: AdapterInput<ChatInput>): ChatEvent[] {
   refuseOtherApi(objectOf(value))
   return readResponse(value, input)
 }
 
 /**
- * Proxies have been seen to answer every path with chat completions, and LM Studio answers unknown paths with
- * status 200.
+ * Some proxies answer every path with chat completions, and LM Studio answers unknown paths with status 200.
  */
 function refuseOtherApi (answer: Record<string, unknown> | undefined): void {
   if (answer?.['choices'] !== undefined || saysMissingPath(answer?.['error'])) {
@@ -61,7 +61,7 @@ function refuseOtherApi (answer: Record<string, unknown> | undefined): void {
   }
 }
 
-/** Events in which a caller sees no output yet. */
+/** Events without visible output. */
 const heads: ReadonlySet<unknown> = new Set([
   'response.created',
   'response.queued',
@@ -71,19 +71,19 @@ const heads: ReadonlySet<unknown> = new Set([
   'keepalive'
 ])
 
-/** Events that are read; all others of this API travel unread. */
+/** Events that are parsed; all others are passed on unread. */
 const factual: ReadonlySet<string> = new Set([
   'response.created', 'response.output_item.added', 'response.output_item.done',
   'response.completed', 'response.incomplete', 'response.failed', 'response.cancelled'
 ])
 
 class ResponseReader extends DirectReader {
-  /** Ids of the calls so far: an item comes when it begins and when it is done. */
+  /** Ids of calls so far: an item is sent when it begins and again when it is done. */
   readonly #ids = new Set<string>()
   readonly #account: string | undefined
   #response: WireResponse | undefined
 
-  /** @param account that encrypted content is sealed with. Default: it stays as it is */
+  /** @param account to seal encrypted content with. Default: none, content is unchanged */
   constructor (account: string | undefined) {
     super()
     this.#account = account
@@ -147,7 +147,7 @@ class ResponseReader extends DirectReader {
   }
 }
 
-/** Returns the length of the text of a delta; 0 where it has none. */
+/** Returns the length of a delta's text, or 0. */
 function deltaLength (data: string): number {
   const field = data.indexOf('"delta":"')
   if (field === -1) return 0

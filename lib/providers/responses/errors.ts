@@ -1,4 +1,4 @@
-/** Errors of this API: before the head those of chat completions, in a response a code and a message. */
+/** Errors of this API: in responses, a code and a message; otherwise in the chat-completions format. */
 
 import { codeOf, readError as readDialectError, statusIn } from '../chat-completions/errors.ts'
 import { nonEmptyText, objectOf } from '../../json/guards.ts'
@@ -8,7 +8,7 @@ import type { UpstreamFailure } from '../provider.ts'
 import { responseUsage } from './usage.ts'
 import type { WireResponse } from './wire.ts'
 
-/** The fields of chat completions that are others here. */
+/** Fields with other names than in chat completions. */
 const chatNames: ReadonlyMap<string, string> = new Map([
   ['input', 'messages'],
   ['max_output_tokens', 'max_completion_tokens'],
@@ -16,7 +16,7 @@ const chatNames: ReadonlyMap<string, string> = new Map([
   ['text', 'response_format']
 ])
 
-/** States what a status other than 2xx means, with the parameter by its name in chat completions. */
+/** Interprets a non-2xx response; `param` is renamed as in chat completions. */
 export function readError (failure: UpstreamFailure): Failure {
   const stated = readDialectError(failure)
   const [field = ''] = stated.param?.split(/[.[]/, 1) ?? []
@@ -25,8 +25,8 @@ export function readError (failure: UpstreamFailure): Failure {
 }
 
 /**
- * States the same for callers of this API. A server without it may have the answer by another one. An object
- * that is not found is the fault of the request, which names it: there is nothing of it elsewhere.
+ * Does the same for callers of this API. If the server lacks the API, another one may serve the request. If
+ * an object is not found, the request is at fault: no other provider has it.
  */
 export function readDirectError (failure: UpstreamFailure, action?: DirectRequest['action']): Failure {
   const stated = aboutInput(readDialectError(failure))
@@ -37,21 +37,19 @@ export function readDirectError (failure: UpstreamFailure, action?: DirectReques
   return { ...aboutInput(readDialectError({ ...failure, status: 400 })), status: 404, cause: stated.cause }
 }
 
-/** The beginnings of what servers and proxies say about a path that they do not have. */
+/** Start of messages with which servers and proxies report an unknown path. */
 const missingPath =
   /^(?:404\W{0,3})?(?:(?:the )?(?:requested )?(?:endpoint|file|page|path|resource|route|url) (?:\/\S{1,100} )?)?(?:was )?not found\W{0,3}$|^(?:cannot post|default backend|invalid url|no (?:endpoint|route)|route post|the requested url|un(?:expected|known) (?:request )?(?:endpoint|path|route|url))\b/i
 
 /** Codes that name no object. */
 const codeOfPath = /^(?:\d+|(?:resource_?)?not_?found(?:_error)?|(?:invalid|unknown)_url)$/i
 
-/** Returns whether an error inside a response is about its path: some servers say so under status 200. */
+/** Returns true if an error inside a response concerns its path: some servers send it with status 200. */
 export function saysMissingPath (error: unknown): boolean {
   return typeof error === 'string' && missingPath.test(error)
 }
 
-/**
- * Returns whether a 404 is about the path. Words that only quote such a sentence are about what they name.
- */
+/** Returns true if a 404 concerns the path, not an object whose name merely quotes such a message. */
 function isAboutPath ({ message, cause }: Failure): boolean {
   const code = codeOf(cause?.['code'])
   if (cause?.['param'] !== undefined || (code !== undefined && !codeOfPath.test(code))) return false
@@ -74,20 +72,20 @@ const statuses: ReadonlyMap<string, number> = new Map([
   ['server_is_overloaded', 503]
 ])
 
-/** Codes about the request, as the specification names them: of its fields, of its images, of a policy. */
+/** Codes from the specification that blame the request: its fields, images, or content policy. */
 const requestCode =
   /^(?:invalid_(?:request|prompt|value|type|image|base64_image)|(?:unsupported|missing)_|unknown_parameter$|image_(?!generation)|empty_image_file$|failed_to_download_image$|data_residency_mismatch$)|_policy(?:_violation)?$/
 
 /**
- * Makes the error of a response that failed, or of an event that says so.
+ * Creates the error for a failed response or an error event.
  *
- * @param error with a code; other codes than those about the request are about the provider, which may be
- *   another server with words of its own
- * @param response that failed, which may say what it used. Default: there is none
+ * @param error codes other than request codes blame the provider, which may be another server with its own
+ *   codes
+ * @param response the failed response, with its usage if reported. Default: none
  */
 export function failedResponse (error: unknown, response: WireResponse = {}): ProviderFailure {
   const said = objectOf(error) ?? {}
-  const type = said['type'] === 'error' ? undefined : nonEmptyText(said['type']) // that of an event
+  const type = said['type'] === 'error' ? undefined : nonEmptyText(said['type']) // the type of the event
   const code = codeOf(said['code']) ?? type ?? 'server_error'
   const status = statuses.get(code) ?? (requestCode.test(code) ? 400 : statusIn({ code, type }))
   const failure = readDialectError({ status, headers: {}, body: { error: { ...said, type, code } } })

@@ -3,9 +3,9 @@ import type { FinishReason } from '../../core/events.ts'
 import type { WireResponse } from './wire.ts'
 
 /**
- * Returns why a response ended. One that calls tools is `completed` as any other.
+ * Maps the end of a response. Responses with tool calls are `completed` too.
  *
- * @param calls what it called: tools, the deprecated function, nothing
+ * @param calls what it called: tools, the deprecated function, or nothing
  */
 export function finishReasonOf (
   { status, incomplete_details: details }: WireResponse,

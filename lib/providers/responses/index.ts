@@ -1,6 +1,5 @@
 /**
- * OpenAI's Responses API as it is at a provider: chat for models that nothing else serves, and requests of
- * callers who speak it.
+ * OpenAI's Responses API as a provider API: for models available nowhere else, and for callers who speak it.
  */
 
 import { nearestEffort, thinks } from '../../chat/effort.ts'
@@ -29,8 +28,8 @@ const responses: ChatAdapter = {
 }
 
 /**
- * Returns the adapter of a server that has this API beside chat completions: it gets the requests of callers
- * who speak it, and chat that chat completions does not serve: of some models all, of others that with tools.
+ * Adds this API to the adapter of a chat-completions server. It receives requests of callers who speak it,
+ * and chats that chat completions cannot serve: all for some models, those with tools for others.
  */
 export function withResponses (
   chat: ChatAdapter
@@ -53,7 +52,7 @@ export function withResponses (
   }
 }
 
-/** Returns true for chat that only this API serves. */
+/** Returns true for a chat that only this API can serve. */
 export function needsResponses (
   { tools = [], functions = [], reasoning_effort: requested }: ChatInput,
   { traits = {} }: Route

@@ -1,6 +1,4 @@
-/**
- * Messages as items: one message of the model becomes its reasoning, its text and its calls, in this order.
- */
+/** Converts messages to items: an assistant message becomes its reasoning, text and calls, in this order. */
 
 import { contentFor, toReasoningItem } from '../../chat/reasoning-item.ts'
 import { answerText, inputContent } from './content.ts'
@@ -9,12 +7,12 @@ import type { AssistantMessage, Message, ToolCall, ToolMessage } from '../../../
 import type { InputItem } from './wire.ts'
 
 /**
- * @param messages without deprecated calls of functions
- * @param account returns the digest of the one that the request is for. Default: not known
- * @throws GatewayError `unsupported_parameter` for content that this API cannot take
+ * @param messages without deprecated function calls
+ * @param account returns the digest of the account that receives the request. Default: unknown
+ * @throws GatewayError `unsupported_parameter` for content that this API does not support
  */
 export function wireConversation (messages: readonly Message[], account?: () => string): InputItem[] {
-  /** Ids of calls with free-form input. */
+  /** Ids of custom tool calls. */
   const custom = new Set<string>()
   return messages.flatMap((message, index): InputItem[] => {
     switch (message.role) {
@@ -33,7 +31,7 @@ export function wireConversation (messages: readonly Message[], account?: () => 
         return answerItems(message, account)
       case 'tool':
         return [resultItem(message, custom)]
-      case 'function': // a tool message by now
+      case 'function': // already converted to a tool message
         return []
     }
   })
@@ -48,7 +46,7 @@ function answerItems (message: AssistantMessage, account: (() => string) | undef
   ]
 }
 
-/** Reasoning of other providers and accounts is left out: this one could not read it. */
+/** Drops reasoning of other providers and accounts, which this account could not read. */
 function reasoningItems (
   blocks: AssistantMessage['thinking_blocks'], account: (() => string) | undefined
 ): InputItem[] {

@@ -1,6 +1,6 @@
 /**
- * Reads the items of one response into events. A stream feeds it item by item and piece by piece, a complete
- * response item by item; both go through here, so they cannot disagree.
+ * Reads the items of a response into events, piece by piece from a stream or whole from a complete response.
+ * Sharing this code keeps both consistent.
  */
 
 import { sealContent, toThinkingBlock } from '../../chat/reasoning-item.ts'
@@ -14,7 +14,7 @@ import type { ChatEvent } from '../../core/events.ts'
 import type { AdapterInput } from '../provider.ts'
 import type { WireItem, WirePart, WireResponse } from './wire.ts'
 
-/** An item that is not done. Those of the provider's own tools, and unknown ones, are not opened. */
+/** An open item. Items of server-side tools and unknown items are not opened. */
 type OpenItem = MessageItem | ReasoningItem | CallItem
 
 interface MessageItem extends Item {
@@ -34,7 +34,7 @@ interface CallItem extends Item {
 }
 
 interface Item extends Labels {
-  /** Of arguments and reasoning; that of a message is not kept. */
+  /** Text of arguments and reasoning; message text is not kept. */
   text: string
   /** True once a message has text. */
   isWritten: boolean
@@ -43,23 +43,20 @@ interface Item extends Labels {
 
 type CallKind = 'function' | 'custom' | 'legacy'
 
-/**
- * What servers name an item by. Some give it another id in every event, some another place, and some leave
- * one out.
- */
+/** Identifiers of an item. Some servers change the id or index in every event, and some omit one. */
 interface Labels {
   readonly callId: string | undefined
   readonly id: string | undefined
   readonly index: number | undefined
 }
 
-/** What an event says of the item it is about. */
+/** How an event identifies its item. */
 interface ItemPosition {
   readonly output_index?: unknown
   readonly item_id?: unknown
 }
 
-/** What an item is, by a member that only such ones have. */
+/** Types of items, by a member that only one type has. */
 const itemTypes = {
   arguments: 'function_call',
   input: 'custom_tool_call',
@@ -67,7 +64,7 @@ const itemTypes = {
   content: 'message'
 }
 
-/** The type of the items that deltas are of. */
+/** Maps the type of a delta to that of its item. */
 const typesOfDeltas = {
   'text-delta': 'message',
   'refusal-delta': 'message',
@@ -76,29 +73,29 @@ const typesOfDeltas = {
 } as const
 
 const choice = 0
-/** More items than any model writes; a provider that goes on is broken. */
+/** No model writes so many items; a provider that exceeds the limit is broken. */
 const maxItems = 1024
 
 export class ResponseReader {
   readonly #legacy: boolean
   readonly #account: string | undefined
-  /** In the order they began; those that are done stay, because some servers send all items once more. */
+  /** In order of arrival. Finished items stay, because some servers repeat all items at the end. */
   readonly #items: OpenItem[] = []
   readonly #ids: Set<string>
-  /** True once there was an item, of any type. */
+  /** True after the first item of any type. */
   #hasOutput = false
-  /** Those of which deltas came. */
+  /** Items that received deltas. */
   readonly #streamed = new Set<OpenItem>()
   readonly #retained = new Retained()
-  /** True once there were arguments of a call that had not begun. */
+  /** True after arguments of a call that had not begun. */
   #hasLost = false
   #calls = 0
   #textLength = 0
   #response: WireResponse | undefined
 
   /**
-   * @param legacy the caller offered deprecated functions: one call, in the deprecated form
-   * @param account that encrypted reasoning is sealed with. Default: it stays as it is
+   * @param legacy true if the caller offered deprecated functions: one call, in the deprecated form
+   * @param account to seal encrypted reasoning with. Default: none, reasoning is unchanged
    */
   constructor (legacy: boolean, ids = new Set<string>(), account?: string) {
     this.#legacy = legacy
@@ -106,19 +103,20 @@ export class ResponseReader {
     this.#account = account
   }
 
-  /** True once the provider has said how the response ends. */
+  /** True once the provider has ended the response. */
   get finished (): boolean {
     return this.#response !== undefined
   }
 
   start ({ service_tier: tier }: WireResponse, events: ChatEvent[]): void {
-    const serviceTier = tier === 'auto' ? undefined : nonEmptyText(tier) // at first it is what was requested
+    const serviceTier = tier === 'auto' ? undefined : nonEmptyText(tier) // 'auto': not decided yet
     events.push({ type: 'response-start', ...serviceTier !== undefined && { serviceTier } })
   }
 
   /**
-   * Starts an item; one that has begun goes on. @throws GatewayError `upstream_invalid_response` for a call
-   * without a name
+   * Starts an item, or continues it if it has begun.
+   *
+   * @throws GatewayError `upstream_invalid_response` for a call without a name
    */
   startItem (position: ItemPosition, item: WireItem & JsonObject, events: ChatEvent[]): OpenItem | undefined {
     const labels = labelsOf(position, item)
@@ -148,8 +146,9 @@ export class ResponseReader {
   }
 
   /**
-   * Appends a piece of the text of an item, which some servers do not announce. @param logprobs of a text
-   * that was requested with them
+   * Appends text to an item, which some servers do not announce.
+   *
+   * @param logprobs of the text, if requested
    */
   addText (
     position: ItemPosition,
@@ -180,8 +179,9 @@ export class ResponseReader {
   }
 
   /**
-   * Appends a piece of what can be read of a reasoning item. @param part its place; a blank line comes
-   * between two of them
+   * Appends visible text to a reasoning item.
+   *
+   * @param part index of the part; parts are separated by a blank line
    */
   addReasoning (position: ItemPosition, part: unknown, value: unknown, events: ChatEvent[]): void {
     const open = this.#itemAt(position, 'reasoning', events)
@@ -191,7 +191,7 @@ export class ResponseReader {
     addReasoning(open, part, value, events)
   }
 
-  /** Appends a piece of the arguments or the input of a call. */
+  /** Appends arguments or input to a call. */
   addToCall (position: ItemPosition, value: unknown, events: ChatEvent[]): void {
     const text = argumentsText(value)
     if (text === '') return
@@ -201,7 +201,7 @@ export class ResponseReader {
       ? this.#find(labels, 'call')
       : this.#items.findLast(({ type, isDone }) => type === 'call' && !isDone)
     if (open?.type !== 'call') {
-      this.#hasLost = true // the call may still come, complete
+      this.#hasLost = true // the call may still arrive complete
       return
     }
     if (open.isDone) return
@@ -211,7 +211,7 @@ export class ResponseReader {
     events.push({ type: 'tool-call-delta', choice, call: open.call, text, kind: open.kind })
   }
 
-  /** Appends a part of an item that is complete, where no deltas of the item came: some servers send none. */
+  /** Appends a complete part, unless the item received deltas: some servers send none. */
   addWhole (
     position: ItemPosition & { readonly summary_index?: unknown },
     type: 'text-delta' | 'refusal-delta' | 'reasoning-delta' | 'tool-call-delta',
@@ -238,11 +238,11 @@ export class ResponseReader {
         return type satisfies never
     }
     const added = itemThere()
-    // The parts that follow may be complete as well; a call has one.
+    // A message or reasoning item may have further complete parts; a call has one.
     if (added !== undefined && added.type !== 'call') this.#streamed.delete(added)
   }
 
-  /** Ends an item; what was not streamed of it is taken from it. */
+  /** Ends an item, and emits what was not streamed. */
   endItem (position: ItemPosition, item: WireItem & JsonObject, events: ChatEvent[]): void {
     const open = this.startItem(position, item, events)
     if (open !== undefined) this.#end(open, item, events)
@@ -300,8 +300,8 @@ export class ResponseReader {
   }
 
   /**
-   * Notes how the response ended. Some servers send items with the end only; of those that came before,
-   * nothing is read again.
+   * Records how the response ended. Some servers send items only here; items that came before are not read
+   * again.
    */
   finish (response: WireResponse, events: ChatEvent[]): void {
     this.#response = response
@@ -316,8 +316,9 @@ export class ResponseReader {
   }
 
   /**
-   * Appends the last events of the response. @throws GatewayError `upstream_invalid_response` for one that is
-   * complete and has no output at all
+   * Appends the last events of the response.
+   *
+   * @throws GatewayError `upstream_invalid_response` for a completed response without any output
    */
   end (events: ChatEvent[]): void {
     for (const open of this.#items) this.#end(open, {}, events)
@@ -332,7 +333,7 @@ export class ResponseReader {
     if (usage !== undefined) events.push({ type: 'usage', usage })
   }
 
-  /** Returns the item at a place, and starts one that was not announced. */
+  /** Returns the item at a position; starts it if it was not announced. */
   #itemAt (position: ItemPosition, type: 'message' | 'reasoning', events: ChatEvent[]): OpenItem | undefined {
     const { id, index } = labelsOf(position)
     const isNamed = id !== undefined || index !== undefined
@@ -342,7 +343,7 @@ export class ResponseReader {
     )
   }
 
-  /** Finds an item by the surest label that it has: the id of a call, its own id, its place. */
+  /** Finds an item by its most reliable identifier: call id, then item id, then index. */
   #find ({ callId, id, index }: Labels, type: string | undefined): OpenItem | undefined {
     return (
       (callId === undefined ? undefined : this.#items.findLast(item => item.callId === callId)) ??
@@ -392,7 +393,7 @@ export class ResponseReader {
   }
 }
 
-/** Returns the account that encrypted reasoning of an answer is sealed with, where it is. */
+/** Returns the account to seal the encrypted reasoning of an answer with, if needed. */
 export function sealingAccount (
   { sealsReasoning, account }: Pick<AdapterInput<unknown>, 'sealsReasoning' | 'account'>
 ): string | undefined {
@@ -416,13 +417,13 @@ function labelsOf ({ output_index: index, item_id: id }: ItemPosition, item: Wir
   }
 }
 
-/** Returns the summary of a reasoning item, or the reasoning itself of models that show it. */
+/** Returns the summary of a reasoning item, or the reasoning itself if the model shows it. */
 function readableParts ({ summary, content }: WireItem): readonly WirePart[] {
   const parts = objectsOf(summary)
   return parts.length > 0 ? parts : objectsOf(content)
 }
 
-/** Returns the pages that a message cites, by their places in the text of the answer. */
+/** Returns the pages that a message cites, with positions relative to the answer's text. */
 function annotationsOf (parts: readonly WirePart[], startIndex: number): unknown[] {
   let offset = startIndex
   return parts.flatMap(({ annotations, text }) => {

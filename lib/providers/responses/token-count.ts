@@ -1,4 +1,4 @@
-/** Has the tokens of an input counted by the provider, also for callers who do not speak this API. */
+/** Counts input tokens with the provider's API, also for callers of other dialects. */
 
 import { GatewayError } from '../../core/errors.ts'
 import { countOf, objectOf, type JsonObject } from '../../json/guards.ts'
@@ -11,7 +11,7 @@ import type { DirectRequest } from '../../core/direct-request.ts'
 import type { ResultEvent } from '../../core/events.ts'
 import type { Adapter, AdapterInput } from '../provider.ts'
 
-/** The fields of a request that are counted; all others are refused there. */
+/** Fields that the count endpoint accepts; it rejects all others. */
 const counted = [
   'model',
   'input',
@@ -28,8 +28,8 @@ const counted = [
 ]
 
 /**
- * @throws GatewayError `unsupported_value` for requests that are too large to be in one piece, or that this
- * API cannot take
+ * @throws GatewayError `unsupported_value` for requests that are too large for one piece, or that this API
+ *   does not support
  */
 export const responsesTokenCount: Adapter<ChatInput, ResultEvent<number>> = {
   directDialects: ['responses'],
@@ -51,10 +51,10 @@ export const responsesTokenCount: Adapter<ChatInput, ResultEvent<number>> = {
 
 function parsed ({ body }: DirectRequest): JsonObject {
   if (typeof body !== 'string') throw tooLarge()
-  return objectOf(JSON.parse(body)) ?? {} // the caller's body, which was parsed with a bound
+  return objectOf(JSON.parse(body)) ?? {} // the caller's body, already parsed within limits
 }
 
-/** Texts that end an answer do not count; models that are served otherwise than by this API have them. */
+/** Drops stop sequences: they do not count, and models served by another API may have them. */
 function translated (input: AdapterInput<ChatInput>): JsonObject {
   if (input.quirks.responsesApi !== true) {
     throw new GatewayError('unsupported_value', { cause: 'a server without this API' })

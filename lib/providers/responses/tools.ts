@@ -1,4 +1,4 @@
-/** Tools and their choice, which are flat here. */
+/** Tools and tool choice, in this API's flat format. */
 
 import { fitFunction } from '../../chat/function-schema.ts'
 import { objectOf } from '../../json/guards.ts'
@@ -6,7 +6,7 @@ import type { ChatInput } from '../../chat/input.ts'
 import type { Tool, ToolChoice } from '../../../schemas/tools.ts'
 import type { ResponsesBody, WireTool } from './wire.ts'
 
-/** Returns the tools of a request and how they are to be chosen; a choice only where there are tools. */
+/** Returns the tools and tool choice of a request; the choice only if there are tools. */
 export function toolFields (
   request: ChatInput
 ): Pick<ResponsesBody, 'tools' | 'tool_choice' | 'parallel_tool_calls'> {
@@ -49,7 +49,7 @@ function wireTool (tool: Tool): WireTool {
     ...typeof description === 'string' && { description },
     parameters:
       parameters === undefined || parameters === null ? { type: 'object', properties: {} } : parameters,
-    strict: strict === true // the default here is true
+    strict: strict === true // the API's default is true
   }
 }
 
@@ -81,7 +81,7 @@ function wireChoice (choice: ToolChoice): unknown {
   }
 }
 
-/** Returns a tool that is allowed, by its name: `{ type, function: { name } }` becomes `{ type, name }`. */
+/** Flattens an allowed tool: `{ type, function: { name } }` becomes `{ type, name }`. */
 function flatTool ({
   type = 'function',
   ...tool

@@ -1,6 +1,6 @@
 /**
- * OpenAI's Responses API: what is sent, and of what is received only the fields that are read, all of them
- * optional and of any type.
+ * OpenAI's Responses API: what we send, and the received fields that we read, all optional and of type
+ * unknown.
  */
 
 import type { ReasoningItem } from '../../chat/reasoning-item.ts'
@@ -24,7 +24,7 @@ export interface WireItem {
   name?: unknown
   /** Arguments of a function call, as JSON. */
   arguments?: unknown
-  /** Text of a call with free-form input. */
+  /** Input of a custom tool call. */
   input?: unknown
   /** The step of a `web_search_call`: `search`, `open_page` or `find_in_page`. */
   action?: unknown
@@ -67,7 +67,7 @@ export type InputItem =
 
 export type WireTool = Readonly<Record<string, unknown>> & { readonly type: string }
 
-/** The body of a request, but for fields that are sent as the caller sent them. */
+/** The request body, without the fields that are forwarded unchanged. */
 export interface ResponsesBody {
   model: string
   input: InputItem[]

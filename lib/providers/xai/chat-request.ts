@@ -1,7 +1,6 @@
 /**
- * Builds the upstream body: the dialect's, with what xAI takes otherwise. Fields that only tune and that
- * it does not know are left out (`providers/kinds`); those that would change what the caller gets
- * are refused.
+ * Builds the upstream body: the dialect's, with xAI's differences. Unknown fields are dropped if they only
+ * tune the answer (`providers/kinds`), and rejected if they change what the caller gets.
  */
 
 import { GatewayError } from '../../core/errors.ts'
@@ -11,12 +10,12 @@ import type { ChatInput } from '../../chat/input.ts'
 import type { Message } from '../../../schemas/messages.ts'
 import type { AdapterInput, UpstreamRequest } from '../provider.ts'
 
-/** Alternatives per token. Fewer than requested would look like all there are. */
+/** Alternatives per token. Returning fewer than requested would look complete. */
 const maxAlternatives = 8
 
 /**
- * @throws GatewayError `unsupported_parameter` for custom tools, a spoken answer, files and recordings,
- *   more than eight alternatives per token, and a seed of more than 32 bits
+ * @throws GatewayError `unsupported_parameter` for custom tools, audio output, files, audio input, more than
+ *   eight alternatives per token, and a seed of more than 32 bits
  */
 export function chatRequest (input: AdapterInput<ChatInput>): UpstreamRequest {
   return dialectRequest(input, xaiBody(input))
@@ -57,7 +56,7 @@ function unsupported (param: string, message: string): GatewayError {
   return new GatewayError('unsupported_parameter', { message, param })
 }
 
-/** Only users have names there. */
+/** Only user messages may have a name. */
 function withoutName (message: Message): Message {
   if (
     message.role === 'user' ||

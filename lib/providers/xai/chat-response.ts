@@ -7,10 +7,9 @@ import type { ChatEvent } from '../../core/events.ts'
 import type { AdapterInput } from '../provider.ts'
 
 /**
- * Reads a complete response into events: the dialect's, with a usage that counts reasoning as part
- * of the completion.
+ * Reads a complete response into events like the dialect; completion tokens include reasoning.
  *
- * @throws ProviderFailure for a flat error under status 200, and what the dialect throws
+ * @throws ProviderFailure for a flat error with status 200, and what the dialect throws
  */
 export function readResponse (body: unknown, input: AdapterInput<ChatInput>): ChatEvent[] {
   const failure = flatError(body)

@@ -8,8 +8,8 @@ import type { ChatEvent } from '../../core/events.ts'
 import type { AdapterInput, StreamReader } from '../provider.ts'
 
 /**
- * Reads the messages of one stream. The usage that runs along on every chunk grows, so the last one
- * counts, which is how the dialect reads it anyway.
+ * Creates the reader of one stream. Every chunk carries cumulative usage; the last one counts, as in the
+ * dialect.
  *
  * @throws ProviderFailure for an error inside the stream, see `flatError`
  */
@@ -18,7 +18,7 @@ export function readStream (input: AdapterInput<ChatInput>): StreamReader<ChatEv
   return {
     get done () { return reader.done },
     read: (message, into) => {
-      // Chunks begin with their id, so only a suspect is parsed twice.
+      // Chunks start with their id, so only suspects are parsed twice.
       if (/^\s*\{\s*"(?:code|error)"/.test(message.data)) {
         const failure = flatError(parsed(message.data))
         if (failure !== undefined) throw new ProviderFailure(failure)
@@ -46,7 +46,7 @@ function correctUsage (events: ChatEvent[], from: number): void {
   }
 }
 
-/** Returns nothing for what is no JSON: the dialect's reader refuses it. */
+/** Returns `undefined` for invalid JSON, which the dialect's reader rejects. */
 function parsed (text: string): unknown {
   try {
     return parseBounded(text)

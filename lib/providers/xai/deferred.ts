@@ -1,6 +1,6 @@
 /**
- * Deferred completions of xAI: the same request with a flag gives an id, under which the completion
- * is handed out exactly once, within a day.
+ * Deferred completions of xAI: the request with a flag returns an id, which gives the completion once, within
+ * a day.
  *
  * @see https://docs.x.ai/docs/guides/deferred-chat-completions
  */
@@ -15,7 +15,7 @@ import type { ResultEvent } from '../../core/events.ts'
 import type { ChatInput } from '../../chat/input.ts'
 import type { AdapterOf, AdapterInput, DeferredReceipt } from '../provider.ts'
 
-/** An id that may stand in a path: nothing that changes the path. */
+/** Ids that are safe as a path segment. */
 const plainId = /^(?!\.{1,2}$)[A-Za-z0-9._~-]{1,256}$/
 
 export const xaiDeferred: AdapterOf<'deferred'> = {
@@ -29,7 +29,7 @@ export const xaiDeferred: AdapterOf<'deferred'> = {
   })
 }
 
-/** Reads the id; or the completion, which xAI gives at once when it has it. */
+/** Reads the id, or the completion if xAI returns it immediately. */
 function readReceipt (body: unknown, input: AdapterInput<ChatInput>): Array<ResultEvent<DeferredReceipt>> {
   const receipt = objectOf(body)
   const id = receipt?.['request_id']

@@ -1,6 +1,6 @@
 /**
- * xAI's errors: mostly flat, `{ "code": "<words>", "error": "<words>" }`, and also under status
- * 200, where the words of the code stand for the status.
+ * xAI's errors: mostly flat, `{ "code": "<text>", "error": "<text>" }`, sometimes with status 200; the code's
+ * text then implies the status.
  *
  * @see https://docs.x.ai/docs/key-information/debugging
  */
@@ -20,8 +20,8 @@ const statuses: ReadonlyArray<readonly [RegExp, number]> = [
 ]
 
 /**
- * States what a status other than 2xx means. A refusal of the content comes as 403 with the code of
- * a refused key: only its words show it, and they name the team and the key, so ours go out instead.
+ * Interprets a non-2xx response. A content refusal is a 403 with the code of a rejected key: only its message
+ * differs. That message names the team and the key, so it is replaced.
  */
 export function readError (failure: UpstreamFailure): Failure {
   const { status } = failure
@@ -45,7 +45,7 @@ export function readError (failure: UpstreamFailure): Failure {
   return readDialectError(failure)
 }
 
-/** States the flat error that a response with status 200 may be; `undefined` for any other response. */
+/** Reads the flat error in a response with status 200, if it is one. */
 export function flatError (body: unknown): Failure | undefined {
   const response = objectOf(body)
   if (
@@ -58,7 +58,7 @@ export function flatError (body: unknown): Failure | undefined {
   return readError({ status: flatStatus(response), headers: {}, body })
 }
 
-/** Returns the status that the words of a flat error stand for. */
+/** Returns the status that a flat error's code implies. */
 function flatStatus ({ code }: Record<string, unknown>): number {
   const words = nonEmptyText(code) ?? ''
   return statuses.find(([pattern]) => pattern.test(words))?.[1] ?? 500

@@ -1,4 +1,4 @@
-/** xAI: the chat-completions dialect with a usage, errors and a few fields of its own. */
+/** xAI: the chat-completions dialect with xAI's usage, errors and additional fields. */
 
 import { chatCompletions } from '../chat-completions/index.ts'
 import { jsonOrSse } from '../json-api.ts'
