@@ -1,8 +1,13 @@
+import { join } from 'node:path'
 import t from 'tap'
 import { directoryOf, ask, startGateway } from '../support/headgate.ts'
 import { headgate } from '../support/command.ts'
 import { httpServer } from '../support/http-server.ts'
 import { eventually } from '../support/until.ts'
+import { usageRowOf } from '../support/usage.ts'
+import { dayMs } from '../../lib/core/day.ts'
+import { openDatabase } from '../../lib/stores/open-database.ts'
+import type { UsageRow } from '../../lib/stores/tables.ts'
 
 const adminKey = 'hga_0123456789012345678901234567890123456789'
 const configuration = `
@@ -82,6 +87,100 @@ t.test('a route is compared with its mirror, from the store and over the admin A
   )
   gateway.child.kill('SIGTERM')
   await gateway.ended
+})
+
+type Recorded = Partial<UsageRow> & { readonly daysAgo: number }
+
+/** Fills the store of a gateway. */
+async function record (directory: string, rows: readonly Recorded[]): Promise<void> {
+  const database = await openDatabase(join(directory, '.headgate'))
+  const nowMs = Date.now()
+  await database.insertUsage(rows.map(({ daysAgo, ...row }, index) => (
+    usageRowOf(index, { provider: 'sandbox', ...row, at_ms: nowMs - daysAgo * dayMs })
+  )))
+  await database.close()
+}
+
+const heading =
+  'MODEL CALLS ERRORS CANCELLED PROMPT COMPLETION CACHED COST PER CALL FIRST p50 p95 TOTAL p50 p95'
+const [echo, story] = [{ model: 'sandbox/echo' }, { model: 'sandbox/story' }]
+const calls: readonly Recorded[] = [
+  {
+    ...echo, daysAgo: 10, prompt_tokens: 100, completion_tokens: 10, cached_tokens: 50, cost_nano_usd: 1e6,
+    first_byte_ms: 2, duration_ms: 6
+  },
+  {
+    ...echo, daysAgo: 10, prompt_tokens: 300, completion_tokens: 30, cached_tokens: 50, cost_nano_usd: 3e6,
+    first_byte_ms: 4, duration_ms: 8
+  },
+  {
+    ...echo, daysAgo: 10, prompt_tokens: 0, completion_tokens: 0, outcome: 'error', status: 502,
+    cost_nano_usd: 0
+  },
+  {
+    ...echo, daysAgo: 2, prompt_tokens: 80, completion_tokens: 8, cached_tokens: 0, cost_nano_usd: 5e5,
+    first_byte_ms: 1, duration_ms: 3
+  },
+  {
+    ...story, daysAgo: 2, prompt_tokens: 200, completion_tokens: 40, cached_tokens: 150, cost_nano_usd: 2e6,
+    first_byte_ms: 5, duration_ms: 9
+  },
+  {
+    ...story, daysAgo: 2, prompt_tokens: 200, completion_tokens: 5, outcome: 'client_closed', status: 499,
+    cost_nano_usd: 1e6, estimated: 1
+  }
+]
+
+/** Returns the lines of a table with single spaces. */
+const linesOf = (out: string): string[] => out.split('\n').map(line => line.replaceAll(/ +/g, ' '))
+
+t.test('the columns of two periods, routes and gateways say what was recorded', async t => {
+  const files = { '.env': `TEAM=team\nHEADGATE_ADMIN_KEY=${adminKey}\n`, 'headgate.yaml': configuration }
+  const both = directoryOf(t, { one: files, other: { ...files } })
+  const [directory, other] = [join(both, 'one'), join(both, 'other')]
+  await record(directory, calls)
+  const compare = async (a: string, b: string, env: Readonly<Record<string, string>> = {}) =>
+    await headgate(t, ['compare', '--a', a, '--b', b], directory, env)
+  const before = 'a 3 33.3 % 0.0 % 400 40 25.0 % $0.0040 $0.001333 2 ms 4 ms 6 ms 8 ms'
+  const echoAfter = '1 0.0 % 0.0 % 80 8 0.0 % $0.0005 $0.000500 1 ms 1 ms 3 ms 3 ms'
+  const storyAfter = '2 0.0 % 50.0 % 400 45 37.5 % ~$0.0030 ~$0.001500 5 ms 5 ms 9 ms 9 ms'
+  const after = 'b 3 0.0 % 33.3 % 480 53 31.3 % ~$0.0035 ~$0.001167 1 ms 5 ms 3 ms 9 ms'
+  const periods = await compare('from=14d,until=7d', 'from=7d')
+  t.same(linesOf(periods.out), [
+    heading.replace('MODEL', 'MODEL SIDE'),
+    `sandbox/echo ${before}`,
+    `sandbox/echo b ${echoAfter}`,
+    `sandbox/story b ${storyAfter}`,
+    `all ${before}`,
+    `all ${after}`
+  ], periods.error)
+
+  const routes = await compare('model=inner,from=7d', 'model=sandbox/story,from=7d')
+  t.same(linesOf(routes.out).slice(1), [
+    `sandbox/echo a ${echoAfter}`,
+    `sandbox/story b ${storyAfter}`,
+    `all a ${echoAfter}`,
+    `all b ${storyAfter}`
+  ], routes.error)
+
+  await record(other, [{
+    ...story, daysAgo: 2, prompt_tokens: 10, completion_tokens: 20, cached_tokens: 5, cost_nano_usd: 7e6,
+    first_byte_ms: 7, duration_ms: 9
+  }])
+  const running = await Promise.all([directory, other].map(async cwd => await startGateway(t, cwd)))
+  const [a, b] = running.map(({ url }) => `url=${url.replace(/\/v1$/, '')},from=7d`)
+  const gateways = await compare(a ?? '', b ?? '', { HEADGATE_ADMIN_KEY: adminKey })
+  t.same(linesOf(gateways.out).slice(1).toSorted(), [
+    `all a ${after.slice(2)}`,
+    'all b 1 0.0 % 0.0 % 10 20 50.0 % $0.0070 $0.007000 7 ms 7 ms 9 ms 9 ms',
+    `sandbox/echo a ${echoAfter}`,
+    `sandbox/story a ${storyAfter}`,
+    'sandbox/story b 1 0.0 % 0.0 % 10 20 50.0 % $0.0070 $0.007000 7 ms 7 ms 9 ms 9 ms'
+  ], gateways.error)
+  for (const { child, ended } of running) {
+    child.kill('SIGTERM')
+    await ended
+  }
 })
 
 t.test('a side that cannot be read is refused with what to write', async t => {
