@@ -1,4 +1,4 @@
-/** Turns a checked configuration into the settings services are built from. */
+/** Builds the settings of services from a valid configuration. */
 
 import { Type } from 'typebox'
 import { hash } from 'node:crypto'
@@ -31,20 +31,20 @@ import { routeTargets } from './route-targets.ts'
 
 export interface SettingsSources {
   readonly secrets: ReadonlyMap<string, Secret>
-  /** The keys of `HEADGATE_API_KEYS`. */
+  /** The keys in `HEADGATE_API_KEYS`. */
   readonly ownKeys: readonly KeySettings[]
   readonly adminKey: Secret | undefined
   readonly cwd: string
-  /** That of the configuration file. */
+  /** The directory of the configuration file. */
   readonly directory: string
   readonly proxies: EnvironmentProxies
-  /** The models of the file that `catalogue` names. */
+  /** The models in the `catalogue` file. */
   readonly catalogue?: CatalogueSettings | undefined
 }
 
 type ReadSecret = (reference: string) => Secret
 
-/** The sections that need nothing but other names. */
+/** Sections that only need their entries renamed. */
 const Sections = Type.Omit(Config, [
   'catalogue',
   'providers',
@@ -55,7 +55,7 @@ const Sections = Type.Omit(Config, [
   'server'
 ])
 
-/** @param config without problems: every reference in it names one of the secrets */
+/** @param config without problems: every secret it references exists */
 export function buildSettings (
   config: Config,
   { secrets, ownKeys, adminKey, cwd, directory, proxies, catalogue }: SettingsSources
@@ -104,7 +104,7 @@ export function buildSettings (
       }
     },
     providers: providers.map(([id, entry]) => provider(id, entry, secret, proxies)),
-    // A provider may be off in one environment and on in another: its models come and go with it.
+    // A provider may be enabled in one environment only; its models come and go with it.
     models: Object.entries(models)
       .filter(([id, { alias }]) => alias !== undefined || ids.has(prefixOf(id)))
       .map(([id, entry]) => ({ id, ...camelCased(ModelConfig, entry, secret) })),
@@ -118,7 +118,7 @@ export function buildSettings (
   }
 }
 
-/** Callers may bring a key to these although the gateway has none. */
+/** Callers may bring a key for these although the gateway has none. */
 function isLabel (id: string): boolean {
   return providerLabels.some(label => label === id)
 }
@@ -130,7 +130,7 @@ function provider (
   proxies: EnvironmentProxies
 ): ProviderSettings {
   const kind = kindOf(id, entry.kind)
-  // A provider that is off may name secrets that do not exist.
+  // A disabled provider may reference missing secrets.
   const { api_key: _, api_keys: __, proxy_credentials: ___, tls: ____, ...keyless } = entry
   const {
     baseUrl = kinds[kind].baseUrl ?? '',
@@ -179,8 +179,8 @@ function key (entry: KeyConfig, secret: ReadSecret): KeySettings {
 }
 
 /**
- * Reads `HEADGATE_API_KEYS`: separated by commas; a key may hold spaces, but not at its ends. Each is
- * named by its digest: by position, removing one would hand its usage and budget to the next.
+ * Parses `HEADGATE_API_KEYS`: separated by commas; a key may contain spaces, but not at its ends. Keys are
+ * identified by digest: by position, removing one would pass its usage and budget on to the next.
  */
 export function environmentKeys (keys = ''): KeySettings[] {
   const texts = keys

@@ -3,7 +3,7 @@
 import type { ProviderSettings, ServerSettings, Settings } from '../core/settings.ts'
 import { printSettings } from './print-settings.ts'
 
-/** Maps settings that a running process cannot change to their entries in the file. */
+/** Settings that a running process cannot change, with their entries in the file. */
 const restartOnly = {
   host: 'server.host',
   acceptedHosts: 'server.accepted_hosts',
@@ -36,7 +36,7 @@ const restartOnly = {
   string
 >
 
-/** Sections that it cannot change either. */
+/** Whole sections that it cannot change either. */
 const restartOnlySections = ['metrics', 'telemetry', 'store', 'coordination'] as const
 
 /** Lists the entries of the configuration that differ: `providers.openai`, `routes`, `limits`. */
@@ -49,13 +49,13 @@ export function changedEntries (before: Settings, after: Settings): string[] {
     )
 }
 
-/** Maps settings to the entries of the file that are not named like them. */
+/** Settings whose entries in the file have other names. */
 const fileEntries: Readonly<Record<string, string>> = {
   toolServers: 'mcp_servers',
   adminKey: 'HEADGATE_ADMIN_KEY'
 }
 
-/** Names the providers that differ, since a file has many; any other entry is named alone. */
+/** Names each provider that differs, because a file has many; other entries are named as a whole. */
 function changedParts (entry: string, before: unknown, after: unknown): string[] {
   if (entry !== 'providers' || !Array.isArray(before) || !Array.isArray(after)) return [entry]
   const byId = (list: ProviderSettings[]): Map<string, ProviderSettings> =>
@@ -65,12 +65,12 @@ function changedParts (entry: string, before: unknown, after: unknown): string[]
     .filter(id => differ(old.get(id), next.get(id))).map(id => `providers.${id}`)
 }
 
-/** Compares settings with their secrets, which `isDeepStrictEqual` cannot see. */
+/** Compares settings including secrets, which `isDeepStrictEqual` cannot see. */
 function differ (a: unknown, b: unknown): boolean {
   return printSettings(a) !== printSettings(b)
 }
 
-/** Lists the entries that differ and that a running process cannot change. */
+/** Lists the changed entries that take effect only after a restart. */
 export function restartOnlyChanges (running: Settings, wanted: Settings): string[] {
   const changed = Object.entries(restartOnly).filter(([name]) => (
     differ(Reflect.get(running.server, name), Reflect.get(wanted.server, name))
@@ -79,13 +79,13 @@ export function restartOnlyChanges (running: Settings, wanted: Settings): string
   return [...changed, ...sections]
 }
 
-/** Returns what a running process makes of new settings: those that it cannot change stay. */
+/** Returns new settings as a running process can apply them: those that need a restart are unchanged. */
 export function keepRestartOnly (running: Settings, wanted: Settings): Settings {
   const server = replaceEach(Object.keys(restartOnly), wanted.server, running.server)
   return { ...replaceEach(restartOnlySections, wanted, running), server }
 }
 
-/** Copies an object, with the values that some of its fields have in another one. */
+/** Copies an object, taking some of its fields from another one. */
 function replaceEach<T extends object> (names: readonly string[], object: T, other: T): T {
   const copy = { ...object }
   for (const name of names) Reflect.set(copy, name, Reflect.get(other, name))

@@ -1,4 +1,4 @@
-/** Rules for how providers are reached: proxies, certificates, HTTP/2. */
+/** Rules for connections to providers: proxies, certificates, HTTP/2. */
 
 import { createSecureContext } from 'node:tls'
 import type { Config } from '../../schemas/config.ts'
@@ -55,8 +55,8 @@ export function checkConnections (
 }
 
 /**
- * Reports what OpenSSL cannot use, such as a key of another certificate. Secrets that could not be read have
- * been reported.
+ * Reports what OpenSSL cannot use, such as the key of another certificate. Unreadable secrets are already
+ * reported.
  */
 function checkTls (
   id: string,

@@ -1,4 +1,4 @@
-/** Rules that need more than one entry: names that must differ, and names that must exist. */
+/** Rules across entries: names that must differ, and names that must exist. */
 
 import { dayMs } from '../core/day.ts'
 import { quarterMs } from '../stores/party-spending.ts'
@@ -28,7 +28,7 @@ import { kindOf, kinds } from '../providers/kinds.ts'
 import type { Path } from './path.ts'
 import type { Report } from './report.ts'
 
-/** Reports what is wrong between entries that are each right by themselves. */
+/** Reports conflicts between entries that are valid individually. */
 export function checkCrossReferences (config: Config, known: KnownNames, report: Report): void {
   checkProviders(config, report)
   checkModels(config, known, report)
@@ -85,7 +85,7 @@ function checkProviders ({ providers }: Config, report: Report): void {
   }
 }
 
-/** Warns of options that nothing here reads, which have no effect. */
+/** Warns about options that have no effect because nothing reads them. */
 function checkOptions (
   id: string,
   kind: ProviderKind,
@@ -117,7 +117,7 @@ function checkSandboxOptions (id: string, options: Readonly<Record<string, unkno
   }
 }
 
-/** Headers of the connection, not of who uses it: a request with one of them cannot be sent at all. */
+/** Connection-level headers: a request with one of them cannot be sent at all. */
 const connectionHeaders = new Set([
   'connection',
   'content-length',
@@ -170,14 +170,16 @@ function checkToolServers ({ mcp_servers: servers, tools }: Config, report: Repo
   }
 }
 
-/** Refuses a port in the host: a colon stands in addresses only; the port has an entry of its own. */
+/**
+ * Refuses a port in the host: colons are allowed in IPv6 addresses only, and the port is a separate entry.
+ */
 function checkListening ({ server: { host } }: Config, report: Report): void {
   if (host.includes(':') && isIP(host) === 0) {
     report.add(['server', 'host'], 'is not a valid address; the port is `server.port`')
   }
 }
 
-/** Refuses to serve the dashboard where passwords and sessions would travel in clear. */
+/** Refuses to serve the dashboard where passwords and sessions would be sent in clear text. */
 function checkDashboard (
   { dashboard: { enabled, insecure }, server: { host, trust_proxy: trustProxy, tls } }: Config,
   report: Report
@@ -197,10 +199,7 @@ function checkDashboard (
   )
 }
 
-/**
- * Refuses mistyped ranges: what is neither a range nor an address counts as a name, so a mistyped one
- * would allow nothing.
- */
+/** Refuses mistyped ranges: they would count as host names and allow nothing. */
 function checkHosts ({ tools }: Config, report: Report): void {
   for (const [index, host] of tools.allowed_hosts.entries()) {
     const path = ['tools', 'allowed_hosts', index]
@@ -220,7 +219,7 @@ function checkHosts ({ tools }: Config, report: Report): void {
   }
 }
 
-/** Addresses are compared as IPv4 where they are that, so such a range would match none. */
+/** Mapped addresses are compared as IPv4, so such a range would match nothing. */
 function isMapped (range: string): boolean {
   const [address] = ipaddr.parseCIDR(range)
   return address instanceof ipaddr.IPv6 && address.isIPv4MappedAddress()
@@ -230,7 +229,7 @@ function checkBudgets (path: Path, limits: Config['limits']['default_key_limits'
   for (const { path: at, message } of budgetProblems(limits ?? {})) report.add([...path, ...at], message)
 }
 
-/** A longer window of an end user would outlast what is kept of it. */
+/** A longer window of an end user would exceed the retention of its sums. */
 const maxEndUserDays = 366
 
 function checkNamedBudgets ({ limits, end_users: endUsers }: Config, report: Report): void {
@@ -271,7 +270,7 @@ function checkNamedBudgets ({ limits, end_users: endUsers }: Config, report: Rep
 type Budgets = NonNullable<Config['end_users']['budgets']>
 type BudgetFields = Readonly<Record<string, Budgets | Budgets[number] | undefined>>
 
-/** Lists budgets with where they are written: single ones, and those of lists. */
+/** Lists budgets with their paths: single ones, and those in lists. */
 function entriesOf (fields: BudgetFields): Array<{ readonly path: Path, readonly each: Budgets[number] }> {
   return Object.entries(fields).flatMap(([name, value]) => {
     if (value === undefined) return []
@@ -281,7 +280,7 @@ function entriesOf (fields: BudgetFields): Array<{ readonly path: Path, readonly
   })
 }
 
-/** Checks that windows of what calls name begin with a quarter of an hour: there are no shorter sums. */
+/** Checks that windows of named parties begin at a quarter of an hour, the smallest unit of their sums. */
 function checkQuarters (path: Path, fields: BudgetFields, report: Report): void {
   const reason = 'what counts here is summed by quarter of an hour'
   for (const { path: at, each: { every, from } } of entriesOf(fields)) {
@@ -333,7 +332,7 @@ function checkKeys (config: Config, report: Report): void {
   }
 }
 
-/** Reports what is wrong with the tool servers that a key may name. */
+/** Reports problems with the tool servers of a key. */
 export function checkServerScope (
   path: Path,
   slugs: readonly string[],
@@ -375,7 +374,7 @@ function checkStages ({ stages, providers }: Config, report: Report): void {
   }
 }
 
-/** Reports names of stages that are not in the configuration. */
+/** Reports stages that are not configured. */
 export function checkGuardNames (
   path: Path,
   names: readonly string[],
@@ -391,7 +390,7 @@ export function checkGuardNames (
   }
 }
 
-/** Reports what a kind of stage needs and does not have, and what it has and does not take. */
+/** Reports entries that a kind of stage requires or does not accept. */
 function checkStageKind (path: Path, stage: StageConfig, report: Report): void {
   const { use, action } = stage
   const { needs, takes, actions } = guardKinds[guardKindOf(use)]
@@ -411,7 +410,7 @@ function checkStageKind (path: Path, stage: StageConfig, report: Report): void {
   checkDuring(path, stage, report)
 }
 
-/** Reports a stage that cannot look at a request which is sent meanwhile. */
+/** Reports a stage that cannot check a request while it is being sent. */
 function checkDuring (path: Path, { use, action, at, during = false }: StageConfig, report: Report): void {
   if (!during) return
   if (guardActionOf({ use, action }) !== 'refuse') {
@@ -422,7 +421,7 @@ function checkDuring (path: Path, { use, action, at, during = false }: StageConf
   }
 }
 
-/** Reports what a stage that gives back what it found cannot do. */
+/** Reports what a reversible stage cannot do. */
 function checkReversible (
   path: Path,
   { use, action, at, reversible = false, unmask_for: unmaskFor = [] }: StageConfig,
@@ -433,11 +432,11 @@ function checkReversible (
   }
   if (unmaskFor.length === 0) return
   if (!reversible) report.add([...path, 'unmask_for'], 'needs `reversible: true`')
-  // A tool may repeat in its result what it was called with.
+  // A tool may repeat its arguments in its result.
   if (!at.includes('tool_result')) report.add([...path, 'unmask_for'], 'needs `tool_result` in `at`')
 }
 
-/** Reports a model of a stage that no provider of the configuration can have. */
+/** Reports a stage model that no configured provider can have. */
 function checkStageModel (
   path: Path,
   { use, model }: StageConfig,

@@ -1,4 +1,4 @@
-/** Checks files that are not the configuration by a schema, with its places and words. */
+/** Validates other files against a schema, with the same problem reports as the configuration. */
 
 import type { ErrorObject } from 'ajv/dist/2019.js'
 import type { Static, TSchema } from 'typebox'
@@ -7,7 +7,7 @@ import { loadAjv } from '../validation/load-ajv.ts'
 import { reportErrors } from './check-shape.ts'
 import type { Report } from './report.ts'
 
-/** Reports every entry that is unknown, missing or wrong; true when there is none. */
+/** Reports every unknown, missing or invalid entry; returns true if there is none. */
 export function checkDocument<T extends TSchema> (
   schema: T, value: unknown, report: Report
 ): value is Static<T> {

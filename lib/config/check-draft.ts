@@ -1,4 +1,4 @@
-/** Reads a draft of the configuration as if it were the file, and compares it with what is in effect. */
+/** Reads a draft of the configuration like the file, and compares it with the configuration in effect. */
 
 import type { Configuration, ConfigurationCheck } from '../../schemas/admin/configuration.ts'
 import { changedEntries, restartOnlyChanges } from './changed-entries.ts'
@@ -6,19 +6,19 @@ import { lineDifference } from './line-difference.ts'
 import { ConfigError, type Problem } from './problems.ts'
 import { readSettings, type ConfigSources } from './read-settings.ts'
 
-/** Texts of the file. */
+/** The draft and the texts it is compared with. */
 export interface Draft {
   readonly sources: ConfigSources
   readonly draft: string
-  /** Compared with the draft line by line. */
+  /** For the line-by-line difference. */
   readonly file: string
-  /** Made into what is in effect. */
+  /** The configuration in effect. */
   readonly current: string
-  /** Read when the process began. */
+  /** The configuration that the process started with. */
   readonly started: string
 }
 
-/** A draft of one kind of mistake has thousands. */
+/** One repeated mistake can cause thousands. */
 const maxProblems = 100
 
 export function checkDraft ({ sources, draft, file, current, started }: Draft): ConfigurationCheck {
@@ -29,7 +29,7 @@ export function checkDraft ({ sources, draft, file, current, started }: Draft): 
   try {
     read(current)
   } catch {
-    // A file that it names may be gone by now; its path is noted all the same.
+    // A file it names may have been deleted; its path is recorded anyway.
   }
   try {
     const { settings, warnings } = readSettings({ ...sources, text: draft, filesInUse })
@@ -59,7 +59,7 @@ export function problemsOf (error: unknown): ConfigError {
   throw error
 }
 
-/** Returns the first problems as the API shows them. */
+/** Returns the first problems in the format of the API. */
 export function wireProblems (problems: readonly Problem[]): Configuration['warnings'] {
   return problems
     .slice(0, maxProblems)

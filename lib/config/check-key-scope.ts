@@ -1,7 +1,4 @@
-/**
- * Checks what a key of the store may use against the configuration, which names the providers, the tool
- * servers and the stages.
- */
+/** Checks the scope of a stored key against the providers, tool servers and stages of the configuration. */
 
 import { checkServerScope, checkGuardNames } from './check-cross-references.ts'
 import { checkModelScope } from './check-models.ts'
@@ -17,8 +14,9 @@ export interface KeyScope {
 }
 
 /**
- * Returns what would be a problem or a warning of a key in the configuration, with `models[0]`,
- * `mcp_servers[0]` or `stages[0]` as its path. All are warnings: the configuration may get these names later.
+ * Returns what would be problems or warnings of a key in the configuration, with `models[0]`,
+ * `mcp_servers[0]` or `stages[0]` as path. All are warnings, because the configuration may add these names
+ * later.
  */
 export function checkKeyScope (
   { models = [], mcpServers = [], stages = [] }: KeyScope,

@@ -1,4 +1,4 @@
-/** Keys callers present: none may be another's, or one caller would get the rights of the other. */
+/** Checks that callers' keys are unique: otherwise one caller would get the rights of another. */
 
 import type { Config } from '../../schemas/config.ts'
 import type { Secret } from '../core/secret.ts'
@@ -6,18 +6,18 @@ import { firstInvalidChar } from '../text/header-value.ts'
 import type { KeySettings } from '../core/settings.ts'
 import type { Report } from './report.ts'
 
-/** Characters of a key: with fewer it is refused, and warned of. */
+/** Minimum characters of a key: fewer than the first is refused, fewer than the second warned about. */
 const [minLength, goodLength] = [8, 24]
 
 export interface KeyValues {
   readonly secrets: ReadonlyMap<string, Secret>
-  /** Those of `HEADGATE_API_KEYS`. */
+  /** The keys in `HEADGATE_API_KEYS`. */
   readonly ownKeys: readonly KeySettings[]
-  /** That of `HEADGATE_ADMIN_KEY`. */
+  /** The key in `HEADGATE_ADMIN_KEY`. */
   readonly adminKey: Secret | undefined
 }
 
-/** The prefix by which programs and people tell it from a key for calls, and 24 random characters. */
+/** The prefix that distinguishes it from a caller's key, and 24 random characters. */
 const adminKeyPattern = /^hga_[\w-]{24,}$/
 
 function checkAdminKey (text: string, report: Report): void {

@@ -1,4 +1,4 @@
-/** Names of models: in `models`, `routes` and the scopes of keys. */
+/** Checks model names in `models`, `routes` and the scopes of keys. */
 
 import { providerLabels, type ProviderKind } from '../../schemas/providers.ts'
 import type { Config } from '../../schemas/config.ts'
@@ -14,15 +14,15 @@ import type { Path } from './path.ts'
 import type { Report } from './report.ts'
 
 export interface KnownNames {
-  /** Every provider that is written down, also where its entry is wrong. */
+  /** Every configured provider, including those with invalid entries. */
   readonly providerNames: readonly string[]
   /** The models of the catalogue. */
   readonly catalogue: readonly ModelEntry[]
 }
 
 /**
- * Reports names that refer to nothing or to themselves, and warns of those that only a provider can know
- * although the catalogue has its models.
+ * Reports names that refer to nothing or to themselves. Warns about names that the catalogue does not list
+ * for a provider it covers.
  */
 export function checkModels (config: Config, known: KnownNames, report: Report): void {
   const { models, routes, keys } = config
@@ -70,7 +70,7 @@ export function checkModels (config: Config, known: KnownNames, report: Report):
   }
 }
 
-/** Reports what is wrong with the models that a key may use. */
+/** Reports problems with the models of a key. */
 export function checkModelScope (
   path: Path,
   patterns: readonly string[],
@@ -104,7 +104,7 @@ function checkCapabilities (
   }
 }
 
-/** Reports settings that a request could not have for a model. */
+/** Reports settings that no request could have for a model. */
 function checkSettings (path: Path, given: Readonly<Record<string, unknown>>, report: Report): void {
   for (const name of Object.keys(given)) {
     if (Object.hasOwn(ModelSettings.properties, name) && name !== 'attributes') continue
@@ -121,7 +121,7 @@ function checkSettings (path: Path, given: Readonly<Record<string, unknown>>, re
   }
 }
 
-/** Lists what each name of the operator's stands for. */
+/** Lists what each configured name refers to. */
 function stepsOf ({ models, routes }: Config): ReadonlyMap<string, readonly string[]> {
   const steps = new Map<string, readonly string[]>()
   for (const [name, entry] of Object.entries(routes)) {
@@ -134,25 +134,25 @@ function stepsOf ({ models, routes }: Config): ReadonlyMap<string, readonly stri
   return steps
 }
 
-/** Collects every name that following names from one comes to, itself first. */
+/** Collects all names reachable from a name, including itself. */
 function reachedFrom (name: string, steps: ReadonlyMap<string, readonly string[]>): ReadonlySet<string> {
   const seen = new Set([name])
   for (const each of seen) for (const next of steps.get(each) ?? []) seen.add(next)
   return seen
 }
 
-/** Returns what its name alone says of a model. */
+/** What the name of a model reveals about it. */
 class ModelNames {
   readonly #config: Config
-  /** Prefixes that mean something, here or where the environment says otherwise. */
+  /** Valid prefixes, in this environment or another. */
   readonly #prefixes: ReadonlySet<string>
-  /** Ids by prefix, for providers that have none beside these. */
+  /** Ids by prefix, for providers with a complete list. */
   readonly #lists = new Map<string, ReadonlySet<string>>()
   readonly #own: ReadonlySet<string>
 
   constructor (config: Config, { providerNames, catalogue }: KnownNames) {
     this.#config = config
-    // A provider may be off in one environment and on in another: its models are no mistake.
+    // A provider may be enabled in one environment only; its models are no mistake.
     this.#prefixes = new Set([...providerLabels, simulatorId, ...providerNames])
     this.#own = new Set([...Object.keys(config.models), ...Object.keys(config.routes)])
     for (const [id, { kind, list_models: listed }] of Object.entries(config.providers)) {
@@ -162,19 +162,19 @@ class ModelNames {
     }
   }
 
-  /** Checks a name that a call is to go to. */
+  /** Checks a name that calls are sent to. */
   check (path: Path, id: string, report: Report): void {
     if (this.#own.has(id)) return
     if (!id.includes('/')) this.#checkBare(path, id, report)
     else if (this.checkProvider(path, id, report, 'value')) this.#checkListed(path, id, report)
   }
 
-  /** True for a model of a provider that nothing here switches on. */
+  /** True for a model of a provider that is not enabled. */
   isOff (id: string): boolean {
     return this.#config.providers[id.slice(0, id.indexOf('/'))]?.enabled === false
   }
 
-  /** True when the prefix of an id is that of a provider. */
+  /** True if the prefix of an id is that of a provider. */
   checkProvider (path: Path, id: string, report: Report, part: 'name' | 'value'): boolean {
     const slash = id.indexOf('/')
     const prefix = id.slice(0, slash)
@@ -207,7 +207,7 @@ class ModelNames {
     })
   }
 
-  /** Checks a name without prefix, which belongs to the one provider that has it. */
+  /** Checks a name without prefix, which must belong to exactly one provider. */
   #checkBare (path: Path, name: string, report: Report): void {
     const lists = [...this.#lists.values()]
     const allListed = Object.keys(this.#config.providers).every(id => this.#lists.has(id))
@@ -223,7 +223,7 @@ class ModelNames {
   }
 }
 
-/** Names without prefix of the models that a kind is known to have; none where only it can know. */
+/** Lists the known models of a provider kind, without prefix; none if only the provider knows them. */
 function knownModels (kind: ProviderKind, catalogue: readonly ModelEntry[]): string[] {
   const models =
     kinds[kind].inProcess === 'simulator'

@@ -1,4 +1,4 @@
-/** Holds what was written against the schema, and fills in the defaults. */
+/** Validates the configuration against the schema and fills in defaults. */
 
 import type { ErrorObject, ValidateFunction } from 'ajv/dist/2019.js'
 import { Check } from 'typebox/schema'
@@ -11,18 +11,18 @@ import { loadAjv } from '../validation/load-ajv.ts'
 import { formatPath, type Path } from './path.ts'
 import type { Report } from './report.ts'
 
-/** The rest of a configuration without its problems, and where it was written. */
+/** The configuration without its invalid entries, and the original paths of the rest. */
 export interface ShapeResult {
   readonly config: Config
-  /** Items of a list move up when one before them is cut out: the path as it was written. */
+  /** Returns the original path of an entry: list items move up when an earlier one is removed. */
   readonly written: (path: Path) => Path
 }
 
 /**
- * Reports every entry that is unknown, missing or wrong, and returns what is left without them,
- * complete with defaults: the rest can then be checked further as if it were all there is.
+ * Reports every unknown, missing or invalid entry and returns the rest, complete with defaults, so that it
+ * can be checked further.
  *
- * @param value what was written; changed in place
+ * @param value the configuration as written; changed in place
  */
 export function checkShape (value: Record<string, unknown>, report: Report): ShapeResult {
   fillDefaults(Config, value)
@@ -31,14 +31,14 @@ export function checkShape (value: Record<string, unknown>, report: Report): Sha
 }
 
 /**
- * Set once a configuration had problems: who corrects one reads it again and again, and to compile this takes
- * 60 ms.
+ * Kept after the first configuration with problems: it is usually read again after corrections, and compiling
+ * takes 60 ms.
  */
 let configCheck: ValidateFunction<Config> | undefined
 
-/** Lists all errors at once: this is the operator's own file, and at most 1 MB of it. */
+/** Reports all errors, not just the first: this is the operator's file, at most 1 MB. */
 function compileCheck (): ValidateFunction<Config> {
-  // Without the meta schema, which takes longer to compile than ours: TypeBox writes well-formed schemas.
+  // Skips the meta schema, which takes longer to compile than ours; TypeBox writes well-formed schemas.
   const ajv = new (loadAjv())({
     allErrors: true, verbose: true, useDefaults: true, strict: true, strictTypes: false,
     meta: false, validateSchema: false
@@ -60,10 +60,10 @@ function reportShape (value: Record<string, unknown>, report: Report): ShapeResu
   }
   for (let first = true; !isConfig(accepted); first = false) {
     const values = accepted
-    // Of a name that breaks its rule, ajv says twice: once for the rule, once for the name.
+    // For an invalid name ajv reports two errors: the rule and the name.
     const errors = (isConfig.errors ?? []).filter(error => error.propertyName === undefined)
     const wrong = errors.map(error => ({ error, path: pathOf(error, values) }))
-    // Cutting out one entry can leave its map incomplete; that is not the operator's doing.
+    // Removing an entry can leave its map incomplete, which is not the operator's mistake.
     if (first) reportErrors(errors, values, report)
     for (const path of lastFirst(wrong.map(({ path }) => path))) {
       const item = written(path)
@@ -78,7 +78,7 @@ function reportShape (value: Record<string, unknown>, report: Report): ShapeResu
   return { config: accepted, written }
 }
 
-/** Reports what ajv found wrong with a value, which it has checked with `allErrors` and `verbose`. */
+/** Reports ajv's errors for a value that was checked with `allErrors` and `verbose`. */
 export function reportErrors (errors: readonly ErrorObject[], value: unknown, report: Report): void {
   for (const error of errors) describe(error, pathOf(error, value), report)
 }
@@ -88,8 +88,8 @@ function movedBack (index: number, gone: readonly number[] = []): number {
 }
 
 /**
- * Lists each path once, so that cutting one leaves the others true: items from the last on, and what is
- * in one before it.
+ * Lists each path once, in an order in which removing one keeps the others valid: last items first, children
+ * before parents.
  */
 function lastFirst (paths: readonly Path[]): Path[] {
   const each = new Map(paths.map(path => [formatPath(path), path]))
@@ -104,7 +104,7 @@ function lastFirst (paths: readonly Path[]): Path[] {
   })
 }
 
-/** Sections that other gateways have, and what to write here. */
+/** Sections of other gateways, with their equivalents here. */
 const namesOfOthers: ReadonlyMap<string, string> = new Map([
   [
     'model_list',
@@ -170,7 +170,7 @@ function typeName (type: unknown): string {
   }
 }
 
-/** Returns the entry at fault; for a name that is not allowed, the entry of that name. */
+/** Returns the path of the invalid entry, or of the entry with an invalid name. */
 function pathOf ({ instancePath, params }: ErrorObject, values: unknown): Path {
   const path: Array<string | number> = []
   let value = values

@@ -1,4 +1,4 @@
-/** Reads YAML so that every entry can be found again: its value, and where it is written. */
+/** Reads YAML and keeps the position of every entry. */
 
 import { createRequire } from 'node:module'
 import type * as Yaml from 'yaml'
@@ -9,21 +9,21 @@ import type { Path } from './path.ts'
 import { plainValue, type Flaw } from './plain-value.ts'
 import { ConfigError } from './problems.ts'
 
-/** Both from 1. */
+/** Both start at 1. */
 export interface Position {
   readonly line: number
   readonly column: number
 }
 
 export interface ConfigDocument {
-  /** As problems name it. */
+  /** Its name in problem reports. */
   readonly file: string
   readonly text: string
-  /** Plain maps, lists and scalars; entries with nothing in them are left out. */
+  /** Plain maps, lists and scalars, without empty entries. */
   readonly value: Record<string, unknown>
   /**
-   * Finds the position of an entry: its name, or its value where that is a scalar and the value is
-   * meant. The nearest entry above for one that is not there.
+   * Returns the position of an entry: of its name, or of its value if that is a scalar and `part` asks for
+   * it. For a missing entry, the position of the nearest parent.
    */
   readonly locate: (path: Path, part: 'name' | 'value') => Position
 }
@@ -33,29 +33,29 @@ type Entry = Pair<Node, Node | null>
 
 const namedSections = new Set(['providers', 'models', 'mcp_servers'])
 
-/** Room for the largest realistic configuration; parsing it takes well under a second. */
+/** Enough for the largest realistic configuration, which parses in well under a second. */
 const maxChars = 1024 * 1024
 
-/** One missing bracket can be followed by as many flaws as there are lines. */
+/** One missing bracket can cause an error on every following line. */
 const maxFlaws = 20
 
-/** Loads the parser when there is a file: a start without one is 30 ms shorter. */
+/** Loads the parser only if there is a file: without one the start is 30 ms faster. */
 function yaml (): typeof Yaml {
-  // what its types say; synchronous, unlike `import`
+  // the package's types; synchronous, unlike `import`
   return createRequire(import.meta.url)('yaml') as typeof Yaml
 }
 
-/** Returns a document without entries, for when there is no file. */
+/** Returns a document without entries, used if there is no file. */
 export function emptyDocument (file: string): ConfigDocument {
   return { file, text: '', value: {}, locate: () => ({ line: 1, column: 1 }) }
 }
 
 /**
- * Parses the text of a configuration file (YAML 1.2, one document, anchors allowed).
+ * Parses a configuration file (YAML 1.2, one document, anchors allowed).
  *
- * @param file how problems name the file
- * @throws ConfigError for text that is too long or not YAML, for an entry that is a duplicate, and
- *   for aliases that are unknown, refer to themselves or grow beyond reason.
+ * @param file its name in problem reports
+ * @throws ConfigError for text that is too long or not YAML, for duplicate entries, and for aliases that are
+ *   unknown, refer to themselves or expand too far.
  */
 export function readDocument (text: string, file: string): ConfigDocument {
   const parser = yaml()
@@ -70,7 +70,7 @@ export function readDocument (text: string, file: string): ConfigDocument {
     throw failure([{ at: tooDeepAt, message: `nested deeper than ${maxDepth} levels` }])
   }
   const document = parseDocument(text, {
-    // `plainValue` looks for duplicates: the parser compares each key with all before it.
+    // `plainValue` finds duplicates, because the parser compares each key with all previous ones.
     lineCounter: lines, prettyErrors: false, stringKeys: true, uniqueKeys: false
   })
   const plain = plainValue(document, parser)
@@ -117,7 +117,7 @@ function childrenOf (token: Yaml.CST.Token): ReadonlyArray<Yaml.CST.Token | null
   return 'items' in token ? token.items.flatMap(({ key, value }) => [key, value]) : []
 }
 
-/** The parser quotes the text in some of its messages, and that text may be a secret. */
+/** Some messages of the parser quote the text, which may be a secret. */
 function sentence ({ code, message }: YAMLError): string {
   switch (code) {
     case 'MULTIPLE_DOCS': return 'only one document is allowed'
@@ -131,8 +131,8 @@ function sentence ({ code, message }: YAMLError): string {
 }
 
 /**
- * `models:` with everything below it commented out means the same as no `models:` at all; but a
- * name of the operator's choice with nothing after it (`sandbox:`) is an entry with its defaults.
+ * `models:` with everything below it commented out means the same as no `models:` at all. A name chosen by
+ * the operator with nothing after it (`sandbox:`) is an entry with defaults.
  */
 function withoutEmpties (value: unknown, section?: string): unknown {
   if (Array.isArray(value)) return value.map(item => withoutEmpties(item, ''))
@@ -146,13 +146,13 @@ function withoutEmpties (value: unknown, section?: string): unknown {
   return Object.fromEntries(kept)
 }
 
-/** Finds nodes by their path, in time that does not grow with the document. */
+/** Finds nodes by path, in time independent of the document's size. */
 class NodePositions {
   readonly #yaml: typeof Yaml
   readonly #targets: ReadonlyMap<Node, Node>
   readonly #pairs = new WeakMap<Node, ReadonlyMap<unknown, Entry>>()
 
-  /** @param targets of aliases */
+  /** @param targets the nodes that aliases refer to */
   constructor (parser: typeof Yaml, targets: ReadonlyMap<Node, Node>) {
     this.#yaml = parser
     this.#targets = targets

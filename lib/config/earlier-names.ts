@@ -1,13 +1,10 @@
-/**
- * Takes entries of a configuration by the names they had in an earlier version, so that an upgrade needs no
- * other file.
- */
+/** Accepts entries under the names of earlier versions, so that an upgrade needs no new file. */
 
 import { isObject, type JsonObject } from '../json/guards.ts'
 import type { Path } from './path.ts'
 import type { Report } from './report.ts'
 
-/** The section of an entry, with `*` for any name; its earlier name, and the present one. */
+/** The section, with `*` for any name; the earlier name, and the current one. */
 const renamed: ReadonlyArray<readonly [section: Path, earlier: string, present: string]> = [
   [['providers', '*'], 'connections', 'max_connections'],
   [['providers', '*', 'timeouts'], 'whole_ms', 'response_ms'],
@@ -24,10 +21,10 @@ const renamed: ReadonlyArray<readonly [section: Path, earlier: string, present: 
 ]
 
 /**
- * Renames the entries that have an earlier name, and warns about each. One that has both names keeps them:
- * the earlier one is then reported as unknown.
+ * Renames entries that use an earlier name, and warns about each. An entry under both names is left alone, so
+ * that the earlier name is reported as unknown.
  *
- * @param value what was written; changed in place
+ * @param value the configuration as written; changed in place
  */
 export function acceptEarlierNames (value: JsonObject, report: Report): void {
   for (const [section, earlier, present] of renamed) {

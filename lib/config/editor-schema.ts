@@ -1,9 +1,9 @@
-/** Makes the schema of `headgate.yaml` for editors, which complete and check as you type. */
+/** Makes the schema of `headgate.yaml` for completion and validation in editors. */
 
 import { isObject, objectOf } from '../json/guards.ts'
 import { Config } from '../../schemas/config.ts'
 
-/** Returns a plain JSON Schema (draft 7, which every editor knows); a new object each time. */
+/** Returns plain JSON Schema (draft 7, which every editor supports); a new object each time. */
 export function jsonSchema (): Record<string, unknown> {
   const schema = objectOf(withoutDefaulted(Config)) ?? {}
   const properties = objectOf(schema.properties) ?? {}
@@ -18,7 +18,7 @@ export function jsonSchema (): Record<string, unknown> {
   }
 }
 
-/** Our own schema requires entries that have a default, since they are there once it is applied. */
+/** Our schema requires entries with a default, because they exist once it is applied. */
 function withoutDefaulted (schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(withoutDefaulted)
   if (!isObject(schema)) return schema

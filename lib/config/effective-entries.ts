@@ -1,4 +1,4 @@
-/** Lists every entry of the configuration with its value, and where that comes from. */
+/** Lists every entry of the configuration with its value and its origin. */
 
 import type { ConfigurationEntry } from '../../schemas/admin/configuration.ts'
 import { isObject } from '../json/guards.ts'
@@ -10,8 +10,8 @@ import { readFile, type ConfigSources } from './read-settings.ts'
 import { createReport } from './report.ts'
 
 /**
- * Lists the entries of a configuration without problems: lists of plain values are one entry. Secrets are the
- * references to them.
+ * Lists the entries of a valid configuration; a list of scalars is one entry. Secrets are shown as
+ * references.
  *
  * @throws ConfigError
  */

@@ -1,9 +1,8 @@
 /**
- * Reads the environment: its own variables, and those of a `.env` file beside it.
+ * Reads environment variables, including those of a `.env` file.
  *
- * The environment is written over the file's entries before these are checked, so that a variable
- * goes through the same checks, and so that provider keys are references (`env:OPENAI_API_KEY`)
- * like any other secret.
+ * They are written over the file's entries before validation, so that they get the same checks, and so that
+ * provider keys are references (`env:OPENAI_API_KEY`) like any other secret.
  */
 
 import { readTextFile } from '../net/read-regular-file.ts'
@@ -14,7 +13,9 @@ import { formatPath, type Path } from './path.ts'
 import { ConfigError } from './problems.ts'
 import { kinds, simulatorId, type VariablePrefix } from '../providers/kinds.ts'
 
-/** Providers the environment can switch on, with the prefixes of their variables, best first. */
+/**
+ * Providers that the environment can enable, with the prefixes of their variables, in order of preference.
+ */
 const prefixesById = new Map(
   Object.entries(kinds).flatMap(([id, { variables }]) =>
     variables === undefined ? [] : [[id, variables] as const]
@@ -24,7 +25,7 @@ const prefixesById = new Map(
 /** Values of `OTEL_…_EXPORTER`. */
 const switches: ReadonlyMap<string, boolean> = new Map([['otlp', true], ['none', false]])
 
-/** Variables that stand for one entry each. */
+/** Variables that set one entry each. */
 export const overrides = [
   { variable: 'PORT', path: ['server', 'port'], numeric: true },
   { variable: 'HOST', path: ['server', 'host'], numeric: false },
@@ -43,7 +44,7 @@ export const overrides = [
     variable: 'OTEL_EXPORTER_OTLP_PROTOCOL',
     path: ['telemetry', 'otlp', 'protocol'],
     numeric: false,
-    // by itself it switches nothing on
+    // enables nothing by itself
     within: ['telemetry', 'otlp']
   },
   {
@@ -87,14 +88,14 @@ export const overrides = [
   }
 ] as const satisfies readonly Override[]
 
-/** A variable, and the entry that it stands for. */
+/** A variable and the entry it sets. */
 interface Override {
   readonly variable: string
   readonly path: Path
   readonly numeric: boolean
-  /** A map without which the variable has no effect. */
+  /** A map that must exist for the variable to have an effect. */
   readonly within?: Path
-  /** Entries by the text of the variable. Default: the text itself, or the number that it is. */
+  /** Values by text. Default: the text itself, or its number. */
   readonly values?: ReadonlyMap<string, boolean>
 }
 
@@ -111,7 +112,7 @@ const others = [
 export type Variable = typeof overrides[number]['variable'] | typeof others[number] |
   `${VariablePrefix}_API_KEY` | `${VariablePrefix}_BASE_URL`
 
-/** Every variable Headgate itself reads. `env:NAME` in the file may name any other. */
+/** Every variable that Headgate reads. `env:NAME` in the file may name others. */
 export const variables: readonly Variable[] = [
   ...overrides.map(({ variable }) => variable),
   ...others,
@@ -120,23 +121,23 @@ export const variables: readonly Variable[] = [
   ))
 ]
 
-/** The variable in which programs that call the gateway find their key; it is not read here. */
+/** The variable with the key of programs that call the gateway. The gateway does not read it. */
 export const keyVariable = 'HEADGATE_API_KEY'
 
-/** One variable for each provider: those that switch them on, without their other names. */
+/** One variable for each provider that variables can enable, without aliases. */
 export const providerKeys: readonly Variable[] = [...prefixesById.values()]
   .flatMap(prefixes => prefixes.slice(0, 1).map(prefix => `${prefix}_API_KEY` as const))
 
-/** Only what `variables` lists can be read: a new variable has to be entered there first. */
+/** Only variables listed in `variables` can be read. */
 export interface OwnVariables {
   readonly get: (name: Variable) => string | undefined
 }
 
 /**
- * Returns the variables that have a value. Those of the environment win over those of `.env`, also when
- * they are empty: `OPENAI_API_KEY= headgate start` switches off what `.env` switches on.
+ * Returns the variables that have a value. The environment takes precedence over `.env`, even with empty
+ * values: `OPENAI_API_KEY= headgate start` disables what `.env` enables.
  *
- * @throws ConfigError when there is a `.env` that cannot be read.
+ * @throws ConfigError for a `.env` that cannot be read.
  */
 export function readEnvironment (
   env: Readonly<Record<string, string | undefined>>, cwd: string
@@ -148,7 +149,7 @@ export function readEnvironment (
   return values
 }
 
-/** @throws ConfigError when there is a `.env` that cannot be read. */
+/** @throws ConfigError for a `.env` that cannot be read. */
 export function readDotenv (cwd: string): Record<string, string | undefined> {
   try {
     return parseEnv(readTextFile(join(cwd, '.env')))
@@ -161,20 +162,19 @@ export function readDotenv (cwd: string): Record<string, string | undefined> {
   }
 }
 
-/** Returns `ENOENT` and the like: what went wrong with a file, without the system's sentence. */
+/** Returns the code of a file error, such as `ENOENT`, without the system's message. */
 export function errorCode (error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : 'unknown error'
 }
 
-/** Entries that came from the environment: by the text of their path, the variable to blame. */
+/** Entries set by the environment: the variable by path. */
 export type Origins = ReadonlyMap<string, Variable>
 
 /**
- * Writes the environment over the entries of a file, in place: addresses and settings replace
- * what is there, keys of providers are added where there are none. The sandbox comes last, since
- * it is for when nothing else is there.
+ * Writes the environment over the entries of a file, in place. URLs and settings replace existing entries;
+ * provider keys are only added. The sandbox comes last, because it is used only if there is nothing else.
  *
- * @param value entries as written, not yet checked: what has the wrong shape is left alone
+ * @param value unchecked entries: those of the wrong shape are left alone
  */
 export function applyEnvironment (value: Record<string, unknown>, environment: OwnVariables): Origins {
   const origins = new Map<string, Variable>()
@@ -205,12 +205,12 @@ export function applyEnvironment (value: Record<string, unknown>, environment: O
     }
   }
   applySandbox(value, environment.get('HEADGATE_SANDBOX'), write)
-  // not entries, but what is wrong with them has a place
+  // not entries, but their problems need a location
   for (const name of ['HEADGATE_API_KEYS', 'HEADGATE_ADMIN_KEY'] as const) origins.set(name, name)
   return origins
 }
 
-/** Variables with a description of their own, in place of that of the entry. */
+/** Variables with a different description than their entry. */
 export const messageOverrides: { readonly [name in Variable]?: string } = {
   HEADGATE_SANDBOX: 'must be on or off'
 }
@@ -237,7 +237,7 @@ function entryAt (value: unknown, path: Path): unknown {
   return path.reduce((entry, step) => isObject(entry) ? entry[step] : undefined, value)
 }
 
-/** Sets an entry, making the maps on the way; false where something else is in the way. */
+/** Sets an entry, creating maps on the way; returns false if something else is in the way. */
 function put (value: Record<string, unknown>, path: Path, entry: unknown): boolean {
   let map = value
   for (const step of path.slice(0, -1)) {

@@ -4,14 +4,14 @@ import type { ConfigurationCheck } from '../../schemas/admin/configuration.ts'
 
 type Line = ConfigurationCheck['diff'][number]
 
-/** Pairs of lines that are compared; larger changes are shown as removed and added as one. */
+/** Maximum line pairs to compare; larger changes are shown as one removal and one addition. */
 const maxPairs = 4_000_000
 
-/** Lines of a text that are listed one by one. */
+/** Maximum lines listed individually. */
 const maxLines = 10_000
 
 /**
- * Lists the lines of both texts in order, with what became of them; texts of very many lines as two entries.
+ * Lists the lines of both texts in order, marked as same, removed or added; very long texts as two entries.
  */
 export function lineDifference (before: string, after: string): Line[] {
   const [old, next] = [before.split('\n', maxLines + 1), after.split('\n', maxLines + 1)]
@@ -31,7 +31,7 @@ export function lineDifference (before: string, after: string): Line[] {
   ]
 }
 
-/** Compares by the longest common subsequence. */
+/** Compares by longest common subsequence. */
 function between (old: readonly string[], next: readonly string[]): Line[] {
   if (old.length * next.length > maxPairs) return [...marked('removed', old), ...marked('added', next)]
   const width = next.length + 1

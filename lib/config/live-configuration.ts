@@ -1,4 +1,4 @@
-/** Shows the configuration of a running process, with what reloads changed, and saves its file. */
+/** The configuration of a running process: shows it, tracks reloads and saves the file. */
 
 import { realpathSync, renameSync, statSync, writeFileSync } from 'node:fs'
 import { createHash } from 'node:crypto'
@@ -24,19 +24,19 @@ import {
 type Reload = Configuration['reloads'][number]
 
 const maxReloads = 50
-/** Time to check a draft. The largest takes four seconds on a busy machine. */
+/** Timeout for checking a draft, in milliseconds. The largest takes four seconds on a busy machine. */
 const checkMs = 20_000
 const checkLimits = { maxOldGenerationSizeMb: 256, maxYoungGenerationSizeMb: 64 }
 const checks = new FairSemaphore(1)
 
-/** One who has a draft checked. */
+/** Who requested a check. */
 export interface Checker {
   readonly id: string
   readonly signal: CallSignal
 }
 
 export class LiveConfiguration {
-  /** True while the configuration that was read last cannot be used. */
+  /** True while the last configuration read is invalid. */
   isInvalid = false
   readonly #sources: ConfigSources
   readonly #started: AppliedConfiguration
@@ -46,7 +46,7 @@ export class LiveConfiguration {
 
   /**
    * @param started what the gateway was started with
-   * @param current what it has taken over since. Default: nothing
+   * @param current the configuration in effect. Default: the same
    */
   constructor (sources: ConfigSources, started: AppliedConfiguration, current = started) {
     this.#sources = sources
@@ -54,7 +54,7 @@ export class LiveConfiguration {
     this.#current = current
   }
 
-  /** Notes that another configuration is in effect from now on. */
+  /** Records that another configuration is now in effect. */
   reloaded (next: AppliedConfiguration): Reload {
     const reload = {
       at_ms: Date.now(),
@@ -68,8 +68,8 @@ export class LiveConfiguration {
   }
 
   /**
-   * Describes what is in effect. Of a file with problems the entries are those before, and its problems are
-   * listed as warnings.
+   * Describes the configuration in effect. If the file has problems, they are listed as warnings, and the
+   * entries are those still in effect.
    */
   describe (editable: boolean): Configuration {
     const { path } = configFile(this.#sources)
@@ -93,7 +93,7 @@ export class LiveConfiguration {
   }
 
   /**
-   * Reads a draft as if it were the file, in a thread of its own.
+   * Reads a draft like the file, in a worker thread.
    *
    * @throws GatewayError `invalid_value` for a draft that takes too long or too much memory
    */
@@ -118,15 +118,15 @@ export class LiveConfiguration {
         message: 'The draft takes too long to check.'
       })
     }
-    return checked as ConfigurationCheck // as `check-worker` posts it
+    return checked as ConfigurationCheck // as posted by `check-worker`
   }
 
   /**
-   * Saves a text in place of the file, which the process then takes over like any other change of it.
+   * Saves a new text of the file, which the process then loads like any other change.
    *
-   * @param revision that of the text it was made of
-   * @throws GatewayError `conflict` when the file has changed since, `invalid_value` for a text with
-   *   problems, or where it cannot be written
+   * @param revision the revision of the text it was based on
+   * @throws GatewayError `conflict` if the file has changed since, `invalid_value` for a text with problems
+   *   or if the file cannot be written
    */
   async save (text: string, revision: string, checker: Checker): Promise<ConfigurationCheck> {
     this.#expectRevision(revision)
@@ -138,7 +138,7 @@ export class LiveConfiguration {
         message: `Line ${problem.line}: ${problem.path} ${problem.message}.`
       })
     }
-    this.#expectRevision(revision) // another may have saved meanwhile
+    this.#expectRevision(revision) // another request may have saved by now
     const path = realpathSync(configFile(this.#sources).path)
     const part = `${path}.part`
     try {
@@ -162,7 +162,7 @@ export class LiveConfiguration {
     }
   }
 
-  /** Returns the text of the file; `null` where there is none. */
+  /** Returns the text of the file; `null` without a file. */
   #text (): string | null {
     try {
       return readTextFile(configFile(this.#sources).path)

@@ -1,6 +1,6 @@
 /**
- * Decides which files a configuration may name: any, but for a draft those that are in use or lie beside the
- * configuration.
+ * Decides which files a configuration may reference: any. A draft may only reference files in use or in the
+ * directory of the configuration.
  */
 
 import { realpathSync } from 'node:fs'
@@ -9,19 +9,19 @@ import { readTextFile } from '../net/read-regular-file.ts'
 
 export interface NamedFiles {
   /**
-   * Reads a file that the configuration names.
+   * Reads a file that the configuration references.
    *
    * @param path relative to the directory of the configuration file
    * @throws an error with a code
    */
   readonly read: (path: string) => string
-  /** Absolute paths of the files that were read, or should have been. */
+  /** Absolute paths of all referenced files, readable or not. */
   readonly named: ReadonlySet<string>
 }
 
 /**
- * @param directory that of the configuration file
- * @param inUse the only files outside of the directory that may be read. Default: all
+ * @param directory the directory of the configuration file
+ * @param inUse the only files outside it that may be read. Default: all
  */
 export function namedFiles (directory: string, inUse?: ReadonlySet<string>): NamedFiles {
   const named = new Set<string>()
@@ -41,7 +41,7 @@ export function namedFiles (directory: string, inUse?: ReadonlySet<string>): Nam
 }
 
 /**
- * Returns true for a file below a directory, wherever links lead. @throws the error of the system for one
+ * Returns true for a file inside a directory, after resolving links. @throws the system's error for a file
  * that does not exist
  */
 function isBelow (directory: string, path: string): boolean {

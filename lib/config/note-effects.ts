@@ -1,4 +1,4 @@
-/** Says what valid entries do that is easy to miss, for `headgate check`. */
+/** Describes surprising effects of valid entries, for `headgate check`. */
 
 import { guardActionOf } from '../../schemas/config/stages.ts'
 import { createModels } from '../models/create-models.ts'
@@ -8,7 +8,7 @@ import { readFile, type ConfigSources } from './read-settings.ts'
 import type { Problem } from './problems.ts'
 import type { Settings } from '../core/settings.ts'
 
-/** Returns notes on settings, in the order of the file that they were read from. */
+/** Returns notes on settings, in file order. */
 export function noteEffects (sources: ConfigSources, settings: Settings): readonly Problem[] {
   const { warn, warnings } = createReport(readFile(sources), new Map())
   noteStages(settings, warn)
@@ -35,7 +35,7 @@ function noteStages ({ stages }: Settings, note: Report['warn']): void {
   }
 }
 
-/** Notes the routes whose weights do not share out calls. */
+/** Notes routes whose weights do not determine how calls are divided. */
 function noteShares (settings: Settings, note: Report['warn']): void {
   const enabled = new Set(settings.providers.filter(({ enabled }) => enabled).map(({ id }) => id))
   const models = createModels(settings, enabled)

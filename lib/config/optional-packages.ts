@@ -1,4 +1,4 @@
-/** Loads modules that need packages which only some configurations need: optional peers of this one. */
+/** Loads modules whose packages are optional peers, because only some configurations need them. */
 
 import { errorCode } from './environment.ts'
 import { ConfigError } from './problems.ts'
@@ -6,9 +6,9 @@ import { ConfigError } from './problems.ts'
 /**
  * Loads a module.
  *
- * @param path of the entry that needs it
- * @param packages that it imports
- * @throws ConfigError where they are not installed
+ * @param path the entry that needs it
+ * @param packages the packages it imports
+ * @throws ConfigError if they are not installed
  */
 export async function loadOptional<T> (
   load: () => Promise<T>,

@@ -1,6 +1,6 @@
 /**
- * Parses a day or moment of ISO 8601 into milliseconds since 1970, `NaN` for none. The calendar counts
- * as well: `Date.parse` takes 31 February for 3 March, and a key would live longer than was meant.
+ * Parses an ISO 8601 date or time into Unix milliseconds; `NaN` if invalid. Checks the calendar, too:
+ * `Date.parse` reads 31 February as 3 March, and a key would live longer than intended.
  */
 export function parseIsoDate (text: string): number {
   const day = text.slice(0, '2030-12-31'.length)

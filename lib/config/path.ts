@@ -1,4 +1,4 @@
-/** The way to an entry of the configuration: names of maps, indices of lists. */
+/** The path of a configuration entry: names of maps, indices of lists. */
 export type Path = ReadonlyArray<string | number>
 
 /** Prints `providers.openai.base_url`, `keys[0].name`, `models["openai/gpt-4.1"].price`. */

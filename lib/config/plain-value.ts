@@ -1,37 +1,37 @@
 /**
- * Makes the plain value of a YAML document, each node read once: the parser's own way takes time quadratic in
- * keys and aliases.
+ * Converts a YAML document to a plain value, reading each node once. The parser's own conversion takes time
+ * quadratic in keys and aliases.
  */
 
 import type * as Yaml from 'yaml'
 import type { Alias, Document, Node, Pair } from 'yaml'
 
-/** A problem with the text itself, by its offset. */
+/** A problem with the text, with its offset. */
 export interface Flaw {
   readonly at: number
   readonly message: string
 }
 
-/** Values that all aliases together may stand for; a realistic configuration has hundreds. */
+/** Maximum values that all aliases may expand to; a realistic configuration has hundreds. */
 const maxExpandedValues = 100_000
 
 export interface PlainValue {
   readonly value: unknown
   readonly flaws: readonly Flaw[]
-  /** The nodes that aliases stand for. */
+  /** The nodes that aliases refer to. */
   readonly targets: ReadonlyMap<Node, Node>
 }
 
 interface Anchored {
   readonly node: Node
   readonly value: unknown
-  /** Values in it, itself included. */
+  /** Number of values in it, including itself. */
   readonly values: number
 }
 
 /**
- * Returns maps, lists and scalars, and what is wrong with them: entries that are duplicates, aliases that are
- * unknown, refer to themselves or grow beyond reason.
+ * Returns maps, lists and scalars, and problems: duplicate entries, and aliases that are unknown, refer to
+ * themselves or expand too far.
  */
 export function plainValue (
   { contents }: Document.Parsed,
@@ -46,7 +46,7 @@ class NodeReader {
   readonly flaws: Flaw[] = []
   readonly targets = new Map<Node, Node>()
   readonly #yaml: Parameters<typeof plainValue>[1]
-  /** The last of each name; `undefined` while it is being read. */
+  /** The last anchor of each name; `undefined` while it is being read. */
   readonly #anchors = new Map<string, Anchored | undefined>()
   #values = 0
   #expandedValues = 0

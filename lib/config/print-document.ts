@@ -4,7 +4,7 @@ import type { JsonObject } from '../json/guards.ts'
 
 /** Prints a configuration as YAML. */
 export function printDocument (value: JsonObject): string {
-  // what its types say; loaded for the few commands that print one
+  // the package's types; loaded on demand because few commands print a configuration
   const { stringify } = createRequire(import.meta.url)('yaml') as typeof Yaml
   return stringify(value, { lineWidth: 110 })
 }

@@ -1,30 +1,30 @@
 /**
- * Prints settings with their secrets, which `JSON.stringify` leaves out: to compare them, or for another
- * process. Never for a log.
+ * Prints settings including secrets, which `JSON.stringify` leaves out: for comparison, or for another
+ * process. Never for logs.
  */
 
 import { randomUUID } from 'node:crypto'
 import { Secret } from '../core/secret.ts'
 
-/** @param printSecret what to print in place of a secret. Default: its text */
+/** @param printSecret returns the text for a secret. Default: the secret itself */
 export function printSettings (settings: unknown, printSecret = (secret: Secret) => secret.reveal()): string {
   return JSON.stringify(settings, function (this: object, name, printed: unknown) {
-    // `printed` is what toJSON made of a secret: all of them would look the same.
+    // `printed` is the result of toJSON, which is the same for all secrets.
     const original: unknown = Reflect.get(this, name)
     return original instanceof Secret ? printSecret(original) : printed
   })
 }
 
 /**
- * Returns a text that `decodeSettings` makes the same settings of. Secrets begin with a mark that no other
- * text can begin with.
+ * Returns a text from which `decodeSettings` restores the settings. Secrets start with a mark that no other
+ * text can start with.
  */
 export function encodeSettings (settings: unknown): string {
   const mark = randomUUID()
   return mark + printSettings(settings, secret => mark + JSON.stringify([secret.reveal(), secret.source]))
 }
 
-/** Returns settings that are equal to those that were encoded. */
+/** Restores encoded settings. */
 export function decodeSettings (text: string): unknown {
   const mark = text.slice(0, uuidLength)
   return JSON.parse(text.slice(uuidLength), (_name, value: unknown) => (
@@ -33,7 +33,7 @@ export function decodeSettings (text: string): unknown {
 }
 
 function secretOf (text: string): Secret {
-  // by `encodeSettings`
+  // written by `encodeSettings`
   const [value, source] = JSON.parse(text) as readonly [value: string, source: string | null]
   return new Secret(value, source ?? undefined)
 }

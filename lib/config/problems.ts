@@ -1,19 +1,19 @@
-/** Describes what is wrong with a configuration, so that it can be found and mended. */
+/** Problems of a configuration, with their locations. */
 
 export interface Problem {
-  /** As the operator would write it: relative where it lies below the working directory. */
+  /** As the operator would write it: relative if below the working directory. */
   readonly file: string
-  /** From 1; 0 where there are no lines, as in the environment. */
+  /** From 1; 0 without lines, as in the environment. */
   readonly line: number
   readonly column: number
   /** The entry: `providers.openai.base_url`, `keys[0].name`, or the name of a variable. */
   readonly path: string
   readonly message: string
-  /** The likely intention: an entry, or one of the allowed words. */
+  /** The likely intention: an entry, or one of the allowed values. */
   readonly suggestion?: string
 }
 
-/** A configuration that cannot be used, with everything that is wrong with it. */
+/** A configuration that cannot be used, with all its problems. */
 export class ConfigError extends Error {
   readonly problems: readonly Problem[]
   /** Warnings. */
@@ -28,7 +28,8 @@ export class ConfigError extends Error {
 }
 
 /**
- * Prints one line per problem, for terminals. Never holds a value of the configuration, so never a secret.
+ * Prints one line per problem, for terminals. It never contains values of the configuration, so never a
+ * secret.
  *
  *     headgate.yaml:12:5  providers.openai.base_ulr  unknown entry; did you mean providers.openai.base_url?
  */
@@ -36,12 +37,12 @@ export function formatProblems (error: ConfigError): string {
   return error.message
 }
 
-/** Prints one line per warning: as a problem, and by that word. */
+/** Prints one line per warning, like a problem but labelled as a warning. */
 export function formatWarnings (warnings: readonly Problem[]): string[] {
   return marked('warning', warnings)
 }
 
-/** Prints one line per note. A note may quote a pattern of the configuration. */
+/** Prints one line per note. Notes may quote patterns of the configuration. */
 export function formatNotes (notes: readonly Problem[]): string[] {
   return marked('note', notes)
 }

@@ -1,6 +1,6 @@
 /**
- * Reads the file that `catalogue` names. It is checked as the configuration is, at every start and reload: a
- * mistyped price is a wrong bill that goes unnoticed.
+ * Reads the `catalogue` file. It is validated like the configuration at every start and reload, because a
+ * mistyped price would cause wrong bills unnoticed.
  */
 
 import { Catalogue } from '../../schemas/catalogue.ts'
@@ -14,20 +14,20 @@ import type { NamedFiles } from './named-files.ts'
 import { ConfigError, type Problem } from './problems.ts'
 import { createReport, type Report } from './report.ts'
 
-/** One wrong word can be in every entry. */
+/** One mistake can be repeated in every entry. */
 const maxProblems = 20
 
 export interface ReadCatalogue {
   readonly catalogue?: Catalogue
-  /** With the place of each in the file. */
+  /** With their locations in the file. */
   readonly problems: readonly Problem[]
 }
 
 /**
- * Reads and checks a catalogue, JSON or YAML, or a price map of LiteLLM.
+ * Reads and validates a catalogue in JSON or YAML, or a LiteLLM price map.
  *
- * @param shown the name of the file in problems
- * @returns the code of the error (`ENOENT`) when the file cannot be read
+ * @param shown the file's name in problem reports
+ * @returns the error code (`ENOENT`) if the file cannot be read
  */
 export function readCatalogueFile (
   path: string,
@@ -59,10 +59,10 @@ function parse (text: string, shown: string): Catalogue {
   checkIds(value, report)
   checkPatterns(value, report)
   report.throwIfAny()
-  return value as unknown as Catalogue // without a problem
+  return value as unknown as Catalogue // has no problems
 }
 
-/** Returns the value of a text in JSON; `undefined` for any other, which is read as YAML. */
+/** Parses a text as JSON; `undefined` if it is not JSON, and must be read as YAML. */
 function parsedJson (text: string): unknown {
   try {
     return JSON.parse(text)

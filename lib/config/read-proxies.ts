@@ -1,11 +1,11 @@
-/** Reads the proxies of the environment, and the one of each provider. */
+/** Reads the proxies of the environment and of each provider. */
 
 import { isNeverProxied, proxyFor, type EnvironmentProxies } from '../net/proxy-for.ts'
 import { Secret } from '../core/secret.ts'
 import type { ProxySettings } from '../core/settings.ts'
 import type { Report } from './report.ts'
 
-/** Returns the variables, in upper or lower case; an address that is none is reported, without its text. */
+/** Returns the proxy variables, in upper or lower case. Invalid URLs are reported without quoting them. */
 export function readProxies (environment: ReadonlyMap<string, string>, report: Report): EnvironmentProxies {
   const valueOf = (name: string): string | undefined =>
     environment.get(name) ?? environment.get(name.toLowerCase())
@@ -20,7 +20,7 @@ export function readProxies (environment: ReadonlyMap<string, string>, report: R
   return { https: address('HTTPS_PROXY'), http: address('HTTP_PROXY'), exceptions: valueOf('NO_PROXY') }
 }
 
-/** @param own the entries of the provider */
+/** @param own the provider's entries */
 export function proxyOf (
   baseUrl: string,
   own: { readonly proxy?: string | undefined, readonly credentials?: Secret | undefined },
@@ -39,7 +39,7 @@ export function proxyOf (
   return text === undefined ? undefined : parseProxy(text)
 }
 
-/** Parses `http://user:password@host:port`; without a scheme it is `http:`. */
+/** Parses `http://user:password@host:port`; the default scheme is `http:`. */
 function parseProxy (text: string): ProxySettings | undefined {
   const address = text.includes('://') ? text : `http://${text}`
   if (!URL.canParse(address)) return undefined
@@ -54,6 +54,6 @@ function decoded (text: string): string | undefined {
   try {
     return decodeURIComponent(text)
   } catch {
-    return undefined // no percent encoding
+    return undefined // invalid percent encoding
   }
 }

@@ -1,9 +1,8 @@
 /**
- * Follows the references to secrets: `env:NAME` to a variable, `file:PATH` to a file.
+ * Resolves references to secrets: `env:NAME` to a variable, `file:PATH` to a file.
  *
- * Works on the entries as written, before their shape is known to be right, so that a missing
- * variable is reported together with everything else. White space around a secret is no part of
- * it: files end with a line break.
+ * Works on unvalidated entries, so that a missing variable is reported together with all other problems.
+ * White space around a secret is removed, because files end with a line break.
  */
 
 import { isObject } from '../json/guards.ts'
@@ -17,13 +16,13 @@ import type { Path } from './path.ts'
 import type { Report } from './report.ts'
 import { valueSchema, isSecretSchema, propertySchemas } from '../validation/schema-parts.ts'
 
-/** The places of secrets; `*` is any name or index. */
+/** Paths of secrets; `*` is any name or index. */
 const secretPaths = secretPathsIn(Config)
 
-/** Those of variables, which are not sent in a header. */
+/** Secrets for environment variables, which are not sent in a header. */
 const isVariable = ([section, , entry]: Path): boolean => section === 'mcp_servers' && entry === 'env'
 
-/** Certificates and keys, which have many lines. */
+/** Certificates and keys, which have several lines. */
 const isPem = ([section, , entry]: Path): boolean => section === 'providers' && entry === 'tls'
 
 export interface SecretSources {
@@ -32,10 +31,10 @@ export interface SecretSources {
 }
 
 /**
- * Reads every secret the configuration refers to.
+ * Reads every secret that the configuration references.
  *
- * A reference to nothing is reported with its entry, unless the entry is switched off.
- * What is not a reference at all is left to the schema to refuse.
+ * A dangling reference is reported with its entry, unless the entry is disabled. Values that are not
+ * references are left to the schema to refuse.
  *
  * @returns the secrets by reference; each is read once
  */
@@ -76,7 +75,7 @@ function references (value: unknown, steps: readonly string[], path: Path = []):
   return names.flatMap(name => references(value[name], rest, [...path, name]))
 }
 
-/** Returns the secret, or what is wrong with it. */
+/** Returns the secret, or a description of the problem. */
 function read (reference: string, { environment, files }: SecretSources): Secret | string {
   const target = targetOf(reference)
   if (reference.startsWith('env:')) {
@@ -91,7 +90,7 @@ function read (reference: string, { environment, files }: SecretSources): Secret
   }
 }
 
-/** Says why a secret cannot be used in its place. Says where in it, never what. */
+/** Returns why a secret cannot be used for an entry: names a position in it, never its text. */
 function whyUnusable (secret: Secret, reference: string, path: Path): string | undefined {
   const text = secret.reveal()
   if (isPem(path)) {
@@ -109,6 +108,6 @@ function targetOf (reference: string): string {
 function sourceOf (reference: string): string {
   const target = targetOf(reference)
   if (reference.startsWith('file:')) return `the file ${target}`
-  // What does not look like a variable may be the secret itself, put behind `env:` by mistake.
+  // What does not look like a variable may be the secret itself, written after `env:` by mistake.
   return /^[A-Z0-9_]+$/.test(target) ? `the variable ${target}` : 'the variable named here'
 }

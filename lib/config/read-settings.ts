@@ -1,10 +1,10 @@
 /**
- * File, environment and defaults → checked `Settings`.
+ * Reads checked `Settings` from file, environment and defaults.
  *
  *     const settings = loadSettings({ env: process.env, cwd: process.cwd() })
  *
- * The environment wins over the file, the file over the defaults of `schemas/config`. Whatever is
- * wrong is reported at once, each problem with its place; nothing is skipped or guessed.
+ * The environment takes precedence over the file, the file over the defaults of `schemas/config`. All
+ * problems are reported together, each with its location; nothing is skipped or guessed.
  */
 
 import { readTextFile } from '../net/read-regular-file.ts'
@@ -34,39 +34,41 @@ import { warnOfUnknownVariables } from './unknown-variables.ts'
 import type { CatalogueSettings, Settings } from '../core/settings.ts'
 
 export interface ConfigSources {
-  /** `process.env`; the file `.env` in `cwd` adds to it. */
+  /** `process.env`; a `.env` file in `cwd` adds to it. */
   readonly env: Readonly<Record<string, string | undefined>>
   readonly cwd: string
-  /** Default: `HEADGATE_CONFIG`, else `headgate.yaml` where there is one; relative to `cwd`. */
+  /** Default: `HEADGATE_CONFIG`, else `headgate.yaml` if it exists; relative to `cwd`. */
   readonly file?: string | undefined
-  /** The text of the file, in place of what it holds. */
+  /** The text to use instead of the file's. */
   readonly text?: string | undefined
-  /** Of a draft: the only files outside of the directory of the file that it may name. Default: all. */
+  /**
+   * For a draft: the only files outside the configuration's directory that it may reference. Default: all.
+   */
   readonly filesInUse?: ReadonlySet<string>
-  /** The entries of a configuration file, given instead of one. */
+  /** The entries of a configuration, given instead of a file. */
   readonly config?: Readonly<Record<string, unknown>>
 }
 
 /**
  * Reads the configuration.
  *
- * @throws ConfigError with every problem of the file and the environment.
+ * @throws ConfigError with all problems of the file and the environment.
  */
 export function loadSettings (sources: ConfigSources): Settings {
   return readSettings(sources).settings
 }
 
-/** Holds valid settings and their warnings. */
+/** Valid settings and their warnings. */
 export interface ReadSettings {
   readonly settings: Settings
-  /** True when there is a file that they were read from. */
+  /** True if they were read from a file. */
   readonly hasFile: boolean
-  /** True when that file has entries: not one of comments alone. */
+  /** True if that file has entries, not just comments. */
   readonly hasEntries: boolean
-  /** The text of that file; empty without one. */
+  /** The text of that file; empty without a file. */
   readonly text: string
   readonly warnings: readonly Problem[]
-  /** The entries that the settings are built from, and the names in them. */
+  /** The entries that the settings are built from, and their names. */
   readonly checked: CheckedConfig
 }
 
@@ -76,14 +78,14 @@ export interface CheckedConfig {
   readonly known: KnownNames
 }
 
-/** Settings that a process has taken over. */
+/** Settings that are in effect in a process. */
 export type AppliedConfiguration = Omit<ReadSettings, 'warnings' | 'checked'>
 
 /**
- * Reads the same, with the warnings.
+ * Reads the configuration and returns its settings with their warnings.
  *
- * @param onFile called with the path of each further file that the configuration names, also when there are
- *   problems
+ * @param onFile called with the path of each further file that the configuration references, even if there
+ *   are problems
  */
 export function readSettings (
   sources: ConfigSources,
@@ -136,7 +138,7 @@ export function readSettings (
   }
 }
 
-/** Reads the file of `catalogue`; `undefined` where there is none, or none that can be used. */
+/** Reads the `catalogue` file; `undefined` if there is none or it cannot be used. */
 function readCatalogue (
   file: string | undefined,
   { directory, cwd, files }: { readonly directory: string, readonly cwd: string, readonly files: NamedFiles },
@@ -156,17 +158,17 @@ function readCatalogue (
 export interface ConfigFile {
   /** Absolute. */
   readonly path: string
-  /** True when this file was requested: it must exist. */
+  /** True if this file was requested explicitly and must exist. */
   readonly explicit: boolean
 }
 
-/** Returns the file the configuration is read from. */
+/** Returns the path of the configuration file. */
 export function configFile ({ env, cwd, file }: ConfigSources): ConfigFile {
   const named = file ?? readEnvironment(env, cwd).get('HEADGATE_CONFIG')
   return { path: resolve(cwd, named ?? 'headgate.yaml'), explicit: named !== undefined }
 }
 
-/** Reads the entries of the file, or those that are given in its place. @throws ConfigError */
+/** Reads the entries of the file, or those given instead of it. @throws ConfigError */
 export function readFile (sources: ConfigSources): ConfigDocument {
   if (sources.config !== undefined) return documentOf(sources.config)
   const file = configFile(sources)
@@ -175,7 +177,7 @@ export function readFile (sources: ConfigSources): ConfigDocument {
     : readDocument(sources.text, shownName(file.path, sources.cwd))
 }
 
-/** Copied, since the environment is written into it. */
+/** Copied, because the environment is written into it. */
 function documentOf (config: Readonly<Record<string, unknown>>): ConfigDocument {
   return { ...emptyDocument('configuration'), value: structuredClone(config) }
 }
@@ -193,7 +195,7 @@ function openDocument ({ path, explicit }: ConfigFile, cwd: string): ConfigDocum
   }
 }
 
-/** Returns a path as the operator would write it: relative where it lies below the working directory. */
+/** Returns a path as the operator would write it: relative if below the working directory. */
 export function shownName (path: string, cwd: string): string {
   const name = relative(cwd, path)
   return name.startsWith('..') || isAbsolute(name) ? path : name

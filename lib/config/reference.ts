@@ -1,7 +1,4 @@
-/**
- * Prints the reference page of the configuration from its schema: every entry with type, default and
- * description.
- */
+/** Prints the configuration reference from its schema: every entry with type, default and description. */
 
 import { Config } from '../../schemas/config.ts'
 import { isObject, objectOf, nonEmptyText, type JsonObject } from '../json/guards.ts'
@@ -17,7 +14,7 @@ interface Row {
 
 const variableTexts = overrides.map(({ variable, path }) => `\`${variable}\` (\`${formatPath(path)}\`)`)
 
-/** Returns Markdown: one table per section of the configuration. */
+/** Returns Markdown with one table per section of the configuration. */
 export function configurationReference (): string {
   const sections = Object.entries(propertySchemas(Config) ?? {}).map(([name, schema]) =>
     section(name, schema)
@@ -44,7 +41,7 @@ function section (name: string, given: unknown): string {
   return `## \`${name}\`\n\n${text(schema)}\n${table}`
 }
 
-/** Lists every entry below one, depth first. */
+/** Lists all entries below one, depth first. */
 function below (path: string, schema: JsonObject): Row[] {
   const named = Object.entries(propertySchemas(schema) ?? {}).map(
     ([name, entry]) => [`${path}.${name}`, entry] as const

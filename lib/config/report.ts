@@ -1,4 +1,4 @@
-/** Gathers problems of one configuration, and knows where each entry came from. */
+/** Collects the problems of a configuration, with the location of each entry. */
 
 import type { ConfigDocument } from './config-document.ts'
 import { messageOverrides, type Origins } from './environment.ts'
@@ -7,22 +7,22 @@ import { ConfigError, type Problem } from './problems.ts'
 
 export interface ProblemDetails {
   readonly suggestion?: string | undefined
-  /** The part of the entry that is wrong. Default: its value. */
+  /** The part of the entry with the problem. Default: its value. */
   readonly part?: 'name' | 'value'
-  /** Not reported when this entry, or a part of it, is wrong: it would only follow from that. */
+  /** Skipped if this entry, or part of it, has a problem, which would be the cause. */
   readonly unless?: Path
-  /** The variable at fault. Default: the one that the entry came from. */
+  /** The variable with the problem. Default: the one that set the entry. */
   readonly variable?: string
 }
 
 export interface Report {
-  /** Only the first problem of an entry is kept: later ones mostly follow from it. */
+  /** Keeps only the first problem of an entry, because later ones mostly follow from it. */
   readonly add: (path: Path, message: string, details?: ProblemDetails) => void
   /** Warnings. */
   readonly warn: (path: Path, message: string, details?: ProblemDetails) => void
-  /** Adds the problems of a file that the configuration names. */
+  /** Adds the problems of a referenced file. */
   readonly include: (found: readonly Problem[]) => void
-  /** @throws ConfigError with everything added so far, in the order of the file. */
+  /** @throws ConfigError with all problems so far, in file order. */
   readonly throwIfAny: () => void
   readonly warnings: () => readonly Problem[]
 }
@@ -78,7 +78,7 @@ function hasWithin (problems: ReadonlyMap<string, Problem>, entry: string): bool
   )
 }
 
-/** Returns the report for entries that have moved since they were written. */
+/** Returns a report for entries whose paths have changed since they were written. */
 export function reportFor (report: Report, written: (path: Path) => Path): Report {
   const at =
     (add: Report['add']): Report['add'] =>

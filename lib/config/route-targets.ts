@@ -1,7 +1,7 @@
 import type { RouteConfig } from '../../schemas/config/routes.ts'
 import type { Path } from './path.ts'
 
-/** One model of a route, and where it stands. */
+/** One model of a route, and its position. */
 export interface RouteTarget {
   readonly id: string
   readonly path: Path
@@ -9,7 +9,7 @@ export interface RouteTarget {
   readonly settings?: Readonly<Record<string, unknown>>
 }
 
-/** Returns the models of a `routes:` entry, whichever way it is written. */
+/** Returns the models of a `routes:` entry in either notation. */
 export function routeTargets (name: string, entry: RouteConfig): RouteTarget[] {
   if (Array.isArray(entry)) return entry.map((id, index) => ({ id, path: ['routes', name, index] }))
   return entry.models.map((target, index) => {

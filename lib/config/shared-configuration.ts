@@ -1,6 +1,6 @@
 /**
- * Hands the configuration of a primary process to its workers, over the IPC channel: all run with the same
- * one, whatever has become of the file when a worker replaces another.
+ * Passes the configuration from the primary process to its workers over IPC, so that all use the same one
+ * even if the file has changed when a worker is replaced.
  */
 
 import { isObject } from '../json/guards.ts'
@@ -10,9 +10,9 @@ import { decodeSettings, encodeSettings } from './print-settings.ts'
 import type { AppliedConfiguration } from './read-settings.ts'
 
 /**
- * Other modules send messages over the same IPC channel. Configurations are encoded, with their secrets. The
- * first message of either side has its version: one that was installed under a running gateway may give
- * messages another shape. Early versions send none.
+ * Other modules share this IPC channel. Configurations are encoded, including secrets. The first message of
+ * either side has its version, because a version installed under a running gateway may use other messages.
+ * Early versions send none.
  */
 type Message =
   | { readonly configuration: 'request', readonly version?: string }
@@ -24,16 +24,13 @@ type Message =
   }
   | { readonly configuration: 'reloaded', readonly current: string }
 
-/**
- * The configuration that a gateway was started with, and the one that its workers have taken over since, at
- * first the same.
- */
+/** The configuration that a gateway was started with, and the one its workers use now; initially equal. */
 export interface ConfigurationInEffect {
   readonly started: AppliedConfiguration
   readonly current: AppliedConfiguration
 }
 
-/** In the primary. */
+/** The primary's side. */
 export class SharedConfiguration {
   readonly #started: string
   #current: string
@@ -43,7 +40,7 @@ export class SharedConfiguration {
   }
 
   /**
-   * Sends a worker the configuration when it requests it, and takes note of what it reloads.
+   * Sends a worker the configuration on request, and records its reloads.
    *
    * @param onOtherVersion called for a worker of another version, which gets no configuration
    */
@@ -62,9 +59,9 @@ export class SharedConfiguration {
 }
 
 /**
- * Requests the configuration of the primary, in a worker.
+ * Requests the configuration from the primary, in a worker.
  *
- * @throws OtherVersionError when the primary is of another version
+ * @throws OtherVersionError if the primary has another version
  */
 export async function receiveConfiguration (primary: IpcChannel<Message>): Promise<ConfigurationInEffect> {
   return await new Promise((resolve, reject) => {
@@ -77,11 +74,11 @@ export async function receiveConfiguration (primary: IpcChannel<Message>): Promi
   })
 }
 
-/** A worker and its primary process are of different versions. */
+/** A worker and its primary process have different versions. */
 export class OtherVersionError extends Error {
   override readonly name = 'OtherVersionError'
 
-  /** @param primary the version of the primary; `undefined` for an early one */
+  /** @param primary the primary's version; `undefined` for an early one */
   constructor (primary: string | undefined) {
     super(
       `this worker has version ${version}, and its primary process ${primary ?? 'an earlier one'}: ` +
@@ -90,13 +87,13 @@ export class OtherVersionError extends Error {
   }
 }
 
-/** Reports to the primary that this worker has taken over another configuration. */
+/** Reports to the primary that this worker now uses another configuration. */
 export function reportReload (primary: IpcChannel<Message>, current: AppliedConfiguration): void {
   sendMessage(primary, { configuration: 'reloaded', current: encodeSettings(current) })
 }
 
 function decode (text: string): AppliedConfiguration {
-  return decodeSettings(text) as AppliedConfiguration // encoded from one
+  return decodeSettings(text) as AppliedConfiguration // encoded by `encodeSettings`
 }
 
 function isMessage (message: unknown): message is Message {

@@ -1,6 +1,6 @@
 /**
- * Finds variables that look like the gateway's own and that it does not read: `HEADGATE_PORT` for `PORT`
- * would otherwise do nothing, without a sign.
+ * Finds variables that look like the gateway's but are not: `HEADGATE_PORT` instead of `PORT` would otherwise
+ * be ignored silently.
  */
 
 import { nearestWord } from '../text/nearest-word.ts'
@@ -10,7 +10,7 @@ import type { Report } from './report.ts'
 const prefix = 'HEADGATE_'
 
 /**
- * Variables of the tests of the project, and those that Kubernetes sets in every container for services whose
+ * Variables of the project's tests, and those that Kubernetes sets in every container for services whose
  * names begin with `headgate`: `HEADGATE_SERVICE_HOST`, `HEADGATE_PORT_8080_TCP_ADDR`,
  * `HEADGATE_PORT=tcp://10.0.0.1:8080`.
  */
@@ -18,7 +18,7 @@ const ofOthers = /^HEADGATE_(?:TEST_|(?:\w+_)?SERVICE_(?:HOST|PORT)|(?:\w+_)?POR
 const serviceAddress = /^(?:tcp|udp|sctp):\/\//
 
 /**
- * Warns of each variable with the prefix that is neither read here nor referred to by the configuration.
+ * Warns about each variable with the prefix that is neither read nor referenced by the configuration.
  *
  * @param value the entries of the configuration, with their references (`env:NAME`)
  */
@@ -43,7 +43,7 @@ export function warnOfUnknownVariables (
   }
 }
 
-/** The prefix alone would make every two names alike. */
+/** The shared prefix would make any two names similar. */
 function withoutPrefix (name: string): string {
   return name.startsWith(prefix) ? name.slice(prefix.length) : name
 }

@@ -1,4 +1,4 @@
-/** Notices changes of the configuration while the gateway runs. */
+/** Detects configuration changes while the gateway runs. */
 
 import { createHash } from 'node:crypto'
 import { existsSync, watch, type FSWatcher } from 'node:fs'
@@ -15,30 +15,29 @@ import { readDotenv } from './environment.ts'
 import { printSettings } from './print-settings.ts'
 import { ConfigError, type Problem } from './problems.ts'
 
-/** Editors and deployments write in several steps; one look after the last of them is enough. */
+/** Editors and deployments write in several steps; one read after the last step is enough. */
 const debounceMs = 200
-/** Changes without a pause do not put that look off for longer. */
+/** Continuous changes delay the read no longer than this. */
 const maxDelayMs = 2000
 
 export interface SettingsWatch {
-  /** Stops watching; nothing is called after it. */
+  /** Stops watching; no callbacks follow. */
   readonly close: () => void
 }
 
 /**
- * Calls `onSettings` with the new settings after each change of the configuration file, of the catalogue and
- * the secret files that it names or of `.env`, and on SIGHUP. Changes without effect, such as comments, are
- * passed over in silence.
+ * Calls `onSettings` with the new settings after each change of the configuration file, of referenced files
+ * (the catalogue and secrets) or of `.env`, and on SIGHUP. Changes without effect, such as comments, are
+ * ignored.
  *
- * A file that was there and is gone is a problem like any other, and so is one that had entries and has none:
- * more likely a deployment half done than the wish to run without one.
+ * A file that disappears is a problem like any other, and so is one whose entries disappear: it is more
+ * likely a half-done deployment than the intention to run without one.
  *
- * A configuration with problems goes to `onProblem`, once, and the settings that were given out
- * last stay good. The next good one goes to `onSettings` even when nothing differs, so that the
- * end of the problem is seen too.
+ * A configuration with problems is passed to `onProblem`, once, and the last settings remain valid. The next
+ * valid one is passed to `onSettings` even if nothing differs, so that the end of the problem is noticed.
  *
- * @param inUse the settings that the process was started with. They are compared with the configuration 200
- *   ms later, so that a change made during the start is not lost. Default: what is read now
+ * @param inUse the settings that the process was started with. They are compared with the configuration after
+ *   200 ms, so that a change during the start is not lost. Default: the settings as read now
  */
 export function watchSettings (
   sources: ConfigSources,
@@ -47,7 +46,7 @@ export function watchSettings (
   inUse?: Pick<ReadSettings, 'settings' | 'hasFile'> & Partial<Pick<ReadSettings, 'hasEntries'>>
 ): SettingsWatch {
   const file = configFile(sources).path
-  // Directories, not files: a file replaced by renaming is another file, and a watch on it is lost.
+  // Watches directories, not files: replacing a file by renaming ends a watch on it.
   const watched = new Map<string, { readonly names: Set<string>, readonly watcher: FSWatcher }>()
   let timer: NodeJS.Timeout | undefined
   let expected = inUse?.hasFile ?? existsSync(file)
@@ -79,7 +78,7 @@ export function watchSettings (
     }
     const names = new Set([basename(path)])
     const watcher = watch(directory, (_event, name) => {
-      // Names that begin with `..` are how mounted volumes swap all their files at once.
+      // Mounted volumes swap all their files through names that begin with `..`.
       if (name === null || names.has(name) || name.startsWith('..')) reloadSoon()
     }).on('error', error => {
       const message = `configuration changes are no longer detected: ${error.message}`
@@ -87,7 +86,7 @@ export function watchSettings (
     })
     watched.set(directory, { names, watcher })
   }
-  // What is wrong with a directory that does not exist is said of the file in it.
+  // A missing directory is reported as a problem of the file in it.
   const watchNamed = (path: string): void => { if (existsSync(dirname(path))) watchFile(path) }
 
   watchFile(resolve(sources.cwd, '.env'))
@@ -105,25 +104,25 @@ export function watchSettings (
 }
 
 interface Attempt {
-  /** Equal for equal outcomes, secrets included. */
+  /** Equal for equal results, secrets included. */
   readonly fingerprint: string
   readonly outcome: ReadSettings | ConfigError
 }
 
-/** Whether a file has had entries while the process ran. */
+/** Which files have had entries while the process ran. */
 interface FilledFiles {
   configuration: boolean
   dotenv: boolean
 }
 
 interface Expectations {
-  /** True when a file must exist although it was not requested. */
+  /** True if a file must exist although it was not requested. */
   readonly expected: boolean
-  /** Files that must not have become empty; those with entries are noted. */
+  /** Files that must not become empty; files with entries are added. */
   readonly filled: FilledFiles
 }
 
-/** @param onFile called with each further file the configuration names */
+/** @param onFile called with each further file that the configuration references */
 function attempt (
   sources: ConfigSources,
   { expected, filled }: Expectations,
@@ -144,7 +143,7 @@ function attempt (
   }
 }
 
-/** Returns true for a `.env` with variables; one that cannot be read is a problem of the configuration. */
+/** Returns true for a `.env` with variables; an unreadable one is a problem of the configuration. */
 function hasVariables (cwd: string): boolean {
   try {
     return Object.keys(readDotenv(cwd)).length > 0
@@ -166,7 +165,7 @@ function emptied (file: string, what: string): ConfigError {
   ])
 }
 
-/** Returns a digest, so that no copy of a secret is kept in the clear. */
+/** Returns a digest, so that no copy of a secret is kept in clear text. */
 function digest (settings: Settings): string {
   return createHash('sha256').update(printSettings(settings)).digest('base64')
 }

@@ -3,15 +3,18 @@
 import { isIP } from 'node:net'
 
 export interface BuiltInPattern {
-  /** Global. It may look at one character before and one after its match. */
+  /** Global. May look at one character before and after its match. */
   readonly expression: RegExp
   /** Length of the longest match, in characters. */
   readonly maxLength: number
-  /** A character that each match has: a text without it is not searched. Default: all are. */
+  /**
+   * A character that every match contains; texts without it are not searched. Default: all texts are
+   * searched.
+   */
   readonly mark?: string
   /**
-   * Checks a match, such as its check digits. Returns where the finding ends in it, or `undefined` if it is
-   * none. Default: the whole match.
+   * Validates a match, such as its check digits. Returns where the finding ends within it; `undefined` if it
+   * is none. Default: the whole match.
    */
   readonly endOf?: (match: string) => number | undefined
 }
@@ -32,7 +35,7 @@ function isLuhn (digits: readonly number[]): boolean {
 
 const [minCardDigits, maxCardDigits] = [13, 19]
 
-/** Returns the end of the longest prefix that is a card number: an expiry date may follow it. */
+/** Returns the end of the longest prefix that is a card number; an expiry date may follow it. */
 function cardEnd (match: string): number | undefined {
   for (let end = match.length; end >= minCardDigits; end--) {
     if (end < match.length && /\d/.test(match[end] ?? '')) continue
@@ -50,7 +53,7 @@ function cardEnd (match: string): number | undefined {
   return undefined
 }
 
-/** Returns the remainder of a number of any length, whose letters stand for 10 to 35. */
+/** Returns the remainder of a number of any length; letters stand for 10 to 35. */
 function remainder (text: string, divisor: number): number {
   let left = 0
   for (const character of text) {
@@ -60,7 +63,7 @@ function remainder (text: string, divisor: number): number {
   return left
 }
 
-/** The longest beginning that has the check digits of an IBAN. */
+/** Returns the end of the longest prefix with valid IBAN check digits. */
 function ibanEnd (match: string): number | undefined {
   for (let end = match.length; end >= 15; end--) {
     if (end < match.length && /[A-Za-z\d]/.test(match[end] ?? '')) continue
@@ -77,14 +80,14 @@ function whole (isRight: (match: string) => boolean): (match: string) => number 
 
 const dniLetters = 'TRWAGMYFPDXBNJZSQVHLCKE'
 
-/** Spain: the letter says the rest by 23; X, Y and Z of foreigners are 0, 1 and 2. */
+/** Spain: the letter encodes the number modulo 23. For foreigners X, Y and Z stand for 0, 1 and 2. */
 function isDni (match: string): boolean {
   const text = match.replaceAll(/[ -]/g, '').toUpperCase()
   const number = Number(text.slice(0, -1).replace(/^[XYZ]/, letter => String('XYZ'.indexOf(letter))))
   return dniLetters[number % 23] === text.at(-1)
 }
 
-/** France: the last two digits say the rest by 97; 2A and 2B are Corsica. */
+/** France: the last two digits are the check digits modulo 97; 2A and 2B are Corsica. */
 function isInsee (match: string): boolean {
   const text = match.replaceAll(/[ .]/g, '').toUpperCase()
   return (
@@ -92,7 +95,7 @@ function isInsee (match: string): boolean {
   )
 }
 
-/** Germany: ISO 7064, mod 11,10; of the first ten digits one comes twice or three times. */
+/** Germany: ISO 7064, mod 11,10; one of the first ten digits occurs two or three times. */
 function isGermanTaxId (match: string): boolean {
   const digits = digitsOf(match)
   const first = digits.slice(0, 10)
@@ -112,7 +115,7 @@ function isPhone (match: string): boolean {
 
 export const builtInPatterns = {
   card_number: {
-    // What stands before is looked at last: most characters are no digit.
+    // The lookbehind comes second, because most characters are not digits.
     expression: /[2-6](?<![\d.][2-6])(?:[ \u00a0\u202f-]?\d){12,18}(?!\d)/g,
     maxLength: 37,
     endOf: cardEnd
@@ -161,4 +164,4 @@ export const builtInPatterns = {
 } as const satisfies Readonly<Record<string, BuiltInPattern>>
 
 export type BuiltInName = keyof typeof builtInPatterns
-export const builtInNames = Object.keys(builtInPatterns) as BuiltInName[] // its keys
+export const builtInNames = Object.keys(builtInPatterns) as BuiltInName[] // keys of the object

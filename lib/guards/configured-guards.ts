@@ -1,4 +1,4 @@
-/** The guards of the configuration. */
+/** The configured guards. */
 
 import { randomBytes } from 'node:crypto'
 import { guardActionOf, guardKindOf, type GuardAction } from '../../schemas/config/stages.ts'
@@ -17,15 +17,15 @@ import type { Judge } from './text-judge.ts'
 
 export type GuardSettings = Settings['stages'][number]
 
-/** The parts of a guard that waits for something before it decides. */
+/** What asynchronous guards need. */
 export interface JudgeParts {
-  /** The guards other than patterns, by name. */
+  /** All guards other than patterns, by name. */
   readonly judges: ReadonlyMap<string, Judge>
-  /** Called when one of them could not look at a call. */
+  /** Called when a guard could not check a call. */
   readonly onUnavailable: UnavailableGuard
-  /** True: callers may know which guards look at their calls. Default: false. */
+  /** True if callers may see which guards check their calls. Default: false. */
   readonly exposesNames?: boolean
-  /** Names what reversible guards find, 32 bytes. Default: made here. */
+  /** Key for the placeholders of reversible guards, 32 bytes. Default: random. */
   readonly secret?: Buffer | undefined
 }
 
@@ -40,12 +40,12 @@ export class ConfiguredGuards implements TextGuards {
   readonly reversible: TextGuards['reversible']
 
   /**
-   * Neighbouring patterns look at a text at once, in the order of the configuration. One that masks hides
-   * nothing from one before it that refuses.
+   * Adjacent pattern guards search a text together, in configured order. A masking guard never hides text
+   * from an earlier refusing guard.
    *
-   * @param parts default: there are only patterns
-   * @throws PatternError for a pattern that the configuration should not have passed; Error for a guard that
-   *   `parts` does not have
+   * @param parts Default: there are only patterns
+   * @throws PatternError for an invalid pattern, which validation should have caught; Error for a guard
+   *   missing from `parts`
    */
   constructor (settings: Settings['stages'], parts?: JudgeParts) {
     const layers: Array<TextLayer & { readonly group?: FilterGuard[] }> = []
@@ -105,8 +105,8 @@ function reversibleGuards (
 }
 
 /**
- * Builds the layer that replaces what looks like a placeholder in requests and results of tools: answers
- * would repeat it, and it would be restored.
+ * Builds the layer that replaces lookalikes of placeholders in requests and tool results. Otherwise an answer
+ * could repeat one and it would be restored.
  */
 function lookalikeLayer ({ placeholdersOf }: ReversibleGuards): FilterLayer {
   return {

@@ -1,4 +1,4 @@
-/** Events of a choice that wait, in their order, until the texts in them are decided. */
+/** Events of a choice that wait, in order, until their texts are decided. */
 
 import type { ChatEvent } from '../core/events.ts'
 import type { EventPieces, ReadEvent, TextPiece } from './event-texts.ts'
@@ -8,32 +8,32 @@ import type { RunningText } from './running-text.ts'
 export interface HeldPiece<T> {
   readonly key: string
   readonly text: string
-  /** Its place in the text. */
+  /** Its position in the text. */
   readonly start: number
-  /** `undefined`: it is not looked at. */
+  /** `undefined` if the piece is not inspected. */
   readonly running: T | undefined
 }
 
 export interface HeldEvent<T> {
   event: ChatEvent
-  /** Characters that it holds, at least. */
+  /** Characters in the event, approximately. */
   readonly size: number
   readonly pieces: ReadonlyArray<HeldPiece<T>>
   replacedBy: EventPieces['replacedBy']
 }
 
-/** The queues of one answer, by the number that `readEvent` gives. */
+/** The queues of one answer, by the queue number from `readEvent`. */
 export class EventQueues<T extends RunningText> {
   readonly #queues = new Map<number, EventQueue<T>>()
 
-  /** Characters of the events in them. */
+  /** Characters of the events in all queues. */
   get characters (): number {
     let sum = 0
     for (const { characters } of this.#queues.values()) sum += characters
     return sum
   }
 
-  /** Returns the queue of a number, which is made where there is none. */
+  /** Returns a queue, creating it if necessary. */
   at (number: number): EventQueue<T> {
     let queue = this.#queues.get(number)
     if (queue === undefined) this.#queues.set(number, (queue = new EventQueue()))
@@ -48,17 +48,17 @@ export class EventQueues<T extends RunningText> {
 export class EventQueue<T extends RunningText> {
   readonly #events: Array<HeldEvent<T>> = []
   readonly #texts = new Map<string, T>()
-  /** Characters of the events in it. */
+  /** Characters of the queued events. */
   characters = 0
-  /** Characters of its pieces of texts that are said. */
+  /** Characters in queued pieces of visible texts. */
   said = 0
 
-  /** The texts that go on. */
+  /** The texts that may still grow. */
   get texts (): Iterable<T> {
     return this.#texts.values()
   }
 
-  /** @param open makes the running text of a piece; `undefined`: the piece is not looked at */
+  /** @param open creates the running text of a piece; `undefined` if the piece is not inspected */
   push (
     { event, pieces }: Omit<ReadEvent, 'queue'>,
     open: (piece: TextPiece) => T | undefined
@@ -83,18 +83,18 @@ export class EventQueue<T extends RunningText> {
     return { key, text, running, start: running.add(text) }
   }
 
-  /** Ends the texts whose keys begin so, and returns them. */
+  /** Ends the texts whose keys start with a prefix, and returns them. */
   end (prefix: string): T[] {
     return this.endTexts((_, key) => key.startsWith(prefix))
   }
 
-  /** Ends the texts that it names, and returns them. */
+  /** Ends the matching texts, and returns them. */
   endTexts (isMeant: (text: T, key: string) => boolean): T[] {
     const meant = [...this.#texts].filter(([key, running]) => isMeant(running, key))
     return meant.flatMap(([key]) => this.endText(key) ?? [])
   }
 
-  /** Ends the text of this key, and returns it. */
+  /** Ends the text with a key, and returns it. */
   endText (key: string): T | undefined {
     const running = this.#texts.get(key)
     if (running === undefined) return undefined
@@ -103,7 +103,7 @@ export class EventQueue<T extends RunningText> {
     return running
   }
 
-  /** Appends to `into` the events up to the first that is not decided. */
+  /** Appends the events up to the first undecided one to `into`. */
   release (into: ChatEvent[], isDecided: (held: HeldEvent<T>) => boolean): void {
     let released = 0
     for (const held of this.#events) {
@@ -118,7 +118,7 @@ export class EventQueue<T extends RunningText> {
     if (released > 0) this.#events.splice(0, released)
   }
 
-  /** Returns what stands in place of a piece. */
+  /** Returns the replacement for a piece. */
   #take ({ running, start, text }: HeldPiece<T>): string {
     if (running === undefined) return text
     if (running.isSaid) this.said -= text.length
@@ -126,7 +126,7 @@ export class EventQueue<T extends RunningText> {
   }
 }
 
-/** Returns about how many characters an event keeps in memory. */
+/** Returns the approximate memory of an event, in characters. */
 function sizeOf (event: ChatEvent): number {
   const overhead = 64
   return overhead + ('json' in event ? event.json.length : 'text' in event ? event.text.length : 0)

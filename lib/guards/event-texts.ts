@@ -1,4 +1,4 @@
-/** Where the events of an answer hold text. */
+/** Where the events of an answer contain text. */
 
 import {
   address,
@@ -27,36 +27,33 @@ import type { DirectTexts } from '../dialects/dialect.ts'
 import { replaceInSlices } from './replace-in-slices.ts'
 import type { PlaceFilters } from './text-filter.ts'
 
-/** The piece of a text that an event holds; others may follow. */
+/** A piece of text in an event; more pieces may follow. */
 export interface TextPiece {
-  /** Names the text among those of its queue. */
+  /** Identifies the text within its queue. */
   readonly key: string
   readonly text: string
   readonly place: TextPlace
 }
 
-/** The pieces of an event, each of another text. */
+/** The pieces of an event, each of a different text. */
 export interface EventPieces {
   readonly list: readonly TextPiece[]
-  /** Returns the event with others in their places, as many and in the same order. */
+  /** Returns the event with its texts replaced, in the same order and number. */
   readonly replacedBy: (texts: readonly string[]) => ChatEvent
 }
 
-/** An event whose complete texts are replaced. */
+/** An event whose complete texts have been replaced. */
 export interface ReadEvent {
   readonly event: ChatEvent
-  /** Events of one queue stay in their order: those of a choice. `undefined`: it waits for no text. */
+  /** Events of one queue keep their order: those of a choice. `undefined` if it waits for no text. */
   readonly queue: number | undefined
   readonly pieces?: EventPieces | undefined
-  /** The texts that end with it, by the beginning of their keys. */
+  /** The key prefix of the texts that end with this event. */
   readonly ends?: string | undefined
 }
 
 const allTexts = everywhere(undefined)
-/**
- * Fields that no dialect knows: what they are for is not known here either, but for what a tool says while it
- * runs.
- */
+/** Texts in fields that are in no dialect's schema. */
 const extraFields = new PlaceTable({ 'tool_event.message': toolResult })
 const listedTool = new PlaceTable({
   name: unseen('the name of a tool, by which its calls are found'),
@@ -162,8 +159,8 @@ function onePiece (
 type ChoiceFields = ChatEvent & { readonly type: 'extra', readonly choice: number }
 
 /**
- * Reads fields of a choice or its message that no dialect knows: a provider may send a text there in pieces,
- * such as `reasoning_details`. They are never changed.
+ * Reads unknown fields of a choice or its message. A provider may stream text there, such as
+ * `reasoning_details`. They are never changed.
  */
 function readChoiceFields (event: ChoiceFields, replace: ReplaceText): ReadEvent {
   extraFields.replace(event.fields, (text, place) => place.isName === true ? replace(text, place) : text)
@@ -182,7 +179,7 @@ type ToolServerEvent = ChatEvent & {
   readonly type: 'tool-result' | 'tool-approval-needed' | 'tool-servers-failed' | 'tools-listed'
 }
 
-/** Replaces the texts of an event about tool servers. */
+/** Replaces the texts of a tool server event. */
 function changedToolServerEvent (event: ToolServerEvent, replace: ReplaceText): ChatEvent {
   switch (event.type) {
     case 'tool-result': {
@@ -211,7 +208,7 @@ function callKey (call: number): string {
   return `call ${call};`
 }
 
-/** Tokens of a text that is changed would say what stood there. */
+/** Removes logprobs, which would reveal the replaced text. */
 function withoutLogprobs (event: ChatEvent & { type: 'text-delta' | 'refusal-delta' }): ChatEvent {
   const { logprobs: _, ...rest } = event
   return rest
@@ -243,7 +240,7 @@ function readFrame (event: Frame, replace: ReplaceText, direct: DirectTexts): Re
   return readPieces(event, { value, changed, json, found }, direct)
 }
 
-/** Reads a large message of a stream as `readEvent` does, in slices. */
+/** Reads a large stream message like `readEvent`, in slices. */
 export async function readLargeFrame (
   event: Frame,
   filters: PlaceFilters,
@@ -273,14 +270,14 @@ function readJson (parse: () => unknown): unknown {
   }
 }
 
-/** Some servers say the type of a message in front of it only. */
+/** Some servers send the type only as the SSE event name. */
 function typedFrame ({ name }: Frame, message: JsonObject): JsonObject {
   return { type: name, ...message }
 }
 
 type Piece = Pick<TextPiece, 'text' | 'place'>
 
-/** Leaves pieces as they are, and notes them. */
+/** Collects pieces without changing them. */
 function withoutPieces (replace: ReplaceText, found: Piece[]): ReplaceText {
   return (text, place) => {
     if (place.isPiece !== true) return replace(text, place)
@@ -291,7 +288,7 @@ function withoutPieces (replace: ReplaceText, found: Piece[]): ReplaceText {
 
 interface ChangedFrame {
   readonly value: JsonObject
-  /** The same with its complete texts replaced. */
+  /** The message with its complete texts replaced. */
   readonly changed: JsonObject
   readonly json: string
   readonly found: readonly Piece[]

@@ -1,4 +1,4 @@
-/** Texts that are collected where they stand, judged together, and put back. */
+/** Collects texts from their places, has them judged together and puts them back. */
 
 import type { ReplaceText, TextPlace } from '../json/place-table.ts'
 import type { TextAtPoint, CallJudge } from './text-judge.ts'
@@ -6,7 +6,7 @@ import type { TextAtPoint, CallJudge } from './text-judge.ts'
 interface Found {
   readonly text: string
   readonly place: TextPlace
-  /** Its number among the texts that the judge sees; `undefined`: it does not see it. */
+  /** Index in the texts that the judge sees; `undefined` if the judge does not see it. */
   readonly number: number | undefined
 }
 
@@ -14,14 +14,14 @@ interface Found {
 export class FoundTexts {
   readonly #judge: CallJudge
   readonly #found: Found[] = []
-  /** What the judge is to see. */
+  /** The texts for the judge. */
   readonly seen: TextAtPoint[] = []
 
   constructor (judge: CallJudge) {
     this.#judge = judge
   }
 
-  /** Takes note of a text. */
+  /** Records a text. */
   readonly collect: ReplaceText = (text, place) => {
     const point = this.#judge.pointOf(place)
     this.#found.push({ text, place, number: point === undefined ? undefined : this.seen.length })
@@ -30,11 +30,10 @@ export class FoundTexts {
   }
 
   /**
-   * Returns what puts the texts back when the same places are gone through again; `undefined` where none
-   * differs.
+   * Returns a function that puts the judged texts back on a second traversal; `undefined` if none changed.
    *
-   * @param judged what became of `seen`
-   * @throws GatewayError where one differs that cannot be replaced
+   * @param judged the results for `seen`
+   * @throws GatewayError if a changed text cannot be replaced
    */
   putBack (judged: readonly string[]): ReplaceText | undefined {
     const texts = this.#found.map(({ text, place, number }) => {
@@ -49,10 +48,10 @@ export class FoundTexts {
 }
 
 /**
- * Has a judge look at the texts of a value.
+ * Has a judge check the texts of a value.
  *
- * @param replaceTexts goes through the texts of the value, always the same in the same order; it returns the
- *   value with other texts, the same where none differs
+ * @param replaceTexts visits the texts of the value in a fixed order; returns the value with the replaced
+ *   texts, or the same value if none changed
  * @throws GatewayError that refuses the call
  */
 export async function judgeTexts<T> (
@@ -61,7 +60,7 @@ export async function judgeTexts<T> (
   replaceTexts: (value: T, replace: ReplaceText) => T | Promise<T>
 ): Promise<T> {
   const found = new FoundTexts(judge)
-  const seen = await replaceTexts(value, found.collect) // of JSON without what nobody sees
+  const seen = await replaceTexts(value, found.collect) // JSON texts without unread parts
   if (found.seen.length === 0) return seen
   const replace = found.putBack(await judge.judge(found.seen))
   return replace === undefined ? seen : await replaceTexts(value, replace)

@@ -1,4 +1,4 @@
-/** Decides which calls a guard looks at: by `only` and `when`, or since somebody names it. */
+/** Decides which calls a guard checks: by `only` and `when`, or because it is requested by name. */
 
 import { guardActionOf } from '../../schemas/config/stages.ts'
 import { endpointsWhere } from '../../schemas/endpoints.ts'
@@ -11,7 +11,7 @@ import type { Settings } from '../core/settings.ts'
 
 type GuardSettings = Settings['stages'][number]
 
-/** Decides whether a guard looks at a call. It does if the key, its project or the request names it. */
+/** Returns whether a guard checks a call. It also does if the key, its project or the request names it. */
 export function looksAt (
   stage: GuardSettings,
   { record, key, requestedStages, routes }: RoutedCall<unknown>
@@ -26,7 +26,7 @@ export function looksAt (
   )
 }
 
-/** @throws GatewayError `stage_unavailable` where the configuration lacks one of these guards */
+/** @throws GatewayError `stage_unavailable` if one of these guards is not configured */
 export function requireGuards (names: readonly string[], { stages }: Pick<Settings, 'stages'>): void {
   const missing = names.find(name => !stages.some(stage => stage.name === name))
   if (missing === undefined) return
@@ -35,12 +35,12 @@ export function requireGuards (names: readonly string[], { stages }: Pick<Settin
   })
 }
 
-/** Returns the endpoints at which a guard may mask or refuse what requests hold. */
+/** Returns the endpoints at which a guard may mask or refuse request texts. */
 export function inspectedEndpoints ({ stages }: Pick<Settings, 'stages'>): ReadonlySet<string> {
   return new Set(stages.some(stage => guardActionOf(stage) !== 'report') ? endpointsWhere('hasTexts') : [])
 }
 
-/** Returns true for a guard that requests with this key may name. */
+/** Returns true if requests with this key may name the guard. */
 export function isForKey ({ only: { keys, projects } = {} }: GuardSettings, key: ApiKey): boolean {
   if (keys !== undefined && !keys.some(name => name === key.id || name === key.name)) return false
   return projects === undefined || projectNamesOf(key).some(name => projects.includes(name))

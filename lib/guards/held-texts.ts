@@ -12,9 +12,8 @@
  *     push 'ret is out, ask Ann'   'the [secret]' is released
  *     end                          ' is out, ask Ann' is released
  *
- * Arguments of tools are decided when they are complete, because they are JSON. A text counts as ended when
- * another text of its queue, other than a tool call, has grown by the reach since: reasoning ends where the
- * answer begins.
+ * Tool arguments are JSON and decided when complete. A text counts as ended when another text of its queue,
+ * other than a tool call, has grown by the reach since: reasoning ends where the answer begins.
  */
 
 import { yieldFairly } from '../async/yield-fairly.ts'
@@ -32,16 +31,16 @@ import type { AnswerInspector } from './answer-inspector.ts'
 import { ReportedEnds, type PlaceFilters, type TextFilter } from './text-filter.ts'
 
 /**
- * Filters the texts of one answer: call `push` with its events in order, `decide` when it is due, then `end`.
- * What nobody has decided before is decided at the end.
+ * Filters the texts of one answer: call `push` with its events in order, `decide` when it is due, then `end`,
+ * which decides the rest.
  */
 export class HeldTexts implements AnswerInspector {
   readonly #filters: PlaceFilters
   readonly #direct: DirectTexts | undefined
   readonly #queues = new EventQueues<FilteredText>()
-  /** A large text that is not searched yet, and what came after it. */
+  /** A large text that has not been searched yet, and the events after it. */
   #unread: readonly ChatEvent[] = []
-  /** Large arguments that are complete and not searched yet. */
+  /** Large complete arguments that have not been searched yet. */
   #unsearched: FilteredText[] = []
 
   constructor (filters: PlaceFilters, direct: DirectTexts | undefined) {
@@ -63,7 +62,7 @@ export class HeldTexts implements AnswerInspector {
     try {
       for (const event of large === -1 ? events : events.slice(0, large)) this.#hold(event, into)
     } finally {
-      this.#decideTexts(into) // what came before a refusal as well
+      this.#decideTexts(into) // release what precedes a refusal too
     }
   }
 
@@ -118,7 +117,7 @@ export class HeldTexts implements AnswerInspector {
   #holdRead (read: ReadEvent, into: ChatEvent[]): void {
     const { queue: number, ends } = read
     if (number === undefined) {
-      this.#decideTexts(into) // what came before it stays there if it can
+      this.#decideTexts(into) // release earlier events if possible
       into.push(read.event)
       return
     }
@@ -130,7 +129,7 @@ export class HeldTexts implements AnswerInspector {
     })
   }
 
-  /** Looks at each text once for all that was read of it. */
+  /** Searches each text once for all pieces read since the last time. */
   #decideTexts (into: ChatEvent[]): void {
     for (const queue of this.#queues.all()) {
       for (const running of queue.texts) running.decide()
@@ -185,10 +184,10 @@ class FilteredText extends RunningText {
   }
 
   /**
-   * Filters the characters that no later text can change.
+   * Filters the characters that later text cannot change.
    *
-   * @param most characters that are filtered at most
-   * @returns true if it left some
+   * @param most maximum number of characters to filter
+   * @returns true if characters are left
    */
   decide (most = Infinity): boolean {
     if (this.waitsForEnd) return false
@@ -205,7 +204,7 @@ class FilteredText extends RunningText {
     return until < end
   }
 
-  /** Decides all of a complete text. */
+  /** Decides a complete text. */
   replaceBy (changed: string): void {
     const { text } = this
     this.settle(changed === text ? [] : [{ start: 0, end: text.length, replacement: changed }], Infinity)

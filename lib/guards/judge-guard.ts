@@ -1,4 +1,4 @@
-/** Has a judge check the texts of calls, within its timeout, and applies the action of the guard. */
+/** Has a judge check the texts of calls, within its timeout, and applies the guard's action. */
 
 import { GuardFindings } from '../core/guard-findings.ts'
 import { GatewayError } from '../core/errors.ts'
@@ -17,12 +17,12 @@ import type { Judge, JudgeSpending, TextAtPoint, CallJudge, Verdict } from './te
 
 type GuardSettings = Settings['stages'][number]
 
-/** Called with the call for which a guard was unavailable, and why. */
+/** Called when a guard was unavailable for a call, with the cause. */
 export type UnavailableGuard = (stage: string, call: RoutedCall<unknown>, cause: unknown) => void
 
 const defaultTimeoutMs = 5000
 
-/** Longest reason of a service in an error: it may repeat what it was sent. */
+/** Maximum length of a service's reason in an error: it may quote the text it received. */
 const maxReason = 300
 
 export class JudgeGuard implements JudgeLayer {
@@ -79,7 +79,7 @@ export class JudgeGuard implements JudgeLayer {
       verdict = checked(await abortable(this.#judge.look(texts, { call, signal }), signal), given.length)
     } catch (error) {
       call.signal.throwIfAborted()
-      // Who has spent too much for a look must not get past it.
+      // A caller over budget must not skip the check.
       if (error instanceof GatewayError && error.code === 'insufficient_quota') throw error
       return this.#unavailable(call, points, given, error)
     } finally {
@@ -125,10 +125,10 @@ export class JudgeGuard implements JudgeLayer {
   }
 }
 
-/** Returns the points whose texts are among those of a point. */
+/** Returns the points that are included in a point. */
 function seenPoints (point: GuardPoint): readonly GuardPoint[] {
   switch (point) {
-    // What a caller repeats of earlier calls of tools is part of its request.
+    // Earlier tool results that the caller sends again are part of its request.
     case 'request': return ['request', 'tool_result']
     case 'answer': return ['answer', 'tool_call', 'tool_result']
     case 'tool_call': return ['tool_call']
@@ -138,8 +138,8 @@ function seenPoints (point: GuardPoint): readonly GuardPoint[] {
 }
 
 /**
- * Returns the point at which a text is judged. Names of properties have none: they are not prose, and a judge
- * of meaning would report what they do not say.
+ * Returns the point at which a text is judged. Property names have none: they are not prose, and a judge of
+ * meaning would misread them.
  */
 function pointOf (
   { part, isName }: TextPlace,
@@ -155,7 +155,7 @@ function isStreamed ({ request }: RoutedCall<unknown>): boolean {
   return isObject(request) && request['stream'] === true
 }
 
-/** @throws TypeError for what is no verdict on so many texts */
+/** @throws TypeError for an invalid verdict on `count` texts */
 function checked (verdict: Verdict, count: number): Verdict {
   const { texts, refusal } = verdict
   if (refusal !== undefined && typeof refusal !== 'string') throw new TypeError('the refusal is not text')

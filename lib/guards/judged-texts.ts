@@ -1,15 +1,15 @@
 /**
- * Sends a streamed answer to a judge, one window of text at a time. When the verdict is in, the window is
- * released, except for the overlap at its end, which the judge sees again with the text that follows.
+ * Sends a streamed answer to a judge, one window of text at a time. After the verdict the window is released,
+ * except for the overlap at its end, which the judge sees again with the text that follows.
  *
  * With windows of 6 characters and an overlap of 4, the judge sees of `abcdefghijklmnop`
  *
  *     'abcdefghij'   then 'abcdef' is released, and 'ghij' is held
  *     'ghijklmnop'   then 'ghijkl' is released, and so on; at the end, all of the rest
  *
- * A judge returns the window as it should be; only the part that differs is replaced. Arguments of tools are
- * judged when they are complete. A text counts as ended when another text of its queue, other than a tool
- * call, has grown by the overlap since.
+ * A judge returns the corrected window; only the part that differs is replaced. Tool arguments are judged
+ * when complete. A text counts as ended when another text of its queue, other than a tool call, has grown by
+ * the overlap since.
  */
 
 import { everywhere, replaceInJsonInSlices, type ReplaceText } from '../json/place-table.ts'
@@ -27,10 +27,10 @@ import type { AnswerInspector } from './answer-inspector.ts'
 import type { TextEdit } from './text-filter.ts'
 import type { CallJudge } from './text-judge.ts'
 
-/** Texts to judge, and what to do with the verdict. */
+/** Texts to judge, and how to apply the verdict. */
 interface CollectedTexts {
   readonly found: FoundTexts
-  /** @param replace returns the judged text of each; absent if the judge changed none */
+  /** @param replace returns the judged version of each text; absent if none changed */
   readonly apply: (replace: ReplaceText | undefined) => void | Promise<void>
 }
 
@@ -39,11 +39,11 @@ export class JudgedTexts implements AnswerInspector {
   readonly #direct: DirectTexts | undefined
   readonly #overlap: number
   readonly #queues = new EventQueues<JudgedText>()
-  /** Events with complete texts that are not judged yet, and what collects these. */
+  /** Events whose complete texts are not judged yet, each with a function that collects the texts. */
   readonly #unread = new Map<HeldEvent<JudgedText>, () => CollectedTexts | Promise<CollectedTexts>>()
   /** Ended texts whose rest is not judged yet. */
   readonly #ended = new Set<JudgedText>()
-  /** Events without texts, which must not overtake the held ones. */
+  /** Events without texts, which must not overtake held ones. */
   #afterAll: ChatEvent[] = []
   /** `performance.now()` when the oldest unjudged text arrived. */
   #sinceMs: number | undefined
@@ -146,7 +146,7 @@ export class JudgedTexts implements AnswerInspector {
     const { window, place } = running
     const replaced = async (replace: ReplaceText): Promise<string> =>
       running.waitsForEnd ? await replaceInJsonInSlices(window, place, replace) : replace(window, place)
-    const seen = await replaced(found.collect) // without what nobody sees
+    const seen = await replaced(found.collect) // texts without unread parts
     return {
       found,
       apply: async replace => {
@@ -170,7 +170,7 @@ export class JudgedTexts implements AnswerInspector {
     }
   }
 
-  /** Goes through the texts of a large answer in slices. */
+  /** Visits the texts of a large answer in slices. */
   async #collectLarge (held: HeldEvent<JudgedText>, answer: DirectAnswer): Promise<CollectedTexts> {
     const found = new FoundTexts(this.#judge)
     const places = this.#direct?.answer ?? everywhere(undefined)
@@ -202,11 +202,11 @@ function isDecided ({ pieces }: HeldEvent<JudgedText>): boolean {
 }
 
 class JudgedText extends RunningText {
-  /** `said` of its queue (characters still held) when its last piece arrived. */
+  /** `said` of its queue (characters still held) when the last piece arrived. */
   saidAt = 0
   #lengthWhenJudged = 0
 
-  /** The text that is not decided yet. */
+  /** The undecided text. */
   get window (): string {
     return this.text.slice(this.decided - this.start)
   }
@@ -225,7 +225,7 @@ class JudgedText extends RunningText {
     return !this.waitsForEnd && this.undecided > overlap && this.#length > this.#lengthWhenJudged
   }
 
-  /** @param judged the window, as the judge returned it */
+  /** @param judged the window as returned by the judge */
   settleBy (judged: string, overlap: number): void {
     const { window } = this
     this.#lengthWhenJudged = this.#length
@@ -233,8 +233,8 @@ class JudgedText extends RunningText {
     const edit = difference(window, judged, this.decided - this.start)
     if (edit === undefined) this.settle([], until)
     else if (edit.start < until) this.settle([edit], until)
-    // It is looked at again; a finding may have begun before what differs of it, such as the digits of a
-    // number that are kept.
+    // The end is judged again: a finding may begin before the part that was changed, such as digits of a
+    // number that were kept.
     else this.settle([], cutAt(this.text, Math.min(until, edit.start - overlap)))
   }
 }
@@ -242,7 +242,7 @@ class JudgedText extends RunningText {
 /** Characters compared at a time: comparing millions one by one takes a tenth of a second. */
 const blockLength = 4096
 
-/** Returns what differs, from the first to the last character of it. @param at the place of the text */
+/** Returns the range from the first to the last difference. @param at the position of the text */
 function difference (text: string, other: string, at: number): TextEdit | undefined {
   if (text === other) return undefined
   const most = Math.min(text.length, other.length)
@@ -257,7 +257,7 @@ function difference (text: string, other: string, at: number): TextEdit | undefi
     isSame(text.length - same - blockLength, other.length - same - blockLength)
   ) same += blockLength
   while (same < most - start && text.at(-1 - same) === other.at(-1 - same)) same++
-  // What is only inserted replaces a character, so that it belongs to a piece.
+  // An insertion also replaces one character, so that it belongs to a piece.
   if (start + same === text.length) {
     if (start > 0) start--
     else same--

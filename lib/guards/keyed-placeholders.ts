@@ -1,9 +1,9 @@
 /**
- * Makes placeholders such as `<EMAIL_k7q2m3xw>` for values in the texts of one call, and keeps the values.
+ * Creates placeholders such as `<EMAIL_k7q2m3xw>` for values in the texts of one call, and keeps the values.
  *
- * A name is an HMAC of the value with a secret of the key and its project: a value has the same name in every
- * turn of a conversation, so the cache of the provider still finds the prompt, and no two keys share a name.
- * The values stay with the call; a response that is stored takes them along, encrypted.
+ * A name is an HMAC of the value, keyed by the key and its project. A value keeps its name through a
+ * conversation, so the provider's prompt cache still matches, and names differ between keys. The values stay
+ * with the call; a stored response includes them, encrypted.
  */
 
 import { createHmac } from 'node:crypto'
@@ -11,17 +11,17 @@ import { GatewayError } from '../core/errors.ts'
 import { openText, sealText } from '../text/sealed-text.ts'
 import type { Placeholders } from '../core/placeholders.ts'
 
-/** Whose values they are. */
+/** The key and project that the values belong to. */
 export interface PlaceholderOwner {
   readonly keyId: string
   readonly projectId: string
 }
 
-/** Characters of a name after its label, of five bits each; more where a name is taken. */
+/** Characters after the label, of five bits each; more if the name is taken. */
 export const minTagLength = 8
 export const maxTagLength = 32
 const alphabet = 'abcdefghijklmnopqrstuvwxyz234567'
-/** Values of one call: each takes some hundred bytes for as long as it lasts. */
+/** Maximum values per call; each takes a few hundred bytes while the call is open. */
 const maxValues = 10_000
 
 export class KeyedPlaceholders implements Placeholders {
@@ -33,7 +33,7 @@ export class KeyedPlaceholders implements Placeholders {
   readonly #labels = new Set<string>()
   readonly #joined = new Set<string>()
 
-  /** @param secret of the store, or of this process where there is none */
+  /** @param secret the store's secret, or that of the process without a store */
   constructor (secret: Buffer, { keyId, projectId }: PlaceholderOwner) {
     this.#nameKey = digestOf(secret, JSON.stringify(['placeholders', projectId, keyId]))
     this.#sealingKey = digestOf(secret, JSON.stringify(['sealed placeholders', keyId]))
@@ -73,7 +73,7 @@ export class KeyedPlaceholders implements Placeholders {
   join (sealed: string): void {
     const text = openText(sealed, this.#sealingKey, this.#keyId)
     if (text === undefined) return
-    for (const [name, value] of JSON.parse(text) as Array<[string, string]>) { // sealed here
+    for (const [name, value] of JSON.parse(text) as Array<[string, string]>) { // sealed by this class
       if (this.#values.size >= maxValues) throw tooManyValues()
       this.#add(name, value)
       this.#joined.add(name)

@@ -1,4 +1,4 @@
-/** Looks for the patterns of several guards at once. */
+/** Searches for the patterns of several guards in one pass. */
 
 import { GatewayError } from '../core/errors.ts'
 import { builtInPatterns, type BuiltInName, type BuiltInPattern } from './built-in-patterns.ts'
@@ -14,11 +14,11 @@ export interface PatternRule {
   /** The name of the pattern. */
   readonly label: string
   readonly pattern: BuiltInPattern
-  /** True: findings are replaced by placeholders, in place of which the caller gets them back. */
+  /** True to replace findings by placeholders that are restored for the caller. */
   readonly isReversible?: boolean
 }
 
-/** Returns the rule of a built-in pattern; `undefined` for a name that is none. */
+/** Returns the rule of a built-in pattern; `undefined` for an unknown name. */
 export function builtInPattern (name: string): BuiltInPattern | undefined {
   // it is one of them
   return Object.hasOwn(builtInPatterns, name) ? builtInPatterns[name as BuiltInName] : undefined
@@ -31,8 +31,8 @@ interface Match {
 }
 
 /**
- * The first match is replaced, and the search goes on behind it; of those that begin at the same place, that
- * of the first rule. What is only reported takes nothing from others.
+ * Replaces the first match and continues after it. If several rules match at the same position, the first
+ * rule wins. Matches that are only reported do not exclude others.
  */
 export class PatternFilter implements TextFilter {
   readonly reach: number
@@ -103,7 +103,7 @@ export class PatternFilter implements TextFilter {
     return placeholders?.nameOf(label, text.slice(start, end)) ?? `[${label}]`
   }
 
-  /** Says in its own words which guard may not change what it found. */
+  /** Returns an error that names the guard whose finding could not be replaced. */
   refusal ({ replacement }: TextEdit): GatewayError {
     return new GatewayError('content_refused', {
       message: `This call was refused: ${replacement} was found where nothing may be replaced, such as in signed reasoning or an unknown field.`

@@ -1,4 +1,4 @@
-/** Filters for placeholders: one escapes what looks like one, the other puts values in their place. */
+/** Filters for placeholders: one escapes lookalikes, the other restores values. */
 
 import { GatewayError } from '../core/errors.ts'
 import { maxTagLength, minTagLength } from './keyed-placeholders.ts'
@@ -6,14 +6,14 @@ import type { Placeholders } from '../core/placeholders.ts'
 import type { ReplaceText, TextPlace } from '../json/place-table.ts'
 import { replaceFindings, type PlaceFilters, type TextEdit, type TextFilter } from './text-filter.ts'
 
-/** Characters of the longest label, which is the name of a pattern. */
+/** Maximum characters of a label, which is the name of a pattern. */
 const maxLabelLength = 64
 
 const lookalike = /<[A-Z\d][A-Z\d_]{0,63}_[a-z2-7]{8,32}>/g
 
 /**
- * Replaces text that looks like a placeholder by a placeholder of that text, so that no value is ever put in
- * its place. What cannot be changed, such as signed thinking, is passed by.
+ * Replaces text that looks like a placeholder with a placeholder of that text, so that it is never replaced
+ * by a value. Texts that cannot be changed, such as signed thinking, are skipped.
  */
 export class LookalikeFilter implements TextFilter {
   readonly reach = maxLabelLength + maxTagLength + '<_>'.length + 1
@@ -22,7 +22,7 @@ export class LookalikeFilter implements TextFilter {
   readonly #placeholders: Placeholders
   readonly #keepsOwn: boolean
 
-  /** @param keepsOwn true to leave placeholders of the call: tools of servers repeat what they were given */
+  /** @param keepsOwn true to leave placeholders of the call alone: tool servers repeat their input */
   constructor (placeholders: Placeholders, keepsOwn = false) {
     this.#placeholders = placeholders
     this.#keepsOwn = keepsOwn
@@ -42,14 +42,14 @@ export class LookalikeFilter implements TextFilter {
     return edits
   }
 
-  /** Never called: it passes by what cannot be changed. */
+  /** Never called, because fixed texts are skipped. */
   refusal (): GatewayError {
     return new GatewayError('internal_error')
   }
 }
 
 /**
- * Finds placeholders as models repeat them: in other case, with spaces or hyphens for `_`, escaped for
+ * Finds placeholders as models repeat them: in another case, with spaces or hyphens for `_`, escaped for
  * Markdown or HTML, or without brackets.
  */
 export class PlaceholderFilter implements TextFilter, PlaceFilters {
@@ -86,7 +86,7 @@ export class PlaceholderFilter implements TextFilter, PlaceFilters {
     return edits
   }
 
-  /** Never called: it passes by what cannot be changed. */
+  /** Never called, because fixed texts are skipped. */
   refusal (): GatewayError {
     return new GatewayError('internal_error')
   }
@@ -104,7 +104,7 @@ export class PlaceholderFilter implements TextFilter, PlaceFilters {
     return filter === undefined ? text : replaceFindings(filter, text)
   }
 
-  /** Results of tools may bring new labels while an answer is made. */
+  /** Tool results may add labels during an answer. */
   #prepare (): void {
     const { labels } = this.#placeholders
     if (labels.size === this.#labels) return
@@ -112,7 +112,7 @@ export class PlaceholderFilter implements TextFilter, PlaceFilters {
     const longest = Math.max(...[...labels].map(label => label.length))
     const names = [...labels].map(label => label.replaceAll('_', '\\\\?[_ -]')).join('|')
     const name = `(${names})\\\\?[_ -]([a-z2-7]{${minTagLength},${maxTagLength}})`
-    // One bracket alone is text of its own.
+    // A single bracket belongs to the surrounding text.
     const forms = [
       `< ?${name} ?>`, `\\\\< ?${name} ?\\\\>`, `&lt; ?${name} ?&gt;`, `(?<![a-z\\d])${name}(?![a-z\\d])`
     ]
@@ -121,7 +121,7 @@ export class PlaceholderFilter implements TextFilter, PlaceFilters {
   }
 }
 
-/** Finds placeholders in incomplete JSON; their values are escaped as in a JSON string. */
+/** Finds placeholders in incomplete JSON; values are escaped as in a JSON string. */
 class PartOfJson implements TextFilter {
   readonly alters = true
   readonly skipsFixed = true

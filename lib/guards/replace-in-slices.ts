@@ -1,4 +1,4 @@
-/** Replaces what filters find in a large value, a part of its texts in each turn of the event loop. */
+/** Replaces findings in a large value, some of its text in each turn of the event loop. */
 
 import { yieldFairly } from '../async/yield-fairly.ts'
 import { parseText } from '../json/parse-text.ts'
@@ -7,10 +7,10 @@ import type { ChatEvent } from '../core/events.ts'
 import type { PlaceTable, ReplaceText, TextPlace } from '../json/place-table.ts'
 import { ReportedEnds, type PlaceFilters, type TextFilter } from './text-filter.ts'
 
-/** Characters that are searched in a turn of the event loop. */
+/** Characters searched per turn of the event loop. */
 export const turnLength = 64 * 1024
 
-/** Characters of JSON from which on it is inspected in slices. */
+/** JSON of at least this many characters is inspected in slices. */
 export const largeLength = 128 * 1024
 
 export type DirectAnswer = ChatEvent & { readonly type: 'direct-answer' }
@@ -28,9 +28,9 @@ interface Found {
 /**
  * Returns the value with its findings replaced.
  *
- * @param replaceTexts goes through the texts of the value, always the same in the same order; it returns the
- *   value with other texts, the same where none differs
- * @param check is called in each turn, and may throw
+ * @param replaceTexts visits the texts of the value in a fixed order; returns the value with the replaced
+ *   texts, or the same value if none changed
+ * @param check called in each turn; may throw
  * @throws GatewayError for a finding that refuses the call
  */
 export async function replaceInSlices<T> (
@@ -67,10 +67,10 @@ export async function replaceInSlices<T> (
 }
 
 /**
- * Returns the text of a JSON object with its findings replaced, and no key twice.
+ * Returns the text of a JSON object with its findings replaced and duplicate keys removed.
  *
- * @param type the type of an event, which some servers say in front of it only
- * @throws GatewayError as above; SyntaxError for what is not JSON
+ * @param type the type of an event, which some servers send only as the SSE event name
+ * @throws GatewayError as above; SyntaxError for invalid JSON
  */
 export async function replaceJsonInSlices (
   json: string,

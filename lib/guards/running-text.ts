@@ -1,20 +1,20 @@
-/** One text of an answer as it arrives, and what stands in place of its findings. */
+/** One text of an answer as it arrives, and the replacements of its findings. */
 
 import { unlistedPiece, type TextPlace } from '../json/place-table.ts'
 import type { TextEdit } from './text-filter.ts'
 
 export class RunningText {
   readonly place: TextPlace
-  /** What is not decided, and one character before it. */
+  /** The undecided text, and one character before it. */
   text = ''
-  /** The place of its first character. */
+  /** Position of its first character. */
   start = 0
   #edits: TextEdit[] = []
-  /** All characters before this place are decided. */
+  /** All characters before this position are decided. */
   decided = 0
-  /** Characters of its pieces that are held. */
+  /** Characters of held pieces. */
   held = 0
-  /** True once nothing follows. */
+  /** True once the text is complete. */
   isEnded = false
 
   constructor (place: TextPlace) {
@@ -25,17 +25,19 @@ export class RunningText {
     return this.place.part === 'tool_call'
   }
 
-  /** True for a text that ends others as it grows; what is not known may be the same word in each event. */
+  /**
+   * True for a text whose growth ends others. Unknown texts do not, because they may repeat in each event.
+   */
   get isSaid (): boolean {
     return !this.isOfCall && this.place !== unlistedPiece
   }
 
-  /** True for a text that is decided when it is complete: what is in it is JSON. */
+  /** True for JSON, which is decided when complete. */
   get waitsForEnd (): boolean {
     return this.place.kind === 'json'
   }
 
-  /** @returns the place of the piece in the text */
+  /** @returns the position of the piece in the text */
   add (piece: string): number {
     const start = this.start + this.text.length
     this.text += piece
@@ -44,10 +46,10 @@ export class RunningText {
   }
 
   /**
-   * Decides what is left.
+   * Decides pending text.
    *
-   * @param edits by their places in what is left, in order
-   * @param until the place in what is left up to which findings may begin
+   * @param edits by position in the pending text, in order
+   * @param until position in the pending text up to which findings may begin
    */
   settle (edits: readonly TextEdit[], until: number): void {
     let from = Math.max(this.decided - this.start, Math.min(until, this.text.length))
@@ -61,7 +63,7 @@ export class RunningText {
     this.start += kept
   }
 
-  /** Returns what stands in place of a piece. What is replaced across several stands in the first of them. */
+  /** Returns the replacement for a piece. A replacement that spans several pieces goes into the first. */
   take (start: number, piece: string): string {
     this.held -= piece.length
     if (this.#edits.length === 0) return piece

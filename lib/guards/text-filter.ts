@@ -1,4 +1,4 @@
-/** Filters that search the texts of a call, and the replacements for what they find. */
+/** Filters that search the texts of a call, and the replacements of their findings. */
 
 import type { GatewayError } from '../core/errors.ts'
 import type { RoutedCall } from '../core/call.ts'
@@ -8,27 +8,25 @@ import type { ReplaceText, TextPlace } from '../json/place-table.ts'
 import type { GuardPoint } from '../../schemas/config/stages.ts'
 import type { JudgeSpending, ModuleStages, CallJudge } from './text-judge.ts'
 
-/** A finding, and what stands in its place. */
+/** A finding and its replacement. */
 export interface TextEdit {
   readonly start: number
   readonly end: number
   readonly replacement: string
 }
 
-/**
- * Where findings end that were only counted, in a text that is searched a part at a time: none counts twice.
- */
+/** Where reported findings end in a text that is searched in parts, so that none counts twice. */
 export class ReportedEnds {
-  /** The place in the text of the part that is searched. */
+  /** Position of the current part in the text. */
   partStart = 0
   readonly #ends = new Map<object, number>()
 
-  /** Returns the place in the part from which on a rule may find something. */
+  /** Returns the position in the part from which a rule may find something. */
   after (rule: object): number {
     return (this.#ends.get(rule) ?? 0) - this.partStart
   }
 
-  /** @param end in the part */
+  /** @param end position in the part */
   note (rule: object, end: number): void {
     this.#ends.set(rule, end + this.partStart)
   }
@@ -36,86 +34,86 @@ export class ReportedEnds {
 
 export interface TextFilter {
   /**
-   * Characters of the longest finding, and one more for lookahead: so many after a place decide whether a
-   * finding begins there.
+   * Length of the longest finding, plus one for lookahead: this many characters after a position decide
+   * whether a finding begins there.
    */
   readonly reach: number
-  /** False for one that only reports. */
+  /** False for a filter that only reports. */
   readonly alters: boolean
-  /** True for one that does not look at what cannot be changed. Default: a finding there refuses the call. */
+  /** True to skip texts that cannot be changed. Default: a finding there refuses the call. */
   readonly skipsFixed?: true
   /**
-   * Finds what begins at or after `from` and before `until`: in order, without overlaps. What stands
+   * Finds matches that begin at or after `from` and before `until`, in order and without overlaps. Text
    * before `from` is context.
    *
-   * @param reported what was found in earlier parts of the same text. Default: it is all of the text
+   * @param reported findings in earlier parts of the same text. Default: the text is complete
    * @throws GatewayError for a finding that refuses the call
    */
   readonly find: (text: string, from: number, until: number, reported?: ReportedEnds) => readonly TextEdit[]
-  /** Makes the error for a finding where nothing can be replaced. */
+  /** Returns the error for a finding that cannot be replaced. */
   readonly refusal: (edit: TextEdit) => GatewayError
 }
 
-/** The guards that look at texts, in their order. */
+/** The guards that check texts, in order. */
 export interface TextGuards {
   readonly layers: readonly TextLayer[]
-  /** Returns the names of those that look at a call, in their order. Absent: its caller is not to know. */
+  /** Returns the names of the guards that check a call, in order. Absent if the caller must not know. */
   readonly namesFor?: ((call: RoutedCall<unknown>) => readonly string[]) | undefined
-  /** Absent: what they find is not given back. */
+  /** Absent if no findings are restored. */
   readonly reversible?: ReversibleGuards | undefined
 }
 
-/** The guards whose findings callers get back. */
+/** The guards whose findings are restored for callers. */
 export interface ReversibleGuards {
-  /** Says who gets values in place of placeholders; `undefined`: a call has none. */
+  /** Returns who gets restored values; `undefined` for a call without placeholders. */
   readonly restores: (call: RoutedCall<unknown>) => Restoration | undefined
-  /** Returns the placeholders of a call, which are made where it has none; `undefined` as above. */
+  /** Returns the placeholders of a call, creating them if necessary; `undefined` as above. */
   readonly placeholdersOf: (call: RoutedCall<unknown>) => Placeholders | undefined
-  /** Opens those that are stored with an answer of a key. */
+  /** Opens the sealed placeholders stored with a key's response. */
   readonly open: (key: ApiKey, sealed: string) => Placeholders
 }
 
-/** Who gets the values that placeholders stand for, beside the caller. */
+/** Who gets restored values in addition to the caller. */
 export interface Restoration {
-  /** True: tools of servers as well. */
+  /** True to restore them for tool servers too. */
   readonly forServers: boolean
 }
 
-/** One after the other looks at what the one before has left. */
+/** Each layer checks the output of the previous one. */
 export type TextLayer = FilterLayer | JudgeLayer | StageLayer
 
-/** Guards that search a text at once. */
+/** Guards that search a text together. */
 export interface FilterLayer {
-  /** Returns what looks at the texts of one of these points of a call; `undefined`: nothing does. */
+  /** Returns the filter for these points of a call; `undefined` if there is none. */
   readonly filter: (call: RoutedCall<unknown>, points: readonly GuardPoint[]) => TextFilter | undefined
 }
 
-/** A guard that waits for something before it decides. */
+/** An asynchronous guard. */
 export interface JudgeLayer {
   /**
-   * Returns what looks at the texts of a call.
+   * Returns the judge for the texts of a call.
    *
-   * @param point all texts of the request or of the answer, what its places name included; or what tools are
-   *   called with, or return, on the gateway
-   * @returns `undefined`: nothing does
+   * @param point all texts of the request or the answer, including those in named places; or arguments or
+   *   results of tools that the gateway calls
+   * @returns `undefined` if there is none
    */
   readonly judge: (call: RoutedCall<unknown>, point: GuardPoint) => CallJudge | undefined
-  /** Returns what each look at a call may cost. Absent: nothing. */
+  /** Returns what one check of a call may cost. Absent: nothing. */
   readonly spends?: ((call: RoutedCall<unknown>) => JudgeSpending | undefined) | undefined
 }
 
-/** A guard of the operator's own, which calls pass as those of a pipeline. */
+/** A guard module with pipeline stages. */
 export interface StageLayer {
-  /** Returns the stages that a call passes. */
+  /** Returns the stages that a call passes through. */
   readonly stages: (call: RoutedCall<unknown>) => ModuleStages
 }
 
-/** Lists what looks at a request may be billed with. */
+/** Lists what guards may spend on a request. */
 export function spendingOn ({ layers }: TextGuards, call: RoutedCall<unknown>): JudgeSpending[] {
   return layers.flatMap(layer => 'judge' in layer ? layer.spends?.(call) ?? [] : [])
 }
 
-/** Returns true for a call whose answer a guard may change or refuse. */
+/** Returns true if a guard may change or refuse the answer of a call. */
 export function altersAnswer ({ layers, reversible }: TextGuards, call: RoutedCall<unknown>): boolean {
   return reversible?.restores(call) !== undefined || layers.some(layer => {
     if ('filter' in layer) return layer.filter(call, ['answer', 'tool_call', 'tool_result'])?.alters === true
@@ -127,7 +125,7 @@ export function altersAnswer ({ layers, reversible }: TextGuards, call: RoutedCa
 /** The filters of a value, by place. */
 export interface PlaceFilters {
   readonly at: (place: TextPlace) => TextFilter | undefined
-  /** Replaces what is found in a complete text. @throws GatewayError for a finding that refuses the call */
+  /** Replaces findings in a complete text. @throws GatewayError for a finding that refuses the call */
   readonly replace: ReplaceText
 }
 
@@ -139,12 +137,12 @@ export class TextFilters implements PlaceFilters {
 
   constructor (stages: FilterLayer, call: RoutedCall<unknown>, point: 'request' | 'answer') {
     this.#all = stages.filter(call, [point])
-    // What a caller repeats of earlier calls of tools is part of its request.
+    // Earlier tool calls that the caller sends again are part of its request.
     this.#calls = point === 'request' ? this.#all : stages.filter(call, [point, 'tool_call'])
     this.#results = stages.filter(call, [point, 'tool_result'])
   }
 
-  /** True when nothing looks at the texts of this call. */
+  /** True if nothing inspects the texts of this call. */
   get isEmpty (): boolean {
     return this.#all === undefined && this.#calls === undefined && this.#results === undefined
   }
@@ -164,8 +162,8 @@ export class TextFilters implements PlaceFilters {
   }
 
   /**
-   * Replaces what is found in a complete text. @throws GatewayError as `TextFilter.find` does, and for a
-   * finding in a fixed text
+   * Replaces findings in a complete text. @throws GatewayError as `TextFilter.find` does, and for a finding
+   * in a fixed text
    */
   readonly replace: ReplaceText = (text, place) => {
     const filter = this.at(place)
@@ -173,7 +171,7 @@ export class TextFilters implements PlaceFilters {
   }
 }
 
-/** Replaces what is found in a complete text. @throws GatewayError as above */
+/** Replaces findings in a complete text. @throws GatewayError as above */
 export function replaceFindings (filter: TextFilter, text: string, isFixed = false): string {
   const edits = filter.find(text, 0, Infinity)
   const [first] = edits

@@ -16,76 +16,77 @@ export interface TextAtPoint {
 }
 
 export interface Verdict {
-  /** Refuses the call: says to its caller what was found, without the text. */
+  /** Refuses the call: tells its caller what was found, without quoting the text. */
   readonly refusal?: string | undefined
-  /** The texts as they may go on, as many as were given. Default: as they were given. */
+  /** The texts to pass on, same length as the input. Default: the input. */
   readonly texts?: readonly string[] | undefined
-  /** Default: the number of texts that differ. */
+  /** Default: the number of changed texts. */
   readonly findings?: number | undefined
 }
 
 export interface JudgeContext {
   readonly call: RoutedCall<unknown>
-  /** Aborts when the caller has gone or the time of the guard is over. */
+  /** Aborts when the caller disconnects or the guard's timeout expires. */
   readonly signal: AbortSignal
 }
 
-/** Stages that calls pass, and the events of answers of conversations. */
+/** Stages for calls, and for events of conversation answers. */
 export interface ModuleStages {
   readonly request?: Stage<RoutedCall<unknown>> | undefined
   readonly answer?: Stage<Batch<unknown, ChatEvent>> | undefined
 }
 
-/** What a guard may spend on a model for one look, beside the tokens of the texts. */
+/** What a guard may spend on a model for one check, in addition to the tokens of the texts. */
 export interface JudgeSpending {
   readonly route: Route
   readonly promptTokens: number
   readonly answerTokens: number
 }
 
-/** One guard of the configuration. */
+/** One configured guard. */
 export interface Judge {
-  /** The points that it knows what to do at. Default: all. */
+  /** Supported points. Default: all. */
   readonly points?: readonly GuardPoint[]
-  /** Default: its looks are not billed. */
+  /** Default: its checks cost nothing. */
   readonly spends?: JudgeSpending
   /**
-   * A GatewayError `insufficient_quota` ends the call; anything else that it throws means that it could not
-   * look.
+   * A GatewayError `insufficient_quota` ends the call; any other error means that the guard is unavailable.
    */
   readonly look: (texts: readonly TextAtPoint[], context: JudgeContext) => Promise<Verdict>
-  /** Stages of its own that calls and answers pass as well. Default: none. */
+  /** Additional stages for calls and answers. Default: none. */
   readonly stages?: ModuleStages | undefined
-  /** Closes what it holds. Default: it holds nothing. */
+  /** Releases its resources. Default: it has none. */
   readonly close?: () => Promise<void>
 }
 
 /** How much of a stream is checked at a time. */
 export interface JudgeWindow {
-  /** Characters of a text after which it is looked at. */
+  /** Characters of text that trigger a check. */
   readonly characters: number
-  /** Characters at its end that are looked at again with what follows, since a finding may begin in them. */
+  /**
+   * Characters at the end that are checked again with the text that follows, since a finding may begin there.
+   */
   readonly overlap: number
-  /** Milliseconds that text waits for more of it at most. */
+  /** Maximum milliseconds that text waits for more. */
   readonly maxWaitMs: number
 }
 
-/** A guard looking at one call. */
+/** A guard checking one call. */
 export interface CallJudge {
-  /** False for one that only reports: answers do not wait for it. */
+  /** False for a guard that only reports: answers do not wait for it. */
   readonly alters: boolean
-  /** True for one that may look at a request while the provider answers. Default: false. */
+  /** True if it may check a request while the provider answers. Default: false. */
   readonly duringAnswer?: boolean
-  /** Absent: a stream is looked at when it is complete. */
+  /** Absent: a stream is checked when complete. */
   readonly window?: JudgeWindow | undefined
-  /** Returns the point at which the guard sees the texts of a place; `undefined`: it does not see them. */
+  /** Returns the point at which the guard sees the texts of a place; `undefined` if it does not see them. */
   readonly pointOf: (place: TextPlace) => GuardPoint | undefined
   /**
-   * Returns the texts as they may go on, in their order.
+   * Returns the texts to pass on, in order.
    *
    * @throws GatewayError that refuses the call
    */
   readonly judge: (texts: readonly TextAtPoint[]) => Promise<readonly string[]>
-  /** Makes the error for a finding where nothing can be replaced. */
+  /** Returns the error for a finding that cannot be replaced. */
   readonly refusal: () => GatewayError
 }

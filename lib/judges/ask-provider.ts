@@ -1,4 +1,7 @@
-/** Sends one request of a guard to a configured provider, with its key, and reads the complete answer. */
+/**
+ * Sends one request of a guard to a configured provider, with that provider's key, and reads the complete
+ * answer.
+ */
 
 import { GatewayError } from '../core/errors.ts'
 import { readOrRefuse } from '../attempts/open-response.ts'
@@ -9,15 +12,15 @@ import type { Route } from '../core/route.ts'
 import type { LookedAtCall } from './judge-client.ts'
 
 const maxAnswerBytes = 4 * 1024 * 1024
-/** Characters from which on a request is printed in slices. */
+/** Requests of at least this many characters are printed in slices. */
 const largeLength = 1024 * 1024
 
-/** Returns true for texts so long that the request for them is printed while it is sent. */
+/** Returns true for texts so long that their request is printed while it is sent. */
 export function areLarge (texts: readonly TextAtPoint[]): boolean {
   return texts.reduce((sum, { text }) => sum + text.length, 0) >= largeLength
 }
 
-/** Returns the route of a model that is named as `provider/model`. */
+/** Returns the route for a model named `provider/model`. */
 export function routeOf (model: string): Route {
   const [providerId = ''] = model.split('/', 1)
   return { providerId, modelId: model, model: model.slice(providerId.length + 1) }
@@ -26,8 +29,8 @@ export function routeOf (model: string): Route {
 /**
  * Returns the events of the answer.
  *
- * @throws GatewayError where the provider fails, or its answer is not what its API says: `acceptedByProvider`
- *   then; ProviderFailure for an answer that is an error
+ * @throws GatewayError if the provider fails or returns an invalid answer (then with `acceptedByProvider`);
+ *   ProviderFailure for an error answer
  */
 export async function askProvider<R, E> (
   provider: Provider,

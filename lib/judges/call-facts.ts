@@ -1,15 +1,15 @@
 import { projectIdOf } from '../core/key.ts'
 import type { RoutedCall } from '../core/call.ts'
 
-/** What a guard learns of the call whose texts it looks at. */
+/** What a guard learns about the call that it checks. */
 export interface CallFacts {
-  /** As the caller sees it, and not unique. */
+  /** The id that the caller sees; not unique. */
   readonly id: string
   readonly endpoint: string
   readonly key: { readonly id: string, readonly name: string }
-  /** The id of the project of its key. */
+  /** The id of the key's project. */
   readonly project: string
-  /** Models that may answer, best first. */
+  /** Candidate models, best first. */
   readonly models: readonly string[]
 }
 

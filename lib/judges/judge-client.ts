@@ -10,21 +10,21 @@ import type { UpstreamResponse } from '../providers/provider.ts'
 
 type ClientSettings = Pick<Settings['stages'][number], 'headers' | 'retries' | 'maxBytes'>
 
-/** The call whose texts are looked at. */
+/** The call being checked. */
 export interface LookedAtCall {
-  /** Calls of several keys share the connections of a service. */
+  /** Calls of several keys share a service's connections. */
   readonly keyId: string
   readonly signal: AbortSignal
 }
 
 export interface JudgeClient {
   /**
-   * Sends a value, again after a failure that may pass, and returns the answer. Redirects are not followed.
+   * Sends a value, retrying transient failures, and returns the answer. Redirects are not followed.
    *
-   * @param path appended to the address of the service
+   * @param path appended to the service's URL
    * @param sign returns headers for the body. Default: none
-   * @throws Error where the service cannot be reached, answers with another status than 200 or no JSON, or
-   *   where what is sent or answered is too large
+   * @throws Error if the service cannot be reached, returns a status other than 200 or invalid JSON, or if
+   *   the request or answer is too large
    */
   readonly post: (
     path: string,
@@ -40,7 +40,7 @@ const defaultRetries = 1
 const defaultMaxBytes = 4 * 1024 * 1024
 const retryAfterMs = 100
 const connectMs = 5000
-/** To one service at once; further requests wait. */
+/** Connections to one service; further requests wait. */
 const connections = 64
 /** The guard's own timeout limits a request, so these are set too high to matter. */
 const wait = 600_000
@@ -55,7 +55,7 @@ class WrongStatus extends Error {
   }
 }
 
-/** @param url the address of the service; what `post` is given is appended to it */
+/** @param url the service's URL; paths of `post` are appended to it */
 export function judgeClient (
   url: string,
   { headers, retries = defaultRetries, maxBytes = defaultMaxBytes }: ClientSettings
@@ -103,7 +103,7 @@ export function judgeClient (
           await sleep(retryAfterMs * 2 ** failed, call.signal)
         }
       }
-      // Another request would get the same: an answer that is too large, or no JSON.
+      // No retry for an answer that is too large or not JSON.
       return parseBounded((await response.body.buffer(maxBytes)).toString())
     },
     close: transport.close

@@ -2,15 +2,15 @@ import type { Settings } from '../core/settings.ts'
 import type { Services } from '../services.ts'
 
 /**
- * Counts by guard what its module has begun and not ended: functions whose promise is pending, and pipeline
- * stages that are being read. A guard without any has no entry.
+ * Unfinished work by guard: pending promises of its module, and pipeline stages being read. Guards without
+ * any have no entry.
  */
 export type OpenWork = Map<string, number>
 
-/** What a guard is made of. */
+/** Input for creating a guard. */
 export interface JudgeInput {
   readonly settings: Settings['stages'][number]
-  /** Returns the services of the configuration that the guard is part of, once there are calls. */
+  /** Returns the services of the guard's configuration. Call it only once calls are served. */
   readonly services: () => Services
   readonly openWork: OpenWork
 }

@@ -1,6 +1,6 @@
 /**
- * The kinds of guards that wait for something: a service, a model or a module. A new kind is a row here and
- * in `schemas/config/stages`.
+ * The kinds of asynchronous guards: a service, a model or a module. A new kind is a row here and in
+ * `schemas/config/stages`.
  */
 
 import { openModeration } from './moderation.ts'
@@ -12,7 +12,7 @@ import type { Judge } from '../guards/text-judge.ts'
 import type { GuardKind } from '../../schemas/config/stages.ts'
 import type { JudgeInput } from './judge-input.ts'
 
-/** Rejects where the guard cannot be used. */
+/** Rejects if the guard cannot be used. */
 type OpenJudge = (input: JudgeInput) => Judge | Promise<Judge>
 
 export const judgeKinds: Readonly<Record<Exclude<GuardKind, 'pattern'>, OpenJudge>> = {

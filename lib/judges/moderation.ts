@@ -1,10 +1,10 @@
-/** Has a model for moderation, at one of the configured providers, look at texts. */
+/** Checks texts with a moderation model of a configured provider. */
 
 import { areLarge, askProvider, routeOf } from './ask-provider.ts'
 import type { Judge } from '../guards/text-judge.ts'
 import type { JudgeInput } from './judge-input.ts'
 
-/** Refuses texts that the model puts into one of the categories. */
+/** Opens a guard that refuses texts in any of the given categories. */
 export function openModeration ({ settings: { model = '', categories }, services }: JudgeInput): Judge {
   const route = routeOf(model)
   const { providerId } = route

@@ -1,4 +1,4 @@
-/** Opens the guards of a configuration that wait for a service, a model or a module. */
+/** Opens the configured guards that wait for a service, a model or a module. */
 
 import { ConfigError } from '../config/problems.ts'
 import { describeError } from '../text/describe-error.ts'
@@ -10,9 +10,9 @@ import type { Judge } from '../guards/text-judge.ts'
 import type { JudgeInput } from './judge-input.ts'
 
 /**
- * Returns the guards by name, patterns left out.
+ * Returns the guards by name, except for patterns.
  *
- * @throws ConfigError for one that cannot be used; those that were opened are closed
+ * @throws ConfigError for a guard that cannot be used; those already opened are closed
  */
 export async function openJudges (
   { stages }: Settings,

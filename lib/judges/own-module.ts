@@ -1,7 +1,6 @@
 /**
- * Guards of modules of the operator's own. Their default export is a `ModuleGuard`, or a function that makes
- * one of the `options` of the configuration.
- *
+ * Guards from the operator's modules. The default export is a `ModuleGuard`, or a function that creates one
+ * from the configured `options`.
  * ```js
  * export default { request: texts => texts.map(text => text.replaceAll('Voldemort', 'You-Know-Who')) }
  * ```
@@ -21,29 +20,29 @@ import type { Judge, JudgeContext, TextAtPoint, Verdict } from '../guards/text-j
 import type { Stage } from '../pipeline/stage.ts'
 import type { OpenWork } from './judge-input.ts'
 
-/** What a module exports: any of these. */
+/** The exports of a module; all are optional. */
 export interface ModuleGuard {
-  /** Looks at the texts of a request. */
+  /** Checks the texts of a request. */
   readonly request?: LookAtTexts
-  /** Looks at the texts of an answer, of a stream at a window of them. */
+  /** Checks the texts of an answer; of a stream, one window at a time. */
   readonly answer?: LookAtTexts
-  /** Looks at what tools are called with. */
+  /** Checks the arguments of tool calls. */
   readonly tool_call?: LookAtTexts
-  /** Looks at what tools return. */
+  /** Checks tool results. */
   readonly tool_result?: LookAtTexts
-  /** A stage that the call passes before it is sent: one call in, one out. */
+  /** A stage for the call before it is sent: one call in, one out. */
   readonly requestStage?: Stage<RoutedCall<unknown>>
-  /** A stage that the events of a conversation's answer pass. */
+  /** A stage for the events of a conversation's answer. */
   readonly answerStage?: Stage<Batch<unknown, ChatEvent>>
-  /** Releases what it holds, once no call uses it any more. */
+  /** Releases its resources once no call uses it. */
   readonly close?: () => void | Promise<void>
 }
 
 /**
- * Looks at texts, all of one point of a call.
+ * Checks texts, all at the same point of a call.
  *
- * @returns the texts as they may go on, as many as were given; or what refuses the call; or nothing, where
- *   all may go on as it is. What it throws means that it could not look.
+ * @returns the texts to pass on, same length as the input; or a refusal; or nothing to pass everything on
+ *   unchanged. Throwing means that the guard is unavailable.
  */
 export type LookAtTexts = (
   texts: readonly string[],
@@ -53,34 +52,34 @@ export type LookAtTexts = (
 export type OwnVerdict = readonly string[] | OwnRefusal | undefined | void
 
 export interface OwnRefusal {
-  /** Says to the caller what was found, without the text; the empty text says nothing. */
+  /** Tells the caller what was found, without quoting the text; an empty string gives no reason. */
   readonly refuse: string
 }
 
-/** What is known of the call. */
+/** What is known about the call. */
 export interface ModuleGuardContext extends CallFacts {
-  /** Aborts when the caller has gone or the time of the guard is over. */
+  /** Aborts when the caller disconnects or the guard's timeout expires. */
   readonly signal: AbortSignal
 }
 
-/** Makes the guard of a module from the options of the configuration. */
+/** Creates a module's guard from the configured options. */
 export type CreateModuleGuard = (
   options: Readonly<Record<string, unknown>>
 ) => ModuleGuard | Promise<ModuleGuard>
 
 /**
- * Loads a module. One that has changed since it was loaded is loaded anew; what it imports is not.
+ * Loads a module. A changed module is reloaded; its imports are not.
  *
- * @param openWork counts what the guard has begun and not ended
- * @throws whatever the module throws; TypeError for one that exports no guard; Error for options that its
- *   `optionsSchema` (JSON Schema) does not allow
+ * @param openWork counts the guard's unfinished work
+ * @throws any error of the module; TypeError if it exports no guard; Error for options that violate its
+ *   `optionsSchema` (JSON Schema)
  */
 export async function openModule (
   { name, use: path, options = {} }: Settings['stages'][number],
   openWork: OpenWork
 ): Promise<Judge> {
   const { mtimeMs } = await stat(path)
-  // A module is whatever its author exports.
+  // A module's exports are unknown.
   const { default: exported, optionsSchema } = await import(`${pathToFileURL(path).href}?${mtimeMs}`) as {
     readonly default?: unknown
     readonly optionsSchema?: unknown
@@ -90,7 +89,7 @@ export async function openModule (
   return judgeOf(checkedStage(stage), counter(name, openWork))
 }
 
-/** @throws Error for options that the schema does not allow, or for an invalid schema */
+/** @throws Error for options that violate the schema, or for an invalid schema */
 function checkOptions (schema: unknown, options: Readonly<Record<string, unknown>>): void {
   if (!isObject(schema)) throw new TypeError('`optionsSchema` is not a JSON Schema')
   const Ajv = loadAjv()
@@ -118,7 +117,7 @@ function checkedStage (stage: unknown): ModuleGuard {
   return stage
 }
 
-/** Counts a piece of work, until the returned function is called. */
+/** Counts a piece of work until the returned function is called. */
 type CountWork = () => () => void
 
 function counter (name: string, openWork: OpenWork): CountWork {
@@ -152,7 +151,7 @@ function judgeOf (stage: ModuleGuard, begin: CountWork): Judge {
   }
 }
 
-/** Counts a stage from the first read of it to the end of the last. */
+/** Counts a stage from the first read to the end of the last one. */
 function counted<T> (stage: Stage<T>, begin: CountWork): Stage<T> {
   return async function* (source) {
     const end = begin()
@@ -164,7 +163,7 @@ function counted<T> (stage: Stage<T>, begin: CountWork): Stage<T> {
   }
 }
 
-/** Has the function of each point look at its texts. */
+/** Passes the texts of each point to its function. */
 async function lookAtEach (
   stage: ModuleGuard,
   texts: readonly TextAtPoint[],
@@ -181,7 +180,7 @@ async function lookAtEach (
     if (!Array.isArray(verdict) || verdict.length !== numbers.length) {
       throw new TypeError(`\`${point}\` must return ${numbers.length} texts, \`{ refuse }\` or nothing`)
     }
-    for (const [at, number] of numbers.entries()) result[number] = verdict[at] as string // its caller checks
+    for (const [at, number] of numbers.entries()) result[number] = verdict[at] as string // caller checks
   }
   return { texts: result }
 }

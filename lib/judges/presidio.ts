@@ -1,5 +1,5 @@
 /**
- * Has Presidio look at texts: its analyzer finds what is personal, its anonymizer replaces it.
+ * Checks texts with Presidio: its analyzer finds personal data, its anonymizer replaces it.
  *
  * @see https://microsoft.github.io/presidio/api-docs/api-docs.html
  */
@@ -47,7 +47,7 @@ export function openPresidio ({ settings }: Pick<JudgeInput, 'settings'>): Judge
   }
 }
 
-/** Of one call: each is a request, and other calls want theirs as well. */
+/** Concurrent requests of one call: each text is a request, and other calls need some too. */
 const textsAtOnce = 8
 
 interface Looked {
@@ -55,7 +55,7 @@ interface Looked {
   readonly found: readonly Entity[]
 }
 
-/** As the analyzer gives it and the anonymizer takes it: places count code points. */
+/** An entity as the analyzer returns it and the anonymizer expects it; offsets count code points. */
 interface Entity {
   readonly entity_type: string
   readonly start: number
@@ -63,7 +63,7 @@ interface Entity {
   readonly score: number
 }
 
-/** @throws TypeError for an answer of another form */
+/** @throws TypeError for an invalid answer */
 async function analyze (
   client: JudgeClient,
   question: object,
@@ -86,7 +86,7 @@ function isEntity (value: unknown): value is Entity {
   )
 }
 
-/** @throws TypeError for an answer of another form */
+/** @throws TypeError for an invalid answer */
 async function anonymize (
   client: JudgeClient,
   text: string,

@@ -1,4 +1,4 @@
-/** Lets a service of the operator look at texts, in one of two forms. */
+/** Checks texts with a service of the operator, in one of two formats. */
 
 import { randomUUID } from 'node:crypto'
 import { callFacts } from './call-facts.ts'
@@ -19,7 +19,7 @@ interface Form {
     call: RoutedCall<unknown>,
     stage: Pick<GuardSettings, 'name' | 'options'>
   ) => object
-  /** @throws TypeError for an answer of another form */
+  /** @throws TypeError for an invalid answer */
   readonly verdict: (answer: JsonObject) => Verdict
 }
 
@@ -75,7 +75,7 @@ const forms: Readonly<Record<WebhookFormat, Form>> = {
   }
 }
 
-/** @throws Error for a settings without an address, which a configuration does not have */
+/** @throws Error for settings without a URL, which validation excludes */
 export function openWebhook (settings: GuardSettings): Judge {
   const { url = '', format = 'headgate', secret } = settings
   const client = judgeClient(url, settings)
@@ -94,5 +94,5 @@ export function openWebhook (settings: GuardSettings): Judge {
 
 function listOfTexts (texts: unknown): readonly string[] {
   if (!Array.isArray(texts)) throw new TypeError('`texts` must be a list')
-  return texts as readonly string[] // who takes the verdict checks them
+  return texts as readonly string[] // checked by whoever applies the verdict
 }

@@ -109,8 +109,8 @@ type ChatEstimate = Required<
  * Estimates the prompt tokens from the number of characters a model may read, and the longest answer that the
  * request allows.
  *
- * @param routes the candidates; the most that any of them may use with its settings counts. Default:
- *   no settings
+ * @param routes the candidates; the most that any of them may use with its settings counts. Default: no
+ *   settings
  */
 export function estimateChat (request: ChatInput, routes: readonly Route[] = []): Estimate {
   const isPlain = routes.every(

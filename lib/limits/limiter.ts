@@ -36,7 +36,7 @@ export interface Limiter {
    * or be spent again.
    *
    * @throws Error on failure: the reservations are then released later, and the usage counts once it is
-   * stored
+   *   stored
    */
   readonly settleRecorded: (usages: readonly RecordedUsage[]) => Promise<void>
 }

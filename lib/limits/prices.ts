@@ -102,7 +102,7 @@ export function checkGuardsPriced (
  * record lists the others as skipped.
  *
  * @throws GatewayError `insufficient_permissions` if no route has, or if the call uses a field without a
- * price
+ *   price
  */
 export function pricedRoutes (
   { routes, record }: Pick<RoutedCall<unknown>, 'routes' | 'record'>,

@@ -1,54 +1,51 @@
 /**
  * A circuit breaker for one model at one provider, for calls of one key or of all (see `model-circuit`), so
- * that calls with other routes need not find out for themselves that it fails.
+ * that calls with other routes do not each have to find out that it fails.
  *
  *     closed ── 5 failures in a row, or half of the last 20 ──► open ── cooldown ──► one probe
  *        ▲                                                       ▲                     │     │
- *        └────────────────────── it answers ─────────────────────┼─────────────────────┘     │
- *                                                                └── it fails: twice as long ┘
+ *        └──────────────────────── success ──────────────────────┼─────────────────────┘     │
+ *                                                                └─ failure: double cooldown ┘
  *
- * It refuses nothing: an open circuit only moves a model behind the others of a call. Outcomes of
- * calls without another choice count as well.
+ * It refuses nothing: an open circuit only moves a model behind the other routes of a call. Calls without
+ * another route are counted, too.
  */
 
-/** Failures in a row that open the circuit. */
+/** Consecutive failures that open the circuit. */
 const maxStreak = 5
-/** Attempts that are remembered; the circuit opens when half of them failed. */
+/** Number of recent attempts; the circuit opens when half of them failed. */
 const remembered = 20
-/** Outcomes before so long a silence say nothing about now. */
+/** Milliseconds without attempts after which earlier outcomes no longer count. */
 const forgottenAfterMs = 60_000
 const initialCooldownMs = 5000
 const maxCooldownMs = 60_000
 
-/** An attempt that has begun: its outcome counts only while the circuit stays as it was. */
+/** An attempt in progress. Its outcome counts only if the circuit has not opened or closed since. */
 export interface CircuitAttempt {
-  /** Number of openings and closings before it. */
+  /** Number of openings and closings before the attempt. */
   readonly generation: number
   readonly isProbe: boolean
 }
 
-/** The first attempt at a model of which nothing is known. */
+/** The first attempt at an unknown model. */
 export const initialAttempt: CircuitAttempt = { generation: 0, isProbe: false }
 
 export class Breaker {
   readonly #maxFailuresOfKey: number
-  /**
-   * The last outcomes: of a failure the key whose call it was, else `undefined`. The newest is at `#next -
-   * 1`.
-   */
+  /** Recent outcomes: the key of a failed call, else `undefined`. The newest is at `#next - 1`. */
   readonly #ring: Array<string | undefined> = []
   #next = 0
   #failures = 0
   #streak = 0
   #lastMs = -Infinity
-  /** The time at which a probe may be made; `undefined` while closed. */
+  /** When a probe is allowed; `undefined` while closed. */
   #probeAtMs: number | undefined
   #cooldownMs = initialCooldownMs
   #probing = false
   #generation = 0
   #failingSinceMs = 0
 
-  /** @param maxFailuresOfKey failures of one key that count among those that are remembered. Default: all */
+  /** @param maxFailuresOfKey how many recent failures of one key count. Default: all */
   constructor (maxFailuresOfKey = Infinity) {
     this.#maxFailuresOfKey = maxFailuresOfKey
   }
@@ -58,7 +55,7 @@ export class Breaker {
     return this.#generation
   }
 
-  /** The time since which every attempt failed; that of its opening where some of those before succeeded. */
+  /** Start of the unbroken run of failures, or the time the breaker opened if it had recent successes. */
   get failingSinceMs (): number {
     return this.#failingSinceMs
   }
@@ -69,7 +66,7 @@ export class Breaker {
   }
 
   /**
-   * Milliseconds until a probe may be made, 0 while one is in flight; `undefined` when a call may be sent.
+   * Milliseconds until a probe is allowed, 0 while one is in flight; `undefined` if a call may be sent now.
    */
   openForMs (nowMs: number): number | undefined {
     if (this.#probeAtMs === undefined) return undefined
@@ -77,7 +74,7 @@ export class Breaker {
     return this.#probing ? 0 : undefined
   }
 
-  /** Starts an attempt; `ended` must follow in every case. */
+  /** Starts an attempt; `ended` must always follow. */
   begin (nowMs: number): CircuitAttempt {
     const isProbe = this.#probeAtMs !== undefined && nowMs >= this.#probeAtMs && !this.#probing
     if (isProbe) this.#probing = true
@@ -90,7 +87,7 @@ export class Breaker {
     else this.#close()
   }
 
-  /** @param keyId whose call it was, where all keys share the circuit */
+  /** @param keyId the key of the call, if all keys share the circuit */
   failed ({ generation }: CircuitAttempt, nowMs: number, keyId = ''): void {
     if (generation !== this.#generation) return
     if (this.#probeAtMs === undefined) {
@@ -103,7 +100,7 @@ export class Breaker {
     }
   }
 
-  /** Turns the newest success into a failure: its answer was cut off. */
+  /** Turns the newest success into a failure, because its answer was cut off. */
   recordStreamFailure (nowMs: number, keyId = ''): void {
     if (this.#probeAtMs !== undefined || this.#hasFailed(keyId, nowMs)) return
     if (this.#isForgotten(nowMs) || !this.#takeBackSuccess(keyId)) this.#remember(keyId, nowMs)
@@ -111,12 +108,12 @@ export class Breaker {
     if (this.#isBad()) this.#open(nowMs)
   }
 
-  /** Makes room for another probe when this one has found nothing out. */
+  /** Allows another probe if this one had no result. */
   ended ({ generation, isProbe }: CircuitAttempt): void {
     if (isProbe && generation === this.#generation) this.#probing = false
   }
 
-  /** Returns true when as many failures of a key are remembered as count. */
+  /** Returns true if a key already has the maximum number of recent failures that count. */
   #hasFailed (keyId: string, nowMs: number): boolean {
     if (this.#maxFailuresOfKey === Infinity || this.#isForgotten(nowMs)) return false
     return this.#ring.filter(failed => failed === keyId).length >= this.#maxFailuresOfKey
@@ -134,7 +131,7 @@ export class Breaker {
     if (this.#streak === 1) this.#failingSinceMs = nowMs
   }
 
-  /** @returns false when no success is remembered */
+  /** @returns false if there is no recent success */
   #takeBackSuccess (keyId: string): boolean {
     const seen = this.#ring.length
     for (let back = 1; back <= seen; back++) {

@@ -1,10 +1,7 @@
 import type { Route } from '../core/route.ts'
 import type { Capability, Providers } from '../providers/provider.ts'
 
-/**
- * Returns a test of routes: true when the provider has the capability. Other providers are never sent a
- * request.
- */
+/** Returns a predicate for routes whose provider has the capability. Other providers never get a request. */
 export function canServe (providers: Providers, capability: Capability): (route: Route) => boolean {
   return ({ providerId }) => providers.get(providerId)?.adapters[capability] !== undefined
 }

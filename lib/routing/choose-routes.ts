@@ -1,8 +1,8 @@
 /**
  * Finds the providers and models that may answer a call, best first.
  *
- * The model comes as an id, as `{ model, settings }` or as a list of either. A caller may also
- * choose the provider by header, and bring a key of their own for it (`provider-choice`).
+ * The model is given as an id, as `{ model, settings }` or as a list of either. A caller may also choose the
+ * provider by header and bring a key for it (`provider-choice`).
  */
 
 import type { ModelChoice } from '../../schemas/chat.ts'
@@ -43,7 +43,7 @@ import {
   type Requirements
 } from './requirements.ts'
 
-/** Any request that may name its model. */
+/** A request that may name its model. */
 export interface ModelRequest {
   readonly model?: ModelChoice | readonly ModelChoice[] | null | undefined
   readonly stream?: boolean | undefined
@@ -52,27 +52,25 @@ export interface ModelRequest {
 export interface ChooseRoutesServices {
   readonly models: ModelRegistry
   readonly providers: Providers
-  /** Default: which provider made a tool call is not known. */
+  /** Default: the providers of earlier tool calls are unknown. */
   readonly routeHealth?: Pick<RouteHealth, 'toolCalls' | 'credentials'> | undefined
   readonly settings: Pick<Settings, 'providers'> & { readonly limits: Pick<Limits, 'modelsPerCall'> }
 }
 
 export interface ChooseRoutesOptions<R> {
-  /** The model of a request that names none. Default: there must be one. */
+  /** The model of a request that names none. Default: a model is required. */
   readonly defaultModel?: (request: R) => string
-  /** Picks the settings of `{ model, settings }` that this endpoint has. Default: none. */
+  /** Picks those settings of `{ model, settings }` that this endpoint supports. Default: none. */
   readonly settings?: (values: Readonly<Record<string, unknown>>) => Readonly<Record<string, unknown>>
-  /** Reads the attributes by which several models are ordered. Default: none. */
+  /** Returns the attributes by which several models are ordered. Default: none. */
   readonly attributes?: (request: R) => RequestedAttributes
-  /**
-   * Finds the session of a call, whose turns share a prompt. Default: calls of the endpoint have none.
-   */
+  /** Finds the session of a call, whose turns share a prompt. Default: no sessions. */
   readonly session?: (call: RoutingInput<R>) => CallSession
-  /** The capabilities a model must have; read where there are several to choose from. Default: nothing. */
+  /** The required capabilities of a model; read only if there are several candidates. Default: none. */
   readonly requirements?: (request: R) => Requirements
 }
 
-/** The parts of a call that decide its routes; the requested model is noted in its record. */
+/** The parts of a call that determine its routes; the requested model is noted in its record. */
 type RoutingInput<R> = Pick<ValidCall<R>, 'request' | 'headers' | 'key' | 'origin' | 'options'> & {
   readonly record: Pick<CallRecord, 'requestedModel' | 'session'>
 }
@@ -82,18 +80,17 @@ export interface ChosenRoutes
     RoutedCall<unknown>,
     'routes' | 'requestedNames' | 'providerKey' | 'session' | 'reasoningAccount'
   > {
-  /** Models of the request that are not tried, and why. */
+  /** Requested models that are not tried, with reasons. */
   readonly skipped: readonly FailedAttempt[]
 }
 
 /**
- * Chooses the routes of a call: at least one, and no model twice, in the order in which they were named or by
- * the attributes that the request wants. A list with an unknown model is refused entirely: a mistyped name
- * would otherwise show only on the day when the others fail.
+ * Chooses the routes of a call: at least one, each model once, ordered as named or by requested attributes. A
+ * list with an unknown model is refused entirely; otherwise a mistyped name would only show when the other
+ * models fail.
  *
- * @throws GatewayError `model_not_found`, `insufficient_permissions`, `unknown_provider`,
- *   `invalid_value`; ValidationError for a request without model, or with a list of more than
- *   `limits.models_per_call`.
+ * @throws GatewayError `model_not_found`, `insufficient_permissions`, `unknown_provider`, `invalid_value`;
+ *   ValidationError for a request without model, or with a list of more than `limits.models_per_call`.
  */
 export function chooseRoutes<R extends ModelRequest> (
   call: RoutingInput<R>,
@@ -117,16 +114,16 @@ export function chooseRoutes<R extends ModelRequest> (
       )
     : named.routes
   const { routes, skipped, account } = suitable(ranked, call, services, requirements)
-  // Every choice has given at least one route, and there is at least one choice.
+  // There is at least one choice, and every choice has at least one route.
   if (routes.length === 0) throw missingModel()
-  // Only these choose by the session. It is found for them alone, as that hashes the prompt.
+  // Only these routes use the session. Finding it hashes the prompt.
   const gains = session !== undefined && routes.some(({ modelId, providerId, ranked }) =>
     ranked?.bySession ?? (
       routeHealth?.credentials(providerId) !== undefined && cachesPrompts(models.find(modelId)?.price)
     )
   )
   return {
-    routes: routes as readonly [Route, ...Route[]], // it has one
+    routes: routes as readonly [Route, ...Route[]], // not empty
     requestedNames: named.requestedNames,
     skipped,
     ...gains && { session: session() },
@@ -138,7 +135,7 @@ export function chooseRoutes<R extends ModelRequest> (
 /**
  * Lists the models that a request names, or the default of its endpoint, then its fallbacks.
  *
- * @throws ValidationError where there is none, or more than `limits.models_per_call`
+ * @throws ValidationError if there is none, or more than `limits.models_per_call`
  */
 function requestedModels<R extends ModelRequest> (
   { request, options }: Pick<RoutingInput<R>, 'request' | 'options'>,
@@ -161,9 +158,9 @@ interface NamingOptions {
 
 interface NamedRoutes {
   readonly routes: readonly Route[]
-  /** The models and routes that are named, or that a header has put in their place. */
+  /** The models and routes that are named, or that a header has substituted. */
   readonly requestedNames: readonly string[]
-  /** The choice that led to each of them. */
+  /** The choice behind each of them. */
   readonly chosenAs: ReadonlyArray<readonly [modelId: string, ModelChoice]>
 }
 
@@ -190,7 +187,7 @@ function routesOf (
     if (found.length === 0) {
       throw request.model == null ? defaultNotFound(name) : modelNotFound(name, models)
     }
-    // Where a header has replaced the model, its name says nothing of what is called.
+    // If a header has replaced the model, its name is irrelevant.
     const isReplaced = byHeader !== undefined && modelsBeside(found, name, models).length > 0
     requestedNames.push(...(isReplaced ? found.map(({ modelId }) => modelId) : [name]))
     const usable = key.models === undefined ? found : allowed(found, name, key, models)
@@ -205,8 +202,8 @@ function routesOf (
 }
 
 /**
- * Leaves out the routes that headers of the caller exclude or that cannot serve the request, and puts those
- * first that the history of the request or a header prefers.
+ * Removes the routes that the caller's headers exclude or that cannot serve the request, and moves the routes
+ * preferred by the request's history or a header to the front.
  */
 function suitable<R> (
   ranked: readonly Route[],
@@ -248,7 +245,7 @@ function suitable<R> (
 
 const none: readonly never[] = []
 
-/** Returns the digests of the accounts of a provider. @param credentials how many it has */
+/** Returns the digests of a provider's accounts. @param credentials the number of its credentials */
 export function accountsOf (provider: Provider | undefined, credentials = 1): readonly string[] {
   return provider === undefined
     ? []
@@ -259,7 +256,7 @@ function nameOf (choice: ModelChoice): string {
   return typeof choice === 'string' ? choice : choice.model
 }
 
-/** @param given those of the caller, which win */
+/** @param given the caller's settings, which take precedence */
 function withSettings (route: Route, given: Route['settings']): Route {
   const { defaults } = route
   const settings = given === undefined ? defaults : mergeSettings(given, defaults)
@@ -267,9 +264,9 @@ function withSettings (route: Route, given: Route['settings']): Route {
 }
 
 /**
- * Returns the same routes, best first where the request says what is good.
+ * Returns the same routes, best first if the request has preferences.
  *
- * @param choiceOf by model id, the first choice that led to it
+ * @param choiceOf by model id, the first choice that includes it
  */
 function byAttributes (
   routes: readonly Route[],
@@ -290,7 +287,7 @@ function byAttributes (
     const cost = costAttribute(price)
     return {
       route,
-      // Later entries, which are nearer to the request, win.
+      // Later entries are more specific and take precedence.
       attributes: {
         ...cost !== undefined && { cost },
         ...attributes,
@@ -304,16 +301,16 @@ function byAttributes (
   return rank(candidates, agent, names)
 }
 
-/** Returns the attributes a caller gives a model beside its settings. */
+/** Returns the attributes that a caller gives a model in addition to its settings. */
 function attributesOf (choice: ModelChoice): Attributes {
   return typeof choice === 'string' ? {} : choice.settings?.attributes ?? {}
 }
 
 /**
- * Returns the routes this key may take. A name that the key lists allows the models the name refers
- * to, and no other: a header may have replaced them.
+ * Returns the routes this key may use. A name in the key's list allows exactly the models that it refers to;
+ * a header may have replaced them.
  *
- * @throws GatewayError `insufficient_permissions` when none is left
+ * @throws GatewayError `insufficient_permissions` if none is left
  */
 function allowed (
   routes: readonly Route[],
@@ -327,14 +324,14 @@ function allowed (
     ({ modelId }) => (byName && modelsOfName.has(modelId)) || mayUseModel(key, modelId)
   )
   if (usable.length > 0) return usable
-  // Only a model of the caller's own choice is named: the target of an alias is not shown.
+  // Names only a model that the caller chose, so that the target of an alias is not revealed.
   const [replaced] = modelsBeside(routes, name, models)
   throw new GatewayError('insufficient_permissions', {
     message: `This API key may not use the model ${quote(replaced?.modelId ?? name)}.`, param: 'model'
   })
 }
 
-/** Returns the routes to models that a name does not refer to. */
+/** Returns the routes to models that a name does not include. */
 function modelsBeside (routes: readonly Route[], name: string, models: ModelRegistry): readonly Route[] {
   const ofName = new Set(models.routes(name).map(({ modelId }) => modelId))
   return routes.filter(({ modelId }) => !ofName.has(modelId))

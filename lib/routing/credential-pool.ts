@@ -1,28 +1,28 @@
 /**
- * Chooses among several credentials of one provider: drawn by weight, those that are cooling down last.
+ * Chooses among several credentials of one provider: drawn by weight, those cooling down last.
  *
- * A credential cools down when the provider limits or rejects it, or reports that its quota is used up; the
- * others do not. A provider may also reject what a call names, so a credential that is rejected rests for
- * that gateway key alone until it is rejected for another one.
+ * A credential cools down when the provider rate-limits or rejects it, or reports that its quota is used up.
+ * A provider may also reject the content of a call, so a rejected credential cools down only for that gateway
+ * key until it is rejected for another one.
  */
 
 import { weightedKey, type CallSession } from '../core/call-session.ts'
 import type { GatewayError } from '../core/errors.ts'
 
-/** Milliseconds that a rate-limited credential rests, where the provider does not say. */
+/** Cooldown of a rate-limited credential in milliseconds, unless the provider specifies one. */
 const limitedMs = 5000
-/** Milliseconds that a credential rests after it was refused or its quota was used up: a person must act. */
+/** Cooldown in milliseconds after a rejection or a used-up quota, which needs a person to act. */
 const refusedMs = 60_000
 
 type CredentialFailure = Pick<GatewayError, 'code' | 'fault' | 'retryAfterSeconds'>
 
-/** The gateway key for whose call a credential was rejected last. */
+/** The gateway key whose call was the last one rejected with a credential. */
 interface Rejected {
   readonly keyId: string
   readonly untilMs: number
 }
 
-/** Returns true for a failure that is one of the credential: 401, 402, 403, 429, an exhausted quota. */
+/** Returns true for a failure caused by the credential: 401, 402, 403, 429, an exhausted quota. */
 export function isOfCredential ({ fault }: Pick<GatewayError, 'fault'>): boolean {
   return fault === 'rate_limit' || fault === 'credential'
 }
@@ -31,11 +31,11 @@ export class CredentialPool {
   readonly #now: () => number
   readonly #random: () => number
   #weights: readonly number[]
-  /** By the index of the credential, like the weights. */
+  /** By index of the credential, like the weights. */
   readonly #notBeforeMs: number[] = []
   readonly #rejected: Array<Rejected | undefined> = []
 
-  /** @param now milliseconds of a clock that never goes back */
+  /** @param now returns monotonic milliseconds */
   constructor (weights: readonly number[], now: () => number, random: () => number = Math.random) {
     this.#weights = weights
     this.#now = now
@@ -46,16 +46,16 @@ export class CredentialPool {
     return this.#weights.length
   }
 
-  /** Takes over other weights of the same credentials. */
+  /** Replaces the weights of the credentials. */
   weigh (weights: readonly number[]): void {
     this.#weights = weights
   }
 
   /**
-   * Returns the index of a credential that is ready for a gateway key, drawn by weight; else of the one that
-   * is ready first.
+   * Returns the index of a credential that is ready for a gateway key, drawn by weight; if none is, the one
+   * that will be ready first.
    *
-   * @param session gets the same one as before. Default: it is drawn anew
+   * @param session keeps its credential between calls. Default: drawn for each call
    */
   choose (keyId: string, session?: CallSession): number {
     const indexes = this.#weights.map((_, index) => index)
@@ -72,7 +72,7 @@ export class CredentialPool {
   }
 
   /**
-   * Returns the index of another credential that is ready for a gateway key; `undefined` when there is none.
+   * Returns the index of another credential that is ready for a gateway key; `undefined` if there is none.
    */
   another (tried: ReadonlySet<number>, keyId: string): number | undefined {
     return this.#draw(
@@ -83,10 +83,10 @@ export class CredentialPool {
   }
 
   /**
-   * Lets a credential cool down: for as long as the provider said, else for a usual time.
+   * Starts the cooldown of a credential, with the provider's duration or the default.
    *
-   * @param keyId of the gateway key whose call it was
-   * @returns milliseconds from now, 0 where it rests for that key alone
+   * @param keyId the gateway key of the call
+   * @returns milliseconds from now; 0 if it cools down for that key only
    */
   onFailure (
     index: number,
@@ -104,22 +104,22 @@ export class CredentialPool {
     return this.#restMs(index)
   }
 
-  /** Lets a credential cool down for some milliseconds from now at least. */
+  /** Makes a credential cool down for at least some milliseconds from now. */
   rest (index: number, forMs: number): void {
     this.#notBeforeMs[index] = Math.max(this.#notBeforeMs[index] ?? 0, this.#now() + forMs)
   }
 
-  /** Number of credentials that are ready. */
+  /** Number of ready credentials. */
   get ready (): number {
     return this.#weights.filter((_, index) => this.#restMs(index) === 0).length
   }
 
-  /** Milliseconds until one of them is ready. */
+  /** Milliseconds until a credential is ready. */
   get cooldownMs (): number {
     return Math.min(...this.#weights.map((_, index) => this.#restMs(index)))
   }
 
-  /** @param keyId of a gateway key for whose calls alone it may rest as well */
+  /** @param keyId a gateway key whose own cooldowns also count */
   #restMs (index: number, keyId?: string): number {
     const rejected = this.#rejected[index]
     const untilMs = Math.max(
@@ -129,7 +129,7 @@ export class CredentialPool {
     return untilMs === 0 ? 0 : Math.max(0, untilMs - this.#now())
   }
 
-  /** Draws one by weight; weight 0 comes after all others. */
+  /** Draws a credential by weight; those with weight 0 come last. */
   #draw (indexes: readonly number[], session?: CallSession): number | undefined {
     const keys = indexes.map(index =>
       weightedKey(this.#weights[index] ?? 0, session?.draw(`credential ${index}`) ?? this.#random())

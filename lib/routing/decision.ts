@@ -1,4 +1,4 @@
-/** Describes how a call would be routed: the models it would ask now, in order, and why. */
+/** Describes how a call would be routed now: the models in order, and why. */
 
 import { rankText } from '../core/explain-route.ts'
 import type { FailedAttempt } from '../core/record.ts'
@@ -8,22 +8,22 @@ import type { RouteHealth, Cooldown } from './route-health.ts'
 import type { RouteCandidate, RouteDecision } from '../../schemas/route-decision.ts'
 
 export interface DecisionInput {
-  /** As the caller wrote it. */
+  /** As written by the caller. */
   readonly requested: string
   /** Best first. */
   readonly routes: readonly Route[]
   readonly health: RouteHealth
-  /** Id of the key whose call it is. */
+  /** Id of the calling key. */
   readonly keyId: string
-  /** Models that are not tried, and why. */
+  /** Models that are not tried, with reasons. */
   readonly skipped?: readonly FailedAttempt[]
-  /** Returns true when the provider of a route serves the endpoint; others are never tried. */
+  /** Returns true if a route's provider serves the endpoint; others are never tried. */
   readonly canServe: (route: Route) => boolean
-  /** Returns what the call is expected to cost with a route, in billionths of a dollar. Default: not known */
+  /** Returns the expected cost of the call on a route, in billionths of a dollar. Default: unknown */
   readonly expectedNanoUsd?: (route: Route) => number | undefined
 }
 
-/** Decides without calling a provider or changing anything. Weights are drawn anew by every call. */
+/** Decides without calling a provider or changing anything. Each call draws weights independently. */
 export function decide ({
   requested,
   routes,
@@ -77,7 +77,7 @@ function stateOf (cooldown: Cooldown | undefined): Pick<RouteCandidate, 'state' 
   return { state: reason, origin, ...forMs > 0 && { until: untilOf(forMs) } }
 }
 
-/** Returns the end of a cooldown as a date. */
+/** Returns the end of a cooldown as an ISO date. */
 export function untilOf (forMs: number): string {
   return new Date(Date.now() + forMs).toISOString()
 }

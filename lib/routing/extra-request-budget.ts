@@ -1,21 +1,18 @@
-/** Calls that pay for one more request. */
+/** Calls that earn one extra request. */
 const callsPerHedge = 20
-/** Hedges that calls without one have saved up at most. */
+/** Maximum extra requests that can be saved up. */
 const maxSaved = 10
 
-/**
- * Allows an extra request for one call in 20: on average, since calls without one save up for at most ten in
- * a row.
- */
+/** Allows an extra request for one call in 20 on average. At most ten can be saved up. */
 export class ExtraRequestBudget {
   #saved = 1
 
-  /** Counts such a call. */
+  /** Counts a call. */
   onCall (): void {
     this.#saved = Math.min(maxSaved, this.#saved + 1 / callsPerHedge)
   }
 
-  /** Pays for one extra request; false when there is none left. */
+  /** Spends one extra request; returns false if there is none. */
   take (): boolean {
     if (this.#saved < 1) return false
     this.#saved--

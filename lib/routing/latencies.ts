@@ -1,6 +1,6 @@
 /**
- * Moving averages of the time until models begin to answer; the newest counts a fifth. What has not
- * been measured for five minutes is unknown again, so that a slow model gets another chance.
+ * Moving averages of the time until models begin to answer; the newest counts a fifth. A measurement expires
+ * after five minutes, so that a slow model gets another chance.
  */
 
 const newestShare = 0.2
@@ -14,19 +14,19 @@ export class Latencies {
     this.#now = now
   }
 
-  /** @param modelId one of those the operator has put into a route: callers' names would never end */
+  /** @param modelId a model of a configured route; caller-supplied names would be unbounded */
   note (modelId: string, ms: number): void {
     const before = this.of(modelId) ?? ms
     this.#measured.set(modelId, { ms: before + (ms - before) * newestShare, atMs: this.#now() })
   }
 
-  /** Returns milliseconds, or `undefined` while unknown. */
+  /** Returns milliseconds, or `undefined` if unknown. */
   of (modelId: string): number | undefined {
     const found = this.#measured.get(modelId)
     return found === undefined || this.#now() - found.atMs > forgottenAfterMs ? undefined : found.ms
   }
 
-  /** Takes over the measurements of providers that are still the same. */
+  /** Copies the measurements of unchanged providers. */
   adopt (before: Latencies, isSame: (providerId: string) => boolean): void {
     for (const [modelId, measured] of before.#measured) {
       if (isSame(modelId.slice(0, modelId.indexOf('/')))) this.#measured.set(modelId, measured)

@@ -1,9 +1,6 @@
-/**
- * Remembers what other processes say of providers and models, by their names: for how long each cools down,
- * unless this process knows better.
- */
+/** Cooldowns of providers and models reported by other processes, unless this process knows better. */
 
-/** Names whose last success is remembered: models are named by callers, so there is no end to them. */
+/** Maximum names with a remembered success; callers name models, so names are unbounded. */
 const maxNames = 1000
 
 export class LearnedCooldowns {
@@ -12,26 +9,26 @@ export class LearnedCooldowns {
     string,
     { readonly untilMs: number, readonly learnedMs: number, readonly origin: string }
   >()
-  /** By name, the time when the last attempt that succeeded here began. */
+  /** By name, when the last successful attempt here began. */
   readonly #workedMs = new Map<string, number>()
 
-  /** @param now milliseconds of a clock that never goes back */
+  /** @param now returns monotonic milliseconds */
   constructor (now: () => number) {
     this.#now = now
   }
 
-  /** Takes over what another one knows of some names. */
+  /** Copies what another instance knows about some names. */
   adopt (before: LearnedCooldowns, isKept: (name: string) => boolean): void {
     for (const [name, entry] of before.#entries) if (isKept(name)) this.#entries.set(name, entry)
     for (const [name, atMs] of before.#workedMs) if (isKept(name)) this.#workedMs.set(name, atMs)
   }
 
   /**
-   * Notes a cooldown of another process, or that it is over.
+   * Records that a cooldown began or ended in another process.
    *
-   * @param forMs 0 when it is over
-   * @param failingMs for how long the name has failed there: what worked here since is believed more
-   * @param origin the other process: only it can end what it has said
+   * @param forMs 0 if it ended
+   * @param failingMs how long the name has failed there; a later success here overrides the report
+   * @param origin the reporting process; only it can end the cooldown
    */
   learn (name: string, forMs: number, failingMs: number, origin: string): void {
     const nowMs = this.#now()
@@ -43,9 +40,9 @@ export class LearnedCooldowns {
     } else if (this.#entries.get(name)?.origin === origin) this.#entries.delete(name)
   }
 
-  /** Notes that an attempt succeeded here. @param begunMs when it began */
+  /** Records a successful attempt here. @param begunMs when it began */
   worked (name: string, begunMs: number): void {
-    this.#workedMs.delete(name) // the newest is the last
+    this.#workedMs.delete(name) // keep the newest last
     this.#workedMs.set(name, begunMs)
     if (this.#workedMs.size > maxNames) {
       const [oldest = ''] = this.#workedMs.keys()
@@ -55,7 +52,7 @@ export class LearnedCooldowns {
     if (entry !== undefined && entry.learnedMs <= begunMs) this.#entries.delete(name)
   }
 
-  /** Returns for how many milliseconds a name cools down; 0 for one that does not. */
+  /** Returns the remaining cooldown of a name in milliseconds; 0 if there is none. */
   forMs (name: string): number {
     const entry = this.#entries.get(name)
     if (entry === undefined) return 0
@@ -64,7 +61,7 @@ export class LearnedCooldowns {
     return Math.max(0, forMs)
   }
 
-  /** Returns the names that cool down. */
+  /** Returns the names that are cooling down. */
   names (): string[] {
     return [...this.#entries.keys()].filter(name => this.forMs(name) > 0)
   }

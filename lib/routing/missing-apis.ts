@@ -1,32 +1,29 @@
 import type { Provider } from '../providers/provider.ts'
 
-/** Milliseconds for which a server counts as one without the API: it may get it with an update. */
+/** How long a server counts as lacking the API, in milliseconds; an update may add it. */
 export const missingMs = 15 * 60_000
 
 /**
- * Remembers the servers that turned out not to have the API of a dialect that their kind has. One that has
- * shown that it has the API never counts as such: what it says later is about the request. Of this process,
- * until the configuration is reloaded.
+ * Remembers which servers lack the API of a dialect that their kind usually has. A server that has served the
+ * API once never counts as lacking it: later refusals are about the request. Kept per process, until the
+ * configuration is reloaded.
  */
 export class MissingApis {
   readonly #now: () => number
   readonly #served = new WeakSet<Provider>()
   readonly #untilMs = new WeakMap<Provider, number>()
 
-  /** @param now milliseconds of a clock that never goes back */
+  /** @param now returns monotonic milliseconds */
   constructor (now: () => number) {
     this.#now = now
   }
 
-  /** Notes that a direct request has succeeded. */
+  /** Records that a direct request succeeded. */
   noteServed (provider: Provider): void {
     this.#served.add(provider)
   }
 
-  /**
-   * Notes that a server has said that it does not have the API, and the same request then succeeded
-   * translated.
-   */
+  /** Records that a server refused the API and then accepted the same request in translated form. */
   noteMissing (provider: Provider): void {
     this.#untilMs.set(provider, this.#now() + missingMs)
   }

@@ -1,19 +1,19 @@
 /**
  * The circuits of a model: one for each gateway key that has seen it fail, and one for all keys.
  *
- * What a key sends can make a model fail: requests that no provider can answer in time, that crash a server,
- * or whose answer is too large. Such failures open the circuit of that key alone; a few of them count for
- * all, too few to open the circuit of all.
+ * A key's requests can make a model fail: requests that no provider can answer in time, that crash a server,
+ * or whose answer is too large. Such failures open the circuit of that key only. Few of them count for the
+ * shared circuit, too few to open it.
  */
 
 import { Breaker, initialAttempt, type CircuitAttempt } from './breaker.ts'
 
-/** Failures of one key among those that count for all: opening that circuit takes three keys. */
+/** How many failures of one key count for the shared circuit: it takes three keys to open it. */
 const maxFailuresOfKey = 2
-/** Keys of which failures are remembered; their own circuits are closed when they are forgotten. */
+/** Maximum keys with separate circuits; a key that is evicted starts with a closed one. */
 const maxKeys = 1000
 
-/** An attempt of a key that has begun. */
+/** An attempt by a key. */
 export interface ModelAttempt {
   readonly keyId: string
   readonly all: CircuitAttempt
@@ -29,25 +29,25 @@ export class ModelCircuit {
     return this.#all
   }
 
-  /** Returns the circuit of a key; `undefined` for one that has seen no failure. */
+  /** Returns the circuit of a key; `undefined` if it has seen no failure. */
   own (keyId: string): Breaker | undefined {
     return this.#own.get(keyId)
   }
 
-  /** True while the circuit of any key is open. */
+  /** True while any circuit is open. */
   get isOpen (): boolean {
     return this.#all.isOpen || [...this.#own.values()].some(({ isOpen }) => isOpen)
   }
 
   /**
-   * Milliseconds until a key may make a probe, 0 while one is in flight; `undefined` when its calls may be
-   * sent.
+   * Milliseconds until a key may probe, 0 while a probe is in flight; `undefined` if its calls may be sent
+   * now.
    */
   openForMs (keyId: string, nowMs: number): number | undefined {
     return this.#own.get(keyId)?.openForMs(nowMs) ?? this.#all.openForMs(nowMs)
   }
 
-  /** Starts an attempt; `ended` must follow in every case. */
+  /** Starts an attempt; `ended` must always follow. */
   begin (keyId: string, nowMs: number): ModelAttempt {
     const own = this.#own.get(keyId)
     const waits = own?.openForMs(nowMs) !== undefined
@@ -65,12 +65,12 @@ export class ModelCircuit {
 
   failed ({ keyId, own, all }: ModelAttempt, nowMs: number): void {
     const circuit = this.#circuit(keyId)
-    // A key whose own circuit is open says nothing new, unless its attempt was the probe for all.
+    // A key whose own circuit is open does not count again, unless its attempt was the shared probe.
     if (!circuit.isOpen || all.isProbe) this.#all.failed(all, nowMs, keyId)
     circuit.failed(own, nowMs)
   }
 
-  /** Turns the newest success of a key into a failure: its answer was cut off. */
+  /** Turns the newest success of a key into a failure, because its answer was cut off. */
   recordStreamFailure (keyId: string, nowMs: number): void {
     this.#circuit(keyId).recordStreamFailure(nowMs)
     this.#all.recordStreamFailure(nowMs, keyId)

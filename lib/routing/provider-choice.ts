@@ -1,22 +1,19 @@
 /**
- * Callers who choose the provider themselves, by header:
- *
- * - `X-Provider-Key`: their own key at the provider, used instead of the gateway's. Its provider
- *   is `X-Provider`, else the one the model belongs to. It may be one the gateway has no
- *   credential for.
+ * Lets callers choose the provider by header:
+ * - `X-Provider-Key`: their own key at the provider, used instead of the gateway's. The provider is
+ *   `X-Provider`, else the one of the model. The gateway needs no credential for it.
  * - `X-Provider` alone: one of the enabled providers.
- * - `X-Provider-Model`: the model at that provider, instead of the one in the body. Alone, at the provider
- *   of the model in the body.
+ * - `X-Provider-Model`: the model at that provider, instead of the one in the body. Alone, at the provider of
+ *   the model in the body.
  *
- * A provider is named, never given by address: the gateway's credentials do not travel where a
- * caller points, and a caller's key only to the one provider it is for.
+ * Providers are chosen by name, never by URL: the gateway's credentials are not sent where a caller points,
+ * and a caller's key only goes to its provider.
  *
- * Other headers narrow and order the models that the request names, and add none:
- *
+ * Other headers filter and order the models that the request names:
  * - `X-Headgate-Only: anthropic, openai/gpt-5`: no other provider or model.
  * - `X-Headgate-Order: mistral, openai`: these first, in this order; the others after them.
- * - `X-Headgate-Max-Price: 2.5`: no model above it, in USD per million tokens (three input tokens counted
- *   for each output token), and none without a known price.
+ * - `X-Headgate-Max-Price: 2.5`: no model above it, in USD per million tokens (three input tokens counted for
+ *   each output token), and none without a known price.
  */
 
 import { Secret } from '../core/secret.ts'
@@ -40,8 +37,8 @@ export interface ProviderChoice {
 /**
  * Reads the headers; `undefined` for a call that leaves the choice to the gateway.
  *
- * @throws GatewayError `unknown_provider`, naming those there are; `invalid_value` for a key that
- *   cannot be sent.
+ * @throws GatewayError `unknown_provider`, listing the known ones; `invalid_value` for a key that cannot be
+ *   sent.
  */
 export function providerChoice (
   headers: Call['headers'],
@@ -66,9 +63,9 @@ export function providerChoice (
 }
 
 /**
- * Returns the caller's own key at the provider, without surrounding white space.
+ * Returns the caller's own key at the provider, trimmed.
  *
- * @throws GatewayError `invalid_value` for one that no header can carry on.
+ * @throws GatewayError `invalid_value` for a key that is not a valid header value.
  */
 export function callerProviderKey (headers: Call['headers']): Secret | undefined {
   const key = text(headers['x-provider-key'])
@@ -81,7 +78,7 @@ export function callerProviderKey (headers: Call['headers']): Secret | undefined
 /**
  * Returns the routes for one model of such a call; none for a model the operator disabled.
  *
- * @throws GatewayError `unknown_provider` when the provider of the key cannot be determined.
+ * @throws GatewayError `unknown_provider` if the provider of the key cannot be determined.
  */
 export function routesByChoice (
   choice: ProviderChoice,
@@ -96,8 +93,8 @@ export function routesByChoice (
     throw unknownProvider(providers, choice.key !== undefined)
   }
   if (choice.model === undefined) {
-    // Aliases, names without prefix and configured routes; all of a route when no provider was
-    // named, so that `checkOneProvider` refuses one that stands for several.
+    // Aliases, names without prefix and configured routes. Without a named provider all models of a route are
+    // included, so that `checkOneProvider` can refuse a route with several providers.
     const matching = choice.providerId === undefined
       ? named
       : named.filter(route => route.providerId === providerId)
@@ -107,7 +104,7 @@ export function routesByChoice (
   return route === undefined ? [] : [route]
 }
 
-/** @throws GatewayError `invalid_value` when a caller's key would reach more than one provider. */
+/** @throws GatewayError `invalid_value` if a caller's key would reach more than one provider. */
 export function checkOneProvider (routes: readonly Route[]): void {
   const [first] = routes
   if (routes.every(({ providerId }) => providerId === first?.providerId)) return
@@ -134,7 +131,7 @@ function text (header: string | string[] | undefined): string | undefined {
   return value === '' ? undefined : value
 }
 
-/** Entries of one header: each is compared with each model. */
+/** Maximum names in a header: each is compared with each model. */
 const maxNames = 16
 
 export interface Preferences {
@@ -147,7 +144,7 @@ export interface Preferences {
 /**
  * Reads the headers; `undefined` for a call without any of them.
  *
- * @throws GatewayError `invalid_value` for a price that is none, and for a list of more than 16 names
+ * @throws GatewayError `invalid_value` for an invalid price, and for a list of more than 16 names
  */
 export function readPreferences (headers: Call['headers']): Preferences | undefined {
   const { 'x-headgate-only': only, 'x-headgate-order': order, 'x-headgate-max-price': price } = headers
@@ -160,9 +157,9 @@ export function readPreferences (headers: Call['headers']): Preferences | undefi
 }
 
 /**
- * Leaves out what the caller does not want.
+ * Removes the routes that the caller excludes.
  *
- * @throws GatewayError `invalid_value` when no route is left
+ * @throws GatewayError `invalid_value` if no route is left
  */
 export function applyPreferences (
   routes: readonly Route[], { only, maxPrice }: Preferences, find: (modelId: string) => ModelEntry | undefined
@@ -184,7 +181,7 @@ export function applyPreferences (
   return { routes: affordable.routes, skipped: [...wanted.skipped, ...affordable.skipped] }
 }
 
-/** Puts the routes that the caller names first, in the caller's order; the others stay as they were. */
+/** Moves the routes that the caller names to the front, in the caller's order. */
 export function inCallerOrder (routes: readonly Route[], { order }: Preferences): readonly Route[] {
   if (order === undefined) return routes
   const positions = new Map(routes.map(route => [route, indexIn(order, route)]))
@@ -198,9 +195,7 @@ export function inCallerOrder (routes: readonly Route[], { order }: Preferences)
   ]
 }
 
-/**
- * Returns the index of the first name that means the route: its provider, its id, or its name without prefix.
- */
+/** Returns the index of the first name that matches the route: its provider, id, or name without prefix. */
 function indexIn (names: readonly string[], { providerId, modelId, model }: Route): number {
   return names.findIndex(
     name => name === providerId || name === `${providerId}/*` || name === modelId || name === model

@@ -1,6 +1,6 @@
 /**
- * Reads from a chat request what its model must be able to do, and skips candidates that are known not to
- * be able to. Unknown capabilities count as present, and a model without an alternative is never skipped.
+ * Reads from a chat request what its model must support, and skips candidates that are known not to. Unknown
+ * capabilities count as supported, and a model without an alternative is never skipped.
  */
 
 import { openContent, toReasoningItem } from '../chat/reasoning-item.ts'
@@ -13,18 +13,18 @@ import type { ModelEntry } from '../core/model.ts'
 import type { HistoryMark } from '../core/provider-traits.ts'
 import type { Route } from '../core/route.ts'
 
-/** Capabilities of the catalogue that a request can need. */
+/** Catalogue capabilities that a request can need. */
 export type NeededCapability = 'vision' | 'tools' | 'audio' | 'structured_output'
 
 export interface Requirements {
   readonly capabilities: ReadonlySet<NeededCapability>
-  /** An estimate; absent where no model would be too small. */
+  /** An estimate; absent if every model is large enough. */
   readonly promptTokens?: number
-  /** Parts of the history that only a provider of their kind can check or continue. */
+  /** Parts of the history that only a provider of their kind can verify or continue. */
   readonly history: ReadonlySet<HistoryMark>
-  /** Digest of the account that encrypted its last reasoning, where that is known. */
+  /** Digest of the account that encrypted the last reasoning, if known. */
   readonly account?: string
-  /** Ids of the tool calls of the history. */
+  /** Ids of tool calls in the history. */
   readonly toolCallIds: readonly string[]
 }
 
@@ -56,7 +56,7 @@ export function chatRequirements (request: ChatInput): Requirements {
     if (message.tool_calls?.some(call => thoughtSignature(call) !== undefined) === true) {
       history.add('thought_signature')
     }
-    // The sound itself stays at the provider.
+    // The audio itself is stored at the provider.
     if (message.audio !== undefined && message.audio !== null) history.add('stored_audio')
     for (const { id } of message.tool_calls ?? []) toolCallIds.push(id)
   }
@@ -69,12 +69,12 @@ export function chatRequirements (request: ChatInput): Requirements {
   }
 }
 
-/** Anthropic signs its thinking, and encrypts what it does not show. */
+/** Anthropic signs its thinking, and encrypts hidden thinking. */
 function isSigned ({ signature, type }: Readonly<Record<string, unknown>>): boolean {
   return typeof signature === 'string' || type === 'redacted_thinking'
 }
 
-/** Candidates that are left, in order, and those that were passed over. */
+/** The remaining candidates in order, and the skipped ones. */
 export interface FilteredRoutes {
   readonly routes: readonly Route[]
   readonly skipped: readonly FailedAttempt[]
@@ -88,7 +88,7 @@ export function skipUnfit (
   return filtered.routes.length === 0 ? { routes, skipped: [] } : filtered
 }
 
-/** Divides routes by what speaks against each, if anything does. */
+/** Splits routes by whether there is an objection. */
 export function splitByObjection (
   routes: readonly Route[],
   objection: (route: Route) => string | undefined
@@ -113,19 +113,19 @@ function reasonUnsuitable (
   return typeof limit === 'number' && promptTokens > limit ? 'prompt_too_long' : undefined
 }
 
-/** Finds the providers that wrote a history. */
+/** Looks up the providers that wrote a history. */
 export interface HistoryOrigins {
   readonly marksOf: (providerId: string) => readonly HistoryMark[]
-  /** Returns the digests of the accounts of a provider. */
+  /** Returns the digests of a provider's accounts. */
   readonly accountsOf: (providerId: string) => readonly string[]
-  /** Returns the provider that made a tool call, if it was made here recently. */
+  /** Returns the provider of a tool call, if it was made here recently. */
   readonly providerOf: (toolCallId: string) => string | undefined
 }
 
 /**
- * Puts the providers first to which the history is bound: the one with the account that encrypted its
- * reasoning, else those that made its tool calls, else those of a kind that has signed parts of it or keeps
- * them. The order is otherwise kept.
+ * Moves the providers to the front to which the history is bound: the account that encrypted its reasoning,
+ * else the providers of its tool calls, else the kind that signed or stored parts of it. Otherwise keeps the
+ * order.
  */
 export function historyFirst (
   routes: readonly Route[],
@@ -144,7 +144,9 @@ export function historyFirst (
   )
 }
 
-/** Puts the routes of the provider first that keeps what a call continues. The order is otherwise kept. */
+/**
+ * Moves the routes of the provider that stores what a call continues to the front. Otherwise keeps the order.
+ */
 export function originFirst (routes: readonly Route[], origin: ProviderAccount): readonly Route[] {
   return writersFirst(routes, ({ providerId }) => providerId === origin.providerId)
 }

@@ -1,52 +1,51 @@
 /**
- * The attempts beyond the first of each call that one provider may get: retries at the same
- * model and fallbacks to one of its models alike.
+ * The budget of extra attempts at one provider: retries of the same model and fallbacks to its models.
  *
- * Answers earn them and failures lose them, so there is one for every failure of a provider that works
- * more often than not, and none for one that is down: it gets no extra requests.
- * What a provider says about waiting is remembered with it.
+ * Answers earn attempts and failures lose them. So each failure of a mostly working provider can be retried,
+ * and a provider that is down gets no extra requests. Retry-after information of the provider is kept here,
+ * too.
  *
- * One budget is kept for the gateway's own credential; a caller with a key of their own has another.
+ * The gateway's own credential has one budget; a caller's own key has a separate one.
  */
 
 import type { GatewayError } from '../core/errors.ts'
 
-/** Attempts that are free, before any answer has earned one. */
+/** Free attempts before any answer has earned one. */
 const initialAttempts = 10
-/** A provider that worked until now gets no more than this many at once. */
+/** Maximum attempts that can be saved up. */
 const maxAttempts = 200
-/** With one for the attempt and one for a failure: what succeeds half of the time pays for itself. */
+/** Covers one attempt and one failure: a provider that succeeds half of the time pays for its retries. */
 const earnedByAnswer = 3
-/** A provider that was not called for so long may be tried again, however it was before. */
+/** Milliseconds without calls after which the budget starts over. */
 const forgottenAfterMs = 60_000
-/** The time for which a used-up quota is expected to stay so, where the provider does not say. */
+/** How long a used-up quota is assumed to last, in milliseconds, unless the provider tells. */
 const quotaMs = 60_000
 
-/** Knows the state of one credential at one provider. */
+/** The state of one credential at one provider. */
 export class RetryBudget {
   readonly #now: () => number
   #attemptsLeft = initialAttempts
-  /** Answers since the last stale sockets, each of which may have left a connection open. */
+  /** Answers since the last stale sockets; each may have left a connection open. */
   #reusableSockets = 0
   #attemptedAtMs: number
   #notBeforeMs = 0
 
-  /** @param now milliseconds of a clock that never goes back */
+  /** @param now returns monotonic milliseconds */
   constructor (now: () => number = () => performance.now()) {
     this.#now = now
     this.#attemptedAtMs = now()
   }
 
-  /** Earns attempts; to be called for every answer. */
+  /** Earns attempts; call it for every answer. */
   onAnswer (): void {
     this.#attemptsLeft = Math.min(maxAttempts, this.#attemptsLeft + earnedByAnswer)
     this.#reusableSockets = Math.min(maxAttempts, this.#reusableSockets + 1)
   }
 
   /**
-   * Loses an attempt, and remembers what the provider said about waiting; to be called for every failure.
+   * Loses an attempt and records how long the provider asked to wait; call it for every failure.
    *
-   * @param waits false when what it said holds for one of several credentials only
+   * @param waits false if the wait applies to only one of several credentials
    */
   onFailure (
     { code, fault, retryAfterSeconds }: Pick<GatewayError, 'code' | 'fault' | 'retryAfterSeconds'>,
@@ -62,7 +61,7 @@ export class RetryBudget {
     if (waitMs > 0) this.#notBeforeMs = Math.max(this.#notBeforeMs, this.#now() + waitMs)
   }
 
-  /** Pays for one more attempt; false when there is none left. */
+  /** Spends one attempt; returns false if there is none. */
   take (): boolean {
     const nowMs = this.#now()
     if (nowMs - this.#attemptedAtMs > forgottenAfterMs) this.#attemptsLeft = Math.max(1, this.#attemptsLeft)
@@ -73,8 +72,8 @@ export class RetryBudget {
   }
 
   /**
-   * Returns true for a connection that was kept open and closed by the server at the same moment: that
-   * is no failure, and a fresh one will do at once. Only as many count as answers have left open.
+   * Returns true for a kept-alive connection that the server closed just as it was reused. This is not a
+   * failure: a new connection can be tried immediately. Only as many count as answers have left open.
    */
   takeStaleSocket ({ staleConnection }: Pick<GatewayError, 'staleConnection'>): boolean {
     if (!staleConnection || this.#reusableSockets < 1) return false
@@ -82,7 +81,7 @@ export class RetryBudget {
     return true
   }
 
-  /** Milliseconds for which the provider limits requests, from now on. */
+  /** Remaining milliseconds of the provider's rate limit. */
   get cooldownMs (): number {
     return this.#notBeforeMs === 0 ? 0 : Math.max(0, this.#notBeforeMs - this.#now())
   }

@@ -1,7 +1,6 @@
 /**
- * Holds what this process knows of the providers behind its own credentials: which limit requests, which
- * models fail, how soon they answer. All endpoints share one; every process has its own, and may learn from
- * others what cools down there.
+ * What this process knows about providers with the gateway's credentials: rate limits, failing models and
+ * latencies. All endpoints share one instance. Each process has its own and may learn cooldowns from others.
  */
 
 import { GatewayError } from '../core/errors.ts'
@@ -18,50 +17,47 @@ import { ServedSessions } from './served-sessions.ts'
 import { ToolCallOrigins } from './tool-call-origins.ts'
 import type { SharedCooldown } from '../coordination/cooldown-exchange.ts'
 
-/** Models whose failures are remembered: their names come from callers, so there is no end to them. */
+/** Maximum models with a circuit; callers name models, so names are unbounded. */
 const maxCircuits = 1000
 
-/** The reason why a route is tried after others, and for how many milliseconds. */
+/** Why a route is tried after others, and for how many milliseconds. */
 export interface Cooldown {
   /** The provider limits requests, or the circuit of the model is open. */
   readonly reason: 'rate_limited' | 'circuit_open'
   readonly forMs: number
-  /** The process that found out. */
+  /** The process that detected it. */
   readonly origin: 'this_process' | 'another_process'
 }
 
 export class RouteHealth {
   readonly #now: () => number
   readonly #onCooldown: ((cooldown: SharedCooldown) => void) | undefined
-  /** The extra requests of routes that hedge. */
+  /** Extra requests for hedging. */
   readonly hedgeBudget = new ExtraRequestBudget()
-  /** Streams that are given up because they are slow: each makes one more request. */
+  /** Extra requests to replace streams that are too slow. */
   readonly slowStreamBudget = new ExtraRequestBudget()
-  /** The providers that made the tool calls of recent answers. */
+  /** The providers of tool calls in recent answers. */
   toolCalls = new ToolCallOrigins()
   /** The models that have answered sessions, for routes that are not chosen at random. */
   sessions = new ServedSessions()
-  /**
-   * The servers without an API that their kind has. Not taken over: a configuration that was reloaded may
-   * name other ones.
-   */
+  /** Servers that lack an API of their kind. Not kept across reloads, because the servers may change. */
   readonly missingApis: MissingApis
   readonly #budgets = new Map<string, RetryBudget>()
   /** Pools of providers with several credentials. */
   readonly #pools = new Map<string, CredentialPool>()
   readonly #circuits = new Map<string, ModelCircuit>()
-  /** Holds the findings of other processes. */
+  /** Cooldowns reported by other processes. */
   readonly #learned: LearnedCooldowns
-  /** Findings per key and model; names are `<key id> <model>`. */
+  /** Cooldowns by key and model; names are `<key id> <model>`. */
   readonly #learnedOfKeys: LearnedCooldowns
-  /** By model, requests of `balanced` routes that wait for their first byte. */
+  /** By model, pending requests of `balanced` routes. */
   readonly #waiting = new Map<string, number>()
-  /** Latencies: of a stream until its first output, of a complete answer until it is there. */
+  /** Latencies: of a stream until the first output, of a complete answer until it arrives. */
   readonly #latencies: { readonly complete: Latencies, readonly streamed: Latencies }
 
   /**
-   * @param now milliseconds of a clock that never goes back
-   * @param onCooldown called with each cooldown that begins or ends here
+   * @param now returns monotonic milliseconds
+   * @param onCooldown called when a cooldown begins or ends here
    */
   constructor (now: () => number = () => performance.now(), onCooldown?: (cooldown: SharedCooldown) => void) {
     this.#now = now
@@ -73,10 +69,10 @@ export class RouteHealth {
   }
 
   /**
-   * Takes over what another one knows, for a configuration that has been reloaded. Both share it from
-   * then on, so that calls in flight under the old configuration still count.
+   * Continues with the state of another instance, after a configuration reload. Both share it from then on,
+   * so that calls in flight under the old configuration still count.
    *
-   * @param isSame whether a provider is still the same server, called with the same credential
+   * @param isSame returns whether a provider is still the same server with the same credential
    */
   adopt (before: RouteHealth, isSame: (providerId: string) => boolean): void {
     this.toolCalls = before.toolCalls
@@ -96,7 +92,7 @@ export class RouteHealth {
     this.#latencies.streamed.adopt(before.#latencies.streamed, isSame)
   }
 
-  /** Makes known the credentials of a provider that has several, by their weights. */
+  /** Registers the credentials of a provider that has several, by their weights. */
   addCredentials (providerId: string, weights: readonly number[]): void {
     const pool = this.#pools.get(providerId)
     if (pool === undefined) this.#pools.set(providerId, new CredentialPool(weights, this.#now))
@@ -108,7 +104,7 @@ export class RouteHealth {
     return this.#pools.get(providerId)
   }
 
-  /** Milliseconds for which a provider should not be called, whichever model. */
+  /** Milliseconds for which no model of a provider should be called. */
   pauseMs (providerId: string): number {
     return Math.max(this.#ownPauseMs(providerId), this.#learned.forMs(providerId))
   }
@@ -131,7 +127,7 @@ export class RouteHealth {
     return streamed ? this.#latencies.streamed : this.#latencies.complete
   }
 
-  /** Returns why this route is better tried later by calls of a key; mostly nothing. */
+  /** Returns why a route should be tried later for calls of a key; usually `undefined`. */
   cooldown (
     { providerId, modelId }: Pick<Route, 'providerId' | 'modelId'>,
     keyId: string
@@ -157,7 +153,7 @@ export class RouteHealth {
     return forMs === 0 ? undefined : { reason: 'circuit_open', forMs, origin: 'another_process' }
   }
 
-  /** Yields every provider and model that cools down now for calls of a key. */
+  /** Yields all current cooldowns of providers and models for calls of a key. */
   * cooldowns (keyId: string): Generator<readonly [name: string, cooldown: Cooldown], void, undefined> {
     const learned = this.#learned.names()
     const providers = new Set([
@@ -185,7 +181,7 @@ export class RouteHealth {
     }
   }
 
-  /** Takes over a cooldown of another process. @param origin its name */
+  /** Applies a cooldown of another process. @param origin the name of that process */
   learn ({ providerId, modelId, keyId, credential, forMs, failingMs }: SharedCooldown, origin: string): void {
     if (keyId !== undefined) this.#learnedOfKeys.learn(`${keyId} ${modelId}`, forMs, failingMs, origin)
     else if (credential === undefined) this.#learned.learn(modelId ?? providerId, forMs, failingMs, origin)
@@ -193,11 +189,11 @@ export class RouteHealth {
   }
 
   /**
-   * Yields the routes in the order in which they are to be tried: as given, but those that are cooling
-   * down when they come up are tried after all others. None is left out: what may work is never refused.
+   * Yields the routes in the order to try: as given, but routes that are cooling down when reached come last.
+   * No route is left out.
    *
-   * @param keyId of the key whose call it is
-   * @param onSkip called for each route before which another one is tried
+   * @param keyId the calling key
+   * @param onSkip called for each route that is moved back
    */
   candidates (
     routes: readonly Route[],
@@ -228,7 +224,7 @@ export class RouteHealth {
     for (const { route } of waiting) yield route
   }
 
-  /** Starts an attempt; `ended` must follow in every case. */
+  /** Starts an attempt; `ended` must always follow. */
   begin ({ modelId, ranked }: Route, keyId: string): ModelAttempt {
     if (ranked?.by === 'load') this.#waiting.set(modelId, this.waiting(modelId) + 1)
     const circuit = this.#circuits.get(modelId)
@@ -252,9 +248,9 @@ export class RouteHealth {
   }
 
   /**
-   * Mistakes of callers and of credentials say nothing about the model.
+   * Ignores errors of callers and credentials, which tell nothing about the model.
    *
-   * @param credential the index of the one that was used, of several
+   * @param credential index of the one used, if there are several
    */
   failed (route: Route, attempt: ModelAttempt, failure: GatewayError, credential?: number): void {
     const { modelId, providerId } = route
@@ -272,7 +268,7 @@ export class RouteHealth {
     this.#change(route, circuit, attempt.keyId, () => circuit.failed(attempt, this.#now()))
   }
 
-  /** Changes the circuits of a model, and reports those that have been opened or closed. */
+  /** Changes the circuits of a model, and reports those that opened or closed. */
   #change (
     { providerId, modelId }: Pick<Route, 'providerId' | 'modelId'>,
     circuit: ModelCircuit,
@@ -295,7 +291,7 @@ export class RouteHealth {
     })
   }
 
-  /** Counts the answer to an attempt that had succeeded as a failure: it was cut off. */
+  /** Turns a successful attempt into a failure, because its answer was cut off. */
   recordStreamFailure (route: Route, keyId: string, error: unknown): void {
     if (!(error instanceof GatewayError && error.fault === 'transient')) return
     const circuit = this.#circuit(route.modelId)
@@ -310,20 +306,17 @@ export class RouteHealth {
     else this.#waiting.delete(modelId)
   }
 
-  /** Returns how many requests to a model of a `balanced` route wait for its first byte. */
+  /** Returns the number of requests to a model of a `balanced` route that wait for their first byte. */
   waiting (modelId: string): number {
     return this.#waiting.get(modelId) ?? 0
   }
 
-  /**
-   * Yields the id of every model that has failed recently, and whether its circuit is open, for all keys or
-   * for one.
-   */
+  /** Yields every model that failed recently, and whether its circuit is open for all keys or one. */
   * circuits (): Generator<readonly [modelId: string, isOpen: boolean], void, undefined> {
     for (const [modelId, { isOpen }] of this.#circuits) yield [modelId, isOpen]
   }
 
-  /** Returns the circuits of a model; only models that have failed have some. */
+  /** Returns the circuits of a model; only models that have failed have any. */
   #circuit (modelId: string): ModelCircuit {
     let circuit = this.#circuits.get(modelId)
     if (circuit !== undefined) return circuit
@@ -336,7 +329,7 @@ export class RouteHealth {
   }
 }
 
-/** Returns the provider of a name, which may be the provider itself. */
+/** Returns the provider part of a name, which may be a provider itself. */
 function providerOf (name: string): string {
   const slash = name.indexOf('/')
   return slash === -1 ? name : name.slice(0, slash)

@@ -3,8 +3,8 @@ import type { Secret } from '../core/secret.ts'
 import type { ProviderSettings } from '../core/settings.ts'
 
 /**
- * Returns true for the ids of providers that both settings know as the same server, called with the same
- * credential: what was learned of it holds on.
+ * Returns true for ids of providers that are the same server with the same credential in both settings, so
+ * that their health still applies.
  */
 export function sameProviders (
   before: readonly ProviderSettings[],
@@ -18,8 +18,7 @@ export function sameProviders (
 }
 
 /**
- * Returns, by their ids, what providers of several processes have in common that are the same server with the
- * same credential.
+ * Returns a digest by provider id. It is equal in all processes for the same server with the same credential.
  */
 export function providerDigests (providers: readonly ProviderSettings[]): ReadonlyMap<string, string> {
   return new Map(
@@ -30,7 +29,7 @@ export function providerDigests (providers: readonly ProviderSettings[]): Readon
   )
 }
 
-/** Not to be kept: it holds the credential. */
+/** Do not store the result: it contains the credential. */
 function identityOf ({ kind, baseUrl, apiKey, apiKeys = [], headers }: ProviderSettings): string {
   const revealed = (secret: Secret | undefined): string | undefined => secret?.reveal()
   return JSON.stringify([

@@ -1,10 +1,10 @@
 import { ExpiringMap } from '../async/expiring-map.ts'
 
-/** Milliseconds after its last answer within which a provider may still have the prompt of a session. */
+/** How long after the last answer a provider may still have a session's prompt cached, in milliseconds. */
 const keptMs = 10 * 60_000
 const maxEntries = 20_000
 
-/** Remembers which models have answered a session lately. Of this process. */
+/** Remembers which models recently answered a session, per process. */
 export class ServedSessions {
   readonly #served = new ExpiringMap<number>(maxEntries)
 
@@ -12,7 +12,7 @@ export class ServedSessions {
     this.#served.set(nameOf(sessionId, modelId), performance.now(), keptMs)
   }
 
-  /** Returns the time by `performance.now()` of the last answer. */
+  /** Returns the time of the last answer (`performance.now()`). */
   servedAtMs (sessionId: string, modelId: string): number | undefined {
     return this.#served.get(nameOf(sessionId, modelId))
   }

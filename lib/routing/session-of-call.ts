@@ -1,6 +1,6 @@
 /**
- * Finds the session that a call belongs to, so that its turns reach the provider that has their prompt in its
- * cache: what is drawn for a session is the same in every process and after a restart.
+ * Finds the session of a call, so that its turns reach the provider that has their prompt cached. Draws for a
+ * session are the same in every process and after a restart.
  */
 
 import { hash } from 'node:crypto'
@@ -9,7 +9,7 @@ import type { CallSession } from '../core/call-session.ts'
 import type { ValidCall } from '../core/call.ts'
 import type { CallRecord } from '../core/record.ts'
 
-/** A longer key is no session. */
+/** A longer key is ignored. */
 const maxLength = 255
 
 type SessionCall = Pick<ValidCall<ChatInput>, 'request' | 'key'> & {
@@ -17,22 +17,22 @@ type SessionCall = Pick<ValidCall<ChatInput>, 'request' | 'key'> & {
 }
 
 /**
- * Returns the session of a call, which draws by a hash of the session and the name of the candidate. With
- * weights this is rendezvous hashing: sessions are shared out by the weights, and a candidate that leaves
- * moves only its own sessions.
+ * Returns the session of a call, which draws by hashing the session with the candidate's name. With weights
+ * this is rendezvous hashing: sessions are distributed by weight, and removing a candidate moves only its own
+ * sessions.
  */
 export function sessionOfCall (call: SessionCall, random: () => number = Math.random): CallSession {
   const id = sessionId(call)
   return { id, draw: name => id === undefined ? random() : fractionOf(`${id}\n${name}`) }
 }
 
-/** Returns the session as the caller names it, else as its conversation began. */
+/** Returns the session named by the caller, else one derived from the start of the conversation. */
 function sessionId ({ request, key, record }: SessionCall): string | undefined {
   const name = record.session ?? request.prompt_cache_key ?? beginningOf(request)
   return name === undefined || name.length > maxLength ? undefined : `${key.id}\n${name}`
 }
 
-/** Identifies a conversation by its first system prompt and the first message of its user. */
+/** Identifies a conversation by its first system prompt and first user message. */
 function beginningOf ({ messages }: ChatInput): string | undefined {
   const system = messages.find(({ role }) => role === 'system' || role === 'developer')
   const user = messages.find(({ role }) => role === 'user')

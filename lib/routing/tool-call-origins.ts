@@ -1,11 +1,11 @@
-/** Ids that are remembered: callers send results within seconds, as a rule. */
+/** Maximum ids to remember: callers usually send results within seconds. */
 const maxIds = 10_000
-/** Ids of providers have 30 characters or so. Longer ones are not remembered: a provider may send any. */
+/** Maximum length of an id. Usual ones have about 30 characters, but a provider may send any. */
 const maxLength = 256
 
 /**
- * Remembers which provider made a tool call, for the histories that come back with its id: ids look alike at
- * most providers. Of this process; a call at another one goes by what the history says itself.
+ * Remembers which provider made a tool call, for histories that include its id; ids look alike at most
+ * providers. Kept per process: calls at other processes rely on the history itself.
  */
 export class ToolCallOrigins {
   readonly #providers = new Map<string, string>()

@@ -1,4 +1,4 @@
-/** Stores the bodies of calls, and deletes them when their time is over. */
+/** Stores the bodies of calls, and deletes them when they expire. */
 
 import { sql, type Kysely } from 'kysely'
 import { yieldFairly } from '../async/yield-fairly.ts'
@@ -15,7 +15,7 @@ export interface NewCallBodies extends Omit<CallBodiesRow, 'state' | 'request' |
   readonly answer: CallBody | undefined
 }
 
-/** Rows that are emptied at once, and those that are deleted at once. */
+/** Rows emptied, and rows deleted, per statement. */
 const emptiedAtOnce = 16
 const deletedAtOnce = 500
 
@@ -31,8 +31,8 @@ export class CallBodyStore {
   }
 
   /**
-   * Stores the bodies of a call. They can be read when all of them is stored, and never when the project was
-   * archived while the call was in flight: then they expire at once.
+   * Stores the bodies of a call. They become readable when complete. If the project was archived during the
+   * call, they expire immediately.
    *
    * @throws GatewayError `overloaded`
    */
@@ -62,7 +62,7 @@ export class CallBodyStore {
           .updateTable('call_bodies')
           .set(stored)
           .where('id', '=', id)
-          .where('state', '=', 'storing') // else they have expired meanwhile
+          .where('state', '=', 'storing') // otherwise they have expired by now
           .execute()
     )
   }
@@ -72,8 +72,7 @@ export class CallBodyStore {
   }
 
   /**
-   * Deletes the bodies whose time is over. That they were there is known for as long as the records of calls
-   * are kept.
+   * Deletes expired bodies. The fact that they existed is kept as long as the call's records.
    *
    * @throws GatewayError `overloaded`
    */
@@ -108,7 +107,7 @@ export class CallBodyStore {
     }
   }
 
-  /** Lets the bodies of a project expire at once. @throws GatewayError `overloaded` */
+  /** Expires the bodies of a project immediately. @throws GatewayError `overloaded` */
   async expireProject (projectId: string): Promise<void> {
     await this.#use(
       async () =>
@@ -120,7 +119,7 @@ export class CallBodyStore {
     )
   }
 
-  /** Deletes bodies. What is read meanwhile has expired. */
+  /** Deletes bodies. Concurrent readers get them as expired. */
   async empty (ids: readonly string[]): Promise<void> {
     await this.#texts.end(ids)
   }

@@ -1,11 +1,11 @@
-/** Usage rows of most calls as lists of values, without the columns that are empty: a third of the bytes. */
+/** Stores most usage rows as lists of values without the empty columns: a third of the size. */
 
 import { emptyRow, usageColumns, type UsageColumn } from './usage-columns.ts'
 import type { UsageRow } from './tables.ts'
 
 /**
- * The columns that such a row has, in the order of its values. This is the format of journals: other columns
- * come in rows that are objects. Lists of earlier versions lack the last one.
+ * The columns of a compact row, in the order of its values. They are part of the journal format: rows with
+ * other columns are stored as objects. Lists of earlier versions lack the last one.
  */
 export const compactColumns = [
   'id',
@@ -32,7 +32,7 @@ export const compactColumns = [
   'cache_write_tokens'
 ] as const satisfies readonly UsageColumn[]
 
-/** The fewest values that such a list has. */
+/** The minimum length of a list. */
 export const minValues = 21
 
 type CompactColumn = typeof compactColumns[number]
@@ -42,19 +42,19 @@ const emptyColumns = usageColumns.filter(
   column => !(compactColumns as readonly UsageColumn[]).includes(column)
 )
 
-/** Returns whether a row has no other values; one of an earlier version lacks later columns. */
+/** Returns whether a row has no values in other columns. Rows of earlier versions lack later columns. */
 export function isCompact (row: UsageRow): boolean {
   return emptyColumns.every(column => row[column] === null)
 }
 
-/** Prints the values of a row as a JSON list; `undefined` for a row that has others. */
+/** Prints the values of a row as a JSON list; `undefined` for a row with values in other columns. */
 export function printCompact (row: UsageRow): string | undefined {
   return isCompact(row) ? JSON.stringify(compactColumns.map(column => row[column])) : undefined
 }
 
-/** Returns the row of values that `printCompact` printed. */
+/** Returns the row for values printed by `printCompact`. */
 export function rowOfValues (values: readonly unknown[]): UsageRow {
-  // printed above
+  // in the order printed above
   const fields = Object.fromEntries(
     compactColumns.map((column, index) => [column, values[index] ?? null])
   ) as Pick<UsageRow, CompactColumn>

@@ -1,6 +1,6 @@
 /**
- * Copies a store into another one, of whichever engine. What is there already is written over or left as it
- * is, so a copy that was interrupted is begun again; usage rows, the largest part, go on where they ended.
+ * Copies a store into another one of either engine. Existing rows are overwritten or kept, so an interrupted
+ * copy can be repeated. Usage rows, the largest part, resume where they stopped.
  */
 
 import { sql, type Kysely, type RawBuilder } from 'kysely'
@@ -13,16 +13,16 @@ import type { Database } from './database.ts'
 import type { Tables, UsageRow } from './tables.ts'
 
 interface Plan {
-  /** The columns that identify a row, and order the rows. */
+  /** The columns that identify and order the rows. */
   readonly key: readonly string[]
-  /** Columns whose sums are compared as well. */
+  /** Columns whose sums are compared, too. */
   readonly sums?: readonly string[]
 }
 
 /**
- * Every table, in an order in which each refers to earlier ones only; `undefined` for those that mean
- * something only while gateways run. Usage comes before what is added up with each of its rows, and after the
- * names that its sums tell apart.
+ * All tables, ordered so that each refers only to earlier ones; `undefined` for tables that matter only while
+ * gateways run. Usage comes before the sums derived from its rows, and after the names that the sums
+ * distinguish.
  */
 const plans: Readonly<Record<keyof Tables, Plan | undefined>> = {
   secrets: { key: ['name'] },
@@ -62,13 +62,13 @@ const plans: Readonly<Record<keyof Tables, Plan | undefined>> = {
   holdings: undefined
 }
 
-/** Rows of one step: those with texts may have a megabyte each. */
+/** Rows per step; rows with texts may have a megabyte each. */
 const stepRows = 100
 const usageStepRows = 500
 
 export interface CopyProgress {
   readonly table: string
-  /** Rows of the source, and of them those that are copied. */
+  /** Rows of the source, and how many of them are copied. */
   readonly rows: number
   readonly copied: number
 }
@@ -85,10 +85,10 @@ type AnyQuery = Kysely<Tables>
 type Row = Readonly<Record<string, unknown>>
 
 /**
- * Copies everything, after it has summed up what a source of an earlier version has not. The source must not
- * change meanwhile.
+ * Copies everything, after summing up what an older source has not. The source must not change during the
+ * copy.
  *
- * @returns what differs between both afterwards: nothing, unless one of them was written to
+ * @returns the remaining differences: none unless one of the stores was written to
  */
 export async function copyStore (
   from: Database,
@@ -120,7 +120,7 @@ export async function copyStore (
   return differences
 }
 
-/** Returns the number of rows of each table that a copy has. */
+/** Returns the number of copied rows per table. */
 export async function countRows ({
   query
 }: Database): Promise<ReadonlyArray<readonly [table: string, rows: number]>> {
@@ -129,10 +129,10 @@ export async function countRows ({
 }
 
 interface Steps<R> {
-  /** Rows of one step. */
+  /** Rows per step. */
   readonly rows: number
   readonly write: (rows: R[]) => Promise<unknown>
-  /** The key where an earlier copy ended; its first column is `at_ms`. */
+  /** The key where an earlier copy stopped; its first column is `at_ms`. */
   readonly after?: readonly unknown[] | undefined
 }
 
@@ -158,7 +158,10 @@ async function copyTable<R extends object> (
   }
 }
 
-/** Returns where an earlier copy ended: the last moment up to which both have the same number of records. */
+/**
+ * Returns where an earlier copy stopped: the last time up to which both stores have the same number of
+ * records.
+ */
 async function lastCopied (from: AnyQuery, to: AnyQuery): Promise<unknown[] | undefined> {
   const { last } = await to
     .selectFrom('usage')
@@ -209,7 +212,7 @@ async function compare (
 ): Promise<TableDifference[]> {
   const measures: ReadonlyArray<readonly [what: string, value: RawBuilder<number>]> = [
     ['rows', sql`count(*)`],
-    // Of remainders: the sum of all times is beyond the numbers that are exact.
+    // Sums remainders, because the sum of all times would exceed the safe integers.
     ...sums.map(column => [column, sql<number>`coalesce(sum(${sql.ref(column)} % 1000003), 0)`] as const)
   ]
   const differences: TableDifference[] = []

@@ -1,6 +1,4 @@
-/**
- * Says under which names a store has the end users of callers: as callers give them, or as digests.
- */
+/** How a store names end users: by the caller's names, or by digests of them. */
 
 import { createHmac, hkdfSync } from 'node:crypto'
 import { keptName } from '../validation/attribution.ts'
@@ -9,10 +7,14 @@ import { storeSecret } from './store-secret.ts'
 import type { Kysely } from 'kysely'
 import type { Tables } from './tables.ts'
 
-/** Returns the digest of an end user of a project: 22 characters, which tell nobody the name. */
+/** Returns the digest of an end user of a project: 22 characters that do not reveal the name. */
 export type EndUserDigest = (projectId: string, endUser: string) => string
 
-/** Makes the digests of a store: keyed, as names can be guessed. @param secret of the store */
+/**
+ * Creates the digest function of a store. Digests are keyed, because names can be guessed.
+ *
+ * @param secret of the store
+ */
 export function endUserDigest (secret: Buffer): EndUserDigest {
   const key = Buffer.from(hkdfSync('sha256', secret, '', 'budgets of end users', 32))
   return (projectId, endUser) => (
@@ -21,8 +23,8 @@ export function endUserDigest (secret: Buffer): EndUserDigest {
 }
 
 /**
- * Lists the names that records may have of an end user: the given one, what is kept of it, and the digest of
- * that in each project.
+ * Lists the names under which records may have an end user: the given name, the stored one, and its digest in
+ * each project.
  */
 export async function recordedNames (query: Kysely<Tables>, endUser: string): Promise<string[]> {
   const digest = endUserDigest(await storeSecret(query))

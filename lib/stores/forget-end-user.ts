@@ -1,9 +1,9 @@
 /**
- * Deletes what the store has of an end user: bodies of calls, stored responses and deferred completions. The
- * usage rows of their calls stay without what says whom they were made for, so that sums and budgets stay
- * right.
+ * Deletes what the store has of an end user: call bodies, stored responses and deferred completions. Usage
+ * rows stay without their attribution, so that sums and budgets remain correct.
  *
- * Each step is a few rows, so gateways that use the store go on. What was interrupted is begun again.
+ * Each step covers a few rows, so gateways on the store keep running. An interrupted deletion can be
+ * repeated.
  */
 
 import { sql, type Kysely } from 'kysely'
@@ -20,19 +20,19 @@ import { rollupDurations, rollupSums } from './usage-rollups.ts'
 import { isSqlite, type Database } from './database.ts'
 import type { Tables, UsageRow } from './tables.ts'
 
-/** Counts what was there. */
+/** Numbers of deleted objects. */
 export interface Forgotten {
   /** Usage records. */
   readonly calls: number
   readonly responses: number
-  /** Of these, those that a provider keeps as well, where they are not deleted. */
+  /** Responses that a provider also keeps and that were not deleted there. */
   readonly atProviders: number
   readonly deferred: number
 }
 
 const stepRows = 100
 
-/** @param endUser the name, exactly as it was recorded, or whose digest was */
+/** @param endUser the exact name as recorded, or the name whose digest was recorded */
 export async function forgetEndUser (database: Database, endUser: string): Promise<Forgotten> {
   const { query } = database
   const names = await recordedNames(query, endUser)
@@ -45,7 +45,7 @@ export async function forgetEndUser (database: Database, endUser: string): Promi
       .execute()
     const ids = rows.map(({ id }) => id)
     if (ids.length === 0) return []
-    await bodies.empty(ids) // first: only these records say whose they are
+    await bodies.empty(ids) // first, because only these records identify the owner
     await retryWhenLocked(async () => await forgetNames(database, names, ids))
     return ids
   })
@@ -72,9 +72,7 @@ export async function forgetEndUser (database: Database, endUser: string): Promi
   return { calls, responses, atProviders, deferred }
 }
 
-/**
- * Takes from records of an end user whom they were made for, and what they used from the sums by these names.
- */
+/** Removes the attribution from an end user's records, and their amounts from the sums by these names. */
 async function forgetNames (
   database: Database,
   names: readonly string[],
@@ -86,7 +84,7 @@ async function forgetNames (
         .orderBy('at_ms').orderBy('id')
     ).execute()
     await addNames(rows, -1)
-    // Messages of errors may quote a value of the request.
+    // Error messages may quote values of the request.
     const blank = { end_user: null, session: null, tags: null, metadata: null, steps: null, parties: null }
     await query.updateTable('usage').set(blank).where('end_user', 'in', names).where('id', 'in', ids)
       .execute()
@@ -94,7 +92,7 @@ async function forgetNames (
   })
 }
 
-/** Forgets the names of records of which there are no sums any more. */
+/** Removes names from records that are no longer in any sum. */
 async function forgetUnused (query: Kysely<Tables>, rows: readonly UsageRow[]): Promise<void> {
   const named = rows.flatMap(row => attributionNames.flatMap(kind => (
     namesOf(row)[kind].map(name => [kind, periodOf(kind, row.at_ms), name] as const)
@@ -112,9 +110,9 @@ async function forgetUnused (query: Kysely<Tables>, rows: readonly UsageRow[]): 
   }
 }
 
-/** Deletes the sums of an end user whose records are gone: they are sums of calls for nobody now. */
+/** Deletes the sums of an end user. Its records are deleted, so no remaining calls belong to them. */
 async function forgetSums (database: Database, recorded: readonly string[]): Promise<void> {
-  const names = recorded.filter(name => name !== otherNames) // has those of others as well
+  const names = recorded.filter(name => name !== otherNames) // this sum includes other users
   if (names.length === 0) return
   await database.transaction([], async ({ query }) => {
     await takeFromAll(database, query, names)
@@ -126,7 +124,7 @@ async function forgetSums (database: Database, recorded: readonly string[]): Pro
 
 const durations = Object.keys(rollupDurations)
 
-/** Subtracts the sums of end users from those of all names. */
+/** Subtracts the sums of end users from the sums over all names. */
 async function takeFromAll (
   database: Database,
   query: Kysely<Tables>,
@@ -155,7 +153,7 @@ async function takeFromAll (
     .where('kind', '=', 'end_user').where('name', '=', allNames).where('calls', '<=', 0).execute()
 }
 
-/** Takes steps until one finds nothing. @returns how many rows they found */
+/** Repeats a step until it finds nothing. @returns the total number of rows found */
 async function inSteps (step: () => Promise<readonly unknown[]>): Promise<number> {
   let all = 0
   for (;;) {

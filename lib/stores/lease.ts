@@ -1,4 +1,4 @@
-/** The claim of a process to rows that it works on: it ends unless it is renewed. */
+/** A process's claim to rows that it works on; it expires unless renewed. */
 export interface Lease {
   readonly owner: string
   readonly untilMs: number

@@ -1,13 +1,13 @@
 /**
- * Keeps long texts in pieces beside the rows that they belong to; a row has a mark in the place of its text.
+ * Stores long texts in pieces outside the rows that own them; the row has a reference in place of the text.
  *
- * SQLite works in the turn of the event loop that calls it, and writes all of a row whichever column changes.
- * In one row, a text of 6 MB took 80 ms to write and 30 whenever the row changed, and sixteen rows of 9 MB
- * took 1.6 s to delete, while all other calls waited. Each piece is written, read and deleted by a statement
- * in a turn of its own.
+ * SQLite blocks the event loop and rewrites the whole row when any column changes. As a single row, a text of
+ * 6 MB took 80 ms to write and 30 ms on each change, and deleting sixteen rows of 9 MB took 1.6 s, during
+ * which all calls waited. Each piece is written, read and deleted by a separate statement in a separate turn
+ * of the event loop.
  *
- * A row that is to be deleted is marked first, and a marked row gets no more pieces: a text that is written
- * while its owner is deleted leaves nothing behind, and neither does a process that dies meanwhile.
+ * A row to be deleted is marked first, and marked rows get no more pieces. So a text written while its owner
+ * is being deleted leaves nothing behind, even if the process dies.
  */
 
 import { yieldFairly } from '../async/yield-fairly.ts'
@@ -17,24 +17,26 @@ import type { Database } from './database.ts'
 import type { UseStore } from './use-store.ts'
 import type { Tables } from './tables.ts'
 
-/** Characters of a piece: one is written in 2 ms. */
+/** Characters per piece, which takes 2 ms to write. */
 const pieceLength = 128 * 1024
-/** Longer texts are kept in pieces. */
+/** Longer texts are stored in pieces. */
 const maxLengthInRow = 64 * 1024
-/** Pieces that are deleted at once: they are overwritten. */
+/** Pieces deleted per statement; deleted data is overwritten. */
 const deletedAtOnce = 4
 
-/** The time for all pieces to be stored: a row that is not complete by then is of a process that died. */
+/**
+ * Time limit for storing all pieces, in milliseconds. A row still incomplete then belongs to a dead process.
+ */
 export const storingMs = 3_600_000
 
-/** Recognises what stands in a row for a text in pieces. No JSON and no event begins like that. */
+/** The reference in a row to a text in pieces. No JSON and no event starts like this. */
 const mark = /^long:([\w-]+):(\d+)$/
 
 export function isLong (text: string): boolean {
   return text.length > maxLengthInRow
 }
 
-/** The tables whose rows have long texts. */
+/** The tables whose rows own long texts. */
 export type TextOwners = 'responses' | 'deferred' | 'call_bodies'
 
 export class LongTexts {
@@ -55,16 +57,16 @@ export class LongTexts {
   }
 
   /**
-   * Stores a text, in the place of an earlier one of the same owner and name. Nothing is stored of a long
-   * one whose owner is gone, or marked.
+   * Stores a text, replacing the owner's earlier text of the same name. Long texts of a deleted or marked
+   * owner are not stored.
    *
-   * @returns what its row has for it: the text itself, unless it is long
+   * @returns the value for the row: the text itself, or a reference to a long one
    */
   async put (ownerId: string, name: string, text: string): Promise<string> {
     return isLong(text) ? await this.putInPieces(ownerId, name, text) : text
   }
 
-  /** Stores a text in pieces, however long it is. @returns as above */
+  /** Stores a text of any length in pieces. @returns as above */
   async putInPieces (ownerId: string, name: string, text: string): Promise<string> {
     let number = 0
     for (const piece of splitText(text, pieceLength)) {
@@ -75,7 +77,7 @@ export class LongTexts {
     return `long:${name}:${number}`
   }
 
-  /** With the lock of its row an owner is not marked before the piece can be seen. */
+  /** The row lock keeps the owner from being marked until the piece is visible. */
   async #insert (ownerId: string, name: string, number: number, piece: string): Promise<void> {
     const owner = this.#lockRows(this.#unmarked(ownerId))
     await this.#query
@@ -101,8 +103,8 @@ export class LongTexts {
   }
 
   /**
-   * Deletes the texts of owners that are to be deleted, or emptied, and marks their rows: no other text of
-   * theirs is stored.
+   * Deletes the texts of owners about to be deleted or emptied, and marks their rows so that no more texts
+   * are stored for them.
    */
   async end (ownerIds: readonly string[]): Promise<void> {
     if (ownerIds.length === 0) return
@@ -120,12 +122,12 @@ export class LongTexts {
     await marking.execute()
   }
 
-  /** Returns the text that a row stands for; `undefined` when it is being deleted. */
+  /** Returns the text for the value of a row; `undefined` if it is being deleted. */
   async get (ownerId: string, inRow: string): Promise<string | undefined> {
     return await readLongText(this.#query, this.#use, ownerId, inRow)
   }
 
-  /** Returns a text that has no place in the row of its owner; `undefined` where there is none. */
+  /** Returns a text that no column of its owner refers to; `undefined` if there is none. */
   async find (ownerId: string, name: string): Promise<string | undefined> {
     const row = await this.#use(
       async () =>
@@ -139,7 +141,7 @@ export class LongTexts {
     return row.count === 0 ? undefined : await this.get(ownerId, `long:${name}:${row.count}`)
   }
 
-  /** Deletes the texts of these owners. @param names those of these names only */
+  /** Deletes the texts of these owners. @param names limits it to texts with these names */
   async remove (ownerIds: readonly string[], names?: readonly string[]): Promise<void> {
     if (ownerIds.length === 0) return
     const all = this.#query
@@ -168,7 +170,7 @@ export class LongTexts {
   }
 }
 
-/** Returns the text that a row stands for; `undefined` when it is being deleted. */
+/** Returns the text for the value of a row; `undefined` if it is being deleted. */
 export async function readLongText (
   query: Kysely<Tables>,
   use: UseStore,

@@ -11,7 +11,7 @@ import type { Migration } from './migrations/migration.ts'
 import { responseSteps } from './migrations/response-steps.ts'
 import { usageSteps } from './migrations/usage-steps.ts'
 
-/** All steps in their order, which goes across the tables. */
+/** All steps in order, across all tables. */
 export const migrations: readonly Migration[] = [
   ...accountSteps,
   ...alertSteps,
@@ -24,12 +24,12 @@ export const migrations: readonly Migration[] = [
   ...usageSteps
 ].toSorted((a, b) => a.number - b.number)
 
-/** Returns the number of the last step of a program. */
+/** Returns the number of the last step. */
 export function lastNumber (steps: readonly Migration[]): number {
   return steps.at(-1)?.number ?? 0
 }
 
-/** Returns the error of a store that this program does not know how to read. */
+/** Returns the error for a store that is newer than this program. */
 export function newerVersion (found: number, newest: number): Error {
   return new Error(`it was created by a newer version (step ${found} of ${newest})`)
 }

@@ -2,8 +2,8 @@ import { openSqlite } from './sqlite/open.ts'
 import type { Database, DatabaseOptions, SqliteDatabase, StoreLocation } from './database.ts'
 
 /**
- * Opens the store, and migrates its tables first: PostgreSQL where `store.url` names one, else SQLite in the
- * data directory. PostgreSQL is loaded only then.
+ * Opens the store and migrates its tables: PostgreSQL if `store.url` is set, otherwise SQLite in the data
+ * directory. PostgreSQL is loaded on demand.
  *
  * @param location a path is the directory of the embedded store
  * @throws StoreError

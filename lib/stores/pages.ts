@@ -1,11 +1,11 @@
-/** Reads pages of lists: where one ends, a cursor says where the next begins. */
+/** Pagination of lists with cursors. */
 
 import { sql, type RawBuilder, type SqlBool } from 'kysely'
 import { GatewayError } from '../core/errors.ts'
 
 export interface PageRequest {
   readonly limit: number
-  /** The last entry of the page before: its time and its id. */
+  /** The time and id of the previous page's last entry. */
   readonly after?: { readonly ms: number, readonly id: string }
 }
 
@@ -30,7 +30,7 @@ export function pageRequest (query: URLSearchParams): PageRequest {
 }
 
 /**
- * Returns the condition that continues a list after the page before. The list is ordered by the same columns.
+ * Returns the condition for entries after the previous page. The list must be ordered by the same columns.
  */
 export function beyond (
   { after }: PageRequest,
@@ -43,9 +43,9 @@ export function beyond (
 }
 
 /**
- * Makes a page of one entry more than it has.
+ * Makes a page from a list with one extra entry.
  *
- * @param positionOf the time and the id of an entry, by which the list is ordered
+ * @param positionOf returns the time and id by which the list is ordered
  */
 export function pageOf<Row, T> (
   rows: readonly Row[],
@@ -62,7 +62,7 @@ export function pageOf<Row, T> (
   }
 }
 
-/** Returns the cursor of what is before a moment. */
+/** Returns a cursor for entries before a time. */
 export function cursorBefore (ms: number): string {
   return printCursor({ ms, id: '' })
 }

@@ -1,6 +1,6 @@
 /**
- * Reads and deletes sums of parties. A window is read as its days and, before its first day, its
- * quarters of an hour, at which the days of every time zone begin.
+ * Reads and deletes the sums of parties. A window is read as days, plus the quarters of an hour before its
+ * first full day. Days of every time zone start at a quarter of an hour.
  */
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
@@ -12,17 +12,17 @@ import type { Tables } from './tables.ts'
 export const quarterMs = 15 * 60_000
 export const partySpans = [quarterMs, dayMs] as const
 
-/** What names of end users begin with. */
+/** Prefix of the names of end users. */
 export const endUserPrefix = 'end_user:'
 
 const ofEndUser = sql<boolean>`substr(party, 1, ${sql.lit(endUserPrefix.length)}) = ${endUserPrefix}`
 
-/** The longest window of an end user is shorter. */
+/** Longer than any window of an end user. */
 const keptMs = 400 * dayMs
 
 /**
- * Deletes sums that no window needs any more, those of one moment at a time. Days stay for budgets without an
- * end, which end users have not.
+ * Deletes sums that no window needs, one time at a time. Days are kept for budgets without an end, which end
+ * users do not have.
  */
 export async function prunePartySpending (query: Kysely<Tables>, nowMs: number): Promise<void> {
   for (const spanMs of partySpans) {
@@ -41,7 +41,7 @@ export async function prunePartySpending (query: Kysely<Tables>, nowMs: number):
   }
 }
 
-/** Lists the end users of a project that have spent something in a month of UTC. @param most of them */
+/** Lists the end users of a project with spending in a UTC month. @param most maximum number to return */
 export async function endUsersOfMonth (
   query: Kysely<Tables>,
   project: string,
@@ -57,7 +57,7 @@ export async function endUsersOfMonth (
   return [...names].slice(0, most)
 }
 
-/** Begins the query for those of one day, by an index that has no row of another project between them. */
+/** Returns the query for those of one day, by an index range without rows of other projects. */
 export function endUsersQuery (
   query: Kysely<Tables>,
   project: string,

@@ -1,24 +1,24 @@
 /**
- * Percentiles of durations that are counted in buckets, each at most a tenth of its durations wide.
+ * Percentiles of durations that are counted in buckets, each at most a tenth as wide as its durations.
  *
- * The store has the numbers of the buckets, so they must never change. Counts add up as text, too:
- * `24:3,25:1` and `24:2` are `24:3,25:1,24:2`. A count below zero subtracts: `24:-1`.
+ * Bucket numbers are stored, so they must never change. Counts are also combined as text: `24:3,25:1` and
+ * `24:2` give `24:3,25:1,24:2`. Negative counts subtract: `24:-1`.
  */
 
 import type { Percentiles } from '../../schemas/admin/usage.ts'
 
-/** Buckets of one width. */
+/** Buckets of equal width. */
 interface Range {
   readonly fromMs: number
   readonly untilMs: number
   readonly widthMs: number
-  /** The number of the first one. */
+  /** The number of the first bucket. */
   readonly first: number
 }
 
 /**
- * 35 buckets for each power of ten; what takes longer than the last range is in buckets of its width, up to
- * 10 ms each has its own.
+ * 35 buckets per power of ten. Up to 10 ms each millisecond has a bucket; the width of the last range
+ * continues for longer durations.
  */
 const ranges: readonly Range[] = [10, 100, 1000, 10_000, 100_000, 1_000_000].flatMap((power, index) => [
   { fromMs: power, untilMs: 2 * power, widthMs: power / 10, first: 35 * index + 10 },
@@ -28,7 +28,7 @@ const ranges: readonly Range[] = [10, 100, 1000, 10_000, 100_000, 1_000_000].fla
 
 const isLast = (range: Range): boolean => range === ranges.at(-1)
 
-/** Returns the SQL of the number of a duration's bucket. */
+/** Returns the SQL for the bucket of a duration. */
 export function bucketSql (column: string): string {
   const cases = ranges.map(range => {
     const { fromMs, untilMs, widthMs, first } = range
@@ -37,7 +37,7 @@ export function bucketSql (column: string): string {
   return `case ${cases.join(' ')} end`
 }
 
-/** Returns the number of a duration's bucket. */
+/** Returns the bucket of a duration. */
 export function bucketOf (ms: number): number {
   const range = ranges.find(range => ms < range.untilMs || isLast(range))
   return range === undefined ? 0 : range.first + Math.floor((ms - range.fromMs) / range.widthMs)
@@ -51,12 +51,12 @@ function middleOf (bucket: number): number {
     : range.fromMs + (bucket - range.first) * range.widthMs + Math.floor(range.widthMs / 2)
 }
 
-/** Returns the SQL, for PostgreSQL, that adds counts up which were joined. */
+/** Returns the PostgreSQL expression that combines joined counts. */
 export function addedDurationsSql (counts: string): string {
   return `added_durations(${counts})`
 }
 
-/** Returns the SQL, for SQLite, that adds counts up which were joined. */
+/** Returns the SQLite expression that combines joined counts. */
 export function addedCountsSql (counts: string): string {
   return `(
     select string_agg(bucket || ':' || number, ',') from (
@@ -67,18 +67,18 @@ export function addedCountsSql (counts: string): string {
   )`
 }
 
-/** Returns the SQL that takes printed counts back, also those that are below zero already. */
+/** Returns the SQL that negates printed counts, including negative ones. */
 export function takenBackSql (counts: string): string {
   return `replace(replace(${counts}, ':', ':-'), ':--', ':')`
 }
 
 /** Counts of buckets. */
 export class Durations {
-  /** By bucket, with holes. */
+  /** By bucket; sparse. */
   readonly #counts: number[] = []
   #total = 0
 
-  /** @param text counts that were printed */
+  /** @param text printed counts */
   constructor (text: string | null = null) {
     if (text !== null) this.addText(text)
   }
@@ -92,7 +92,7 @@ export class Durations {
     other.#counts.forEach((count, bucket) => this.add(bucket, count))
   }
 
-  /** Adds counts that were printed; a report reads some megabytes of them. */
+  /** Adds printed counts; a report reads megabytes of them. */
   addText (text: string): void {
     let bucket = 0
     let number = 0
@@ -115,13 +115,13 @@ export class Durations {
     if (text !== '') this.add(bucket, sign * number)
   }
 
-  /** Prints the counts; `null` where nothing was measured. */
+  /** Prints the counts; `null` if there are none. */
   text (): string | null {
     if (this.#total === 0) return null
     return this.#counts.flatMap((count, bucket) => (count === 0 ? [] : `${bucket}:${count}`)).join(',')
   }
 
-  /** @returns `null` where nothing was measured */
+  /** @returns `null` without counts */
   percentiles (): Percentiles | null {
     if (this.#total === 0) return null
     const at = (share: number): number => {

@@ -7,10 +7,10 @@ import { nameRollupKey, rollupKinds } from './name-rollups.ts'
 import type { Tables } from './tables.ts'
 import { rollupKey, rollupSpans } from './usage-rollups.ts'
 
-/** Rows of a step: some milliseconds. */
+/** Rows per step: a few milliseconds. */
 const stepRows = 500
 
-/** Rows of a table that have one beginning after the other. */
+/** Rows of a table in order of their start. */
 interface Series {
   readonly table: 'usage_rollups' | 'name_rollups' | 'counted_names'
   readonly key: readonly string[]
@@ -20,9 +20,9 @@ interface Series {
 }
 
 /**
- * Deletes the oldest rollups, a few at a time: those that are older than records are kept, and more of each
- * span than there may be records. Those of records that were deleted because there were too many stay. Sums
- * by names go with those of their days.
+ * Deletes the oldest rollups in small steps: those beyond the retention of records by age, or more than their
+ * maximum per duration. Rollups of records deleted because of their number are kept. Sums by name are deleted
+ * with those of their days.
  */
 export async function pruneRollups (
   query: Kysely<Tables>,
@@ -45,7 +45,7 @@ export async function pruneRollups (
   }
 }
 
-/** Returns the beginning of the newest rollup that is more than may be kept; -1 where there are fewer. */
+/** Returns the start of the newest surplus rollup; -1 if there is none. */
 async function firstTooMany (
   query: Kysely<Tables>,
   { table, column, value }: Series,

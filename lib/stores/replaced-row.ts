@@ -1,9 +1,9 @@
 /**
- * Returns the SQL that is true of a row of `usage` that a given one of the same id replaces. A call may be
- * recorded as interrupted too early: by another process that took its own for dead, or from the earlier of
- * two journals that have lines of it. The given row is from later.
+ * Returns the SQL condition for a row of `usage` that a newer row with the same id replaces. A call may have
+ * been recorded as interrupted too early: by another process that considered its process dead, or from the
+ * earlier of two journals.
  *
- * @param outcome SQL of the given row, as are the others
+ * @param outcome SQL of the newer row, like the other parameters
  */
 export function isReplaced (outcome: string, durationMs: string): string {
   return `usage.outcome = 'interrupted' and (${outcome} <> 'interrupted' or ${durationMs} > usage.duration_ms)`

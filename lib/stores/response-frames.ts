@@ -1,4 +1,4 @@
-/** Stores the streams of responses in the background, in frames as they are sent. */
+/** Stores the streams of background responses, as the frames that are sent. */
 
 import type { Kysely } from 'kysely'
 import { splitFrames } from '../wire/sse-frames.ts'
@@ -6,7 +6,7 @@ import type { LongTexts } from './long-texts.ts'
 import type { Tables } from './tables.ts'
 import type { UseStore } from './use-store.ts'
 
-/** Deletes the oldest responses of a key that has too many, after bytes were added to one of them. */
+/** Deletes the oldest responses of a key over its limit, after one of its responses grew. */
 type MakeRoom = (keyId: string, responseId: string, addedBytes: number) => Promise<void>
 
 export class ResponseFrames {
@@ -23,7 +23,7 @@ export class ResponseFrames {
   }
 
   /**
-   * Stores frames of the stream of a response, from a number on, unless the response is gone. @throws
+   * Stores frames of a response's stream, starting at a number, unless the response is deleted. @throws
    * GatewayError `overloaded`
    */
   async add (responseId: string, from: number, frames: readonly string[]): Promise<void> {
@@ -53,14 +53,14 @@ export class ResponseFrames {
     await this.#makeRoom(row.key_id, responseId, bytes)
   }
 
-  /** Says whether a response has a stream. @throws GatewayError `overloaded` */
+  /** Returns whether a response has a stream. @throws GatewayError `overloaded` */
   async has (responseId: string): Promise<boolean> {
     return await this.#use(async () => await this.#query.selectFrom('response_events').select('response_id')
       .where('response_id', '=', responseId).limit(1).executeTakeFirst()) !== undefined
   }
 
   /**
-   * Yields the frames of the stream of a response, from a number on; none for one that has no stream. @throws
+   * Yields the frames of a response's stream, starting at a number; none if it has no stream. @throws
    * GatewayError `overloaded`
    */
   async * read (responseId: string, from = 0): AsyncGenerator<readonly string[], void, undefined> {

@@ -1,4 +1,7 @@
-/** Makes room in the store of responses: what expired, what was deleted, and what is too much for one key. */
+/**
+ * Makes room in the store of responses: removes expired and deleted ones, and what exceeds the limit of a
+ * key.
+ */
 
 import type { Kysely } from 'kysely'
 import { yieldFairly } from '../async/yield-fairly.ts'
@@ -7,22 +10,18 @@ import type { LongTexts } from './long-texts.ts'
 import type { Tables } from './tables.ts'
 import type { UseStore } from './use-store.ts'
 
-/** A key's size is counted again when this part of the bound was added. */
+/** A key's size is recounted after this share of its limit was added. */
 const recountShare = 1 / 16
-/**
- * A key that has stored nothing for so long may be counted again: what was added for it is not kept for ever.
- */
+/** Milliseconds without new responses after which a key's added bytes are forgotten and it is recounted. */
 const keptForMs = 600_000
 
-/**
- * Responses that are hidden at once when a key has too many, and those of which the rows are deleted at once.
- */
+/** Responses hidden at once if a key exceeds its limit, and responses deleted per statement. */
 const rowsAtOnce = 16
-/** Items, and frames of a stream, that are deleted at once. */
+/** Items and stream frames deleted per statement. */
 const itemsAtOnce = 1000
 const framesAtOnce = 16
 
-/** Bytes that were added for a key since it was counted, and the time of the last. */
+/** Bytes added for a key since the last count, and the time of the last addition. */
 interface Added {
   readonly bytes: number
   readonly atMs: number
@@ -43,11 +42,11 @@ export class ResponseRoom {
   }
 
   /**
-   * Hides the oldest responses of a key, and deletes those that nothing continues, until the rest is within
-   * the bound; sums are made once in a while only.
+   * Hides the oldest responses of a key, and deletes those that nothing continues, until the key is within
+   * its limit. Sizes are recounted only from time to time.
    *
-   * @param id the response that was just stored: it stays with what it continues, also where these alone
-   *   exceed the bound
+   * @param id the response just stored: it and the responses that it continues are kept even if they exceed
+   *   the limit by themselves
    */
   async make (
     keyId: string,
@@ -63,7 +62,7 @@ export class ResponseRoom {
     if (isCounted) return
     while (await this.#keptBytes(keyId) > maxBytesPerKey) {
       const hidden = await this.#hideOldest(keyId, id)
-      // what is left is continued by this response, or by one that is being stored
+      // the rest is continued by this response, or by one being stored
       if (hidden.length === 0) return
       await this.expire(nowMs)
       for (const oldId of hidden) await this.release(oldId)
@@ -71,7 +70,7 @@ export class ResponseRoom {
     }
   }
 
-  /** @returns the ids of those that it hid */
+  /** @returns the ids of the hidden responses */
   async #hideOldest (keyId: string, exceptId: string): Promise<readonly string[]> {
     const rows = await this.#use(
       async () =>
@@ -94,7 +93,7 @@ export class ResponseRoom {
     return rows.map(({ id }) => id)
   }
 
-  /** Sums up all rows: those that are hidden take room as well while another continues them. */
+  /** Sums up all rows, including hidden ones, which take space while another response continues them. */
   async #keptBytes (keyId: string): Promise<number> {
     const { bytes } = await this.#use(
       async () =>
@@ -109,7 +108,7 @@ export class ResponseRoom {
     return bytes ?? 0
   }
 
-  /** Deletes conversations of which every response has expired. @throws GatewayError `overloaded` */
+  /** Deletes conversations whose responses have all expired. @throws GatewayError `overloaded` */
   async expire (nowMs: number): Promise<void> {
     for (let deleted = rowsAtOnce; deleted === rowsAtOnce;) {
       const rows = await this.#use(
@@ -137,15 +136,13 @@ export class ResponseRoom {
     }
   }
 
-  /** Deletes a hidden response that nothing continues, and those before it of which that becomes true. */
+  /** Deletes a hidden response that nothing continues, then those before it that become unused. */
   async release (id: string): Promise<void> {
     let next: string | null | undefined = id
     while (next != null) next = await this.#dropUnused(next)
   }
 
-  /**
-   * Deletes a hidden response that nothing continues. @returns the one that it continued, if it was deleted
-   */
+  /** Deletes a hidden response that nothing continues. @returns the one it continued, if it was deleted */
   async #dropUnused (id: string): Promise<string | null | undefined> {
     const row = await this.#use(
       async () =>
@@ -168,7 +165,7 @@ export class ResponseRoom {
   }
 
   /**
-   * Deletes responses with all that is stored of them: their rows last, so that another process can go on.
+   * Deletes responses and everything stored for them; the rows come last, so that another process can resume.
    */
   async drop (ids: readonly string[]): Promise<void> {
     if (ids.length === 0) return
@@ -219,7 +216,7 @@ export class ResponseRoom {
   }
 }
 
-/** Deletes until a step finds fewer rows than it would delete, each step in a turn of its own. */
+/** Repeats a step, each in a separate turn, until it finds fewer rows than its maximum. */
 async function inSteps (most: number, step: () => Promise<readonly unknown[]>): Promise<void> {
   while ((await step()).length === most) await yieldFairly()
 }

@@ -1,11 +1,11 @@
 /**
- * Stores responses of the Responses API, each for the key that made it.
+ * Stores responses of the Responses API, each for the key that created it.
  *
- * A response holds its own input and output, and refers to the one it continues: a conversation takes as much
- * room as was said in it. What was deleted or has expired is hidden at once; its row goes when no response
- * that continues it is left.
+ * A response contains its own input and output and refers to the one it continues, so a conversation takes
+ * only as much space as its content. Deleted and expired responses are hidden immediately; their rows are
+ * removed when no remaining response continues them.
  *
- * A response with long texts belongs to no key until all their pieces are stored.
+ * A response with long texts belongs to no key until all pieces are stored.
  */
 
 import type { Kysely } from 'kysely'
@@ -41,27 +41,27 @@ import type { ResponseObject } from '../../schemas/responses.ts'
 
 export interface ResponseStoreOptions extends ConversationBounds {
   readonly keeps: boolean
-  /** Time a response is kept. */
+  /** How long a response is kept, in milliseconds. */
   readonly keepMs: number
-  /** Bytes kept for one key. */
+  /** Maximum bytes stored per key. */
   readonly maxBytesPerKey: number
-  /** Bytes of the body of a call that is kept, and of its response. */
+  /** Maximum bytes of a stored call's body, and of its response. */
   readonly maxBodyBytes: number
 }
 
 const inProgress: readonly string[] = ['queued', 'in_progress']
 
-/** Bytes of a stream for each byte of a response as it may be stored. */
+/** Maximum bytes of a stream per byte of a response's maximum size. */
 const maxStreamShare = 16
 
 const placeholdersName = 'placeholders'
 
-/** Bytes of a row of an item, without its id. */
+/** Bytes of an item row without its id. */
 const rowBytes = 80
 
 /** A response that was deleted here. */
 export interface RemovedResponse {
-  /** Absent where no provider keeps it. */
+  /** Absent if no provider keeps it. */
   readonly origin: ResponseOrigin | undefined
 }
 
@@ -72,12 +72,12 @@ export class ResponseStore implements ResponseArchive {
   readonly #conversations: StoredConversations
   readonly #room: ResponseRoom
   readonly #options: () => ResponseStoreOptions
-  /** The streams of those in the background. */
+  /** The streams of background responses. */
   readonly frames: ResponseFrames
-  /** Returns the time by the clock that leases and expiries are compared with. */
+  /** Returns the time of the clock that leases and expiries use. */
   readonly now: () => number
 
-  /** @param options read anew each time: they may change */
+  /** @param options read on each use, because they may change */
   constructor (
     database: Pick<Database, 'query' | 'storeFileIntact' | 'lockRows' | 'now'>,
     options: () => ResponseStoreOptions
@@ -105,7 +105,7 @@ export class ResponseStore implements ResponseArchive {
     return this.#options().maxBodyBytes
   }
 
-  /** Bytes of the stream of a response: events of a token each take some hundred bytes. */
+  /** Maximum bytes of a stream: each token event takes a few hundred bytes. */
   get maxStreamBytes (): number {
     const { maxBodyBytes, maxBytesPerKey } = this.#options()
     return Math.min(maxStreamShare * maxBodyBytes, maxBytesPerKey)
@@ -177,8 +177,7 @@ export class ResponseStore implements ResponseArchive {
   }
 
   /**
-   * Returns the placeholders of a response of a key, as it was stored with them; `undefined` where it has
-   * none, or is hidden.
+   * Returns the placeholders stored with a key's response; `undefined` if it has none or is hidden.
    *
    * @throws GatewayError `overloaded`
    */
@@ -192,7 +191,7 @@ export class ResponseStore implements ResponseArchive {
   }
 
   /**
-   * Stores a response whose work begins: it belongs to a process until it has ended.
+   * Stores a response in progress; it belongs to a process until it ends.
    *
    * @throws GatewayError `file_too_large`, `overloaded`
    */
@@ -201,22 +200,21 @@ export class ResponseStore implements ResponseArchive {
   }
 
   /**
-   * Replaces a response that is in progress.
+   * Replaces a response in progress.
    *
-   * @returns false when it was cancelled, deleted, or is another process's
+   * @returns false if it was cancelled or deleted, or belongs to another process
    */
   async update (response: ResponseObject, owner: string): Promise<boolean> {
     return await this.#replace(response, await printText(response), owner)
   }
 
   /**
-   * Replaces a response that is in progress by what became of it.
+   * Replaces a response in progress with its final state.
    *
-   * @param origin of one that its provider keeps as well
-   * @param placeholders those of its texts, sealed
+   * @param origin where the provider keeps it too
+   * @param placeholders of its texts, sealed
    * @returns false as `update` does
-   * @throws GatewayError `file_too_large` for one that is larger than what is stored, which is still in
-   *   progress then
+   * @throws GatewayError `file_too_large` if it is too large to store; it then remains in progress
    */
   async finish (
     response: ResponseObject,
@@ -275,7 +273,7 @@ export class ResponseStore implements ResponseArchive {
     return true
   }
 
-  /** Deletes the text of a state that a response never had: it was cancelled or deleted meanwhile. */
+  /** Deletes the text of a state that was never applied, because the response was cancelled or deleted. */
   async #removeUnused (id: string, status: ResponseObject['status']): Promise<void> {
     const row = await this.#use(
       async () =>
@@ -297,7 +295,8 @@ export class ResponseStore implements ResponseArchive {
   }
 
   /**
-   * Ends a response in progress of any process. @returns it as it is then. @throws GatewayError `overloaded`
+   * Ends a response in progress of any process. @returns its state afterwards. @throws GatewayError
+   * `overloaded`
    */
   async cancel (keyId: string, response: ResponseObject): Promise<ResponseObject | undefined> {
     const text = await printText({ ...response, status: 'cancelled' } satisfies ResponseObject)
@@ -318,7 +317,7 @@ export class ResponseStore implements ResponseArchive {
     return await this.find(keyId, response.id)
   }
 
-  /** Renews the leases of a process to these responses. @returns the ids that it still has */
+  /** Renews a process's leases on these responses. @returns the ids it still owns */
   async renew (ids: readonly string[], { owner, untilMs }: Lease): Promise<ReadonlySet<string>> {
     const renewed = new Set<string>()
     for (const part of parts(ids)) {
@@ -338,7 +337,7 @@ export class ResponseStore implements ResponseArchive {
     return renewed
   }
 
-  /** Ends the responses whose process is dead, as `failed`. @param error what they say */
+  /** Ends responses of dead processes as `failed`. @param error the error to store in them */
   async failOrphans (nowMs: number, error: ResponseObject['error']): Promise<void> {
     const rows = await this.#use(
       async () =>
@@ -358,7 +357,7 @@ export class ResponseStore implements ResponseArchive {
     }
   }
 
-  /** Returns the status of a response of a key, unless it is hidden. @throws GatewayError `overloaded` */
+  /** Returns the status of a key's response unless hidden. @throws GatewayError `overloaded` */
   async status (keyId: string, id: string): Promise<string | undefined> {
     const row = await this.#use(
       async () =>
@@ -373,7 +372,7 @@ export class ResponseStore implements ResponseArchive {
     return row?.status
   }
 
-  /** Returns the text of a response of a key, unless it is hidden. @throws GatewayError `overloaded` */
+  /** Returns the text of a key's response unless hidden. @throws GatewayError `overloaded` */
   async findText (keyId: string, id: string, takeMemory?: TakeMemory): Promise<string | undefined> {
     const row = await this.#use(
       async () =>
@@ -390,7 +389,7 @@ export class ResponseStore implements ResponseArchive {
     return await this.#texts.get(id, row.response)
   }
 
-  /** Returns a response of a key, unless it is hidden. @throws GatewayError `overloaded` */
+  /** Returns a key's response unless hidden. @throws GatewayError `overloaded` */
   async find (keyId: string, id: string, takeMemory?: TakeMemory): Promise<ResponseObject | undefined> {
     const text = await this.findText(keyId, id, takeMemory)
     // stored by `keep`
@@ -402,8 +401,8 @@ export class ResponseStore implements ResponseArchive {
   }
 
   /**
-   * Returns all that a response was made of, from the first response of its conversation on; `undefined` for
-   * one that is unknown.
+   * Returns the complete input of a response, from the first response of its conversation on; `undefined` if
+   * unknown.
    *
    * @throws GatewayError `context_length_exceeded`, `overloaded`
    */
@@ -424,8 +423,8 @@ export class ResponseStore implements ResponseArchive {
   }
 
   /**
-   * Deletes a response of a key. @returns where its provider keeps it as well; `undefined` when there is
-   * none. @throws GatewayError `overloaded`
+   * Deletes a key's response. @returns where its provider keeps it too; `undefined` if there is no such
+   * response. @throws GatewayError `overloaded`
    */
   async remove (keyId: string, id: string): Promise<RemovedResponse | undefined> {
     const hidden = await this.#use(
@@ -444,16 +443,13 @@ export class ResponseStore implements ResponseArchive {
     return { origin: originOf(hidden) }
   }
 
-  /** Deletes conversations of which every response has expired. @throws GatewayError `overloaded` */
+  /** Deletes conversations whose responses have all expired. @throws GatewayError `overloaded` */
   async expire (nowMs: number): Promise<void> {
     await this.#room.expire(nowMs)
   }
 }
 
-/**
- * Bytes of the rows by which items are found: each names its response and its key as well, and is in two
- * indexes.
- */
+/** Returns the bytes of item rows: each also contains its response and key, and is in two indexes. */
 function idBytes (ids: readonly string[]): number {
   return ids.reduce((bytes, id) => bytes + 2 * (Buffer.byteLength(id) + rowBytes), 0)
 }

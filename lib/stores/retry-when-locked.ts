@@ -1,6 +1,6 @@
 /**
- * Works with the store while other processes may be writing to it. SQLite itself waits for a lock by
- * blocking the process: fine for a command, not for a process that answers calls.
+ * Retries while other processes are writing to the store. SQLite itself blocks the process to wait for a
+ * lock, which is fine for a command but not for a server.
  */
 
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -9,11 +9,11 @@ const retryMs = 20
 const normalWaitMs = 5000
 
 /**
- * Runs `work`, and repeats it while the store is locked; the process goes on in between.
+ * Runs `work`, and repeats it while the store is locked, without blocking the process.
  *
- * @param work one statement, or several of which each may be repeated
- * @param maxWaitMs milliseconds after which it is not repeated any more. Default 5,000
- * @throws the errors of `work`; the last one when the store stays locked
+ * @param work one statement, or several that may each be repeated
+ * @param maxWaitMs milliseconds after which to give up. Default 5,000
+ * @throws errors of `work`; the last one if the store stays locked
  */
 export async function retryWhenLocked<T> (work: () => Promise<T>, maxWaitMs = normalWaitMs): Promise<T> {
   const deadlineMs = performance.now() + maxWaitMs
@@ -27,7 +27,7 @@ export async function retryWhenLocked<T> (work: () => Promise<T>, maxWaitMs = no
   }
 }
 
-/** Reads the message: not all errors of the driver carry the number. */
+/** Matches the message, because not all driver errors carry the code. */
 function isLocked (error: unknown): boolean {
   return error instanceof Error && /\bis locked\b/.test(error.message)
 }

@@ -1,6 +1,6 @@
-/** Says that the store cannot be used; the message names it and the reason. */
+/** The store cannot be used; the message names the store and the reason. */
 export class StoreError extends Error {
-  /** @param name its file, or its address */
+  /** @param name the store's file or URL */
   constructor (name: string, cause: unknown) {
     const reason = cause instanceof Error && cause.message !== '' ? cause.message : String(cause)
     super(`The store ${name} cannot be used: ${reason}.`, { cause })
@@ -8,7 +8,7 @@ export class StoreError extends Error {
   }
 }
 
-/** Returns true for errors of the database itself: it is locked, full, read-only, damaged or away. */
+/** Returns true for errors of the database itself: locked, full, read-only, damaged or unreachable. */
 export function isDatabaseError (error: unknown): error is Error {
   if (!(error instanceof Error)) return false
   return (

@@ -3,7 +3,7 @@ import { retryWhenLocked } from './retry-when-locked.ts'
 import type { Kysely } from 'kysely'
 import type { Tables } from './tables.ts'
 
-/** Returns the 32 bytes that all processes with a store share; the first makes them. */
+/** Returns the 32 bytes shared by all processes on a store; the first one creates them. */
 export async function storeSecret (query: Kysely<Tables>): Promise<Buffer> {
   const secret = { name: 'deferred', value: randomBytes(32).toString('base64') }
   await retryWhenLocked(async () => (

@@ -1,4 +1,4 @@
-/** Reads what responses were made of: the items of conversations, from the response that began each one. */
+/** Reads the input of responses: the items of a conversation, starting with its first response. */
 
 import { sql, type Kysely } from 'kysely'
 import { yieldFairly } from '../async/yield-fairly.ts'
@@ -17,7 +17,7 @@ import type {
 } from '../dialects/responses/archive.ts'
 import type { ResponseObject } from '../../schemas/responses.ts'
 
-/** Bounds of a conversation that is read. */
+/** Limits on a conversation to read. */
 export interface ConversationBounds {
   readonly maxItems: number
   readonly maxBytes: number
@@ -26,10 +26,10 @@ export interface ConversationBounds {
 const conversationColumns = ['id', 'root_id', 'status', 'response', 'input', 'origin'] as const
 type ConversationRow = Pick<ResponseRow, typeof conversationColumns[number]>
 
-/** Characters of an id that a provider makes: rows of items repeat it. */
+/** Maximum characters of a provider's item id, which is repeated in item rows. */
 export const maxIdLength = 512
 
-/** Responses of which the rows are read at once. */
+/** Responses whose rows are read per statement. */
 const rowsAtOnce = 16
 
 export class StoredConversations {
@@ -53,7 +53,7 @@ export class StoredConversations {
     this.#bounds = bounds
   }
 
-  /** Notes which response holds these items; those with too long an id cannot be referred to. */
+  /** Records which response contains these items. Items with too long an id cannot be referenced. */
   async noteItems (keyId: string, responseId: string, ids: readonly string[]): Promise<void> {
     for (const part of parts(ids.filter(id => id.length <= maxIdLength))) {
       const rows = part.map(id => ({ key_id: keyId, item_id: id, response_id: responseId }))
@@ -78,8 +78,8 @@ export class StoredConversations {
   }
 
   /**
-   * Returns all that a response was made of, from the first response of its conversation on; `undefined` for
-   * one that is unknown.
+   * Returns the complete input of a response, from the first response of its conversation on; `undefined` if
+   * unknown.
    *
    * @throws GatewayError `context_length_exceeded`, `overloaded`
    */
@@ -114,7 +114,7 @@ export class StoredConversations {
     for (const { item_id: itemId, id, size_bytes: sizeBytes } of await this.#holders(keyId, [
       ...wanted.keys()
     ])) {
-      // An item that is named again is sent again.
+      // An item that is referenced again is sent again.
       bytes += sizeBytes * ((wanted.get(itemId) ?? 1) - (holders.has(id) ? 1 : 0))
       holders.add(id)
     }
@@ -141,7 +141,7 @@ export class StoredConversations {
     return found
   }
 
-  /** Returns the items of a response; `undefined` when it is being deleted. */
+  /** Returns the items of a response; `undefined` if it is being deleted. */
   async #itemsOf (
     { id, input, response }: ConversationRow,
     takeMemory?: TakeMemory
@@ -153,7 +153,7 @@ export class StoredConversations {
     return { input: items, output: output.filter(hasId) }
   }
 
-  /** Returns where these items are. */
+  /** Returns the responses that contain these items. */
   async #holders (keyId: string, itemIds: readonly string[]) {
     const holders: Array<Pick<ResponseRow, 'id' | 'size_bytes'> & { readonly item_id: string }> = []
     for (const part of parts(itemIds)) {
@@ -173,8 +173,8 @@ export class StoredConversations {
   }
 
   /**
-   * Returns the rows of a conversation up to a response, the first one first; `undefined` for a response that
-   * is unknown, and for a conversation of which a part is lost.
+   * Returns the rows of a conversation up to a response, oldest first; `undefined` if the response is unknown
+   * or part of the conversation is missing.
    */
   async #conversation (
     keyId: string,
@@ -209,7 +209,7 @@ export class StoredConversations {
     return found.length === links.length ? found : undefined
   }
 
-  /** Begins a query on the rows of a conversation, from a response back to the first one. */
+  /** Starts a query on the rows of a conversation, from a response back to the first one. */
   #chain (keyId: string, id: string, maxLinks: number) {
     const columns = [
       'responses.id',
@@ -239,14 +239,14 @@ export class StoredConversations {
 /** Statuses of responses that others may continue. */
 const continuable: ReadonlySet<string> = new Set(['completed', 'incomplete'])
 
-/** Returns where the provider keeps a response as well. */
+/** Returns where the provider keeps a response too. */
 export function originOf ({ origin }: Pick<ResponseRow, 'origin'>): ResponseOrigin | undefined {
   return origin === null ? undefined : JSON.parse(origin) as ResponseOrigin // written by `keep`
 }
 
 /**
- * Recognises an item with an id: other providers of this dialect may leave it out, and then nothing can refer
- * to the item.
+ * Returns true for an item with an id. Other providers of this dialect may leave ids out; then nothing can
+ * reference the item.
  */
 export function hasId (
   item: ResponseObject['output'][number]
@@ -254,10 +254,10 @@ export function hasId (
   return typeof item.id === 'string'
 }
 
-/** Values of one statement: databases bound their number. */
+/** Values per statement, which databases limit. */
 const maxValues = 1000
 
-/** Yields ids in lists that are short enough for a statement. */
+/** Splits ids into lists that fit into a statement. */
 export function * parts (ids: readonly string[], size = maxValues): Generator<string[]> {
   for (let start = 0; start < ids.length; start += size) yield ids.slice(start, start + size)
 }

@@ -1,7 +1,7 @@
 /**
- * Adds the records of a store of an earlier version to the sums by names, from the newest back. What a step
- * has added it notes in the same transaction, so that one that is killed is begun again, and records that are
- * stored meanwhile count once: those before the noted one are left for a later step.
+ * Adds the records of an older store to the sums by name, newest first. Each step saves its progress in the
+ * same transaction, so an interrupted step can be repeated, and records stored in the meantime count once:
+ * those before the saved position are left for a later step.
  */
 
 import { sql } from 'kysely'
@@ -11,7 +11,7 @@ import type { RollupBacklogRow } from './tables.ts'
 /**
  * Adds some records.
  *
- * @returns the record before which records are not added yet; `undefined` when there are none
+ * @returns the record before which records are not added yet; `undefined` if there are none
  */
 export async function sumUpStep (database: Database): Promise<RollupBacklogRow | undefined> {
   return await database.transaction([], async ({ query, addNames }) => {

@@ -1,11 +1,11 @@
-/** The rows of the embedded store, as its tables hold them. Times are Unix milliseconds. */
+/** The rows of the store's tables. Times are Unix milliseconds. */
 
 import type { Generated, Selectable } from 'kysely'
 import type { AttributionName } from '../../schemas/admin/usage.ts'
 import type { UnitColumn } from '../../schemas/billed-units.ts'
 import type { Role } from '../../schemas/admin/common.ts'
 
-/** A gateway key. Rows are never deleted, so that old ids in logs keep their name. */
+/** A gateway key. Rows are never deleted, so that ids in old logs keep their name. */
 export interface KeyTable {
   readonly id: string
   readonly name: string
@@ -15,37 +15,37 @@ export interface KeyTable {
   readonly endpoints: string | null
   /** JSON list of model ids and patterns; `null` means all. */
   readonly models: string | null
-  /** JSON list of slugs of tool servers; `null` means all. */
+  /** JSON list of tool server slugs; `null` means all. */
   readonly mcp_servers: string | null
   /** 0 or 1; `null` means 1 for a key that may use all tool servers, else 0. */
   readonly mcp_urls: number | null
   /**
-   * 1 for a key that may use files, containers and threads in the gateway's accounts at providers; else 0 or
+   * 1 if the key may use files, containers and threads in the gateway's accounts at providers; else 0 or
    * `null`.
    */
   readonly provider_objects: number | null
-  /** JSON list of names of stages that look at its calls; `null` means none. */
+  /** JSON list of the stages that check its calls; `null` means none. */
   readonly stages: string | null
-  /** JSON of its `KeyLimits`; `null` means the default ones. */
+  /** JSON of its `KeyLimits`; `null` means the defaults. */
   readonly limits: string | null
   readonly created_at_ms: number
   readonly expires_at_ms: number | null
   readonly revoked_at_ms: number | null
   readonly project_id: Generated<string>
-  /** Id of the user who owns it; `null` for one that nobody does. */
+  /** Id of the user who owns it; `null` without an owner. */
   readonly owner_id: string | null
-  /** Its first and last characters, by which people know it; `null` in rows of earlier versions. */
+  /** Its first and last characters, shown so that people recognise it; `null` in rows of earlier versions. */
   readonly hint: string | null
   /** Id of the user or admin key that created it. */
   readonly created_by: string | null
-  /** 1 for a key that lists leave out, else `null`. */
+  /** 1 for a key that lists omit, else `null`. */
   readonly temporary: number | null
   /**
    * JSON list of `LimitingField`s that an admin has set and members may not change; `null` in rows of earlier
    * versions.
    */
   readonly set_by_admin: string | null
-  /** Counts its changes, so that every process notices them. */
+  /** Incremented with every change, so that all processes notice. */
   readonly changes: Generated<number>
   /** The digest before the last rotation, which works until `previous_until_ms`. */
   readonly previous_digest: string | null
@@ -54,15 +54,15 @@ export interface KeyTable {
 
 export type KeyRow = Selectable<KeyTable>
 
-/** A group of keys with members, and with limits of its own. */
+/** A group of keys with members and shared limits. */
 export interface ProjectRow {
   readonly id: string
   readonly name: string
   /** JSON list of model ids and patterns; `null` means all. */
   readonly models: string | null
-  /** JSON list of names of stages that look at calls of its keys; `null` means none. */
+  /** JSON list of the stages that check calls of its keys; `null` means none. */
   readonly stages: string | null
-  /** JSON of the `KeyLimits` of all its keys together. */
+  /** JSON of the `KeyLimits` that all its keys share. */
   readonly limits: string | null
   readonly created_at_ms: number
   readonly archived_at_ms: number | null
@@ -74,15 +74,15 @@ export interface UserRow {
   /** In lower case. */
   readonly email: string | null
   readonly role: Role
-  /** 1 when someone else has changed the email: it proves nothing about who the user is. */
+  /** 1 if someone else changed the email: it no longer proves who the user is. */
   readonly email_by_other: number | null
-  /** Its scrypt hash with the parameters; `null` for none. */
+  /** Scrypt hash with its parameters; `null` without a password. */
   readonly password: string | null
   readonly created_at_ms: number
-  /** Written every minute at most. */
+  /** Written at most once a minute. */
   readonly last_seen_at_ms: number | null
   readonly disabled_at_ms: number | null
-  /** JSON of the `KeyLimits` of all keys that they own together. */
+  /** JSON of the `KeyLimits` that all keys of the user share. */
   readonly limits: string | null
 }
 
@@ -92,15 +92,15 @@ export interface MemberRow {
   readonly added_at_ms: number
 }
 
-/** A sign-in of a user that has not ended. */
+/** An active sign-in of a user. */
 export interface SessionRow {
   /** SHA-256 of the cookie, base64. */
   readonly digest: string
   readonly id: string
   readonly user_id: string
-  /** SHA-256 of the token that the page keeps, base64. */
+  /** SHA-256 of the token that the page holds, base64. */
   readonly csrf_token: string
-  /** 1 when it began with a one-time link: its user may set a password without the one before. */
+  /** 1 if it began with a one-time link: its user may set a password without the old one. */
   readonly by_link: number
   readonly address: string | null
   readonly user_agent: string | null
@@ -115,26 +115,26 @@ export interface SignInLinkRow {
   readonly expires_at_ms: number
 }
 
-/** A key pair of a user's device, of which this is the public half. */
+/** The public half of a key pair on a user's device. */
 export interface PasskeyRow {
   readonly id: string
   readonly user_id: string
   readonly name: string
-  /** The id that the device gave it, base64url. */
+  /** The id from the device, base64url. */
   readonly credential_id: string
   /** COSE, base64url. */
   readonly public_key: string
-  /** Uses that the device has counted; 0 for one that does not. */
+  /** The device's signature counter; 0 if it has none. */
   readonly uses: number
-  /** The host name that it is for. */
+  /** The host name it is for. */
   readonly host: string
   readonly created_at_ms: number
   readonly last_used_at_ms: number | null
-  /** The origin of the page that it was made on; `null` for one of an earlier version. */
+  /** The origin of the page that created it; `null` for passkeys of earlier versions. */
   readonly origin: string | null
 }
 
-/** A user as a provider of OpenID Connect knows them. */
+/** A user's identity at an OpenID Connect provider. */
 export interface IdentityRow {
   readonly issuer: string
   readonly subject: string
@@ -143,15 +143,15 @@ export interface IdentityRow {
 }
 
 /**
- * A sign-in or a registration that has begun in a browser and goes on elsewhere: at a device, or at a
- * provider of identities.
+ * A pending sign-in or registration that started in a browser and continues on a device or at an identity
+ * provider.
  */
 export interface ChallengeRow {
   readonly id: string
   readonly purpose: string
-  /** SHA-256 of what only that browser has, base64. */
+  /** SHA-256 of a secret that only that browser has, base64. */
   readonly holder: string
-  /** The network of a stranger who began it; `null` for one who has a session. */
+  /** The network of an anonymous visitor who started it; `null` with a session. */
   readonly network: string | null
   readonly content: string
   readonly expires_at_ms: number
@@ -176,7 +176,7 @@ export interface AdminKeyRow {
   readonly name: string
   readonly digest: string
   readonly role: Role
-  /** JSON list; `null` means all that the role may do. */
+  /** JSON list; `null` means all that the role allows. */
   readonly scopes: string | null
   readonly created_by: string | null
   readonly created_at_ms: number
@@ -184,7 +184,7 @@ export interface AdminKeyRow {
   readonly last_used_at_ms: number | null
 }
 
-/** An administrative act. Rows are never changed. */
+/** An administrative action. Rows are never changed. */
 export interface AuditRow {
   readonly id: string
   readonly at_ms: number
@@ -194,7 +194,7 @@ export interface AuditRow {
   readonly subject: string | null
   readonly subject_name: string | null
   readonly address: string | null
-  /** JSON of what changed, without secrets. */
+  /** JSON of the changed fields, without secrets. */
   readonly before: string | null
   readonly after: string | null
 }
@@ -205,46 +205,49 @@ export interface IdempotentAnswerRow {
   readonly id: string
   /** SHA-256 of the route and the body. */
   readonly request: string
-  /** Sealed by what only the caller has: it may hold a new key. `null` while the request is in flight. */
+  /**
+   * Sealed with a secret that only the caller has, because it may contain a new key. `null` while the request
+   * is in flight.
+   */
   readonly answer: string | null
   readonly expires_at_ms: number
 }
 
-/** An imported object, by its id at the source, so that a later import finds it again. */
+/** An imported object, by its id at the source, so that a later import recognises it. */
 export interface ImportedRow {
   /** `litellm` */
   readonly source: string
   readonly kind: 'project' | 'user' | 'key'
-  /** SHA-256 of its id there, base64; of a key, its digest. */
+  /** SHA-256 of its id at the source, base64; for a key, its digest. */
   readonly source_id: string
   /** Its id here. */
   readonly id: string
-  /** The time at which an import revoked it, which a later one may undo; `null` while it is active. */
+  /** When an import revoked it, which a later import may undo; `null` while active. */
   readonly revoked_at_ms: number | null
-  /** JSON: what was spent there, in billionths of a dollar, by the beginning of the period. */
+  /** JSON: spending at the source in billionths of a dollar, by start of period. */
   readonly spent: string
 }
 
-/** A secret of the gateway itself, the same for every process that shares the store. */
+/** A secret of the gateway, shared by all processes on the store. */
 export interface SecretRow {
   readonly name: string
   /** base64 */
   readonly value: string
 }
 
-/** One deferred completion: while it runs, and until its answer expires. */
+/** A deferred completion: while it runs, and until its answer expires. */
 export interface DeferredRow {
-  /** SHA-256 of the id the caller has, base64url. */
+  /** SHA-256 of the id that the caller has, base64url. */
   readonly id: string
   /** `fetching` at a provider; `queued` or `running` here; `done`. */
   readonly state: 'fetching' | 'queued' | 'running' | 'done'
-  /** The process that fetches or runs it, or did. */
+  /** The process that fetches or runs it, or last did. */
   readonly owner: string | null
-  /** The time from which its owner counts as dead. */
+  /** When its owner is considered dead. */
   readonly lease_until_ms: number
   /**
-   * JSON of the call to run, without credentials; gone once it is done. As all texts here that may be long,
-   * see `long-texts`.
+   * JSON of the call to run, without credentials; removed once done. Like all potentially long texts, see
+   * `long-texts`.
    */
   readonly task: string | null
   /** HTTP status and JSON body of the answer. */
@@ -253,24 +256,24 @@ export interface DeferredRow {
   readonly expires_at_ms: number
   /** Id of the key that deferred it; `null` in rows of earlier versions. */
   readonly key_id: string | null
-  /** Size of `task` or `body` in UTF-8: adding sizes up reads no text. */
+  /** UTF-8 size of `task` or `body`, so that summing sizes reads no text. */
   readonly size_bytes: number
-  /** Processes that began to run it and did not give it back. */
+  /** Number of processes that started it and did not return it. */
   readonly attempts: number
-  /** The user of the caller's application; `null` where it named none. */
+  /** The user of the caller's application; `null` if not named. */
   readonly end_user: string | null
 }
 
 /**
- * One call with a valid key: what it used and what it cost. `null` means not reported, which is
- * not zero. No prompt and no answer is in here.
+ * One call with a valid key: its usage and cost. `null` means not reported, which differs from zero. Contains
+ * no prompts or answers.
  */
 export interface UsageRow extends Readonly<Record<UnitColumn, number | null>> {
-  /** Id of the row itself: callers choose the ids of their calls and may repeat one. */
+  /** The row's own id: callers choose the ids of their calls and may repeat one. */
   readonly id: string
   /** The `x-request-id` of the answer. */
   readonly call_id: string
-  /** The time at which the call was accepted. */
+  /** When the call was accepted. */
   readonly at_ms: number
   readonly key_id: string
   readonly endpoint: string
@@ -285,34 +288,34 @@ export interface UsageRow extends Readonly<Record<UnitColumn, number | null>> {
   readonly attempts: number
   /** Turns of a tool loop. */
   readonly turns: number | null
-  /** 1 when the usage, and so the cost, is an estimate of the gateway. */
+  /** 1 if the usage, and so the cost, is an estimate of the gateway. */
   readonly estimated: number
   readonly image_size: string | null
   readonly image_quality: string | null
-  /** Billionths of a dollar, at the price of that moment; `null` where no price is known. */
+  /** Billionths of a dollar at the price of the time; `null` if no price is known. */
   readonly cost_nano_usd: number | null
-  /** The part of the tokens that requests used which were given up, of whatever model; `null` for none. */
+  /** Tokens used by failed or cancelled requests of any model, included in the totals; `null` for none. */
   readonly wasted_tokens: number | null
-  /** The part of the cost that these have. */
+  /** The cost of these tokens, included in the total. */
   readonly wasted_nano_usd: number | null
-  /** 1 when the caller brought their own key for the provider, who bills them. */
+  /** 1 if the caller used their own provider key, so the provider bills them. */
   readonly own_provider_key: number
   readonly duration_ms: number
   readonly first_byte_ms: number | null
-  /** JSON of `CallSteps`; `null` for a call that the other columns say all of. */
+  /** JSON of `CallSteps`; `null` if the other columns tell everything. */
   readonly steps: string | null
   /** 1 for an answer from the cache, else `null`. */
   readonly cached: number | null
-  /** JSON of what stages did, as `usage/guard-notes` prints it; `null` where none looked. */
+  /** JSON of what guards did, as printed by `usage/guard-notes`; `null` if no guard ran. */
   readonly findings: string | null
   /** The user of the caller's application. */
   readonly end_user: string | null
   readonly session: string | null
-  /** JSON list of texts. */
+  /** JSON list of strings. */
   readonly tags: string | null
-  /** JSON object of texts. */
+  /** JSON object of strings. */
   readonly metadata: string | null
-  /** JSON list of the parties beside its key, project and member whose budgets it counts in. */
+  /** JSON list of the parties whose budgets it counts in, in addition to its key, project and owner. */
   readonly parties: string | null
 }
 
@@ -325,12 +328,12 @@ export interface PartySpendingRow {
 }
 
 /**
- * The cost of all calls of a key on one day, pruned rows included: budgets read this, so a reading
- * takes as many rows as the period has days.
+ * The cost of all calls of a key on one day, including pruned rows. Budgets read this, so a reading takes one
+ * row per day of the period.
  */
 export interface SpendingRow {
   readonly key_id: string
-  /** The first millisecond of the day, UTC. */
+  /** Start of the day, UTC. */
   readonly day_ms: number
   readonly cost_nano_usd: number
 }
@@ -338,30 +341,29 @@ export interface SpendingRow {
 /** The sums of some calls. */
 export interface CallSums extends Readonly<Record<UnitColumn, number>> {
   readonly calls: number
-  /** Calls that ended with an error, a refusal included, or with their process. */
+  /** Calls that ended with an error or a refusal, or crashed with their process. */
   readonly errors: number
   /** Calls whose client disconnected. */
   readonly cancelled: number
-  /** Calls whose cost is an estimate. */
+  /** Calls with an estimated cost. */
   readonly estimated_calls: number
-  /** Calls of unknown cost: their model has no price. */
+  /** Calls of unknown cost, because their model has no price. */
   readonly unpriced_calls: number
   readonly cost_nano_usd: number
-  /** Durations of complete calls as `Durations` prints them; `null` for none. */
+  /** Durations of complete calls as printed by `Durations`; `null` for none. */
   readonly latencies: string | null
-  /** Their times to the first byte. */
+  /** Their times to first byte. */
   readonly first_bytes: string | null
 }
 
 /**
- * The sums of the calls of an hour or a day, by key, model, provider and endpoint: written with the rows, so
- * that a report reads some thousands of these where it would read millions of those. A text that a row has
- * not is empty here.
+ * The sums of an hour or a day, by key, model, provider and endpoint. Updated with the rows, so that a report
+ * reads thousands of rows instead of millions. Missing texts are empty strings.
  */
 export interface UsageRollupRow extends CallSums {
-  /** The length of the hour or the day. */
+  /** Length of the hour or day. */
   readonly span_ms: number
-  /** Its first millisecond. */
+  /** Its start. */
   readonly from_ms: number
   readonly key_id: string
   readonly model: string
@@ -369,49 +371,49 @@ export interface UsageRollupRow extends CallSums {
   readonly endpoint: string
 }
 
-/** The sums of the calls of a day that name an end user, a session or a tag, by project. */
+/** The daily sums of calls with an end user, session or tag, by project. */
 export interface NameRollupRow extends CallSums {
   readonly kind: AttributionName | 'tagged'
-  /** The first millisecond of the day, UTC. */
+  /** Start of the day, UTC. */
   readonly from_ms: number
   readonly project_id: string
-  /** `(other)` for names beyond those that are distinguished; empty for the sum of all names. */
+  /** `(other)` for names that are not distinguished; empty for the sum over all names. */
   readonly name: string
-  /** Of tags; empty for others. */
+  /** For tags only; otherwise empty. */
   readonly model: string
 }
 
 /** A name that is distinguished in the sums of a month or a day. */
 export interface CountedNameRow {
   readonly kind: AttributionName
-  /** Its first millisecond. */
+  /** Its start. */
   readonly from_ms: number
   readonly project_id: string
-  /** `(other)`: the names of the period are all taken. */
+  /** `(other)` if the period accepts no more names. */
   readonly name: string
 }
 
 /**
- * The usage row, by time and id, before which records are not yet in the sums by names. One row while a
- * store of an earlier version is summed up, else none.
+ * The usage row, by time and id, before which records are not yet in the sums by name. One row while an older
+ * store is being summed up, else none.
  */
 export interface RollupBacklogRow {
   readonly at_ms: number
   readonly id: string
 }
 
-/** The request and the answer of a call that are kept. */
+/** The stored request and answer of a call. */
 export interface CallBodiesRow {
   /** Id of its usage row. */
   readonly id: string
-  /** The project whose configuration said so. */
+  /** The project whose configuration requested it. */
   readonly project_id: string
-  /** The least role that may read them. */
+  /** The lowest role that may read them. */
   readonly readable_by: Role
   readonly expires_at_ms: number
-  /** `storing` while its texts are not all there; `dropped`: there was no memory for them. */
+  /** `storing` until all texts are stored; `dropped` if there was no memory for them. */
   readonly state: 'storing' | 'kept' | 'dropped' | 'expired'
-  /** JSON of a `CallBody`, as `long-texts` keeps it; `null` for none. */
+  /** JSON of a `CallBody`, as stored by `long-texts`; `null` for none. */
   readonly request: string | null
   readonly answer: string | null
 }
@@ -419,115 +421,115 @@ export interface CallBodiesRow {
 /** A gateway that uses the store and has keys with budgets. */
 export interface GatewayRow {
   readonly id: string
-  /** Its last sign of life. */
+  /** Its last heartbeat. */
   readonly seen_ms: number
 }
 
-/** The amount a gateway holds of a budget while another one uses the store as well. */
+/** The amount of a budget that a gateway has reserved while another one uses the store. */
 export interface HoldingRow {
   readonly gateway_id: string
   readonly key_id: string
-  /** The first millisecond of the period. */
+  /** Start of the period. */
   readonly from_ms: number
   readonly nano_usd: number
 }
 
-/** A stored response of the Responses API, from when its work begins in the background or from its end. */
+/** A stored response of the Responses API: from the start of its background work, or from its end. */
 export interface ResponseRow {
   readonly id: string
-  /** Id of the key that it belongs to. */
+  /** Id of the key it belongs to. */
   readonly key_id: string
-  /** The response that it continues. */
+  /** The response it continues. */
   readonly previous_id: string | null
-  /** The first response of the conversation; its own id where it is that. */
+  /** The first response of the conversation, possibly itself. */
   readonly root_id: string
   readonly status: string
-  /** JSON of the response as its caller gets it. */
+  /** JSON of the response as sent to the caller. */
   readonly response: string
   /** JSON list of the items of its own input. */
   readonly input: string
-  /** Size of both in UTF-8. */
+  /** UTF-8 size of both. */
   readonly size_bytes: number
-  /** Size of what is stored beside them: the frames of its stream, the ids of its items, its origin. */
+  /** Size of related data: stream frames, item ids and origin. */
   readonly stream_bytes: Generated<number>
   readonly created_at_ms: number
-  /** From then on it is only there for those that continue it; 0 when it was deleted. */
+  /** Afterwards only responses that continue it can use it; 0 if it was deleted. */
   readonly expires_at_ms: number
-  /** JSON of where a provider keeps it as well. */
+  /** JSON of where a provider keeps it too. */
   readonly origin: string | null
-  /** The user of the caller's application; `null` where it named none. */
+  /** The user of the caller's application; `null` if not named. */
   readonly end_user: string | null
   /** The process that works on it in the background. */
   readonly owner: string | null
-  /** The time from which its owner counts as dead. */
+  /** When its owner is considered dead. */
   readonly lease_until_ms: number
 }
 
-/** Finds the response that contains an item by the id that the gateway made for it. */
+/** Finds the response that contains an item, by the item id that the gateway created. */
 export interface ResponseItemRow {
   readonly key_id: string
   readonly item_id: string
   readonly response_id: string
 }
 
-/** Some events of the stream of a background response. */
+/** Some events of a background response's stream. */
 export interface ResponseEventRow {
   readonly response_id: string
-  /** The number of the first of them. */
+  /** The number of the first event. */
   readonly sequence_number: number
-  /** Their frames, as they are sent. */
+  /** Their frames, as sent. */
   readonly frame: string
 }
 
-/** A part of a text that is too long for its row. */
+/** A piece of a text that is too long for its row. */
 export interface TextPieceRow {
-  /** Id of the row that it belongs to: of a response, a deferred completion or the bodies of a call. */
+  /** Id of the owning row: a response, a deferred completion or a call's bodies. */
   readonly owner_id: string
   readonly name: string
   readonly number: number
   readonly piece: string
 }
 
-/** A claim of one process to work that all processes on the store would do, until it ends. */
+/** A process's claim to work that must be done by only one process on the store. */
 export interface LeaseRow {
   readonly name: string
   readonly until_ms: number
 }
 
-/** An alert, which is sent once to each channel, whichever process noticed. */
+/** An alert, which is sent once to each channel, whichever process raised it. */
 export interface AlertRow {
-  /** The digest of what it is about. */
+  /** A digest of its subject. */
   readonly id: string
   readonly event: string
   readonly at_ms: number
   readonly message: string
-  /** JSON of its facts. */
+  /** JSON of its data. */
   readonly data: string
-  /** When a rule last found it, to the day. */
+  /** When a rule last found it, rounded to the day. */
   readonly raised_ms: number
 }
 
-/** The sending of an alert to a channel of the configuration. */
+/** The delivery of an alert to a configured channel. */
 export interface AlertDeliveryRow {
   readonly alert_id: string
   readonly channel: string
   readonly state: 'pending' | 'delivered' | 'failed'
   readonly attempts: number
-  /** The time from which it may be tried; while a process tries it, the time at which its lease ends. */
+  /** When it may be tried; while a process tries it, when that lease ends. */
   readonly next_at_ms: number
   readonly error: string | null
   readonly delivered_at_ms: number | null
 }
 
-/** Something that goes wrong for a while, such as a provider that is down. */
+/** A lasting problem, such as a provider that is down. */
 export interface AlertConditionRow {
   readonly name: string
   readonly since_ms: number
-  /** The last time at which it was not known to be over. */
+  /** When it was last not known to be over. */
   readonly seen_ms: number
 }
 
-/** A file of usage rows: of a period, for a target of the configuration. */
+/** A file of usage rows: one period for one configured target. */
 export interface UsageExportRow {
   readonly target: string
   readonly from_ms: number
@@ -538,13 +540,13 @@ export interface UsageExportRow {
   /** How often it was written. */
   readonly revision: number
   readonly rows: number
-  /** What the records added up to before it was last written, as `window-sums` has it. */
+  /** The sums of its records before it was last written, as in `window-sums`. */
   readonly calls: number
   readonly bytes: number
   readonly sums: string | null
   /** Attempts since it was last written. */
   readonly attempts: number
-  /** The time from which it may be written; while a process writes it, the time at which its lease ends. */
+  /** When it may be written; while a process writes it, when that lease ends. */
   readonly next_at_ms: number
   readonly error: string | null
   readonly written_at_ms: number | null

@@ -5,10 +5,7 @@ import type { UsageRow } from './tables.ts'
 
 export type UsageColumn = keyof UsageRow
 
-/**
- * Columns in the order in which exports print them, on which readers of CSV may rely; units that are not
- * named here follow at the end.
- */
+/** Columns in export order, which CSV readers may rely on; units not listed here follow at the end. */
 const columns = {
   id: 'text',
   call_id: 'text',
@@ -64,12 +61,12 @@ export function isUsageColumn (name: string): name is UsageColumn {
   return usageColumns.some(column => column === name)
 }
 
-/** Columns of text; the others hold integers. */
+/** Text columns; the others are integers. */
 export const textColumns: ReadonlySet<UsageColumn> = new Set(
   named.flatMap(([column, type]) => (type === 'text' ? column : []))
 )
 
-/** A row of a call of which nothing is known. */
+/** The row of a call about which nothing is known. */
 export const emptyRow = {
   ...Object.fromEntries(usageColumns.map(column => [column, null])),
   outcome: 'interrupted',
@@ -78,4 +75,4 @@ export const emptyRow = {
   estimated: 1,
   own_provider_key: 0,
   duration_ms: 0
-} as Omit<UsageRow, 'id' | 'call_id' | 'at_ms' | 'key_id' | 'endpoint'> // the other columns may be null
+} as Omit<UsageRow, 'id' | 'call_id' | 'at_ms' | 'key_id' | 'endpoint'> // all other columns are nullable

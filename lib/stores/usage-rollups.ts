@@ -1,4 +1,4 @@
-/** Says what of a usage row adds up in sums: in SQL, and for a row in memory. */
+/** Defines how a usage row adds to sums, in SQL and in memory. */
 
 import { byUnitColumn, type UnitColumn } from '../../schemas/billed-units.ts'
 import { dayMs } from '../core/day.ts'
@@ -7,19 +7,19 @@ import type { CallSums, UsageRow } from './tables.ts'
 
 export const hourMs = 60 * 60 * 1000
 
-/** The spans of rollups. */
+/** The durations of rollups. */
 export const rollupSpans = [hourMs, dayMs] as const
 
-/** The columns that distinguish rollups: the primary key of the table. */
+/** The primary key of the table. */
 export const rollupKey = ['span_ms', 'from_ms', 'key_id', 'model', 'provider', 'endpoint'] as const
 
 /**
- * Longest name of a model there. Callers choose it with providers that list no models, and an index of
- * PostgreSQL takes no long one.
+ * Maximum length of a model name in rollups. Callers choose it at providers without a model list, and a
+ * PostgreSQL index limits its length.
  */
 const maxModelLength = 200
 
-/** The columns of `rollupKey` that a row of `usage` has, with their SQL. */
+/** The columns of `rollupKey` that come from a row of `usage`, with their SQL. */
 export const rollupDimensions = {
   key_id: 'key_id',
   model: `substr(coalesce(model, ''), 1, ${maxModelLength})`,
@@ -27,7 +27,7 @@ export const rollupDimensions = {
   endpoint: 'endpoint'
 } as const
 
-/** Returns what they are for a row in memory. */
+/** Returns the same columns for a row in memory. */
 export function dimensionsOf ({ key_id: keyId, model, provider, endpoint }: UsageRow): string[] {
   return [keyId, (model ?? '').slice(0, maxModelLength), provider ?? '', endpoint]
 }
@@ -36,7 +36,7 @@ export function dimensionsOf ({ key_id: keyId, model, provider, endpoint }: Usag
 export type RollupSum = Exclude<keyof CallSums, 'latencies' | 'first_bytes'>
 
 interface Amount {
-  /** In SQL, with the columns of `usage`. */
+  /** SQL on the columns of `usage`. */
   readonly sql: string
   readonly of: (row: UsageRow) => number
 }
@@ -51,8 +51,8 @@ const counted = (condition: string, holds: (row: UsageRow) => boolean): Amount =
 })
 
 /**
- * Says which rows add to sums. Lists of models, dry runs, and other calls that succeeded without a request to
- * a provider and cost nothing do not.
+ * Which rows add to sums. Model lists, dry runs and other successful calls without a provider request and
+ * without cost do not.
  */
 export const isSummed = {
   sql: "(attempts > 0 or outcome <> 'ok' or cost_nano_usd <> 0) and endpoint <> 'models'",
@@ -61,16 +61,16 @@ export const isSummed = {
 } as const
 
 /**
- * The endpoint of what was used at another gateway before keys came from there. A row is a day of a key and a
- * model, whose calls are its `attempts`, or spending alone; it has no duration.
+ * The endpoint for usage at another gateway before its keys were imported. A row is one day of a key and a
+ * model, with the number of calls as `attempts`, or spending only; it has no duration.
  */
 export const importEndpoint = 'import'
 const isImportedDay = `endpoint = '${importEndpoint}' and attempts > 1`
 
-/** What a row says of whom it is made for. */
+/** The attribution columns of a row. */
 export type NamedRow = Pick<UsageRow, 'end_user' | 'session' | 'tags'>
 
-/** Returns true for a row with a name. One of an earlier version may lack their columns. */
+/** Returns true for a row with attribution. Rows of earlier versions may lack the columns. */
 export function isNamed ({ end_user: endUser, session, tags }: NamedRow): boolean {
   return (endUser ?? session ?? tags ?? null) !== null
 }
@@ -98,15 +98,15 @@ export const amounts: Readonly<Record<RollupSum, Amount>> = {
   cost_nano_usd: reported('cost_nano_usd')
 }
 
-export const rollupSums = Object.keys(amounts) as RollupSum[] // its keys are those
+export const rollupSums = Object.keys(amounts) as RollupSum[] // keys of `amounts`
 
-/** The durations that are counted in buckets, each of a column of `usage`; those of complete calls only. */
+/** Durations counted in buckets, by column of `usage`; only those of complete calls. */
 export const rollupDurations = { latencies: 'duration_ms', first_bytes: 'first_byte_ms' } as const
 
 /**
- * Returns the SQL of a row's count in its bucket; null where there is none.
+ * Returns the SQL for a row's count in its bucket; null if it has none.
  *
- * @param times SQL of how often it counts
+ * @param times SQL for how often it counts
  */
 export function countSql (
   duration: typeof rollupDurations[keyof typeof rollupDurations],
@@ -117,9 +117,8 @@ export function countSql (
 }
 
 /**
- * Returns the SQL of the project of a record: that of its key, and the default one for keys of the
- * configuration. Mirrored calls are copies of calls of any project: they have one of their own, which no
- * member sees.
+ * Returns the SQL for a record's project: the project of its key, or the default one for configured keys.
+ * Mirrored calls, which copy calls of any project, belong to a separate project that no member sees.
  *
  * @param record the name of a row with `endpoint` and `key_id`
  */

@@ -6,12 +6,12 @@ import type { Database } from './database.ts'
 /** Runs one statement on the store. */
 export type UseStore = <T>(work: () => Promise<T>) => Promise<T>
 
-/** Seconds after which a caller may try again when the store cannot be used. */
+/** `retry-after` when the store cannot be used, in seconds. */
 const retryAfterSeconds = 5
 
 /**
- * Makes a function that runs statements, and waits for locks without blocking the process. It throws
- * `overloaded` when the store is locked for long, full, or was deleted.
+ * Returns a function that runs statements and waits for locks without blocking the process. It throws
+ * `overloaded` if the store stays locked, is full or was deleted.
  *
  * @param subject of the sentence for callers, in the plural: `Deferred completions`
  */

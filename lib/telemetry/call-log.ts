@@ -15,10 +15,10 @@ import { writeLine, type Log } from '../log/log.ts'
 export type CallLogSettings = Pick<ServerSettings, 'logClient' | 'logKeyName' | 'trustProxy'>
 
 /**
- * Logs client, key, endpoint, model, provider, outcome, timing and usage of a call, the last as its usage
- * record has it.
+ * Logs client, key, endpoint, model, provider, outcome, timing and usage of a call; usage comes from its
+ * usage row.
  *
- * @param settings whether client and key are named, and whether `X-Forwarded-For` says who the client is
+ * @param settings whether to log client and key, and whether to trust `X-Forwarded-For`
  */
 export function logCall (log: Log, call: Call, row: UsageRow | undefined, settings: CallLogSettings): void {
   const level = levelOf(call.record)

@@ -1,8 +1,7 @@
 /**
- * Counts calls that have ended. Each metric is one row of `callMetrics` or `otherMetrics`.
+ * Counts ended calls. Each metric is one row of `callMetrics` or `otherMetrics`.
  *
- * Labels are bounded: an unknown name of a model counts as `other`, and so does every new one beyond the
- * maximum.
+ * Labels are bounded: unknown model names count as `other`, and so do new names beyond the maximum.
  */
 
 import { Histogram, type Exemplar } from '../core/histogram.ts'
@@ -13,15 +12,15 @@ import type { CallRecord, Outcome, SentRequest } from '../core/record.ts'
 import type { ErrorCode } from '../core/errors.ts'
 import type { UsageRow } from '../stores/tables.ts'
 
-/** Most sets of labels with names of models: 38,000 lines of text, which take 50 ms to print. */
+/** Maximum label sets with model names: 38,000 lines of text, which take 50 ms to print. */
 const maxSeries = 1000
 const other = 'other'
 const modelAttribute = 'gen_ai.request.model'
 
-/** Selects what a call used, from its usage row. */
+/** The usage of a call, from its usage row. */
 type Row = Pick<UsageRow, 'prompt_tokens' | 'completion_tokens' | 'cached_tokens' | 'cost_nano_usd'>
 
-/** Labels the calls that are counted together. */
+/** The labels by which calls are counted. */
 type CallLabels = Readonly<Record<'endpoint' | 'model' | 'provider', string>> & { readonly outcome: Outcome }
 
 /** A call that has ended. */
@@ -31,11 +30,11 @@ interface EndedCall {
   readonly seconds: number
   readonly row: Row | undefined
   readonly operations: readonly Operation[]
-  /** Returns the name under which a model is counted. */
+  /** Returns the label for a model. */
   readonly modelOf: (modelId: string) => string
 }
 
-/** A request to a provider, with its labels in OpenTelemetry's conventions. */
+/** A provider request, with labels of OpenTelemetry's conventions. */
 interface Operation {
   readonly request: SentRequest
   readonly labels: Labels
@@ -46,21 +45,21 @@ interface Operation {
 
 type Span = Pick<Exemplar, 'traceId' | 'spanId'>
 
-/** Adds to a counter, or a value to a histogram. @param span of a trace that is sent */
+/** Adds to a counter, or records a value in a histogram. @param span the span of a sampled trace */
 type Add = (value: number, labels?: Labels, span?: Span) => void
 
 interface CallMetric {
   readonly name: string
   readonly help: string
-  /** Of a name with dots. */
+  /** Only for a name with dots. */
   readonly unit?: Family['unit']
-  /** Bounds of the buckets of a histogram. Absent: it is a counter. */
+  /** Bucket bounds of a histogram. Absent for a counter. */
   readonly bounds?: readonly number[]
-  /** Adds what one call contributes. */
+  /** Adds the values of one call. */
   readonly count: (call: EndedCall, add: Add) => void
 }
 
-/** Counted by endpoint, model, provider and outcome of the call, and by the labels that a row adds. */
+/** Counted by endpoint, model, provider and outcome of the call, plus the labels that a row adds. */
 const callMetrics: readonly CallMetric[] = [
   {
     name: 'headgate_calls_total',
@@ -98,7 +97,7 @@ const callMetrics: readonly CallMetric[] = [
     name: 'headgate_cost_usd_total',
     help: 'Cost of calls in US dollars; models without a price count as zero.',
     count: ofModel(({ row, record: { chargedNanoUsd = 0, refundedNanoUsd = 0 } }, add) => {
-      // A deferred answer counts when it is fetched: a counter takes nothing back.
+      // A deferred answer counts when it is fetched, because counters cannot decrease.
       const nanoUsd = row === undefined ? 0 : (row.cost_nano_usd ?? 0) - chargedNanoUsd + refundedNanoUsd
       add(Math.max(0, nanoUsd) / 1e9)
     })
@@ -122,7 +121,7 @@ const callMetrics: readonly CallMetric[] = [
   }
 ]
 
-/** Counted by labels of their own. */
+/** Metrics with labels of their choice. */
 const otherMetrics: readonly CallMetric[] = [
   {
     name: 'headgate_overhead_seconds',
@@ -205,7 +204,7 @@ const otherMetrics: readonly CallMetric[] = [
     name: 'gen_ai.client.operation.duration',
     help: 'Time of a request to a provider.',
     unit: 's',
-    // Bounds as in OpenTelemetry's conventions, here and below.
+    // Bounds from OpenTelemetry's conventions, here and below.
     bounds: [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92],
     count: ({ record, operations }, add) => {
       for (const { request: { reason, span }, labels, seconds } of operations) {
@@ -243,7 +242,7 @@ const otherMetrics: readonly CallMetric[] = [
   }
 ]
 
-/** Codes of errors of callers who may not make the call. */
+/** Error codes of callers who may not make the call. */
 const unauthorized: ReadonlySet<string> = new Set<ErrorCode>(['invalid_api_key', 'insufficient_permissions'])
 
 /** Skips calls without a model, which would only add zeros. */
@@ -251,7 +250,7 @@ function ofModel (count: CallMetric['count']): CallMetric['count'] {
   return (call, add) => { if (call.labels.model !== '') count(call, add) }
 }
 
-/** Returns a span of the call; `undefined` for one that no collector gets. */
+/** Returns a span of the call; `undefined` if the trace is not exported. */
 function sentSpan ({ trace }: CallRecord, spanId: string | undefined): Span | undefined {
   return trace?.isSampled === true && spanId !== undefined ? { traceId: trace.traceId, spanId } : undefined
 }
@@ -264,7 +263,7 @@ export class CallMetrics {
   readonly #others: readonly Series[]
 
   /**
-   * @param isKnown returns true for the full id of a model that not only a caller knows
+   * @param isKnown returns true for the full id of a known model, not just a name made up by a caller
    * @param kindOf returns the kind of a provider
    */
   constructor (isKnown: (modelId: string) => boolean, kindOf: KindOf, limit = maxSeries) {
@@ -332,13 +331,13 @@ export class CallMetrics {
   }
 }
 
-/** What one metric has counted, for each set of labels. */
+/** The values of one metric, by label set. */
 class Series {
   readonly #metric: CallMetric
   readonly #maxSeries: number
   readonly #totals = new Map<string, { readonly labels: Labels, readonly total: Counter | Histogram }>()
 
-  /** @param limit beyond it a new name of a model counts as another */
+  /** @param limit beyond it, new model names count as `other` */
   constructor (metric: CallMetric, limit = Infinity) {
     this.#metric = metric
     this.#maxSeries = limit
@@ -363,7 +362,7 @@ class Series {
     found.total.observe(value, span)
   }
 
-  /** @param common labels of all of them */
+  /** @param common labels added to all samples */
   samples (common?: Labels): Sample[] {
     return [...this.#totals.values()].map(({ labels, total }) => ({
       labels: { ...common, ...labels },
@@ -380,7 +379,7 @@ class Counter {
   }
 }
 
-/** Names of labels need no mention: those of one metric are always the same. */
+/** Label names are left out: they are the same for all samples of a metric. */
 function keyOf (labels: Labels): string {
   return Object.values(labels).join('\n')
 }

@@ -1,9 +1,9 @@
 /**
- * Makes the spans of a call from its record, once it has ended. While it runs only ids are made.
+ * Builds the spans of a call from its record after it has ended. During the call only ids are created.
  *
- * Names follow OpenTelemetry's conventions for HTTP, generative AI and MCP. Attributes without a name there
- * begin with `headgate.`, except for `gen_ai.usage.cost`, which Langfuse and Datadog read. Prompts and
- * answers are added if the configuration says so (`contentAttributes`).
+ * Names follow OpenTelemetry's conventions for HTTP, generative AI and MCP. Other attributes begin with
+ * `headgate.`, except for `gen_ai.usage.cost`, which Langfuse and Datadog read. Prompts and answers are added
+ * if configured (`contentAttributes`).
  *
  * @see https://opentelemetry.io/docs/specs/semconv/gen-ai/gen-ai-spans/
  * @see https://opentelemetry.io/docs/specs/semconv/http/http-spans/
@@ -30,11 +30,11 @@ import type { UsageRow } from '../stores/tables.ts'
 export type AttributeValue = string | number | boolean | string[]
 export type Attributes = Record<string, AttributeValue | undefined>
 
-/** Describes a span. Times are those of `performance.now()`. */
+/** A span. Times are from `performance.now()`. */
 export interface CallSpan {
   readonly name: string
   readonly kind: 'server' | 'client' | 'internal'
-  /** Its id; absent where nothing continued the trace. */
+  /** Its id; absent if the trace was not propagated. */
   readonly spanId: string | undefined
   /** The id of the span above it; absent where that is the span of the call. */
   readonly parentId?: string
@@ -42,9 +42,9 @@ export interface CallSpan {
   readonly endedAtMs: number
   readonly attributes: Attributes
   readonly events: readonly SpanEvent[]
-  /** True where the operation failed, rather than its caller. */
+  /** True if the operation failed, as opposed to its caller. */
   readonly failed: boolean
-  /** True for an attempt whose answer was used. */
+  /** True for the attempt whose answer was used. */
   readonly isAnswer?: boolean
 }
 
@@ -56,19 +56,19 @@ export interface SpanEvent {
 
 export interface CallSpans {
   readonly server: CallSpan
-  /** The spans below it, in the order in which they began. */
+  /** Its descendants, by start time. */
   readonly children: readonly CallSpan[]
 }
 
 type SpannedCall = Pick<Call, 'id' | 'headers' | 'record' | 'receivedAtMs'>
 
 /**
- * Returns one span for the call, and one for each attempt, each part of a split request, each listing and
- * each call of tools, and each stage of the configuration that looked.
+ * Returns one span for the call and one per attempt, part of a split request, tool listing, tool call and
+ * guard.
  *
  * @param row its usage row; absent for a call without a valid key
- * @param kindOf returns the kind of a provider; `undefined` for one that is gone
- * @param trustProxy true where `X-Forwarded-Proto` says which scheme the client used
+ * @param kindOf returns the kind of a provider; `undefined` for a removed one
+ * @param trustProxy true to take the client's scheme from `X-Forwarded-Proto`
  */
 export function callSpans (
   call: SpannedCall,
@@ -101,8 +101,8 @@ export function callSpans (
 /**
  * Adds attributes to spans.
  *
- * @param content the texts of the call: passed with the attempt that answered it where there is one, else
- *   with the span of the call
+ * @param content the texts of the call, for the span of the attempt that answered; without one, for the span
+ *   of the call
  */
 export function addAttributes (
   { server, children }: CallSpans,
@@ -116,7 +116,7 @@ export function addAttributes (
   }
 }
 
-/** Returns the texts of a call under the names of OpenTelemetry's conventions. */
+/** Returns the texts of a call as attributes of OpenTelemetry's conventions. */
 export function contentAttributes ({ system, input, output, isTruncated }: Content): Attributes {
   const printed = (list: readonly object[]): string | undefined =>
     list.length === 0 ? undefined : JSON.stringify(list)
@@ -128,10 +128,10 @@ export function contentAttributes ({ system, input, output, isTruncated }: Conte
   }
 }
 
-/** Callers may make it as long as a head may be. */
+/** The request path may otherwise be as long as the header size limit. */
 const maxPathLength = 1000
 
-/** Returns the path in the target of a request line, which may be a whole URL with a name and a password. */
+/** Returns the path of a request target, which may be an absolute URL with credentials. */
 function pathIn (target: string): string {
   return target.replace(/^[a-z][a-z\d+.-]*:\/\/[^/?]*/i, '').split('?', 1)[0] || '/'
 }
@@ -202,12 +202,10 @@ function serverSpan (
   }
 }
 
-/** Shorter waits are the work of the gateway itself. */
+/** Shorter waits are processing time of the gateway. */
 const noticeableMs = 1
 
-/**
- * Returns the wait between the check of the key and the first request: for the body, a limit, tool servers.
- */
+/** Returns the wait between the key check and the first request: for the body, a limit or tool servers. */
 function waitEvents ({ keyCheckedAtMs, requests }: CallRecord): SpanEvent[] {
   const startedAtMs = requests?.[0]?.startedAtMs
   if (keyCheckedAtMs === undefined || startedAtMs === undefined) return []
@@ -220,7 +218,7 @@ function waitEvents ({ keyCheckedAtMs, requests }: CallRecord): SpanEvent[] {
 interface RequestFacts {
   readonly usage: Usage | undefined
   readonly costNanoUsd: number | null | undefined
-  /** The end of the call. */
+  /** When the call ended. */
   readonly endedAtMs: number
   readonly providerName: string
 }
@@ -314,7 +312,7 @@ function listingSpan ({ serverName, startedAtMs, endedAtMs, outcome, span }: Too
   }
 }
 
-/** Returns a span for each stage and point of the call, from its first look to the end of its last. */
+/** Returns a span for each guard and point of the call, from its first check to the end of its last. */
 function guardSpans ({ findings }: CallRecord): CallSpan[] {
   return findings?.list.flatMap(look => look.action === 'look' ? guardSpan(look, findings.found) : []) ?? []
 }
@@ -368,5 +366,5 @@ function usdOf (nanoUsd: number | null | undefined): number | undefined {
   return nanoUsd === null || nanoUsd === undefined ? undefined : nanoUsd / 1e9
 }
 
-/** Reasons why a request ended by a decision, not a failure. */
+/** Reasons why a request was cancelled deliberately rather than failed. */
 const givenUp: ReadonlySet<string> = new Set(['slower', 'client_closed_request', 'cancelled'])

@@ -1,9 +1,9 @@
 /**
- * Sends the spans of calls to a collector, by OpenTelemetry's packages: loaded where the configuration has
- * `telemetry.otlp`.
+ * Exports the spans of calls to a collector with OpenTelemetry's packages; loaded if `telemetry.otlp` is
+ * configured.
  *
- * Calls never wait for it. Spans wait in a bounded queue; those beyond it are dropped and counted, as are
- * those that the collector did not take.
+ * Calls never wait for it. Spans wait in a bounded queue. Spans that do not fit, or that the collector
+ * rejects, are dropped and counted.
  */
 
 import {
@@ -38,7 +38,7 @@ const instrumentationScope = { name: 'headgate', version }
 
 export interface CallTracerOptions {
   readonly log: Log
-  /** Calls a second that are sent because their caller says so. */
+  /** Calls per second that are exported because their caller sampled them. */
   readonly maxSampledPerSecond: number
 }
 
@@ -50,12 +50,12 @@ export class CallTracer {
   readonly #sampler: TraceSampler
   readonly #content: SpanContent | undefined
   readonly #hasOpenInference: boolean
-  /** Texts are read one call after the other. */
+  /** Reads the texts of one call after the other. */
   #reading = Promise.resolve()
-  /** Has the texts of calls noted; `undefined` where spans have none. */
+  /** Captures the texts of calls; `undefined` if spans have none. */
   readonly captureContent: CaptureContent | undefined
 
-  /** @param exporter sends batches of spans */
+  /** @param exporter exports batches of spans */
   constructor (
     exporter: SpanExporter,
     { sampler, sample, maxQueuedSpans, content, openinference }: OtlpSettings,
@@ -83,14 +83,14 @@ export class CallTracer {
     )
   }
 
-  /** Begins the trace of a call, or goes on with that of its caller. */
+  /** Starts the trace of a call, or continues its caller's. */
   readonly begin = (headers: Call['headers']): CallTrace =>
     beginTrace(headers, (traceId, caller) => this.#sampler.isSampled(traceId, caller?.isSampled))
 
   /**
-   * Queues the spans of a call that has ended.
+   * Queues the spans of an ended call.
    *
-   * @param kindOf returns the kind of a provider; `undefined` for one that is gone
+   * @param kindOf returns the kind of a provider; `undefined` for a removed one
    * @param trustProxy as in `callSpans`
    */
   observe (
@@ -107,13 +107,13 @@ export class CallTracer {
     }
     const nowMs = performance.now()
     const spans = callSpans(call, row, nowMs, kindOf, trustProxy)
-    // Counted before texts are read: a collector that is away must not let calls pile up there either.
+    // Counted before texts are read, so that calls do not pile up there if the collector is down.
     const queued = [spans.server, ...spans.children].filter(() => this.#counter.add())
     if (queued.length === 0) {
       content?.release()
       return
     }
-    // `performance.timeOrigin` would not know that the clock has been set since the process began.
+    // Not `performance.timeOrigin`, which ignores clock changes since the process started.
     const epochMs = Date.now() - nowMs
     const send = (): void => {
       for (const span of queued) {
@@ -130,7 +130,7 @@ export class CallTracer {
     })
   }
 
-  /** Never rejects: without its texts a call has its spans all the same. */
+  /** Never rejects: without texts the spans are exported anyway. */
   async #addContent (spans: CallSpans, content: TakenContent): Promise<void> {
     try {
       this.#complete(spans, await content.read())
@@ -141,7 +141,7 @@ export class CallTracer {
     }
   }
 
-  /** Adds what the configuration has in spans besides. */
+  /** Adds the other attributes of the configured format. */
   #complete (spans: CallSpans, content?: Content): void {
     if (content === undefined && !this.#hasOpenInference) return
     addAttributes(spans, content, (span, texts) => ({
@@ -150,7 +150,7 @@ export class CallTracer {
     }))
   }
 
-  /** Queues the spans of calls that were interrupted with their process. */
+  /** Queues the spans of calls whose process crashed. */
   readonly recover = (rows: readonly UsageRow[]): void => {
     for (const { name, trace, startedAt, endedAt, attributes } of rows.flatMap(
       row => recoveredSpan(row) ?? []
@@ -170,12 +170,12 @@ export class CallTracer {
     }
   }
 
-  /** Spans that were dropped since the start: the queue was full, or the collector did not take them. */
+  /** Spans dropped since the start: the queue was full, or the collector rejected them. */
   get dropped (): number {
     return this.#counter.dropped
   }
 
-  /** Sends what waits, for up to two seconds. */
+  /** Exports pending spans for up to two seconds. */
   async close (): Promise<void> {
     await flushAtStop(async () => {
       await this.#reading
@@ -185,9 +185,9 @@ export class CallTracer {
   }
 
   /**
-   * Queues a span that the counter has room for.
+   * Queues a span that the counter has admitted.
    *
-   * @param parentId the span above it; absent for the first of a trace
+   * @param parentId the parent span; absent for the root
    */
   #send (
     { name, kind, spanId = newSpanId(), startedAtMs, endedAtMs, attributes, events, failed }: CallSpan,
@@ -246,7 +246,7 @@ const exporters: Readonly<Record<OtlpSettings['protocol'], typeof ProtobufExport
   'http/json': JsonExporter
 }
 
-/** Opens the tracer of a configuration. */
+/** Opens the configured tracer. */
 export function openCallTracer (settings: OtlpSettings, options: CallTracerOptions): CallTracer {
   const exporter = new exporters[settings.protocol](exporterOptions(settings, 'traces'))
   return new CallTracer(exporter, settings, options)

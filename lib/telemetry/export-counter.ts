@@ -1,12 +1,12 @@
 /**
- * Bounds what waits for a collector, and counts what it does not get: by themselves OpenTelemetry's packages
- * drop without a word.
+ * Bounds what waits for a collector and counts what is dropped, because OpenTelemetry's packages drop
+ * silently.
  */
 
 import { loggableError } from '../text/describe-error.ts'
 import type { Log } from '../log/log.ts'
 
-/** The part of an exporter that is needed: `OTLPTraceExporter` and the like. */
+/** The subset of an exporter in use, such as `OTLPTraceExporter`. */
 export interface Exporter<T> {
   export: (items: T, onResult: (result: ExportResult) => void) => void
 }
@@ -16,10 +16,10 @@ interface ExportResult {
   readonly error?: Error
 }
 
-/** Those of `ExportResultCode`, of a package that is not needed for anything else. */
+/** The value of `ExportResultCode`, without depending on its package. */
 const exportSucceeded = 0
 export const exportFailed = 1
-/** Milliseconds between two lines of the log about what was dropped. */
+/** Milliseconds between two log lines about dropped data. */
 const sayEveryMs = 60_000
 
 export class ExportCounter {
@@ -37,12 +37,12 @@ export class ExportCounter {
     this.#message = message
   }
 
-  /** What was dropped since the start. */
+  /** Number of items dropped since the start. */
   get dropped (): number {
     return this.#dropped
   }
 
-  /** Counts one more that waits. @returns false where there is no room, and it is dropped */
+  /** Counts one more waiting item. @returns false if there is no room and the item is dropped */
   add (): boolean {
     if (this.#waiting >= this.#maxWaiting) {
       this.#drop(1)
@@ -52,7 +52,7 @@ export class ExportCounter {
     return true
   }
 
-  /** Exports what has waited. */
+  /** Exports waiting items. */
   send<T> (exporter: Exporter<T>, items: T, count: number, onResult: (result: ExportResult) => void): void {
     exporter.export(items, result => {
       this.#waiting -= count
@@ -61,7 +61,7 @@ export class ExportCounter {
     })
   }
 
-  /** Counts what was not sent before a stop. */
+  /** Counts what could not be exported before shutdown as dropped. */
   dropWaiting (): void {
     if (this.#waiting > 0) this.#drop(this.#waiting)
     this.#waiting = 0

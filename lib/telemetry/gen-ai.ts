@@ -1,4 +1,4 @@
-/** What OpenTelemetry's conventions for generative AI say of a request to a provider. */
+/** Values of OpenTelemetry's generative AI conventions for provider requests. */
 
 import { kinds } from '../providers/kinds.ts'
 import type { ProviderKind } from '../../schemas/providers.ts'
@@ -6,15 +6,15 @@ import type { EndpointName } from '../../schemas/endpoints.ts'
 import type { CallRecord, SentRequest } from '../core/record.ts'
 import type { Usage } from '../core/usage.ts'
 
-/** Returns the kind of a provider; `undefined` for one that is gone. */
+/** Returns the kind of a provider; `undefined` for a removed one. */
 export type KindOf = (providerId: string) => ProviderKind | undefined
 
 /** Returns `gen_ai.operation.name`. */
 export function operationOf (endpoint: string): string {
-  return operations[endpoint as EndpointName] ?? endpoint // of a map, or a name of its own
+  return operations[endpoint as EndpointName] ?? endpoint // a standard endpoint or a custom name
 }
 
-/** The values of `gen_ai.operation.name`; where the conventions have none, the name of the endpoint. */
+/** Values of `gen_ai.operation.name`; endpoints without one use their own name. */
 const operations: Readonly<Partial<Record<EndpointName, string>>> = {
   chat: 'chat',
   messages: 'chat',
@@ -30,8 +30,8 @@ export function providerNameOf (providerId: string, kindOf: KindOf): string {
 }
 
 /**
- * Returns the usage of the answer to one request: each answer is reported once, in the order in which they
- * came. Where they do not match, it is not known which is whose.
+ * Returns the usage of the answer to each request. Usages are reported once per answer, in order. If their
+ * numbers differ, they cannot be assigned.
  */
 export function requestUsage (
   { answerUsages, requests = [] }: CallRecord,

@@ -1,6 +1,5 @@
 /**
- * Collects the metrics of one process and of the gateway it runs:
- *
+ * Collects the metrics of one process and its gateway:
  * ```ts
  * const metrics = new Metrics(() => gateway)
  * const gateway = await createGateway(settings, { keys, log, observers: [metrics.observe] })
@@ -21,41 +20,41 @@ import type { RouteHealth } from '../routing/route-health.ts'
 import type { Settings } from '../core/settings.ts'
 import type { UsageRow } from '../stores/tables.ts'
 
-/** The parts that `/health` lists as degraded. */
+/** The parts that `/health` can report as degraded. */
 const degradableParts = ['configuration', 'keys', 'ledger', 'store', 'coordination', 'exports'] as const
 
-/** Describes the current load of a gateway. */
+/** The current load of a gateway. */
 export interface Load {
   readonly openCalls: number
-  /** Usage records that are not written yet. */
+  /** Usage records not yet written. */
   readonly rowsWaiting: number
   /** Usage records lost since the start. */
   readonly rowsDropped: number
-  /** Calls whose bodies were to be kept and were dropped, since the start. */
+  /** Calls whose bodies should have been stored but were dropped, since the start. */
   readonly bodiesDropped: number
-  /** Spans of calls that no collector got, since the start. Absent where none are sent. */
+  /** Spans dropped since the start. Absent if spans are not exported. */
   readonly spansDropped?: number | undefined
-  /** Seconds of queries on PostgreSQL. Absent with the embedded store, and without one. */
+  /** Seconds spent in PostgreSQL queries. Absent with the embedded store or none. */
   readonly queries?: HistogramValue | undefined
-  /** The parts that do not work while calls go on. */
+  /** The parts that fail while calls go on. */
   readonly degraded: readonly string[]
-  /** By stage, what its module has begun and not ended. A stage without any has no entry. */
+  /** Unfinished work of modules, by stage. Stages without any have no entry. */
   readonly openWork: ReadonlyMap<string, number>
-  /** Attempts to export usage since the configuration took effect, by target. Absent where none is. */
+  /** Attempts to export usage since the configuration took effect, by target. Absent without targets. */
   readonly usageExports?: ReadonlyMap<string, Readonly<Record<'written' | 'failed', number>>> | undefined
-  /** Absent where machines do not count together. */
+  /** Absent if machines do not coordinate. */
   readonly coordination?: CoordinationLoad | undefined
 }
 
 export interface CoordinationLoad {
   readonly isAway: boolean
-  /** Calls of limited keys that were decided meanwhile, since the start. */
+  /** Calls of limited keys decided without Redis, since the start. */
   readonly decidedAlone: number
-  /** Seconds of commands to Redis. */
+  /** Seconds spent in Redis commands. */
   readonly commands: HistogramValue
 }
 
-/** Selects what is observed of a gateway; its services change with the configuration. */
+/** The observed part of a gateway; its services change with the configuration. */
 export interface ObservedGateway {
   readonly services: {
     readonly models: ModelRegistry
@@ -67,17 +66,17 @@ export interface ObservedGateway {
   readonly load: () => Load
 }
 
-/** What a collector did not get since the start. */
+/** What was not exported since the start. */
 export interface ExportLoad {
-  /** Absent where no logs are sent. */
+  /** Absent if logs are not exported. */
   readonly logsDropped?: number | undefined
-  /** Requests with metrics that failed; absent where none are sent. */
+  /** Failed metrics requests; absent if metrics are not exported. */
   readonly metricsFailed?: number | undefined
 }
 
 interface Reloads {
   ok: number
-  /** The new configuration cannot be used: the one before stays in effect. */
+  /** Rejected configurations; the previous one stayed in effect. */
   failed: number
 }
 
@@ -90,7 +89,7 @@ export class Metrics {
 
   /**
    * @param gateway not called before the first call has ended or the first scrape
-   * @param exports counts what a collector did not get, where metrics or logs are sent to one
+   * @param exports counts failed exports if metrics or logs are exported
    */
   constructor (gateway: () => ObservedGateway, exports: () => ExportLoad = () => ({})) {
     this.#gateway = gateway
@@ -104,7 +103,7 @@ export class Metrics {
   /** Counts a call; passed to `createGateway` as an observer. */
   readonly observe = (call: Call, row?: UsageRow): void => this.#calls.observe(call, row)
 
-  /** Counts a change of the configuration. */
+  /** Counts a configuration reload. */
   noteReload (result: keyof Reloads): void {
     this.#reloads[result]++
   }
@@ -281,7 +280,7 @@ function gatewayFamilies ({ services, load }: ObservedGateway): Family[] {
   ]
 }
 
-/** Returns a sample for each module of the configuration, and for earlier ones that are still at work. */
+/** Returns a sample for each configured module, and for earlier ones with unfinished work. */
 function stageSamples ({ stages }: Settings, openWork: Load['openWork']): Family['samples'] {
   const modules = stages.flatMap(({ name, use }) => guardKindOf(use) === 'module' ? name : [])
   const names = new Set([...modules, ...openWork.keys()])
@@ -342,10 +341,7 @@ function upstreamFamilies (providers: Providers): Family[] {
   ]
 }
 
-/**
- * Returns true for models that are listed somewhere or that the operator has named; any other name is a
- * caller's.
- */
+/** Returns true for models that are listed or configured; any other name was made up by a caller. */
 function isKnown (modelId: string, { models, settings }: ObservedGateway['services']): boolean {
   return models.find(modelId) !== undefined ||
     settings.routes.some(route => route.models.includes(modelId)) ||

@@ -1,6 +1,5 @@
 /**
- * The attributes of OpenInference, which Phoenix, Arize and others read, made of those of OpenTelemetry's
- * conventions.
+ * Attributes of OpenInference, as read by Phoenix, Arize and others, derived from OpenTelemetry attributes.
  *
  * @see https://arize-ai.github.io/openinference/spec/semantic_conventions.html
  */
@@ -11,7 +10,7 @@ import type { Message, Part } from './span-messages.ts'
 
 type SpanFacts = Pick<CallSpan, 'kind' | 'attributes'>
 
-/** Names by those of OpenTelemetry, with the same values. */
+/** OpenInference names by OpenTelemetry name, with the same values. */
 const renamed: ReadonlyArray<readonly [from: string, to: string]> = [
   ['gen_ai.provider.name', 'llm.system'],
   ['gen_ai.provider.name', 'llm.provider'],
@@ -26,7 +25,7 @@ const renamed: ReadonlyArray<readonly [from: string, to: string]> = [
   ['headgate.metadata', 'metadata']
 ]
 
-/** Values of `openinference.span.kind` by those of `gen_ai.operation.name`. */
+/** Values of `openinference.span.kind` by `gen_ai.operation.name`. */
 const kinds: Readonly<Record<string, string>> = {
   chat: 'LLM',
   text_completion: 'LLM',
@@ -34,10 +33,12 @@ const kinds: Readonly<Record<string, string>> = {
   execute_tool: 'TOOL'
 }
 
-/** Messages are flattened to attributes, of which a span has so many at the most. */
+/** Maximum attributes per span for messages, which are flattened. */
 const maxMessageAttributes = 500
 
-/** Returns the attributes of a span in OpenInference. @param content the texts of the call, on their span */
+/**
+ * Returns the OpenInference attributes of a span. @param content the texts of the call, on one of its spans
+ */
 export function openInference ({ kind, attributes }: SpanFacts, content?: Content): Attributes {
   const spanKind = kind === 'internal'
     ? 'GUARDRAIL'

@@ -1,7 +1,7 @@
 /**
- * Sends lines of the log to a collector as well, by OpenTelemetry's packages: loaded where the configuration
- * has `telemetry.otlp` with `logs`. Nothing waits for the collector; records beyond the queue are dropped and
- * counted.
+ * Also exports log lines to a collector with OpenTelemetry's packages; loaded if `telemetry.otlp` is
+ * configured with `logs`. Nothing waits for the collector. Records that do not fit in the queue are dropped
+ * and counted.
  */
 
 import { ROOT_CONTEXT, trace, TraceFlags, type Context } from '@opentelemetry/api'
@@ -21,11 +21,11 @@ import type { OtlpSettings } from '../core/settings.ts'
 import type { Log } from '../log/log.ts'
 
 export interface OtlpLogs {
-  /** Queues a line of the log: a JSON object. */
+  /** Queues a log line: a JSON object. */
   readonly write: (line: string) => void
-  /** Records that the collector did not get since the start. */
+  /** Records dropped since the start. */
   readonly dropped: () => number
-  /** Sends what waits, for up to two seconds. */
+  /** Exports pending records for up to two seconds. */
   readonly close: () => Promise<void>
 }
 
@@ -77,7 +77,7 @@ interface LogRecord {
   readonly context: Context
 }
 
-/** Makes a record of a line of ours, within the span that the line names. */
+/** Converts a log line to a record, within the span that the line names. */
 export function logRecordOf (line: string): LogRecord {
   const { level, time, msg, trace_id: traceId, span_id: spanId, ...attributes } = JSON.parse(line) as Line
   return {
@@ -92,7 +92,7 @@ export function logRecordOf (line: string): LogRecord {
   }
 }
 
-/** As `log/log` writes them. */
+/** The format of `log/log`. */
 type Line = AnyValueMap & {
   readonly level: string
   readonly time: string

@@ -1,7 +1,6 @@
 /**
- * Sends the metrics that Prometheus reads to a collector, by OpenTelemetry's packages: loaded where the
- * configuration has `telemetry.otlp` with `metrics`. Values are totals since the start, so that a request
- * that fails loses none.
+ * Exports the Prometheus metrics to a collector with OpenTelemetry's packages; loaded if `telemetry.otlp` is
+ * configured with `metrics`. Values are totals since the start, so a failed request loses nothing.
  */
 
 import { ValueType, type HrTime } from '@opentelemetry/api'
@@ -27,9 +26,9 @@ import type { OtlpSettings } from '../core/settings.ts'
 import type { Log } from '../log/log.ts'
 
 export interface OtlpMetrics {
-  /** Requests to the collector that failed since the start. */
+  /** Failed requests to the collector since the start. */
   readonly failed: () => number
-  /** Sends the last values, for up to two seconds. */
+  /** Exports the last values for up to two seconds. */
   readonly close: () => Promise<void>
 }
 
@@ -40,7 +39,7 @@ const exporters: Readonly<Record<OtlpSettings['protocol'], Exporter>> = {
   'http/json': JsonExporter
 }
 
-/** Begins to send metrics. @param families called for each request to the collector */
+/** Starts exporting metrics. @param families called for each request to the collector */
 export function openOtlpMetrics (
   settings: OtlpSettings,
   families: () => readonly Family[],
@@ -55,7 +54,7 @@ export function openOtlpMetrics (
     exportTimeoutMillis: settings.metricsIntervalMs,
     exporter: {
       export: (metrics, onResult) => {
-        // The last ones are still on their way.
+        // The previous request is still in flight.
         if (!counter.add()) return onResult({ code: exportFailed })
         counter.send<ResourceMetrics>(exporter, metrics, 1, onResult)
       },
@@ -85,7 +84,7 @@ export function openOtlpMetrics (
   }
 }
 
-/** Converts a metric, with its name and labels as Prometheus has them or with dots, as a convention has. */
+/** Converts a metric. Its name and labels may be Prometheus names or OpenTelemetry names with dots. */
 function metricOf (family: Family, startTime: HrTime, endTime: HrTime): MetricData {
   const { name, help, type, unit = '', samples } = family
   const point = <T>({ labels }: Sample, value: T): DataPoint<T> =>

@@ -1,4 +1,4 @@
-/** Where spans, metrics and log records go, and who sends them. */
+/** The resource and target of exported spans, metrics and log records. */
 
 import {
   defaultResource,
@@ -16,10 +16,10 @@ import { withoutTrailingSlashes } from '../text/without-trailing-slashes.ts'
 import type { OtlpSettings } from '../core/settings.ts'
 import type { Log } from '../log/log.ts'
 
-/** Milliseconds that a stop waits for the collector. */
+/** Milliseconds that shutdown waits for the collector. */
 const flushMs = 2000
 
-/** Describes this process. What `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` say wins. */
+/** Describes this process. `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` take precedence. */
 export function serviceResource (): Resource {
   return defaultResource()
     .merge(resourceFromAttributes({
@@ -41,13 +41,13 @@ export function exporterOptions (
   }
 }
 
-/** Returns a time in seconds and nanoseconds, as OpenTelemetry's packages have it. */
+/** Returns a time as seconds and nanoseconds, as OpenTelemetry's packages expect it. */
 export function hrTime (ms: number): HrTime {
   const seconds = Math.floor(ms / 1000)
   return [seconds, Math.floor((ms - seconds * 1000) * 1e6)]
 }
 
-/** Sends what waits, for up to two seconds. */
+/** Exports pending data for up to two seconds. */
 export async function flushAtStop (shutdown: () => Promise<void>, log: Log, what: string): Promise<void> {
   await withTimeout(flushMs, shutdown().catch((error: unknown) => {
     log.warn({ cause: loggableError(error) }, `failed to send the last ${what}`)

@@ -1,10 +1,10 @@
-/** Measures the process, under the names that dashboards for Node.js use. */
+/** Measures the process, with the metric names that Node.js dashboards expect. */
 
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { version } from '../text/version.ts'
 import { single, type Family } from './metric-families.ts'
 
-/** The resolution of the clock; only what is later counts as lag. */
+/** The timer resolution; only delays beyond it count as lag. */
 const tickMs = 20
 
 export class ProcessMetrics {
@@ -14,7 +14,7 @@ export class ProcessMetrics {
     this.#delay.enable()
   }
 
-  /** Returns the event loop lag since the last call, and everything else as it is now. */
+  /** Returns the event loop lag since the last call, and the current value of everything else. */
   families (): Family[] {
     const { rss, heapUsed, external } = process.memoryUsage()
     const { user, system } = process.cpuUsage()
@@ -67,7 +67,7 @@ export class ProcessMetrics {
   }
 }
 
-/** Converts to seconds of lag; without a tick since the last call the value is huge and means nothing. */
+/** Converts to seconds of lag. Without a tick since the last call the value is huge and meaningless. */
 function lagSeconds (nanoseconds: number): number {
   const ms = nanoseconds / 1e6 - tickMs
   return ms > 0 && ms < 86_400_000 ? ms / 1000 : 0

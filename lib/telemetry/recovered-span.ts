@@ -1,4 +1,4 @@
-/** Makes the span of a call whose process was killed, from its usage row in the journal. */
+/** Builds the span of a call whose process was killed, from its journaled usage row. */
 
 import { cutName } from '../core/record.ts'
 import { readSteps } from '../usage/call-timeline.ts'
@@ -11,14 +11,12 @@ export interface RecoveredSpan {
   readonly trace: TraceStep
   /** Unix milliseconds. */
   readonly startedAt: number
-  /** The last time at which the call was journaled. */
+  /** When the call was last journaled. */
   readonly endedAt: number
   readonly attributes: Attributes
 }
 
-/**
- * Returns the span of an interrupted call; `undefined` for any other, and for one without a sampled trace.
- */
+/** Returns the span of an interrupted call; `undefined` for other calls and without a sampled trace. */
 export function recoveredSpan (row: UsageRow): RecoveredSpan | undefined {
   if (row.outcome !== 'interrupted') return undefined
   const { trace } = readSteps(row)

@@ -1,19 +1,16 @@
-/**
- * Combines the metrics of all workers: the primary process requests them over the IPC channel when it is
- * scraped itself.
- */
+/** Combines the metrics of all workers: the primary process requests them over IPC when it is scraped. */
 
 import { isObject } from '../json/guards.ts'
 import { sendMessage, type IpcChannel, type WorkerChannel } from '../async/ipc.ts'
 import { mergeFamilies, type Family } from './metric-families.ts'
 import { withTimeout } from '../async/with-timeout.ts'
 
-/** Other modules send messages over the same IPC channel. */
+/** Other modules share this IPC channel. */
 type Message =
   | { readonly metrics: 'request' }
   | { readonly metrics: 'report', readonly families: readonly Family[] }
 
-/** A worker that takes longer is too busy: its last report is used. */
+/** A slower worker is too busy; its last report is used instead. */
 const reportTimeoutMs = 1000
 
 /** Answers the primary, in a worker. */
@@ -31,10 +28,10 @@ interface Member {
   onReport: () => void
 }
 
-/** In the primary. */
+/** The primary's side. */
 export class SharedMetrics {
   readonly #members = new Map<WorkerChannel<Message>, Member>()
-  /** The counts of workers that exited: a counter that decreases looks like a restart of everything. */
+  /** Counts of exited workers. Without them counters would decrease, which looks like a restart. */
   #exited: readonly Family[] = []
   #collecting: Promise<void> | undefined
 
@@ -53,7 +50,7 @@ export class SharedMetrics {
     })
   }
 
-  /** Returns the metrics of all workers, running and exited. */
+  /** Returns the metrics of all workers, including exited ones. */
   async families (): Promise<Family[]> {
     this.#collecting ??= this.#collect().finally(() => { this.#collecting = undefined })
     await this.#collecting

@@ -1,6 +1,6 @@
 /**
- * Has the prompts and answers of calls noted, and makes attributes of them when the calls have ended: what
- * came after stages had masked it, redacted and cut as bodies that a project keeps are.
+ * Captures prompts and answers of calls and converts them to span attributes when the calls end: after guards
+ * have masked them, redacted and truncated like stored bodies.
  */
 
 import { anyProject, hasBodies } from '../bodies/body-rules.ts'
@@ -17,9 +17,9 @@ import type { Secret } from '../core/secret.ts'
 import type { OtlpSettings } from '../core/settings.ts'
 
 /**
- * Returns what begins to note the bodies of calls for their spans, and for a project that keeps them.
+ * Returns a function that captures the bodies of calls, for their spans and for a project that stores them.
  *
- * @param secrets of the gateway, which must not show
+ * @param secrets of the gateway, to be redacted
  */
 export type CaptureContent = (
   secrets: readonly Secret[],
@@ -28,18 +28,18 @@ export type CaptureContent = (
 
 export type ContentSettings = NonNullable<OtlpSettings['content']>
 
-/** The texts of a call, in the form of the conventions. */
+/** The texts of a call, in the format of the conventions. */
 export interface Content {
   readonly system: readonly Part[]
   readonly input: readonly Message[]
   readonly output: readonly Message[]
-  /** True where some of it is left out. */
+  /** True if something is left out. */
   readonly isTruncated: boolean
 }
 
-/** Memory for texts of which no span is made yet, per process; further calls have spans without them. */
+/** Memory per process for texts not yet in a span. Calls beyond it have spans without texts. */
 const maxMemoryBytes = 32 * 1024 * 1024
-/** Bytes that are read of a body for each byte of the result: what surrounds its texts is left out. */
+/** Bytes of a body that are read per byte of the result: JSON around its texts is left out. */
 const readShare = 16
 
 class SpanCapture extends CallCapture {}
@@ -66,8 +66,7 @@ export class SpanContent {
   }
 
   /**
-   * Takes the texts of a call that has ended; `undefined` where they were not noted. The result must be read
-   * or released.
+   * Takes the texts of an ended call; `undefined` if none were captured. The result must be read or released.
    */
   take ({ headers, record }: Pick<Call, 'headers' | 'record'>): TakenContent | undefined {
     const capture = takeCapture(record, SpanCapture)
@@ -88,7 +87,7 @@ export class TakenContent {
     this.#capture.release()
   }
 
-  /** Redacts and cuts what was noted, in slices, and releases it. */
+  /** Redacts and truncates the captured texts in slices, and releases them. */
   async read (): Promise<Content> {
     const { request, answer, isDropped } = this.#capture
     try {
@@ -111,7 +110,7 @@ export class TakenContent {
     }
   }
 
-  /** Returns the redacted JSON of a body; of one that is cut off, and is no JSON then, its text. */
+  /** Returns the redacted JSON of a body. A truncated body is not valid JSON and is returned as text. */
   async #parsed (noted: NotedBody): Promise<{ readonly body: unknown, readonly isCut: boolean }> {
     const { redaction, maxBytes, secrets } = this.#capture.rule
     const { text, truncated } = await printBody(noted, {

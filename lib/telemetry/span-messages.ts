@@ -1,6 +1,6 @@
 /**
- * Converts the JSON of a request or an answer, in any dialect, to messages as OpenTelemetry's conventions for
- * generative AI have them. Media are named by their type alone.
+ * Converts requests and answers of any dialect to messages of OpenTelemetry's generative AI conventions.
+ * Media are replaced by their type.
  *
  * @see https://github.com/open-telemetry/semantic-conventions-genai
  */
@@ -16,7 +16,7 @@ import {
 } from '../json/guards.ts'
 import { cutText } from '../bodies/print-body.ts'
 
-/** `text`, `reasoning`, `tool_call`, `tool_call_response`, or the type of what is left out. */
+/** `text`, `reasoning`, `tool_call`, `tool_call_response`, or the type of omitted media. */
 export interface Part {
   readonly type: string
   readonly content?: string
@@ -29,11 +29,11 @@ export interface Part {
 export interface Message {
   readonly role: string
   readonly parts: readonly Part[]
-  /** Of an answer. */
+  /** Only in answers. */
   readonly finish_reason?: string
 }
 
-/** Returns the messages of a request, and the instructions that are apart from them. */
+/** Returns the messages of a request, and its separate instructions. */
 export function requestMessages (body: unknown): { readonly system: Part[], readonly input: Message[] } {
   if (!isObject(body)) return { system: [], input: userMessage(body) }
   const { messages, input, prompt, system, instructions } = body
@@ -43,7 +43,7 @@ export function requestMessages (body: unknown): { readonly system: Part[], read
   }
 }
 
-/** Returns the messages of an answer, one for each choice; none for an answer that has no text. */
+/** Returns the messages of an answer, one per choice; none for an answer without text. */
 export function answerMessages (body: unknown): Message[] {
   if (isList(body)) return streamedMessages(objectsOf(body))
   if (!isObject(body)) return typeof body === 'string' ? [{ role: 'assistant', parts: partsOf(body) }] : []
@@ -58,7 +58,7 @@ export function answerMessages (body: unknown): Message[] {
     : []
 }
 
-/** Text completions come in pieces of a choice, when they are streamed. */
+/** Streamed text completions send a choice in pieces. */
 function joinedChoices (pieces: readonly JsonObject[]): Message[] {
   const choices = new Map<unknown, Message>()
   for (const piece of pieces) {
@@ -78,7 +78,7 @@ function finish (reason: unknown): Pick<Message, 'finish_reason'> {
   return typeof reason === 'string' ? { finish_reason: reason } : {}
 }
 
-/** Converts a message of chat completions or of Messages. */
+/** Converts a chat completions or Messages message. */
 function messageOf (message: JsonObject): Message {
   const { content, reasoning_content: reasoning, tool_calls: calls, tool_call_id: id } = message
   const role = nonEmptyText(message['role']) ?? 'user'
@@ -108,12 +108,12 @@ function userMessage (content: unknown): Message[] {
   return parts.length === 0 ? [] : [{ role: 'user', parts }]
 }
 
-/** Converts the input of Responses, of embeddings and of what has one text. */
+/** Converts the input of Responses, embeddings and other requests with a single text. */
 function inputMessages (input: unknown): Message[] {
   return isList(input) && input.some(isObject) ? objectsOf(input).map(inputMessage) : userMessage(input)
 }
 
-/** Converts an item of the input or the output of Responses. */
+/** Converts an input or output item of Responses. */
 function inputMessage (item: JsonObject): Message {
   switch (item['type']) {
     case 'function_call':
@@ -161,14 +161,14 @@ function partOf (part: JsonObject): Part {
   }
 }
 
-/** Fields of the parts of a content block that its deltas continue, by the type of the delta. */
+/** Fields of content blocks that deltas extend, by type of delta. */
 const continued: ReadonlyMap<unknown, string> = new Map([
   ['text_delta', 'text'],
   ['thinking_delta', 'thinking'],
   ['input_json_delta', 'partial_json']
 ])
 
-/** Puts the events of a stream together whose deltas are joined already, but not to one answer. */
+/** Combines stream events whose deltas are already joined into messages. */
 function streamedMessages (events: readonly JsonObject[]): Message[] {
   const pieces = events.flatMap(({ choices }) => objectsOf(choices))
   if (pieces.length > 0) return joinedChoices(pieces)
@@ -176,7 +176,7 @@ function streamedMessages (events: readonly JsonObject[]): Message[] {
   let reason: unknown
   for (const { type, index, content_block: block, delta, item_id: item } of events) {
     if (type === 'content_block_start' && isObject(block)) blocks.set(index, { ...block })
-    // Of a response that did not come to its end, which has all of it.
+    // For a response that did not complete; a completed one has the full text.
     if (type === 'response.output_text.delta') blocks.set(item, { type: 'text', text: delta })
     if (!isObject(delta)) continue
     reason ??= delta['stop_reason']
@@ -189,7 +189,7 @@ function streamedMessages (events: readonly JsonObject[]): Message[] {
   return parts.length === 0 ? [] : [{ role: 'assistant', parts, ...finish(reason) }]
 }
 
-/** Returns as many messages as so many bytes of JSON have room for; the last text is cut, and stays valid. */
+/** Returns the messages that fit in `maxBytes` of JSON. The last text is truncated; the JSON stays valid. */
 export function cutMessages (
   messages: readonly Message[],
   maxBytes: number

@@ -1,6 +1,5 @@
 /**
- * Reads and writes the headers by which services share a trace. A header that is malformed is ignored: it is
- * no reason to refuse a call.
+ * Reads and writes trace context headers. Malformed headers are ignored, not refused.
  *
  * @see https://www.w3.org/TR/trace-context/
  * @see https://www.w3.org/TR/baggage/
@@ -11,7 +10,7 @@ import { randomHex } from '../text/ids.ts'
 import type { CallTrace, ChildSpan, Propagation } from '../core/call-trace.ts'
 import type { Call } from '../core/call.ts'
 
-/** What the caller said of its trace. */
+/** The caller's trace context. */
 export interface CallerTrace {
   readonly traceId: string
   readonly parentId: string
@@ -19,7 +18,7 @@ export interface CallerTrace {
   readonly state: string | undefined
 }
 
-/** Returns the trace of the caller; `undefined` without a valid `traceparent`. */
+/** Returns the caller's trace; `undefined` without a valid `traceparent`. */
 export function callerTrace (headers: Call['headers']): CallerTrace | undefined {
   const match = traceparent.exec(text(headers['traceparent']))
   if (match === null) return undefined
@@ -35,7 +34,7 @@ export function callerTrace (headers: Call['headers']): CallerTrace | undefined 
   }
 }
 
-/** Later versions may have more behind the flags. */
+/** Later versions may append fields after the flags. */
 const traceparent = /^([\da-f]{2})-([\da-f]{32})-([\da-f]{16})-([\da-f]{2})(-.*)?$/
 const sampledFlag = 1
 
@@ -50,14 +49,14 @@ function text (header: string | string[] | undefined): string {
 const maxBaggageLength = 8192
 const baggageMember = /^[!#$%&'*+.^_`|~\w-]+[ \t]*=[\t\x20\x21\x23-\x2b\x2d-\x5b\x5d-\x7e]*$/
 
-/** Returns `baggage` of the caller; `undefined` where it is absent, malformed, or too long to pass on. */
+/** Returns the caller's `baggage`; `undefined` if absent, malformed or too long to forward. */
 export function callerBaggage (headers: Call['headers']): string | undefined {
   const baggage = text(headers['baggage'])
   if (baggage === '' || baggage.length > maxBaggageLength) return undefined
   return baggage.split(',').every(member => baggageMember.test(member.trim())) ? baggage : undefined
 }
 
-/** Begins the trace of a call, or goes on with that of its caller. */
+/** Starts the trace of a call, or continues its caller's. */
 export function beginTrace (
   headers: Call['headers'],
   isSampled: (traceId: string, caller: CallerTrace | undefined) => boolean
@@ -103,7 +102,7 @@ class BegunTrace implements CallTrace {
   }
 }
 
-/** Returns a random id, which is all zeros once in the life of the universe. */
+/** Returns a random id. All zeros would be invalid but never occurs in practice. */
 export function newSpanId (): string {
   return randomHex().slice(0, 16)
 }

@@ -1,11 +1,14 @@
-/** Decides when a call begins whether its spans are sent. */
+/** Decides at the start of a call whether its spans are exported. */
 
 import { ROOT_CONTEXT } from '@opentelemetry/api'
 import { SamplingDecision, TraceIdRatioBasedSampler } from '@opentelemetry/sdk-trace-base'
 import type { OtlpSettings } from '../core/settings.ts'
 
 export interface TraceSamplerOptions extends Pick<OtlpSettings, 'sampler' | 'sample'> {
-  /** Calls a second that count as sampled because their caller says so; further ones are as any other. */
+  /**
+   * Calls per second that are sampled because their caller sampled them; further ones are treated like any
+   * other.
+   */
   readonly maxPerSecond: number
   /** Returns milliseconds. */
   readonly now?: () => number
@@ -26,7 +29,7 @@ export class TraceSampler {
     this.#now = now
   }
 
-  /** @param caller what the caller says of its trace; absent without one */
+  /** @param caller the caller's sampling decision; absent without a trace */
   isSampled (traceId: string, caller: boolean | undefined): boolean {
     if (this.#followsCaller && caller !== undefined && (!caller || this.#take())) return caller
     const { decision } = this.#ratio.shouldSample(ROOT_CONTEXT, traceId)

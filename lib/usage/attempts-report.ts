@@ -1,4 +1,4 @@
-/** Counts the requests that calls sent to each provider, and those of them that failed because of it. */
+/** Counts the requests sent to each provider, and how many of them failed because of the provider. */
 
 import { sql, type Kysely } from 'kysely'
 import { isProviderFault } from '../core/errors.ts'
@@ -11,14 +11,14 @@ export interface AttemptCounts {
   readonly failed: number
 }
 
-/** Calls that are looked at, the newest: at 50 a second those of three minutes. */
+/** The newest calls are read, at most this many: three minutes' worth at 50 per second. */
 const maxCalls = 10_000
 
 /**
- * Counts attempts by provider. A provider that another one stood in for has its failures here, and none of
- * callers' mistakes. Mirrored calls do not count.
+ * Counts attempts by provider. A provider's failures count even if another provider answered; callers'
+ * mistakes and mirrored calls do not.
  *
- * @param projects whose calls count; absent: all
+ * @param projects whose calls count. Default: all
  */
 export async function attemptsReport (
   query: Kysely<Tables>,
@@ -39,7 +39,7 @@ export async function attemptsReport (
   return counts
 }
 
-/** Returns the attempts of a call. One without steps sent one request, which succeeded. */
+/** Returns the attempts of a call. A call without steps sent one request, which succeeded. */
 function attemptsOf (
   row: Pick<UsageRow, 'provider' | 'steps'>
 ): Array<{ readonly provider: string, readonly failed: boolean }> {

@@ -1,8 +1,8 @@
 /**
  * Prints and reads the short row of a call whose request has just been sent to a provider. If this process is
- * killed, the row shows that a provider was at work.
+ * killed, the row shows that a provider was working on the call.
  *
- * Every call has one, so it takes 150 bytes; the row at the end of a call takes 640.
+ * Every call writes one, so it is kept to 150 bytes; the row at the end of a call takes 640.
  */
 
 import { cutName } from '../core/record.ts'
@@ -21,7 +21,7 @@ export interface BegunRow extends Pick<UsageRow, 'id' | 'at_ms'> {
   readonly line: string
 }
 
-/** The values of a line, in order: the format of journals. */
+/** The values of a line, in order: part of the journal format. */
 const columns = [
   'id',
   'call_id',
@@ -42,8 +42,8 @@ const promptEndpoints: ReadonlySet<string> = new Set(endpointsWhere('billsPrompt
 const maxBytes = 64 * 1024
 
 /**
- * Prints the row of a call whose prompt is about as long as its body, that has no trace, does not say whom it
- * is made for and has cost nothing so far; `undefined` for others, which need a complete row.
+ * Prints the short row of a call that has no trace, no attribution and no cost so far, and whose prompt is
+ * about as long as its body; `undefined` for other calls, which need a complete row.
  */
 export function printBegunRow (
   { id: callId, record, receivedAtMs }: Call,
@@ -68,8 +68,8 @@ export function printBegunRow (
   ) {
     return undefined
   }
-  if (trace !== undefined) return undefined // the row has it, for its span after a kill
-  if (record.judged !== undefined) return undefined // stages have spent something
+  if (trace !== undefined) return undefined // the full row carries it, for its span after a kill
+  if (record.judged !== undefined) return undefined // guards have already spent money
   if (record.tags ?? record.endUser ?? record.session ?? record.metadata ?? record.parties) return undefined
   const id = record.rowId ?? rowId()
   const atMs = Math.round(steadyNow() - performance.now() + receivedAtMs)
@@ -95,9 +95,9 @@ export function printBegunRow (
   return { id, at_ms: atMs, line: JSON.stringify(values) }
 }
 
-/** Makes the complete row of the values of a line: interrupted, with an estimate of what was used. */
+/** Returns the complete row for a line: interrupted, with estimated usage. */
 export function readBegunRow (values: readonly unknown[]): UsageRow {
-  // printed above
+  // in the order printed above
   const fields = Object.fromEntries(columns.map((column, index) => [column, values[index]])) as Pick<
     UsageRow,
     (typeof columns)[number]

@@ -1,4 +1,4 @@
-/** Reads what was kept of the request and the answer of a call. */
+/** Reads the stored request and answer of a call. */
 
 import type { Kysely } from 'kysely'
 import type { CallBodies, CallBody } from '../../schemas/admin/call-bodies.ts'
@@ -8,16 +8,16 @@ import type { Tables } from '../stores/tables.ts'
 import { findCall } from './calls-report.ts'
 
 export interface FoundBodies extends Pick<CallBodies, 'id' | 'request_id'> {
-  /** The project that they were kept for. */
+  /** The project that keeps them. */
   readonly project_id: string
-  /** Absent when they cannot be read: `state` says why. */
+  /** Absent if they cannot be read; `state` tells why. */
   readonly bodies?: CallBodies
   readonly state: string
 }
 
 /**
- * Finds the bodies of a call, by the id of its record or by its request id; `undefined` for no such call in
- * these projects.
+ * Finds the bodies of a call by record id or request id; `undefined` if there is no such call in these
+ * projects.
  */
 export async function findBodies (
   query: Kysely<Tables>,
@@ -41,7 +41,7 @@ export async function findBodies (
   const use: UseStore = async work => await work()
   const read = async (inRow: string | null): Promise<CallBody | null> => {
     const text = inRow === null ? undefined : await readLongText(query, use, row.id, inRow)
-    return text === undefined ? null : JSON.parse(text) as CallBody // written by us
+    return text === undefined ? null : JSON.parse(text) as CallBody // written by this gateway
   }
   const { readable_by, expires_at_ms } = row
   const bodies = {

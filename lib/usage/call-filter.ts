@@ -1,11 +1,11 @@
-/** Narrows usage rows to some calls: those of a time, and those that an operator filters by. */
+/** Narrows usage rows to a period and to an operator's filters. */
 
 import { sql, type Kysely, type RawBuilder, type SelectQueryBuilder } from 'kysely'
 import type { callNumbers } from '../../schemas/admin/calls.ts'
 import { projectSql } from '../stores/usage-rollups.ts'
 import type { Tables } from '../stores/tables.ts'
 
-/** Says whose calls are meant, and to what. Lists are of alternatives; an absent one allows all. */
+/** Filters by who made a call, and to which model or provider. A list means "any of"; absent means all. */
 export interface CallOrigin {
   readonly projects?: readonly string[] | undefined
   readonly keys?: readonly string[] | undefined
@@ -14,7 +14,7 @@ export interface CallOrigin {
   readonly endpoints?: readonly string[] | undefined
   readonly endUsers?: readonly string[] | undefined
   readonly sessions?: readonly string[] | undefined
-  /** Calls with one of these. */
+  /** Calls with at least one of these. */
   readonly tags?: readonly string[] | undefined
 }
 
@@ -22,15 +22,15 @@ export interface CallFilter extends CallOrigin {
   readonly fromMs?: number | undefined
   /** Exclusive. */
   readonly untilMs?: number | undefined
-  /** The values that a column may have. */
+  /** Allowed values of columns. */
   readonly values?: ReadonlyArray<readonly [column: ListedColumn, values: ReadonlyArray<string | number>]>
-  /** The numbers that a column may have, both ends included; a record without one is not meant. */
+  /** Allowed ranges of columns, inclusive; records without a value are left out. */
   readonly ranges?: ReadonlyArray<
     readonly [column: MeasuredColumn, min: number | undefined, max: number | undefined]
   >
-  /** False: those whose cost is not known. */
+  /** False: only calls of unknown cost. */
   readonly priced?: boolean | undefined
-  /** True: those whose answers came from the cache. */
+  /** True: only calls answered from the cache. */
   readonly cached?: boolean | undefined
   /** Part of a request id, model, key name or error code. */
   readonly search?: string | undefined
@@ -55,7 +55,7 @@ export const projectOfRecord: RawBuilder<string> = sql.raw(projectSql('record'))
 
 type Column = keyof Omit<CallOrigin, 'tags'>
 
-/** The columns that say of a record whose it is, and to what. */
+/** The columns that identify a record's caller, model and provider. */
 const recordColumns: Readonly<Record<Column, RawBuilder<unknown>>> = {
   projects: projectOfRecord,
   keys: sql.ref('record.key_id'),
@@ -66,10 +66,10 @@ const recordColumns: Readonly<Record<Column, RawBuilder<unknown>>> = {
   sessions: sql.ref('record.session')
 }
 
-/** Returns the condition that a `record` of usage is of such calls. */
+/** Returns the condition that a `record` matches an origin. */
 export function madeBy ({ tags, ...origin }: CallOrigin): RawBuilder<boolean> {
   const conditions = Object.entries(recordColumns).map(([name, column]) =>
-    isOneOf(column, origin[name as Column]) // its keys are those
+    isOneOf(column, origin[name as Column]) // keys of `Column`
   )
   const ofTags =
     tags && sql`exists (select 1 from json_each(record.tags) as tag where tag.value in (${sql.join(tags)}))`
@@ -77,21 +77,21 @@ export function madeBy ({ tags, ...origin }: CallOrigin): RawBuilder<boolean> {
   return all.length === 0 ? sql`1 = 1` : sql`(${sql.join(all, sql` and `)})`
 }
 
-/** Returns the condition that a column has one of some values; `undefined` where it may have any. */
+/** Returns the condition that a column has one of some values; `undefined` if any value is allowed. */
 export function isOneOf (
   column: RawBuilder<unknown>,
   values: readonly string[] | undefined
 ): RawBuilder<boolean> | undefined {
-  // An empty list is one that allows nothing, which `in ()` cannot say.
+  // An empty list matches nothing, but `in ()` is not valid SQL.
   return values && (values.length === 0 ? sql`1 = 0` : sql`${column} in (${sql.join(values)})`)
 }
 
-/** Begins a query on the records that a filter allows. */
+/** Starts a query on the records that match a filter. */
 export function filteredCalls (query: Kysely<Tables>, filter: CallFilter): CallQuery {
   return narrowed(query.selectFrom('usage as record'), filter)
 }
 
-/** Narrows a query to the records that a filter allows. */
+/** Narrows a query to the records that match a filter. */
 export function narrowed (all: CallQuery, filter: CallFilter): CallQuery {
   const { fromMs, untilMs, values = [], ranges = [], priced, cached, search } = filter
   let records = all.where(madeBy(filter))

@@ -1,7 +1,7 @@
 /**
- * Prints the steps of a call for its usage row: everything between its acceptance and its end. A call that
- * made one request to a provider, at once, has none. Names are cut; no text of a prompt, an answer, arguments
- * or results is in them.
+ * Prints the steps of a call for its usage row: what happened between acceptance and end. A call that
+ * immediately sent one provider request has none. Names are truncated; steps contain no text of prompts,
+ * answers, arguments or results.
  */
 
 import { defaultMessage } from '../core/errors.ts'
@@ -20,27 +20,27 @@ export interface CallSteps {
   readonly key_checked_ms?: number | undefined
   readonly requests?: readonly RequestStep[] | undefined
   readonly tools?: readonly ToolStep[] | undefined
-  /** The routes that it could take, best first, and the reason for the place of each. */
+  /** The candidate routes, best first, and the reason for each one's position. */
   readonly candidates?: readonly RouteStep[] | undefined
   /** Routes that were not tried. */
   readonly skipped?: readonly RouteStep[] | undefined
-  /** The limit for which it was refused. */
+  /** The limit that refused the call. */
   readonly refused_by?: string | undefined
   readonly overhead_ms?: number | undefined
   readonly upstream_wait_ms?: number | undefined
   readonly upstream_request_id?: string | undefined
   readonly trace?: TraceStep | undefined
-  /** What the caller read, where it says more than the code of the error. */
+  /** The message the caller got, if it adds to the error code. */
   readonly error_message?: string | undefined
 }
 
-/** The place of the call in a distributed trace. */
+/** A call's place in a distributed trace. */
 export interface TraceStep {
   readonly trace_id: string
   readonly span_id: string
-  /** The span of the caller. */
+  /** The caller's span. */
   readonly parent_id?: string | undefined
-  /** True when the spans of the call are sent. */
+  /** True if the call's spans are exported. */
   readonly sampled: boolean
 }
 
@@ -52,9 +52,9 @@ export interface RouteStep {
 
 export interface RequestStep extends Omit<RouteStep, 'reason'> {
   readonly at_ms: number
-  /** Absent for one that was waiting. */
+  /** Absent if the attempt was waiting. */
   readonly took_ms?: number | undefined
-  /** Absent for one that succeeded. */
+  /** Absent on success. */
   readonly reason?: string | undefined
   readonly status?: number | undefined
 }
@@ -68,8 +68,8 @@ export interface ToolStep {
 }
 
 /**
- * A call that took longer than this to its first request has waited for something: for its body, a limit, or
- * tool servers.
+ * If the first request is sent later than this, the call has waited for something: its body, a limit or tool
+ * servers.
  */
 const noticeableMs = 50
 const maxRequests = 16
@@ -78,13 +78,14 @@ const maxRoutes = 8
 const maxCharacters = 200
 
 /**
- * Prints the steps of a call that was accepted at a time of `performance.now()`; `null` where the other
- * columns say it all.
+ * Prints the steps of a call accepted at `receivedAtMs` (`performance.now()`); `null` if the other columns
+ * already tell everything.
  *
- * 1.5 µs for a call with a choice of two routes, 0.02 for a plain one; literals with spreads took 5.5.
+ * Takes 1.5 µs for a call with two candidate routes and 0.02 µs for a plain one; object literals with spreads
+ * took 5.5 µs.
  */
 export function printSteps (record: CallRecord, receivedAtMs: number): string | null {
-  // The code of the error may say as much.
+  // Left out if it only repeats the error code's default message.
   const errorMessage =
     record.errorMessage === undefined || record.errorMessage === defaultMessage(record.errorCode)
       ? undefined
@@ -128,8 +129,8 @@ export function printSteps (record: CallRecord, receivedAtMs: number): string | 
 }
 
 /**
- * Returns true for a call with no more to say than its columns do: one request that was sent at once, or
- * none, no limit that refused it, and no trace.
+ * Returns true if the columns tell everything: at most one request, sent immediately, no refusing limit and
+ * no trace.
  */
 function isPlain (record: CallRecord, receivedAtMs: number): boolean {
   const { requests, toolRuns, refusedBy, trace } = record

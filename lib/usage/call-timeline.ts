@@ -1,4 +1,4 @@
-/** Lists what happened in a call, in order, from its usage row and the steps in it. */
+/** Lists the events of a call in order, from its usage row and the steps in it. */
 
 import type { TimelineEntry } from '../../schemas/admin/calls.ts'
 import type { UsageRow } from '../stores/tables.ts'
@@ -10,14 +10,14 @@ type TimedRow = Pick<
   'model' | 'provider' | 'attempts' | 'first_byte_ms' | 'duration_ms' | 'error_code' | 'steps' | 'findings'
 >
 
-/** Reads the steps of a row; a row without steps, of any version, gives none. */
+/** Reads the steps of a row of any version; a row without steps returns an empty object. */
 export function readSteps ({ steps }: Pick<UsageRow, 'steps'>): CallSteps {
-  return steps === null ? {} : JSON.parse(steps) as CallSteps // written by us
+  return steps === null ? {} : JSON.parse(steps) as CallSteps // written by this gateway
 }
 
 /**
- * Lists the steps of a call in order. Of a plain call its one request is listed without a time: it was sent
- * at once.
+ * Lists the steps of a call in order. A plain call lists its one request without a time, because it was sent
+ * immediately.
  */
 export function timelineOf (row: TimedRow, steps: CallSteps): TimelineEntry[] {
   const { key_checked_ms: checkedMs, requests = [], tools = [], skipped = [], refused_by: limit } = steps
@@ -66,7 +66,7 @@ function entry (event: string, afterMs: number | null, facts: Partial<TimelineEn
   return { ...nothing, ...facts, event, after_ms: afterMs }
 }
 
-/** When a stage looked is not recorded: it stands before the first attempt, or at the end. */
+/** The time of a guard's check is not recorded: it is listed before the first attempt, or at the end. */
 function lookEntry ({ stage, point, tookMs, findings }: StageLook): TimelineEntry {
   const deeds = findings.map(({ action, count }) => `${action} ${count}`).join(', ')
   return entry('stage', null, {
@@ -76,7 +76,7 @@ function lookEntry ({ stage, point, tookMs, findings }: StageLook): TimelineEntr
   })
 }
 
-/** The shortest wait that is worth a line. */
+/** Shorter waits are not listed. */
 const noticeableMs = 1
 
 function waitEntry (checkedMs: number | undefined, first: RequestStep | undefined): TimelineEntry[] {

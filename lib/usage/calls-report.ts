@@ -1,4 +1,4 @@
-/** Reads calls out of the usage rows: pages of them, one in full, and those that have ended lately. */
+/** Reads calls from the usage rows: pages of calls, one call in full, and recently ended calls. */
 
 import { sql, type Kysely } from 'kysely'
 import { byUnitColumn } from '../../schemas/billed-units.ts'
@@ -46,12 +46,12 @@ type SummaryRow = Pick<UsageRow, typeof summaryColumns[number]> & Names
 type DetailRow = UsageRow & Names
 
 /**
- * Records that a look for calls that have ended goes through, the newest: at 50 calls a second it finds what
- * took three minutes longer than others.
+ * Newest records searched for ended calls. At 50 calls per second this finds calls that took three minutes
+ * longer than others.
  */
 const maxScannedRows = 10_000
 
-/** Lists calls, the newest first: as many as a page holds, or as a search of a few seconds finds. */
+/** Lists calls, newest first: one page, or what a search of a few seconds finds. */
 export async function listCalls (
   query: Kysely<Tables>,
   filter: CallFilter,
@@ -88,15 +88,15 @@ export async function listCalls (
 export interface CallSearch {
   /** Default: all. */
   readonly projects?: readonly string[] | undefined
-  /** The time of the call, without which all records are searched. */
+  /** The time of the call; without it all records are searched. */
   readonly atMs?: number | undefined
-  /** The setting of this name. */
+  /** The `trace_url` setting. */
   readonly traceUrl?: string | undefined
 }
 
 /**
- * Finds a call by the id of its record, or by its request id: of several with the same request id, which
- * callers may choose, the newest. The id of a record always finds that record.
+ * Finds a call by record id or request id. Callers choose request ids, so the newest of several calls is
+ * returned; a record id always finds its record.
  */
 export async function findCall (
   query: Kysely<Tables>,
@@ -114,7 +114,9 @@ export async function findCall (
   return row && detailOf(row, await keptOf(query, row, nowMs), traceUrl)
 }
 
-/** Says what is kept of a call. What is being stored, or is about to be deleted, cannot be read. */
+/**
+ * Returns the state of a call's stored bodies. They cannot be read while they are being stored or deleted.
+ */
 async function keptOf (
   query: Kysely<Tables>,
   { id }: Pick<UsageRow, 'id'>,
@@ -136,17 +138,17 @@ async function keptOf (
   }
 }
 
-/** Says which calls a look for those that have ended may find. */
+/** Which ended calls to find. */
 export interface Look {
   readonly afterMs: number
-  /** The ids of records that were found before. */
+  /** The ids of records found before. */
   readonly seen: ReadonlySet<string>
   readonly limit: number
 }
 
 /**
- * Lists calls that ended after a time, the oldest first; where there are more than `limit`, those that were
- * accepted last.
+ * Lists calls that ended after a time, oldest first. If there are more than `limit`, returns those accepted
+ * last.
  */
 export async function endedCalls (
   query: Kysely<Tables>,
@@ -162,7 +164,7 @@ export async function endedCalls (
   const ended = query
     .selectFrom(newest.as('record'))
     .where(sql<boolean>`record.at_ms + record.duration_ms > ${afterMs}`)
-  // In the order of the newest: with one of its own, SQLite would go through all of them.
+  // Keep this order: sorted by end time, SQLite would scan all rows.
   const rows = await summaries(narrowed(ended, filter))
     .limit(limit + seen.size)
     .execute()

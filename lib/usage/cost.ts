@@ -1,4 +1,4 @@
-/** Costs of calls, in billionths of a dollar: sums of them are exact. */
+/** Costs of calls in billionths of a dollar, so that sums are exact. */
 
 import { camelCase } from '../validation/camel-case-schema.ts'
 import type { Price } from '../core/model.ts'
@@ -14,24 +14,24 @@ import {
 } from '../../schemas/billed-units.ts'
 
 type TokenPrices = Omit<NonNullable<Price['longPrompt']>, 'abovePromptTokens'>
-/** An amount, and the unit price in billionths of a dollar. */
+/** An amount, and its unit price in billionths of a dollar. */
 type Item = readonly [amount: number, nanoUsd: number | undefined]
 
 const nano = 1e9
-/** A dollar per million tokens is a thousand billionths of a dollar per token. */
+/** One dollar per million tokens is a thousand billionths of a dollar per token. */
 const perMillion = 1000
 
 /**
- * Computes the cost of an answer's tokens and of what is billed beside them. Tokens read from a cache or
- * written to one, and tokens of audio and images, have their own prices where these are known. The length of
- * the prompt decides which prices count: pass the usage of one answer, not of several.
+ * Computes the cost of an answer's tokens and other billed units. Cached, audio and image tokens have
+ * separate prices if these are known. Prices may depend on the length of the prompt, so pass the usage of one
+ * answer, not a total.
  *
- * @returns `undefined` where a needed price of tokens is not known, which is not zero
+ * @returns `undefined` if a needed token price is unknown, which differs from zero
  */
 export function costNanoUsd (usage: Usage, price: Price | undefined): number | undefined {
   if (price === undefined) return undefined
   const { longPrompt } = price
-  // Prices without a value for long prompts stay the same.
+  // Prices without a long-prompt value apply to any length.
   const isLong = longPrompt !== undefined && usage.promptTokens > longPrompt.abovePromptTokens
   const prices: TokenPrices = isLong ? { ...price, ...longPrompt } : price
   let sum = 0
@@ -42,21 +42,20 @@ export function costNanoUsd (usage: Usage, price: Price | undefined): number | u
   }
   for (const unit of pricesBesideTokens) {
     const amount = amountOf(unit.name, usage, undefined) ?? 0
-    if (amount > 0) sum += amount * (nanoPrice(price, unit) ?? 0) // without a price it is free
+    if (amount > 0) sum += amount * (nanoPrice(price, unit) ?? 0) // free without a price
   }
   return Math.round(sum)
 }
 
 /**
- * Computes the cost of everything but tokens; `undefined` where a needed price is not known or nothing was
- * used.
+ * Computes the cost of everything but tokens; `undefined` if a needed price is unknown or nothing was used.
  */
 export function unitCostOf (units: Units, price: Price | undefined): number | undefined {
   const items = price === undefined ? [] : unitItems(units, price)
   return items.length === 0 ? undefined : sumOf(items)
 }
 
-/** Computes the same, of images whose size or quality is not known at the highest price. */
+/** Computes the same, with images of unknown size or quality at the highest price. */
 export function maxUnitCostOf (units: Units, price: Price): number | undefined {
   const { images, ...others } = units
   if (images === undefined) return unitCostOf(others, price)
@@ -64,7 +63,7 @@ export function maxUnitCostOf (units: Units, price: Price): number | undefined {
   return prices.length === 0 ? undefined : Math.round(images.count * nano * Math.max(...prices))
 }
 
-/** A kind of tokens that has a price. */
+/** A kind of token with a price. */
 interface PricedKind {
   readonly name: TokenKindName
   readonly price: keyof TokenPrices
@@ -74,15 +73,15 @@ interface PricedKind {
 const wholes = pricedKinds(undefined)
 
 /**
- * Lists the kinds of tokens with a price that are parts of a kind, each with its own parts; without a kind
- * those that are no part.
+ * Lists the priced kinds of tokens that are parts of a kind, each with its own parts; without a kind, the
+ * top-level ones.
  */
 function pricedKinds (whole: string | undefined): PricedKind[] {
   return Object.entries<TokenKind>(tokenKinds).flatMap(([name, { partOf, price }]) =>
     partOf !== whole || price === undefined
       ? []
       : [
-          // `Object.entries` forgets which names the table has.
+          // `Object.entries` loses the types of the keys.
           {
             name: name as TokenKindName,
             price: camelCase(price.field) as keyof TokenPrices,
@@ -93,8 +92,8 @@ function pricedKinds (whole: string | undefined): PricedKind[] {
 }
 
 /**
- * Returns what tokens of a kind cost: those of its parts at the prices of these, and the rest at its own;
- * `undefined` where a needed price is not known. Reported counts may overlap; no token is billed twice.
+ * Returns the cost of the tokens of a kind: parts at their prices, the rest at the kind's price; `undefined`
+ * if a needed price is unknown. Reported counts may overlap; no token is billed twice.
  */
 function tokenCost (
   kind: PricedKind,
@@ -118,7 +117,7 @@ function tokenCost (
   return usdPerMillion === undefined ? undefined : sum + left * usdPerMillion * perMillion
 }
 
-/** A unit whose price is one number. */
+/** A unit with a scalar price. */
 interface CountedPrice {
   readonly name: UnitName
   readonly price: keyof Price
@@ -153,14 +152,14 @@ function unitItems (units: Units, price: Price): Item[] {
 }
 
 function nanoPrice (price: Price, { price: field, per }: CountedPrice): number | undefined {
-  return nanoOf(price[field] as number | undefined, per) // it is one number
+  return nanoOf(price[field] as number | undefined, per) // a scalar price
 }
 
 function nanoOf (usd: number | undefined, per: number): number | undefined {
   return usd === undefined ? undefined : (usd * nano) / per
 }
 
-/** Lists the prices that images can have, in order. */
+/** Lists the possible prices of images, in order. */
 function imagePrices (
   { size, quality }: Images,
   { images: prices = [] }: Price
@@ -170,7 +169,7 @@ function imagePrices (
   return prices.filter(price => fits(quality, price.quality) && fits(size, price.size))
 }
 
-/** Adds up the cost of all items; rounded once, so that fractions of a billionth do not add up. */
+/** Sums the cost of all items. Rounds once, so that rounding errors do not accumulate. */
 function sumOf (items: readonly Item[]): number | undefined {
   let sum = 0
   for (const [amount, each] of items) {

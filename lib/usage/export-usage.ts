@@ -1,7 +1,4 @@
-/**
- * Prints usage rows for other programs: a page of them is in memory at a time, and read when the one
- * before is taken.
- */
+/** Prints usage rows for other programs. Only one page is in memory at a time; the next is read on demand. */
 
 import type { Kysely } from 'kysely'
 import { beyond } from '../stores/pages.ts'
@@ -25,21 +22,21 @@ export const exportFormats = {
 
 export type ExportFormat = keyof typeof exportFormats
 
-/** Rows of one query: some milliseconds of SQLite, which answers in the thread that asks. */
+/** Rows per query: a few milliseconds of SQLite, which runs in the calling thread. */
 const pageRows = 1000
 
-/** The columns that say where the next page begins. */
+/** The columns of a page cursor. */
 const cursorColumns = ['at_ms', 'id'] as const
 
 export interface ExportPage {
   readonly text: string
-  /** Records in it. */
+  /** Number of records in the page. */
   readonly rows: number
-  /** Where the next page begins; absent after the last one. */
+  /** Cursor of the next page; absent after the last one. */
   readonly next?: { readonly ms: number, readonly id: string }
 }
 
-/** Prints records by time: the head of the format, then a page in each piece. */
+/** Yields records in order of time: the head of the format, then one page per piece. */
 export async function* exportUsage (
   query: Kysely<Tables>,
   filter: CallFilter,
@@ -48,7 +45,7 @@ export async function* exportUsage (
   yield* printPages(format, async after => await exportPage(query, filter, format, after))
 }
 
-/** Prints the head of a format, then the pages that `read` returns. */
+/** Yields the head of a format, then the pages that `read` returns. */
 export async function* printPages (
   format: ExportFormat,
   read: (after: ExportPage['next']) => Promise<ExportPage>,
@@ -65,15 +62,15 @@ export async function* printPages (
 }
 
 /**
- * Prints the first page of records after a place.
+ * Prints the first page of records after a cursor.
  *
- * @param columns in the order in which they are printed
+ * @param columns in print order
  */
 export async function exportPage (
   query: Kysely<Tables>,
   filter: CallFilter,
   format: ExportFormat,
-  after: ExportPage['next'] = { ms: filter.fromMs ?? 0, id: '' }, // no id is less than the empty one
+  after: ExportPage['next'] = { ms: filter.fromMs ?? 0, id: '' }, // the empty id sorts before all others
   columns = usageColumns
 ): Promise<ExportPage> {
   const rows = await filteredCalls(query, { ...filter, fromMs: after.ms })

@@ -1,21 +1,21 @@
-/** What guards did with the texts of a call, as its usage row has it: never a text. */
+/** What guards did with the texts of a call, as stored in its usage row: never any text. */
 
 import type { GuardPoint } from '../../schemas/config/stages.ts'
 import type { GuardOutcome, GuardFindings } from '../core/guard-findings.ts'
 
-/** `count` findings, or looks for `look` and `unavailable`. */
+/** `count` findings, or checks for `look` and `unavailable`. */
 export interface GuardNote {
   readonly stage: string
   readonly point: GuardPoint
   readonly action: GuardOutcome
   readonly count: number
-  /** Milliseconds that all looks of the guard took at this point; of `look` only. */
+  /** Total milliseconds of the guard's checks at this point; only for `look`. */
   readonly took_ms?: number | undefined
 }
 
 const maxNotes = 100
 
-/** Prints what guards did, looks without findings included; `null` where no guard looked. */
+/** Prints what guards did, including checks without findings; `null` if no guard ran. */
 export function printNotes ({ list }: GuardFindings): string | null {
   if (list.length === 0) return null
   return JSON.stringify(
@@ -38,11 +38,11 @@ export interface StageLook {
   readonly stage: string
   readonly point: GuardPoint
   readonly tookMs: number
-  /** What it found, by what became of it. */
+  /** Number of findings by outcome. */
   readonly findings: ReadonlyArray<{ readonly action: GuardOutcome, readonly count: number }>
 }
 
-/** Puts the notes on each guard and point together. */
+/** Groups notes by guard and point. */
 export function looksOf (notes: readonly GuardNote[]): StageLook[] {
   const looks = new Map<string, StageLook>()
   for (const { stage, point, action, count, took_ms: tookMs = 0 } of notes) {

@@ -1,4 +1,4 @@
-/** Stores the rows of journals that earlier processes left behind. */
+/** Stores the rows of journals left behind by earlier processes. */
 
 import { readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -12,17 +12,17 @@ import type { Database } from '../stores/database.ts'
 import type { UsageRow } from '../stores/tables.ts'
 
 export interface ImportEvents {
-  /** Called with rows before they are stored. Default: nothing is done before. */
+  /** Called with rows before they are stored. Default: does nothing. */
   readonly beforeStored?: (rows: readonly UsageRow[]) => Promise<void>
-  /** Returns true when no further rows are to be stored. Default: never. */
+  /** Returns true to stop storing rows. Default: never. */
   readonly isStopped?: () => boolean
   readonly onImported: (file: string, rows: number) => void
   readonly onFailure: (file: string, error: unknown) => void
 }
 
 /**
- * Writes the rows of journals that earlier processes left behind into the database, and deletes those
- * files. Each row is written once, however many processes try at the same time.
+ * Writes the rows of journals left behind by earlier processes into the database and deletes the files. Each
+ * row is written once, however many processes try at the same time.
  */
 export async function importJournals (
   database: Pick<Database, 'directory' | 'insertUsage' | 'maxBatchRows'>,
@@ -38,7 +38,7 @@ export async function importJournals (
     try {
       if (isAbandoned(path)) await importJournal(database, path, events)
     } catch (error) {
-      events.onFailure(path, error) // it could not be looked at
+      events.onFailure(path, error) // the file could not be read
     }
   }
 }
@@ -46,12 +46,12 @@ export async function importJournals (
 const none: ReadonlySet<string> = new Set()
 
 /**
- * Writes the rows of one journal, and deletes it. A call may have several lines, of which the last is right:
- * the file is read from its end, and a row that is there already stays, unless it is from earlier. A line
- * that a full disk cut off says nothing.
+ * Writes the rows of one journal and deletes it. A call may have several lines, and its last one is final, so
+ * the file is read backwards. An existing row is replaced only if it is older. Lines cut off by a full disk
+ * are skipped.
  *
- * @param leftOut ids of rows that another journal has as well, and later
- * @returns false when it could not be done, or was stopped; the file stays then
+ * @param leftOut ids of rows that a later journal has too
+ * @returns false on failure or if stopped; the file then stays
  */
 export async function importJournal (
   database: Pick<Database, 'insertUsage' | 'maxBatchRows'>,
@@ -72,7 +72,7 @@ export async function importJournal (
         const batch = rows.slice(at, at + maxBatchRows)
         await beforeStored?.(batch)
         const insert = async (): Promise<number> => (isStopped() ? 0 : await insertUsage(batch))
-        // Calls with a budget wait for it: they would be admitted by a ledger that lacks these rows.
+        // Calls with a budget wait for this import: without these rows the ledger would admit too much.
         imported += await retryWhenLocked(insert, Infinity)
         await nextTurn()
         if (isStopped()) return false
@@ -82,25 +82,25 @@ export async function importJournal (
     if (imported > 0) onImported(path, imported)
     return true
   } catch (error) {
-    // Another process of the same gateway may have been faster.
+    // Another process of the same gateway may have imported it first.
     if (hasCode(error, 'ENOENT')) return true
     onFailure(path, error)
     return false
   }
 }
 
-/** Ids of rows that are remembered, at least. */
+/** The minimum number of row ids to remember. */
 const remembered = 20_000
 
 /**
- * Remembers the rows that were read last: most calls have a line of their beginning not far from the last
- * one, which says all, and to insert it in vain costs as much as to insert a row.
+ * Remembers the latest row ids. Most calls have a begun row shortly before their final one, and a useless
+ * insert costs as much as a real one.
  */
 class RecentIds {
   #recent = new Set<string>()
   #older: ReadonlySet<string> = new Set()
 
-  /** @returns false for one that is remembered already */
+  /** @returns false if already remembered */
   add (id: string): boolean {
     if (this.#recent.has(id) || this.#older.has(id)) return false
     if (this.#recent.size >= remembered) {

@@ -1,4 +1,4 @@
-/** Names of journals: they say which process writes one, so that another can see when it is dead. */
+/** Names of journals. They identify the writing process, so that others can detect that it has died. */
 
 import { randomBytes } from 'node:crypto'
 import { readdirSync, statSync } from 'node:fs'
@@ -7,7 +7,7 @@ import { hasRunSince, processName, processState } from '../async/process-name.ts
 
 const open = /^journal-([0-9a-f]{12}-\d+-[\w-]+)\.jsonl$/
 const complete = /^usage-[\w-]+\.jsonl$/
-/** A live process shows itself every second, see `Journal.touch`. One that is stopped does not. */
+/** A live process touches its journal every second (`Journal.touch`); a suspended one does not. */
 const deadAfterMs = 60_000
 
 /** Returns the name of a new journal of this process. */
@@ -15,12 +15,12 @@ export function journalName (): string {
   return `journal-${processName()}.jsonl`
 }
 
-/** Returns the name of a journal that is complete: any process may import it. */
+/** Returns the name of a complete journal, which any process may import. */
 export function finishedJournalName (): string {
   return `usage-${randomBytes(9).toString('base64url')}.jsonl`
 }
 
-/** Returns true for a journal that no process writes to any more. */
+/** Returns true if the process that wrote a journal is gone. */
 export function isAbandoned (path: string): boolean {
   const name = basename(path)
   if (complete.test(name)) return true
@@ -32,10 +32,7 @@ export function isAbandoned (path: string): boolean {
   return changedMs !== undefined && Date.now() - changedMs > deadAfterMs && !hasRunSince(writer, changedMs)
 }
 
-/**
- * Returns true while a folder has records of processes that have exited and that no other process has stored
- * yet.
- */
+/** Returns true while a folder has unimported records of processes that have exited. */
 export function hasAbandonedJournal (directory: string): boolean {
   return readdirSync(directory).some(name => {
     const path = join(directory, name)

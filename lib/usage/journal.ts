@@ -1,10 +1,10 @@
 /**
- * Keeps the usage rows that are not in the database yet in a file, one line of JSON each. What is in it
- * survives `kill -9` and running out of memory: `importJournals` reads it at the next start.
+ * Keeps usage rows in a file until they are in the database, as one line of JSON each. The file survives
+ * `kill -9` and running out of memory: `importJournals` reads it at the next start.
  *
- * All lines of one turn of the event loop are appended with one write, at its end. If only one call is open,
- * its line is written at once, since waiting would cost it another turn. Nothing is synced to the disk: a
- * power cut may lose the last seconds, as it may with the database.
+ * The lines of one event loop turn are appended with one write at its end. If only one call is open, its line
+ * is written immediately to save it a turn. Nothing is synced to disk: like the database, a power cut may
+ * lose the last seconds.
  */
 
 import { closeSync, fstatSync, futimesSync, openSync, renameSync, rmSync, writeSync } from 'node:fs'
@@ -15,15 +15,15 @@ import { minValues, printCompact, rowOfValues } from '../stores/compact-values.t
 import { readBegunRow } from './begun-row.ts'
 import type { UsageRow } from '../stores/tables.ts'
 
-/** Lines of one write: half a megabyte. */
+/** Lines per write: half a megabyte. */
 const linesPerWrite = 1000
-/** After a failure every further write would cost time and fail as well. */
+/** Delay after a failed write, in milliseconds: further writes would most likely fail too. */
 const retryMs = 100
 
 export class Journal {
   readonly path: string
   #file: number | undefined
-  /** Lines that are not in the file yet. */
+  /** Lines not yet written. */
   #lines: string[] = []
   #appended: Promise<void> | undefined
   #error: unknown
@@ -31,29 +31,27 @@ export class Journal {
   #lastLineIncomplete = false
   #size = 0
 
-  /** @param path of a file that is made with the first line */
+  /** @param path the file; it is created with the first line */
   constructor (path: string) {
     this.path = path
   }
 
-  /**
-   * Returns the error of the last write, when it failed. Its lines are tried again with those that follow.
-   */
+  /** Returns the error of the last write if it failed. Its lines are retried with the next ones. */
   get error (): unknown {
     return this.#error
   }
 
-  /** Lines that are not in the file. */
+  /** Number of lines not yet written. */
   get unwritten (): number {
     return this.#lines.length
   }
 
-  /** Bytes of the file. */
+  /** Size of the file in bytes. */
   get size (): number {
     return this.#size
   }
 
-  /** Appends a line at the end of this turn of the event loop; resolves when that is done or has failed. */
+  /** Appends a line at the end of this event loop turn; resolves when the write is done or has failed. */
   append (line: string): Promise<void> {
     this.#lines.push(line)
     this.#appended ??= new Promise(resolve => {
@@ -67,7 +65,7 @@ export class Journal {
   }
 
   /**
-   * Appends a line at once if no other line of this turn waits; otherwise as `append` does.
+   * Appends a line immediately unless other lines of this turn are waiting; then as `append` does.
    *
    * @returns `undefined` once the line is written, or could not be
    */
@@ -82,7 +80,7 @@ export class Journal {
     if (performance.now() - this.#failedMs > retryMs) this.flush()
   }
 
-  /** Appends now what is not in the file. */
+  /** Writes all pending lines now. */
   flush (): void {
     try {
       while (this.#lines.length > 0) {
@@ -95,7 +93,7 @@ export class Journal {
     }
   }
 
-  /** Replaces all content. Until the new file is complete the old one stays, and is written to. */
+  /** Replaces the file's content. The old file stays in use until the new one is complete. */
   replace (lines: readonly string[]): void {
     const [old, torn, size] = [this.#file, this.#lastLineIncomplete, this.#size]
     this.#lines = [...lines]
@@ -115,18 +113,18 @@ export class Journal {
     }
   }
 
-  /** Returns true when the file was deleted: what is appended to it now is lost with the process. */
+  /** Returns true if the file was deleted: lines appended to it would be lost. */
   isDeleted (): boolean {
     return this.#file !== undefined && fstatSync(this.#file).nlink === 0
   }
 
-  /** Shows by the time of its last change that the process that writes the file is alive. */
+  /** Updates the file's modification time to show that its process is alive. */
   touch (): void {
     const now = new Date()
     if (this.#file !== undefined) futimesSync(this.#file, now, now)
   }
 
-  /** Ends writing, and moves the file to a path that says that it is complete. */
+  /** Stops writing and renames the file, to mark it as complete. */
   moveTo (path: string): void {
     this.flush()
     if (this.#file === undefined) return
@@ -141,7 +139,7 @@ export class Journal {
     this.#failedMs = performance.now()
   }
 
-  /** Writes all lines to another file, and puts it in the place of this one. */
+  /** Writes all lines to a new file and renames it over this one. */
   #replaceFile (): number {
     const part = `${this.path}.part`
     const file = openNew(part)
@@ -156,10 +154,10 @@ export class Journal {
     }
   }
 
-  /** Writes some lines and takes them from those that are not in the file, if they are complete. */
+  /** Writes a batch of lines and removes the complete ones from the pending list. */
   #write (file: number): void {
     const lines = this.#lines.slice(0, linesPerWrite)
-    // A line that a full disk cut off ends here; readers skip it.
+    // Ends a line that a full disk cut off; readers skip it.
     const bytes = Buffer.from(`${this.#lastLineIncomplete ? '\n' : ''}${lines.join('\n')}\n`)
     let written = 0
     try {
@@ -183,7 +181,7 @@ function openNew (path: string): number {
     return openSync(path, 'a', 0o600)
   } catch (error) {
     if (property(error, 'code') !== 'ENOENT') throw error
-    createDirectory(dirname(path)) // it was deleted
+    createDirectory(dirname(path)) // recreate the deleted folder
     return openSync(path, 'a', 0o600)
   }
 }
@@ -194,17 +192,15 @@ function linesIn (bytes: Uint8Array): number {
   return count
 }
 
-/**
- * Prints the line of a complete row; that of a call that has begun is printed with it (`usage/begun-row`).
- */
+/** Prints the line of a complete row; `usage/begun-row` prints begun ones. */
 export function printLine (row: UsageRow): string {
   return printCompact(row) ?? JSON.stringify(row)
 }
 
-/** Returns the row of a line; `undefined` for one that was cut off. */
+/** Parses a line; `undefined` if it was cut off. */
 export function readLine (line: string): UsageRow | undefined {
   try {
-    const row = JSON.parse(line) as UsageRow | readonly unknown[] // written by us
+    const row = JSON.parse(line) as UsageRow | readonly unknown[] // written by this gateway
     if (!isList(row)) return row
     return row.length >= minValues ? rowOfValues(row) : readBegunRow(row)
   } catch {

@@ -1,4 +1,4 @@
-/** Sums up the records of a store of an earlier version while calls go on. */
+/** Sums up the records of an older store in the background. */
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { retryWhenLocked } from '../stores/retry-when-locked.ts'
@@ -7,16 +7,16 @@ import { loggableError } from '../text/describe-error.ts'
 import type { Database } from '../stores/database.ts'
 import type { Log } from '../log/log.ts'
 
-/** Steps take a quarter of the time, and calls have the rest. */
+/** Work takes a quarter of the time, so that calls get the rest. */
 const pausePerStep = 3
 const logEveryMs = 30_000
 const retryMs = 10_000
 
 /**
- * Takes steps until all records are summed up, and says in the log how far it is. It begins when gateways of
- * the version before write none any more. What fails is tried again. Never rejects.
+ * Sums up all records step by step, and logs its progress. Starts once no gateway of the older version writes
+ * to the store. Retries on failure. Never rejects.
  *
- * @param signal ends it after the present step
+ * @param signal stops after the current step
  */
 export async function keepSummingUp (database: Database, log: Log, signal: AbortSignal): Promise<void> {
   let loggedMs = -Infinity
@@ -45,12 +45,12 @@ export async function keepSummingUp (database: Database, log: Log, signal: Abort
         'failed to sum up usage records of an earlier version; will be tried again'
       )
     }
-    await sleep(waitMs, undefined, { ref: false, signal }).catch(() => undefined) // ended
+    await sleep(waitMs, undefined, { ref: false, signal }).catch(() => undefined) // aborted
   }
 }
 
 interface Progress {
-  /** The time from which records are summed up. */
+  /** Records are summed up from this time on. */
   readonly from: string
   /** The time of the oldest record. */
   readonly oldest: string

@@ -1,9 +1,9 @@
 /**
- * Writes the usage ledger, a row for each call, to the database in batches in the background.
+ * Writes the usage ledger, one row per call, to the database in background batches.
  *
- * Until a row is in the database it is in the journal as well, from before the last byte of the
- * answer left: a call whose caller has the answer is stored, even if this process is killed. The
- * database connection does not wait for locks: waiting would block every call.
+ * Before the last byte of an answer is sent, the row is in the journal and stays there until it is in the
+ * database. So every call whose caller got the answer is recorded, even if this process is killed. The
+ * database connection does not wait for locks, which would block every call.
  */
 
 import { join } from 'node:path'
@@ -21,40 +21,37 @@ import type { Log } from '../log/log.ts'
 
 export interface LedgerOptions {
   /**
-   * Called before rows are stored, with those of processes that were killed, and with none for rows of this
-   * process. Default: nothing is done before.
+   * Called before rows are stored: with the imported rows of killed processes, or with an empty list for rows
+   * of this process. Default: does nothing.
    */
   readonly beforeStored?: (imported: readonly UsageRow[]) => Promise<void>
   readonly log: Log
   readonly retention: () => Retention
-  /** Rows that make a batch. Default 200. */
+  /** Rows per batch. Default 200. */
   readonly batchRows?: number
-  /** Milliseconds that a row waits for others at most. Default 500. */
+  /** Longest wait of a row for its batch, in milliseconds. Default 500. */
   readonly everyMs?: number
-  /**
-   * Rows that may wait in memory while they cannot be written; those after it are in the journal only.
-   * Default 100,000.
-   */
+  /** Rows kept in memory while the database fails; further ones are only in the journal. Default 100,000. */
   readonly maxWaiting?: number
 }
 
-/** The first failures are expected while another process writes; more are failures of the database. */
+/** The first failures are expected while another process writes; more indicate a database problem. */
 const failuresBeforeLogging = 5
 const initialRetryMs = 20
 const maxRetryMs = 10_000
 const pruneEveryMs = 10 * 60_000
 const importEveryMs = 30_000
 const checkEveryMs = 1000
-/** Emptying a journal while calls end replaces it by another file, 0.1 ms: not after every batch. */
+/** Emptying a journal while calls end replaces the file, which takes 0.1 ms, so not after every batch. */
 const emptyEveryMs = 250
-/** Bytes of a journal that is shortened while rows wait: a second of the busiest process. */
+/** Journal size at which it is shortened while rows are waiting: a second of the busiest process. */
 const longJournalBytes = 8 * 1024 * 1024
 
-/** A call that is in the journal, but has not ended yet: what is known of it may change. */
+/** A call in the journal that has not ended, so its row may still change. */
 export class JournaledCall extends RingMember {
-  /** The row as it is in the journal. */
+  /** The row as journaled. */
   row: UsageRow | BegunRow
-  /** Resolves when it is in the journal; `undefined` where it is, or cannot be. */
+  /** Resolves when the row is written; `undefined` if it is, or cannot be. */
   written: Promise<void> | undefined
 
   constructor (row: UsageRow | BegunRow) {
@@ -70,13 +67,12 @@ export class Ledger {
   readonly #timers: readonly NodeJS.Timeout[]
   readonly #journaled = new Ring<JournaledCall>()
   /**
-   * Journals of this process that are complete and not imported yet, with the rows of the calls that were
-   * open at their end: those are in the present journal as well, and what the complete one says of them is
-   * not the last word.
+   * Complete journals of this process that are not imported yet, with the ids of calls that were open at the
+   * time. Those calls are also in the current journal, which has their final rows.
    */
   readonly #moved = new Map<string, ReadonlySet<string>>()
   #waiting: UsageRow[] = []
-  /** Rows of the journal that are not in memory. */
+  /** Number of rows that are in the journal only. */
   #overflow = 0
   #dropped = 0
   #failures = 0
@@ -105,14 +101,14 @@ export class Ledger {
   }
 
   /**
-   * Journals what is known of an open call, in place of what was before; resolves when it is in the journal,
-   * or cannot be. The call is added once it has ended, with a row of the same `id` and `at_ms`.
+   * Journals the current row of an open call, replacing an earlier one; resolves when it is written or cannot
+   * be. `add` must follow when the call ends, with a row of the same `id` and `at_ms`.
    *
-   * @returns `undefined` where there is nothing to wait for
+   * @returns `undefined` if there is nothing to wait for
    */
   record (call: JournaledCall): Promise<void> | undefined {
     if (this.#hasNoPlace) {
-      // What the journal may have of it is not this row.
+      // The journal may have an older row.
       this.#journaled.delete(call)
       return undefined
     }
@@ -122,11 +118,10 @@ export class Ledger {
   }
 
   /**
-   * Takes the row of a call that has ended, to be written soon; resolves when it is in the journal, or cannot
-   * be.
+   * Queues the row of an ended call; resolves when it is in the journal or cannot be.
    *
-   * @param call as it was journaled before. Default: it was not
-   * @returns `undefined` where there is nothing to wait for
+   * @param call as journaled before. Default: not journaled
+   * @returns `undefined` if there is nothing to wait for
    */
   add (row: UsageRow, call?: JournaledCall): Promise<void> | undefined {
     const { batchRows, everyMs, maxWaiting } = this.#options
@@ -142,7 +137,7 @@ export class Ledger {
       return appended
     }
     this.#waiting.push(row)
-    // After a failure the next attempt has its own time.
+    // Failures have a separate retry delay.
     if (this.#failures === 0) {
       if (this.#waiting.length >= batchRows) void this.flush()
       else if (this.#timer === undefined) this.#flushIn(everyMs)
@@ -150,46 +145,46 @@ export class Ledger {
     return appended
   }
 
-  /** True while rows cannot be written, to the database or to the journal. */
+  /** True while rows cannot be written to the database or the journal. */
   get degraded (): boolean {
     return this.#failures > failuresBeforeLogging || this.#journal.error !== undefined
   }
 
-  /** True once it is closed, or is being closed. */
+  /** True once it is closed or closing. */
   get isClosed (): boolean {
     return this.#closing.signal.aborted
   }
 
-  /** Rows that are not in the database yet. */
+  /** Number of rows not yet in the database. */
   get waiting (): number {
     return this.#waiting.length + this.#overflow
   }
 
-  /** Rows lost since the start: too many waited, and the journal could not be written either. */
+  /** Rows lost since the start, because memory was full and the journal failed too. */
   get dropped (): number {
     return this.#dropped
   }
 
-  /** Writes the rows that wait. Those that cannot be written stay, and are tried again later. */
+  /** Writes all waiting rows. Rows that fail are kept and retried later. */
   async flush (): Promise<void> {
     this.#writing ??= this.#write().finally(() => { this.#writing = undefined })
     await this.#writing
   }
 
-  /** Writes to the journal now what would be written at the end of this turn of the event loop. */
+  /** Writes pending journal lines now instead of at the end of the event loop turn. */
   flushJournal (): void {
     this.#journal.flush()
   }
 
   /**
-   * Imports the rows that earlier processes could not write, and those of this one that are in files only:
-   * once at a time, as it may take a minute.
+   * Imports the rows of earlier processes, and those of this one that are only in files. Runs once at a time,
+   * as it may take a minute.
    */
   async importJournals (): Promise<void> {
     await (this.#importing ??= this.#importAll().finally(() => { this.#importing = undefined }))
   }
 
-  /** Begins to sum up the records of a store of an earlier version. */
+  /** Starts summing up the records of an older store. */
   sumUp (): void {
     this.#summing ??= keepSummingUp(this.#database, this.#options.log, this.#closing.signal)
   }
@@ -211,7 +206,7 @@ export class Ledger {
     }
   }
 
-  /** Deletes rows that are older, or more, than the settings keep. */
+  /** Deletes rows beyond the retention settings. */
   async prune (): Promise<void> {
     try {
       await this.#database.pruneUsage(this.#options.retention(), Date.now())
@@ -221,13 +216,13 @@ export class Ledger {
   }
 
   /**
-   * Writes the rows that wait, and leaves in a file those that the database does not take and those of calls
-   * that are still open: as the journal has them, interrupted. The database stays open.
+   * Writes the waiting rows. Rows that the database does not accept, and open calls as interrupted, are left
+   * in a journal. The database stays open.
    */
   async close (): Promise<void> {
     this.#closing.abort()
     for (const timer of this.#timers) clearInterval(timer)
-    await this.#importing // the batch that is being written
+    await this.#importing // the batch in progress
     await this.#summing
     await this.flush()
     for (let attempt = 0; this.#waiting.length > 0 && attempt < failuresBeforeLogging; attempt++) {
@@ -240,7 +235,7 @@ export class Ledger {
     if (this.waiting + openLines.length > 0) this.#leaveForNextStart(openLines)
   }
 
-  /** True when neither memory nor the journal takes another row. */
+  /** True when neither memory nor the journal can take another row. */
   get #hasNoPlace (): boolean {
     return this.#waiting.length >= this.#options.maxWaiting && this.#journal.error !== undefined
   }
@@ -285,12 +280,12 @@ export class Ledger {
   #flushIn (ms: number): void {
     clearTimeout(this.#timer)
     this.#timer = setTimeout(() => {
-      this.#timer = undefined // also where rows are being written: what comes after them needs another one
+      this.#timer = undefined // rows added during a write need another one
       void this.flush()
     }, ms).unref()
   }
 
-  /** Called when every row in memory is in the database: the journal need not have them any more. */
+  /** Called when every row in memory is in the database, so the journal can drop them. */
   #written (): void {
     if (this.#failures > failuresBeforeLogging) {
       this.#options.log.warn({ lost: this.#dropped }, 'usage ledger available again')
@@ -303,9 +298,7 @@ export class Ledger {
     this.#journal.replace(this.#openLines)
   }
 
-  /**
-   * Takes from the journal what is in the database while calls never leave a moment without a row that waits.
-   */
+  /** Removes stored rows from the journal under constant load, when some row is always waiting. */
   #shortenJournal (): void {
     if (
       this.#overflow > 0 ||
@@ -318,8 +311,8 @@ export class Ledger {
   }
 
   /**
-   * Imports the rows that are in the journal only, from a file of their own while calls go on. Until that is
-   * made, the journal stays as it is: replacing it would lose them.
+   * Imports the rows that are only in the journal. Moves the journal aside first, because replacing it would
+   * lose them.
    */
   #importOverflow (): void {
     const path = join(this.#database.directory, journalName())
@@ -340,10 +333,7 @@ export class Ledger {
     void this.importJournals()
   }
 
-  /**
-   * Notices a journal that was deleted, with its directory perhaps, and makes another; tries again what
-   * failed.
-   */
+  /** Recreates a journal that was deleted, possibly with its folder, and retries what failed. */
   #checkJournal (): void {
     try {
       if (this.#journal.isDeleted())

@@ -4,15 +4,14 @@ const pieceBytes = 1024 * 1024
 const newline = 0x0a
 
 /**
- * Yields the lines of a file from the last to the first, those of one piece of the file together. The file
- * may be of any size: no more than two pieces are in memory. What has no line break in an entire piece is no
- * line of ours, and is skipped.
+ * Yields the lines of a file from last to first, in one list per block. The file may be of any size: at most
+ * two blocks are in memory. A block without a line break is not a valid line and is skipped.
  */
 export async function * linesFromEnd (path: string): AsyncGenerator<string[], void, undefined> {
   const file = await open(path)
   try {
     let end = (await file.stat()).size
-    /** The end of a line that begins in an earlier piece. */
+    /** The end of a line that starts in an earlier block. */
     let tail = Buffer.alloc(0)
     while (end > 0) {
       const start = Math.max(0, end - pieceBytes)

@@ -1,11 +1,11 @@
-/** Finds the tags that the configuration gives to the calls of keys, projects and routes. */
+/** Finds the configured tags of keys, projects and routes. */
 
 import { projectNamesOf, type ApiKey } from '../core/key.ts'
 import type { Settings } from '../core/settings.ts'
 
 /**
- * Returns a function that lists the tags of a key, then those of its project, each by its id or else its
- * name; `undefined` where none has any.
+ * Returns a function that lists the tags of a key, then of its project, each found by id or name; `undefined`
+ * if none has tags.
  */
 export function ownTags ({
   keys,
@@ -23,9 +23,7 @@ export function ownTags ({
   }
 }
 
-/**
- * Returns a function that lists the tags of the routes that a call names; `undefined` where none has any.
- */
+/** Returns a function that lists the tags of the routes in a call; `undefined` if none has tags. */
 export function routeTags ({
   routes
 }: Pick<Settings['usage'], 'routes'>): ((names: readonly string[]) => readonly string[]) | undefined {

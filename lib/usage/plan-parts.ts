@@ -1,6 +1,6 @@
 /**
- * Decides from what a report is read: sums where there are some by what it asks for, else records, of which
- * it reads so many and leaves out what is older.
+ * Decides what a report reads: sums if there are any for its groupings, otherwise records, up to a number and
+ * back to a time.
  */
 
 import { sql, type Kysely } from 'kysely'
@@ -23,7 +23,7 @@ import {
   type Piece
 } from './usage-parts.ts'
 
-/** Bounds of what a report by names of callers reads of records. */
+/** How many records a report by caller-supplied names may read. */
 export interface RecordBounds {
   readonly maxMs: number
   readonly maxRecords: number
@@ -34,9 +34,9 @@ const recordBounds: RecordBounds = { maxMs: 31 * dayMs, maxRecords: 2_000_000 }
 export interface PartsRequest {
   readonly period: Period
   readonly origin: CallOrigin
-  /** What distinguishes parts. */
+  /** The groupings of the parts. */
   readonly by: readonly PartGrouping[]
-  /** The shortest time to distinguish: a minute, an hour or a day. */
+  /** The smallest unit of time to distinguish: a minute, an hour or a day. */
   readonly smallestMs: number
   readonly nowMs: number
   /** Default: 31 days and 2 million records. */
@@ -62,8 +62,8 @@ export async function planParts (query: Kysely<Tables>, request: PartsRequest): 
 }
 
 /**
- * Returns the days on which gateways of an earlier version may have added names, but no sums of all names,
- * beside one that had migrated the store: they end within an hour.
+ * Returns the days on which gateways of an older version may have added names without sums, next to one that
+ * had already migrated the store. Such upgrades take at most an hour.
  */
 async function upgradeDays (query: Kysely<Tables>): Promise<Period> {
   const { rows: [step] } = await sql<{ at: number }>`
@@ -72,7 +72,7 @@ async function upgradeDays (query: Kysely<Tables>): Promise<Period> {
   return { fromMs: dayOf(atMs), untilMs: dayOf(atMs + hourMs) + dayMs }
 }
 
-/** Cuts a piece before and after the days whose sums of all names may lack some. */
+/** Splits a piece around the days whose sums by name may be incomplete. */
 function cutAt (piece: Piece, { fromMs, untilMs }: Period): Piece[] {
   if (piece.spanMs === undefined) return [piece]
   return [
@@ -87,7 +87,7 @@ function cutAt (piece: Piece, { fromMs, untilMs }: Period): Piece[] {
   ]
 }
 
-/** Returns the pieces after a time; there is always one. */
+/** Returns the pieces after a time, at least one. */
 function within (pieces: readonly Piece[], fromMs = 0, { untilMs }: Period): Piece[] {
   const left = pieces
     .filter(piece => piece.untilMs > fromMs)
@@ -97,13 +97,13 @@ function within (pieces: readonly Piece[], fromMs = 0, { untilMs }: Period): Pie
 
 async function summedFrom (query: Kysely<Tables>): Promise<number | undefined> {
   const backlog = await query.selectFrom('rollup_backlog').select('at_ms').executeTakeFirst()
-  // records of the same moment may be missing
+  // records at exactly this time may be missing
   return backlog && ceil(backlog.at_ms + 1, dayMs)
 }
 
 /**
- * Returns the kind of names whose sums say what is asked for: those of days, by project, and of tags also by
- * model. A call with several tags counts in each, so sums do not say how many have one of two.
+ * Returns the kind of name whose daily sums by project answer the question; tags also by model. A call with
+ * several tags counts in each, so sums cannot tell how many have either of two tags.
  */
 async function summedKind (
   query: Kysely<Tables>,
@@ -123,10 +123,7 @@ async function summedKind (
   return await hasOthers(query, kind, period, projects) ? undefined : kind
 }
 
-/**
- * Returns true where not all names that projects have in a period are distinguished: that of a filter may be
- * another one.
- */
+/** Returns true if some names in a period are grouped as "other"; a filter may ask for one of those. */
 async function hasOthers (
   query: Kysely<Tables>,
   kind: AttributionName,
@@ -140,7 +137,7 @@ async function hasOthers (
   return other !== undefined
 }
 
-/** Returns the time before which records are too many, or too old; `undefined` where all are read. */
+/** Returns the time before which records are too many or too old; `undefined` if all are read. */
 async function cutBefore (
   query: Kysely<Tables>,
   pieces: readonly Piece[],
@@ -160,12 +157,14 @@ async function cutBefore (
 }
 
 interface Newest {
-  /** The time from which they are. */
+  /** Records before this time are left out. */
   readonly beforeMs: number
   readonly records: number
 }
 
-/** Finds from when on there are so many records at most: of those that an index finds, or of all. */
+/**
+ * Finds the time after which there are at most `max` records. A filter without an index counts all records.
+ */
 async function newestRecords (
   query: Kysely<Tables>,
   period: Period,
@@ -187,7 +186,7 @@ async function newestRecords (
   return records > max ? { beforeMs: (first ?? 0) + 1, records: max } : { beforeMs: fromMs, records }
 }
 
-/** Counts by days, and by hours in the one that has too many: these read no record. */
+/** Counts by day, and by hour within the day that exceeds the limit, from rollups only. */
 async function newestOfAll (
   query: Kysely<Tables>,
   { fromMs, untilMs }: Period,

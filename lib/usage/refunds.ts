@@ -1,24 +1,23 @@
 /**
- * Recent refunds, such as the rest of what a deferred answer was charged at first: the usage ledger may not
- * have them yet, so what it says was spent may be too high by as much. `coordination/scripts.ts` has the same
- * for Redis.
+ * Recent refunds, such as the unused part of what a deferred answer was charged. The usage ledger may not
+ * have them yet, so its totals may be too high by as much. `coordination/scripts.ts` does the same for Redis.
  */
 
 /**
- * Milliseconds after which a usage row is in the ledger, unless the store is down: ten times as long as it
- * waits. A refund is kept for one to two of them; meanwhile as much that others have spent is not seen.
+ * Milliseconds until a usage row is in the ledger, unless the store is down: ten times the write delay. A
+ * refund is kept for one to two of these periods and hides as much spending of others for that time.
  */
 export const recordedAfterMs = 5000
 
 export interface Refunds {
-  /** The beginning of the current window. */
+  /** Start of the current window. */
   readonly sinceMs: number
-  /** Billionths of a dollar that were given back in it, and in the window before it. */
+  /** Billionths of a dollar refunded in this window and in the previous one. */
   readonly current: number
   readonly previous: number
 }
 
-/** Adds an amount that was given back. */
+/** Adds a refund. */
 export function addRefund (refunds: Refunds | undefined, nanoUsd: number, nowMs: number): Refunds {
   const ageMs = nowMs - (refunds?.sinceMs ?? -Infinity)
   if (refunds === undefined || ageMs >= 2 * recordedAfterMs) {
@@ -28,7 +27,7 @@ export function addRefund (refunds: Refunds | undefined, nanoUsd: number, nowMs:
   return { ...refunds, current: refunds.current + nanoUsd }
 }
 
-/** Returns the most that the ledger may not have yet. */
+/** Returns the refunds that may not be in the ledger yet. */
 export function unrecordedRefunds (refunds: Refunds, nowMs: number): number {
   const ageMs = nowMs - refunds.sinceMs
   return ageMs >= 2 * recordedAfterMs

@@ -1,7 +1,6 @@
 /**
- * Reads the usage rows for the dashboard. SQLite answers in the thread that asks, so its reports are made
- * in a thread of their own, which starts with the first and goes when there was none for a while: calls never
- * wait for them. PostgreSQL makes them itself.
+ * Makes reports for the dashboard from the usage rows. SQLite blocks the calling thread, so its reports run
+ * in a separate thread, which starts with the first report and exits when idle. PostgreSQL needs no thread.
  */
 
 import { Worker } from 'node:worker_threads'
@@ -17,7 +16,7 @@ import { usageReport } from './usage-report.ts'
 import { activeKeys, failedCalls, hourSpending, spentBy } from './watch-reports.ts'
 import { windowSums } from './window-sums.ts'
 
-/** The reports, by name: each takes the store and values that can be sent to a thread. */
+/** The reports by name. Each takes the store and structured-cloneable values. */
 export const reports = {
   usageReport, attemptsReport, listCalls, findCall, findBodies, endedCalls, exportPage, stagesReport,
   activeKeys, spentBy, hourSpending, failedCalls, windowSums
@@ -28,21 +27,21 @@ export type ArgumentsOf<N extends ReportName> =
   Parameters<(typeof reports)[N]> extends [unknown, ...infer Rest] ? Rest : never
 export type ResultOf<N extends ReportName> = Awaited<ReturnType<(typeof reports)[N]>>
 
-/** A request to the thread. */
+/** A report request to the thread. */
 export interface ReportJob {
   readonly id: number
   readonly name: ReportName
   readonly values: readonly unknown[]
 }
 
-/** What the thread answers to a request for a report. */
+/** The thread's reply to a report request. */
 export interface ReportResult {
   readonly id: number
   readonly result?: unknown
   readonly error?: unknown
 }
 
-/** Longest time for a report, the start of the thread included. */
+/** Longest time for a report, including the start of the thread. */
 const jobMs = 15_000
 const idleMs = 60_000
 const maxWaiting = 50
@@ -63,10 +62,10 @@ export class Reports {
     this.#database = database
   }
 
-  /** @throws GatewayError `overloaded` when too many are requested at once, or one takes too long */
+  /** @throws GatewayError `overloaded` when too many reports are waiting, or one takes too long */
   async make<N extends ReportName> (name: N, ...values: ArgumentsOf<N>): Promise<ResultOf<N>> {
     if (!isSqlite(this.#database)) {
-      // with the arguments of that name
+      // arguments of the same report
       const report = reports[name] as (...given: unknown[]) => Promise<ResultOf<N>>
       return await report(this.#database.query, ...values)
     }
@@ -74,16 +73,16 @@ export class Reports {
     return await new Promise<ResultOf<N>>((resolve, reject) => {
       const id = ++this.#last
       const isFirst = this.#waiting.size === 0
-      // of the report with that name
+      // result of the same report
       this.#waiting.set(id, { resolve: result => resolve(result as ResultOf<N>), reject })
       this.#worker ??= this.#start()
       this.#worker.postMessage({ id, name, values } satisfies ReportJob)
-      // the thread makes one at a time: those that wait for it are not what it is busy with
+      // the thread makes one report at a time; the timer belongs to the first
       if (isFirst) this.#keepTime()
     })
   }
 
-  /** Ends the thread; open reports fail. */
+  /** Stops the thread; open reports fail. */
   async close (): Promise<void> {
     clearTimeout(this.#timer)
     await this.#end()
@@ -101,13 +100,13 @@ export class Reports {
       else waiting?.reject(error)
       if (this.#worker === worker) this.#keepTime()
     })
-    // It exits after an error; by then another one may be at work.
+    // It exits after an error; a new thread may be running by then.
     worker.on('error', () => undefined)
     worker.on('exit', () => { if (this.#worker === worker) void this.#end() })
     return worker
   }
 
-  /** Ends a thread that has nothing to do for a while, or does one thing for too long. */
+  /** Stops a thread that is idle, or whose report takes too long. */
   #keepTime (): void {
     clearTimeout(this.#timer)
     this.#timer = setTimeout(() => { void this.#end() }, this.#waiting.size === 0 ? idleMs : jobMs).unref()

@@ -1,4 +1,4 @@
-/** Looks through usage rows from the newest back, for a few seconds at most. */
+/** Searches usage rows from the newest backwards, for a few seconds at most. */
 
 import type { Kysely } from 'kysely'
 import type { Tables } from '../stores/tables.ts'
@@ -10,18 +10,18 @@ export interface Stretch {
 }
 
 const hourMs = 3_600_000
-/** Time that a statement is meant to take: the next stretch is as much longer or shorter. */
+/** Target duration of a statement; the next range is scaled by it. */
 const statementMs = 250
 const maxSearchMs = 3000
 
 /**
- * Reads stretches of time, one after the other, until one says that enough was found.
+ * Reads consecutive time ranges until enough was found.
  *
- * Filters that few records pass would otherwise read all of them in one statement.
+ * With a filter that few records match, a single statement would read all records.
  *
  * @param read returns true when enough was found
- * @param clock milliseconds of a clock that only counts on
- * @returns the time back to which the records were read, where the search ended early
+ * @param clock returns monotonic milliseconds
+ * @returns the time back to which records were read, if the search ended early
  */
 export async function searchBack (
   query: Kysely<Tables>,
@@ -45,7 +45,7 @@ export async function searchBack (
   return undefined
 }
 
-/** Returns the times of the first and the last record: the same where there is none. */
+/** Returns the times of the first and the last record, which are equal if there is none. */
 async function endsOf (query: Kysely<Tables>): Promise<{ readonly oldest: number, readonly newest: number }> {
   const end = async (order: 'asc' | 'desc'): Promise<number> =>
     (await query.selectFrom('usage').select('at_ms').orderBy('at_ms', order).limit(1).executeTakeFirst())

@@ -1,4 +1,4 @@
-/** Reads what the calls of a party have used since a moment, as the usage ledger has it. */
+/** Reads the usage of a party's calls since a moment from the usage ledger. */
 
 import {
   DummyDriver,
@@ -15,10 +15,10 @@ import { quarterMs } from '../stores/party-spending.ts'
 import { hourMs } from '../stores/usage-rollups.ts'
 import type { Tables } from '../stores/tables.ts'
 
-/** What the ledger adds up: money, which days have a table of their own for, and billed units. */
+/** Units that the ledger sums: money, with a table by day, and billed units. */
 export type SummedUnit = 'nanoUsd' | UnitColumn
 
-/** Returns true for what the ledger adds up. */
+/** Returns true for a unit that the ledger sums. */
 export function isSummed (unit: string): unit is SummedUnit {
   return unit === 'nanoUsd' || unitColumns.some(column => column === unit)
 }
@@ -28,11 +28,11 @@ interface Recorded {
 }
 
 /**
- * Returns what the calls of a party have used between two moments, in all processes that share the store: in
- * billionths of a dollar, or in units. Reads one row per whole day, one per whole hour of the days at both
- * ends, and the records of the hours at both ends.
+ * Returns the usage of a party's calls between two times, across all processes that share the store: in
+ * billionths of a dollar, or in units. Reads one row per whole day, one per whole hour at both ends, and the
+ * individual records of partial hours.
  *
- * @param party as `partyKey` of `limits/call-accounts` names it
+ * @param party as named by `partyKey` in `limits/call-accounts`
  * @param endMs exclusive, may be Infinity
  */
 export async function usedSince (
@@ -48,7 +48,7 @@ export async function usedSince (
   return found?.used ?? 0
 }
 
-/** Returns the statement of SQLite that reads it, for a transaction that must not wait. */
+/** Returns the equivalent SQLite statement, for a transaction that must not wait. */
 export function usedSinceStatement (
   unit: SummedUnit,
   party: string,
@@ -56,11 +56,11 @@ export function usedSinceStatement (
   endMs: number
 ): { readonly sql: string, readonly parameters: ReadonlyArray<string | number> } {
   const { sql: text, parameters } = usedSinceSql(unit, party, fromMs, endMs).compile(compiler)
-  return { sql: text, parameters: parameters as ReadonlyArray<string | number> } // the id and the times
+  return { sql: text, parameters: parameters as ReadonlyArray<string | number> } // an id and times
 }
 
 /**
- * Prints statements of SQLite, and runs none:
+ * Compiles statements for SQLite without running them:
  * https://kysely.dev/docs/recipes/splitting-query-building-and-execution
  */
 const compiler = new Kysely<Tables>({
@@ -85,17 +85,17 @@ function usedSinceSql (
   return sql<Recorded>`select coalesce(sum(amount), 0) as used from (${sql.join(pieces, sql` union all `)}) as parts`
 }
 
-/** The end of a window without one: a day of which both engines know the milliseconds. */
+/** End of a window without one: the last day that both engines can convert to milliseconds. */
 const endOfTimeMs = dayOf(Number.MAX_SAFE_INTEGER)
 
-/** True for a party that records name: what it used is no sum of keys. */
+/** True for a party named in records, whose usage is not a sum over keys. */
 function isNamed (party: string): boolean {
   return /^(?:tag|end_user|model):/.test(party)
 }
 
 const memberPrefix = 'member:'
 
-/** Returns the condition for what counts in a key, in a project, or in the keys that a member owns. */
+/** Returns the condition for the keys of a party: one key, those of a project, or those a member owns. */
 function keysOf (party: string): RawBuilder<boolean> {
   if (!party.startsWith(memberPrefix))
     return sql`(key_id = ${party} or key_id in (select id from keys where project_id = ${party}))`
@@ -127,8 +127,8 @@ function piecesOfKeys (
 }
 
 /**
- * Such parties have budgets and no other sums. Their windows begin at a quarter of an hour:
- * `config/check-cross-references`.
+ * These parties have budgets and no other limits. Their windows begin on a quarter of an hour
+ * (`config/check-cross-references`).
  */
 function piecesOfNamed (unit: SummedUnit, party: string, window: Stretch): RawBuilder<unknown>[] {
   if (unit !== 'nanoUsd') return [sql`select 0 as amount`]
@@ -138,10 +138,10 @@ function piecesOfNamed (unit: SummedUnit, party: string, window: Stretch): RawBu
   return [...days.whole.map(sumsOf(dayMs)), ...days.rest.map(sumsOf(quarterMs))]
 }
 
-/** From a moment to another, exclusive. */
+/** From a start to an exclusive end. */
 type Stretch = readonly [fromMs: number, endMs: number]
 
-/** Splits stretches of time into whole days or hours of UTC, and what is before and after those. */
+/** Splits ranges into whole UTC days or hours, and the rest before and after. */
 function splitBy (
   unitMs: number,
   stretches: readonly Stretch[]

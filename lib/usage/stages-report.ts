@@ -1,4 +1,4 @@
-/** Adds up what stages did with the texts of calls. */
+/** Sums up what guards did with the texts of calls. */
 
 import type { Kysely } from 'kysely'
 import type { GuardOutcome } from '../core/guard-findings.ts'
@@ -7,22 +7,22 @@ import { filteredCalls } from './call-filter.ts'
 import { looksOf, readNotes } from './guard-notes.ts'
 
 export interface StageCounts {
-  /** Calls that it looked at. */
+  /** Calls that it checked. */
   readonly calls: number
-  /** Calls in which it found something. */
+  /** Calls with findings. */
   readonly callsWithFindings: number
   readonly findings: number
-  /** Looks that failed. */
+  /** Checks that failed. */
   readonly unavailable: number
-  /** Of the time that it took in each call, all points together. */
+  /** Milliseconds per call, all points together. */
   readonly tookMs: { readonly p50: number, readonly p95: number }
 }
 
-/** Calls that are looked at, the newest. */
+/** The newest calls are read, at most this many. */
 const maxCalls = 10_000
 
 /**
- * Sums up what each stage did in a period, by its name.
+ * Sums up what each guard did in a period, by name.
  *
  * @param projects whose calls count. Default: all
  */

@@ -1,4 +1,4 @@
-/** Sums of the usage ledger, by one or more groupings. */
+/** Totals of the usage ledger, by one or more groupings. */
 
 import { sql, type Kysely, type RawBuilder } from 'kysely'
 import { byUnitColumn } from '../../schemas/billed-units.ts'
@@ -14,7 +14,7 @@ import { namesIn, usageParts } from './usage-parts.ts'
 export const groupings = ['key', 'model', 'provider', 'endpoint', 'day', ...attributionNames] as const
 export type Grouping = typeof groupings[number]
 
-/** The sums by the names under which they are printed; values that were not reported count as nothing. */
+/** Sums by printed name; unreported values count as zero. */
 const sums = {
   calls: 'calls',
   failed: 'errors',
@@ -25,30 +25,29 @@ const sums = {
   cost_nano_usd: 'cost_nano_usd'
 } as const satisfies Readonly<Record<string, RollupSum>>
 
-/** How many end users, sessions or tags are listed by default. */
+/** Default number of listed end users, sessions or tags. */
 export const defaultTop = 100
 
 export type Sums = Readonly<Record<keyof typeof sums, number>>
 
 export interface Total {
-  /** Values of the groupings, in the order of the request: names of keys, ids of models, days. */
+  /** Values of the groupings, in the order of the request: key names, model ids, days. */
   readonly group: Readonly<Partial<Record<Grouping, string | null>>>
   readonly sums: Sums
 }
 
 export interface Totals {
-  /** Highest cost first, or in the order of days. */
+  /** Highest cost first, or by day. */
   readonly totals: readonly Total[]
-  /** The time before which calls are left out: there are too many records to read. */
+  /** Older calls are left out because there are too many records. */
   readonly cutBeforeMs: number | undefined
 }
 
 /**
- * Adds up each group. A call with several tags counts in each.
+ * Returns the totals of each group. A call with several tags counts in each.
  *
- * @param top how many end users, sessions or tags are listed, those with the highest cost; all others
- *   are `(other)`, calls without a name as well. Of several it bounds the first, in the order of
- *   `attributionNames`
+ * @param top how many end users, sessions or tags to list, by cost; the rest is `(other)`, including calls
+ *   without a name. With several of these groupings it limits the first, in the order of `attributionNames`
  */
 export async function usageTotals (
   query: Kysely<Tables>,
@@ -79,7 +78,7 @@ export async function usageTotals (
     .execute()
   const keys = by.includes('key') ? await keyNames(query) : new Map<string, string>()
   const totals = rows.map(row => {
-    const values = row as unknown as Record<string, string | number | null> // by the names above
+    const values = row as unknown as Record<string, string | number | null> // columns as named above
     const shown = (grouping: Grouping): string | null => {
       const value = values[`by_${grouping}`] ?? null
       if (value === null) return null
@@ -95,7 +94,7 @@ export async function usageTotals (
   return { totals, cutBeforeMs: plan.cutBeforeMs }
 }
 
-/** Returns the SQL of a name: all that are not listed are the others. */
+/** Returns the SQL of a name; names that are not listed become "other". */
 function nameOf (listed: ListedGroups): RawBuilder<string | null> {
   return sql`nullif(coalesce(${groupOf(listed)}, ${otherNames}), '')`
 }
@@ -111,7 +110,7 @@ const groupColumns: Readonly<Record<Grouping, RawBuilder<unknown>>> = {
   tag: sql`nullif(record.tag, '')`
 }
 
-/** Reads the names of stored keys; keys of the configuration have theirs in their id. */
+/** Reads the names of stored keys; configured keys have their name in their id. */
 async function keyNames (query: Kysely<Tables>): Promise<Map<string, string>> {
   const keys = await query.selectFrom('keys').select(['id', 'name']).execute()
   return new Map(keys.map(({ id, name }) => [id, name]))

@@ -1,4 +1,4 @@
-/** Reads what an answer used from its events into the record of its call. */
+/** Reads an answer's usage from its events into the record of the call. */
 
 import { noteOutput, noteUsage, type CallRecord } from '../core/record.ts'
 import type { AnswerEvent, Transcript } from '../core/events.ts'
@@ -6,7 +6,7 @@ import type { Units, Usage } from '../core/usage.ts'
 
 export class UsageMeter {
   readonly #record: CallRecord
-  /** The usage of the turns before. */
+  /** The usage of earlier turns. */
   readonly #earlier: Usage | undefined
   #reported = false
 
@@ -15,7 +15,7 @@ export class UsageMeter {
     this.#earlier = record.usage
   }
 
-  /** True once the provider has said what the answer used. */
+  /** True once the provider has reported the usage of the answer. */
   get reported (): boolean {
     return this.#reported
   }
@@ -26,7 +26,7 @@ export class UsageMeter {
     noteOutput(this.#record, characters)
   }
 
-  /** Returns the characters of text in the event, for which a chat model is billed. */
+  /** Returns the billed text characters of a chat event. */
   #note (event: AnswerEvent): number {
     switch (event.type) {
       case 'text-delta':
@@ -82,7 +82,7 @@ export class UsageMeter {
     }
   }
 
-  /** Tokens or seconds, whichever the provider counts. */
+  /** Tokens or seconds, whichever the provider reports. */
   #noteTranscript ({ usage, durationSeconds }: Transcript): void {
     const seconds = usage?.type === 'duration' ? usage.seconds : durationSeconds
     if (seconds !== undefined) this.#noteUnits({ audioSeconds: seconds })

@@ -1,6 +1,5 @@
 /**
- * Reads usage as parts that add up: rollups of the hours and days that a period contains, and records of the
- * rest of it.
+ * Reads usage as additive parts: rollups of the whole hours and days of a period, and records of the rest.
  */
 
 import { sql, type Kysely, type RawBuilder } from 'kysely'
@@ -26,32 +25,29 @@ export interface Period {
   readonly untilMs: number
 }
 
-/** What distinguishes parts. */
+/** What parts are grouped by. */
 export type PartGrouping = typeof groupingNames[number] | 'day'
 
-/** A piece of a period, read from records or from rollups of one span. */
+/** Part of a period, read from records or from rollups of one duration. */
 export interface Piece extends Period {
   readonly spanMs: number | undefined
-  /** True where the sums of all names may lack some: the names are read in their place. */
+  /** True if sums by name may be incomplete: individual names are read instead. */
   readonly lacksNames?: boolean
 }
 
-/** Says from what a report is read, as `planParts` decides. */
+/** What a report reads, as decided by `planParts`. */
 export interface PartsPlan {
   readonly origin: CallOrigin
-  /** What distinguishes parts. */
+  /** The groupings of the parts. */
   readonly by: readonly PartGrouping[]
   readonly pieces: readonly Piece[]
-  /** The kind of names whose sums are read for days. Default: those by key and model. */
+  /** The kind of name whose daily sums are read. Default: sums by key and model. */
   readonly kind?: AttributionName | undefined
-  /**
-   * The names of `kind` that are distinguished: all others have one part, whose name is null. Default: all
-   * are.
-   */
+  /** The names of `kind` to distinguish; all others form one part with a null name. Default: all. */
   readonly listed?: readonly string[] | undefined
-  /** The time before which calls are left out. Default: none are. */
+  /** Calls before this time are left out. Default: none. */
   readonly cutBeforeMs?: number | undefined
-  /** While records of an earlier version are summed up: the time from which there are sums by names. */
+  /** While older records are being summed up: sums by name exist from this time on. */
   readonly summedFromMs?: number | undefined
 }
 
@@ -60,9 +56,9 @@ export type UsagePart = Omit<UsageRollupRow, 'span_ms'> &
   Readonly<Record<AttributionName | 'project_id', string>>
 
 const dimensions = Object.keys(rollupDimensions)
-const durations = Object.keys(rollupDurations) as Array<keyof typeof rollupDurations> // its keys are those
+const durations = Object.keys(rollupDurations) as Array<keyof typeof rollupDurations> // its own keys
 
-/** The columns of a part that are sums, or counts of durations. */
+/** Columns of a part that are sums or duration counts. */
 export type PartSum = RollupSum | keyof typeof rollupDurations
 
 const partSums: readonly PartSum[] = [...rollupSums, ...durations]
@@ -73,7 +69,7 @@ const ofRecords = sql.raw([
   ...Object.entries(rollupDurations).map(([name, duration]) => `${countSql(duration)} as ${name}`)
 ].join(', '))
 
-/** The SQL of the names of a record; empty where it has none. */
+/** The SQL of the names of a record; empty if it has none. */
 const nameOfRecord: Readonly<Record<AttributionName, RawBuilder<string>>> = {
   end_user: sql`coalesce(record.end_user, '')`,
   session: sql`coalesce(record.session, '')`,
@@ -81,11 +77,10 @@ const nameOfRecord: Readonly<Record<AttributionName, RawBuilder<string>>> = {
 }
 
 /**
- * Begins a query on the parts of a period, each a row of `record`. With names of callers a call is a part for
- * each of its tags. A part may have less than nothing: the calls without a name are all calls, less those
- * with one.
+ * Starts a query on the parts of a period, each a row of `record`. Grouped by tag, a call is one part per
+ * tag. Parts may be negative: calls without a name are all calls minus those with one.
  *
- * @param sums that are read. Default: all
+ * @param sums columns to read. Default: all
  */
 export function usageParts (
   query: Kysely<Tables>,
@@ -139,7 +134,7 @@ function ofRollups (
       and ${madeBy({ projects, keys, models, providers, endpoints })}`
 }
 
-/** Returns the sums of names, with those of calls without one where names are distinguished. */
+/** Returns the sums by name, plus those of calls without a name if names are distinguished. */
 function ofNames (
   piece: Piece,
   plan: PartsPlan,
@@ -175,7 +170,7 @@ interface NameRollups {
   readonly kind: string
   readonly name: RawBuilder<unknown>
   readonly condition: RawBuilder<boolean> | undefined
-  /** -1 for amounts that are taken back. */
+  /** -1 to subtract amounts. */
   readonly times: 1 | -1
 }
 
@@ -213,12 +208,12 @@ function isDuration (column: PartSum): column is keyof typeof rollupDurations {
   return column in rollupDurations
 }
 
-/** Lists the groupings that are names of callers. */
+/** Lists the groupings that are caller-supplied names. */
 export function namesIn (by: readonly PartGrouping[]): readonly AttributionName[] {
   return attributionNames.filter(name => by.includes(name))
 }
 
-/** Looking up projects takes longer than adding up. */
+/** Looking up projects takes longer than summing. */
 function projectIn (
   by: readonly PartGrouping[],
   project: RawBuilder<unknown>
@@ -226,21 +221,21 @@ function projectIn (
   return by.includes('project') ? [sql`${project} as project_id`] : []
 }
 
-/** Returns true for a filter by names that callers choose. */
+/** Returns true for a filter by caller-supplied names. */
 export function isAttributed ({ endUsers, sessions, tags }: CallOrigin): boolean {
   return (endUsers ?? sessions ?? tags) !== undefined
 }
 
-/** Lists the spans of rollups that are no longer than the shortest time to distinguish. */
+/** Lists the durations of rollups up to the smallest unit of time to distinguish. */
 export function spansUpTo (smallestMs: number): readonly number[] {
   return rollupSpans.filter(spanMs => spanMs <= smallestMs)
 }
 
 /**
- * Cuts a period into pieces, the largest that fit: records, hours, days, hours, records.
+ * Splits a period into the largest possible pieces: records, hours, days, hours, records.
  *
- * @param spans of rollups: the shortest first, at most two
- * @param nowMs there are no records after it, so the present span counts as complete
+ * @param spans durations of rollups, ascending, at most two
+ * @param nowMs the current hour or day counts as complete, because no later records exist
  */
 export function piecesOf (
   { fromMs, untilMs }: Period,
@@ -262,7 +257,7 @@ export function piecesOf (
   ].filter((piece, index) => piece.fromMs < piece.untilMs || index === 0)
 }
 
-/** Returns the spans that a period contains; where it contains none, nothing at its end. */
+/** Returns the whole spans within a period; an empty range at its end if there are none. */
 function inside ({ fromMs, untilMs }: Period, spanMs: number): Period {
   const [first, end] = [ceil(fromMs, spanMs), untilMs - untilMs % spanMs]
   return first < end ? { fromMs: first, untilMs: end } : { fromMs: untilMs, untilMs }

@@ -1,4 +1,4 @@
-/** Sums usage rows for the dashboard: totals and series, by one of the groupings. */
+/** Sums usage rows for the dashboard: totals and time series, by one grouping. */
 
 import { sql, type Kysely, type RawBuilder } from 'kysely'
 import type { Usage, UsageGroup, groupingNames } from '../../schemas/admin/usage.ts'
@@ -18,16 +18,16 @@ export interface UsageReportRequest {
   readonly origin: CallOrigin
   readonly bucket: keyof typeof bucketMs
   readonly groupBy?: ReportGrouping | undefined
-  /** True: also the period of the same length before. */
+  /** True to include the preceding period of the same length. */
   readonly compare?: boolean | undefined
 }
 
 export const bucketMs = { minute: 60_000, hour: hourMs, day: dayMs } as const
 
-/** Groups that are listed one by one. */
+/** Maximum number of separate groups. */
 const maxGroups = 50
 
-/** The name of a group as SQL; the empty text where it is not known. */
+/** The SQL of a group's name; empty if unknown. */
 const groupColumns: Readonly<Record<ReportGrouping, RawBuilder<string>>> = {
   project: sql.ref('record.project_id'),
   key: sql.ref('record.key_id'),
@@ -52,7 +52,7 @@ export async function usageReport (query: Kysely<Tables>, request: UsageReportRe
   const { cutBeforeMs, summedFromMs } = plan
   const listed = groupBy && await highestGroups(query, plan, groupBy, maxGroups)
   const { all: added, groups } = await summariesOf(query, plan, bucketMs[bucket], listed)
-  // A call counts in each of its tags, and once in all.
+  // A call counts once per tag, but only once in the total.
   const { all } =
     groupBy === 'tag'
       ? await summariesOf(
@@ -63,7 +63,7 @@ export async function usageReport (query: Kysely<Tables>, request: UsageReportRe
       : { all: added }
   const before = { fromMs: fromMs - (untilMs - fromMs), untilMs: fromMs }
   const planBefore = compare === true ? await planOf(before, []) : undefined
-  // A part of a period is not compared with a whole one.
+  // A partial period is not compared with a whole one.
   const previous =
     planBefore === undefined || (cutBeforeMs ?? planBefore.cutBeforeMs) !== undefined
       ? undefined
@@ -89,11 +89,11 @@ export async function usageReport (query: Kysely<Tables>, request: UsageReportRe
   }
 }
 
-/** The groups that are listed, in order. */
+/** The listed groups, in order. */
 export interface ListedGroups {
   readonly by: ReportGrouping
   readonly ids: readonly string[]
-  /** True when there are others. */
+  /** True if there are more groups. */
   readonly more: boolean
 }
 
@@ -110,21 +110,18 @@ export async function highestGroups (
   return { by, ids: rows.slice(0, max).map(({ id }) => id), more: rows.length > max }
 }
 
-/** Returns the plan that tells only listed names apart. */
+/** Returns a plan that distinguishes only listed names. */
 export function withListed (plan: PartsPlan, { by, ids, more }: ListedGroups): PartsPlan {
   return more && plan.kind === by ? { ...plan, listed: ids } : plan
 }
 
 interface Summaries {
   readonly all: UsageSummary
-  /** By id; the others, added up by the store, by `null`. */
+  /** By id; `null` has the sum of all other groups. */
   readonly groups: ReadonlyMap<string | null, UsageSummary>
 }
 
-/**
- * Sums up a period. Rows come bucket by bucket, and what is kept of them does not grow with the number of
- * groups.
- */
+/** Sums up a period. Rows arrive bucket by bucket, so memory does not grow with the number of groups. */
 async function summariesOf (
   query: Kysely<Tables>,
   plan: PartsPlan,
@@ -158,7 +155,7 @@ async function summariesOf (
   return { all: summary, groups }
 }
 
-/** Returns the SQL of the group of a part: null where it is not listed. */
+/** Returns the SQL of the group of a part; null if not listed. */
 export function groupOf (listed: ListedGroups | undefined): RawBuilder<string | null> {
   if (listed === undefined) return sql`null`
   const column = groupColumns[listed.by]
@@ -202,7 +199,7 @@ async function namesOf (query: Kysely<Tables>, groupBy: ReportGrouping): Promise
   return new Map(rows.map(({ id, name }) => [id, name]))
 }
 
-/** Lists the beginnings of the buckets of a period. */
+/** Lists the start times of the buckets of a period. */
 export function timesOf (fromMs: number, untilMs: number, spanMs: number): number[] {
   const first = fromMs - (fromMs % spanMs)
   return Array.from(

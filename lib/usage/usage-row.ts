@@ -36,22 +36,21 @@ import type { Price } from '../core/model.ts'
 import type { ModelRegistry } from '../models/model-registry.ts'
 import type { UsageRow } from '../stores/tables.ts'
 
-/** The most that a call can cost: a million dollars. */
+/** The highest accepted cost of a call: a million dollars. */
 const maxNanoUsd = 1e15
 
-/** The identity of a row: of those with the same one, the last counts. */
+/** The identity of a row; a later row with the same identity replaces it. */
 export type RowIdentity = Pick<UsageRow, 'id' | 'at_ms'>
 
-/** Endpoints that programs poll, and that use nothing. */
+/** Endpoints that programs poll and that use nothing. */
 const unrecorded: ReadonlySet<string> = new Set(['health', 'key'])
 
 /**
- * Makes the row of a call; `undefined` for a call without a valid key, for probes of `/health` and for keys
- * that ask about themselves.
- * Costs are computed with the present prices of the models.
+ * Makes the row of a call; `undefined` for a call without a valid key, for `/health` probes and for keys that
+ * ask about themselves. Uses the current prices of the models.
  *
- * @param recorded the row in the journal that this one replaces. Default: none
- * @param outcome the outcome it is stored with. Default: its own
+ * @param recorded the journaled row that this one replaces. Default: none
+ * @param outcome the outcome to store. Default: the record's
  */
 export function usageRow (
   { id: callId, record, receivedAtMs }: Call, models: Pick<ModelRegistry, 'find'>, recorded?: RowIdentity,
@@ -101,7 +100,7 @@ export function usageRow (
     metadata: caller.metadata === undefined ? null : JSON.stringify(caller.metadata),
     parties: record.parties === undefined ? null : JSON.stringify(record.parties)
   }
-  // A spread in the literal takes 1 µs more.
+  // Spreading it into the literal takes 1 µs more.
   return Object.assign(
     facts,
     byUnitColumn(({ name, perUnit }) =>
@@ -109,7 +108,7 @@ export function usageRow (
   )
 }
 
-/** Returns true when a part of the row is an estimate, or its cost is set by what was reserved. */
+/** Returns true if part of the row is an estimate, or if its cost comes from the reservation. */
 function isEstimated (
   { chargedNanoUsd, maxCostNanoUsd }: CallRecord,
   parts: ReadonlyArray<{ readonly estimated: boolean }>,
@@ -127,23 +126,23 @@ function cutOrNull (name: string | undefined): string | null {
 }
 
 interface AnswerUsage {
-  /** All of it; absent where nothing is known. */
+  /** Total usage; absent if unknown. */
   readonly usage?: Usage
-  /** The usage of each answer: each is priced by itself, since a long prompt costs more per token. */
+  /** The usage of each answer. Each is priced separately, because long prompts have higher prices. */
   readonly answers: readonly Usage[]
   readonly estimated: boolean
 }
 
 /**
- * Returns the usage that the provider reported, or an estimate: where the answer broke off or the caller
- * left before the report came, and where the report is impossible.
+ * Returns the usage that the provider reported. Falls back to an estimate if the answer broke off, the caller
+ * left before the report, or the reported counts are impossible.
  */
 function answerUsage (record: CallRecord): AnswerUsage {
   const { usage, usageEstimated = false, outputCharacters, deferred } = record
   const isPossible = usage !== undefined &&
     boundedInteger(usage.promptTokens) !== null && boundedInteger(usage.completionTokens) !== null
   if (isPossible) {
-    // All of it where it came another way, or nothing is known of an answer.
+    // Use the total if it is estimated or an answer's usage is unknown.
     const answers = record.answerUsages.length < 2 ? [usage] : record.answerUsages.map(answer => answer.usage)
     const turn = usageEstimated ? turnInFlight(record) : undefined
     return turn === undefined
@@ -157,14 +156,14 @@ function answerUsage (record: CallRecord): AnswerUsage {
   return { usage: guess, answers: [guess], estimated: true }
 }
 
-/** Returns true when a provider may have begun to work, and so may bill the call. */
+/** Returns true if a provider may have started work, and may bill the call. */
 function isBegun (record: CallRecord): boolean {
   const { chosen, outputCharacters, attempts } = record
-  // An answer may begin with something other than text, such as the name of a tool.
+  // An answer may start with something other than text, such as a tool name.
   return chosen !== undefined || outputCharacters !== undefined || (attempts > 0 && !hasFailed(record))
 }
 
-/** Returns the usage of a turn of a tool loop that was cut off, if a provider may have begun it. */
+/** Returns the usage of a tool loop turn that was cut off, if a provider may have started it. */
 function turnInFlight (record: CallRecord): Usage | undefined {
   const { openTurn, attempts, outputCharacters = 0, reported } = record
   if (openTurn === undefined || attempts === openTurn.attempts) return undefined
@@ -174,18 +173,17 @@ function turnInFlight (record: CallRecord): Usage | undefined {
     : undefined
 }
 
-/** Codes of calls that the gateway ends while a provider is at work. */
+/** Error codes of calls that the gateway ends while a provider is working. */
 const givenUp: ReadonlySet<string | undefined> = new Set([
   'timeout', 'shutting_down'
 ] satisfies ErrorCode[])
-/** Codes of calls that a stage ends, at times while a provider is at work. */
+/** Error codes of calls that a guard ends, possibly while a provider is working. */
 const endedByGuard: ReadonlySet<string | undefined> = new Set([
   'content_refused', 'stage_unavailable'
 ] satisfies ErrorCode[])
 
 /**
- * Returns true when the provider failed, and not the gateway that gave the call up while the provider was at
- * work.
+ * Returns true if the provider failed, as opposed to the gateway giving up while the provider was working.
  */
 function hasFailed ({ outcome, errorCode, attempts, failedAttempts = [] }: CallRecord): boolean {
   if (outcome !== 'error') return false
@@ -193,12 +191,12 @@ function hasFailed ({ outcome, errorCode, attempts, failedAttempts = [] }: CallR
   return !givenUp.has(errorCode)
 }
 
-/** What a call used and costs beside its answer: requests that were wasted, and those of stages. */
+/** Usage and cost of a call in addition to its answer: failed requests, and requests of guards. */
 interface BesideAnswer {
   readonly usage: Usage | undefined
   readonly estimated: boolean
   readonly nanoUsd: number
-  /** Of wasted requests alone; null where there are none. */
+  /** Tokens of failed requests only; null if there are none. */
   readonly wastedTokens: number | null
   readonly wastedNanoUsd: number | null
 }
@@ -225,7 +223,7 @@ interface Waste extends Cost {
   readonly usage: Usage | undefined
 }
 
-/** Returns what a wasted request used. */
+/** Returns the usage and cost of a failed request. */
 function wasteOf (
   { modelId, usage }: WastedRequest,
   record: CallRecord,
@@ -234,7 +232,7 @@ function wasteOf (
   const price = models.find(modelId)?.price
   const nanoUsd = usage === undefined ? undefined : costNanoUsd(usage, price)
   const units = record.estimate?.estimateUnits()
-  // Of a model that is billed by units, the tokens that it reports have no price.
+  // For a model billed by units, the reported tokens have no price.
   if (usage !== undefined && (nanoUsd !== undefined || units === undefined)) {
     return { usage, nanoUsd, estimated: false }
   }
@@ -251,14 +249,14 @@ function tokensOfWasted (wasted: readonly Waste[]): number | null {
   return boundedInteger(tokens)
 }
 
-/** Returns what the wasted requests of a call cost so far, in billionths of a dollar. */
+/** Returns the cost of a call's failed requests so far, in billionths of a dollar. */
 export function costOfWasted (record: CallRecord, models: Pick<ModelRegistry, 'find'>): number {
   const { wasted, callerProviderKey } = record
   if (wasted === undefined || callerProviderKey === true) return 0 // the provider bills the caller
   return wasted.reduce((sum, request) => sum + (wasteOf(request, record, models).nanoUsd ?? 0), 0)
 }
 
-/** Returns billionths of a dollar. Stages use the gateway's own keys. */
+/** Returns billionths of a dollar. Guards use the gateway's provider keys. */
 export function costOfJudged (
   judged: readonly JudgedRequest[],
   models: Pick<ModelRegistry, 'find'>
@@ -270,8 +268,8 @@ export function costOfJudged (
 }
 
 /**
- * Returns the cost of the row: for a receipt the amount charged now, for its answer the difference, which may
- * be negative.
+ * Returns the cost for the row. A receipt has the amount charged at first; its answer has the difference,
+ * which may be negative.
  */
 function chargedCost (
   record: CallRecord,
@@ -286,8 +284,8 @@ function chargedCost (
 }
 
 /**
- * Returns the cost of a call whose process ended first, or whose answer was abandoned: under a strict budget
- * all that it had reserved, since the provider may go on and bill as much; otherwise what is known.
+ * Returns the cost of a call whose process exited or whose answer was abandoned. Under a strict budget it is
+ * the whole reservation, because the provider may go on and bill that much; otherwise the known cost.
  */
 export function interruptedCost (
   { maxCostNanoUsd }: Pick<CallRecord, 'maxCostNanoUsd'>,
@@ -297,15 +295,14 @@ export function interruptedCost (
 }
 
 interface Cost {
-  /** Absent where the model has no known price. */
+  /** Absent if the model has no known price. */
   readonly nanoUsd?: number | undefined
   readonly estimated: boolean
 }
 
 /**
- * Returns what a call costs: by the tokens its provider reported, else by what else it used, else by an
- * estimate of either. That is 0 where no provider was called, where the caller pays the provider, and for
- * free models.
+ * Returns the cost of a call: from reported tokens, else from other units, else from an estimate. It is 0 if
+ * no provider was called, if the caller pays the provider, and for free models.
  */
 function callCost (
   record: CallRecord,
@@ -344,7 +341,7 @@ function estimatedCost (units: EstimatedUnits | undefined, price: Price | undefi
   )
 }
 
-/** Adds up the costs of answers; `undefined` where one of them is not known. */
+/** Sums the costs of answers; `undefined` if any is unknown. */
 function answersCost (answers: readonly Usage[], price: Price | undefined): number | undefined {
   let sum = 0
   for (const answer of answers) {
@@ -356,21 +353,21 @@ function answersCost (answers: readonly Usage[], price: Price | undefined): numb
 }
 
 /**
- * Returns what a call used in place of tokens, without counts that are out of range and what no provider may
- * have begun.
+ * Returns the usage in units other than tokens. Leaves out counts that are out of range, and everything if no
+ * provider can have started.
  */
 function unitsOf (record: CallRecord): Units {
   const { images, ...counts } = record.units ?? {}
   const possible = Object.entries(counts).filter(([name, count]) => {
-    const { ofRequest }: BilledUnit = nonTokenUnits[name as keyof typeof counts] // its keys are those
+    const { ofRequest }: BilledUnit = nonTokenUnits[name as keyof typeof counts] // keys of counts
     return boundedInteger(count) !== null && (ofRequest !== true || isBegun(record))
   })
   return { ...images !== undefined && { images }, ...Object.fromEntries(possible) }
 }
 
 /**
- * Rounds a provider's count, which may be anything; `null` when it is out of range. A single such count
- * would make sums unreadable: the store reads no sum beyond the safe integers.
+ * Rounds a provider's count, which may be any number; `null` if out of range. A single huge count would make
+ * sums unreadable, because the store reads only safe integers.
  */
 function boundedInteger (count = NaN, max = maxCount): number | null {
   const number = Math.round(count)

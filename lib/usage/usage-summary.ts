@@ -1,4 +1,4 @@
-/** Adds up the sums of buckets of time: to totals, and to series of which only what they show is kept. */
+/** Sums time buckets into totals and series, and keeps only what a series shows. */
 
 import type { Percentiles, UsageSeries, UsageTotals } from '../../schemas/admin/usage.ts'
 import { recordedUnits, type UnitSum } from '../../schemas/billed-units.ts'
@@ -7,14 +7,14 @@ import { Durations } from '../stores/percentiles.ts'
 
 type Sums = Readonly<Record<RollupSum, number>>
 
-/** The sums of some calls in a bucket of time. */
+/** The sums of some calls in one time bucket. */
 export interface Cell {
   readonly sums: Sums
   readonly latencies: Durations
   readonly firstBytes: Durations
 }
 
-/** Holds what a series shows of a cell: its percentiles, not the two hundred counts that they come from. */
+/** The values that a series shows for a cell: percentiles instead of the two hundred counts behind them. */
 interface Point {
   readonly sums: Sums
   readonly latency: Percentiles | null
@@ -25,7 +25,7 @@ export class UsageSummary {
   readonly #total = new CellSum()
   readonly #points = new Map<number, Point>()
 
-  /** Adds the cell of a bucket: one for each. */
+  /** Adds the cell of a bucket. Call it once per bucket. */
   add (atMs: number, cell: Cell): void {
     this.#total.add(cell)
     this.#points.set(atMs, {
@@ -42,7 +42,7 @@ export class UsageSummary {
       calls,
       errors,
       cancelled,
-      // the names are those
+      // keys of the list
       ...(Object.fromEntries(
         recordedUnits.map(({ column, sum, perUnit }) => [sum, sums[column] / perUnit])
       ) as Record<UnitSum, number>),
@@ -54,7 +54,7 @@ export class UsageSummary {
     }
   }
 
-  /** @param times the beginnings of the buckets to show */
+  /** @param times start times of the buckets to show */
   series (times: readonly number[]): UsageSeries {
     const points = times.map(at => this.#points.get(at))
     const of = (name: RollupSum, share = 1): number[] =>
@@ -78,9 +78,9 @@ export class UsageSummary {
   }
 }
 
-/** A cell that others are added to. */
+/** A cell that accumulates others. */
 export class CellSum implements Cell {
-  // every name is there
+  // has every name
   readonly sums = Object.fromEntries(rollupSums.map(name => [name, 0])) as Record<RollupSum, number>
   readonly latencies = new Durations()
   readonly firstBytes = new Durations()

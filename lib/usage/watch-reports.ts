@@ -1,4 +1,4 @@
-/** Reads what alerts are about: who spends now, how much, and how many calls fail. */
+/** Reads the data of alerts: spending by party, and failed calls. */
 
 import { sql, type Kysely } from 'kysely'
 import { dayMs } from '../core/day.ts'
@@ -7,23 +7,23 @@ import type { Tables } from '../stores/tables.ts'
 import { projectOfRecord } from './call-filter.ts'
 import { usedSince } from './spending.ts'
 
-/** Returns the ids of the keys with calls in the hours since a moment. */
+/** Returns the ids of keys with calls since an hour. */
 export async function activeKeys (query: Kysely<Tables>, sinceMs: number): Promise<string[]> {
   const rows = await query.selectFrom('usage_rollups').select('key_id').distinct()
     .where('span_ms', '=', hourMs).where('from_ms', '>=', hourOf(sinceMs)).execute()
   return rows.map(({ key_id: id }) => id)
 }
 
-/** A party, and a window. */
+/** A party and a window. */
 export interface SpentQuestion {
-  /** As `partyKey` of `limits/call-accounts` names it. */
+  /** As named by `partyKey` in `limits/call-accounts`. */
   readonly party: string
   readonly fromMs: number
   /** Exclusive, may be Infinity. */
   readonly endMs: number
 }
 
-/** Returns what each has spent in its window, in billionths of a dollar, in the same order. */
+/** Returns the spending of each party in its window, in billionths of a dollar, in the same order. */
 export async function spentBy (
   query: Kysely<Tables>,
   questions: readonly SpentQuestion[]
@@ -38,16 +38,16 @@ export async function spentBy (
 export interface HourSpending {
   readonly projectId: string
   readonly nanoUsd: number
-  /** The median of the same hour of the days before. */
+  /** The median of the same hour on earlier days. */
   readonly medianNanoUsd: number
 }
 
-/** Days that an hour is compared with. */
+/** Number of earlier days to compare with. */
 const comparedDays = 14
 
 /**
- * Returns the projects that have spent more than an amount in an hour, with what they spend at that time of
- * the day. Nothing is compared with days before the first record: during its first day a store has none.
+ * Returns the projects that spent more than an amount in an hour, with their usual spending at that time of
+ * day. Days before the first record are not compared, so a store has no comparison on its first day.
  *
  * @param hour its first millisecond
  */
@@ -92,7 +92,7 @@ function medianOf (amounts: readonly number[]): number {
   return (low + high) / 2
 }
 
-/** Calls that are looked at, the newest. */
+/** The newest calls are read, at most this many. */
 const maxCalls = 10_000
 
 export interface FailedCalls {
@@ -101,8 +101,8 @@ export interface FailedCalls {
 }
 
 /**
- * Counts calls and those of them that failed: with a status of 500 and more, within a stream, or with their
- * process. What a caller did wrong, and refusals by a limit, are no failures; mirrored calls have no caller.
+ * Counts calls and failed calls: those with a status of 500 or above, an error within the stream, or a
+ * crashed process. Callers' mistakes and refusals by a limit are not failures. Mirrored calls do not count.
  */
 export async function failedCalls (query: Kysely<Tables>, sinceMs: number): Promise<FailedCalls> {
   const { rows: [counts] } = await sql<FailedCalls>`

@@ -9,17 +9,17 @@ export interface UsageWindow {
   readonly untilMs: number
 }
 
-/** What the records of a period add up to. */
+/** The sums over the records of a period. */
 export interface WindowSums {
   readonly calls: number
-  /** All their sums: differs where a record was added or replaced. */
+  /** A digest of all sums; it changes if a record is added or replaced. */
   readonly digest: string
 }
 
 /**
- * Sums up periods, from the sums by hour. Records that add to no sum, such as lists of models, are not seen.
+ * Sums up periods from the hourly sums. Records that add nothing, such as model lists, are not noticed.
  *
- * @param windows in the order of time, without overlap
+ * @param windows in order of time, without overlap
  * @returns the sums of each, in the same order
  */
 export async function windowSums (

@@ -1,10 +1,10 @@
-/** Users, and what they administer. */
+/** Users and their administration. */
 
 import type { Migration } from './migration.ts'
 
 export const accountSteps: readonly Migration[] = [
   {
-    // Users, and what they administer. Of a rotated key the digest before works until `previous_until_ms`.
+    // Users and their administration. The previous digest of a rotated key works until `previous_until_ms`.
     number: 12,
     sql: `
       create table projects (
@@ -104,7 +104,7 @@ export const accountSteps: readonly Migration[] = [
       create index idempotent_answers_by_expiry on idempotent_answers (expires_at_ms)`
   },
   {
-    // Passkeys, and sign-ins that have begun.
+    // Passkeys, and pending sign-ins.
     number: 16,
     sql: `
       create table passkeys (
@@ -156,7 +156,7 @@ export const accountSteps: readonly Migration[] = [
       create index challenges_by_network on challenges (network, expires_at_ms)`
   },
   {
-    // Keys, projects and users that came from another gateway.
+    // Keys, projects and users imported from another gateway.
     number: 29,
     sql: `
       create table imported (

@@ -1,4 +1,4 @@
-/** Alerts, and leases of work that one process does for all. */
+/** Alerts, and leases for work that one process does for all. */
 
 import type { Migration } from './migration.ts'
 

@@ -4,7 +4,7 @@ import type { Migration } from './migration.ts'
 
 export const bodySteps: readonly Migration[] = [
   {
-    // What is left of one that has expired says so.
+    // Expired bodies leave a row with their state.
     number: 20,
     sql: `
       create table call_bodies (

@@ -1,4 +1,4 @@
-/** Gateways that share budgets, and what parties beside keys and projects spend. */
+/** Gateways that share budgets, and spending of parties other than keys and projects. */
 
 import type { Migration } from './migration.ts'
 
@@ -13,7 +13,7 @@ export const budgetSteps: readonly Migration[] = [
       )`
   },
   {
-    // Owners of earlier keys are known by their ids, or by a name that only one person has.
+    // Owners of earlier keys are identified by id, or by a name that only one person has.
     number: 35,
     sql: `
       alter table users add column limits text;
@@ -30,7 +30,7 @@ export const budgetSteps: readonly Migration[] = [
       create index party_spending_by_age on party_spending (span_ms, from_ms)`
   },
   {
-    // End users of a project are a range of parties: in the order of bytes, which SQLite has.
+    // End users of a project are a range of parties in byte order, as in SQLite.
     number: 37,
     sql: `
       drop index party_spending_by_age;

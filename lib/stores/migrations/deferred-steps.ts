@@ -1,4 +1,4 @@
-/** Deferred completions, and the secret their ids are sealed with. */
+/** Deferred completions, and the secret that seals their ids. */
 
 import type { Migration } from './migration.ts'
 

@@ -1,4 +1,4 @@
-/** Files of usage rows that were exported, or are to be. */
+/** Files of usage rows, exported or pending. */
 
 import type { Migration } from './migration.ts'
 

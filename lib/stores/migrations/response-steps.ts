@@ -4,7 +4,7 @@ import type { Migration } from './migration.ts'
 
 export const responseSteps: readonly Migration[] = [
   {
-    // Responses that follow from one another have the same root; they stay while one of them is to be kept.
+    // Responses that continue one another have the same root and are kept until all have expired.
     number: 10,
     sql: `
       create table responses (
@@ -45,7 +45,7 @@ export const responseSteps: readonly Migration[] = [
     sql: 'alter table responses add column origin text'
   },
   {
-    // Long texts of responses and of deferred completions.
+    // Long texts of responses and deferred completions.
     number: 14,
     sql: `
       create table text_pieces (
@@ -60,7 +60,7 @@ export const responseSteps: readonly Migration[] = [
       create index responses_by_key on responses (key_id, created_at_ms, size_bytes, stream_bytes)`
   },
   {
-    // Whom they were made for, by which they are forgotten.
+    // Attribution, for deleting the data of an end user.
     number: 32,
     sql: `
       alter table responses add column end_user text;

@@ -1,4 +1,4 @@
-/** The usage ledger, and what it adds up to. */
+/** The usage ledger and its sums. */
 
 import { addedCountsSql, addedDurationsSql, bucketSql } from '../percentiles.ts'
 import type { Migration } from './migration.ts'
@@ -6,8 +6,7 @@ import type { Migration } from './migration.ts'
 const group = 'key_id, model, provider, endpoint'
 
 /**
- * Returns the statements that count a duration of complete calls in buckets, by hours, and by days from
- * those.
+ * Returns statements that count the durations of complete calls in buckets: by hour, and by day from those.
  */
 function countDurations (
   column: 'latencies' | 'first_bytes',
@@ -35,7 +34,7 @@ const nameSums = `calls, errors, cancelled, estimated_calls, unpriced_calls, pro
   cached_tokens, cache_write_tokens, reasoning_tokens, searches, pages, audio_ms, characters, images,
   cost_nano_usd`
 
-/** Returns the statement that adds up the sums of all names of each day, project and model. */
+/** Returns the statement that sums over all names by day, project and model. */
 function sumAllNames (addedCounts: (counts: string) => string): string {
   const sums = nameSums.split(',').map(name => `sum(${name}) as ${name}`).join(', ')
   return `
@@ -49,7 +48,7 @@ function sumAllNames (addedCounts: (counts: string) => string): string {
         ) as of_all`
 }
 
-/** The step after which the sums of all names are written. */
+/** The step from which sums over all names exist. */
 export const allNamesStep = 38
 
 export const usageSteps: readonly Migration[] = [
@@ -95,7 +94,7 @@ export const usageSteps: readonly Migration[] = [
       )`
   },
   {
-    // A row of usage is in two trees instead of four; what a key has spent is one row a day.
+    // A row of usage is in two B-trees instead of four; a key's spending is one row per day.
     number: 6,
     sql: `
       create table usage_by_moment (
@@ -146,8 +145,8 @@ export const usageSteps: readonly Migration[] = [
         ) as costs group by key_id, day_ms;
       drop table pruned_usage;
       alter table deferred add column attempts bigint not null default 0`,
-    // A partition for each month, which `insertUsage` makes. No store on PostgreSQL is older than this step:
-    // no row is moved.
+    // One partition per month, created by `insertUsage`. No PostgreSQL store predates this step, so no rows
+    // are moved.
     postgres: sql => sql.replace('without rowid', 'partition by range (at_ms)')
   },
   {
@@ -159,7 +158,7 @@ export const usageSteps: readonly Migration[] = [
       alter table usage add column image_quality text`
   },
   {
-    // Sums of the rows by hour and by day, with those of the rows that are there.
+    // Sums by hour and by day, including those of existing rows.
     number: 15,
     sql: `
       create table usage_rollups (
@@ -204,7 +203,7 @@ export const usageSteps: readonly Migration[] = [
         from usage_rollups group by 1, 2, ${group};
       ${countDurations('latencies', 'duration_ms')};
       ${countDurations('first_bytes', 'first_byte_ms')}`,
-    // Adds up counts that are joined by commas.
+    // Sums comma-separated counts.
     postgres: sql => `${sql};
       create function added_durations (counts text) returns text language sql immutable as $$
         select string_agg(bucket || ':' || number, ',') from (
@@ -226,7 +225,7 @@ export const usageSteps: readonly Migration[] = [
     sql: 'alter table usage add column findings text'
   },
   {
-    // Whom calls are made for.
+    // Attribution of calls.
     number: 28,
     sql: `
       alter table usage add column end_user text;
@@ -235,22 +234,22 @@ export const usageSteps: readonly Migration[] = [
       alter table usage add column metadata text;
       create index usage_by_end_user on usage (end_user, at_ms) where end_user is not null;
       create index usage_by_session on usage (session, at_ms) where session is not null`,
-    // The function of SQLite that makes rows of a list, as far as lists of texts need it.
+    // SQLite's `json_each`, as far as lists of texts need it.
     postgres: sql => `${sql};
       create function json_each (list text) returns table (value text) language sql immutable as $$
         select json_array_elements_text(list::json)
       $$`
   },
   {
-    // What requests used that were given up, apart from what the answer used.
+    // Usage of cancelled requests, separate from that of the answer.
     number: 30,
     sql: `
       alter table usage add column wasted_tokens bigint;
       alter table usage add column wasted_nano_usd bigint`
   },
   {
-    // Sums by the names that callers choose. Records that are there are summed up later, while calls go on,
-    // and so are those of the next hour: gateways of the version before may still write some.
+    // Sums by caller-supplied names. Existing records are summed up later, while calls are served. So are
+    // those of the next hour, because gateways of the previous version may still write some.
     number: 36,
     sql: `
       create table name_rollups (
@@ -288,7 +287,7 @@ export const usageSteps: readonly Migration[] = [
       ) without rowid;
       create table rollup_backlog (at_ms bigint not null primary key, id text not null) without rowid;
       insert into rollup_backlog select cast(strftime('%s', 'now') as integer) * 1000 + 3600000, '' from usage limit 1`,
-    // Counts that were taken back leave nothing.
+    // Counts that were subtracted leave nothing behind.
     postgres:
       sql => `${sql.replace("cast(strftime('%s', 'now') as integer)", 'extract(epoch from now())::bigint')};
       create or replace function added_durations (counts text) returns text language sql immutable as $$
@@ -299,7 +298,7 @@ export const usageSteps: readonly Migration[] = [
       $$`
   },
   {
-    // What a report needs to find the names that it lists, in their order, and one sum for all others.
+    // Data for reports: the top names in order, and one sum for all others.
     number: allNamesStep,
     sql: `
       create index name_rollups_by_name on name_rollups

@@ -1,4 +1,4 @@
-/** Adds rows to the sums of the names that they have. */
+/** Adds rows to the sums of their names. */
 
 import { dayMs, dayOf } from '../../core/day.ts'
 import {
@@ -25,7 +25,7 @@ import { givenRows } from './given-rows.ts'
 const durations = Object.keys(rollupDurations)
 const columns = [...nameRollupKey, ...rollupSums, ...durations].join(', ')
 
-/** Sends a query to the server, and returns its rows. */
+/** Runs a query and returns its rows. */
 export type RunSql = (sql: string, values: readonly unknown[]) => Promise<readonly unknown[]>
 
 const periods = {
@@ -40,7 +40,7 @@ const byKind = (value: (bound: NameBound) => string | number): string =>
 const periodSql = byKind(({ period }) => periods[period])
 const maxNamesSql = byKind(({ maxNames }) => maxNames)
 
-/** Returns the names of rows: one row for each, with its period. */
+/** Returns the SQL for the names of rows, one row per name, with its period. */
 const namesOf = (rows: string): string => `
   select ${rows}.*, kind, given_name, ${projectSql(rows)} as project_id, ${periodSql} as period_ms
   from ${rows} cross join lateral (
@@ -56,11 +56,11 @@ const isOfPeriod = (table: string): string => (
 )
 
 /**
- * Returns the parts of a statement that add rows to the sums of their names, unless they come before the end
- * of the backlog, whose lock they take: a step of the backlog waits for them, or they for it. What they add
- * is written in the order of its rows, as the other sums are.
+ * Returns the CTEs that add rows to the sums of their names, except rows before the end of the backlog. They
+ * lock the backlog, so these statements and backlog steps wait for each other. Sums are written in key order,
+ * like the others.
  *
- * @param times SQL of how often each row counts
+ * @param times SQL for how often each row counts
  */
 export const addingNames = (rows: string, times: string): string => `
   backlog as (
@@ -93,7 +93,7 @@ export const addingNames = (rows: string, times: string): string => `
   )`
 
 /**
- * Looks one name up, since PostgreSQL may compare all names with each other for a join. A caller may send the
+ * Looks up one name; for a join PostgreSQL might compare all names with each other. A caller may send the
  * name that stands for the others, which must not close the period.
  */
 const found = (name: string): string => `
@@ -104,12 +104,12 @@ const missing = `
     and (${found('given_name')}) is null and (${found(`'${otherNames}'`)}) is null`
 const hasMissing = `with given as (${givenRows}) select 1 from (${missing}) as missing limit 1`
 /**
- * Each ends with its transaction. That of the backlog comes first, as a step of the backlog has it already
- * when it notes names.
+ * Locks until the end of the transaction. The backlog comes first, because a backlog step already has it when
+ * it records names.
  */
 const lockBacklog = 'select 1 from rollup_backlog for share'
 const lockNames = 'select pg_advisory_xact_lock(7403652)'
-/** Counts the names that a period has once, however many are new. */
+/** Updates the count of names once per period, however many are new. */
 const noteMissing = `
   with given as (${givenRows}), missing as materialized (${missing}), taken as materialized (
     select named.kind, named.period_ms, named.project_id, count(known.name) as taken
@@ -127,11 +127,11 @@ const noteMissing = `
   on conflict do nothing`
 
 /**
- * Notes which names of rows are distinguished, before the rows are added. Once `(other)` is among those of a
- * period it takes no further name, so which ones they are stays the same, also when some are forgotten.
+ * Records which names of rows are distinguished, before the rows are added. Once `(other)` is among the names
+ * of a period it accepts no more, so the set stays the same, even if some are deleted.
  *
- * @param run sends queries of one transaction
- * @param json of rows
+ * @param run runs queries in one transaction
+ * @param json the rows
  */
 export async function noteNames (run: RunSql, json: string): Promise<void> {
   if ((await run(hasMissing, [json])).length === 0) return
@@ -141,9 +141,9 @@ export async function noteNames (run: RunSql, json: string): Promise<void> {
 }
 
 /**
- * Adds stored rows, or with -1 subtracts them.
+ * Adds stored rows, or subtracts them with -1.
  *
- * @param run sends queries of one transaction
+ * @param run runs queries in one transaction
  */
 export async function addNames (run: RunSql, rows: readonly UsageRow[], sign: 1 | -1): Promise<void> {
   const named = rows.filter(isNamed)
@@ -159,7 +159,7 @@ const addGiven = `
   ${addingNames('signed', 'sign')}
   select 1`
 
-/** Deletes sums of no call, of some days. */
+/** Deletes sums without calls on some days. */
 export const deleteEmptyNames = `
   delete from name_rollups where kind in (${rollupKinds.map(kind => `'${kind}'`).join(', ')})
     and from_ms = any ($1::bigint[]) and calls <= 0`

@@ -1,4 +1,4 @@
-/** Usage rows in one value, so that a batch is one round trip. */
+/** Usage rows as one value, so that a batch takes one round trip. */
 
 import { textColumns, usageColumns } from '../usage-columns.ts'
 
@@ -7,5 +7,5 @@ const typed = usageColumns
   .map(column => `${column} ${textColumns.has(column) ? 'text' : 'bigint'}`)
   .join(', ')
 
-/** The query of the rows of a statement whose first value is their JSON. */
+/** The query for the rows of a statement whose first value is their JSON. */
 export const givenRows = `select ${columns} from json_to_recordset($1) as given (${typed})`

@@ -1,4 +1,4 @@
-/** Stores usage rows in PostgreSQL, and adds them to the sums by hour, day and name and to spending. */
+/** Stores usage rows in PostgreSQL and adds them to the sums by hour, day and name and to spending. */
 
 import type { PoolClient } from 'pg'
 import { dayMs } from '../../core/day.ts'
@@ -28,9 +28,8 @@ const durations = Object.keys(rollupDurations)
 const rollupColumns = [...rollupKey, ...rollupSums, ...durations].join(', ')
 
 /**
- * Returns the parts of a statement that add rows to the spending of their keys and to the sums of their hours
- * and days. What they add is written in the order of its rows: two gateways that add to the same ones wait
- * for each other instead of both for ever.
+ * Returns the CTEs that add rows to the spending of their keys and to the sums by hour and day. They write in
+ * key order, so that two gateways that update the same sums cannot deadlock.
  *
  * @param times SQL before each amount
  */
@@ -68,11 +67,11 @@ const insertWith = (parts: string): string => `
     on conflict (at_ms, id) do nothing returning *
   ), ${parts}
   select count(*) as written from added`
-/** All rows in one statement and one value, so that a batch is one round trip. */
+/** All rows in one statement and one value, so that a batch takes one round trip. */
 const insert = insertWith(adding('added'))
 const insertNamed = insertWith(`${adding('added')}, ${addingNames('added', '1::bigint')}`)
 
-/** Writes rows in place of earlier ones of the same calls: of what both add, the difference is added. */
+/** Replaces earlier rows of the same calls and adds the difference to the sums. */
 const replace = `
   with given as (
     ${givenRows}
@@ -87,17 +86,16 @@ const replace = `
   ), ${adding('changes', 'sign * ')}, ${addingNames('changes', 'sign')}
   select count(*) as written from later`
 
-/** Deletes sums of no call: those of a model that was not the one in the end. */
+/** Deletes sums without calls: those of a model that was replaced in the final row. */
 const deleteEmpty = `
   delete from usage_rollups where span_ms in (${rollupSpans.join(', ')}) and from_ms = any ($1::bigint[]) and key_id = any ($2::text[]) and calls <= 0`
 
 /**
- * Writes rows, and adds what they used to the sums of their hours, days and names and to the
- * spending of their keys.
- * A row that is there already is left as it is and counts once; that of an open call is replaced by a later
- * one.
+ * Writes rows and adds them to the sums by hour, day and name and to the spending of their keys.
  *
- * @returns how many rows were written
+ * Existing rows are kept and count once. The row of an open call is replaced by a later one.
+ *
+ * @returns the number of written rows
  */
 export async function insertUsage (
   server: Pick<ServerConnections, 'use'>,
@@ -109,13 +107,13 @@ export async function insertUsage (
     const added = await write(server, rows.some(isNamed) ? insertNamed : insert, rows)
     return added === rows.length ? added : added + await replaceRows(server, rows)
   } catch (error) {
-    // another gateway may have dropped the one of a row, and the next attempt makes it again
+    // another gateway may have dropped a needed partition, which the next attempt creates again
     partitions.forget()
     throw error
   }
 }
 
-/** Writes new rows as `insertUsage` does, within a transaction; their partitions are there. */
+/** Writes new rows like `insertUsage`, within a transaction. Their partitions must exist. */
 export async function insertUsageWithin (run: RunSql, rows: readonly UsageRow[]): Promise<void> {
   const json = JSON.stringify(rows)
   if (rows.some(isNamed)) await noteNames(run, json)
@@ -126,7 +124,7 @@ async function replaceRows (
   server: Pick<ServerConnections, 'use'>,
   rows: readonly UsageRow[]
 ): Promise<number> {
-  const firsts = new Map<string, UsageRow>() // of rows with the same id the first counts
+  const firsts = new Map<string, UsageRow>() // of rows with the same id the first one counts
   for (const row of rows) if (!firsts.has(row.id)) firsts.set(row.id, row)
   const replaced = await write(server, replace, [...firsts.values()])
   if (replaced > 0) {
@@ -140,7 +138,7 @@ async function replaceRows (
   return replaced
 }
 
-/** Runs one of the statements above. @returns how many rows it wrote */
+/** Runs one of the statements above. @returns the number of written rows */
 async function write (
   server: Pick<ServerConnections, 'use'>,
   statement: string,
@@ -166,14 +164,15 @@ async function inTransaction (client: PoolClient, work: (run: RunSql) => Promise
     await work(async (text, values) => (await client.query<object>(text, [...values])).rows)
     await client.query('commit')
   } catch (error) {
-    // the connection may be what failed; the error is the one above
+    // the connection may be what failed; the original error is more useful
     await client.query('rollback').catch(() => undefined)
     throw error
   }
 }
 
 /**
- * Returns true where a text holds what no text of PostgreSQL can: a caller may choose the name of a model.
+ * Returns true if a text contains characters that PostgreSQL cannot store: callers can choose the name of a
+ * model.
  */
 function isUntranslatable (error: unknown): boolean {
   return error instanceof Error && 'code' in error && (error.code === '22P05' || error.code === '22P02')

@@ -4,10 +4,10 @@ import { locked, untimed } from './lock.ts'
 import type { PoolClient } from 'pg'
 
 /**
- * Applies the steps that a database lacks, all or none. Of several gateways that start at once the first
- * applies them while the others wait.
+ * Applies all missing steps of a database, or none. If several gateways start together, the first applies
+ * them while the others wait.
  *
- * @throws Error for a database that a newer version has changed, and those of PostgreSQL
+ * @throws Error for a newer database, and errors of PostgreSQL
  */
 export async function migrate (client: PoolClient, steps: readonly Migration[] = migrations): Promise<void> {
   const newest = lastNumber(steps)
@@ -18,7 +18,7 @@ export async function migrate (client: PoolClient, steps: readonly Migration[] =
     await client.query(
       'create table if not exists migrations (number bigint primary key, applied_at_ms bigint not null)'
     )
-    // Read again: another gateway may have applied them in the meantime.
+    // Read again: another gateway may have applied them by now.
     const done = await lastStep(client)
     for (const { number, sql, postgres } of steps) {
       if (number <= done) continue

@@ -1,4 +1,4 @@
-/** Opens a store in PostgreSQL, which several gateways share, through Kysely. */
+/** Opens a PostgreSQL store, which several gateways can share, through Kysely. */
 
 import { CompiledQuery, Kysely, PostgresDialect } from 'kysely'
 import { prunePartySpending } from '../party-spending.ts'
@@ -18,11 +18,11 @@ import type { Tables } from '../tables.ts'
 
 export type PostgresPlace = StoreLocation['store'] & { readonly url: Secret }
 
-/** Milliseconds after which a query that PostgreSQL should have ended is given up: the connection stalls. */
+/** Milliseconds to wait beyond the server's own query timeout: the connection has stalled. */
 const stalledMs = 1000
 
 /**
- * Opens the store. Its tables are migrated first.
+ * Opens the store and migrates its tables.
  *
  * @throws StoreError
  */
@@ -88,7 +88,7 @@ export async function openPostgres (
       close: async () => {
         clock.stop()
         await query.destroy()
-        if (!pool.ended) await pool.end() // Kysely ends only what it has used
+        if (!pool.ended) await pool.end() // Kysely closes only what it has used
       }
     }
   } catch (error) {
@@ -103,7 +103,7 @@ function runIn (transaction: Kysely<Tables>): RunSql {
 
 async function checkWritable (query: Kysely<Tables>, name: string): Promise<void> {
   try {
-    await query.updateTable('keys').set({ name: '' }).where('id', '=', '').execute() // there is no such key
+    await query.updateTable('keys').set({ name: '' }).where('id', '=', '').execute() // no such key exists
   } catch (error) {
     throw error instanceof StoreError ? error : new StoreError(name, error)
   }
@@ -118,10 +118,10 @@ function readAddress (url: Secret): ServerAddress {
   return address
 }
 
-/** `bigint` and `numeric`, the type of its sums. */
+/** `bigint`, and `numeric`, the type of its sums. */
 const integerTypes: ReadonlySet<number> = new Set([20, 1700])
 
-/** @throws RangeError as SQLite does: no sum is read that is not exact */
+/** @throws RangeError as SQLite does: inexact integers are not read */
 function readInteger (text: string): number {
   const value = Number(text)
   if (!Number.isSafeInteger(value)) throw new RangeError(`the number ${text} is out of range`)

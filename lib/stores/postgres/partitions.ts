@@ -1,4 +1,4 @@
-/** The partitions of the usage ledger: one for each month, made with its first row. */
+/** The partitions of the usage ledger: one per month, created with its first row. */
 
 import { monthOf } from '../../core/day.ts'
 import { locked } from './lock.ts'
@@ -8,7 +8,7 @@ export interface Partition {
   readonly name: string
   readonly fromMs: number
   readonly endMs: number
-  /** An estimate of PostgreSQL. */
+  /** PostgreSQL's estimate. */
   readonly rows: number
 }
 
@@ -22,7 +22,7 @@ export class Partitions {
     this.#server = server
   }
 
-  /** Makes the partitions of these moments, unless they are there. */
+  /** Creates missing partitions for these times. */
   async make (moments: Iterable<number>): Promise<void> {
     for (const fromMs of new Set(Array.from(moments, ms => monthOf(ms)))) {
       if (this.#created.has(fromMs)) continue
@@ -38,12 +38,12 @@ export class Partitions {
     }
   }
 
-  /** Notes that another gateway may have dropped some. */
+  /** Forgets known partitions, because another gateway may have dropped some. */
   forget (): void {
     this.#created.clear()
   }
 
-  /** Lists the partitions, the newest first. */
+  /** Lists the partitions, newest first. */
   async list (): Promise<Partition[]> {
     const { rows } = await this.#server.use(
       async client =>
@@ -62,8 +62,8 @@ export class Partitions {
   }
 
   /**
-   * Drops a partition. Gives up after a second: while it waits for a long query, every query after it waits
-   * as well.
+   * Drops a partition. Gives up after a second: while it waits for a long query, all later queries wait
+   * behind it.
    */
   async drop (name: string): Promise<void> {
     await this.#server.use(async client => await locked(client, async () => {

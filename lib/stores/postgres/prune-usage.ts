@@ -3,8 +3,8 @@ import type { Retention } from '../database.ts'
 import type { Partitions } from './partitions.ts'
 
 /**
- * Drops the months that are too old, or more than enough: that takes no longer for a billion rows than for
- * one. A month goes when none of its rows is to be kept, so some rows stay up to a month longer.
+ * Drops months that exceed the age or the number of rows, which takes no longer for a billion rows than for
+ * one. A month is dropped once none of its rows should be kept, so some rows stay up to a month longer.
  */
 export async function pruneUsage (
   partitions: Partitions,

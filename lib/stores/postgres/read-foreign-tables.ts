@@ -1,4 +1,4 @@
-/** Reads tables of a database that belongs to another program. */
+/** Reads tables from another program's database. */
 
 import { serverAddress } from './server-address.ts'
 import type { Client } from 'pg'
@@ -6,31 +6,31 @@ import type { Secret } from '../../core/secret.ts'
 import type { JsonObject } from '../../json/guards.ts'
 
 export interface ForeignTables {
-  /** Rows of the tables that were wanted and are there, as PostgreSQL prints them in JSON. */
+  /** Rows of the wanted tables that exist, in PostgreSQL's JSON format. */
   readonly rows: ReadonlyMap<string, readonly JsonObject[]>
-  /** Other tables that have a row. */
+  /** Other tables that are not empty. */
   readonly others: readonly string[]
 }
 
-/** A table of which sums are read, as its rows are too many. */
+/** A table with too many rows to read, of which only sums are read. */
 export interface SummedTable {
-  /** Columns that tell sums apart. */
+  /** Columns to group by. */
   readonly by: readonly string[]
-  /** Columns of numbers. Those that the table does not have are left out. */
+  /** Numeric columns to sum. Missing columns are skipped. */
   readonly sums: readonly string[]
 }
 
-/** Milliseconds for one statement: a table of some million rows takes seconds. */
+/** Milliseconds per statement; a table of a few million rows takes seconds. */
 const statementMs = 120_000
 const connectMs = 10_000
 
 /**
- * Reads whole tables in one transaction that can write nothing, as they are at one moment.
+ * Reads whole tables in one read-only transaction, as one consistent snapshot.
  *
  * @param url may have `?schema=NAME`, as Prisma writes it
- * @param prefix of the names of the tables to look at
- * @param wanted tables whose rows are read, and how their sums are made for those that are summed
- * @throws the error of the driver when the database cannot be reached or read
+ * @param prefix of the table names to consider
+ * @param wanted tables to read, with the sums to compute for summed ones
+ * @throws errors of the driver if the database cannot be reached or read
  */
 export async function readForeignTables (
   url: Secret,
@@ -46,7 +46,7 @@ export async function readForeignTables (
     connectionTimeoutMillis: connectMs,
     statement_timeout: statementMs
   })
-  client.on('error', () => undefined) // the query that it breaks is rejected as well
+  client.on('error', () => undefined) // the current query rejects too
   try {
     await client.connect()
     await client.query('begin transaction isolation level repeatable read read only')
@@ -82,7 +82,7 @@ export async function readForeignTables (
   }
 }
 
-/** Returns the query of the sums of a table, in parentheses. */
+/** Returns the query for a table's sums, in parentheses. */
 async function summed (client: Client, table: string, { by, sums }: SummedTable): Promise<string> {
   const { rows } = await client.query<{ column: string }>(
     `select column_name as column from information_schema.columns

@@ -1,16 +1,16 @@
-/** Reads the address of a PostgreSQL. */
+/** Parses the URL of a PostgreSQL server. */
 
 export interface ServerAddress {
   /** Without user, password and options. */
   readonly name: string
-  /** True where the connection leaves this machine, unless the address itself says how it is secured. */
+  /** True if the connection leaves this machine and the URL does not configure TLS. */
   readonly needsTls: boolean
 }
 
-/** Hosts of this machine. */
+/** Hosts on this machine. */
 const local = /^(?:|localhost|127\.\d+\.\d+\.\d+|\[::1\])$/
 
-/** Returns what an address says; `undefined` for a text that is none. */
+/** Parses a URL; `undefined` if invalid. */
 export function serverAddress (text: string): ServerAddress | undefined {
   if (!/^postgres(?:ql)?:\/\//.test(text) || !URL.canParse(text)) return undefined
   const { host, hostname, pathname, searchParams } = new URL(text)

@@ -8,7 +8,7 @@ export interface ServerClock {
   readonly stop: () => void
 }
 
-/** Returns the clock of the server: that of this machine, corrected by their difference. */
+/** Returns the server's clock: this machine's, corrected by the difference. */
 export async function serverClock (server: Pick<ServerConnections, 'use'>): Promise<ServerClock> {
   let aheadMs = 0
   const compare = async (): Promise<void> => {
@@ -24,7 +24,7 @@ export async function serverClock (server: Pick<ServerConnections, 'use'>): Prom
     aheadMs = serverMs - Math.round((sentMs + Date.now()) / 2)
   }
   await compare()
-  // Without an answer the difference stays what it was.
+  // Without a response the last difference is kept.
   const timer = setInterval(() => { compare().catch(() => undefined) }, compareEveryMs).unref()
   return { now: () => Date.now() + aheadMs, stop: () => clearInterval(timer) }
 }

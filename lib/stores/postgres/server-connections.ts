@@ -1,4 +1,4 @@
-/** ServerConnections to PostgreSQL, as Kysely takes them: one that failed is not used again. */
+/** Connections to PostgreSQL in the form that Kysely expects. A connection that failed is not reused. */
 
 import { Histogram, roundTripBounds, type HistogramValue } from '../../core/histogram.ts'
 import { StoreError } from '../store-error.ts'
@@ -8,13 +8,13 @@ import type { PostgresPool, PostgresPoolClient } from 'kysely'
 export interface ServerConnections extends PostgresPool {
   /** Runs `work` with one connection. */
   readonly use: <T>(work: (client: PoolClient) => Promise<T>) => Promise<T>
-  /** Returns false from a failure to reach the server to the next success. */
+  /** Returns false from a failed connection until the next success. */
   readonly isReachable: () => boolean
-  /** Returns the seconds of each query and each use of a connection. */
+  /** Returns the seconds spent in each query and each use of a connection. */
   readonly queries: () => HistogramValue
 }
 
-/** @param name of the store, in errors */
+/** @param name the store's name in errors */
 export function serverConnections (pool: Pool, name: string): ServerConnections {
   let reachable = true
   const times = new Histogram(roundTripBounds)
@@ -38,10 +38,9 @@ export function serverConnections (pool: Pool, name: string): ServerConnections 
     }
   }
   const onBroken = (): void => { reachable = false }
-  // An idle connection has broken; the next query shows whether the server is away.
+  // An idle connection broke; the next query shows whether the server is unreachable.
   pool.on('error', onBroken)
-  // One in use has: its query fails, and without a listener of its own the process would end with this event
-  // as well.
+  // A connection in use broke: its query fails. Without this listener the event would also end the process.
   pool.on('connect', client => { client.on('error', onBroken) })
 
   const connect = async (): Promise<PoolClient> => await noted(async () => await pool.connect())
@@ -53,14 +52,13 @@ export function serverConnections (pool: Pool, name: string): ServerConnections 
         try {
           return await timed(async () => await client.query(sql, values.map(storable)))
         } catch (error) {
-          // A query that timed out may still be running: what is sent after it on this connection would wait
-          // for it.
+          // A query that timed out may still be running: later queries on this connection would wait for it.
           failed ||= !isRefusal(error)
           throw error
         }
       }
-      // Kysely streams over a second form of `query`, which nothing here uses, and names the commands of
-      // results, which `pg` has as text.
+      // Kysely needs a second form of `query` only for streaming, which is not used, and names the commands
+      // of results, which `pg` has as text.
       return { query, release: () => client.release(failed) } as unknown as PostgresPoolClient
     },
     use: async work => {
@@ -83,14 +81,14 @@ export function serverConnections (pool: Pool, name: string): ServerConnections 
   }
 }
 
-/** Replaces what no text of PostgreSQL can hold. */
+/** Replaces characters that PostgreSQL cannot store in a text. */
 function storable (value: unknown): unknown {
   return typeof value === 'string' && value.includes('\0') ? value.replaceAll('\0', '\uFFFD') : value
 }
 
 /**
- * Returns true for an error with which the server answers a query and keeps the connection, and for a value
- * that cannot be read.
+ * Returns true for an error response after which the connection remains usable, and for a value that cannot
+ * be read.
  */
 function isRefusal (error: unknown): boolean {
   return (

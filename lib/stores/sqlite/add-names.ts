@@ -1,4 +1,4 @@
-/** Adds rows to the sums of the names that they have. */
+/** Adds rows to the sums of their names. */
 
 import { attributionNames, type AttributionName } from '../../../schemas/admin/usage.ts'
 import { dayOf } from '../../core/day.ts'
@@ -34,15 +34,14 @@ interface Group {
 }
 
 /**
- * Adds rows that were inserted, in the same transaction, unless they come before the backlog ends: these are
- * added later.
+ * Adds rows that were inserted in the same transaction. Rows before the end of the backlog are added later.
  *
- * @param sign -1 subtracts rows that were removed, or whose names were
+ * @param sign -1 subtracts removed rows, or rows whose names were removed
  */
 export function addNames (prepare: Prepare, rows: readonly UsageRow[], sign: 1 | -1 = 1): void {
   const named = rows.filter(row => isNamed(row) && isSummed.of(row))
   if (named.length === 0) return
-  // its columns
+  // the table's columns
   const [backlog] = prepare('select at_ms, id from rollup_backlog').all() as unknown as RollupBacklogRow[]
   const groups = new Map<string, Group>()
   const names = new CountedNames(prepare)
@@ -66,7 +65,7 @@ function projectOf (prepare: Prepare, { endpoint, key_id: keyId }: UsageRow): st
   return String(prepare(findProject).get(endpoint, keyId)?.['id'])
 }
 
-/** Lists the sums that a row adds to: that of all names as often as it has names. */
+/** Lists the sums a row adds to: the sum over all names once per name. */
 function keysOf (row: UsageRow, projectId: string, counted: CountedNames): Key[] {
   const [, model = ''] = dimensionsOf(row)
   const fromMs = dayOf(row.at_ms)
@@ -82,10 +81,10 @@ function keysOf (row: UsageRow, projectId: string, counted: CountedNames): Key[]
   return names.tag.length === 0 ? keys : [...keys, ['tagged', fromMs, projectId, allNames, model]]
 }
 
-/** Finds the names that are distinguished, within a transaction. */
+/** Tracks the distinguished names within a transaction. */
 class CountedNames {
   readonly #prepare: Prepare
-  /** Of periods with new names. */
+  /** By period with new names. */
   readonly #counts = new Map<string, number>()
 
   constructor (prepare: Prepare) {
@@ -93,11 +92,11 @@ class CountedNames {
   }
 
   /**
-   * Returns the name under which a name is summed. Once `(other)` is among those of a period it takes no
-   * further name, so the answer stays the same, also when some are forgotten.
+   * Returns the name under which a name is summed. Once `(other)` is among the names of a period it accepts
+   * no more, so the result stays the same, even if some are deleted.
    */
   nameOf (kind: AttributionName, atMs: number, projectId: string, name: string): string {
-    if (name === otherNames) return otherNames // a caller chose it, so it says nothing of the period
+    if (name === otherNames) return otherNames // sent by a caller
     const period = [kind, periodOf(kind, atMs), projectId] as const
     const existing = this.#prepare(findNames).all(...period, name, otherNames).map(row => row['name'])
     if (existing.includes(name)) return name

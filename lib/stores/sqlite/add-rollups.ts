@@ -1,4 +1,4 @@
-/** Adds rows to sums, and to those of their hours and days. */
+/** Adds rows to sums, and to the rollups by hour and day. */
 
 import { bucketOf, Durations } from '../percentiles.ts'
 import {
@@ -23,7 +23,7 @@ export class RowSums {
   readonly latencies = new Durations()
   readonly first_bytes = new Durations()
 
-  /** @param sign -1 subtracts it */
+  /** @param sign -1 subtracts the row */
   add (row: UsageRow, sign: 1 | -1): void {
     for (let index = 0; index < amountOf.length; index++) {
       this.sums[index] = (this.sums[index] ?? 0) + sign * (amountOf[index]?.(row) ?? 0)
@@ -34,13 +34,13 @@ export class RowSums {
   }
 }
 
-/** A table of sums, by what distinguishes them. */
+/** A table of sums with a primary key. */
 export class SumTable {
   readonly #find: string
   readonly #write: string
   readonly #removeEmpty: string
 
-  /** @param key the columns of its primary key */
+  /** @param key the columns of the primary key */
   constructor (table: string, key: readonly string[]) {
     const names = [...key, ...rollupSums, ...Object.keys(rollupDurations)]
     const hasKey = key.map(name => `${name} = ?`).join(' and ')
@@ -52,7 +52,7 @@ export class SumTable {
     this.#removeEmpty = `delete from ${table} where ${hasKey} and calls <= 0`
   }
 
-  /** Adds sums to the row with a key, in a transaction. What is then of no call is removed. */
+  /** Adds sums to the row with a key, in a transaction, and deletes the row if it then has no calls. */
   add (prepare: (sql: string) => Statement, key: ReadonlyArray<string | number>, added: RowSums): void {
     const before = prepare(this.#find).get(...key)
     const counts = (['latencies', 'first_bytes'] as const).map(name => {
@@ -68,7 +68,7 @@ export class SumTable {
 
 const table = new SumTable('usage_rollups', rollupKey)
 
-/** The sums of some rows that belong together. */
+/** The sums of rows with the same keys. */
 interface Group {
   readonly atMs: number
   readonly dimensions: readonly string[]
@@ -76,10 +76,10 @@ interface Group {
 }
 
 /**
- * Adds rows that were inserted just now, in the same transaction. Nearly all of a batch are of one hour and
- * of few keys and models: they are added up here, so that each hour and day is written once.
+ * Adds rows that were just inserted, in the same transaction. Most rows of a batch have the same hour and few
+ * keys and models, so they are summed in memory and each hour and day is written once.
  *
- * @param sign -1 subtracts rows that were removed
+ * @param sign -1 subtracts removed rows
  */
 export function addRollups (
   prepare: (sql: string) => Statement,
@@ -91,7 +91,7 @@ export function addRollups (
   let group: Group | undefined
   for (const row of rows) {
     if (!isSummed.of(row)) continue
-    // Most rows are like the one before; the name of a group takes 0.5 µs.
+    // Most rows are like the one before; naming a group takes 0.5 µs.
     if (group === undefined || previous === undefined || !belongTogether(row, previous)) {
       group = groupOf(row, groups)
     }

@@ -1,4 +1,4 @@
-/** Stores usage rows in SQLite, and adds them to the sums by hour, day and name and to spending. */
+/** Stores usage rows in SQLite and adds them to the sums by hour, day and name and to spending. */
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { dayOf } from '../../core/day.ts'
@@ -24,17 +24,17 @@ const removeRow = 'delete from usage where at_ms = ? and id = ?'
 type Prepare = (sql: string) => Statement
 
 /**
- * Writes rows in one transaction, and adds what they used to the sums of their hours, days and names and to
- * the spending of their keys and parties. A row that is there already is left as it is and counts once; that
- * of an open call is replaced by a later one.
+ * Writes rows in one transaction and adds them to the sums by hour, day and name and to the spending of their
+ * keys and parties. Existing rows are kept and count once; the row of an open call is replaced by a later
+ * one.
  *
- * @returns how many rows were written
+ * @returns the number of written rows
  */
 export function insertUsage (database: Pick<SqliteDatabase, 'write'>, rows: readonly UsageRow[]): number {
   return database.write(prepare => insertUsageWithin(prepare, rows))
 }
 
-/** Writes rows as `insertUsage` does, within a transaction. */
+/** Writes rows like `insertUsage`, within a transaction. */
 export function insertUsageWithin (prepare: Prepare, rows: readonly UsageRow[]): number {
   const { inserted, present } = insertRows(prepare, rows)
   if (present.length > 0) inserted.push(...replaceRows(prepare, present))
@@ -45,14 +45,14 @@ export function insertUsageWithin (prepare: Prepare, rows: readonly UsageRow[]):
 }
 
 /**
- * Writes rows in place of earlier ones of the same calls, whose amounts it subtracts. @returns those that are
- * written, not added yet
+ * Replaces earlier rows of the same calls and subtracts their amounts. @returns the written rows, whose
+ * amounts are not added yet
  */
 function replaceRows (prepare: Prepare, rows: readonly UsageRow[]): UsageRow[] {
   const removed: UsageRow[] = []
   const later: UsageRow[] = []
   for (const row of rows) {
-    // its columns
+    // the table's columns
     const earlier = prepare(findReplaced).get(row.at_ms, row.id, row.outcome, row.duration_ms) as
       UsageRow | undefined
     if (earlier === undefined) continue
@@ -67,7 +67,7 @@ function replaceRows (prepare: Prepare, rows: readonly UsageRow[]): UsageRow[] {
   return insertRows(prepare, later).inserted
 }
 
-/** @param times -1 subtracts it */
+/** @param times -1 subtracts the row */
 function addSpending (prepare: Prepare, rows: readonly UsageRow[], times = 1): void {
   const costs = new Map<string, Map<number, number>>()
   for (const row of rows) {
@@ -83,12 +83,12 @@ function addSpending (prepare: Prepare, rows: readonly UsageRow[], times = 1): v
   for (const [keyId, days] of costs) for (const [day, cost] of days) add.run(keyId, day, cost)
 }
 
-/** Sums that are written in one turn of the event loop: each takes some 17 µs. */
+/** Sums written per turn of the event loop; each takes about 17 µs. */
 const sumsOfTurn = 100
 
 /**
- * Writes rows as `insertUsage` does, in one transaction and one turn of the event loop those that add to so
- * many sums. @returns how many rows were written
+ * Writes rows like `insertUsage` in one transaction, with at most this many sums per turn of the event loop.
+ * @returns the number of written rows
  */
 export async function insertInSlices (
   database: Pick<SqliteDatabase, 'write'>,
@@ -119,7 +119,7 @@ export async function insertInSlices (
   return inserted + insertUsage(database, turn)
 }
 
-/** The columns that most calls of a key have in common. */
+/** The columns that are equal in most calls of a key. */
 const commonColumns = [
   'key_id',
   'endpoint',
@@ -138,7 +138,7 @@ const ownColumns = compactColumns.filter(
 )
 
 const rowsAtOnce = 10
-/** Kinds of rows that are looked for in a batch: each row is compared with one of each. */
+/** Kinds of rows to distinguish in a batch: each row is compared with one of each kind. */
 const maxKinds = 8
 
 const marks = (columns: readonly UsageColumn[]): string => columns.map(() => '?').join(', ')
@@ -146,22 +146,20 @@ const insertRow = (columns: readonly UsageColumn[]): string =>
   `insert into usage (${columns.join(', ')}) values (${marks(columns)}) on conflict (at_ms, id) do nothing`
 const insertAnyRow = insertRow(usageColumns)
 const insertCompactRow = insertRow(compactColumns)
-/**
- * Only parameters that are used several times have numbers: SQLite searches all numbered ones for each.
- */
+/** Only parameters used several times are numbered, because SQLite searches all numbered ones for each. */
 const insertAlikeRows = `insert into usage (${[...commonColumns, ...ownColumns].join(', ')})
   select ${commonColumns.map((_, index) => `?${index + 1}`).join(', ')}, ${ownColumns.map((_, index) => `column${index + 1}`).join(', ')}
   from (values ${Array.from({ length: rowsAtOnce }, () => `(${marks(ownColumns)})`).join(', ')})`
 
 export interface Inserted {
   readonly inserted: UsageRow[]
-  /** Rows whose id was there; what is there is left as it is. */
+  /** Rows whose id already exists; the existing rows are kept. */
   readonly present: UsageRow[]
 }
 
 /**
- * Inserts rows within a transaction: those that are alike several at a time, with what they have in common
- * bound once. To bind 22 values takes three quarters of an insert.
+ * Inserts rows within a transaction, several similar ones per statement with their common values bound once.
+ * Binding 22 values takes three quarters of an insert.
  */
 function insertRows (prepare: Prepare, rows: readonly UsageRow[]): Inserted {
   const { kinds, others } = rowsByKind(rows)
@@ -185,7 +183,7 @@ function rowsByKind (rows: readonly UsageRow[]): {
   const others: UsageRow[] = []
   const seen = new Set<string>()
   for (const row of rows) {
-    // a journal is read from its end: what it says of a call first is the latest
+    // journals are read backwards, so the first row of a call is the latest
     if (seen.has(row.id)) continue
     seen.add(row.id)
     const compact = isCompact(row)
@@ -198,7 +196,7 @@ function rowsByKind (rows: readonly UsageRow[]): {
 }
 
 /**
- * Compares the common columns: written out, as properties read by names in variables take a tenth of an
+ * Compares the common columns. Written out, because reading properties by variable name takes a tenth of an
  * insert.
  */
 function areAlike (one: UsageRow, other: UsageRow): boolean {
@@ -217,7 +215,7 @@ function areAlike (one: UsageRow, other: UsageRow): boolean {
   )
 }
 
-/** @returns false when one of the rows is there already: then none was inserted */
+/** @returns false if one of the rows already exists; none is inserted then */
 function insertTogether (prepare: Prepare, rows: readonly UsageRow[]): boolean {
   const [first] = rows
   if (first === undefined) return true

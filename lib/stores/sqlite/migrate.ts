@@ -3,10 +3,10 @@ import type { Migration } from '../migrations/migration.ts'
 import type { DatabaseSyncInstance } from '@photostructure/sqlite'
 
 /**
- * Applies the steps that a file lacks, all or none. Of several processes that start at once the
- * first applies them while the others wait.
+ * Applies all missing steps of a file, or none. If several processes start together, the first applies them
+ * while the others wait.
  *
- * @throws Error for a file that a newer version has changed, and those of SQLite
+ * @throws Error for a newer file, and errors of SQLite
  */
 export function migrate (file: DatabaseSyncInstance, steps: readonly Migration[] = migrations): void {
   const newest = lastNumber(steps)
@@ -18,7 +18,7 @@ export function migrate (file: DatabaseSyncInstance, steps: readonly Migration[]
     file.exec(
       'create table if not exists migrations (number bigint primary key, applied_at_ms bigint not null)'
     )
-    // Read again: another process may have applied them in the meantime.
+    // Read again: another process may have applied them by now.
     const done = lastStep(file)
     const insert = file.prepare('insert into migrations (number, applied_at_ms) values (?, ?)')
     for (const { number, sql } of steps) {
@@ -28,7 +28,7 @@ export function migrate (file: DatabaseSyncInstance, steps: readonly Migration[]
     }
     file.exec('commit')
   } catch (error) {
-    // A full disk has rolled back already.
+    // A full disk has already caused a rollback.
     if (file.isTransaction) file.exec('rollback')
     throw error
   }

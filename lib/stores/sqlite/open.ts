@@ -1,9 +1,8 @@
 /**
  * Opens the embedded store: SQLite in one file of the data directory, through Kysely.
  *
- * Several processes may have it open at once: readers never wait, writers wait for each other.
- * Values bound here are strings, finite numbers, `null` and bytes only: the driver silently turns
- * other objects into `null`.
+ * Several processes may use it at the same time: readers never wait, writers wait for each other. Bind only
+ * strings, finite numbers, `null` and bytes: the driver silently turns other objects into `null`.
  */
 
 import { closeSync, openSync } from 'node:fs'
@@ -23,12 +22,12 @@ import type * as Sqlite from '@photostructure/sqlite'
 import type { DatabaseOptions, SqliteDatabase } from '../database.ts'
 import type { Tables } from '../tables.ts'
 
-/** Milliseconds that a close waits for the writes of other processes. */
+/** Milliseconds that closing waits for the writes of other processes. */
 const closeTimeoutMs = 1000
 
 /**
- * Opens the store, creating what is missing: the directory and the file, both for their owner only.
- * Migrates its tables first.
+ * Opens the store and migrates its tables. Creates missing directories and files, accessible only to their
+ * owner.
  *
  * @throws StoreError
  */
@@ -42,8 +41,8 @@ export async function openSqlite (
   let openedId: string | undefined
   try {
     createPrivately(path)
-    // Two processes that turn the write-ahead log on at the same moment: SQLite refuses one of them at once,
-    // whatever its timeout.
+    // If two processes enable the write-ahead log at the same moment, SQLite refuses one of them immediately,
+    // regardless of the timeout.
     file = await retryWhenLocked(
       async () => prepared(new DatabaseSync(path, { timeout: busyTimeoutMs })),
       busyTimeoutMs
@@ -66,12 +65,12 @@ export async function openSqlite (
     skipLocked: claimed => claimed, // writers wait for each other
     lockRows: found => found, // as above
     write,
-    maxBatchRows: 200, // about a millisecond, in which the process does nothing else
-    maxSummedRows: 20, // some milliseconds, in which calls wait
+    maxBatchRows: 200, // takes about a millisecond, which blocks the process
+    maxSummedRows: 20, // takes a few milliseconds, which delays calls
     insertUsage: async rows => await insertInSlices({ write }, rows),
     transaction: async (_moments, work) =>
       await query.transaction().execute(async transaction => {
-        // a transaction that reads first may not write once another process has written
+        // a transaction that starts with a read fails to write if another process has written since
         await transaction.updateTable('keys').set({ name: '' }).where('id', '=', '').execute()
         return await work({
           query: transaction,
@@ -95,7 +94,7 @@ export async function openSqlite (
     storeFileIntact: isInPlace,
     stopWaiting: () => file.exec('pragma busy_timeout = 0'),
     copyTo: target => {
-      // SQLite takes an empty file, and would make one that all may read
+      // SQLite accepts an empty file; creating one itself, it would be readable by everyone
       closeSync(openSync(target, 'wx', 0o600))
       file.prepare('vacuum into ?').run(target)
     },
@@ -109,16 +108,17 @@ export async function openSqlite (
 }
 
 /**
- * Loads the native library, which half of the commands never need. `require` takes half as long as `import`.
+ * Loads the native library on demand, because half of the commands never need it. `require` takes half as
+ * long as `import`.
  */
 function loadSqlite (): typeof Sqlite {
-  return createRequire(import.meta.url)('@photostructure/sqlite') as typeof Sqlite // what its types say
+  return createRequire(import.meta.url)('@photostructure/sqlite') as typeof Sqlite // the package's types
 }
 
 function prepared (file: Sqlite.DatabaseSyncInstance): Sqlite.DatabaseSyncInstance {
   try {
-    // NORMAL with a write-ahead log: a power cut may lose the last commits, never the file.
-    // Deleted rows are overwritten: they contained prompts of deferred calls.
+    // NORMAL with a write-ahead log: a power cut may lose the last commits, but never corrupts the file.
+    // Deleted rows are overwritten, because they may contain prompts of deferred calls.
     file.exec(
       'pragma journal_mode = wal; pragma synchronous = normal; pragma foreign_keys = on; pragma secure_delete = on'
     )
@@ -137,21 +137,21 @@ function inTransaction<T> (file: Sqlite.DatabaseSyncInstance, work: () => T): T 
     file.exec('commit')
     return result
   } catch (error) {
-    // A full disk has rolled back already.
+    // A full disk has already caused a rollback.
     if (file.isTransaction) file.exec('rollback')
     throw error
   }
 }
 
 /**
- * Moves the write-ahead log into the file and empties it. SQLite does so by itself only when the last
- * connection is really closed, which prepared statements put off until they are collected as garbage.
+ * Checkpoints the write-ahead log and truncates it. SQLite does so itself only when the last connection is
+ * really closed, which prepared statements delay until they are garbage-collected.
  */
 function checkpoint (file: Sqlite.DatabaseSyncInstance): boolean {
   try {
     file.exec(`pragma busy_timeout = ${closeTimeoutMs}; pragma wal_checkpoint(truncate)`)
     return true
   } catch {
-    return false // on a full or read-only disk everything stays in the log, where the next start finds it
+    return false // on a full or read-only disk everything stays in the log, and the next start reads it
   }
 }

@@ -1,4 +1,4 @@
-/** Keeps the ledger to an age and a number of rows, a step at a time. */
+/** Limits the ledger to an age and a number of rows, step by step. */
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { sql, type Kysely } from 'kysely'
@@ -7,14 +7,14 @@ import type { Retention } from '../database.ts'
 import type { Tables } from '../tables.ts'
 import { hourMs, type rollupSpans } from '../usage-rollups.ts'
 
-/** Rows of a step: some milliseconds. */
+/** Rows per step: a few milliseconds. */
 const stepRows = 500
-/** Rows that a step passes over, which takes less. */
+/** Rows that a step skips, which is faster than deleting. */
 const passedRows = 5000
 
 type Query = Kysely<Tables>
 
-/** Deletes the oldest rows. Budgets do not need them: what they cost is in `spending`. */
+/** Deletes the oldest rows. Budgets do not need them, because their cost is in `spending`. */
 export async function pruneUsage (
   query: Query,
   { keepDays, keepRows }: Retention,
@@ -31,7 +31,7 @@ export async function pruneUsage (
   }
 }
 
-/** A moment, and the number of rows before it that are to be kept. */
+/** A time, and the number of rows before it to keep. */
 interface Cutoff {
   readonly untilMs: number
   readonly keepRows: number
@@ -44,11 +44,11 @@ interface Span extends Cutoff {
 }
 
 /**
- * Returns the time of the oldest of the newest `keepRows` rows; `undefined` where there are fewer. The sums
- * of days and then of hours say where it is: to pass over a million rows takes a tenth of a second.
+ * Returns the time of the oldest of the newest `keepRows` rows; `undefined` if there are fewer. Sums by day,
+ * then by hour, narrow the search, because skipping a million rows takes a tenth of a second.
  *
- * Sums also count rows that were deleted: after `keep_rows` was raised, they may point to an hour whose rows
- * are gone. Then nothing is deleted.
+ * Sums include deleted rows, so after `keep_rows` was raised they may point to an hour without rows. Then
+ * nothing is deleted.
  */
 async function oldestKeptMs (query: Query, keepRows: number): Promise<number | undefined> {
   const now = { untilMs: Number.MAX_SAFE_INTEGER, keepRows }
@@ -61,8 +61,7 @@ async function oldestKeptMs (query: Query, keepRows: number): Promise<number | u
 }
 
 /**
- * Goes back from a place to the span in which the number of calls is reached. @returns that one and the one
- * after it
+ * Searches backwards for the span in which a number of calls is reached. @returns that span and the next one
  */
 async function spansOf (
   query: Query,
@@ -91,8 +90,8 @@ async function spansOf (
 }
 
 /**
- * Passes over rows of a span from the newest. @returns the time of the last of them; `undefined` where there
- * are fewer
+ * Skips rows of a span, newest first. @returns the time of the last skipped row; `undefined` if there are
+ * fewer
  */
 async function passRows (
   query: Query,

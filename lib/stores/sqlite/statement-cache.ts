@@ -1,6 +1,6 @@
 /**
- * Prepared statements by their text. Kysely prepares every query anew, though preparing costs as much as
- * running.
+ * Caches prepared statements by SQL text, because Kysely prepares every query again, which costs as much as
+ * running it.
  */
 
 import type { DatabaseSyncInstance, StatementSyncInstance } from '@photostructure/sqlite'
@@ -57,7 +57,7 @@ function adapt (statement: StatementSyncInstance): KyselyStatement {
 
 type Bindable = string | number | bigint | null | Uint8Array
 
-/** @throws TypeError for what SQLite has no column type for, which would be stored as `null`. */
+/** @throws TypeError for a value without a SQLite type, which would be stored as `null`. */
 function bindable (value: unknown): Bindable {
   if (value === null || typeof value === 'string' || typeof value === 'bigint') return value
   if (typeof value === 'number' && Number.isFinite(value)) return value
