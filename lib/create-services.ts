@@ -40,13 +40,13 @@ import type { ProviderSettings, Settings } from './core/settings.ts'
 import type { Log } from './log/log.ts'
 
 export interface OwnedServices extends Services {
-  /** Resolves once every provider's own list has been read for the first time, or has failed to be. */
+  /** Resolves once every provider's own list has been read for the first time, or could not be. */
   readonly listed: Promise<void>
   /** Lets open calls to providers end, then closes every socket and timer. */
   readonly close: () => Promise<void>
 }
 
-/** Services that are made elsewhere: `createServices` passes them on. */
+/** Services created elsewhere: `createServices` passes them on. */
 type GivenServices = Pick<
   Services,
   | 'keys'
@@ -68,29 +68,29 @@ type GivenServices = Pick<
 export interface ServiceOptions extends GivenServices {
   readonly log: Log
   /**
-   * Keys the digests of names and texts: of the store, or of the process if it has none. Default: a new one,
-   * for services that answer no calls.
+   * Keys the digests of names and texts: the store's secret, or one of the process without a store. Default:
+   * a new one, for services that answer no calls.
    */
   readonly secret?: Buffer
   /** Default: a new one, for services that answer no calls. */
   readonly limiter?: Limiter
-  /** Bounds what arrives from tool servers together with the calls. Default: nothing does. */
+  /** Limits what arrives from tool servers together with the calls. Default: unlimited. */
   readonly holdMemory?: HoldMemory
-  /** Keeps the bodies that the configuration says. Default: none are kept. */
+  /** Stores bodies according to the configuration. Default: none are kept. */
   readonly bodyRecorder?: BodyRecorder | undefined
-  /** Has the texts of calls noted for their spans. Default: spans have none. */
+  /** Captures the texts of calls for their spans. Default: spans have none. */
   readonly captureContent?: CaptureContent | undefined
-  /** Keeps answers for several processes. Default: each keeps its own. */
+  /** Stores answers for several processes. Default: each process keeps its own. */
   readonly sharedAnswers?: SharedTexts | undefined
-  /** Called with each cooldown of a provider or a model that begins or ends here. */
+  /** Called when a cooldown of a provider or a model begins or ends in this process. */
   readonly onCooldown?: ((cooldown: SharedCooldown) => void) | undefined
   /** Providers in addition to those of the settings, whose ids they may replace. */
   readonly providers?: readonly Provider[] | undefined
-  /** False: the model lists of providers are not read. Default true. */
+  /** False if the model lists of providers are not read. Default true. */
   readonly discoverModels?: boolean
-  /** The stages of the settings that are no patterns, by name. */
+  /** The configured guards other than patterns, by name. */
   readonly judges?: ReadonlyMap<string, Judge>
-  /** Services of the last configuration: what they know of providers that are still the same is kept. */
+  /** Services of the last configuration: what they know about unchanged providers is kept. */
   readonly previous?: Pick<Services, 'settings' | 'routeHealth'>
 }
 
@@ -160,8 +160,8 @@ export function createServices (settings: Settings, options: ServiceOptions): Ow
 }
 
 /**
- * Creates services that answer no calls: to look up models and providers. They must be closed as well. They
- * have no stages, which may run modules.
+ * Creates services that answer no calls, to look up models and providers. They must be closed as well. They
+ * have no guards, since those may run modules.
  */
 export function createLookupServices (
   settings: Settings,
@@ -173,7 +173,7 @@ export function createLookupServices (
   )
 }
 
-/** Opens the health of routes; what the last configuration knew of the same providers is kept. */
+/** Opens the health of routes, keeping what the last configuration knew about the same providers. */
 function openRouteHealth (
   settings: Settings,
   onCooldown: ServiceOptions['onCooldown'],
@@ -189,7 +189,7 @@ function openRouteHealth (
   return routeHealth
 }
 
-/** Opens the providers of the settings, and adds others, which replace those of the same id. */
+/** Opens the providers of the settings and adds others, which replace those with the same id. */
 function openProviders (
   settings: Settings,
   others: readonly Provider[],
@@ -241,8 +241,8 @@ interface Learning {
 }
 
 /**
- * Reads which models providers have by themselves: over their APIs again and again, of programs of this
- * machine once. Resolves when each list was read, or could not be.
+ * Reads the models that providers list themselves: repeatedly over their APIs, once for programs of this
+ * machine. Resolves when each list has been read, or could not be.
  */
 async function learnModels (
   settings: readonly ProviderSettings[],
@@ -274,7 +274,10 @@ async function learnModels (
   await Promise.all([discovered, ...learned])
 }
 
-/** @param secret of the store. @returns `undefined` where names of end users are kept */
+/**
+ * @param secret of the store
+ * @returns `undefined` if names of end users are stored as given
+ */
 function endUserDigests ({ endUsers }: Settings, secret: Buffer): Services['digestEndUsers'] {
   if (endUsers.store === 'as_given') return undefined
   const digest = endUserDigest(secret)
@@ -284,7 +287,7 @@ function endUserDigests ({ endUsers }: Settings, secret: Buffer): Services['dige
   }
 }
 
-/** Returns what notes the bodies of calls; `undefined` where none are kept. */
+/** Returns the capture of bodies; `undefined` if none are kept. */
 function capturing (
   { calls, endUsers }: Settings,
   providers: ReadonlyMap<string, Provider>,
@@ -299,9 +302,9 @@ function capturing (
 }
 
 /**
- * Opens the stages of the configuration that look at texts; `undefined` where it has none.
+ * Opens the configured guards; `undefined` if there are none.
  *
- * @param secret of the store: names what reversible stages find
+ * @param secret of the store, for placeholder names of reversible guards
  */
 function openStages (
   { stages, server }: Settings,
@@ -320,9 +323,9 @@ function openStages (
 }
 
 /**
- * Opens the cache of answers; `undefined` where the configuration has none.
+ * Opens the cache of answers; `undefined` if the configuration has none.
  *
- * @param secret of the store, which the processes that share answers have in common
+ * @param secret of the store, shared by the processes that share answers
  */
 function openAnswerCache (
   { stages, providers, cache: { answers } }: Settings,

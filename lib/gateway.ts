@@ -1,6 +1,6 @@
 /**
- * Puts services, pipelines and the HTTP edge together. The one place that knows everything, and the entry of
- * the package:
+ * Puts services, pipelines and the HTTP edge together. It is the only module that knows all others, and the
+ * entry of the package:
  *
  * ```ts
  * const gateway = await createGateway(settings, { keys, log })
@@ -56,18 +56,18 @@ export type { CallObserver }
 export interface Gateway {
   readonly services: Services
   /**
-   * Starts to accept calls at `settings.server`, once its providers have listed their models, or a second
-   * later; port 0 takes any free one.
+   * Starts accepting calls at `settings.server` once its providers have listed their models, or a second
+   * later; port 0 takes any free port.
    *
    * @param mayListen awaited when everything else is ready; resolves to the port to use instead
    */
   readonly listen: (mayListen?: () => Promise<number | undefined>) => Promise<Address>
-  /** Starts what `listen` starts beside its port, for a gateway that is mounted as `middleware`. */
+  /** Does everything that `listen` does except opening a port, for a gateway mounted as `middleware`. */
   readonly start: () => Promise<void>
   /**
    * Returns the gateway as middleware of another Koa app: `app.use(gateway.middleware())`, after `start`. It
-   * resolves when the answer is written: `ctx.status` is set then, `ctx.body` is not. A path that it does not
-   * serve goes on to the next middleware; what that does not answer is 404 in the form of the API.
+   * resolves when the answer is written: `ctx.status` is set then, `ctx.body` is not. Requests to other paths
+   * go on to the next middleware; if that does not answer them, they get a 404 in the form of the API.
    */
   readonly middleware: () => Middleware
   /**
@@ -79,63 +79,68 @@ export interface Gateway {
   /** The current load. */
   readonly load: () => Load
   /**
-   * Says on `/readyz` that it stops, accepts connections for another `shutdownDelayMs`, gives open calls up
-   * to `drainMs`, ends the rest, and closes everything.
+   * Reports on `/readyz` that it is stopping, accepts connections for another `shutdownDelayMs`, gives open
+   * calls up to `drainMs`, ends the rest, and closes everything.
    */
   readonly close: () => Promise<void>
 }
 
 export interface GatewayOptions {
   readonly keys: Keys
-  /** The same keys where they can be changed, for the admin API. Default: there is no admin API. */
+  /** The same keys if they can be changed, for the admin API. Default: there is no admin API. */
   readonly keyStore?: KeyStore
-  /** The configuration it was started with, for the admin API. */
+  /** The configuration the gateway was started with, for the admin API. */
   readonly configuration?: LiveConfiguration
   readonly log: Log
   /**
-   * The store of deferred completions and of responses; it stays open until after `close`, and waits for no
-   * lock from now on.
+   * The store of deferred completions and of responses; it stays open until after `close`, and must not wait
+   * for locks.
    */
   readonly database?: Database
-  /** The store of usage rows: a connection of its own that waits for no lock, open until after `close`. */
+  /**
+   * The store of usage rows: a separate connection that does not wait for locks, open until after `close`.
+   */
   readonly usageDatabase?: Database
-  /** Counts what limited keys use. Default: this process, from what `usageDatabase` says was spent. */
+  /**
+   * Counts the usage of limited keys. Default: this process counts, starting from the spending in
+   * `usageDatabase`.
+   */
   readonly limiter?: Limiter
-  /** Carries what gateways on several machines share. */
+  /** Shares state between gateways on several machines. */
   readonly coordination?: GatewayCoordination
-  /** Called with every call that has ended. */
+  /** Called with every ended call. */
   readonly observers?: readonly CallObserver[]
-  /** Names what else does not work while calls go on, for `/health`. */
+  /** Names other parts that fail while calls continue, for `/health`. */
   readonly degraded?: () => readonly string[]
   /**
-   * Creates the endpoints, at the start and after each change of the configuration: the same paths
-   * in the same order for any services. Default: `createEndpoints`, every endpoint of the API, and the page
-   * of the dashboard.
+   * Creates the endpoints, at the start and after each change of the configuration: the same paths in the
+   * same order, whatever the services. Default: `createEndpoints`, every endpoint of the API, and the
+   * dashboard.
    */
   readonly endpoints?: (services: Services) => readonly Endpoint[]
-  /** Koa middleware that runs in front of the gateway for every request at its port. Default: none. */
+  /** Koa middleware that runs before the gateway for every request at its port. Default: none. */
   readonly middleware?: readonly Middleware[]
   /**
-   * Providers in addition to those of the settings, which they replace where the ids are the same. They stay
-   * open after `close`.
+   * Providers in addition to those of the settings, which they replace if the ids are equal. They stay open
+   * after `close`.
    */
   readonly providers?: readonly Provider[]
 }
 
 export interface GatewayCoordination {
-  /** Describes what counts for several machines, for metrics. */
+  /** Describes what is counted across machines, for metrics. */
   readonly load: () => CoordinationLoad
   readonly cooldowns: Pick<CooldownExchange, 'listen' | 'report'>
-  /** Keeps answers for all processes. Default: each keeps its own. */
+  /** Stores answers for all processes. Default: each process keeps its own. */
   readonly answers?: SharedTexts
-  /** Notifies the others that deferred calls wait. */
+  /** Notifies the other processes of waiting deferred calls. */
   readonly notifyOfTasks: () => void
-  /** Calls back when deferred calls wait at another one. */
+  /** Calls back when deferred calls wait at another process. */
   readonly onTasks: (listener: () => void) => void
 }
 
 /**
- * Creates a gateway, which accepts no call before `listen` or `start`.
+ * Creates a gateway, which accepts no calls before `listen` or `start`.
  *
  * @throws errors of the stores and of the certificate
  */

@@ -9,7 +9,7 @@ export class Secret {
     this.source = source
   }
 
-  /** Returns the text itself: for the header that needs it, and nothing else. */
+  /** Returns the text itself: only for the header that needs it. */
   reveal (): string {
     return this.#text
   }

@@ -23,16 +23,16 @@ export interface ProviderSettings extends Omit<
   /** The prefix of its models. */
   readonly id: string
   readonly kind: ProviderKind
-  /** Without a slash at its end; empty for a provider that is off and has none. */
+  /** Without a trailing slash; empty for a disabled provider without an address. */
   readonly baseUrl: string
   readonly listModels: boolean
   /** Several keys instead of `apiKey`, at least one. */
   readonly apiKeys?: readonly WeightedKey[]
-  /** The proxy of the provider: its own, or the one that the environment names for its address. */
+  /** The provider's proxy: its own, or the one that the environment names for its address. */
   readonly proxy?: ProxySettings
 }
 
-/** A proxy in front of a provider. */
+/** A proxy between the gateway and a provider. */
 export interface ProxySettings {
   /** `http://host:port` or `https://host:port` */
   readonly url: string
@@ -52,8 +52,8 @@ export type TlsSettings = NonNullable<ProviderSettings['tls']>
 export type SlowStreamSettings = NonNullable<ProviderSettings['slowStream']>
 
 /**
- * One entry of `models:`: adds a model, changes one of the catalogue, hides it; or, with `alias`, is
- * only another name for a model or a route.
+ * One entry of `models:`: adds a model, changes one of the catalogue, or hides it; with `alias`, it is only
+ * another name for a model or a route.
  */
 export interface ModelSettings extends CamelCased<ModelConfig> {
   readonly id: string
@@ -61,30 +61,30 @@ export interface ModelSettings extends CamelCased<ModelConfig> {
 
 /** The models of the file that `catalogue:` names, over those that come with Headgate. */
 export interface CatalogueSettings extends Catalogue {
-  /** The file, as the operator wrote it. */
+  /** The path of the file, as the operator wrote it. */
   readonly file: string
 }
 
 /**
- * One entry of `routes:`: a name for a list of models, tried until one answers. A list without a map around
- * it has defaults for all of its fields.
+ * One entry of `routes:`: a name for a list of models, tried until one answers. A plain list has defaults for
+ * all other fields.
  */
 export interface RouteSettings extends Partial<Omit<CamelCased<RouteMapConfig>, 'models'>> {
   readonly name: string
   readonly models: readonly string[]
-  /** By name as listed in `models`, for `weighted`. Default: 1 each. */
+  /** By name as in `models`, for `weighted`. Default: 1 each. */
   readonly weights?: Readonly<Record<string, number>>
-  /** By name as listed in `models`: fields of a chat request that does not have them. */
+  /** By name as in `models`: fields for chat requests that lack them. */
   readonly defaults?: Readonly<Record<string, Readonly<Record<string, unknown>>>>
 }
 
-/** A tool server of the operator: remote, or a command run here (never from a request). */
+/** A tool server of the operator: remote, or a command run on this machine (never from a request). */
 export interface ToolServerSettings extends CamelCased<ToolServerConfig> {
   /** `org/name` */
   readonly slug: string
 }
 
-/** A key given by the configuration or the environment; the text itself is digested at once. */
+/** A key given by the configuration or the environment; its text is digested immediately. */
 export interface KeySettings extends Omit<CamelCased<KeyConfig>, 'expiresAt'> {
   readonly expiresAtMs?: number
 }
@@ -98,7 +98,7 @@ export type Limits = CamelCased<Config['limits']>
 export type ToolSettings = CamelCased<Config['tools']>
 export type MetricsSettings = CamelCased<NonNullable<Config['metrics']>>
 
-/** Sections that are lists under other names, or that hold values to resolve. */
+/** Sections that are lists under other names, or whose values are resolved. */
 type Transformed = 'catalogue' | 'providers' | 'models' | 'routes' | 'mcpServers' | 'keys' | 'server'
 
 export type OtlpSettings = NonNullable<Settings['telemetry']['otlp']>
@@ -112,6 +112,6 @@ export interface Settings extends Omit<CamelCased<Config>, Transformed> {
   readonly routes: readonly RouteSettings[]
   readonly toolServers: readonly ToolServerSettings[]
   readonly keys: readonly KeySettings[]
-  /** A key of the admin API with all rights, for as long as `HEADGATE_ADMIN_KEY` has it. */
+  /** An admin key with all rights, valid as long as `HEADGATE_ADMIN_KEY` has it. */
   readonly adminKey?: Secret | undefined
 }

@@ -1,4 +1,4 @@
-/** A file of a multipart form, kept on disk until the call has ended. */
+/** A file of a multipart form, kept until the call has ended. */
 export interface UploadedFile {
   /** As the caller named it, without any path. */
   readonly name: string

@@ -1,4 +1,4 @@
-/** What calls use of the units that they are billed by (`schemas/billed-units`). */
+/** What calls use of each billed unit (`schemas/billed-units`). */
 
 import {
   tokenKinds,
@@ -18,7 +18,7 @@ type Always = 'promptTokens' | 'completionTokens'
 export interface Usage extends
   Readonly<Record<Always | 'totalTokens', number>>,
   Readonly<Partial<Record<Exclude<TokenKindName, Always> | NameBesideTokens, number>>> {
-  /** Images that a tool of the provider made. They have no price. */
+  /** Images that a tool of the provider generated. They have no price. */
   readonly images?: number
 }
 
@@ -27,7 +27,7 @@ export function usageOfTokens (promptTokens: number, completionTokens: number): 
   return { promptTokens, completionTokens, totalTokens: promptTokens + completionTokens }
 }
 
-/** The highest count of anything that one call may report. */
+/** The maximum of any count that one call may report. */
 export const maxCount = 1e9
 
 /**
@@ -39,7 +39,7 @@ export function possibleUsage (usage: Usage): Usage | undefined {
   return counts.every(count => count <= maxCount) && counts.some(count => count > 0) ? usage : undefined
 }
 
-/** Kinds of tokens that are parts of another, each after the kind that it is part of. */
+/** Kinds of tokens that are parts of another kind; each comes after the kind it is part of. */
 const partsOfWholes = Object.entries<TokenKind>(tokenKinds).flatMap(([name, { partOf }]) =>
   partOf === undefined ? [] : [[name, partOf] as [part: TokenKindName, whole: TokenKindName]] // of the table
 )

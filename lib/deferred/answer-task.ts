@@ -1,4 +1,4 @@
-/** Answers a deferred call that the gateway runs itself, out of its store. */
+/** Answers a stored, deferred call that the gateway runs itself. */
 
 import { extend } from '../core/call.ts'
 import { GatewayError } from '../core/errors.ts'
@@ -13,7 +13,7 @@ import type { Reply } from '../core/reply.ts'
 import type { TextGuards } from '../guards/text-filter.ts'
 import type { StoredAnswer } from './deferred-store.ts'
 
-/** A stored call, as JSON: what is needed to run it, without any credential. */
+/** A stored call, as JSON: everything needed to run it, without credentials. */
 export interface DeferredTask {
   readonly id: string
   readonly key: RoutedChatCall['key']
@@ -24,20 +24,20 @@ export interface DeferredTask {
   readonly requestedNames?: readonly string[] | undefined
   readonly routes: RoutedChatCall['routes']
   readonly attribution?: KeptAttribution
-  /** The placeholders of its request with their values, sealed. Absent: it has none. */
+  /** The placeholders of its request with their values, sealed. Absent: none. */
   readonly placeholders?: string | undefined
 }
 
-/** `textGuards` look at the answer. Absent: nothing does. */
+/** The guards that inspect the answer. Absent: none. */
 interface TaskServices extends DetachedServices {
   readonly textGuards?: TextGuards | undefined
 }
 
 /**
- * Runs a stored call as it would have been run at once.
+ * Runs a stored call as it would have run immediately.
  *
  * @param answer the pipeline that answers a routed call
- * @returns the answer, error answers included; rejects with the signal's reason when that aborts
+ * @returns the answer, including error answers; rejects with the signal's reason when that aborts
  */
 export function createTaskAnswerer (
   services: TaskServices, answer: (call: RoutedChatCall) => Promise<Reply>, events: CallEvents

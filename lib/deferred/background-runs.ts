@@ -1,9 +1,9 @@
 /**
- * Runs responses in the background, and gives out their streams, each as often as a caller wants it.
+ * Runs responses in the background, and serves their streams, each as often as a caller requests it.
  *
- * A response belongs to the process that runs it (a lease): it is not begun anew when that process dies,
- * since its tools may have done something already, but ends as `failed`. Streams are read here while they are
- * written, and from the store by other processes and afterwards.
+ * A response belongs to the process that runs it (a lease). If that process dies, the response ends as
+ * `failed` instead of starting again, since its tools may already have acted. The running process reads
+ * streams as they are written; other processes, and later readers, use the store.
  */
 
 import { randomUUID } from 'node:crypto'
@@ -22,18 +22,20 @@ import type { CallEvents } from './detached-call.ts'
 
 export interface BackgroundRunsOptions {
   readonly events: CallEvents
-  /** Responses that run at once in this process. A key may have half of the places that others leave free. */
+  /**
+   * Responses that run at a time in this process. A key may have half of the slots that others leave free.
+   */
   readonly maxRunning: () => number
-  /** Receives failures of the store. */
+  /** Called with failures of the store. */
   readonly onFailure: (error: unknown) => void
-  /** The time after which a lease ends unless it is renewed. Default 15 seconds. */
+  /** When a lease ends unless it is renewed. Default 15 seconds. */
   readonly leaseMs?: number
 }
 
-/** The work of a response that runs. */
+/** The work of a running response. */
 export interface BackgroundWork {
   readonly given: ResponseToKeep
-  /** Frames that were written before the work begins; none for a response without a stream. */
+  /** Frames written before the work begins; none for a response without a stream. */
   readonly firstFrames: readonly string[]
   /** Does the work, and returns the text of the stream. Every failure is thrown. */
   readonly run: (signal: AbortSignal, write: (text: string) => void) => Promise<void>
@@ -44,17 +46,17 @@ export interface BackgroundWork {
 interface Running {
   readonly keyId: string
   readonly controller: AbortController
-  /** False while the response is being stored: the store does not know it yet. */
+  /** False while the response is being stored: the store does not have it yet. */
   isStored: boolean
-  /** The frames that are not in the store yet. */
+  /** The frames not stored yet. */
   frames: string[]
-  /** The number of frames that are in the store. */
+  /** The number of stored frames. */
   stored: number
-  /** The last frame of all. */
+  /** The last frame of the stream. */
   last: string | undefined
-  /** Bytes of all frames, at most. */
+  /** Maximum bytes of all frames. */
   bytes: number
-  /** The last write, which the next one waits for. */
+  /** The previous write, which the next one waits for. */
   written: Promise<void>
   changed: PromiseWithResolvers
 }
@@ -64,10 +66,10 @@ interface PromiseWithResolvers {
   readonly resolve: () => void
 }
 
-/** Milliseconds between two writes of a stream to the store, and between two looks of other processes. */
+/** Milliseconds between two writes of a stream to the store, and between two polls by other processes. */
 const writeEveryMs = 200
 
-/** Characters of frames that are sent or written at once; one frame may be longer. */
+/** Characters of frames sent or written together; one frame may be longer. */
 const joinedLength = 256 * 1024
 
 const terminal: ReadonlySet<string> = new Set(['completed', 'incomplete', 'failed', 'cancelled'])
@@ -87,14 +89,14 @@ export class BackgroundRuns {
     this.events = options.events
   }
 
-  /** Renews leases from now on, and ends the responses of dead processes. */
+  /** Starts renewing leases, and ends the responses of dead processes. */
   start (): void {
     const look = (): void => { this.#look().catch(this.#options.onFailure) }
     this.#timer = setInterval(look, this.#options.leaseMs / 6).unref()
     look()
   }
 
-  /** Ends what runs, as `failed`. */
+  /** Ends the running responses as `failed`. */
   async stop (): Promise<void> {
     clearInterval(this.#timer)
     for (const { controller } of this.#running.values()) controller.abort(new GatewayError('shutting_down'))
@@ -107,8 +109,9 @@ export class BackgroundRuns {
   }
 
   /**
-   * Begins the work of a response, once it is stored. @throws GatewayError `overloaded` when too many run, or
-   * by the store
+   * Starts the work of a response once it is stored.
+   *
+   * @throws GatewayError `overloaded` when too many run, or when the store fails
    */
   async begin (work: BackgroundWork): Promise<void> {
     const { keyId, response: { id } } = work.given
@@ -146,7 +149,7 @@ export class BackgroundRuns {
   }
 
   /**
-   * Replaces a response that runs here by what became of it.
+   * Replaces a running response by its result.
    *
    * @param placeholders those of its texts, sealed
    * @throws GatewayError `file_too_large`, `overloaded`
@@ -155,7 +158,12 @@ export class BackgroundRuns {
     await this.#store.finish(response, this.#owner, origin, placeholders)
   }
 
-  /** Ends a response that runs anywhere. @returns it as it is then. @throws GatewayError `overloaded` */
+  /**
+   * Ends a response, whichever process runs it.
+   *
+   * @returns its state afterwards
+   * @throws GatewayError `overloaded`
+   */
   async cancel (keyId: string, response: ResponseObject): Promise<ResponseObject | undefined> {
     const ended = await this.#store.cancel(keyId, response)
     if (ended?.status === 'cancelled') {
@@ -165,7 +173,7 @@ export class BackgroundRuns {
   }
 
   /**
-   * Yields the frames of a stream from a number on, those to come included.
+   * Yields the frames of a stream from an index on, including future ones.
    *
    * @throws the reason of the signal; GatewayError `overloaded`
    */

@@ -8,7 +8,7 @@ import { storeSecret } from '../stores/store-secret.ts'
 import type { Database } from '../stores/database.ts'
 
 interface DeferredEvents {
-  /** A task waits to be run. */
+  /** A task is waiting. */
   added: []
   /** The caller cancelled this task: its id in the store. */
   cancelled: [id: string]
@@ -17,15 +17,19 @@ interface DeferredEvents {
 export interface Deferrals {
   readonly store: DeferredStore
   readonly tickets: SealedTickets
-  /** Of the store, 32 bytes: all processes that use it have it. */
+  /** The store's secret, 32 bytes: all processes that use the store have it. */
   readonly secret: Buffer
   /** The name of this process in the store. */
   readonly owner: string
-  /** Emits what happens in this process; other processes poll the store. */
+  /** Emits events of this process; other processes poll the store. */
   readonly events: EventEmitter<DeferredEvents>
 }
 
-/** Opens the store of deferred completions. @throws the errors of the database */
+/**
+ * Opens the store of deferred completions.
+ *
+ * @throws the errors of the database
+ */
 export async function openDeferrals (
   database: Pick<Database, 'query' | 'storeFileIntact' | 'skipLocked' | 'lockRows' | 'now'>
 ): Promise<Deferrals> {

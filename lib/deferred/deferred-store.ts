@@ -1,9 +1,9 @@
 /**
- * Stores deferred completions: answers until they expire, and calls that this gateway runs itself
- * until they are done. Ids here are digests of the ids callers have.
+ * Stores deferred completions: answers until they expire, and calls that this gateway runs itself until they
+ * are done. Ids here are digests of the callers' ids.
  *
- * A process that works on a row owns it for a while (a lease), so a dead process blocks nothing.
- * Writes wait for locks without blocking the process; reads never wait.
+ * A process that works on a row owns it for a while (a lease), so a dead process blocks nothing. Writes wait
+ * for locks without blocking the process; reads never wait.
  */
 
 import { GatewayError } from '../core/errors.ts'
@@ -18,7 +18,7 @@ export interface StoredAnswer {
   readonly status: number
   /** JSON. */
   readonly body: string
-  /** The placeholders of its texts with their values, sealed. Absent: it has none. */
+  /** The placeholders of its texts with their values, sealed. Absent: none. */
   readonly placeholders?: string | undefined
 }
 
@@ -37,12 +37,12 @@ export interface StoredTask {
 }
 
 export interface LeasedTask extends StoredTask {
-  /** Times that it was leased and not given back, this one included. */
+  /** How often it was leased and not returned, including this time. */
   readonly attempts: number
 }
 
 /**
- * Returns the name of the placeholders of a run: one that lost its task may still store its own.
+ * Returns the name of the placeholders of a run: a run that lost its task may still store its own.
  *
  * @param owner `null` for an answer of an earlier version
  */
@@ -50,7 +50,7 @@ function placeholdersName (owner: string | null): string {
   return owner === null ? 'placeholders' : `placeholders-${owner}`
 }
 
-/** Rows that are deleted at once. */
+/** Rows deleted per statement. */
 const rowsAtOnce = 16
 
 export class DeferredStore {
@@ -58,7 +58,7 @@ export class DeferredStore {
   readonly #use: UseStore
   readonly #texts: LongTexts
   readonly #skipLocked: Database['skipLocked']
-  /** Returns the time by the clock that leases and expiries are compared with. */
+  /** Returns the time by the clock used for leases and expiry. */
   readonly now: () => number
 
   constructor (database: Pick<Database, 'query' | 'storeFileIntact' | 'skipLocked' | 'lockRows' | 'now'>) {
@@ -69,7 +69,7 @@ export class DeferredStore {
     this.#texts = new LongTexts(database, this.#use, 'deferred')
   }
 
-  /** @param takeMemory is called with the size of what is read, before it is read */
+  /** @param takeMemory is called with the size of a row before the row is read */
   async find (
     id: string,
     nowMs: number,
@@ -91,10 +91,10 @@ export class DeferredStore {
   }
 
   /**
-   * Records that a completion is about to be fetched. `again` means that it was tried before, with an
-   * unknown result.
+   * Records that a completion is about to be fetched. `again` means that an earlier try had an unknown
+   * result.
    *
-   * @returns `undefined` when another process fetches it, or it is done
+   * @returns `undefined` if another process fetches it, or if it is done
    */
   async claim (
     { id, keyId, endUser }: OwnedRow,
@@ -123,19 +123,19 @@ export class DeferredStore {
     return taken === undefined ? undefined : 'again'
   }
 
-  /** Deletes the row of a completion that was not there yet, as if it had never been tried. */
+  /** Deletes the row of a completion that was not ready, as if it had never been tried. */
   async forget (id: string, owner: string): Promise<void> {
     await this.#use(async () => await this.#query.deleteFrom('deferred')
       .where('id', '=', id).where('owner', '=', owner).where('state', '=', 'fetching').execute())
   }
 
-  /** Ends a fetch with an unknown result; the next one finds out. */
+  /** Ends a fetch with an unknown result; the next fetch finds out. */
   async release (id: string, owner: string): Promise<void> {
     await this.#use(async () => await this.#query.updateTable('deferred').set({ lease_until_ms: 0 })
       .where('id', '=', id).where('owner', '=', owner).where('state', '=', 'fetching').execute())
   }
 
-  /** Gives a task back to begin anew, here or elsewhere; this run does not count as an attempt. */
+  /** Returns a task to be started again, here or elsewhere; this run does not count as an attempt. */
   async requeue (id: string, owner: string): Promise<void> {
     await this.#use(
       async () =>
@@ -154,10 +154,10 @@ export class DeferredStore {
   }
 
   /**
-   * Stores an answer and deletes the task, unless the row has another owner now. May be repeated with the
+   * Stores an answer and deletes the task, unless another process owns the row now. May be repeated with the
    * same answer after a failure.
    *
-   * @returns true when this call stored it
+   * @returns true if this call stored it
    */
   async finish (id: string, owner: string, answer: StoredAnswer, expiresAtMs: number): Promise<boolean> {
     const { isStored, isNew } = await this.#put(id, owner, answer, expiresAtMs)
@@ -165,7 +165,7 @@ export class DeferredStore {
     return isNew
   }
 
-  /** Stores an answer that has no task, as `finish` does. */
+  /** Stores an answer that has no task, like `finish`. */
   async keep (id: string, owner: string, answer: StoredAnswer, expiresAtMs: number): Promise<boolean> {
     return (await this.#put(id, owner, answer, expiresAtMs)).isNew
   }

@@ -1,6 +1,5 @@
 /**
- * Runs a call whose caller does not wait: with a record and a deadline of its own, for as long as its key is
- * good.
+ * Runs a call whose caller does not wait: with its own record and deadline, for as long as its key is valid.
  */
 
 import { startDeadline } from '../async/start-deadline.ts'
@@ -25,14 +24,14 @@ export interface DetachedServices {
   readonly digestEndUsers?: ((key: ApiKey) => (name: string) => string) | undefined
 }
 
-/** The facts of a call that was admitted before. */
+/** Facts of a call that was admitted earlier. */
 export interface AcceptedCall {
   readonly id: string
   readonly key: ApiKey
   readonly routes: readonly Route[]
   /** The size of its request. */
   readonly bodyBytes: number
-  /** The caller's own key at the provider, which it is sent with. */
+  /** The caller's own key at the provider. */
   readonly providerKey?: Secret
   /** Absent for a call that an earlier version admitted. */
   readonly attribution?: KeptAttribution | undefined
@@ -42,17 +41,17 @@ export interface CallEvents {
   readonly onEnd: (call: Call) => void
 }
 
-/** The interval at which the key of a running call is checked: that at which keys are read. */
+/** The interval at which the key of a running call is checked: the one at which keys are read. */
 const keyCheckMs = 1000
 
 /**
- * Runs `work` with a call like the one that was admitted. With a key that was revoked or has expired nothing
- * more is spent.
+ * Runs `work` with a call like the one that was admitted. Nothing more is spent with a key that was revoked
+ * or has expired.
  *
- * @param events `onEnd` is called with the call when it has ended, and its usage is known
- * @param work returns the status of the answer, and whatever else it has to say
- * @throws the reason of the signal when it was aborted; GatewayError for every other failure, which is on
- *   record then
+ * @param events `onEnd` is called with the call when it has ended and its usage is known
+ * @param work returns the status of the answer, and any further result
+ * @throws the reason of the signal when it was aborted; GatewayError for every other failure, already
+ *   recorded
  */
 export async function runDetached<T extends { readonly status: number }> (
   services: DetachedServices,

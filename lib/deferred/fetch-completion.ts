@@ -1,9 +1,9 @@
 /**
  * Fetches a completion that a provider has deferred.
  *
- * A provider hands it out exactly once, so what is fetched is kept before it is given to the
- * caller, whose own reads may be repeated. That a fetch begins is noted first, as a lease: should the process
- * die in it, the next one either gets the completion or knows that it is lost.
+ * A provider hands it out exactly once, so it is stored before it is given to the caller, who may read it
+ * again. The start of a fetch is recorded first, as a lease: if the process dies in between, the next fetch
+ * either gets the completion or knows that it is lost.
  */
 
 import { keptEndUser, noteError, noteUsage } from '../core/record.ts'
@@ -44,24 +44,31 @@ export interface CompletionFetch {
 }
 
 export interface FetchOptions {
-  /** The time for which an answer is kept. */
+  /** How long an answer is kept. */
   readonly keepMs: number
-  /** Bytes of a completion. */
+  /** Maximum bytes of a completion. */
   readonly maxBytes: number
-  /** Bytes of one that is stored, and of all that is stored for a key. What is larger is given out once. */
+  /**
+   * Maximum bytes of a stored completion, and of all those stored for a key. A larger completion is handed
+   * out once.
+   */
   readonly maxStoredBytes: number
   readonly maxBytesPerKey: number
-  /** Called once its request is sent. */
+  /** Called once the request is sent. */
   readonly onSent?: (() => void) | undefined
-  /** Makes the completion of the bytes that came. @throws what reading and the stages throw */
+  /**
+   * Turns the received bytes into the completion.
+   *
+   * @throws what reading and the stages throw
+   */
   readonly complete: (bytes: Buffer) => Promise<unknown>
 }
 
 /**
- * Returns the answer, be it the completion or a failure for good; `undefined` while it is not there, or while
- * another process works on it.
+ * Returns the answer, either the completion or a permanent failure; `undefined` while it is not ready, or
+ * while another process works on it.
  *
- * @throws GatewayError `deferred_completion_not_found`, and whatever keeps the provider from saying
+ * @throws GatewayError `deferred_completion_not_found`, or the error that prevented the fetch
  */
 export async function fetchCompletion (
   fetch: CompletionFetch,
@@ -86,7 +93,7 @@ function expiresAtMs ({ createdSeconds }: DeferredTicket, keepMs: number): numbe
   return createdSeconds * 1000 + keepMs
 }
 
-/** @param isRetry another fetch began, and it is not known how it went */
+/** @param isRetry another fetch began, with an unknown result */
 async function fetchOnce (
   fetch: CompletionFetch,
   isRetry: boolean,

@@ -1,4 +1,6 @@
-/** Runs calls again with another model, once their callers have their answers: a few at once, and no more. */
+/**
+ * Repeats calls with another model after their callers have got their answers: a limited number at a time.
+ */
 
 import { startDeadline } from '../async/start-deadline.ts'
 import { GatewayError, asGatewayError } from '../core/errors.ts'
@@ -6,39 +8,39 @@ import { noteError, type CallRecord } from '../core/record.ts'
 import { RouteHealth } from '../routing/route-health.ts'
 import type { Call } from '../core/call.ts'
 
-/** A call that is to be made again. */
+/** A call to be repeated. */
 export interface MirroredWork {
-  /** Begins the call, with the signal that ends it; `done` is the end of its answer. */
+  /** Starts the call, with the signal that ends it; `done` is the end of its answer. */
   readonly start: (signal: AbortSignal) => { readonly call: Call, readonly done: Promise<void> }
-  /** The longest that it may take. */
+  /** Maximum duration. */
   readonly callMs: number
-  /** It is left out while so many run. */
+  /** The call is skipped while this many run. */
   readonly maxInFlight: number
 }
 
 export class Mirrors {
-  /** What mirrored calls find out of their providers is kept from all others. */
+  /** Routing for other calls ignores what mirrored calls learn about their providers. */
   readonly routeHealth = new RouteHealth()
   readonly #planned = new WeakMap<CallRecord, MirroredWork>()
   readonly #stopping = new AbortController()
   readonly #running = new Set<Promise<void>>()
 
-  /** Calls that run now. */
+  /** Running calls. */
   get inFlight (): number {
     return this.#running.size
   }
 
-  /** Notes what is to begin when a call has ended. */
+  /** Schedules what starts when a call has ended. */
   plan (record: CallRecord, work: MirroredWork): void {
     this.#planned.set(record, work)
   }
 
   /**
-   * Begins what was planned for a call, which has ended: not when its caller has left, or when its answer
-   * came from the cache, or a stage refused its request. Failures are in the record of the call that it
-   * makes.
+   * Starts what was scheduled for an ended call, unless its caller has left, its answer came from the cache,
+   * or a guard refused its request. Failures are in the record of the mirrored call.
    *
-   * @param onEnd called with that call, unless no provider was asked: it could not be translated
+   * @param onEnd called with the mirrored call, unless no provider was called because the request could not
+   *   be translated
    */
   begin ({ record }: Call, onEnd: (call: Call) => void): void {
     const work = this.#planned.get(record)
@@ -49,7 +51,7 @@ export class Mirrors {
     this.#running.add(done)
   }
 
-  /** Ends the calls that run, which are recorded then, and lets no other begin. */
+  /** Ends the running calls, which are recorded then, and starts no others. */
   async close (): Promise<void> {
     this.#stopping.abort(new GatewayError('shutting_down'))
     await Promise.all(this.#running)

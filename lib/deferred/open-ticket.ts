@@ -1,4 +1,4 @@
-/** Opens the id of a deferred completion, for the key it belongs to. */
+/** Resolves the id of a deferred completion for the key it belongs to. */
 
 import { GatewayError } from '../core/errors.ts'
 import { digest, type DeferredTicket } from './sealed-tickets.ts'
@@ -9,9 +9,9 @@ import type { Provider } from '../providers/provider.ts'
 import type { Deferrals } from './deferrals.ts'
 
 /**
- * Opens the id that a caller gives; `id` is what it is called in the store.
+ * Opens the id that a caller sends; `id` is its name in the store.
  *
- * @throws GatewayError `deferred_completion_not_found` for an id that is unknown, expired or another key's
+ * @throws GatewayError `deferred_completion_not_found` for an id that is unknown, expired or of another key
  */
 export function openTicket (
   { params, key, record }: AuthedCall,
@@ -35,7 +35,7 @@ export function notFound (message?: string): GatewayError {
   })
 }
 
-/** Says which credential requested a completion, without saying the credential. */
+/** Identifies the credential that requested a completion, without revealing it. */
 export function credentialDigest (provider: Provider, callerKey: Secret | undefined): string {
   return digest(accountIdOf(provider.authorize(callerKey?.reveal())))
 }

@@ -1,12 +1,11 @@
 /**
- * Makes and opens the id of a deferred completion: everything that is needed to fetch it, sealed with a
- * secret of the store, so that every process with the same store can serve it and no one else can read or
- * forge one.
+ * Creates and opens ids of deferred completions: everything needed to fetch one, sealed with a secret of the
+ * store, so that every process with the same store can serve it and nobody else can read or forge it.
  */
 
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto'
 
-/** Names where a completion is and which key may fetch it. */
+/** Identifies where a completion is and which key may fetch it. */
 export interface DeferredTicket {
   /** Id of the gateway key that made the request. */
   readonly key: string
@@ -16,24 +15,24 @@ export interface DeferredTicket {
   readonly modelId: string
   /** The user of the caller's application. */
   readonly endUser?: string
-  /** True where it is a digest. */
+  /** True if it is a digest. */
   readonly hashed?: boolean
-  /** Parties beside its key, project and member whose budgets it counts in. */
+  /** Parties besides its key, project and member toward whose budgets it counts. */
   readonly parties?: readonly string[]
-  /** Absent for a completion that this gateway makes itself. */
+  /** Absent for a completion that this gateway creates itself. */
   readonly upstream?: {
     readonly providerId: string
     /** The model's name there. */
     readonly model: string
     readonly upstreamId: string
-    /** Digest of the credential that requested it: it belongs to the same account. */
+    /** Digest of the credential that requested it: the completion belongs to the same account. */
     readonly credential: string
     /**
-     * The charge for the receipt, in billionths of a dollar: the most the answer can cost under the budget of
-     * its key.
+     * The charge for the receipt, in billionths of a dollar: the maximum cost of the answer under the budget
+     * of its key.
      */
     readonly chargedNanoUsd?: number
-    /** True when the answer is expected as a deprecated `function_call`. */
+    /** True if the answer is expected as a deprecated `function_call`. */
     readonly legacy: boolean
   }
 }

@@ -3,7 +3,7 @@ import { jsonReplyHeaders, type Reply } from '../core/reply.ts'
 import { formatMegabytes } from '../text/format-megabytes.ts'
 import type { AuthedCall } from '../core/call.ts'
 
-/** Returns an answer as it is kept, as a reply. An error is for good: clients need not try again. */
+/** Returns a stored answer as a reply. A stored error is permanent: clients need not retry. */
 export function storedReply ({
   status,
   body
@@ -29,7 +29,7 @@ export function pendingReply ({ params, record }: AuthedCall): Reply {
   }
 }
 
-/** Returns the error of a completion that is larger than what is stored. */
+/** Returns the error for a completion that is too large to store. */
 export function completionTooLarge (maxBytes: number): GatewayError {
   return new GatewayError('file_too_large', {
     param: 'deferred',
@@ -37,7 +37,10 @@ export function completionTooLarge (maxBytes: number): GatewayError {
   })
 }
 
-/** Returns the error of a completion that was returned once and not stored, as its key keeps too much. */
+/**
+ * Returns the error for a completion that was returned once and not stored, because too much is stored for
+ * its key.
+ */
 export function noRoomFor (maxBytes: number): GatewayError {
   return new GatewayError('insufficient_quota', {
     status: 429,

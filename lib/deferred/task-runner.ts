@@ -2,9 +2,9 @@
  * Runs the deferred calls that this gateway answers itself.
  *
  * A task is leased while it runs, and a dead process loses its lease to another one. A task that two
- * processes did not survive fails: it may be what killed them. Closing gives tasks back, so the next
- * start goes on with them. While the store is away, tasks run on and their answers wait for it: each was paid
- * for.
+ * processes did not survive fails, since it may have killed them. Closing returns tasks, so the next start
+ * continues with them. While the store is away, tasks continue and their answers wait for it: each has been
+ * paid for.
  */
 
 import { sleep } from '../async/sleep.ts'
@@ -16,25 +16,22 @@ import type { Lease } from '../stores/lease.ts'
 export interface TaskRunnerOptions {
   /** @throws the signal's reason when it was aborted; every other failure is an answer */
   readonly run: (task: string, signal: AbortSignal) => Promise<StoredAnswer>
-  /** The time for which an answer is kept. */
+  /** How long an answer is kept. */
   readonly keepMs: () => number
-  /** Receives failures of the store, which is tried again, and of tasks that cannot be run at all. */
+  /** Called with failures of the store, which are retried, and of tasks that cannot run at all. */
   readonly onFailure: (error: unknown) => void
-  /**
-   * Called when tasks may wait that this process does not take, so that others look at once and not with
-   * their next poll.
-   */
+  /** Called when tasks may wait that this process does not take, so that others poll immediately. */
   readonly onWaiting?: () => void
-  /** Tasks that run at once. Default 16. */
+  /** Tasks that run at a time. Default 16. */
   readonly parallel?: number
-  /** The time after which a lease ends unless it is renewed. Default 30 seconds. */
+  /** When a lease ends unless it is renewed. Default 30 seconds. */
   readonly leaseMs?: number
 }
 
-/** One crash is allowed: it may have had another reason. */
+/** One crash is allowed: it may have had another cause. */
 const maxAttempts = 2
 
-/** The store is given ten minutes to come back, with the usual lease. */
+/** How long the store may be away, with the usual lease: ten minutes. */
 const maxFinishes = 60
 
 export class TaskRunner {
@@ -44,7 +41,7 @@ export class TaskRunner {
   readonly #work = new Set<Promise<void>>()
   #looking: Promise<void> | undefined
   #lookAgain = false
-  /** True when tasks were added here since the last look. */
+  /** True if tasks were added here since the last poll. */
   #added = false
   #timer: NodeJS.Timeout | undefined
   #stopped = false
@@ -54,7 +51,7 @@ export class TaskRunner {
     this.#options = { onWaiting: () => undefined, parallel: 16, leaseMs: 30_000, ...options }
   }
 
-  /** Runs the tasks that wait, now and whenever one is added; polls for those of dead processes. */
+  /** Runs the waiting tasks, now and whenever one is added; polls for those of dead processes. */
   start (): void {
     const { events, store } = this.#deferrals
     events.on('added', this.#lookForAdded).on('cancelled', this.#cancel)
@@ -65,7 +62,7 @@ export class TaskRunner {
     this.look()
   }
 
-  /** Gives back the tasks that run. */
+  /** Returns the running tasks to the store. */
   async stop (): Promise<void> {
     this.#stopped = true
     clearInterval(this.#timer)
@@ -91,7 +88,7 @@ export class TaskRunner {
     this.look()
   }
 
-  /** Looks for tasks that wait. One look at a time; one more after it if something was added meanwhile. */
+  /** Polls for waiting tasks: one poll at a time, and one more if a task was added in between. */
   look (): void {
     if (this.#looking !== undefined) {
       this.#lookAgain = true

@@ -12,7 +12,7 @@ const maxFlushMs = 1000
 /** Maps loggers created here to their stream, for `writeLine`. */
 const streams = new WeakMap<Log, DestinationStream>()
 
-/** How lines are written: `auto` is `text` on a terminal, else `json`. */
+/** The format of lines: `auto` is `text` on a terminal, otherwise `json`. */
 export type LogFormat = 'auto' | 'json' | 'text'
 
 /**
@@ -41,10 +41,10 @@ export function createLog (level: string, stream: DestinationStream = new LogOut
 }
 
 /**
- * Writes a line as `log[level](fields, message)` does, for one with many fields that comes with
- * every call: pino takes 6 µs to print twenty of them, `JSON.stringify` 2.
+ * Writes a line like `log[level](fields, message)`, for lines with many fields that come with every call:
+ * pino takes 6 µs to print twenty fields, `JSON.stringify` 2.
  *
- * @param fields printed: the members of a JSON object, at least one
+ * @param fields the members of the printed JSON object, at least one
  * @param message without anything that JSON would escape
  */
 export function writeLine (

@@ -1,4 +1,4 @@
-/** Turns a line of the log into one for a person at a terminal. */
+/** Formats a line of the log for a person at a terminal. */
 
 import { isObject, type JsonObject } from '../json/guards.ts'
 import { printable } from '../text/printable.ts'
@@ -7,7 +7,7 @@ const colours: Readonly<Record<string, string>> = { warn: '33', error: '31', fat
 
 /** Fields that begin the line. */
 const leading: ReadonlySet<string> = new Set(['level', 'time', 'msg'])
-/** Fields that the summary of a call has, or that only a program needs. */
+/** Fields that are in the summary of a call, or that only programs need. */
 const summarised: ReadonlySet<string> = new Set([
   ...leading,
   'id',
@@ -31,10 +31,10 @@ const summarised: ReadonlySet<string> = new Set([
 
 /**
  * Returns the local time, the level and the message, then the other fields as `name=value`. The line of a
- * call says instead what was called, how it ended, how long it took and how many tokens it used.
+ * call instead summarises what was called, how it ended, how long it took and how many tokens it used.
  *
- * @param line an object of JSON, as `createLog` writes it
- * @param isColoured true where the level is to have a colour of a terminal
+ * @param line a JSON object as `createLog` writes it
+ * @param isColoured true if the level is coloured for a terminal
  */
 export function readableLine (line: string, isColoured: boolean): string {
   const fields: JsonObject = JSON.parse(line)

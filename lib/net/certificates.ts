@@ -1,4 +1,4 @@
-/** Reads when certificates end, before somebody else finds out. */
+/** Reads when certificates expire, before they do. */
 
 import { X509Certificate } from 'node:crypto'
 import { readTextFile } from './read-regular-file.ts'
@@ -12,7 +12,7 @@ export interface CertificateExpiry {
 /** A text that is not printed by accident. */
 interface Secret { readonly reveal: () => string }
 
-/** The parts of settings that hold certificates. */
+/** The parts of settings with certificates. */
 export interface CertificateSources {
   readonly server: { readonly tls?: { readonly certificate: string } | undefined }
   readonly providers: ReadonlyArray<{
@@ -24,8 +24,9 @@ export interface CertificateSources {
 const block = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g
 
 /**
- * Returns the end of each certificate of the configuration: of a chain or several authorities the first to
- * end. That of the server is read anew, since another program renews it; one that cannot be read is left out.
+ * Returns the expiry of each certificate in the configuration: the earliest in a chain or a list of
+ * authorities. The server's certificate is read from disk each time, since another program renews it; an
+ * unreadable one is left out.
  */
 export function certificateExpiries ({ server, providers }: CertificateSources): CertificateExpiry[] {
   const texts = [

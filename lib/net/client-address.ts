@@ -1,14 +1,13 @@
-/** Finds out which address a request comes from, as the proxy says where one is trusted. */
+/** Finds the address that a request comes from, as reported by the proxy where one is trusted. */
 
 import { isIP } from 'node:net'
 
 /**
- * Returns the address of a client; an IPv4 address as such where a socket of IPv6 has it. Empty where it is
- * not known.
+ * Returns the address of a client; an IPv4-mapped IPv6 address becomes IPv4. Empty if unknown.
  *
  * @param connected the other end of the connection
- * @param chain `X-Forwarded-For`: its last entry is what the proxy has seen itself, a caller may have written
- *   those before it
+ * @param chain `X-Forwarded-For`: its last entry is the address that the proxy saw; a caller may have written
+ *   the others
  */
 export function clientAddress (
   connected: string | undefined,

@@ -1,8 +1,8 @@
 /**
- * Returns the scheme of the URL that a client requested, as the proxy says where one is trusted.
+ * Returns the scheme of the URL that a client requested, as reported by the proxy where one is trusted.
  *
- * @param encrypted true where the connection to the gateway is one of TLS
- * @param forwarded `X-Forwarded-Proto`: of several entries the first is what the client used
+ * @param encrypted true if the connection to the gateway uses TLS
+ * @param forwarded `X-Forwarded-Proto`; the first of several entries is what the client used
  */
 export function clientScheme (
   encrypted: boolean,

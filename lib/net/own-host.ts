@@ -2,7 +2,7 @@ import { isIP } from 'node:net'
 import { isLoopback } from './loopback.ts'
 import { bareHost, isPublicAddress } from './public-address.ts'
 
-/** Endings of names that the public DNS does not have. */
+/** Endings that the public DNS does not have. */
 const ownEndings = ['.localhost', '.local', '.internal', '.lan', '.home.arpa', '.svc']
 
 /**

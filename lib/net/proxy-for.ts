@@ -6,14 +6,14 @@ import { isLoopback } from './loopback.ts'
 import { azurePlatformAddress, bareHost } from './public-address.ts'
 
 export interface EnvironmentProxies {
-  /** Address of the proxy for `https:` servers, and of that for `http:` ones. */
+  /** Addresses of the proxies for `https:` and for `http:` servers. */
   readonly https: string | undefined
   readonly http: string | undefined
-  /** Hosts that are reached directly, separated by commas or spaces. */
+  /** Hosts reached directly, separated by commas or spaces. */
   readonly exceptions: string | undefined
 }
 
-/** Services of clouds that give credentials to whoever asks from the machine itself. */
+/** Cloud services that give credentials to any program on the machine. */
 const metadataHosts: ReadonlySet<string> = new Set([
   'metadata',
   'metadata.google.internal',
@@ -25,8 +25,8 @@ const metadataHosts: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Returns true for this machine, link-local addresses and metadata services: what a proxy reaches there is
- * its own, or nothing.
+ * Returns true for loopback, link-local addresses and metadata services: through a proxy, these would be the
+ * proxy's own, or unreachable.
  */
 export function isNeverProxied (server: URL): boolean {
   return isNeverProxiedHost(hostOf(server))
@@ -41,8 +41,8 @@ export function isNeverProxiedHost (host: string): boolean {
 }
 
 /**
- * Returns the address of the proxy for a server, as the environment has it; `undefined` where it is reached
- * directly.
+ * Returns the address of the proxy for a server according to the environment; `undefined` if the server is
+ * reached directly.
  */
 export function proxyFor (
   server: URL,
@@ -57,8 +57,8 @@ export function proxyFor (
 }
 
 /**
- * @param entry `*`, a host with all below it (`example.com`, `.example.com`, `*.example.com`), an address or
- * a range; maybe with a port
+ * @param entry `*`, a host with its subdomains (`example.com`, `.example.com`, `*.example.com`), an address
+ *   or a range; optionally with a port
  */
 function matches (entry: string, host: string, port: string): boolean {
   if (entry === '*') return true

@@ -1,11 +1,11 @@
-/** Distinguishes public addresses of the internet from all others, in whatever spelling they come. */
+/** Distinguishes public internet addresses from all others, in any spelling. */
 
 import { isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
 
 /**
- * The service of Azure that gives virtual machines their settings. Its address is public unicast, and reached
- * only from inside.
+ * The Azure service that configures virtual machines. Its address is public unicast, but only reachable from
+ * inside.
  *
  * @see https://learn.microsoft.com/azure/virtual-network/what-is-ip-address-168-63-129-16
  */

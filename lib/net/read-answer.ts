@@ -1,16 +1,20 @@
-/** Reads answers of servers that a command names: none of them decides how much memory it takes. */
+/** Reads answers of servers that a command names, within a memory limit. */
 
 /** Far above any answer that a command reads. */
 const maxBytes = 64 * 1024 * 1024
 
 export interface ReadAnswer {
   readonly status: number
-  /** True for a status of success. */
+  /** True for a 2xx status. */
   readonly ok: boolean
   readonly text: string
 }
 
-/** Reads an answer to its end. @throws Error for one of more than 64 MB, and for one that breaks off */
+/**
+ * Reads an answer to its end.
+ *
+ * @throws Error for an answer of more than 64 MB, or one that breaks off
+ */
 export async function readAnswer ({ status, ok, body }: Response): Promise<ReadAnswer> {
   const pieces: Uint8Array[] = []
   let sizeBytes = 0

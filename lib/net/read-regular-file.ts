@@ -1,6 +1,6 @@
 /**
- * Reads files that a configuration or a command names. Pipes and devices are refused, so that reading never
- * waits, and files above a limit as well.
+ * Reads files named by a configuration or a command. Pipes and devices are refused, so that reading never
+ * waits; so are files above a size limit.
  */
 
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs'

@@ -1,17 +1,17 @@
 /**
- * Judges texts that a server may take for the address of something to fetch.
+ * Recognises texts that a server may take for the address of something to fetch.
  *
- * Parsers of URLs disagree: some drop tabs, some trim, some read `\` as `/` and `0177.1` as a number. So a
- * text counts as an address if any of them could read one, and passes only in the one spelling that all of
- * them read alike.
+ * URL parsers disagree: some drop tabs, some trim, some read `\` as `/` and `0177.1` as a number. A text
+ * therefore counts as an address if any of them could read one, and is accepted only in the one spelling that
+ * all of them read alike.
  */
 
-/** What some parser drops anywhere, and at the beginning. */
+/** Characters that some parser drops, anywhere or at the beginning. */
 const dropped = /[\p{Cc}\p{Cf}]/gu
 const trimmed = /^\p{Z}+/u
 
 /**
- * Returns true for a text that some parser reads as a URL of any scheme but `data:`, or as one without a
+ * Returns true for a text that some parser reads as a URL of any scheme except `data:`, or as one without a
  * scheme.
  */
 export function isWrittenAddress (text: string): boolean {
@@ -26,14 +26,14 @@ export function isWrittenAddress (text: string): boolean {
 
 const maxSchemeLength = 256
 
-/** Returns true for what holds its own bytes: a `data:` URL, or base64 alone. */
+/** Returns true for a text that contains its own bytes: a `data:` URL, or bare base64. */
 export function holdsBytes (text: string): boolean {
   if (/^data:/i.test(text)) return true
   if (isWrittenAddress(text) && !isLongBase64(text)) return false
   return isBase64(text)
 }
 
-/** Texts of JSON in base64 are broken into lines by some. */
+/** Some programs break base64 in JSON into lines. */
 function isBase64 (text: string): boolean {
   return /^[\w+/\r\n-]*={0,2}$/.test(text.trimEnd())
 }
@@ -41,16 +41,16 @@ function isBase64 (text: string): boolean {
 const maxHostLength = 255
 
 /**
- * Sound begins with `//` in base64, as an address without a scheme does. No name of a host is as long, and
- * none has these characters.
+ * In base64, sound begins with `//`, like an address without a scheme. No host name is that long, and none
+ * has these characters.
  */
 function isLongBase64 (text: string): boolean {
   return text.length > maxHostLength && text.startsWith('//') && isBase64(text)
 }
 
 /**
- * Returns the URL of an http or https address that every parser reads alike: the host as it is sent, no user
- * name, and nothing that a parser drops.
+ * Returns the URL of an http or https address that every parser reads alike: the host as sent, no user name,
+ * and nothing that a parser drops.
  */
 export function plainUrl (text: string): URL | undefined {
   const [, authority] = /^https?:\/\/([^\\/?#@%]+)(?:\/|$)/i.exec(text) ?? []

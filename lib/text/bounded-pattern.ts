@@ -1,10 +1,10 @@
 /**
- * Makes a regular expression of an operator's pattern whose matches have a bound, so that a text which
- * arrives in pieces is searched with the same result as a complete one. `*`, `+` and `{2,}` repeat up to that
- * bound.
+ * Compiles an operator's pattern to a regular expression whose matches have a maximum length, so that
+ * searching a text in pieces gives the same result as searching it whole. `*`, `+` and `{2,}` repeat up to
+ * that limit.
  *
- * `RegExp` tries all ways to share a text among parts that take the same characters: a pattern with too many
- * of them is refused.
+ * `RegExp` tries every way of dividing a text among parts that match the same characters: a pattern with too
+ * many such parts is refused.
  */
 
 import {
@@ -12,20 +12,20 @@ import {
 } from './parse-pattern.ts'
 
 export interface BoundedPattern {
-  /** Global: matches begin at `lastIndex` or behind it. */
+  /** Global: a match begins at or after `lastIndex`. */
   readonly expression: RegExp
   /** Characters of the longest match. */
   readonly maxLength: number
 }
 
-/** Ways to share one text among the parts of a pattern: 18 ms for 100 KB of the worst text. */
+/** Maximum ways to divide a text among the parts of a pattern: 18 ms for 100 KB of the worst text. */
 const maxWays = 4096
-/** What is held of a stream until it is known whether there is a match. */
+/** Characters of a stream held until a match is decided. */
 const longestMatch = 4096
 
 /**
- * @param maxRepeats the bound of repetitions that have none
- * @throws PatternError for a pattern that is wrong, that matches the empty text, or that takes too long
+ * @param maxRepeats the limit of unbounded repetitions
+ * @throws PatternError for a pattern that is invalid, matches the empty text, or takes too long
  */
 export function boundedPattern (source: string, maxRepeats: number): BoundedPattern {
   const node = bounded(parsePattern(source), maxRepeats)
@@ -45,9 +45,9 @@ export function boundedPattern (source: string, maxRepeats: number): BoundedPatt
 }
 
 /**
- * Returns the source of a pattern with the bounds that its repetitions get: `a+` as `a{1,256}`.
+ * Returns the source of a pattern with limited repetitions: `a+` as `a{1,256}`.
  *
- * @throws PatternError for a pattern that is wrong
+ * @throws PatternError for an invalid pattern
  */
 export function boundedSource (source: string, maxRepeats: number): string {
   return repeatsOf(parsePattern(source)).reduceRight((text, node) => {
@@ -119,8 +119,9 @@ function sizeOf (node: PatternNode): Size {
 }
 
 /**
- * Counts the ways in which parts can share a text. @param following the characters that what follows can
- * begin with
+ * Counts the ways in which parts can divide a text.
+ *
+ * @param following the characters that can follow
  */
 function waysOf (node: PatternNode, following: readonly CodeRange[]): number {
   switch (node.type) {
@@ -161,7 +162,7 @@ function firstOf (node: PatternNode): readonly CodeRange[] {
   }
 }
 
-/** True for options of which a character may begin several: each of these is tried. */
+/** True for alternatives that can begin with the same character: each of them is tried. */
 function beginAlike (options: readonly PatternNode[]): boolean {
   return options.some(
     (option, index) =>

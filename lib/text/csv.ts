@@ -1,8 +1,8 @@
 /**
  * Prints one row of CSV (RFC 4180) with its line end; `null` is an empty cell.
  *
- * Spreadsheets run what begins like a formula, and names are callers' own: such a text gets an apostrophe in
- * front.
+ * Spreadsheets evaluate cells that begin like a formula, and callers choose names: such a text gets a leading
+ * apostrophe.
  */
 export function csvRow (cells: ReadonlyArray<string | number | null>): string {
   return `${cells.map(cellOf).join(',')}\r\n`

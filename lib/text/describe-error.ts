@@ -1,4 +1,4 @@
-/** Selects what of an error may be logged: enough to find the fault, no content of requests. */
+/** Selects the parts of an error for the log: enough to find the fault, without content of requests. */
 
 import { redact } from './redact.ts'
 

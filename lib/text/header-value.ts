@@ -1,5 +1,5 @@
 /**
- * Says what a header can carry: tabs, printable ASCII and Latin-1. A line break in one would begin another
+ * Checks which text a header can carry: tabs, printable ASCII and Latin-1. A line break would begin another
  * header, or another request.
  */
 
@@ -9,12 +9,14 @@ export function isHeaderSafe (text: string): boolean {
   return !unfit.test(text)
 }
 
-/** Returns the position of the first character that does not fit, from 1; 0 when all do. */
+/** Returns the position of the first invalid character, from 1; 0 if all are valid. */
 export function firstInvalidChar (text: string): number {
   return text.search(unfit) + 1
 }
 
-/** Returns text as a header value of at most 256 characters, with `?` for all but printable ASCII. */
+/**
+ * Returns text as a header value of at most 256 characters, with `?` for everything except printable ASCII.
+ */
 export function toHeaderValue (text: string): string {
   return text.replace(/[^\x20-\x7e]/g, '?').slice(0, 256)
 }

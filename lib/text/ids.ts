@@ -1,6 +1,6 @@
 import { randomBytes, randomFillSync } from 'node:crypto'
 
-/** Returns the id of a call: ours, or the caller's `x-request-id` if it is plain enough to log. */
+/** Returns the id of a call: a new one, or the caller's `x-request-id` if it is plain enough to log. */
 export function requestId (given: string | string[] | undefined): string {
   return typeof given === 'string' && /^[\w-]{1,64}$/.test(given) ? given : randomHex()
 }
@@ -11,7 +11,7 @@ export function completionId (): string {
 }
 
 const idBytes = 16
-/** Random bytes for the next ids: filled for 256 of them at once, an id takes 70 ns in place of 500. */
+/** Random bytes for the next ids: filled for 256 ids together, an id takes 70 ns instead of 500. */
 const randomPool = Buffer.allocUnsafeSlow(256 * idBytes)
 let usedBytes = randomPool.length
 
@@ -27,7 +27,7 @@ export function randomHex (): string {
 const rows = randomBytes(9).toString('base64url')
 let row = 0
 
-/** Makes the id of a usage row: unique across processes, and ordered by time. */
+/** Returns the id of a usage row: unique across processes, and ordered by time. */
 export function rowId (): string {
   return `${rows}-${(row++).toString(36)}`
 }

@@ -1,11 +1,11 @@
 /**
- * Searches a text for patterns in one pass, whatever they and the text are: `RegExp` tries all ways to share
- * a text among the parts of a pattern, which may take for ever. Libraries that try none, as RE2 does, read on
- * from each match: `\w+@\w+|\d{16}` took a port of it 28 s in 64 KB of digits, and takes 45 ms here, in steps
- * between which others work.
+ * Searches a text for patterns in one pass, whatever the patterns and the text. `RegExp` tries every way of
+ * dividing a text among the parts of a pattern, which may take for ever. Libraries that never do, such as
+ * RE2, read on from each match: for `\w+@\w+|\d{16}` in 64 KB of digits, a port of RE2 took 28 s; this takes
+ * 45 ms, in steps that let other work run in between.
  *
- * All positions of the pattern that what was read so far can have led to are kept at once, each with the
- * place where its match began. (Thompson, *Regular Expression Search Algorithm*, 1968.)
+ * All positions of the pattern that the text so far can lead to are kept together, each with the start of its
+ * match. (Thompson, *Regular Expression Search Algorithm*, 1968.)
  */
 
 import {
@@ -18,7 +18,7 @@ import {
   type RepeatNode
 } from './parse-pattern.ts'
 
-/** A part of a text, from an index up to another one. */
+/** A part of a text, from an index up to, but not including, another one. */
 export interface TextSpan { readonly start: number, readonly end: number }
 
 type Instruction =
@@ -27,16 +27,16 @@ type Instruction =
   | { readonly type: 'split', next: readonly number[] }
   | { readonly type: 'match' }
 
-/** More are of a pattern such as `(a{1000}){1000}`. */
+/** Maximum instructions; a pattern such as `(a{1000}){1000}` has more. */
 const maxInstructions = 2000
 
-/** Instructions that are looked at in one step. */
+/** Instructions processed per step. */
 const workPerStep = 100_000
 
 export class LinearPattern {
   readonly #instructions: Instruction[] = [{ type: 'match' }]
   readonly #start: number
-  /** The codes that a match can begin with: all others are passed over. */
+  /** The codes with which a match can begin; all others are skipped. */
   readonly #firstCodes: CodeSet
 
   /** @param sources alternatives @throws PatternError */
@@ -49,13 +49,17 @@ export class LinearPattern {
     )
   }
 
-  /** Returns the parts of a text that belong to any match, in order; those that overlap or touch are one. */
+  /**
+   * Returns the parts of a text that belong to any match, in order; overlapping or adjacent parts are merged.
+   */
   find (text: string): TextSpan[] {
     const search = this.search(text)
     for (let step = search.next(); ; step = search.next()) if (step.done === true) return step.value
   }
 
-  /** Does what `find` does in steps of a few milliseconds: a pause after each lets others work. */
+  /**
+   * Works like `find`, in steps of a few milliseconds with a pause after each, so that other work can run.
+   */
   * search (text: string): Generator<undefined, TextSpan[], undefined> {
     const search = new Search(text, this.#instructions)
     for (let at = 0; at <= text.length; at++) {

@@ -1,10 +1,10 @@
-/** Names whose results are kept, and the length of the longest: callers may write any. */
+/** Maximum number and length of names whose results are kept: callers may send any name. */
 const maxNames = 1000
 const maxLength = 256
 
 /**
- * Returns the function with up to a thousand results memoized: for what the configuration alone changes, and
- * what may be made anew.
+ * Returns the function with up to a thousand results memoized: for results that depend on the configuration
+ * alone and may be computed again.
  */
 export function memoized<T extends object | undefined> (find: (name: string) => T): (name: string) => T {
   const results = new Map<string, { readonly found: T }>()

@@ -1,10 +1,10 @@
 /** Finds the nearest known word: the "did you mean" of unknown entries, parameters and models. */
 
 /**
- * Returns the candidate nearest to a word, by Levenshtein distance with swaps, without regard to case, `-`,
- * `_` and spaces; the first one when several are equally near.
+ * Returns the candidate nearest to a word, by Levenshtein distance with swaps, ignoring case, `-`, `_` and
+ * spaces; the first of several equally near ones.
  *
- * @returns `undefined` when none is near: more than a third of the longer word would have to change.
+ * @returns `undefined` if none is near: more than a third of the longer word would have to change
  */
 export function nearestWord (word: string, candidates: Iterable<string>): string | undefined {
   const wanted = plain(word)

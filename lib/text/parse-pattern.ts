@@ -1,13 +1,13 @@
 /**
- * Parses the regular expressions that `LinearPattern` can search for in time linear in the text. The only
- * parser of patterns: the sandbox makes strings for the patterns of schemas with it.
+ * Parses the regular expressions that `LinearPattern` can search for in linear time. It is the only parser of
+ * patterns: the sandbox also uses it, to generate strings for the patterns of schemas.
  *
- * What JavaScript writes alike means the same: characters, `.`, classes, `\d \w \s \b`, `^` and `$` of the
- * entire text, groups, `|`, `* + ? {2,4}`. `(?i)` at the beginning ignores the case of ASCII letters. What
- * needs backtracking is refused.
+ * Syntax means the same as in JavaScript: characters, `.`, classes, `\d \w \s \b`, `^` and `$` of the entire
+ * text, groups, `|`, `* + ? {2,4}`. `(?i)` at the beginning ignores the case of ASCII letters. Patterns that
+ * need backtracking are refused.
  */
 
-/** The codes of UTF-16 from one to another, both included. */
+/** UTF-16 codes from one to another, both included. */
 export type CodeRange = readonly [from: number, to: number]
 export type Position = 'start' | 'end' | 'word_boundary' | 'no_word_boundary'
 
@@ -23,14 +23,14 @@ export interface RepeatNode {
   readonly part: PatternNode
   readonly min: number
   readonly max: number
-  /** True for one that takes as few as it can: `+?`. */
+  /** True if it matches as few as possible: `+?`. */
   readonly isLazy: boolean
-  /** The place of its quantifier in the source, without the `?` of a lazy one. */
+  /** The position of its quantifier in the source, without the `?` of a lazy one. */
   readonly start: number
   readonly end: number
 }
 
-/** Says what is wrong with a pattern: `has a lookaround, …`. */
+/** Describes what is wrong with a pattern: `has a lookaround, …`. */
 export class PatternError extends Error {}
 
 /** @throws PatternError */
@@ -42,8 +42,8 @@ export function parsePattern (source: string): PatternNode {
 
 const lastCode = 0xffff
 /**
- * Each takes some calls of the parser and of what reads its result: without a bound a caller's pattern could
- * exhaust the stack.
+ * Maximum nesting. Each level takes several calls of the parser and of later readers; without a limit, a
+ * caller's pattern could exhaust the stack.
  */
 const maxGroups = 100
 const digits: readonly CodeRange[] = [[0x30, 0x39]]
@@ -194,7 +194,7 @@ class PatternParser {
     return this.#codes(this.#escapedCodes())
   }
 
-  /** Reads what follows a backslash, in a class or outside. */
+  /** Reads what follows a backslash, inside or outside a class. */
   #escapedCodes (): readonly CodeRange[] {
     const character = this.#take()
     const named = classes[character]

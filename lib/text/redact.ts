@@ -1,10 +1,10 @@
 /**
- * Takes out of a provider's words what the caller must not read: keys and pieces of keys,
- * organisations, projects, teams, e-mail addresses.
+ * Removes from a provider's text what the caller must not read: keys and parts of keys, organisations,
+ * projects, teams, e-mail addresses.
  *
- * Known secrets go first, by their value, so that no pattern can leave a part of one. The patterns
- * ask for a digit, a capital or an asterisk where an ordinary identifier has none: a caller who sent
- * `user_location` has to read that name in the error.
+ * Known secrets are replaced first, by value, so that no pattern can leave a part of one. Patterns require a
+ * digit, a capital or an asterisk where an ordinary identifier has none: a caller who sent `user_location`
+ * must be able to read that name in the error.
  */
 
 import type { GatewayError } from '../core/errors.ts'
@@ -12,10 +12,10 @@ import type { GatewayError } from '../core/errors.ts'
 export const mark = '[redacted]'
 const maxLength = 2000
 
-/** A pattern and what takes its place. Each is bounded, so that none takes longer than the text is long. */
+/** A pattern and its replacement. Each is bounded, so that it takes time linear in the text. */
 type Replacement = readonly [pattern: RegExp, replacement: string]
 
-/** Patterns of keys, wherever they stand. */
+/** Patterns of keys anywhere in a text. */
 export const keyPatterns: readonly Replacement[] = [
   [/\bsk[-_][\w*.-]{6,200}/gi, mark],
   [/\b(?:pk|rk|hg|xai|gsk|fw|key)[-_](?=[\w*.-]{0,40}[\dA-Z*])[\w*.-]{6,200}/g, mark],

@@ -1,4 +1,4 @@
-/** Encrypts texts that are kept where others can read: AES-256-GCM, with a new nonce each time. */
+/** Encrypts texts that are stored where others can read them: AES-256-GCM, with a new nonce each time. */
 
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
 
@@ -9,7 +9,7 @@ const [ivBytes, tagBytes] = [12, 16]
  * Encrypts a text. The result is base64 and differs each time.
  *
  * @param key 32 bytes
- * @param name what the text belongs to: it cannot be opened under another one
+ * @param name what the text belongs to: it cannot be decrypted under another name
  */
 export function sealText (text: string, key: Buffer, name: string): string {
   const iv = randomBytes(ivBytes)

@@ -1,6 +1,6 @@
 const maxLength = 200
 
-/** Shortens what a caller wrote, to be quoted in an error: it may be of any length. */
+/** Shortens a caller's text of any length, to quote it in an error. */
 export function shorten (text: string): string {
   return text.length > maxLength ? `${text.slice(0, maxLength)}…` : text
 }

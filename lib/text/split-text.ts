@@ -1,4 +1,4 @@
-/** Yields a text in parts of so many characters; a character of two halves is in one part. */
+/** Yields a text in parts of a given number of characters; a surrogate pair is never divided. */
 export function * splitText (text: string, partLength: number): Generator<string, void, undefined> {
   for (let from = 0, to = 0; from < text.length; from = to) {
     to = cutAt(text, Math.min(from + partLength, text.length))
@@ -6,9 +6,7 @@ export function * splitText (text: string, partLength: number): Generator<string
   }
 }
 
-/**
- * Returns where to cut a text: at this index, or before it where that is within a character of two halves.
- */
+/** Returns where to cut a text: at an index, or one before it inside a surrogate pair. */
 export function cutAt (text: string, index: number): number {
   return index < text.length && isLeadSurrogate(text.charCodeAt(index - 1)) ? index - 1 : index
 }

@@ -1,4 +1,4 @@
-/** Removes the slashes at the end. A loop: `/\/+$/` takes quadratic time for slashes in the middle. */
+/** Removes trailing slashes. A loop: `/\/+$/` takes quadratic time for slashes in the middle. */
 export function withoutTrailingSlashes (text: string): string {
   let end = text.length
   while (text.endsWith('/', end)) end--
