@@ -1,6 +1,5 @@
 /**
- * Puts together what the admin API knows of people: users, sessions, links, projects, keys of the API, the
- * audit log.
+ * Bundles the account services of the admin API: users, sessions, links, projects, keys, the audit log.
  */
 
 import { roleNames, type Role } from '../../schemas/admin/common.ts'
@@ -26,7 +25,7 @@ import { Users, type UserChanges } from './users.ts'
 
 type AccountsDatabase = Pick<Database, 'query' | 'storeFileIntact' | 'lockRows' | 'transaction'>
 
-/** What a change of users, and of links for them, works with. */
+/** What changes of users and of their links depend on. */
 type Parts = Pick<Accounts, 'users' | 'sessions' | 'links'>
 
 export class Accounts {
@@ -64,7 +63,7 @@ export class Accounts {
     this.idempotency = new Idempotency(query, use)
   }
 
-  /** Makes a one-time link for the first owner, and the owner where there is none. */
+  /** Creates a one-time link for the first owner, and the owner if there is none. */
   async createOwnerLink (actor: Actor = gatewayActor): Promise<NewLink> {
     const { users, links, audit } = this
     const owner = await users.firstOwner() ?? await users.create({ name: 'Owner', role: 'owner' })
@@ -73,16 +72,16 @@ export class Accounts {
   }
 
   /**
-   * Changes a user, and ends what must not outlive that: a link with another role or password, which someone
-   * else may have, and sessions with a higher role or another password, as such a link may have begun them. A
-   * user who is disabled has neither. Of an admin or owner who is that no more, so does what they could make
-   * for others and may have kept.
+   * Changes a user, and ends what the change must revoke: sign-in links after a change of role or password,
+   * since someone else may have them, and sessions with a higher role or an earlier password, since such a
+   * link may have started them. A disabled user loses both. When an admin or owner loses that role, links
+   * they could have created for others end as well.
    *
-   * @param user as they were when it was checked that they may be changed
-   * @param by who does so. Absent: the gateway itself
-   * @returns the row as it is now; `undefined` for a user who is gone
-   * @throws GatewayError `conflict` when the email is taken, for the last owner losing that role, and when
-   *   their role is another one by now; `insufficient_permissions` when `by` has lost theirs
+   * @param user as read when the right to change it was checked
+   * @param by who makes the change. Absent: the gateway itself
+   * @returns the changed row; `undefined` for a deleted user
+   * @throws GatewayError `conflict` when the email is taken, when the last owner would lose that role, or
+   *   when the user's role has changed since; `insufficient_permissions` when `by` has lost theirs
    */
   async changeUser (user: UserRow, changes: UserChanges, by?: Principal): Promise<UserRow | undefined> {
     return await this.#change(by, user.id, async ({ users, links, sessions }) => {

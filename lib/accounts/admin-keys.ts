@@ -17,10 +17,10 @@ export interface NewAdminKey {
   readonly createdBy: string
 }
 
-/** Begins every key, so that people and scanners of repositories know what they see. */
+/** The prefix of every key, recognised by people and by scanners of repositories. */
 export const adminKeyPrefix = 'hga_'
 
-/** A use is written once in this time. */
+/** The last use is written at most once in this time. */
 const usedEveryMs = 60_000
 
 export class AdminKeys {
@@ -55,7 +55,7 @@ export class AdminKeys {
     return { key: describeAdminKey(row), secret }
   }
 
-  /** Returns the key of a text; `undefined` for one that is wrong, revoked or expired. */
+  /** Returns the key with a text; `undefined` for one that is wrong, revoked or expired. */
   async check (secret: string): Promise<AdminKey | undefined> {
     const row = await this.#use(
       async () =>
@@ -88,7 +88,7 @@ export class AdminKeys {
     return row && describeAdminKey(row)
   }
 
-  /** @returns the key that works no more; `undefined` for an unknown one */
+  /** @returns the revoked key; `undefined` for an unknown one */
   async revoke (id: string): Promise<AdminKey | undefined> {
     const row = await this.#use(
       async () =>
@@ -97,7 +97,7 @@ export class AdminKeys {
     return row && describeAdminKey(row)
   }
 
-  /** Lists the keys, the newest first. */
+  /** Lists the keys, newest first. */
   async list (page: PageRequest): Promise<PageOf<AdminKey>> {
     const rows = this.#query
       .selectFrom('admin_keys')

@@ -1,6 +1,5 @@
 /**
- * Holds what the admin API works with: one for a process, whatever its configuration. Opened when it is first
- * needed.
+ * Holds what the admin API works with: one per process, whatever its configuration. Opened when first needed.
  */
 
 import { FairSemaphore } from '../async/fair-semaphore.ts'
@@ -14,20 +13,20 @@ import { storeUser } from '../stores/use-store.ts'
 import { Reports } from '../usage/reports.ts'
 import { Accounts } from './accounts.ts'
 
-/** Reports that PostgreSQL makes at once for people. */
+/** Reports for people that PostgreSQL computes at a time. */
 const maxReports = 4
 
 export class Admin {
   readonly accounts: Accounts
   readonly keys: StoredKeys
   readonly reports: Reports
-  /** Lets people have their reports in turn: who requests many, or slow ones, takes no place of others. */
+  /** Queues reports fairly: a user who requests many, or slow ones, does not delay others. */
   readonly reportTurns: FairSemaphore
   readonly bodies: CallBodyStore
-  /** Lists the names that records may have of an end user. */
+  /** Lists the names under which records may have an end user. */
   readonly namesOfEndUser: (endUser: string) => Promise<readonly string[]>
 
-  /** Absent where the gateway is part of another program. */
+  /** Absent for a gateway embedded in another program. */
   readonly configuration: LiveConfiguration | undefined
 
   constructor (database: Database, keys: KeyStore, configuration?: LiveConfiguration) {

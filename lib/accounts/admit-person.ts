@@ -1,4 +1,4 @@
-/** Decides which user a person is whom a provider of OpenID Connect has signed in, and with which role. */
+/** Decides which user a person signed in by OpenID Connect is, and with which role. */
 
 import { roleNames, type Role } from '../../schemas/admin/common.ts'
 import type { OidcSettings } from '../core/settings.ts'
@@ -8,7 +8,7 @@ import type { Act } from './audit-log.ts'
 import type { OidcPerson } from './oidc.ts'
 import { publicPart } from './users.ts'
 
-/** Says why a person may not come in, in a word that the page has a sentence for. */
+/** Refuses a person, with a code for which the page has a sentence. */
 export class Refusal extends Error {
   readonly reason: 'domain_not_allowed' | 'no_role' | 'email_taken' | 'user_disabled'
 
@@ -19,12 +19,12 @@ export class Refusal extends Error {
 }
 
 /**
- * Returns the user of a person; at the first sign-in a new one, or the one with the same email if the
- * provider has verified it, nobody else has set it for that user, and the provider knows that user as no one
- * else. With `roles` the groups decide the role at every sign-in; the last owner stays one. The audit log has
- * what changes, as done by the person.
+ * Returns the user of a person. At the first sign-in this is a new user, or the one with the same email if
+ * the provider has verified the email, nobody else has set it for that user, and the provider knows that user
+ * as no one else. With `roles`, groups decide the role at every sign-in, but the last owner stays one. The
+ * audit log shows changes as made by the person.
  *
- * @param address the one that they come from
+ * @param address the person's network address
  * @throws Refusal
  */
 export async function admitPerson (
@@ -63,11 +63,12 @@ export async function admitPerson (
 }
 
 /**
- * Makes a user that of a person with the same email, after every other way to come in as that user has ended:
- * the person has proved the email, and who set it before has not, as users may set one that is not theirs.
+ * Links an existing user to the person with the same email, after ending every other way to sign in as that
+ * user. The person has proved the email; whoever set it before has not, as users may set an email that is not
+ * theirs.
  *
- * @throws Refusal for an email that is not verified or that someone else has set, and for the user of another
- *   person
+ * @throws Refusal for an email that is not verified or that someone else has set, and for a user linked to
+ *   another person
  */
 async function link (
   accounts: Accounts,

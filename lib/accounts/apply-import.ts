@@ -1,7 +1,7 @@
 /**
- * Brings the keys, projects and people of another gateway into the store, and again what has changed there.
- * All in one transaction; what was imported is remembered by its id there, so that a key which is rotated or
- * revoked here does not come back.
+ * Imports keys, projects and people of another gateway into the store, and updates what has changed there
+ * since. One transaction does everything. Imported entries are remembered by their id at the source, so that
+ * a key which was rotated or revoked here does not come back.
  */
 
 import { isDeepStrictEqual } from 'node:util'
@@ -29,10 +29,10 @@ import type { ImportedRow, KeyRow, UsageRow } from '../stores/tables.ts'
 export interface AppliedImport {
   readonly projects: number
   readonly users: number
-  /** Keys that are new here. */
+  /** Keys that did not exist here. */
   readonly added: number
   readonly changed: number
-  /** Keys that are blocked or gone at the source. */
+  /** Keys that are blocked or deleted at the source. */
   readonly revoked: number
   /** Keys that were revoked or archived here and stay so. */
   readonly left: number
@@ -44,7 +44,7 @@ const maxNameLength = 100
  * Applies an import.
  *
  * @param source `litellm`
- * @throws the error of the database; then nothing has changed
+ * @throws the error of the database; nothing has changed then
  */
 export async function applyImport (
   database: Database,
@@ -100,7 +100,7 @@ class Import {
     return this.#counts
   }
 
-  /** A user who is here already, or has the same email, stays as they are, but for limits. */
+  /** A user who exists here, or has the same email, is not changed, except for limits. */
   async #applyUser (user: ImportedUser): Promise<void> {
     const { sourceId, limits, spent = [] } = user
     const id = this.#idOf('user', sourceId) ?? await this.#addUser(user)
@@ -108,7 +108,7 @@ class Import {
     await this.#remember('user', sourceId, id, { spent: this.#spend(id, 'user', sourceId, spent) })
   }
 
-  /** @returns the id of the user; of the one that has the email where there is one */
+  /** @returns the id of the user, or of the existing user with that email */
   async #addUser ({ name, email, role, createdAtMs }: ImportedUser): Promise<string> {
     const same = email === undefined
       ? undefined
@@ -181,7 +181,7 @@ class Import {
     }
   }
 
-  /** Members who are no users of the source stay. */
+  /** Members who are not users of the source stay. */
   async #applyMembers (projectId: string, members: readonly string[]): Promise<void> {
     const ids = new Set(members.flatMap(user => this.#idOf('user', user) ?? []))
     const present = await this.#query

@@ -1,6 +1,6 @@
 /**
- * Keeps who did what and when, with what changed. Secrets never get in: callers give the fields that people
- * see.
+ * Records who did what and when, with what changed. It never contains secrets: callers pass only fields that
+ * people may see.
  */
 
 import { sql, type Kysely } from 'kysely'
@@ -10,7 +10,7 @@ import type { UseStore } from '../stores/use-store.ts'
 import { beyond, pageOf, type PageOf, type PageRequest } from '../stores/pages.ts'
 import { newId } from './random-tokens.ts'
 
-/** Those who act: users, admin keys, the command line. */
+/** Actors: users, admin keys, the command line. */
 export interface Actor {
   readonly id: string | null
   readonly name: string
@@ -22,7 +22,7 @@ export const gatewayActor: Actor = { id: null, name: 'gateway', address: null }
 export const commandLineActor: Actor = { id: null, name: 'command line', address: null }
 
 export interface Act {
-  /** `key.create`: the kind of thing, and what was done to it. */
+  /** `key.create`: the kind of object, and the action. */
   readonly action: string
   readonly subject?: { readonly id: string, readonly name?: string | undefined }
   readonly before?: object | undefined
@@ -59,7 +59,7 @@ export class AuditLog {
     await this.#use(async () => await this.#query.insertInto('audit').values(row).execute())
   }
 
-  /** Lists acts, the newest first. */
+  /** Lists entries, newest first. */
   async list ({ action, actor, subject }: AuditFilter, page: PageRequest): Promise<PageOf<AuditEntry>> {
     let rows = this.#query.selectFrom('audit').selectAll()
     if (action !== undefined) {
@@ -85,7 +85,7 @@ export class AuditLog {
   }
 }
 
-/** Keeps the fields that differ. */
+/** Keeps only fields that differ. */
 function changes (before: object | undefined, after: object | undefined): Pick<AuditRow, 'before' | 'after'> {
   if (before === undefined || after === undefined) return { before: printed(before), after: printed(after) }
   const differ = Object.keys({ ...before, ...after }).filter(

@@ -1,6 +1,6 @@
 /**
- * Remembers sign-ins and registrations that have begun: each can be ended once, by the browser that began it,
- * within ten minutes.
+ * Remembers sign-ins and registrations in progress. Each can be completed once, by the browser that started
+ * it, within ten minutes.
  */
 
 import type { Kysely } from 'kysely'
@@ -14,18 +14,18 @@ export type ChallengePurpose = 'add_passkey' | 'passkey_sign_in' | 'oidc_sign_in
 
 export const challengeMs = 10 * 60_000
 /**
- * Anyone may begin a sign-in: further ones of a network, or of a session, end its oldest, and never those of
- * others.
+ * Anyone may start a sign-in. A new one beyond this limit ends the oldest of the same network or session,
+ * never those of others.
  */
 const maxOfOne = 100
-/** Beyond them no stranger begins one: those that are open can still be ended. */
+/** Above this limit no stranger can start one; open ones can still be completed. */
 const maxOpen = 100_000
 
 export interface NewChallenge {
   readonly purpose: ChallengePurpose
-  /** The text that only the browser has: the id of its session, or a cookie. */
+  /** A text that only the browser has: the id of its session, or a cookie. */
   readonly holder: string
-  /** The address of a stranger; `null` for one who has a session. */
+  /** The address of a stranger; `null` for a caller with a session. */
   readonly address: string | null
   readonly content: string
 }
@@ -41,7 +41,7 @@ export class Challenges {
 
   /**
    * @returns the id of the challenge
-   * @throws GatewayError `overloaded` when strangers have begun too many
+   * @throws GatewayError `overloaded` when strangers have started too many
    */
   async create ({ purpose, holder, address, content }: NewChallenge): Promise<string> {
     const id = newId('challenge')
@@ -58,8 +58,9 @@ export class Challenges {
   }
 
   /**
-   * Ends a challenge. @returns its content; `undefined` alike for one that is unknown, ended or expired, and
-   * for another browser
+   * Completes a challenge.
+   *
+   * @returns its content; `undefined` for one that is unknown, completed, expired or of another browser
    */
   async take (purpose: ChallengePurpose, id: string, holder: string): Promise<string | undefined> {
     const row = await this.#use(
@@ -75,7 +76,7 @@ export class Challenges {
     return row === undefined || row.expires_at_ms <= Date.now() ? undefined : row.content
   }
 
-  /** @throws GatewayError `overloaded` when strangers have begun too many */
+  /** @throws GatewayError `overloaded` when strangers have started too many */
   async #checkRoom (): Promise<void> {
     const { open } = await this.#use(
       async () =>

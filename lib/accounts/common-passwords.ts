@@ -1,7 +1,6 @@
 /**
- * Recognises passwords that are guessed first. Of twelve characters or more these are a common word with
- * digits, a row of keys, or a short text repeated; a list of them would be long and still miss
- * `Password2027!`.
+ * Recognises passwords that are guessed first. With twelve characters or more, these are common words with
+ * digits, rows of keys, or short texts repeated. A list of them would be long and still miss `Password2027!`.
  */
 
 const words = [
@@ -76,10 +75,10 @@ const rows = [
 
 const backwards = rows.map(row => Array.from(row).toReversed().join(''))
 
-/** Characters that must be left of a password once everything that is easily guessed is taken away. */
+/** Minimum characters that must remain of a password without its easily guessed parts. */
 const minRest = 5
 
-/** @param known texts that go with the user: name, email */
+/** @param known texts related to the user: name, email */
 export function isCommonPassword (password: string, known: readonly string[] = []): boolean {
   const text = password.toLowerCase()
   if (new Set(text).size < 5 || isRepeated(text)) return true
@@ -95,7 +94,7 @@ export function isCommonPassword (password: string, known: readonly string[] = [
   )
 }
 
-/** Returns whether a text is a shorter one over and over. */
+/** Returns whether a text repeats a shorter one. */
 function isRepeated (text: string): boolean {
   for (let size = 1; size <= text.length / 2; size++) {
     if (text === text.slice(0, size).repeat(Math.ceil(text.length / size)).slice(0, text.length)) return true
@@ -103,7 +102,10 @@ function isRepeated (text: string): boolean {
   return false
 }
 
-/** Takes out four and more neighbours of a keyboard, the alphabet or the digits, forwards and backwards. */
+/**
+ * Removes runs of four or more neighbours on a keyboard, in the alphabet or among digits, in either
+ * direction.
+ */
 function withoutRows (text: string): string {
   const isRow = (piece: string): boolean =>
     rows.some(row => row.includes(piece)) || backwards.some(row => row.includes(piece))

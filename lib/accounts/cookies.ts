@@ -1,13 +1,13 @@
 /**
- * Cookies of the dashboard: one for the session, one for a sign-in that goes on at a device or at a provider
- * of identities.
+ * Cookies of the dashboard: one for the session, one for a sign-in in progress at a device or an identity
+ * provider.
  */
 
 import type { Call } from '../core/call.ts'
 
 export type CookieKind = 'session' | 'sign_in'
 
-/** With the prefix a browser takes a cookie over TLS only, and from this host only. */
+/** With this prefix, browsers accept a cookie only over TLS and only from this host. */
 const names = {
   session: { plain: 'headgate_session', secure: '__Host-headgate' },
   sign_in: { plain: 'headgate_sign_in', secure: '__Host-headgate-sign-in' }
@@ -26,14 +26,14 @@ export function cookieName (kind: CookieKind, secure: boolean): string {
 }
 
 /**
- * Prints a `Set-Cookie`. Without TLS it goes to the admin API only; the prefix of the other name asks for the
- * path `/`.
+ * Prints a `Set-Cookie`. Without TLS the cookie is sent to the admin API only; the prefix used with TLS
+ * requires the path `/`.
  */
 export function printCookie ({ kind, value, secure, maxAgeSeconds }: NewCookie): string {
   return `${cookieName(kind, secure)}=${value}; ${secure ? 'Path=/; Secure' : 'Path=/admin'}; HttpOnly; SameSite=Lax; Max-Age=${maxAgeSeconds}`
 }
 
-/** Returns a cookie of a request, which may be of anyone's making. */
+/** Returns a cookie of a request, which anyone may have set. */
 export function readCookie (
   { cookie }: Call['headers'],
   kind: CookieKind,

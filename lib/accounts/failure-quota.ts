@@ -1,6 +1,6 @@
 /**
- * Bounds how many failed sign-ins that are of no user are written into the audit log: anyone can make them,
- * from any number of addresses, and they must not fill the store. Those of a user have the throttle.
+ * Limits how many failed sign-ins for unknown users are written to the audit log: anyone can cause them, from
+ * any number of addresses, and they must not fill the store. The throttle limits those for known users.
  */
 
 const windowMs = 15 * 60_000
@@ -10,7 +10,11 @@ export class FailureQuota {
   #noted = 0
   #untilMs = 0
 
-  /** Takes a place. @returns false where a quarter of an hour had too many */
+  /**
+   * Uses one place.
+   *
+   * @returns false if the last quarter of an hour had too many
+   */
   take (nowMs = performance.now()): boolean {
     if (nowMs >= this.#untilMs) {
       this.#untilMs = nowMs + windowMs

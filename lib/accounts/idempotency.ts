@@ -1,6 +1,6 @@
 /**
  * Remembers the answers to requests with an `Idempotency-Key` for a day. An answer may hold a new key, so it
- * is sealed by the credential that the request came with: the store alone cannot open it.
+ * is sealed with the credential of its request: the store alone cannot decrypt it.
  */
 
 import { createCipheriv, createDecipheriv, hash, hkdfSync, randomBytes } from 'node:crypto'
@@ -20,7 +20,7 @@ export interface IdempotentRequest {
 }
 
 const keepMs = 86_400_000
-/** A request that has not ended by then was cut off: it may be sent again. */
+/** A request still open by then was interrupted, and may be sent again. */
 const inFlightMs = 60_000
 const maxKeyLength = 255
 
@@ -36,7 +36,7 @@ export class Idempotency {
   /**
    * Runs `work`, or returns the answer of the first request with the same key.
    *
-   * @throws GatewayError `conflict` when the key was used for another request, by another credential, or is
+   * @throws GatewayError `conflict` when the key was used for another request or by another credential, or is
    *   in flight
    */
   async run (given: IdempotentRequest, work: () => Promise<string>): Promise<string> {
@@ -68,7 +68,11 @@ export class Idempotency {
     }
   }
 
-  /** Claims a key for a request. @returns its row when another request has claimed it */
+  /**
+   * Claims a key for a request.
+   *
+   * @returns its row if another request has claimed it
+   */
   async #claim (
     id: string,
     request: string

@@ -1,6 +1,6 @@
 /**
- * Users as a provider of OpenID Connect knows them: by issuer and subject, as an email may go to another
- * person.
+ * Links users to persons at a provider of OpenID Connect: by issuer and subject, since an email may pass to
+ * another person.
  */
 
 import type { Kysely } from 'kysely'
@@ -45,7 +45,7 @@ export class Identities {
     )
   }
 
-  /** @returns false when the user is someone else at this provider already */
+  /** @returns false if the user is already linked to someone else at this provider */
   async add (issuer: string, subject: string, userId: string): Promise<boolean> {
     const added = await this.#use(
       async () =>

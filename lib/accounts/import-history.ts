@@ -1,6 +1,6 @@
 /**
- * Makes usage rows of what keys used at another gateway: one for each day and model, of the endpoint
- * `import`. The sums of earlier imports say what is there already, so that only the difference is added.
+ * Creates usage rows for the usage of keys at another gateway: one per day and model, of the endpoint
+ * `import`. The sums of earlier imports show what is already stored, so that only the difference is added.
  */
 
 import { dayMs } from '../core/day.ts'
@@ -23,7 +23,7 @@ const columns = {
 type Column = keyof typeof columns
 
 /**
- * Returns the usage rows that bring what the store has of these keys to what they used at the source.
+ * Returns the usage rows that bring the stored usage of these keys to their usage at the source.
  *
  * @param histories days by the id of their key here
  */

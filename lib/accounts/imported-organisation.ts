@@ -1,4 +1,4 @@
-/** The keys, projects and people of another gateway, as they are to be here. */
+/** The keys, projects and people of another gateway, in the form they will have here. */
 
 import type { Role } from '../../schemas/admin/common.ts'
 import type { KeyLimits } from '../core/key.ts'
@@ -9,14 +9,14 @@ export interface ImportedOrganisation {
   readonly keys: readonly ImportedKey[]
 }
 
-/** What calls cost at the source. Amounts of one party do not overlap: a budget sums those in its period. */
+/** Cost of calls at the source. Amounts of one party do not overlap: a budget adds up those in its period. */
 export interface ImportedSpending {
-  /** The beginning of a period. */
+  /** The start of a period. */
   readonly fromMs: number
   readonly nanoUsd: number
 }
 
-/** What the calls of a day to one model used at the source. */
+/** Usage of the calls to one model on one day at the source. */
 export interface ImportedDay {
   /** Its first millisecond, UTC. */
   readonly atMs: number
@@ -32,9 +32,9 @@ export interface ImportedDay {
 
 interface Party {
   readonly name: string
-  /** Absent means all. */
+  /** Absent: all. */
   readonly models?: readonly string[]
-  /** Names of stages that look at all calls; absent leaves those that are set here. */
+  /** Names of guards that inspect all calls; absent keeps those set here. */
   readonly stages?: readonly string[]
   readonly limits?: KeyLimits
   readonly createdAtMs: number
@@ -42,7 +42,7 @@ interface Party {
 }
 
 export interface ImportedProject extends Party {
-  /** SHA-256 of its id there, base64, as all source ids. */
+  /** SHA-256 of its id at the source, in base64, like all source ids. */
   readonly sourceId: string
   /** Source ids of users. */
   readonly members: readonly string[]
@@ -54,31 +54,31 @@ export interface ImportedUser {
   readonly email?: string
   readonly role: Role
   readonly createdAtMs: number
-  /** Of all keys that they own together. */
+  /** For all keys that they own together. */
   readonly limits?: KeyLimits
-  /** What counts in their budgets beside what their keys bring. */
+  /** What counts toward their budgets in addition to their keys' spending. */
   readonly spent?: readonly ImportedSpending[]
 }
 
 export interface ImportedKey extends Party {
   /** SHA-256 of the key, base64. */
   readonly digest: string
-  /** The digest before the last rotation, while it works. */
+  /** The digest before the last rotation, while it is valid. */
   readonly previous?: { readonly digest: string, readonly untilMs: number }
   readonly hint?: string
-  /** Absent means all. */
+  /** Absent: all. */
   readonly endpoints?: readonly string[]
-  /** Absent means all. */
+  /** Absent: all. */
   readonly mcpServers?: readonly string[]
   readonly expiresAtMs?: number
-  /** Source id of its project; absent for the default one. */
+  /** Source id of its project; absent for the default project. */
   readonly project?: string
-  /** Source id of the user who made it, and owns it. */
+  /** Source id of the user who created and owns it. */
   readonly createdBy?: string
   readonly isBlocked: boolean
   /**
-   * What its calls used before, by day: amounts that are not in `spent`. At most one entry for each day,
-   * model and provider.
+   * Earlier usage of its calls, by day, not included in `spent`. At most one entry for each day, model and
+   * provider.
    */
   readonly history?: readonly ImportedDay[]
 }

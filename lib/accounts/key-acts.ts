@@ -1,6 +1,6 @@
 /**
- * Creates, changes and revokes keys of callers, with an entry in the audit log: for the admin API and the
- * command line alike.
+ * Creates, changes and revokes keys of callers, with an entry in the audit log: for both the admin API and
+ * the command line.
  */
 
 import type { Key, KeyChange, NewKey } from '../../schemas/admin/keys.ts'
@@ -11,8 +11,8 @@ import type { Actor } from './audit-log.ts'
 /**
  * Creates a key.
  *
- * @param options.byAdmin true when members may not change the limits it gets; default true
- * @param options.temporary true for one that lists leave out
+ * @param options.byAdmin true if members may not change its limits; default true
+ * @param options.temporary true for a key that lists omit
  * @throws GatewayError `conflict` when an active key has the name
  */
 export async function createKey (
@@ -28,8 +28,9 @@ export async function createKey (
 }
 
 /**
- * Changes fields of a key; those that `change` leaves out stay. @param byAdmin true when members may not
- * change them afterwards
+ * Changes fields of a key; fields missing from `change` stay.
+ *
+ * @param byAdmin true if members may not change them afterwards
  */
 export async function updateKey (
   { keys, accounts }: Admin,
@@ -48,7 +49,11 @@ export async function updateKey (
   return after
 }
 
-/** Gives a key a new text. @param overlapMs for which the one before works as well */
+/**
+ * Gives a key a new text.
+ *
+ * @param overlapMs how long the previous text also works
+ */
 export async function rotateKey (
   { keys, accounts }: Admin,
   actor: Actor,
@@ -70,7 +75,7 @@ export async function revokeKey ({ keys, accounts }: Admin, actor: Actor, id: st
   return revoked
 }
 
-/** Returns what of a key the audit log shows. */
+/** Returns the fields of a key that the audit log shows. */
 function keySettings ({
   name,
   project_id,

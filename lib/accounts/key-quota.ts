@@ -1,7 +1,7 @@
 /**
- * Bounds how many keys a person makes in the dashboard: each takes a row in the store for good, and those of
- * the playground are in no list. Counted in the process, and at once: many requests at the same moment count
- * as well.
+ * Limits how many keys a person creates in the dashboard: each takes a row in the store permanently, and
+ * lists omit those of the playground. Counted in the process before each creation, so simultaneous requests
+ * count as well.
  */
 
 import { ExpiringMap } from '../async/expiring-map.ts'
@@ -13,14 +13,14 @@ const maxRemembered = 10_000
 
 interface Count {
   made: number
-  /** When it is forgotten, by the clock of `performance`. */
+  /** When it is forgotten, by `performance.now()`. */
   readonly untilMs: number
 }
 
 export class KeyQuota {
   readonly #counts = new ExpiringMap<Count>(maxRemembered)
 
-  /** @throws GatewayError `rate_limit_exceeded` when the user has made too many within the hour */
+  /** @throws GatewayError `rate_limit_exceeded` when the user has created too many within the hour */
   take (userId: string): void {
     const nowMs = performance.now()
     const count = this.#counts.get(userId)

@@ -1,6 +1,5 @@
 /**
- * Links that work once: to sign a user in, and to invite a person. The tokens are in the store as digests
- * only.
+ * One-time links: to sign a user in, and to invite a person. The store has only digests of the tokens.
  */
 
 import type { Kysely } from 'kysely'
@@ -36,7 +35,7 @@ export class Links {
     this.#use = use
   }
 
-  /** Makes a link by which a user signs in; one that was not used before ends. */
+  /** Creates a link with which a user signs in; an unused earlier one ends. */
   async createSignIn (userId: string): Promise<NewLink> {
     const token = newToken()
     const expiresAtMs = Date.now() + linkMs
@@ -52,7 +51,9 @@ export class Links {
   }
 
   /**
-   * Uses a link up. @returns the id of its user; `undefined` alike for one that is unknown, used or expired
+   * Uses a link.
+   *
+   * @returns the id of its user; `undefined` for one that is unknown, used or expired
    */
   async useSignIn (token: string): Promise<string | undefined> {
     const used = await this.#use(
@@ -66,7 +67,7 @@ export class Links {
     return used === undefined || used.expires_at_ms <= Date.now() ? undefined : used.user_id
   }
 
-  /** Ends the link by which a user could sign in, if there is one. */
+  /** Ends the sign-in link of a user, if there is one. */
   async endSignIn (userId: string): Promise<void> {
     await this.#use(
       async () => await this.#query.deleteFrom('sign_in_links').where('user_id', '=', userId).execute()
@@ -74,7 +75,7 @@ export class Links {
   }
 
   /**
-   * Ends what someone may have kept who could make links for others: open links of all users, and open
+   * Ends links that a user who could create them for others may have kept: open links of all users, and open
    * invitations.
    *
    * @param roles of these invitations
@@ -125,8 +126,9 @@ export class Links {
   }
 
   /**
-   * Takes an invitation away: accepted or withdrawn, it works no more. @returns it, for one of two who do so
-   * at the same moment
+   * Removes an accepted or withdrawn invitation.
+   *
+   * @returns the invitation, to only one of two simultaneous callers
    */
   async takeInvitation (
     by: { readonly token: string } | { readonly id: string }
@@ -141,7 +143,7 @@ export class Links {
     return row === undefined || row.expires_at_ms <= Date.now() ? undefined : describeInvitation(row)
   }
 
-  /** Lists open invitations, the newest first. */
+  /** Lists open invitations, newest first. */
   async listInvitations (page: PageRequest): Promise<PageOf<Invitation>> {
     const rows = this.#query
       .selectFrom('invitations')

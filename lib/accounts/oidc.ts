@@ -1,6 +1,6 @@
 /**
- * Signs people in by a provider of OpenID Connect: by a code that is bound to the browser (state), to this
- * sign-in (nonce) and to this process' request (PKCE).
+ * Signs people in through a provider of OpenID Connect, with a code bound to the browser (state), to this
+ * sign-in (nonce) and to this process's request (PKCE).
  *
  * @see https://openid.net/specs/openid-connect-core-1_0.html#CodeFlowAuth
  */
@@ -15,13 +15,13 @@ const timeoutSeconds = 10
 const keepMs = 60 * 60_000
 
 /**
- * Bounds of what is stored of a person: the first by the specification, the second as of the emails that
- * people set.
+ * Limits on stored data of a person: the first from the specification, the second as for emails that people
+ * set.
  */
 const maxSubjectLength = 255
 const maxEmailLength = 254
 
-/** The part of a sign-in that the gateway keeps until the provider sends the browser back. */
+/** The part of a sign-in that is kept until the provider sends the browser back. */
 export interface OidcSignIn {
   readonly verifier: string
   readonly nonce: string
@@ -38,7 +38,7 @@ export interface OidcPerson {
   readonly groups: readonly string[]
 }
 
-/** Returns the address to send the browser to, and what to keep until it comes back with `state`. */
+/** Returns the address to send the browser to, and what to keep until the browser returns with `state`. */
 export async function beginOidc (
   settings: OidcSettings,
   redirectUri: string,
@@ -59,10 +59,10 @@ export async function beginOidc (
 }
 
 /**
- * Exchanges the code that the browser came back with.
+ * Exchanges the code that the browser has returned with.
  *
- * @param query of the address that it came back to
- * @throws Error of `openid-client` for an answer that is an error, or was not made for this sign-in
+ * @param query of the address that the browser returned to
+ * @throws Error of `openid-client` for an answer that is an error or belongs to another sign-in
  */
 export async function finishOidc (
   settings: OidcSettings,

@@ -1,6 +1,6 @@
 /**
- * Passkeys of users. The device holds the private half, unlocks it by fingerprint, face or PIN, and uses it
- * for the host name alone that it was made for; here is the public half.
+ * Passkeys of users. The device holds the private key, unlocks it by fingerprint, face or PIN, and uses it
+ * only for the host name it was created for. The store has the public key.
  *
  * @see https://www.w3.org/TR/webauthn-3/
  */
@@ -32,7 +32,7 @@ export interface NewPasskey {
 export interface PasskeyProof {
   readonly challenge: string
   readonly page: URL
-  /** True when `page` is the address of the configuration, not one that the request claims. */
+  /** True if `page` is the configured address, not one that the request claims. */
   readonly isConfigured: boolean
   readonly credential: PasskeySignIn['credential']
 }
@@ -46,7 +46,7 @@ export class Passkeys {
     this.#use = use
   }
 
-  /** Returns whether any user can sign in by passkey. */
+  /** Returns whether any user can sign in with a passkey. */
   async exist (): Promise<boolean> {
     return (
       (await this.#use(
@@ -55,13 +55,13 @@ export class Passkeys {
     )
   }
 
-  /** Lists the passkeys of a user, the newest first. */
+  /** Lists the passkeys of a user, newest first. */
   async list (userId: string): Promise<Passkey[]> {
     return (await this.#rows(userId)).map(describePasskey)
   }
 
   /**
-   * Returns what a browser needs to make a passkey.
+   * Returns what a browser needs to create a passkey.
    *
    * @throws GatewayError `conflict` when there are too many
    */

@@ -1,8 +1,8 @@
 /**
- * Passwords, as scrypt hashes that name their parameters.
+ * Passwords, as scrypt hashes that include their parameters.
  *
- * A hash takes 32 MiB and some 200 ms of a thread: at most two are made at once, so that sign-ins cannot take
- * the memory and the threads that calls need.
+ * A hash takes 32 MiB and some 200 ms of a thread. At most two are computed at a time, so that sign-ins
+ * cannot take the memory and threads that calls need.
  *
  * @see https://cheatsheetseries.owasp.org/cheatsheets/Password_Storage_Cheat_Sheet.html#scrypt
  */
@@ -19,7 +19,7 @@ const keyBytes = 32
 const maxWaiting = 20
 const semaphore = new Semaphore(2, maxWaiting)
 
-/** @throws GatewayError `invalid_value` for a common one; the schema checks its length */
+/** @throws GatewayError `invalid_value` for a common password; the schema checks its length */
 export function checkPassword (password: string, known: readonly string[]): void {
   if (!isCommonPassword(password, known)) return
   throw new GatewayError('invalid_value', {
@@ -31,7 +31,8 @@ export function checkPassword (password: string, known: readonly string[]): void
 /**
  * Returns the hash to store: `scrypt$32768$8$3$SALT$HASH`.
  *
- * @param owner who waits for it: the network of a stranger, or the id of a user. They take turns
+ * @param owner who waits for it: the network of a stranger, or the id of a user. Owners are served in
+ *   rotation
  * @throws GatewayError `overloaded` when too many wait
  */
 export async function hashPassword (password: string, owner: string): Promise<string> {
@@ -42,8 +43,8 @@ export async function hashPassword (password: string, owner: string): Promise<st
 }
 
 /**
- * Returns whether a password is the one of a hash. Without a hash it takes the same time, so that the time
- * says nothing about which users exist.
+ * Returns whether a password matches a hash. Without a hash it takes the same time, so that timing does not
+ * reveal which users exist.
  *
  * @param owner as for `hashPassword`
  * @throws GatewayError `overloaded` when too many wait

@@ -1,4 +1,4 @@
-/** Projects: groups of keys and of the people who may make them. */
+/** Projects: groups of keys, with the people who may create them. */
 
 import { sql, type Kysely } from 'kysely'
 import type { Member, Project, ProjectChange } from '../../schemas/admin/organisation.ts'
@@ -72,7 +72,11 @@ export class Projects {
     return await this.require(id)
   }
 
-  /** Archives a project, and revokes its keys. @throws GatewayError `conflict` for the default one */
+  /**
+   * Archives a project, and revokes its keys.
+   *
+   * @throws GatewayError `conflict` for the default one
+   */
   async archive (id: string): Promise<void> {
     if (id === defaultProject) {
       throw new GatewayError('conflict', { message: 'The default project cannot be archived.' })
@@ -98,7 +102,7 @@ export class Projects {
     )
   }
 
-  /** Lists the projects in use in the order in which they were made. */
+  /** Lists the active projects in order of creation. */
   async list (page: PageRequest, only: ReadonlySet<string> | undefined): Promise<PageOf<Project>> {
     let rows = this.#rows().where('projects.archived_at_ms', 'is', null)
     if (only !== undefined) rows = rows.where('projects.id', 'in', [...only, ''])
@@ -131,7 +135,7 @@ export class Projects {
     return found
   }
 
-  /** Lists the members of a project, the first ones first. */
+  /** Lists the members of a project in order of joining. */
   async members (id: string, page: PageRequest): Promise<PageOf<Member>> {
     const rows = this.#members(id).where(beyond(page, 'members.added_at_ms', 'users.id', 'asc'))
     const found = await this.#use(

@@ -1,4 +1,4 @@
-/** Texts that are shown once and stored as digests: sessions, links and keys of the admin API. */
+/** Tokens that are shown once and stored as digests: sessions, links and admin keys. */
 
 import { hash, randomBytes } from 'node:crypto'
 
@@ -13,8 +13,8 @@ export function newId (prefix: string): string {
 }
 
 /**
- * Digests a token: with 256 random bits it needs neither salt nor work, and finding it by its digest leaks
- * nothing by time.
+ * Digests a token. With 256 random bits it needs neither salt nor stretching, and a lookup by digest reveals
+ * nothing through timing.
  */
 export function digestOf (token: string): string {
   return hash('sha256', token, 'base64')

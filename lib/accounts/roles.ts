@@ -1,17 +1,17 @@
-/** Compares roles, and describes the one who uses the admin API. */
+/** Compares roles, and describes who uses the admin API. */
 
 import { roleNames, type Role, type Scope } from '../../schemas/admin/common.ts'
 
-/** A user with a session, or a key of the admin API. */
+/** A user with a session, or an admin key. */
 export interface Principal {
   readonly id: string
   readonly name: string
   readonly role: Role
   /** The session; absent for an admin key. */
   readonly session?: PrincipalSession
-  /** The only scopes of an admin key; absent: all that its role may do. */
+  /** The only scopes of an admin key; absent: everything its role may do. */
   readonly scopes?: readonly Scope[]
-  /** The time when an admin key expires; absent: never. */
+  /** When an admin key expires; absent: never. */
   readonly expiresAtMs?: number
   /** The only projects that it may see; absent: all. */
   readonly projects?: ReadonlySet<string>
@@ -21,11 +21,11 @@ export interface PrincipalSession {
   readonly id: string
   readonly csrfDigest: string
   readonly expiresAtMs: number
-  /** True when it began with a one-time link. */
+  /** True if it began with a one-time link. */
   readonly byLink: boolean
 }
 
-/** Returns whether a role may do what needs at least another one. */
+/** Returns whether a role includes the rights of another one. */
 export function isAtLeast (role: Role, least: Role): boolean {
   return roleNames.indexOf(role) <= roleNames.indexOf(least)
 }
@@ -35,7 +35,7 @@ export function seesAllProjects (role: Role): boolean {
   return isAtLeast(role, 'admin')
 }
 
-/** Returns whether one may see a project. */
+/** Returns whether a principal sees a project. */
 export function maySee ({ projects }: Principal, projectId: string): boolean {
   return projects === undefined || projects.has(projectId)
 }

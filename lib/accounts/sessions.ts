@@ -1,10 +1,10 @@
 /**
- * Sign-ins of users. A session is in the store, so that it can be ended; its cookie is made by the gateway at
- * each sign-in and never taken over from a request, so that none can be chosen for a user.
+ * Sessions of users. A session is in the store, so that it can be ended. The gateway creates its cookie at
+ * each sign-in and never adopts one from a request, so nobody can choose a user's cookie.
  *
  * Browsers send a cookie to every port of its host, so a session has a second secret, the CSRF token. The
- * page keeps it where only pages of its own origin can read it and sends it with every request; no answer but
- * that to the sign-in contains it.
+ * page keeps the token where only pages of its own origin can read it, and sends it with every request. Only
+ * the answer to the sign-in contains it.
  */
 
 import { timingSafeEqual } from 'node:crypto'
@@ -14,19 +14,19 @@ import type { SessionRow, Tables, UserRow } from '../stores/tables.ts'
 import type { UseStore } from '../stores/use-store.ts'
 import { digestOf, newId, newToken } from './random-tokens.ts'
 
-/** From the sign-in, whatever happens. */
+/** Maximum age since the sign-in. */
 const sessionMs = 14 * 86_400_000
-/** Without any request. */
+/** Maximum time without a request. */
 const idleMs = 3 * 86_400_000
-/** A sign of life is written once in this time. */
+/** The last use is written at most once in this time. */
 const seenEveryMs = 60_000
-/** Further ones end the oldest. */
+/** A further session ends the oldest one. */
 const maxPerUser = 50
 
 export interface NewSession {
-  /** The text of the cookie, which is nowhere else. */
+  /** The text of the cookie, stored nowhere. */
   readonly token: string
-  /** The secret of the page, which is nowhere else either. */
+  /** The secret of the page, stored nowhere either. */
   readonly csrfToken: string
   readonly row: SessionRow
 }
@@ -70,8 +70,8 @@ export class Sessions {
   }
 
   /**
-   * Returns the session of a cookie with its user; `undefined` alike for one that is unknown, expired or
-   * ended, and for a disabled user.
+   * Returns the session of a cookie with its user; `undefined` for one that is unknown, expired or ended, and
+   * for a disabled user.
    */
   async find (token: string): Promise<{ readonly session: SessionRow, readonly user: UserRow } | undefined> {
     const now = Date.now()
@@ -108,7 +108,7 @@ export class Sessions {
     return { session, user }
   }
 
-  /** Lists the sessions of a user, the latest first. */
+  /** Lists the sessions of a user, latest first. */
   async list (userId: string, currentId: string): Promise<SignIn[]> {
     const rows = await this.#use(
       async () =>
@@ -131,7 +131,11 @@ export class Sessions {
     }))
   }
 
-  /** Ends a session of a user. @returns false when there is none with this id */
+  /**
+   * Ends a session of a user.
+   *
+   * @returns false if the user has no session with this id
+   */
   async end (userId: string, id: string): Promise<boolean> {
     const ended = await this.#use(
       async () =>
@@ -144,7 +148,7 @@ export class Sessions {
     return ended.numDeletedRows > 0n
   }
 
-  /** Ends all sessions of a user, and the keys that their playgrounds have. */
+  /** Ends all sessions of a user, and revokes the keys of the user's playgrounds. */
   async endAll (userId: string): Promise<void> {
     await this.#use(
       async () => await this.#query.deleteFrom('sessions').where('user_id', '=', userId).execute()
@@ -153,9 +157,10 @@ export class Sessions {
   }
 
   /**
-   * Revokes the keys that pages of a user have made for themselves: no list shows them, so nobody else would.
+   * Revokes the keys that pages of a user have created for themselves: no list shows them, so nobody else
+   * would.
    *
-   * @param projectId of those of one project. Default: of all
+   * @param projectId only keys of this project. Default: all
    */
   async endPlaygrounds (userId: string, projectId?: string): Promise<void> {
     await this.#use(

@@ -1,8 +1,7 @@
 /**
- * Throttles attempts to sign in: by address, by user, and by both together, so that a guesser is stopped soon
- * and cannot lock the user out from elsewhere. Counted in the process; what is remembered is bounded, for
- * each of the three by itself: pairs are made up at will, and must not take the place of an address or a
- * user.
+ * Throttles sign-in attempts by address, by user, and by both together, so that a guesser is stopped soon and
+ * cannot lock the user out from elsewhere. Counts are kept in the process. Each of the three has its own
+ * limit: an attacker can invent any number of pairs, and these must not displace addresses or users.
  */
 
 import { isIPv6 } from 'node:net'
@@ -17,7 +16,7 @@ type Kind = keyof typeof limits
 
 interface Count {
   failures: number
-  /** When it is forgotten, by the clock of `performance`. */
+  /** When it is forgotten, by `performance.now()`. */
   readonly untilMs: number
 }
 
@@ -29,12 +28,11 @@ export class Throttle {
   }
 
   /**
-   * Counts an attempt, before it is known how it ends: many at the same moment count as well. One that is
-   * refused is not counted.
+   * Counts an attempt before its outcome is known, so that simultaneous attempts count as well. A refused
+   * attempt is not counted.
    *
-   * @param user what the caller says who it is; empty where they do not say
-   * @throws GatewayError `rate_limit_exceeded` when there were too many failures in the last quarter of an
-   *   hour
+   * @param user the claimed user; empty if there is none
+   * @throws GatewayError `rate_limit_exceeded` after too many failures in the last quarter of an hour
    */
   begin (address: string, user: string): void {
     const counted = entries(address, user)
@@ -49,15 +47,15 @@ export class Throttle {
     }
   }
 
-  /** Returns when attempts are let through again; 0 where they are now. */
+  /** Returns when attempts are accepted again; 0 if they are now. */
   #refusedUntilMs (kind: Kind, key: string): number {
     const count = this.#counts[kind].get(key)
     return count !== undefined && count.failures >= limits[kind] ? count.untilMs : 0
   }
 
   /**
-   * Takes back an attempt that succeeded, and forgets the failures of this user at this address: others may
-   * still guess.
+   * Takes back a successful attempt, and forgets the failures of this user at this address: others may still
+   * guess.
    */
   succeeded (address: string, user: string): void {
     for (const [kind, key] of entries(address, user)) {
@@ -85,7 +83,7 @@ function entries (address: string, user: string): ReadonlyArray<readonly [kind: 
   ]
 }
 
-/** Returns an address; of IPv6 the first half, since a caller with one has all of them. */
+/** Returns an address; of an IPv6 address only the first half, since its owner has the whole range. */
 export function networkOf (address: string): string {
   if (!isIPv6(address) || /^::ffff:/i.test(address)) return address
   const [before = '', after] = address.split('::')

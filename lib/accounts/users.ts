@@ -26,17 +26,17 @@ export interface NewUser {
 export interface UserChanges {
   readonly name?: string | undefined
   readonly email?: string | undefined
-  /** True when someone else sets the email. */
+  /** True if someone else sets the email. */
   readonly emailByOther?: boolean
   readonly role?: Role | undefined
   readonly disabled?: boolean | undefined
-  /** Of all keys that they own together; `null` for none. */
+  /** For all keys that they own together; `null` for none. */
   readonly limits?: UserChange['limits'] | undefined
   /** The hash of it; `null` for none. */
   readonly password?: string | null | undefined
 }
 
-/** A sign of life is written once in this time. */
+/** The last use is written at most once in this time. */
 const seenEveryMs = 60_000
 
 export class Users {
@@ -59,7 +59,7 @@ export class Users {
     )
   }
 
-  /** Returns whether any user can sign in by password. */
+  /** Returns whether any user can sign in with a password. */
   async havePasswords (): Promise<boolean> {
     return (
       (await this.#use(
@@ -75,7 +75,7 @@ export class Users {
     )
   }
 
-  /** Returns whether a user can come back without a one-time link. */
+  /** Returns whether a user can sign in again without a one-time link. */
   async haveCredential (id: string): Promise<boolean> {
     const user = this.#query.selectFrom('users').select('id').where('id', '=', id)
     const passkeys = this.#query.selectFrom('passkeys').select('user_id').where('user_id', '=', id)
@@ -107,7 +107,7 @@ export class Users {
     )
   }
 
-  /** Returns the first owner that is not disabled. */
+  /** Returns the first enabled owner. */
   async firstOwner (): Promise<UserRow | undefined> {
     return await this.#use(
       async () =>
@@ -150,10 +150,10 @@ export class Users {
   }
 
   /**
-   * @param ifRole the role for which it was checked that the user may be changed
-   * @returns the row as it is now; `undefined` for an unknown user
-   * @throws GatewayError `conflict` when the email is taken, for the last owner losing that role, and for a
-   *   user of another role
+   * @param ifRole the role with which the right to change the user was checked
+   * @returns the changed row; `undefined` for an unknown user
+   * @throws GatewayError `conflict` when the email is taken, when the last owner would lose that role, and
+   *   when the user has another role
    */
   async update (
     id: string,
@@ -182,7 +182,7 @@ export class Users {
     return changed
   }
 
-  /** Makes every process read the keys again, with the limits that their owner has now. */
+  /** Makes every process read the keys again, with the current limits of their owner. */
   async #touchKeys (id: string): Promise<void> {
     await this.#use(
       async () =>
@@ -197,7 +197,7 @@ export class Users {
   /**
    * @param ifRole as for `update`
    * @returns false for an unknown user
-   * @throws GatewayError `conflict` for the last owner, and for a user of another role
+   * @throws GatewayError `conflict` for the last owner, and when the user has another role
    */
   async remove (id: string, ifRole?: Role): Promise<boolean> {
     let removal = this.#withOwners().deleteFrom('users').where('id', '=', id).where(leavesAnOwner(id))
@@ -208,7 +208,7 @@ export class Users {
     return numDeletedRows > 0n
   }
 
-  /** Notes a sign of life, if the last one is a while ago. */
+  /** Records that the user is active, if the last record is old enough. */
   async seen ({ id, last_seen_at_ms: last }: Pick<UserRow, 'id' | 'last_seen_at_ms'>): Promise<void> {
     const now = Date.now()
     if (last !== null && now - last < seenEveryMs) return
@@ -218,7 +218,7 @@ export class Users {
     )
   }
 
-  /** Lists users in the order in which they were made. */
+  /** Lists users in order of creation. */
   async list (page: PageRequest): Promise<PageOf<User>> {
     const rows = this.#query
       .selectFrom('users')
@@ -250,14 +250,14 @@ export class Users {
     return describeUser(row, await this.#spentBy(row), projects.get(row.id), passkeys.get(row.id))
   }
 
-  /** Returns what the keys of a user with limits have spent. */
+  /** Returns the spending of the keys of a user with limits. */
   async #spentBy ({ id, limits }: UserRow): Promise<Spent | undefined> {
     if (limits === null) return undefined
     const party = partyKey({ party: 'member', partyId: id })
     return await this.#use(async () => await spentOf(this.#query, party, parseLimits(limits)))
   }
 
-  /** Returns the projects of each of some users that are a member of any. */
+  /** Returns the projects of each given user who is a member of any. */
   async projectsOf (ids: readonly string[]): Promise<Map<string, string[]>> {
     const rows =
       ids.length === 0
@@ -289,7 +289,7 @@ export class Users {
     )
   }
 
-  /** @returns false when the user is no member */
+  /** @returns false if the user is not a member */
   async leave (id: string, projectId: string): Promise<boolean> {
     const left = await this.#use(
       async () =>
@@ -302,7 +302,7 @@ export class Users {
     return left.numDeletedRows > 0n
   }
 
-  /** Counts the passkeys of each of some users that have any. */
+  /** Counts the passkeys of each given user who has any. */
   async #passkeysOf (ids: readonly string[]): Promise<Map<string, number>> {
     const rows =
       ids.length === 0
@@ -319,7 +319,7 @@ export class Users {
     return new Map(rows.map(({ user_id: user, count }) => [user, count]))
   }
 
-  /** Returns whether a user is the only owner that is not disabled. */
+  /** Returns whether a user is the only enabled owner. */
   async isLastOwner (id: string): Promise<boolean> {
     const user = await this.find(id)
     if (user?.role !== 'owner') return false
@@ -338,8 +338,8 @@ export class Users {
   }
 
   /**
-   * Begins a statement that can say which owners there are. It locks them, in one order: of two statements
-   * that each take an owner away at the same moment the second sees what the first has done.
+   * Begins a statement that knows the owners. It locks them in a fixed order: of two statements that each
+   * remove an owner at the same moment, the second sees the effect of the first.
    */
   #withOwners () {
     return this.#query.with('owners', query =>
@@ -366,7 +366,7 @@ export class Users {
   }
 }
 
-/** Returns the condition that a user is no owner, or not the only one. */
+/** Returns the condition that a user is not an owner, or not the only one. */
 function leavesAnOwner (id: string) {
   return (user: ExpressionBuilder<Tables & { owners: { id: string } }, 'users'>) =>
     user.or([
@@ -375,7 +375,7 @@ function leavesAnOwner (id: string) {
     ])
 }
 
-/** Returns what of a user the audit log shows. */
+/** Returns the fields of a user that the audit log shows. */
 export function publicPart ({ name, email, role }: UserRow): object {
   return { name, email, role }
 }
@@ -384,7 +384,7 @@ function emailTaken (): GatewayError {
   return new GatewayError('conflict', { param: 'email', message: 'Another user has this email.' })
 }
 
-/** Returns an email as it is stored and compared. */
+/** Returns an email in the form that is stored and compared. */
 export function normalEmail (email: string): string {
   return email.trim().toLowerCase()
 }

@@ -1,5 +1,5 @@
 /**
- * Finds what alerts are about in the store, for all processes on it: one of them looks once a minute.
+ * Finds the causes of alerts in the store, on behalf of all its processes: one of them checks once a minute.
  *
  * A rule gives alerts, each of which is sent once, or conditions, which begin and end.
  */
@@ -26,10 +26,10 @@ export interface RuleInput {
   readonly nowMs: number
 }
 
-/** Something that goes wrong for a while. */
+/** A problem that lasts for a while. */
 export interface Condition {
   readonly name: string
-  /** `undefined`: not known at the moment, it stays as it is. */
+  /** `undefined`: currently unknown, so the state stays. */
   readonly holds: boolean | undefined
   readonly began: AlertText
   readonly ended: AlertText
@@ -43,10 +43,10 @@ export interface Findings {
 type Rule = (input: RuleInput) => Promise<Findings>
 
 const minuteMs = 60_000
-/** Records may be written some minutes after their calls. */
+/** Usage rows may be written some minutes after their calls. */
 const activeMs = 10 * minuteMs
 
-/** Shares of a budget, in percent, the highest first. */
+/** Shares of a budget in percent, highest first. */
 const thresholds = [100, 80, 50] as const
 
 const budgets: Rule = async ({ settings, query, reports, configuredKeys, nowMs }) => {
@@ -99,7 +99,7 @@ const budgets: Rule = async ({ settings, query, reports, configuredKeys, nowMs }
   return { alerts }
 }
 
-/** An hour is unusual above so many times the median, and above so much money. */
+/** An hour is unusual above this multiple of the median, and above this amount. */
 const unusualTimes = 4
 const minUnusualNanoUsd = 5e9
 

@@ -1,6 +1,6 @@
 /**
- * Stores alerts and their deliveries, for all processes on one store. An alert that is there already is left
- * as it is, so each may be raised by any number of processes, and again after a crash.
+ * Stores alerts and their deliveries, for all processes on one store. An existing alert is not changed, so
+ * any number of processes may raise it, and raise it again after a crash.
  */
 
 import { sql, type Kysely } from 'kysely'
@@ -12,15 +12,15 @@ import type { Database } from '../stores/database.ts'
 import type { AlertDeliveryRow, AlertRow, Tables } from '../stores/tables.ts'
 import type { Alert } from './alert.ts'
 
-/** A delivery that this process is to carry out. */
+/** A delivery for this process to carry out. */
 export interface DueDelivery {
   readonly alert: Alert
   readonly channel: string
-  /** Attempts so far, this one included. */
+  /** Attempts so far, including this one. */
   readonly attempts: number
 }
 
-/** A condition that nobody has looked at for so long is over: those who looked have gone. */
+/** A condition that no process has checked for this long is over: those that checked it have ended. */
 const forgottenAfterMs = 10 * 60_000
 
 export class AlertStore {
@@ -35,7 +35,11 @@ export class AlertStore {
     this.now = now
   }
 
-  /** Claims work for all processes. @returns false while another claim of that name lasts */
+  /**
+   * Claims work for all processes.
+   *
+   * @returns false while another claim with that name lasts
+   */
   async lease (name: string, forMs: number): Promise<boolean> {
     const now = this.now()
     const row = { name, until_ms: now + forMs }
@@ -46,10 +50,10 @@ export class AlertStore {
   }
 
   /**
-   * Adds an alert with a delivery to each channel. An existing alert is only kept for longer: a budget
-   * without an end may be spent for years.
+   * Adds an alert with a delivery to each channel. An existing alert only has its life extended: a budget
+   * without an end may be used up for years.
    *
-   * Deliveries come first: they are carried out once their alert is there, so a process that ends in between
+   * Deliveries are added first and are carried out once their alert exists, so a process that ends in between
    * leaves nothing half done.
    */
   async raise (alert: Alert, deliveries: ReadonlyArray<Omit<AlertDeliveryRow, 'alert_id'>>): Promise<void> {
@@ -73,7 +77,7 @@ export class AlertStore {
       .onConflict(conflict => conflict.doNothing()).execute())
   }
 
-  /** Takes deliveries to some channels whose time has come. They are due again when the lease ends. */
+  /** Takes due deliveries to some channels. They are due again when the lease ends. */
   async takeDue (channels: readonly string[], limit: number, leaseMs: number): Promise<DueDelivery[]> {
     if (channels.length === 0) return []
     const now = this.now()
@@ -95,7 +99,7 @@ export class AlertStore {
     })
   }
 
-  /** Writes what became of an attempt. */
+  /** Records the outcome of an attempt. */
   async finish (
     alertId: string,
     channel: string,
@@ -113,7 +117,11 @@ export class AlertStore {
     )
   }
 
-  /** Notes that a condition holds. @returns the time since which it does */
+  /**
+   * Records that a condition holds.
+   *
+   * @returns since when it holds
+   */
   async begin (name: string): Promise<number> {
     const now = this.now()
     const { since_ms: sinceMs } = await retryWhenLocked(
@@ -133,27 +141,27 @@ export class AlertStore {
     return sinceMs
   }
 
-  /** Notes that a condition, where it has begun, is not known to be over. */
+  /** Records that a condition that has begun is not known to be over. */
   async keep (name: string): Promise<void> {
     const now = this.now()
     await retryWhenLocked(async () => await this.#query.updateTable('alert_conditions').set({ seen_ms: now })
       .where('name', '=', name).where('seen_ms', '>', now - forgottenAfterMs).execute())
   }
 
-  /** Returns the time since which a condition holds; `undefined` if it does not hold. */
+  /** Returns since when a condition holds; `undefined` if it does not hold. */
   async since (name: string): Promise<number | undefined> {
     const row = await this.#query.selectFrom('alert_conditions').select('since_ms')
       .where('name', '=', name).where('seen_ms', '>', this.now() - forgottenAfterMs).executeTakeFirst()
     return row?.since_ms
   }
 
-  /** Notes that a condition is over. */
+  /** Records that a condition is over. */
   async end (name: string): Promise<void> {
     await retryWhenLocked(async () =>
       await this.#query.deleteFrom('alert_conditions').where('name', '=', name).execute())
   }
 
-  /** Lists alerts with their deliveries, the newest first. */
+  /** Lists alerts with their deliveries, newest first. */
   async list (event: string | undefined, page: PageRequest): Promise<PageOf<AlertEntry>> {
     let rows = this.#query.selectFrom('alerts').selectAll().where(beyond(page, 'at_ms', 'id', 'desc'))
     if (event !== undefined) rows = rows.where('event', '=', event)
@@ -171,7 +179,7 @@ export class AlertStore {
     })
   }
 
-  /** Deletes alerts that were last raised before a moment. */
+  /** Deletes alerts last raised before a given time. */
   async prune (beforeMs: number): Promise<void> {
     // A gateway of an earlier version writes no `raised_ms`.
     const old = this.#query.selectFrom('alerts').select('id')

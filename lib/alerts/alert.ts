@@ -1,17 +1,17 @@
-/** Defines an alert: one thing that people should hear of once, whichever process notices it. */
+/** Defines an alert: a fact that people should hear of once, whichever process notices it. */
 
 import { createHash } from 'node:crypto'
 import type { AlertEvent } from '../../schemas/config/alerts.ts'
 
 export interface Alert {
-  /** The same from every process and in every attempt, so that receivers can drop repeats. */
+  /** The same in every process and attempt, so that receivers can drop duplicates. */
   readonly id: string
   readonly event: AlertEvent | 'test'
-  /** The time at which it was noticed, in Unix milliseconds. */
+  /** When it was noticed, in Unix milliseconds. */
   readonly atMs: number
-  /** One sentence for people. */
+  /** One sentence, for people. */
   readonly message: string
-  /** Facts for programs, in JSON. */
+  /** Facts in JSON, for programs. */
   readonly data: Readonly<Record<string, unknown>>
 }
 
@@ -19,9 +19,9 @@ export interface Alert {
 export type AlertText = Pick<Alert, 'event' | 'message' | 'data'>
 
 /**
- * Makes an alert.
+ * Creates an alert.
  *
- * @param identity what tells it from other alerts of the event: the party, the threshold, the window
+ * @param identity distinguishes it from other alerts of the event: the party, the threshold, the window
  */
 export function alertOf (text: AlertText, identity: ReadonlyArray<string | number>, atMs: number): Alert {
   const digest = createHash('sha256').update(JSON.stringify([text.event, ...identity])).digest('base64url')
@@ -42,8 +42,8 @@ export interface Channel {
   /**
    * Sends an alert once.
    *
-   * @returns a note for the log of deliveries; mostly nothing
-   * @throws Undeliverable when another attempt would be in vain, Error when one may succeed
+   * @returns a note for the log of deliveries; usually nothing
+   * @throws Undeliverable when another attempt would be useless; Error when one may succeed
    */
   readonly send: (alert: Alert, signal: AbortSignal) => Promise<string | undefined>
   readonly close: () => Promise<void>

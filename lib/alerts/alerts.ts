@@ -1,6 +1,6 @@
 /**
- * Sends alerts: looks for what they are about, and delivers those that wait in the store, whichever process
- * raised them. All it knows is in the store, but for one thing: that the store itself is away.
+ * Sends alerts: checks the rules, and delivers what waits in the store, whichever process raised it. All
+ * state is in the store, except that the store itself is away.
  */
 
 import { randomUUID } from 'node:crypto'
@@ -20,19 +20,19 @@ export interface AlertsOptions {
   /** By `webhooks.NAME` or `emails.NAME`. */
   readonly channels: ReadonlyMap<string, Channel>
   readonly store: AlertStore
-  /** Find what alerts are about in the store, by name. */
+  /** Find the causes of alerts in the store, by name. */
   readonly rules: Readonly<Record<string, (nowMs: number) => Promise<Findings>>>
-  /** Names what does not work in this process, as `/health` does. */
+  /** Names what fails in this process, like `/health`. */
   readonly degraded: () => readonly string[]
   readonly log: Log
   readonly onClose?: () => Promise<void>
-  /** Milliseconds between two looks of all processes at the rules. Default: a minute. */
+  /** Milliseconds between two checks of the rules, over all processes. Default: a minute. */
   readonly rulesMs?: number
-  /** Longest time of an attempt. Default: 10 seconds. */
+  /** Maximum duration of an attempt. Default: 10 seconds. */
   readonly attemptMs?: number
-  /** Milliseconds after which another process tries what this one has taken, and not finished. */
+  /** Milliseconds after which another process retries a delivery that this one has taken and not finished. */
   readonly leaseMs?: number
-  /** Milliseconds to wait after each failed attempt but the last. */
+  /** Milliseconds to wait after each failed attempt except the last. */
   readonly retryMs?: readonly number[]
 }
 
@@ -47,18 +47,18 @@ const defaultRetryMs = [
 /** Deliveries in flight at once. */
 const parallel = 8
 
-/** Longest description of a failure. */
+/** Maximum length of a description of a failure. */
 const maxErrorLength = 300
 
 export class Alerts {
   readonly #options: Required<AlertsOptions>
   readonly #closing = new AbortController()
   readonly #outage: StoreOutage
-  /** What did not work in the last look; what does not in two of them is worth an alert. */
+  /** What failed in the last check; an alert needs two consecutive failures. */
   #degradedBefore: ReadonlySet<string> = new Set()
   /**
-   * True from an alert about Redis until it is back; `undefined` until the store has said whether there is
-   * one.
+   * True from an alert about Redis until Redis is available again; `undefined` until the store has reported
+   * whether there is such an alert.
    */
   #coordinationAway: boolean | undefined
   #looking: Promise<void> | undefined
@@ -77,12 +77,12 @@ export class Alerts {
     })
   }
 
-  /** Looks for what to send, and sends what waits. Called every few seconds; a look in progress goes on. */
+  /** Checks what to send, and sends what waits. Called every few seconds; a check in progress continues. */
   look (): void {
     this.#looking ??= this.#look().catch(this.#failed).finally(() => { this.#looking = undefined })
   }
 
-  /** Lists alerts, the newest first. */
+  /** Lists alerts, newest first. */
   async list (event: string | undefined, page: PageRequest): Promise<AlertPage> {
     return await this.#options.store.list(event, page)
   }
@@ -94,7 +94,7 @@ export class Alerts {
   /**
    * Sends a test to a channel, once.
    *
-   * @returns what became of it; `undefined` without such a channel
+   * @returns the outcome; `undefined` if there is no such channel
    */
   async test (channel: string, by: string): Promise<AlertDelivery | undefined> {
     const { channels, store, leaseMs } = this.#options
@@ -110,7 +110,7 @@ export class Alerts {
     }
   }
 
-  /** Ends what is in flight; another process sends it, or this one after its next start. */
+  /** Ends deliveries in flight; another process sends them, or this one after its next start. */
   readonly close = async (): Promise<void> => {
     this.#closing.abort(new Error('the gateway is stopping'))
     await this.#looking
@@ -154,7 +154,7 @@ export class Alerts {
     if (!isAway) this.#coordinationAway = false
   }
 
-  /** One rule that fails keeps no other one from being checked. */
+  /** A rule that fails does not prevent the others from being checked. */
   async #checkRules (): Promise<void> {
     const { store, rules, log } = this.#options
     for (const [name, rule] of Object.entries(rules)) {
@@ -170,7 +170,8 @@ export class Alerts {
   }
 
   /**
-   * Raises the alert of a condition that begins or ends: that of an end first, so that a crash loses none.
+   * Raises the alert of a condition that begins or ends. The end is raised before it is recorded, so that a
+   * crash loses none.
    */
   async #apply ({ name, holds, began, ended }: Condition): Promise<void> {
     const { store } = this.#options
@@ -197,7 +198,7 @@ export class Alerts {
     return [...this.#options.channels].filter(([, { events }]) => events.some(wanted => wanted === event))
   }
 
-  /** Delivers what waits, beside further looks: a receiver may be slow. */
+  /** Delivers what waits, in parallel with further checks: a receiver may be slow. */
   #deliver (): void {
     this.#delivering ??= this.#deliverDue().catch(this.#failed).finally(() => {
       this.#delivering = undefined
@@ -225,7 +226,11 @@ export class Alerts {
       : { ...outcome, ...waitMs === undefined ? { state: 'failed' } : { next_at_ms: store.now() + waitMs } })
   }
 
-  /** Sends an alert once. @returns `pending` where another attempt may succeed */
+  /**
+   * Sends an alert once.
+   *
+   * @returns `pending` if another attempt may succeed
+   */
   async #attempt (
     alert: Alert,
     channel: string
@@ -243,7 +248,7 @@ export class Alerts {
     }
   }
 
-  /** Logs the first failure of a row of them. */
+  /** Logs the first of consecutive failures. */
   readonly #failed = (error: unknown): void => {
     if (!this.#isFailing) {
       this.#options.log.warn({ cause: loggableError(error) }, 'failed to read alerts from the store')
@@ -252,5 +257,5 @@ export class Alerts {
   }
 }
 
-/** Alerts are listed for so long. */
+/** How long alerts are listed. */
 const keptMs = 90 * 24 * hourMs

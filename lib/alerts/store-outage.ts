@@ -1,7 +1,7 @@
 /**
- * Alerts about the store itself, which cannot wait in it: this process sends them, and so does every other
- * one that notices. Their id is the same for the hour, so that receivers can drop repeats. Once the store is
- * back it has them too.
+ * Alerts about the store itself, which cannot be stored: this process sends them, and so does every other one
+ * that notices the outage. Their id is the same for an hour, so that receivers can drop duplicates. Once the
+ * store is available again, they are stored as well.
  */
 
 import type { AlertDeliveryRow } from '../stores/tables.ts'
@@ -28,7 +28,7 @@ export class StoreOutage {
     this.#options = options
   }
 
-  /** Sends the alert that the store is away, to the channels that do not have it. */
+  /** Sends the alert that the store is away, to the channels that have not received it. */
   async report (nowMs: number): Promise<void> {
     const { channels, send, retryMs } = this.#options
     if (this.#alert === undefined) {
@@ -54,7 +54,7 @@ export class StoreOutage {
     }))
   }
 
-  /** Returns what is to be stored now that the store is back; nothing where no alert was sent. */
+  /** Returns what to store now that the store is available again; nothing if no alert was sent. */
   over (): ReadonlyArray<{ readonly alert: Alert, readonly deliveries: readonly Delivery[] }> {
     const away = this.#alert
     if (away === undefined) return []
@@ -84,7 +84,7 @@ function hourOf (ms: number): number {
   return ms - ms % hourMs
 }
 
-/** Returns a delivery that is due at a moment. */
+/** Returns a delivery that is due at a given time. */
 export function waiting (channel: string, atMs: number): Delivery {
   return { channel, state: 'pending', attempts: 0, next_at_ms: atMs, error: null, delivered_at_ms: null }
 }

@@ -7,7 +7,7 @@ import { alertBody, Undeliverable, type Channel } from './alert.ts'
 
 type WebhookSettings = Settings['alerts']['webhooks'][string]
 
-/** The deadline of an attempt, which its signal has, is shorter. */
+/** The signal's deadline for an attempt is shorter. */
 const wait = 60_000
 const timeouts = {
   connectMs: wait,
@@ -17,7 +17,7 @@ const timeouts = {
   idleEventsMs: wait
 }
 
-/** The status by which a receiver says that it wants no more. */
+/** The status with which a receiver asks for no more attempts. */
 const gone = 410
 
 /** @param now Unix milliseconds, which the signature covers */

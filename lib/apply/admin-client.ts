@@ -11,15 +11,15 @@ type Params = Readonly<Record<string, string>>
 
 const timeoutMs = 30_000
 const pageSize = 200
-/** More entries than one store has; a server that repeats its cursor ends there. */
+/** Maximum pages: more entries than a store has. A server that repeats its cursor ends there. */
 const maxPages = 1_000
 
-/** Longest sentence of a gateway that is repeated. */
+/** Maximum length of a gateway's sentence that is repeated. */
 const maxMessageLength = 500
 
 /**
- * Reports a request that the gateway refused or did not answer, or an answer that the admin API does not
- * give. Its message is one line, and never holds the key.
+ * Reports a request that the gateway refused or did not answer, or an answer outside the admin API. Its
+ * message is one line, and never contains the key.
  */
 export class AdminApiError extends Error {}
 
@@ -33,7 +33,10 @@ export class AdminClient {
     this.#key = key
   }
 
-  /** @returns what the table says of the route. @throws AdminApiError */
+  /**
+   * @returns the answer as the table of routes describes it
+   * @throws AdminApiError
+   */
   async send<Answer> (route: AdminRoute, params: Params = {}, body?: object): Promise<Answer> {
     return await this.#fetch(route, params, '', body) as Answer // as its caller read in the table
   }

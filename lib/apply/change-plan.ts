@@ -1,6 +1,6 @@
 /**
- * The difference between a file and a gateway, as steps in the order in which they can be carried out:
- * projects, then people, then keys; what is deleted comes last.
+ * The difference between a file and a gateway, as steps in a feasible order: projects, then people, then
+ * keys; deletions come last.
  */
 
 import { isDeepStrictEqual } from 'node:util'
@@ -16,7 +16,7 @@ import type {
 import type { AdminClient } from './admin-client.ts'
 import type { GatewayState } from './gateway-state.ts'
 
-/** Ids of projects by name; those that a step makes are added. */
+/** Ids of projects by name; those that a step creates are added. */
 export type ProjectIds = Map<string, string>
 
 /** Shown once by the gateway: the text of a key, or the link of an invitation. */
@@ -28,7 +28,7 @@ export interface ShownOnce {
 
 export interface FieldChange {
   readonly field: string
-  /** Absent when the entry is created. */
+  /** Absent if the entry is created. */
   readonly before?: unknown
   readonly after: unknown
 }
@@ -43,11 +43,11 @@ export interface Step {
 
 export interface ChangePlan {
   readonly steps: readonly Step[]
-  /** What the gateway has and the file does not: deleted with `prune` only. */
+  /** Entries that the gateway has and the file lacks: deleted with `prune` only. */
   readonly unlisted: readonly Step[]
   /** What waits for someone else, in sentences. */
   readonly waiting: readonly string[]
-  /** Why the file cannot be carried out. Nothing is, while there is one. */
+  /** Why the file cannot be applied. Nothing is applied while there is a reason. */
   readonly problems: readonly string[]
 }
 
@@ -264,7 +264,7 @@ function unlistedProjects ({ projects: listed }: OrganisationFile, { projects }:
   }))
 }
 
-/** Returns a step for the fields that differ; none where none does. */
+/** Returns a step for the fields that differ; none if none do. */
 function change (
   kind: Step['kind'], name: string, fields: readonly FieldChange[],
   run: (client: AdminClient, changed: Record<string, unknown>) => Promise<void>
@@ -291,12 +291,12 @@ function created (settings: object): FieldChange[] {
   return Object.entries(settings).map(([field, after]) => ({ field, after: after as unknown }))
 }
 
-/** Returns `null` for each field, by the name that the admin API has for it. */
+/** Returns `null` for each field, by its name in the admin API. */
 function removed (fields: readonly string[] = []): Record<string, null> {
   return Object.fromEntries(fields.map(field => [field === 'expires_at' ? 'expires_at_ms' : field, null]))
 }
 
-/** Returns limits as the gateway will show them. */
+/** Returns limits in the form in which the gateway shows them. */
 function canonical ({ limits }: Pick<FileKey, 'limits'>): Pick<FileKey, 'limits'> {
   return limits === undefined ? {} : { limits: fromKeyLimits(toKeyLimits(limits)) }
 }

@@ -1,4 +1,4 @@
-/** What a gateway has of the things that a file names. */
+/** The entries of a gateway that a file is about. */
 
 import { normalEmail } from '../accounts/users.ts'
 import type { Key } from '../../schemas/admin/keys.ts'
@@ -9,7 +9,7 @@ import type { AdminClient } from './admin-client.ts'
 export interface GatewayState {
   /** By name; without archived ones. */
   readonly projects: ReadonlyMap<string, Project>
-  /** Of the projects whose members the file lists, by their id. */
+  /** Of the projects whose members the file lists, by project id. */
   readonly members: ReadonlyMap<string, readonly Member[]>
   /** By email. */
   readonly users: ReadonlyMap<string, User>
@@ -20,8 +20,7 @@ export interface GatewayState {
 }
 
 /**
- * Reads what the sections of the file are about, and nothing else: an admin key needs no scope for the
- * others.
+ * Reads only what the sections of the file are about: an admin key needs no scope for anything else.
  *
  * @throws AdminApiError
  */
@@ -49,7 +48,7 @@ export async function readGatewayState (client: AdminClient, file: OrganisationF
   }
 }
 
-/** Lists keys that are not revoked; of two with one name, the active one is the last. */
+/** Lists keys that are not revoked; if two have one name, the active one is last. */
 async function liveKeys (client: AdminClient): Promise<Key[]> {
   const expired = await client.list<Key>('GET /admin/v1/keys', {}, { status: 'expired' })
   return [...expired, ...await client.list<Key>('GET /admin/v1/keys', {}, { status: 'active' })]

@@ -1,4 +1,4 @@
-/** Reads the file of `headgate apply`, and checks what its schema cannot say. */
+/** Reads the file of `headgate apply`, and checks what its schema cannot express. */
 
 import { normalEmail } from '../accounts/users.ts'
 import { checkDocument } from '../config/check-document.ts'
@@ -10,7 +10,7 @@ import { OrganisationFile } from '../../schemas/admin/organisation-file.ts'
 import type { Path } from '../config/path.ts'
 
 /**
- * @param shown the name of the file in problems
+ * @param shown the name of the file in messages
  * @throws ConfigError with every problem and its place
  */
 export function readOrganisationFile (text: string, shown: string): OrganisationFile {

@@ -1,9 +1,9 @@
 /**
- * Recognises the recordings that are taken, by their first bytes and their name.
+ * Recognises supported recordings, by their first bytes and their name.
  *
  * Providers decide by the extension of the file name alone, and clients send the type
- * `application/octet-stream` for everything, so a name without a usable extension gets the one
- * its bytes call for.
+ * `application/octet-stream` for everything. A name without a usable extension therefore gets the one that
+ * fits its bytes.
  */
 
 import { GatewayError } from '../core/errors.ts'
@@ -26,10 +26,10 @@ const recognised: Readonly<Record<string, string>> = {
 }
 
 /**
- * Returns the name to send the recording under: the caller's, if its extension is one of the formats.
+ * Returns the name to send the recording under: the caller's, if its extension is a supported format.
  *
- * @throws GatewayError `unsupported_format` for bytes that are something else, and for bytes that
- *   say nothing under a name that says nothing either
+ * @throws GatewayError `unsupported_format` for bytes of another format, and for unknown bytes under a name
+ *   without a usable extension
  */
 export async function audioFileName ({ name, head }: UploadedFile): Promise<string> {
   const { fileTypeFromBuffer } = await import('file-type')

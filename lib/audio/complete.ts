@@ -1,4 +1,4 @@
-/** Makes the answer of the batches of a transcript. */
+/** Builds the answer from the batches of a transcript. */
 
 import { GatewayError } from '../core/errors.ts'
 import { writeTranscript, type WrittenTranscript } from './transcript.ts'
@@ -9,7 +9,7 @@ import type { RecordingInput } from './input.ts'
 
 type TranscriptBatch = Batch<RecordingInput, TranscriptEvent>
 
-/** @throws GatewayError `upstream_invalid_response` when the transcript was never ended */
+/** @throws GatewayError `upstream_invalid_response` if the transcript has no end */
 export function toTranscript (batches: readonly TranscriptBatch[]): WrittenTranscript {
   for (const { call, events } of batches) {
     for (const event of events) {
@@ -19,7 +19,7 @@ export function toTranscript (batches: readonly TranscriptBatch[]): WrittenTrans
   throw new GatewayError('upstream_invalid_response', { cause: 'the response has no transcript' })
 }
 
-/** Writes JSON, a text or subtitles, each under its own media type. */
+/** Prints JSON, a text or subtitles, each with its media type. */
 export function transcriptReply ({ mediaType, text }: WrittenTranscript): Reply {
   return { status: 200, headers: { 'content-type': mediaType }, body: text }
 }

@@ -1,4 +1,4 @@
-/** The input of audio: a text to speak, or a recording and what is to be made of it. */
+/** The input of audio: a text to speak, or a recording to transcribe or translate. */
 
 import { GatewayError } from '../core/errors.ts'
 import { audioFileName } from './audio-format.ts'
@@ -9,12 +9,12 @@ import type { ChunkingStrategy, TranscriptFormat, TranscriptionRequest } from '.
 import type { TranslationRequest } from '../../schemas/translation.ts'
 import type { SpeechRequest } from '../../schemas/speech.ts'
 
-/** A speech request in the words of every other request: `stream` is requested, or it is not. */
+/** A speech request in common terms: `stream` is true or absent. */
 export interface SpeechInput extends SpeechRequest {
   readonly stream: boolean
 }
 
-/** Makes the input of speech. */
+/** Creates the input of speech. */
 export function speechInput (call: ValidCall<SpeechRequest>): ValidCall<SpeechInput> {
   return refine(call, { request: { ...call.request, stream: call.request.stream_format === 'sse' } })
 }
@@ -24,7 +24,7 @@ export interface RecordingInput {
   readonly task: 'transcribe' | 'translate'
   /** For the router; the name in the route is sent. */
   readonly model: readonly string[]
-  /** Under a name whose extension says the format. */
+  /** Under a name whose extension shows the format. */
   readonly file: UploadedFile
   readonly format: TranscriptFormat
   readonly stream: boolean
@@ -39,8 +39,8 @@ export interface RecordingInput {
 type TranscriptionForm = FormRequest<TranscriptionRequest>
 
 /**
- * @throws GatewayError `invalid_value` for granularities without the format that shows them;
- *   `unsupported_format` for a file that is no recording
+ * @throws GatewayError `invalid_value` for granularities without a format that includes them;
+ *   `unsupported_format` for a file that is not a recording
  */
 export async function transcriptionInput (
   call: ValidCall<TranscriptionForm>
@@ -65,7 +65,7 @@ export async function transcriptionInput (
   return refine(call, { request: input })
 }
 
-/** @throws GatewayError `unsupported_format` for a file that is no recording */
+/** @throws GatewayError `unsupported_format` for a file that is not a recording */
 export async function translationInput (
   call: ValidCall<FormRequest<TranslationRequest>>
 ): Promise<ValidCall<RecordingInput>> {
@@ -88,7 +88,7 @@ async function common (
   }
 }
 
-/** An empty field of a form is one that was not filled in. */
+/** An empty field of a form was not filled in. */
 function isGiven (text: string | undefined): text is string {
   return text !== undefined && text !== ''
 }

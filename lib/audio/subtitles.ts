@@ -11,7 +11,7 @@ export interface Cue {
   readonly text: string
 }
 
-/** Writes SubRip: numbered cues, a comma before the milliseconds. */
+/** Prints SubRip: numbered cues, a comma before the milliseconds. */
 export function srt (cues: readonly Cue[]): string {
   return shown(cues).map(({ start, end, lines }, index) => {
     const text = lines.replaceAll('-->', '->') // it would be read as times

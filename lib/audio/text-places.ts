@@ -1,4 +1,4 @@
-/** Where requests for speech, whose answers are sound, and transcripts hold text. */
+/** Where speech requests and transcripts hold text. Answers to speech requests are sound. */
 
 import { modelTexts } from '../chat/model-texts.ts'
 import { PlaceTable, fixed, text, unseen, type ReplaceText } from '../json/place-table.ts'
@@ -15,9 +15,9 @@ export const speechRequestTexts = new PlaceTable({
 })
 
 /**
- * Returns the transcript with other texts; the same where nothing differs. Where a text differs, words,
- * log probabilities and tokens would still say it, and are left out; so are segments, where something was
- * found that spans several.
+ * Returns the transcript with its texts replaced; the same transcript where nothing differs. Where a text
+ * differs, words, log probabilities and tokens are left out, since they would still reveal it; so are
+ * segments if a finding spans several of them.
  */
 export function replaceTranscriptTexts (transcript: Transcript, replace: ReplaceText): Transcript {
   const { words: _words, logprobs: _logprobs, segments, ...rest } = transcript

@@ -7,7 +7,7 @@ import type { Transcript } from '../core/events.ts'
 import type { RecordingInput } from './input.ts'
 import { jsonReplyHeaders } from '../core/reply.ts'
 
-/** An answer in one piece. */
+/** A complete answer. */
 export interface WrittenTranscript {
   readonly mediaType: string
   readonly text: string
@@ -22,7 +22,7 @@ const mediaTypes: Readonly<Record<TranscriptFormat, string>> = {
 }
 
 /**
- * Returns the transcript in the form that was requested.
+ * Returns the transcript in the requested form.
  *
  * @throws GatewayError `upstream_invalid_response` for subtitles of a transcript without times
  */

@@ -1,6 +1,6 @@
 /**
- * `headgate admin-keys`: creates, lists and revokes keys of the admin API, so that a program can set up a
- * gateway that no browser has seen.
+ * `headgate admin-keys`: creates, lists and revokes admin keys, so that a program can set up a gateway
+ * without a browser.
  */
 
 import { parseArgs } from 'node:util'
@@ -141,7 +141,7 @@ function revoke (_values: Values, [id]: readonly string[]): Perform {
   }
 }
 
-/** @throws CommandError for a word that is none of these */
+/** @throws CommandError for any other word */
 function oneOf<Word extends string> (text: string, words: readonly Word[], option: string): Word {
   const found = words.find(word => word === text)
   if (found !== undefined) return found

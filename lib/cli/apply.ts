@@ -1,4 +1,4 @@
-/** `headgate apply`: makes projects, users and keys as a file says, over the admin API. */
+/** `headgate apply`: creates and changes projects, users and keys according to a file, over the admin API. */
 
 import { appendFileSync, writeFileSync } from 'node:fs'
 import { resolve } from 'node:path'
@@ -127,7 +127,7 @@ function addressOf (given: string | undefined, config: string | undefined, termi
   return { url: withoutTrailingSlashes(url).replace(/\/v1$/, ''), key }
 }
 
-/** Adds to an error which step failed, and how many were made. */
+/** Adds to an error which step failed, and how many had succeeded. */
 function interrupted (error: unknown, steps: readonly Step[], applied: number): unknown {
   const step = steps[applied]
   if (!(error instanceof AdminApiError) || step === undefined) return error
@@ -139,10 +139,10 @@ function interrupted (error: unknown, steps: readonly Step[], applied: number): 
 }
 
 /**
- * Returns a function that keeps what a step shows once, in a file that others cannot read, in a list, or on
- * the terminal: at once, so that a later failure loses nothing.
+ * Returns a function that keeps what a step shows only once: in a file that others cannot read, in a list, or
+ * on the terminal. It does so immediately, so that a later failure loses nothing.
  *
- * @throws CommandError before anything is made, for a file that exists or cannot be written
+ * @throws CommandError before anything is created, for a file that exists or cannot be written
  */
 function secretKeeper (
   file: string | undefined,
@@ -160,9 +160,7 @@ function secretKeeper (
   }
 }
 
-/**
- * @throws CommandError for a disk that is full: what cannot be kept there is printed, since it is shown once
- */
+/** @throws CommandError when the disk is full; the text is printed, since it is shown only once */
 function appendTo (path: string, shown: ShownOnce, out: Terminal['out']): void {
   try {
     appendFileSync(path, `${JSON.stringify(shown)}\n`)

@@ -1,4 +1,4 @@
-/** The table of a comparison, why some of its cells are empty, and what it cannot say. */
+/** Prints the table of a comparison, why some of its cells are empty, and what it cannot show. */
 
 import { table } from './table.ts'
 import { costHeaders } from '../load/send-call.ts'
@@ -37,7 +37,7 @@ function percent (value: number | undefined, digits: number): string {
   return value === undefined ? '' : `${(value * 100).toFixed(digits)} %`
 }
 
-/** Returns what the table alone would hide: failures, and why cells are empty. */
+/** Returns what the table alone would hide: failures, and reasons for empty cells. */
 export function benchNotes (rows: readonly Row[], gateways: readonly Gateway[]): string[] {
   return [
     ...rows.flatMap(row => rowNotes(row).map(note => `${rowName(row)}: ${note}`)),
@@ -81,7 +81,7 @@ function saysNoCost (rows: readonly Row[], name: string): boolean {
   return complete.some(({ answered, due, costUsd }) => answered === due && costUsd === undefined)
 }
 
-/** What the numbers cannot say, whoever is compared. */
+/** What the numbers cannot show, whatever the gateways. */
 export const limitsOfComparison = [
   'Added times are times through a gateway minus those of direct calls, and include the network.',
   'Callers and provider share the processors of this machine with every gateway that runs on it.',

@@ -1,4 +1,4 @@
-/** `headgate bench`: the same load for two gateways, in front of a provider that this command simulates. */
+/** `headgate bench`: puts two gateways under the same load, with a provider that this command simulates. */
 
 import { parseArgs } from 'node:util'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -182,14 +182,14 @@ function compareOptions (values: Values): CompareOptions {
   return { lanes, rates: rates.toSorted((a, b) => a - b), seconds, budgetUsd }
 }
 
-/** @throws CommandError for what is no number in the bounds */
+/** @throws CommandError for anything but a number within the bounds */
 function bounded (given: string, option: string, min: number, max: number): number {
   const value = Number(given === '' ? NaN : given)
   if (value >= min && value <= max) return value
   throw new CommandError(`${option} must be between ${min} and ${max}, not "${given}".`, { exitCode: 2 })
 }
 
-/** @returns host in brackets where it is an address of IPv6 */
+/** @returns the host, in brackets if it is an IPv6 address */
 function listenOf (given: string): { readonly host: string, readonly port: number } {
   if (/^[^/?#@]+:\d+$/.test(given) && URL.canParse(`tcp://${given}`)) {
     const { hostname, port } = new URL(`tcp://${given}`)

@@ -30,7 +30,11 @@ configuration is reloaded.
   }
 }
 
-/** Deletes the answers that are cached in Redis. @returns a sentence that says how many there were */
+/**
+ * Deletes the answers cached in Redis.
+ *
+ * @returns a sentence with their number
+ */
 export async function clearCache (settings: Settings): Promise<string> {
   const count = await clearAnswers(settings)
   return count === 1 ? 'Deleted 1 cached answer.' : `Deleted ${count} cached answers.`

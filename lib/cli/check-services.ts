@@ -1,4 +1,4 @@
-/** Checks for `headgate doctor` what a gateway uses beside its store and its providers. */
+/** Checks what a gateway uses besides its store and its providers, for `headgate doctor`. */
 
 import { once } from 'node:events'
 import { createServer } from 'node:net'
@@ -18,8 +18,8 @@ export interface Finding {
 }
 
 /**
- * Checks Redis, the provider of identities, the port of metrics, where usage is exported to and each tool
- * server, where there are any.
+ * Checks Redis, the identity provider, the metrics port, export targets and each tool server, as far as they
+ * are configured.
  */
 export async function checkServices (settings: Settings, timeoutMs: number): Promise<Finding[]> {
   const { accounts: { oidc }, toolServers } = settings

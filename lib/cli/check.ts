@@ -1,4 +1,4 @@
-/** `headgate check`: reports what is wrong with a configuration, without starting anything. */
+/** `headgate check`: reports errors in a configuration, without starting anything. */
 
 import { parseArgs } from 'node:util'
 import { readSettings, type ReadSettings } from '../config/read-settings.ts'

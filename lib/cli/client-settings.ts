@@ -1,5 +1,5 @@
 /**
- * Writes the settings by which other programs use this gateway. None holds a key: all read it from the
+ * Writes the settings with which other programs use this gateway. None contains a key: all read it from the
  * environment.
  */
 
@@ -9,7 +9,7 @@ import { keyVariable } from '../config/environment.ts'
 import { isObject, objectOf, type JsonObject } from '../json/guards.ts'
 
 export interface Gateway {
-  /** Without `/v1` and without a slash at its end. */
+  /** Without `/v1` and without a trailing slash. */
   readonly url: string
   readonly model: string
   /** For titles and other small tasks. */
@@ -22,8 +22,8 @@ export interface ClientSettings {
   /** Returns the settings as the content of an otherwise empty file. */
   readonly print: (gateway: Gateway) => string
   /**
-   * Returns the content of a file with these settings and all others that it had; `undefined` when they
-   * contradict or it cannot be read.
+   * Returns the content of a file with these settings added; `undefined` if they contradict existing settings
+   * or the file cannot be parsed.
    */
   readonly merge: (content: string, gateway: Gateway) => string | undefined
 }
@@ -91,7 +91,7 @@ function codex (gateway: Gateway): string {
   return `${codexDefaults(gateway)}\n${codexProvider(gateway)}`
 }
 
-/** A key of TOML belongs to the table before it, so these come first. */
+/** In TOML a key belongs to the table before it, so these come first. */
 function codexDefaults ({ model }: Gateway): string {
   return `model = ${JSON.stringify(model)}\nmodel_provider = "headgate"\n`
 }

@@ -14,8 +14,8 @@ export interface Command {
 }
 
 /**
- * Returns the first sentence of an error of `parseArgs`, since the advice of several lines after it buries
- * it. Returns `undefined` for any other error.
+ * Returns the first sentence of an error of `parseArgs`, whose further advice takes several lines. Returns
+ * `undefined` for any other error.
  */
 export function usageError (error: unknown): string | undefined {
   if (!(error instanceof Error && 'code' in error)) return undefined

@@ -1,4 +1,4 @@
-/** `headgate compare`: cost, tokens, errors and times of two periods, routes or gateways, side by side. */
+/** `headgate compare`: compares cost, tokens, errors and times of two periods, routes or gateways. */
 
 import { parseArgs } from 'node:util'
 import { AdminApiError, AdminClient } from '../apply/admin-client.ts'
@@ -144,7 +144,7 @@ async function storedUsage (
   }
 }
 
-/** Returns the models that a route stands for, those of routes within it included; else the name itself. */
+/** Returns the models behind a route, including those of nested routes; otherwise the name itself. */
 function modelsOf (name: string, { routes }: Settings, seen = new Set<string>()): string[] {
   const route = routes.find(each => each.name === name)
   if (route === undefined) return [name]
@@ -153,7 +153,7 @@ function modelsOf (name: string, { routes }: Settings, seen = new Set<string>())
   return route.models.flatMap(model => modelsOf(model, { routes } as Settings, seen))
 }
 
-/** @throws CommandError for a gateway that refuses, does not answer, or answers with something else */
+/** @throws CommandError for a gateway that refuses, does not answer, or gives an unexpected answer */
 async function remoteUsage (
   { name, fromMs, untilMs, filters: given }: Side, url: string, { env, error: warn }: Terminal
 ): Promise<Usage> {
@@ -182,7 +182,7 @@ const shownNumbers = [
   'estimated_calls', 'unpriced_calls'
 ] as const satisfies ReadonlyArray<keyof UsageTotals>
 
-/** Returns true for an answer that has what the table shows: another gateway may answer with anything. */
+/** Returns true for an answer with the content of the table: another gateway may answer anything. */
 function isUsage (answer: unknown): boolean {
   const groups = property(answer, 'groups')
   return (

@@ -1,4 +1,4 @@
-/** `headgate connect`: the settings by which Claude Code, Codex and OpenCode use this gateway. */
+/** `headgate connect`: writes the settings with which Claude Code, Codex and OpenCode use this gateway. */
 
 import { constants } from 'node:fs'
 import { copyFile, mkdir, writeFile } from 'node:fs/promises'
@@ -83,10 +83,10 @@ reads it from ${keyVariable}.
 }
 
 /**
- * Looks the models up in the configuration of this gateway: another one may have others. A provider may list
- * more than the configuration knows, so of an unknown name it is only said.
+ * Looks up the models in the configuration of this gateway; another gateway may have others. A provider may
+ * have models that the configuration does not list, so an unknown name is only reported.
  *
- * @throws CommandError where no model was named and the default is not there
+ * @throws CommandError if no model was named and the default does not exist
  */
 async function checkModels (
   names: readonly string[],
@@ -118,7 +118,7 @@ async function checkModels (
   }
 }
 
-/** Returns the address of the gateway that runs with a configuration, or would. */
+/** Returns the address of the gateway that runs, or would run, with a configuration. */
 function addressOf (file: string | undefined, terminal: Terminal): string {
   const { server } = loadSettings({ ...terminal, file })
   const running = runningAt(server.dataDir)
@@ -137,7 +137,7 @@ function contentOf (file: string): string | undefined {
   }
 }
 
-/** Copies a file to the first free name beside it, and returns that. */
+/** Copies a file to the first free name next to it, and returns that name. */
 async function copyOf (file: string): Promise<string> {
   for (let number = 1; ; number++) {
     const copy = number === 1 ? `${file}.backup` : `${file}.backup-${number}`

@@ -1,5 +1,5 @@
 /**
- * `headgate dashboard`: makes a link that signs in to the dashboard, for the owner or for a user who is
+ * `headgate dashboard`: creates a link that signs in to the dashboard, for the owner or for a user who is
  * locked out.
  */
 
@@ -62,7 +62,7 @@ password: use it after the first start, or when one is forgotten.
   }
 }
 
-/** @throws CommandError for an email that no user has */
+/** @throws CommandError for an unknown email */
 async function linkOf (accounts: Accounts, email: string | undefined): Promise<{ readonly token: string }> {
   if (email === undefined) return await accounts.createOwnerLink(commandLineActor)
   const user = await accounts.users.findByEmail(email)

@@ -130,7 +130,7 @@ async function store (settings: Settings): Promise<Finding[]> {
   }
 }
 
-/** Seconds by which clocks may differ before leases, and times in records, are visibly wrong. */
+/** Maximum difference between clocks, in seconds, before leases and recorded times are visibly wrong. */
 const maxClockMs = 5000
 
 function clockFindings (aheadMs: number): Finding[] {

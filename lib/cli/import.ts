@@ -1,4 +1,4 @@
-/** `headgate import`: makes a configuration of that of another gateway. */
+/** `headgate import`: converts the configuration of another gateway. */
 
 import { existsSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { resolve } from 'node:path'
@@ -32,11 +32,11 @@ import type { JsonObject } from '../json/guards.ts'
 import type { Command } from './command.ts'
 import { table } from './table.ts'
 
-/** Gateways whose configuration is read, and the file that they have it in. */
+/** Supported gateways, and the file with their configuration. */
 const sources = { bifrost: 'config.json', litellm: 'config.yaml' } as const
 type Source = keyof typeof sources
 
-/** The first line of what this command writes: a file without it is not replaced. */
+/** The first line of what this command writes: a file without it is not overwritten. */
 const markOf = (source: Source): string => `# Written by "headgate import ${source}".`
 
 const options = {

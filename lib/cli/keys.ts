@@ -1,6 +1,6 @@
 /**
- * `headgate keys`: creates, shows, changes and revokes gateway keys of the store, which a running gateway
- * notices.
+ * `headgate keys`: creates, shows, changes and revokes stored gateway keys. A running gateway notices the
+ * changes.
  */
 
 import { existsSync } from 'node:fs'

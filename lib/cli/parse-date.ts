@@ -1,4 +1,4 @@
-/** Parses times as people write them on a command line. */
+/** Parses times on a command line. */
 
 import { parseIsoDate } from '../config/parse-iso-date.ts'
 import { CommandError } from '../process/terminal.ts'
@@ -18,9 +18,9 @@ export function parseDate (text: string, nowMs: number, direction: 'ago' | 'ahea
 }
 
 /**
- * Parses the value of an option that is a moment of the past.
+ * Parses an option for a time in the past.
  *
- * @throws CommandError for what is none
+ * @throws CommandError for anything else
  */
 export function momentOf (option: string, text: string): number {
   const ms = parseDate(text, Date.now(), 'ago')

@@ -1,5 +1,5 @@
 /**
- * `headgate route`: prints which models a chat call would use, in which order, and why. No request is sent.
+ * `headgate route`: prints which models a chat call would use, in which order, and why. Sends no request.
  */
 
 import { parseArgs } from 'node:util'
@@ -54,7 +54,7 @@ X-Headgate-Dry-Run: true.
   }
 }
 
-/** Decides for a caller whose key may use everything. */
+/** Decides for a key that may use everything. */
 function decisionOn (
   model: string[], agent: Record<string, number> | undefined, services: OwnedServices
 ): RouteDecision {

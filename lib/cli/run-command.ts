@@ -1,4 +1,4 @@
-/** Runs one command: prints its help, or turns what it throws into a message and an exit code. */
+/** Runs one command: prints its help, or turns an error into a message and an exit code. */
 
 import { ConfigError, formatProblems } from '../config/problems.ts'
 import { GatewayError } from '../core/errors.ts'
@@ -15,8 +15,8 @@ export interface Invocation {
 }
 
 /**
- * Runs a command and returns its exit code; never throws. What it prints may be the words of callers, servers
- * and files, so none of it controls the terminal.
+ * Runs a command and returns its exit code; never throws. The output may quote callers, servers and files, so
+ * control characters are escaped.
  */
 export async function runCommand (
   command: Command,

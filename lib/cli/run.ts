@@ -1,7 +1,7 @@
 /**
  * Runs a command line: finds the command.
  *
- * Commands are loaded on demand: loading a gateway takes half a second, which `headgate keys --help` need
+ * Commands are loaded on demand: loading the gateway takes half a second, which `headgate keys --help` need
  * not wait for.
  */
 

@@ -1,4 +1,4 @@
-/** `headgate store`: makes the tables of the store, looks at it, and copies it into another. */
+/** `headgate store`: creates the tables of the store, inspects it, and copies it into another. */
 
 import { dirname, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
@@ -114,7 +114,7 @@ async function using<T> (location: StoreLocation, work: (database: Database) => 
   }
 }
 
-/** @throws CommandError for what is no address of a store */
+/** @throws CommandError for anything but the address of a store */
 function locationOf (
   text: string,
   { server, store }: Settings,
@@ -139,10 +139,10 @@ function locationOf (
   )
 }
 
-/** Milliseconds between two lines about a table. */
+/** Milliseconds between two progress lines for a table. */
 const printEveryMs = 1000
 
-/** Prints how far a copy is: each table once it is done, and large ones every second. */
+/** Prints the progress of a copy: each table once it is done, and large ones every second. */
 function progressPrinter (print: (text: string) => void): (progress: CopyProgress) => void {
   let printedMs = performance.now()
   return ({ table, rows, copied }) => {

@@ -12,7 +12,7 @@ export function table (rows: ReadonlyArray<readonly string[]>): string {
     .join('\n')
 }
 
-/** Prints a share, `-` of nothing. */
+/** Prints a share; `-` if there is nothing. */
 export function percent (part: number, whole: number): string {
   return whole === 0 ? '-' : `${((100 * part) / whole).toFixed(1)} %`
 }

@@ -1,9 +1,9 @@
-/** Prints warnings of the services on a terminal: sentences, not lines of JSON. */
+/** Prints warnings of the services on a terminal: sentences instead of JSON lines. */
 
 import { createLog, type Log } from '../log/log.ts'
 import type { Terminal } from '../process/terminal.ts'
 
-/** Describes what can go wrong during a command: a provider and its error. */
+/** Describes a failure during a command: a provider and its error. */
 interface Warning {
   readonly provider: string
   readonly msg: string

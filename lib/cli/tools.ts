@@ -14,7 +14,7 @@ const options = {
   json: { type: 'boolean', default: false }
 } as const
 
-/** Allows every address: who runs the command can reach them anyway, unlike a caller of the gateway. */
+/** Allows every address: unlike a caller of the gateway, whoever runs the command can reach them anyway. */
 const anyAddress = ['0.0.0.0/0', '::/0']
 
 export const tools: Command = {
@@ -45,7 +45,9 @@ export interface Invocation {
 }
 
 /**
- * Parses the arguments after `tools`. @throws CommandError, and the errors of `parseArgs`, for wrong usage
+ * Parses the arguments after `tools`.
+ *
+ * @throws CommandError, and the errors of `parseArgs`, for wrong usage
  */
 export function readArgs (given: readonly string[]): Invocation {
   const { values, positionals } = parseArgs({ args: [...given], allowPositionals: true, options })
@@ -91,8 +93,8 @@ function readHeader (text: string): [string, string] {
 /**
  * Prints the tools of a server, or the result of one of them.
  *
- * @returns 1 when the tool reports an error
- * @throws CommandError when the server cannot be used, or has no such tool
+ * @returns 1 if the tool reports an error
+ * @throws CommandError if the server cannot be used, or has no such tool
  */
 export async function useTools (
   { action, server, tool, args, headers, json }: Invocation,
@@ -127,7 +129,7 @@ export async function useTools (
   }
 }
 
-/** Allows the host of the URL: who runs the command can reach it anyway. */
+/** Allows the host of the URL: whoever runs the command can reach it anyway. */
 function withHost <S extends Pick<Settings, 'tools'>> (settings: S, server: string): S {
   if (!URL.canParse(server)) return settings
   const { tools } = settings

@@ -44,7 +44,7 @@ export async function usageExport (
   return 0
 }
 
-/** Writes the files of `usage.exports` whose time has come, as a gateway would by itself. */
+/** Writes the due files of `usage.exports`, like a gateway does by itself. */
 async function exportNow (
   settings: Settings,
   { out, error }: Pick<Terminal, 'out' | 'error'>

@@ -11,7 +11,7 @@ import { momentOf } from './parse-date.ts'
 import { percent, table } from './table.ts'
 import { usageExport } from './usage-export.ts'
 
-/** A query names each that it lists. */
+/** Maximum names: a query lists each of them. */
 const maxTop = 10_000
 
 const options = {
@@ -68,7 +68,7 @@ that are due, rather than waiting for a gateway.
   }
 }
 
-/** @throws CommandError for a text that is no whole number from 1 to 10000 */
+/** @throws CommandError for anything but a whole number from 1 to 10000 */
 function numberOf (text: string): number {
   const number = Number(text)
   if (Number.isInteger(number) && number >= 1 && number <= maxTop) return number

@@ -1,6 +1,6 @@
 /**
- * Decides whether there is a dashboard: beyond loopback not without TLS, as passwords and sessions would
- * travel in clear.
+ * Decides whether the dashboard is served: outside loopback only over TLS, since passwords and sessions would
+ * otherwise be sent in clear text.
  */
 
 import { isLoopback } from '../net/loopback.ts'
@@ -15,7 +15,7 @@ export function isDashboardServed (settings: DashboardSettings): boolean {
   return settings.dashboard.enabled && !isDashboardUnsafe(settings)
 }
 
-/** Returns true where it would be served, if that were safe. */
+/** Returns true if it would be served with TLS. */
 export function isDashboardUnsafe ({
   dashboard: { enabled, insecure },
   server: { host, trustProxy, tls }

@@ -1,22 +1,21 @@
 /**
- * Counts tokens of cl100k_base, no further than a limit. Only the worker thread loads this: the
- * vocabulary costs 200 ms and 40 MB, and the time to count has no bound.
+ * Counts tokens of cl100k_base, up to a limit. Only the worker thread loads this module: the vocabulary costs
+ * 200 ms and 40 MB, and the time to count is unbounded.
  *
- * Tokenizers are quadratic in the length of a run without a break: 100 kB of one letter take ten
- * seconds. So runs are cut. A cut moves the count by one or two either way, which is why a count
- * comes with its `doubt`: less that, it is never too high, and a text without long runs is counted
- * exactly.
+ * Tokenizers are quadratic in the length of a run without a break: 100 kB of one letter take ten seconds.
+ * Runs are therefore cut. A cut changes the count by one or two in either direction, so a count comes with
+ * its `doubt`: minus that, it is never too high, and a text without long runs is counted exactly.
  */
 
 import { countTokens as countPiece } from 'gpt-tokenizer/encoding/cl100k_base'
 import { CL100K_TOKEN_SPLIT_REGEX as pieces } from 'gpt-tokenizer/encodingParams/constants'
 import type { Excess, Text, TokenLimits } from './measure-inputs.ts'
 
-/** Characters of a run that are counted in one go. */
+/** Maximum characters of a run that are counted together. */
 const maxRunLength = 128
-/** The distance by which one cut may move a count. */
+/** The maximum change of a count by one cut. */
 const doubtPerCut = 2
-/** Words come up again and again, and so do the pieces of a text made to be hard. */
+/** Words repeat, and so do the pieces of a text designed to be slow. */
 const cacheSize = 50_000
 const maxCachedLength = 32
 /** `<|endoftext|>` in a text is ordinary text. */
@@ -44,7 +43,7 @@ export function countTokens (text: string, limit: number = Infinity): Count {
   return { tokens, doubt }
 }
 
-/** Returns the first input that is surely too long, or that makes them too long together. */
+/** Returns the first input that is certainly too long, or that makes all of them together too long. */
 export function findExcess (texts: readonly Text[], limits: TokenLimits): Excess | undefined {
   let sum = 0
   for (const { index, text } of texts) {

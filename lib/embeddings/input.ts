@@ -13,14 +13,14 @@ export function countInputs (input: EmbeddingInput): number {
   return typeof input === 'string' || isTokens(input) ? 1 : input.length
 }
 
-/** The schema has shown that all items of a list are of the kind of its first. */
+/** By the schema, all items of a list have the type of the first. */
 function isTokens (input: Exclude<EmbeddingInput, string>): input is number[] {
   return typeof input[0] === 'number'
 }
 
 /**
- * Lets a call through when some model may answer it, with the fields of the request that mean
- * something here and no others (`stream` would).
+ * Passes a call on if some model may answer it, with only the fields that have a meaning here (`stream` has
+ * none).
  *
  * @throws GatewayError `invalid_value` for an empty text in a list, and for a list of models
  */
@@ -44,7 +44,7 @@ export function embeddingsInput (call: ValidCall<EmbeddingsRequest>): ValidCall<
   return refine(call, { request })
 }
 
-/** Says why vectors are not left to whichever model can make them. */
+/** Explains why the gateway does not choose the model for vectors. */
 export function severalModels (): GatewayError {
   return new GatewayError('invalid_value', {
     message: 'Send one model: embeddings of different models cannot be compared, ' +

@@ -1,10 +1,10 @@
 /**
- * Returns whether inputs are longer than a model takes, where that can be said without a tokenizer.
+ * Returns whether inputs are longer than a model accepts, where that can be decided without a tokenizer.
  *
- * A token is at least one byte and at most `maxTokenBytes`, so the size of a text in UTF-8
- * bounds its tokens from both sides; most texts need no more than that. Lists of tokens are
- * counted already. What is left has to be counted, elsewhere (`token-counter`): a tokenizer takes
- * seconds for texts made to be hard, and nothing here may.
+ * A token is at least one byte and at most `maxTokenBytes`, so the size of a text in UTF-8 limits its tokens
+ * from both sides, which decides most cases. Lists of tokens are already counted. The remaining texts are
+ * counted elsewhere (`token-counter`): a tokenizer takes seconds for texts designed to be slow, and this
+ * function must not.
  */
 
 import { inputsOf } from './input.ts'
@@ -19,7 +19,7 @@ export interface TokenLimits {
 export type Excess = { readonly part: 'input', readonly index: number } | { readonly part: 'request' }
 
 export interface Text {
-  /** Among the inputs. */
+  /** Index of the input. */
   readonly index: number
   readonly text: string
 }
@@ -32,7 +32,7 @@ export type Measure =
 /** In the vocabulary of cl100k_base: 128 spaces. */
 export const maxTokenBytes = 128
 
-/** Measures inputs against limits. Costs a pass over the texts at memory speed. */
+/** Compares inputs with limits. Reads each text once, at memory speed. */
 export function measureInputs (input: EmbeddingInput, limits: TokenLimits): Measure {
   const bounds = inputsOf(input).map(boundsOf)
   let least = 0

@@ -1,7 +1,7 @@
 /**
- * Vectors stay the bytes of JSON in which the provider printed them. Where the caller requested
- * the same form they go out as they came: printing 6 million numbers again would take seconds and
- * change their digits. Otherwise each is converted when it is written.
+ * Vectors remain the JSON bytes that the provider printed. If the caller requested the same form, they are
+ * sent unchanged: printing 6 million numbers again would take seconds and change their digits. Otherwise each
+ * is converted when it is written.
  */
 
 import { GatewayError } from '../core/errors.ts'
@@ -11,11 +11,11 @@ import { openList, quote } from '../json/characters.ts'
 const floatBytes = 4
 
 /**
- * Makes a vector of one JSON value of an answer.
+ * Creates a vector from one JSON value of an answer.
  *
- * @param wanted the form it will be written in; numbers that JSON cannot say are looked for only
- *   where they would come to light
- * @throws GatewayError `upstream_invalid_response` for what is no vector: empty, with `null` among
+ * @param wanted the form it will be written in; numbers that JSON cannot express are searched for only where
+ *   they would matter
+ * @throws GatewayError `upstream_invalid_response` for a value that is not a vector: empty, with `null` among
  *   its numbers, or not base64 of 32-bit floats
  */
 export function readVector (json: Buffer, wanted: VectorForm): Vector {
@@ -30,10 +30,10 @@ export function readVector (json: Buffer, wanted: VectorForm): Vector {
 }
 
 /**
- * Returns the vector as JSON in the form that is wanted.
+ * Returns the vector as JSON in the requested form.
  *
- * @throws GatewayError `upstream_invalid_response` for numbers to convert that are none, or that no
- *   32-bit float can say
+ * @throws GatewayError `upstream_invalid_response` for values to convert that are not numbers, or that do not
+ *   fit a 32-bit float
  */
 export function printVector ({ form, json }: Vector, wanted: VectorForm): Buffer | string {
   if (form === wanted) return json

@@ -1,10 +1,9 @@
 /**
- * Counts tokens without delaying other calls: in one worker thread, which starts with the
- * first text that has to be counted and goes when there was none for a while.
+ * Counts tokens without delaying other calls: in one worker thread, which starts with the first text to count
+ * and ends after some idle time.
  *
- * A count only spares callers a round trip: the provider checks again. So whatever goes wrong
- * here (a full queue, a text that takes too long, a thread that dies) says nothing against the
- * request.
+ * A count only saves callers a round trip: the provider checks again. A failure here (a full queue, a text
+ * that takes too long, a thread that dies) therefore never refuses a request.
  */
 
 import { Worker } from 'node:worker_threads'
@@ -21,22 +20,22 @@ export interface CountJob {
 
 export interface TokenCounter {
   /**
-   * Finds what is surely too long, or `undefined`: nothing is, or it is not known.
+   * Finds what is certainly too long; `undefined` if nothing is, or if it is unknown.
    *
-   * @param owner the key whose texts they are: jobs of several keys take turns
+   * @param owner the key whose texts they are: jobs of several keys alternate
    * @throws the signal's reason when it aborts first
    */
   readonly excess: (job: CountJob, owner: string, signal: CallSignal) => Promise<Excess | undefined>
-  /** Ends the thread; open jobs stay without a result. */
+  /** Ends the thread; open jobs get no result. */
   readonly close: () => Promise<void>
 }
 
 export interface TokenCounterOptions {
-  /** For one job, the start of the thread included. Default 5 s. */
+  /** Time limit of one job, including the start of the thread. Default 5 s. */
   readonly jobMs?: number
-  /** Without a job, until the thread ends. Default 60 s. */
+  /** Idle time until the thread ends. Default 60 s. */
   readonly idleMs?: number
-  /** Jobs waiting at once. Default 64. */
+  /** Maximum waiting jobs. Default 64. */
   readonly queueLength?: number
 }
 
@@ -48,12 +47,12 @@ export function createTokenCounter ({
   queueLength = 64
 }: TokenCounterOptions = {}): TokenCounter {
   const turns = new FairSemaphore(1)
-  /** Jobs that wait, and the one at work. */
+  /** Waiting jobs, and the running one. */
   let open = 0
   let isClosed = false
   let worker: Worker | undefined
   let timer: NodeJS.Timeout | undefined
-  /** Takes the result of the job at work. */
+  /** Takes the result of the running job. */
   let settle: (excess: Excess | undefined) => void = () => undefined
 
   const startWorker = (): Worker => {

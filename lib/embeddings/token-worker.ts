@@ -1,4 +1,4 @@
-/** Counts tokens in a thread: one job at a time, an answer for each, in order. */
+/** Counts tokens in a thread: one job at a time, one answer for each, in order. */
 
 import { parentPort } from 'node:worker_threads'
 import { findExcess } from './count-tokens.ts'

@@ -1,22 +1,22 @@
-/** Where exported files go. */
+/** Defines where exported files go. */
 
 export interface Destination {
-  /** The place, as the log and the admin API show it: without credentials. */
+  /** The place for the log and the admin API: without credentials. */
   readonly location: string
-  /** The folder in which files are made before they are published. */
+  /** The folder in which files are written before they are published. */
   readonly workFolder: string
   /**
-   * Puts a complete file in its place under a name, in place of one of that name. Readers see the one before
-   * or this one, never a part.
+   * Publishes a complete file under a name, replacing an existing one. Readers see either the old file or the
+   * new one, never a part.
    *
-   * @param file in the work folder; it may be gone afterwards
-   * @throws where it could not be done, or the signal aborts
+   * @param file in the work folder; it may have been moved afterwards
+   * @throws if it could not be published, or the signal aborts
    */
   readonly publish: (file: string, name: string, signal: AbortSignal) => Promise<void>
   /**
-   * Looks whether files can be put there, as far as that shows without one.
+   * Checks whether files can be published, as far as possible without one.
    *
-   * @throws where they cannot
+   * @throws if they cannot
    */
   readonly check: (signal: AbortSignal) => Promise<void>
   readonly close: () => Promise<void>

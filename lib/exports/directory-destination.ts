@@ -2,7 +2,11 @@ import { access, constants, rename } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Destination } from './destination.ts'
 
-/** Files are made in the folder itself, so that a rename suffices. @param folder must exist */
+/**
+ * Files are written in the folder itself, so that publishing is a rename.
+ *
+ * @param folder must exist
+ */
 export function directoryDestination (folder: string): Destination {
   return {
     location: folder,

@@ -1,6 +1,6 @@
 /**
- * Stores which windows of usage have been exported, for all processes on one store: each file is written by
- * the process that takes it.
+ * Stores which windows of usage have been exported, for all processes on one store: the process that takes a
+ * file writes it.
  */
 
 import { sql, type Kysely } from 'kysely'
@@ -11,7 +11,7 @@ import type { Database } from '../stores/database.ts'
 import type { Tables, UsageExportRow } from '../stores/tables.ts'
 import type { UsageWindow } from '../usage/window-sums.ts'
 
-/** What became of an attempt to write a file. */
+/** The outcome of an attempt to write a file. */
 export type ExportOutcome = Partial<Omit<UsageExportRow, 'target' | 'from_ms' | 'until_ms'>>
 
 export class ExportStore {
@@ -24,14 +24,14 @@ export class ExportStore {
     this.now = now
   }
 
-  /** Returns the end of the last window of a target; `undefined` where it has none. */
+  /** Returns the end of the last window of a target; `undefined` if it has none. */
   async endOf (target: string): Promise<number | undefined> {
     const last = await this.#query.selectFrom('usage_exports').select('until_ms')
       .where('target', '=', target).orderBy('from_ms', 'desc').limit(1).executeTakeFirst()
     return last?.until_ms
   }
 
-  /** Adds a window to be written from a moment on, unless it is there. */
+  /** Adds a window with the time at which it is due, unless it exists. */
   async add (target: string, { fromMs, untilMs }: UsageWindow, atMs: number): Promise<void> {
     const row: UsageExportRow = {
       target, from_ms: fromMs, until_ms: untilMs, state: 'waiting', file: null, revision: 0,
@@ -41,10 +41,7 @@ export class ExportStore {
       .onConflict(conflict => conflict.doNothing()).execute())
   }
 
-  /**
-   * Takes the oldest window of a target that is not written, if its time has come. It is due again when the
-   * lease ends.
-   */
+  /** Takes the oldest unwritten window of a target, if it is due. It is due again when the lease ends. */
   async take (target: string, leaseMs: number): Promise<UsageExportRow | undefined> {
     const now = this.now()
     return await retryWhenLocked(async () => await this.#query.updateTable('usage_exports')
@@ -56,14 +53,14 @@ export class ExportStore {
       .returningAll().executeTakeFirst())
   }
 
-  /** Has the windows of a target whose last attempt failed be tried at once. */
+  /** Makes the windows of a target whose last attempt failed due immediately. */
   async hurry (target: string): Promise<void> {
     await retryWhenLocked(async () => await this.#query.updateTable('usage_exports')
       .set({ next_at_ms: this.now() })
       .where('target', '=', target).where('state', '=', 'waiting').where('error', 'is not', null).execute())
   }
 
-  /** Counts the windows of a target whose time has come. */
+  /** Counts the due windows of a target. */
   async countDue (target: string): Promise<number> {
     const { due } = await this.#query.selectFrom('usage_exports')
       .select(({ fn }) => fn.countAll<number | string>().as('due'))
@@ -72,14 +69,14 @@ export class ExportStore {
     return Number(due)
   }
 
-  /** Returns true while an attempt for a target has failed, and none has succeeded since. */
+  /** Returns true if an attempt for a target has failed, and none has succeeded since. */
   async isFailing (target: string): Promise<boolean> {
     const row = await this.#query.selectFrom('usage_exports').select('from_ms').where('target', '=', target)
       .where('state', '=', 'waiting').where('error', 'is not', null).limit(1).executeTakeFirst()
     return row !== undefined
   }
 
-  /** Writes what became of an attempt, unless another process has taken the window since. */
+  /** Records the outcome of an attempt, unless another process has taken the window since. */
   async finish (
     { target, from_ms: fromMs, attempts }: UsageExportRow,
     outcome: ExportOutcome
@@ -89,13 +86,13 @@ export class ExportStore {
       .where('state', '=', 'waiting').where('attempts', '=', attempts).execute())
   }
 
-  /** Lists the windows of a target since a moment that are written, the oldest first. */
+  /** Lists the written windows of a target since a given time, oldest first. */
   async written (target: string, sinceMs: number): Promise<UsageExportRow[]> {
     return await this.#query.selectFrom('usage_exports').selectAll().where('target', '=', target)
       .where('from_ms', '>=', sinceMs).where('state', '=', 'written').orderBy('from_ms').execute()
   }
 
-  /** Has a window written once more. */
+  /** Makes a window due again. */
   async reopen ({ target, from_ms: fromMs, revision }: UsageExportRow): Promise<void> {
     await retryWhenLocked(async () => await this.#query.updateTable('usage_exports')
       .set({ state: 'waiting', attempts: 0, next_at_ms: this.now() })
@@ -103,7 +100,7 @@ export class ExportStore {
       .where('state', '=', 'written').where('revision', '=', revision).execute())
   }
 
-  /** Lists windows, the newest first. */
+  /** Lists windows, newest first. */
   async list (target: string | undefined, page: PageRequest): Promise<PageOf<UsageExport>> {
     let rows = this.#query.selectFrom('usage_exports').selectAll()
       .where(beyond(page, 'from_ms', 'target', 'desc'))
@@ -113,7 +110,7 @@ export class ExportStore {
     return pageOf(found, page, ({ from_ms: ms, target: id }) => ({ ms, id }), entryOf)
   }
 
-  /** Forgets windows that ended before a moment. */
+  /** Deletes windows that ended before a given time. */
   async prune (target: string, beforeMs: number): Promise<void> {
     await retryWhenLocked(async () => await this.#query.deleteFrom('usage_exports')
       .where('target', '=', target).where('until_ms', '<', beforeMs).where('state', '=', 'written').execute())

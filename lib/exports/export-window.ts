@@ -1,4 +1,4 @@
-/** The periods that files are of: hours or days of UTC. */
+/** The periods of files: hours or days of UTC. */
 
 import { dayMs } from '../core/day.ts'
 import { hourMs } from '../stores/usage-rollups.ts'
@@ -9,20 +9,20 @@ const spans = { hour: hourMs, day: dayMs } as const
 export type WindowLength = keyof typeof spans
 
 /**
- * Returns the window that begins at a moment. It ends with the hour or day that the moment is in, so that a
- * change between them leaves no gap.
+ * Returns the window that begins at a given time. It ends with the current hour or day, so that a change
+ * between hours and days leaves no gap.
  */
 export function windowFrom (fromMs: number, every: WindowLength): UsageWindow {
   const spanMs = spans[every]
   return { fromMs, untilMs: fromMs - fromMs % spanMs + spanMs }
 }
 
-/** Returns the window that a moment is in. */
+/** Returns the window that contains a given time. */
 export function windowAt (ms: number, every: WindowLength): UsageWindow {
   return windowFrom(ms - ms % spans[every], every)
 }
 
-/** Names the file of a window by both its ends: `usage-20261127T10Z-20261127T11Z.csv` */
+/** Names the file of a window by its start and end: `usage-20261127T10Z-20261127T11Z.csv` */
 export function fileName ({ fromMs, untilMs }: UsageWindow, extension: string): string {
   return `usage-${hourName(fromMs)}-${hourName(untilMs)}.${extension}`
 }

@@ -10,7 +10,7 @@ import { ExportStore } from './export-store.ts'
 import { s3Destination, type S3Options } from './s3-destination.ts'
 import { UsageExports, type ExportTarget } from './usage-exports.ts'
 
-/** Longest time of a request to a bucket. */
+/** Maximum duration of a request to a bucket. */
 const requestMs = 10 * 60_000
 
 export function openExports (

@@ -1,9 +1,9 @@
 /**
- * Puts files into a bucket: in one request, or in parts where they are long. An object appears once it is
- * complete.
+ * Puts files into a bucket: in one request, or in parts if they are long. An object becomes visible once it
+ * is complete.
  *
- * @see https://docs.aws.amazon.com/AmazonS3/latest/API/API_PutObject.html
- * @see https://docs.aws.amazon.com/AmazonS3/latest/userguide/mpuoverview.html
+ * @see https://docs.aws.amazon.com/AmazonS3/latest/API/API_PutObject.html @see
+ *   https://docs.aws.amazon.com/AmazonS3/latest/userguide/mpuoverview.html
  */
 
 import { createHash, hash } from 'node:crypto'
@@ -40,19 +40,23 @@ interface BucketAnswer {
 }
 
 export interface S3Options {
-  /** The folder in which files are made before they are sent. */
+  /** The folder in which files are written before they are sent. */
   readonly workFolder: string
-  /** Longest time of a request, in milliseconds. */
+  /** Maximum duration of a request, in milliseconds. */
   readonly requestMs: number
-  /** Longer files are sent in parts of this size, of 5 MiB at least. Default: 64 MiB. */
+  /** Longer files are sent in parts of this size, at least 5 MiB. Default: 64 MiB. */
   readonly partBytes?: number
 }
 
 const connectMs = 10_000
-/** Longest answer that is read. */
+/** Maximum size of an answer. */
 const maxAnswerBytes = 64 * 1024
 
-/** Puts files into a bucket. @throws TypeError for an endpoint that is no URL */
+/**
+ * Puts files into a bucket.
+ *
+ * @throws TypeError for an endpoint that is not a URL
+ */
 export function s3Destination (settings: S3Settings, options: S3Options): Destination {
   return new S3Destination(settings, options)
 }

@@ -1,9 +1,9 @@
 /**
- * Writes files of usage rows, one for each hour or day, to the targets of the configuration. What is to be
- * written, and what was, is in the store, so that one of all processes writes each file, also after a crash.
+ * Writes files of usage rows, one per hour or day, to the configured targets. The store records what is to be
+ * written and what was, so that one of all processes writes each file, even after a crash.
  *
- * Records may come late: of calls that took long, and of processes that were killed. A window is written some
- * minutes after its end, and once more under the same name where its sums have changed since.
+ * Rows may come late: of calls that took long, and of killed processes. A window is written some minutes
+ * after its end, and again under the same name if its sums have changed since.
  */
 
 import { startDeadline, tooLate } from '../async/start-deadline.ts'
@@ -37,13 +37,13 @@ export interface UsageExportsOptions {
   readonly reports: Pick<Reports, 'make'>
   readonly log: Log
   readonly onClose?: () => Promise<void>
-  /** Milliseconds after the end of a window at which it is written. Default: 15 minutes. */
+  /** Milliseconds between the end of a window and its writing. Default: 15 minutes. */
   readonly settleMs?: number
-  /** Longest time of an attempt. Default: 29 minutes. */
+  /** Maximum duration of an attempt. Default: 29 minutes. */
   readonly attemptMs?: number
-  /** Milliseconds after which another process tries what this one has taken, and not finished. */
+  /** Milliseconds after which another process retries a window that this one has taken and not finished. */
   readonly leaseMs?: number
-  /** Milliseconds to wait after each attempt that failed; the last one holds for all that follow. */
+  /** Milliseconds to wait after each failed attempt; the last value repeats. */
   readonly retryMs?: readonly number[]
 }
 
@@ -55,20 +55,20 @@ export interface ExportCounts {
 
 const minuteMs = 60_000
 const defaultRetryMs = [1, 2, 5, 15, 30, 60].map(minutes => minutes * minuteMs)
-/** How long windows are compared with their records. */
+/** How long windows are compared with their rows. */
 const comparedMs = 31 * dayMs
-/** Windows are listed for so long. */
+/** How long windows are listed. */
 const keptMs = 366 * dayMs
-/** Longest description of a failure. */
+/** Maximum length of a description of a failure. */
 const maxErrorLength = 300
 
 export class UsageExports {
   readonly #options: Required<UsageExportsOptions>
   readonly #closing = new AbortController()
   readonly #counts: ReadonlyMap<string, ExportCounts>
-  /** Why the last attempt here failed, by target. */
+  /** Why the last attempt of this process failed, by target. */
   readonly #failures = new Map<string, string>()
-  /** Looks in progress, by target. */
+  /** Checks in progress, by target. */
   readonly #looking = new Map<string, Promise<void>>()
   #isStoreFailing = false
 
@@ -82,8 +82,8 @@ export class UsageExports {
   }
 
   /**
-   * Writes the files whose time has come. Called every few seconds; a look in progress goes on. A target that
-   * fails or is slow keeps no other one from being written.
+   * Writes the due files. Called every few seconds; a check in progress continues. A failing or slow target
+   * does not delay the others.
    */
   look (): void {
     for (const [name, target] of this.#options.targets) {
@@ -93,7 +93,7 @@ export class UsageExports {
   }
 
   /**
-   * Writes the files whose time has come, and does not wait after attempts that failed.
+   * Writes the due files, without waiting after failed attempts.
    *
    * @throws StoreError
    */
@@ -105,10 +105,9 @@ export class UsageExports {
   }
 
   /**
-   * Begins to write the files of a target whose time has come, also of those that wait after an attempt that
-   * failed.
+   * Starts writing the due files of a target, including those waiting after a failed attempt.
    *
-   * @returns how many there are; `undefined` where there is no such target
+   * @returns their number; `undefined` if there is no such target
    * @throws StoreError
    */
   async start (name: string): Promise<number | undefined> {
@@ -120,7 +119,7 @@ export class UsageExports {
     return due
   }
 
-  /** Lists files, the newest first. */
+  /** Lists files, newest first. */
   async list (target: string | undefined, page: PageRequest): Promise<UsageExportPage> {
     return await this.#options.store.list(target, page)
   }
@@ -134,12 +133,12 @@ export class UsageExports {
     return this.#counts
   }
 
-  /** Why files cannot be written by this process at the moment, by target. */
+  /** Why this process cannot write files at the moment, by target. */
   get failures (): ReadonlyMap<string, string> {
     return this.#failures
   }
 
-  /** Ends what is in flight; another process writes it, or this one after its next start. */
+  /** Ends attempts in flight; another process writes the files, or this one after its next start. */
   readonly close = async (): Promise<void> => {
     this.#closing.abort(new Error('the gateway is stopping'))
     await Promise.all(this.#looking.values())
@@ -149,7 +148,7 @@ export class UsageExports {
     await this.#options.onClose()
   }
 
-  /** Logs the first failure of a row of them. */
+  /** Logs the first of consecutive failures. */
   async #look (name: string, target: ExportTarget): Promise<void> {
     try {
       await this.#export(name, target)

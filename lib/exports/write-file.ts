@@ -10,13 +10,13 @@ import { hasCode } from '../text/describe-error.ts'
 const temporary = /^\.headgate-[\w-]+\.tmp$/
 
 /**
- * Writes pieces of text to a new file in a folder, and waits until the disk has it: as fast as the disk
- * takes them, a piece at a time in memory.
+ * Writes pieces of text to a new file in a folder, as fast as the disk accepts them, with one piece at a time
+ * in memory. Waits until the file is on disk.
  *
  * The file is readable by its owner and, unless the umask forbids it, by the group of the folder's files.
  *
- * @param use gets the path of the file and its size; it is deleted afterwards where it is still there
- * @throws where the file could not be written, or the signal aborts
+ * @param use gets the path and the size of the file, which is deleted afterwards if it still exists
+ * @throws if the file could not be written, or the signal aborts
  */
 export async function withFile (
   folder: string,
@@ -35,7 +35,7 @@ export async function withFile (
   }
 }
 
-/** Deletes what processes that were killed left in a folder. */
+/** Deletes what killed processes have left in a folder. */
 export async function removeLeftovers (folder: string, beforeMs: number): Promise<void> {
   for (const name of await readdir(folder)) {
     if (!temporary.test(name)) continue

@@ -1,13 +1,11 @@
-/** Image events to the JSON of a complete answer. */
+/** Folds image events into the JSON of a complete answer. */
 
 import { GatewayError } from '../core/errors.ts'
 import type { Batch } from '../core/batch.ts'
 import type { ImageData, ImageEvent } from '../core/events.ts'
 import { nowSeconds } from '../core/reply.ts'
 
-/**
- * Folds batches into `{ created, data, … }`, with `data` always there: the images of all requests it took.
- */
+/** Folds batches into `{ created, data, … }`, with `data` always present: the images of all requests. */
 export function toImages (batches: ReadonlyArray<Batch<unknown, ImageEvent>>): object {
   let answer: ImageEvent & { type: 'image-answer' } | undefined
   const data: ImageData[] = []

@@ -1,4 +1,4 @@
-/** Detects what an uploaded image really is, by its first bytes; its name and media type may say anything. */
+/** Detects the format of an uploaded image by its first bytes; its name and media type may be wrong. */
 
 import { GatewayError } from '../core/errors.ts'
 import type { UploadedFile } from '../core/upload.ts'
@@ -17,11 +17,11 @@ export interface ImageSize {
 const squarePngBytes = 4 * 1024 * 1024
 
 /**
- * Returns the kind of an image; `undefined` for anything but PNG, JPEG and WebP.
+ * Returns the format of an image; `undefined` for anything but PNG, JPEG and WebP.
  *
- * Three signatures of our own and not file-type, which recordings are recognised by: adapters and
- * tool results call this without awaiting, file-type reads asynchronously and takes 9 µs where this
- * takes 0.2, and it calls an animated PNG something else, which providers take as a PNG.
+ * Recordings are recognised with file-type, images by these three signatures: adapters and tool results call
+ * this without awaiting, while file-type reads asynchronously and takes 9 µs instead of 0.2. It also gives
+ * animated PNGs another type, although providers accept them as PNG.
  */
 export function imageKind (head: Uint8Array): ImageKind | undefined {
   const bytes = Buffer.from(head.buffer, head.byteOffset, Math.min(head.byteLength, 12))
@@ -35,10 +35,9 @@ export function imageKind (head: Uint8Array): ImageKind | undefined {
 }
 
 /**
- * Returns width and height of a PNG, in pixels: its first chunk is always the header.
+ * Returns width and height of a PNG in pixels: its first chunk is always the header.
  *
- * @returns undefined for bytes that are not the beginning of a PNG
- * @see https://www.w3.org/TR/png-3/#11IHDR
+ * @returns undefined for bytes that do not begin a PNG @see https://www.w3.org/TR/png-3/#11IHDR
  */
 export function pngSize (head: Uint8Array): ImageSize | undefined {
   const bytes = Buffer.from(head.buffer, head.byteOffset, head.byteLength)
@@ -53,10 +52,9 @@ export function pngSize (head: Uint8Array): ImageSize | undefined {
 }
 
 /**
- * Returns width and height of a PNG, JPEG or WebP, in pixels, as its headers say.
+ * Returns width and height of a PNG, JPEG or WebP in pixels, from its headers.
  *
- * @returns undefined where they do not
- * @see https://www.w3.org/Graphics/JPEG/itu-t81.pdf B.2.2,
+ * @returns undefined if they do not tell @see https://www.w3.org/Graphics/JPEG/itu-t81.pdf B.2.2,
  *   https://developers.google.com/speed/webp/docs/riff_container
  */
 export function imageSize (image: Uint8Array): ImageSize | undefined {
@@ -69,10 +67,10 @@ export function imageSize (image: Uint8Array): ImageSize | undefined {
   }
 }
 
-/** Bytes before the header of the frame: profiles and previews of cameras may take some. */
+/** Maximum bytes before the frame header: profiles and previews of cameras may take some. */
 const maxHeaderBytes = 4 * 1024 * 1024
 
-/** Skips from segment to segment up to the header of the frame, which has the size. */
+/** Skips segments up to the frame header, which has the size. */
 function jpegSize (bytes: Buffer): ImageSize | undefined {
   for (let at = 2; at + 9 <= Math.min(bytes.length, maxHeaderBytes);) {
     const marker = bytes[at + 1] ?? 0

@@ -1,4 +1,4 @@
-/** Checks image requests against what the model accepts, which the catalogue and the configuration say. */
+/** Checks image requests against what the model accepts, according to the catalogue and the configuration. */
 
 import { GatewayError } from '../core/errors.ts'
 import type { Traits } from '../core/model.ts'
@@ -9,9 +9,9 @@ type ImageTraits = NonNullable<Traits['images']>
 /** Ways to get an image. */
 export type ImageTask = NonNullable<ImageTraits['tasks']>[number]
 
-/** The fields of any of the three requests that a rule looks at. */
+/** The fields of all three kinds of requests that a rule reads. */
 export interface ImageParameters {
-  /** The files to change, or the one. */
+  /** The files to edit. */
   readonly image?: UploadedFile | readonly UploadedFile[]
   readonly prompt?: string
   readonly n?: number
@@ -28,14 +28,14 @@ export interface ImageParameters {
   readonly partial_images?: number
 }
 
-/** The requests an image model accepts, with defaults that forbid nothing. */
+/** The requests that an image model accepts; the defaults forbid nothing. */
 export interface ImageFamily extends Required<Omit<ImageTraits, 'sizes' | 'qualities'>> {
   /** Absent: any. */
   readonly sizes?: readonly string[] | undefined
   readonly qualities?: readonly string[] | undefined
 }
 
-/** A model of no known family: its provider will refuse what it cannot do. */
+/** A model of no known family: its provider refuses what it cannot do. */
 export const anyImageFamily: ImageFamily = {
   tasks: ['generation', 'edit', 'variation'],
   maxPromptCharacters: Infinity,
@@ -45,13 +45,13 @@ export const anyImageFamily: ImageFamily = {
   maxFiles: Infinity
 }
 
-/** Completes the traits of a model. */
+/** Fills in the defaults of a model's traits. */
 export function familyOf (traits: ImageTraits | undefined): ImageFamily {
   return traits === undefined ? anyImageFamily : { ...anyImageFamily, ...traits }
 }
 
 /**
- * Returns true when a family has the task and every parameter of a request, whatever their lengths and
+ * Returns true if a family supports the task and every parameter of a request, whatever their lengths and
  * numbers.
  */
 export function hasParameters (

@@ -20,7 +20,9 @@ export const imageRequestTexts = new PlaceTable({
   output_format: word
 })
 
-/** Returns the event with another `revised_prompt`; the same where it has none, or nothing differs. */
+/**
+ * Returns the event with its `revised_prompt` replaced; the same event if it has none, or nothing differs.
+ */
 export function replaceImageTexts (event: ImageEvent, replace: ReplaceText): ImageEvent {
   switch (event.type) {
     case 'image-answer': {
@@ -58,8 +60,8 @@ function replaceIn (image: ImageData, replace: ReplaceText): ImageData {
 }
 
 /**
- * The line holds megabytes of an image, which are not parsed. Of one that has a field twice only what a
- * parser takes is left.
+ * The line holds megabytes of an image, which are not parsed. If a field occurs twice, only the one that
+ * parsers use is kept.
  */
 function replaceInText (json: string, replace: ReplaceText): string {
   const outline = readObjectText(json)

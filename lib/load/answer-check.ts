@@ -1,8 +1,8 @@
 /**
- * Checks that an answer is the one that was requested: all its frames, and nothing but its text.
+ * Checks that an answer is the requested one: all its frames, and nothing but its text.
  *
- * Every answer is either byte for byte the same as one that was read in full, or has its frames
- * counted; of the latter, one in sixteen and every one of another length is read in full.
+ * Every answer is either byte for byte equal to one that was read in full, or has its frames counted. Of the
+ * latter, one in sixteen and every one of another length is read in full.
  */
 
 import { objectsOf, property } from '../json/guards.ts'
@@ -10,14 +10,14 @@ import { objectsOf, property } from '../json/guards.ts'
 export interface Expected {
   /** SSE frames, `[DONE]` included; 0 for a complete answer. */
   readonly frames: number
-  /** The text of all deltas; absent for one that says when it was written. */
+  /** The text of all deltas; absent if each contains the time at which it was written. */
   readonly text?: string
 }
 
 /** Where answers of a dialect have their text. */
 export interface AnswerTexts {
   readonly lastFrame: RegExp
-  /** Returns the text of a complete answer, or of one event; the empty text where there is none. */
+  /** Returns the text of a complete answer, or of one event; an empty text if there is none. */
   readonly textOf: (value: unknown, streamed: boolean) => string
 }
 
@@ -37,7 +37,7 @@ const fullCheckEvery = 16
 const frameEnd = '\n\n'
 
 export class AnswerCheck {
-  /** True when the text of its events is the time at which they were written. */
+  /** True if the text of its events is the time at which they were written. */
   readonly stamped: boolean
   readonly #expected: Expected
   readonly #texts: AnswerTexts
@@ -45,7 +45,7 @@ export class AnswerCheck {
   #sample: Buffer | undefined
   #answers = 0
 
-  /** @param checkBody in place of the texts, for what is no conversation */
+  /** @param checkBody replaces the check of texts, for answers that are not conversations */
   constructor (expected: Expected, texts: AnswerTexts = chatTexts, checkBody?: BodyCheck) {
     this.#expected = expected
     this.#texts = texts
@@ -54,8 +54,8 @@ export class AnswerCheck {
   }
 
   /**
-   * @param pieces the body, without the framing of HTTP
-   * @returns frames in it
+   * @param pieces the body, without HTTP framing
+   * @returns its number of frames
    * @throws Error when a frame is missing or wrong
    */
   answer (pieces: readonly Buffer[]): number {

@@ -1,23 +1,23 @@
 /**
  * Requests and answers of the load: request bodies of two sizes, a complete answer and a stream of 200
- * events. The model of a request names the shape of its answer, so a provider needs no other
- * instructions: `mock/eights`.
+ * events. The model in a request names the shape of its answer, so a provider needs no other instructions:
+ * `mock/eights`.
  */
 
-/** Text events of a full stream; the role, the finish, the usage and `[DONE]` come on top. */
+/** Text events of a full stream, in addition to the role, the finish, the usage and `[DONE]`. */
 export const eventCount = 200
 
-/** Frames of a stream of so many texts. */
+/** Frames of a stream with a given number of texts. */
 export const frameCount = (texts: number): number => texts + 4
 
-/** Tokens as models write them: short, some of them escaped in JSON, some of several bytes. */
+/** Tokens like those of models: short, some escaped in JSON, some of several bytes. */
 export const texts: readonly string[] = Array.from({ length: eventCount }, (_, index) => {
   if (index % 24 === 23) return '.\n\n'
   if (index % 40 === 39) return ' “naïve”'
   return [' the', ' gateway', ' reads', ' a', ' batch', ' of', ' events', ','][index % 8] ?? ''
 })
 
-/** The same number of texts in letters that take two to four bytes each: Chinese with emoji. */
+/** The same number of texts in letters of two to four bytes each: Chinese with emoji. */
 export const letterTexts: readonly string[] = texts.map((_, index) => (
   index % 24 === 23
     ? '。\n\n'
@@ -64,7 +64,7 @@ export function frame (delta: unknown, finish: string | null): string {
   return `data: ${JSON.stringify({ ...head, choices, usage: null })}\n\n`
 }
 
-/** Returns all frames of a stream, as they are written: the role travels with the first text. */
+/** Returns all frames of a stream as written: the role is in the frame of the first text. */
 export function streamPieces (
   perPiece: number, all: readonly string[] = texts, usage: AnswerUsage = plainUsage
 ): string[] {
@@ -102,7 +102,7 @@ export type BodySize = '1 KB' | '33 KB'
 /**
  * Returns a chat request whose answer has the given shape.
  *
- * @param provider of the model: `mock` is the one of the same dialect
+ * @param provider of the model: `mock` speaks the caller's dialect
  */
 export function requestBody (shape: string, size: BodySize, streamed: boolean, provider = 'mock'): string {
   const turns = size === '1 KB' ? 1 : 20
@@ -122,7 +122,7 @@ export function requestBody (shape: string, size: BodySize, streamed: boolean, p
   })
 }
 
-/** Returns a text that says when it was written: microseconds of the machine's monotonic clock. */
+/** Returns a text with the time at which it is written: microseconds of the machine's monotonic clock. */
 export function stamp (): string {
   return `t=${nowUs().toString().padStart(15, '0')};`
 }
@@ -130,7 +130,7 @@ export function stamp (): string {
 export const stampPattern = 't='
 export const stampDigits = 15
 
-/** Reads the same clock in every process of a machine. */
+/** Reads a clock that all processes of a machine share. */
 export function nowUs (): number {
   return Number(process.hrtime.bigint() / 1000n)
 }

@@ -1,4 +1,7 @@
-/** Puts two gateways under the same load, one after the other, beside callers who need no gateway. */
+/**
+ * Puts two gateways under the same load, one after the other, and compares them with callers who need no
+ * gateway.
+ */
 
 import { budgetLane, httpLanes, type HttpLane } from './http-lanes.ts'
 import { openLoop, type LoadOptions, type LoadResult } from './open-loop.ts'
@@ -10,16 +13,16 @@ export interface Gateway {
   readonly name: string
   readonly url: URL
   readonly key: string | undefined
-  /** A key whose budget is `budgetUsd`, none of it used. */
+  /** A key with an unused budget of `budgetUsd`. */
   readonly budgetKey?: string
-  /** What the models of the simulated provider are called by: `bench` for `bench/json`. */
+  /** The prefix of the simulated provider's models: `bench` for `bench/json`. */
   readonly provider: string
   readonly readCost?: ReadCost
 }
 
 export interface CompareOptions {
   readonly lanes: readonly HttpLane[]
-  /** Calls a second, ascending. */
+  /** Calls per second, ascending. */
   readonly rates: readonly number[]
   readonly seconds: number
   readonly budgetUsd: number
@@ -27,7 +30,7 @@ export interface CompareOptions {
 
 export interface Row extends LoadResult {
   readonly lane: string
-  /** Calls that were due a second; absent for all at once. */
+  /** Due calls per second; absent if all are sent together. */
   readonly rate?: number
   /** `direct` for callers without a gateway. */
   readonly gateway: string
@@ -36,27 +39,26 @@ export interface Row extends LoadResult {
   readonly addedP50Ms?: number
   readonly addedP99Ms?: number
   /**
-   * Difference between the cost that answers reported and what the provider charged, as a share of the
-   * latter.
+   * Difference between the cost that answers reported and the provider's charge, as a share of the latter.
    */
   readonly costError?: number
   readonly cpuUsPerCall?: number
   readonly memoryBytes?: number
   readonly memoryGrowthBytesPerCall?: number
-  /** What the provider charged beyond the budget, as a part of it. */
+  /** The provider's charge beyond the budget, as a share of the budget. */
   readonly overshoot?: number
-  /** What the provider charged, as a part of the budget. */
+  /** The provider's charge, as a share of the budget. */
   readonly budgetUsed?: number
 }
 
-/** A gateway that keeps less of a rate is not tried at higher ones. */
+/** A gateway that achieves less of a rate is not tried at higher rates. */
 const keptPart = 0.95
 const warmUpSeconds = 0.5
 
 /**
- * Makes the rows of the comparison, in the order of the lanes and rates.
+ * Measures the rows of the comparison, in the order of the lanes and rates.
  *
- * @param direct the provider as a gateway of its own
+ * @param direct the provider itself, treated as a gateway
  */
 export async function * compareGateways (
   direct: Gateway,

@@ -1,4 +1,4 @@
-/** The lanes of `headgate bench`: the lanes of `bench/support/lanes` that need only an address. */
+/** The lanes of `headgate bench`: those lanes of `bench/support/lanes` that need only an address. */
 
 import { completeText, eventCount, frameCount, requestBody, texts } from './answers.ts'
 import { waitMs, type SimulatedModel } from './simulated-provider.ts'
@@ -48,7 +48,7 @@ export const httpLanes: readonly HttpLane[] = [
   }
 ]
 
-/** All calls at once, for a key whose budget pays for some of them. */
+/** All calls together, for a key whose budget pays for some of them. */
 export const budgetLane: HttpLane & { readonly calls: number } = {
   name: '250 calls at once on a budget',
   calls: 250,

@@ -1,7 +1,7 @@
 /**
- * Load at a fixed rate: a call is sent when it is due, whether or not those before it are answered, and its
- * time counts from when it was due. Callers who wait for their answers would ask less of a slow gateway, and
- * hide how late it is.
+ * Sends load at a fixed rate: a call is sent when it is due, whether or not earlier calls have been answered,
+ * and its time counts from when it was due. Callers who wait for their answers would send less to a slow
+ * gateway, and hide how late it is.
  */
 
 import { setMaxListeners } from 'node:events'
@@ -17,32 +17,32 @@ export interface LoadResult {
   readonly answered: number
   /** Calls without a right answer, by reason. */
   readonly failures: Readonly<Record<string, number>>
-  /** Answers a second, from the first to the last. */
+  /** Answers per second, from the first to the last. */
   readonly perSecond: number
   readonly p50Ms: number
   readonly p99Ms: number
   readonly maxMs: number
-  /** What the answers say they cost together; absent where one does not say it. */
+  /** The sum of the costs in the answers; absent if an answer has none. */
   readonly costUsd?: number
 }
 
-/** Calls that may be open at a time; those that are due beyond it are not sent, and have failed. */
+/** Maximum open calls; due calls above this are not sent, and count as failed. */
 const maxOpen = 2_000
 const normalGraceMs = 10_000
 
 interface Tally {
   readonly times: number[]
   readonly failures: Map<string, number>
-  /** `NaN` once an answer does not say what it costs. */
+  /** `NaN` once an answer lacks its cost. */
   costUsd: number
   firstMs: number
   lastMs: number
 }
 
 /**
- * Sends so many calls, evenly spaced, and waits for their answers.
+ * Sends a number of calls, evenly spaced, and waits for their answers.
  *
- * @param perSecond the rate; `Infinity` for all at once
+ * @param perSecond the rate; `Infinity` to send all together
  */
 export async function openLoop (
   target: Target, lane: HttpLane, { provider, count, perSecond, graceMs = normalGraceMs }: LoadOptions

@@ -1,10 +1,10 @@
-/** Reads from /proc what a process and its children cost: Linux alone has it. */
+/** Reads the cost of a process and its children from /proc, which only Linux has. */
 
 import { readFileSync, readdirSync } from 'node:fs'
 
 /**
- * Returns the CPU time of a process and its children so far, user and system, of all threads that still run,
- * in microseconds.
+ * Returns the CPU time so far of a process and its children, user and system, of all running threads, in
+ * microseconds.
  */
 export function cpuUs (pid: number): number {
   const threads = family(pid).flatMap(id => (

@@ -1,4 +1,4 @@
-/** What a gateway's processes cost: from /proc, or from the metrics that most programs have. */
+/** Measures the cost of a gateway's processes: from /proc, or from the metrics that most programs have. */
 
 import { existsSync } from 'node:fs'
 import { readAnswer } from '../net/read-answer.ts'
@@ -10,10 +10,10 @@ export interface ProcessCost {
   readonly rssBytes: number
 }
 
-/** @throws Error where nothing can be read any more */
+/** @throws Error when nothing can be read any more */
 export type ReadCost = () => Promise<ProcessCost>
 
-/** @throws Error with a reason, for a process that cannot be looked at */
+/** @throws Error with a reason, for a process that cannot be measured */
 export function costOfProcess (pid: number): ReadCost {
   if (!existsSync('/proc/self/task')) throw new Error('this system has no /proc')
   if (!existsSync(`/proc/${pid}/task`)) throw new Error(`no process has the id ${pid}`)
@@ -23,7 +23,7 @@ export function costOfProcess (pid: number): ReadCost {
 const cpuMetric = 'process_cpu_seconds_total'
 const memoryMetric = 'process_resident_memory_bytes'
 
-/** Reads the metrics of Prometheus' client libraries, added up over all processes that the page lists. */
+/** Reads the metrics of Prometheus' client libraries, added up over all processes on the page. */
 export function costOfMetrics (url: URL): ReadCost {
   return async () => {
     const response = await fetch(url, { signal: AbortSignal.timeout(5_000) })

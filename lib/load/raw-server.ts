@@ -1,6 +1,6 @@
 /**
- * The HTTP of providers that cost next to nothing: rendered answers, and requests that are looked at only up
- * to the name of their model, which says what to answer.
+ * HTTP servers of simulated providers, which cost next to nothing: answers are rendered in advance, and
+ * requests are read only up to the name of their model, which selects the answer.
  */
 
 import type { Socket } from 'node:net'
@@ -42,7 +42,7 @@ export function rawConnection (answer: (request: Buffer, socket: Socket) => void
   }
 }
 
-/** Returns where the first request ends; more than there is while bytes of it are missing. */
+/** Returns where the first request ends; a larger number while bytes of it are missing. */
 function requestEnd (bytes: Buffer): number {
   const oneMore = bytes.length + 1
   const headEnd = bytes.indexOf('\r\n\r\n')
@@ -56,7 +56,7 @@ function requestEnd (bytes: Buffer): number {
   return headEnd + 4 + Number(length ?? 0)
 }
 
-/** Returns the last part of the model's name: `json` of `mock/json`, and of a request without a model. */
+/** Returns the last part of the model's name: `json` for `mock/json`, and for a request without a model. */
 export function shapeOf (request: Buffer): string {
   const at = request.indexOf('"model":"')
   if (at === -1) return 'json'
@@ -64,7 +64,7 @@ export function shapeOf (request: Buffer): string {
   return name.slice(name.lastIndexOf('/') + 1)
 }
 
-/** Returns a complete answer of JSON, its head included. */
+/** Returns a complete JSON answer with its head. */
 export function jsonAnswer (body: string): Buffer {
   const head = `content-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}`
   return Buffer.from(`HTTP/1.1 200 OK\r\n${head}\r\n\r\n${body}`)
@@ -75,19 +75,19 @@ export function chunk (text: string): string {
   return `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`
 }
 
-/** Returns a whole stream as one piece of bytes, with each text as an HTTP chunk. */
+/** Returns a whole stream as one piece of bytes, each text as an HTTP chunk. */
 export function streamAtOnce (pieces: readonly string[]): Buffer {
   return Buffer.from(streamHead + pieces.map(chunk).join('') + bodyEnd)
 }
 
-/** Returns a stream as writes, each an HTTP chunk; the head goes with the first, the end with the last. */
+/** Returns a stream as writes, each an HTTP chunk; the head is in the first, the end in the last. */
 export function streamWrites (pieces: readonly string[]): Buffer[] {
   return pieces.map((piece, index) => Buffer.from(
     (index === 0 ? streamHead : '') + chunk(piece) + (index === pieces.length - 1 ? bodyEnd : '')
   ))
 }
 
-/** Writes pieces with a turn of the event loop between two, so that they do not become one. */
+/** Writes pieces with a turn of the event loop between them, so that they are not merged. */
 export function writeInSlices (socket: Socket, pieces: readonly Buffer[], index = 0): void {
   const piece = pieces[index]
   if (piece === undefined || socket.destroyed) return
@@ -95,7 +95,7 @@ export function writeInSlices (socket: Socket, pieces: readonly Buffer[], index 
   setImmediate(writeInSlices, socket, pieces, index + 1)
 }
 
-/** Writes a stream with an event every so often, each of which says when it was written. */
+/** Writes a stream with an event at regular intervals, each with the time at which it is written. */
 export function writePaced (
   socket: Socket, everyMs: number, events: number = eventCount, last: string = lastFrames
 ): void {

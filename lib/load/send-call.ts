@@ -1,11 +1,11 @@
-/** One call of the load, over HTTP or HTTPS. */
+/** Sends one call of the load, over HTTP or HTTPS. */
 
 import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http'
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https'
 import { once } from 'node:events'
 import type { AnswerCheck } from './answer-check.ts'
 
-/** Where calls go, over connections that are used again. */
+/** The target of calls, with reused connections. */
 export interface Target {
   readonly url: URL
   readonly headers: Readonly<Record<string, string>>
@@ -27,11 +27,11 @@ export function openTarget (base: URL, key: string | undefined): Target {
 export interface Answered {
   readonly firstByteMs: number
   readonly endMs: number
-  /** Dollars that the answer says it cost. */
+  /** The cost in dollars, as the answer reports it. */
   readonly costUsd: number | undefined
 }
 
-/** Response headers by which gateways say what a call cost, in dollars. */
+/** Response headers with which gateways report the cost of a call in dollars. */
 export const costHeaders = ['x-headgate-cost-usd', 'x-litellm-response-cost'] as const
 
 /** Many times the largest answer of a lane. */
@@ -41,9 +41,9 @@ const maxAnswerBytes = 8 * 1024 * 1024
 class RefusedError extends Error {}
 
 /**
- * Makes a call and checks its answer.
+ * Sends a call and checks its answer.
  *
- * @returns times of `performance.now`
+ * @returns times by `performance.now()`
  * @throws RefusedError; other errors for wrong or broken answers, and when the signal aborts
  */
 export async function sendCall (

@@ -1,7 +1,7 @@
 /**
- * The provider behind the gateways that `headgate bench` compares: it costs next to nothing, and counts its
- * answers, which is what the calls really cost. It runs in a thread, so that neither it nor the callers wait
- * for the other.
+ * The provider behind the gateways that `headgate bench` compares. It costs next to nothing, and counts its
+ * answers, which gives the real cost of the calls. It runs in a thread, so that neither it nor the callers
+ * delay each other.
  */
 
 import { Worker } from 'node:worker_threads'
@@ -10,7 +10,7 @@ import { eventCount, type AnswerUsage } from './answers.ts'
 /** Dollars per million tokens. */
 export const simulatedPrice = { input: 2, cached_input: 0.5, output: 8 }
 
-/** The usage of every answer. Cached tokens are a part that gateways forget. */
+/** The usage of every answer. It has cached tokens, which gateways tend to miscount. */
 export const simulatedUsage: AnswerUsage = {
   prompt_tokens: 220,
   prompt_tokens_details: { cached_tokens: 100 },
@@ -29,7 +29,7 @@ function nanoUsdOf (
   return 1_000 * ((prompt - cached) * input + cached * cachedInput + output * outputPrice)
 }
 
-/** Milliseconds to the answers of `budgetLane`: long enough for all its calls to be open at once. */
+/** Milliseconds until the answers of `budgetLane`: long enough for all its calls to be open together. */
 export const waitMs = 1_000
 
 /** The models of the provider, each with the shape of its answers. */
@@ -39,7 +39,7 @@ export type SimulatedModel = (typeof simulatedModels)[number]
 export interface SimulatorData {
   readonly host: string
   readonly port: number
-  /** Calls that were answered, in its first element. */
+  /** Answered calls, in its first element. */
   readonly answered: SharedArrayBuffer
 }
 
@@ -47,7 +47,7 @@ export type SimulatorMessage = { readonly port: number } | { readonly error: str
 
 export interface SimulatedProvider {
   readonly port: number
-  /** Returns how many calls came so far. */
+  /** Returns the number of calls so far. */
   readonly calls: () => number
   readonly close: () => Promise<void>
 }

@@ -1,9 +1,9 @@
 /**
- * The models Headgate knows, and what families of models accept: `catalogue.json`, one reviewed file, and
- * over it the file of the operator (`catalogue:`).
+ * The catalogue: known models, and what families of models accept. It is the reviewed file `catalogue.json`,
+ * overridden by the operator's file (`catalogue:`).
  *
- * Limits and prices come from the providers' own pages; a price says a day on which it was valid. The
- * file is checked when the gateway is built, because a mistyped price is a wrong bill that goes unnoticed.
+ * Limits and prices come from the providers' own pages; a price names a day on which it was valid. The file
+ * is checked when the gateway is built, because a mistyped price is a wrong bill that nobody notices.
  */
 
 import { nonEmptyText, property } from '../json/guards.ts'
@@ -32,10 +32,10 @@ export interface ModelFamily {
 }
 
 export interface CatalogueEntries {
-  /** Models for requests that name none, by endpoint. */
+  /** Models for requests without one, by endpoint. */
   readonly defaults: DefaultModels
   readonly models: readonly ModelEntry[]
-  /** The first that matches counts. */
+  /** The first match counts. */
   readonly families: readonly ModelFamily[]
 }
 

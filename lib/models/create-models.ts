@@ -1,9 +1,9 @@
 /**
- * Creates the models service, which answers from an index: what a lookup needs is computed whenever what is
- * known changes, at start-up and when a provider's own list has been read. A call then costs one `Map.get`.
+ * Creates the models service, which answers from an index. The index is computed whenever its sources change:
+ * at start-up and after reading a provider's own list. A lookup in a call then costs one `Map.get`.
  *
- * When two things have one name, `routes:` win over aliases, aliases over ids, and ids over names
- * without a prefix. An alias with a `*` (`claude-*`) stands for all names that none of the first three has.
+ * If several entries have the same name, `routes:` override aliases, aliases override ids, and ids override
+ * names without a prefix. An alias with a `*` (`claude-*`) stands for all names that are none of these.
  */
 
 import type { ProviderKind } from '../../schemas/providers.ts'
