@@ -27,12 +27,12 @@ export interface UpdatableModelRegistry extends ModelRegistry {
 }
 
 /**
- * Makes the models service.
+ * Creates the models service.
  *
- * @param enabled ids of the providers the gateway may use.
- * @param extra models that providers bring along, such as those of the sandbox.
- * @param inputs what routes by weight and by speed are ordered by. Default: chance, and no speed is known
- * @throws Error when a `models:` entry names a provider that does not exist.
+ * @param enabled ids of the providers the gateway may use
+ * @param extra models that providers add, such as those of the sandbox
+ * @param inputs what orders routes by weight and by speed. Default: random, with unknown speed
+ * @throws Error when a `models:` entry names an unknown provider
  */
 export function createModels (
   settings: Settings,
@@ -78,14 +78,14 @@ export function createModels (
 
 export interface ModelIndex {
   /**
-   * Returns the routes of an id, alias, route name or name without prefix; else one to the enabled
-   * provider that the prefix names; else none.
+   * Returns the routes of an id, alias, route name or name without prefix; otherwise one to the enabled
+   * provider of the prefix; otherwise none.
    */
   readonly resolve: (id: string) => readonly Route[]
   /** Returns the route to a model of any provider, unless the operator disabled the model. */
   readonly routeTo: (providerId: string, model: string) => Route | undefined
   /**
-   * Returns what is known of a model by id, those of providers without a credential and snapshots included.
+   * Returns what is known of a model by id, including snapshots and models of providers without a credential.
    */
   readonly find: (id: string) => ModelEntry | undefined
   /** All names that refer to a model. */
@@ -158,7 +158,7 @@ export function buildIndex (
   return { resolve, routeTo, find, names, listed: listedModels(usable, settings), idsByName }
 }
 
-/** Returns the ids of models that the operator disabled, also as their providers write them. */
+/** Returns the ids of models that the operator disabled, also in their providers' spelling. */
 function disabledIds (entries: ReadonlyMap<string, ModelEntry>): ReadonlySet<string> {
   const disabled = new Set<string>()
   for (const { id, providerId, model, status } of entries.values()) {
@@ -168,8 +168,8 @@ function disabledIds (entries: ReadonlyMap<string, ModelEntry>): ReadonlySet<str
 }
 
 /**
- * Returns a function that finds the known id of a model under another spelling: in other letter case, which
- * some servers accept, or with a date.
+ * Returns a function that finds the known id of a model under another spelling: with a date, or in another
+ * letter case, which some servers accept.
  */
 function variantFinder (entries: ReadonlyMap<string, ModelEntry>): (id: string) => string | undefined {
   const idByLetters = new Map([...entries.keys()].map(id => [id.toLowerCase(), id]))
@@ -190,10 +190,10 @@ function modelFinder (entries: ReadonlyMap<string, ModelEntry>): ModelIndex['fin
   return id => entries.get(id) ?? snapshot(id)
 }
 
-/** What a route says of its model. */
+/** What a route tells about its model. */
 type RoutedModel = Pick<ModelEntry, 'id' | 'providerId' | 'model' | 'traits'>
 
-/** Returns a function that makes the route to a model. */
+/** Returns a function that creates the route to a model. */
 function routeMaker (
   { providers }: Settings,
   variantOf: (id: string) => string | undefined
@@ -212,8 +212,8 @@ function routeMaker (
 }
 
 /**
- * Returns a function that finds the provider whose models alone have names like the given one, even if the
- * catalogue does not know it yet.
+ * Returns a function that finds the only provider whose models have names like the given one, even if the
+ * catalogue does not list that model yet.
  */
 function ownerFinder (
   kinds: ReadonlyMap<string, ProviderKind>,
@@ -231,7 +231,7 @@ function aliasPatterns ({ models }: Settings): readonly string[] {
   return models.filter(({ alias, id }) => alias !== undefined && isPattern(id)).map(({ id }) => id)
 }
 
-/** Returns the names that no alias or route of the configuration has. */
+/** Returns the names that no configured alias or route has. */
 function unaliased (names: Iterable<string>, settings: Settings): readonly string[] {
   const aliases = new Set([
     ...settings.models.map(({ id }) => id),
@@ -249,8 +249,8 @@ function listedModels (usable: readonly ModelEntry[], { models }: Settings): rea
 }
 
 /**
- * Sorts models by their providers: those named after their kind first, then as in the configuration. The
- * order in which providers listed their models, another one at each start, does not count.
+ * Sorts models by their providers: those named after their kind first, then in the order of the
+ * configuration. The order in which providers list their models is ignored, since it differs with each start.
  */
 function byPreference (
   models: readonly ModelEntry[],
@@ -264,8 +264,8 @@ function byPreference (
 }
 
 /**
- * Chooses the model that a name without prefix means: the only one of that name; of several at
- * providers of one kind, the first by preference.
+ * Chooses the model for a name without prefix: the only one with that name; of several at providers of one
+ * kind, the first by preference.
  */
 function preferred (
   ids: readonly string[], entries: ReadonlyMap<string, ModelEntry>, kinds: ReadonlyMap<string, ProviderKind>
@@ -275,7 +275,7 @@ function preferred (
   return first !== undefined && others.every(other => kindOf(other) === kindOf(first)) ? first : undefined
 }
 
-/** Returns the route of each name without a prefix that means one model. */
+/** Returns the route of each name without prefix that identifies one model. */
 function routesByName (
   idsByName: ReadonlyMap<string, readonly string[]>,
   modelOf: (ids: readonly string[]) => ModelEntry | undefined,
@@ -289,7 +289,7 @@ function routesByName (
   return routes
 }
 
-/** Follows aliases and routes through one another. Of a route within another one only the models count. */
+/** Follows aliases and nested routes. Of a nested route, only the models are used. */
 function resolveAliases (
   { models, routes }: Settings,
   entries: ReadonlyMap<string, ModelEntry>,

@@ -3,17 +3,17 @@ import type { DefaultModels } from '../../schemas/catalogue.ts'
 import type { Traits } from '../core/model.ts'
 import type { Settings } from '../core/settings.ts'
 
-/** A model for requests that name none, as the catalogue knows it. */
+/** A catalogue model for requests that name none. */
 export interface DefaultModel {
   readonly id: string
   readonly traits?: Traits | undefined
 }
 
 /**
- * Returns the models for requests of an endpoint that name none, best first. Whether a provider serves them
- * is not looked at: a request that names no model should not mean another one wherever keys differ.
+ * Returns the models for requests of an endpoint that name none, best first. It ignores whether a provider
+ * serves them: such requests should mean the same model with every key.
  *
- * @throws Error when the catalogue has none
+ * @throws Error if the catalogue has none
  */
 export function defaultModels (
   settings: Pick<Settings, 'catalogue'>,

@@ -1,8 +1,8 @@
 /**
- * Fetches the models that providers list themselves: in the background, never on behalf of a call.
+ * Fetches the model lists of providers: in the background, never on behalf of a call.
  *
- * A server whose models cannot be in a catalogue (a local one, a gateway) is usable
- * without it, since unknown models are passed on; its list makes them visible.
+ * A server whose models no catalogue can list (a local one, a gateway) works without its list, since unknown
+ * models are passed on; the list makes them visible.
  */
 
 import { startDeadline, tooLate } from '../async/start-deadline.ts'
@@ -23,22 +23,24 @@ export interface DiscoveryOptions {
   readonly everyMs?: number
   /** Ends the discovery. */
   readonly signal: AbortSignal
-  /** Called for lists that could not be read; the last good one stays in use. */
+  /** Called for lists that could not be read; the last valid one stays in use. */
   readonly onFailure: (providerId: string, error: unknown) => void
 }
 
 const maxListBytes = 4 * 1024 * 1024
-/** Numbers in a list; keys, strings, objects and lists count as eight: of 5,000 models, 50 fields each. */
+/**
+ * Maximum numbers in a list; keys, strings, objects and lists count as eight: 5,000 models of 50 fields each.
+ */
 const maxListCost = 4_000_000
 const maxModels = 5_000
 const maxIdLength = 256
 const listTimeoutMs = 15_000
 
 /**
- * Reads the lists of these providers at intervals, until the signal aborts. The
- * timer keeps no process alive.
+ * Reads the lists of these providers at intervals, until the signal aborts. The timer does not keep the
+ * process alive.
  *
- * @returns when every list has been read once, or has failed to be. No caller needs to wait for it.
+ * @returns when every list has been read once, or could not be. No caller needs to wait for it.
  */
 export async function startDiscovery (
   targets: ReadonlyArray<{ readonly provider: Provider, readonly kind: ProviderKind }>,

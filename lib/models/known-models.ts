@@ -1,9 +1,9 @@
 /**
- * Gathers every model Headgate knows, each under the provider that serves it.
+ * Collects every known model, each under the provider that serves it.
  *
- * Later sources win over earlier ones: the provider's own list, the catalogue, the models a provider
- * brings along, the configuration. A snapshot (`gpt-4o-2024-08-06`) inherits what is known of its
- * model, unless something is said of the snapshot itself.
+ * Later sources override earlier ones: the provider's own list, the catalogue, models that a provider adds,
+ * the configuration. A snapshot (`gpt-4o-2024-08-06`) inherits what is known of its model, unless a source
+ * describes the snapshot itself.
  */
 
 import { providerLabels, type ProviderKind } from '../../schemas/providers.ts'
@@ -17,9 +17,9 @@ import { familyTraits, mergeTraits } from './traits.ts'
 
 export interface ModelSources {
   readonly settings: Settings
-  /** Models that providers bring along (the sandbox). */
+  /** Models that providers add (the sandbox). */
   readonly extra: readonly ModelEntry[]
-  /** Models that providers list themselves, by provider. */
+  /** Models that providers list, by provider. */
   readonly discovered: ReadonlyMap<string, readonly ModelEntry[]>
 }
 
@@ -30,7 +30,7 @@ export function kindsById ({ providers }: Pick<Settings, 'providers'>): Readonly
   return found
 }
 
-/** @throws Error when a `models:` entry names a provider that does not exist. */
+/** @throws Error when a `models:` entry names an unknown provider */
 export function collectModels ({ settings, extra, discovered }: ModelSources): Map<string, ModelEntry> {
   const providerKinds = kindsById(settings)
   const services = new Map(settings.providers.map(({ id, baseUrl }) => [id, serviceAt(baseUrl)]))
@@ -62,7 +62,7 @@ export function collectModels ({ settings, extra, discovered }: ModelSources): M
   return entries
 }
 
-/** Returns the model of which an id names a snapshot, if that is known. */
+/** Returns the known model that an id names a snapshot of. */
 export function modelOfSnapshot (
   id: string,
   entries: ReadonlyMap<string, ModelEntry>
@@ -71,14 +71,14 @@ export function modelOfSnapshot (
   return name === undefined ? undefined : entries.get(name)
 }
 
-/** Returns what is known of a snapshot that no source lists: all that is known of its model. */
+/** Describes a snapshot that no source lists: everything known of its model. */
 export function snapshotOf (base: ModelEntry, id: string): ModelEntry {
   const createdAt = dateIn(id)
   const model = id.slice(base.providerId.length + 1)
   return { ...base, id, model, ...createdAt !== undefined && { createdAt } }
 }
 
-/** @param hasOwnStatus true when the operator has set the status of this very model */
+/** @param hasOwnStatus true if the operator has set the status of this very model */
 function inherited (
   entry: ModelEntry,
   entries: ReadonlyMap<string, ModelEntry>,
@@ -105,9 +105,9 @@ function withProvider (providerId: string, model: ModelEntry): ModelEntry {
 }
 
 /**
- * Returns a model of which only its name is known.
+ * Returns a model of which only the name is known.
  *
- * @param kind absent for a provider that is not configured, but given by a program
+ * @param kind absent for a provider that a program adds without configuration
  */
 export function unknownModelEntry (
   providerId: string,

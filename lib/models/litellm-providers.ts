@@ -1,12 +1,14 @@
-/** The providers of LiteLLM, by the prefix of `litellm_params.model`, and what serves them here. */
+/**
+ * The providers of LiteLLM, by the prefix of `litellm_params.model`, with the provider that serves each here.
+ */
 
 import type { ProviderKind } from '../../schemas/providers.ts'
 
 export interface ProviderRow {
   readonly kind: ProviderKind
-  /** The variable that LiteLLM reads the key from where an entry has none. */
+  /** The variable from which LiteLLM reads the key of an entry without one. */
   readonly variable?: string
-  /** For a service that speaks OpenAI's API and has no kind of its own. */
+  /** For a service with OpenAI's API and no kind of its own. */
   readonly baseUrl?: string
 }
 
@@ -72,12 +74,12 @@ const rows: Readonly<Record<string, ProviderRow>> = {
 
 export const litellmProviders: ReadonlyMap<string, ProviderRow> = new Map(Object.entries(rows))
 
-/** Names the service at an address, of those that have no kind of their own. */
+/** Returns the service at an address, among those without their own kind. */
 export function serviceAt (baseUrl: string): string | undefined {
   return [...litellmProviders].find(([, row]) => row.baseUrl === baseUrl)?.[0]
 }
 
-/** Names without a prefix, as LiteLLM reads them. */
+/** Names without a prefix, as LiteLLM interprets them. */
 const bareNames: ReadonlyArray<readonly [name: RegExp, provider: string]> = [
   [/^(?:gpt-|chatgpt-|o\d|text-embedding-|whisper|tts-|dall-e|davinci|babbage|omni-moderation)/, 'openai'],
   [/^claude-/, 'anthropic'],
@@ -85,7 +87,7 @@ const bareNames: ReadonlyArray<readonly [name: RegExp, provider: string]> = [
   [/^deepseek-/, 'deepseek']
 ]
 
-/** Splits `azure/my-deployment`: its provider, and the name of the model there. */
+/** Splits `azure/my-deployment` into its provider and the provider's name of the model. */
 export function splitModel (model: string, provider?: string): readonly [provider: string, model: string] {
   const slash = model.indexOf('/')
   const prefix = model.slice(0, Math.max(0, slash))

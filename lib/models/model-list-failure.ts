@@ -1,6 +1,6 @@
 /**
- * Explains to the operator why the model list of a provider could not be read: mostly the key or the base URL
- * is wrong.
+ * Explains to the operator why the model list of a provider could not be read: usually the key or the base
+ * URL is wrong.
  */
 
 import type { ProviderSettings } from '../core/settings.ts'
@@ -23,11 +23,11 @@ export interface ModelListFailureFacts {
   /** The path that was appended to the base URL. */
   readonly path: string
   readonly status: number
-  /** The media type of a response that is not JSON, where it says. */
+  /** The media type of a response that is not JSON, if it has one. */
   readonly mediaType?: string | undefined
 }
 
-/** Carries what is known of a list that could not be read. Has nothing of the response but its media type. */
+/** Describes a list that could not be read. Contains nothing of the response except its media type. */
 export class ModelListFailure extends Error {
   readonly reason: ModelListFailureReason
   readonly facts: ModelListFailureFacts
@@ -42,7 +42,7 @@ export class ModelListFailure extends Error {
 
 type Entry = Pick<ProviderSettings, 'id' | 'baseUrl' | 'apiKey' | 'apiKeys'>
 
-/** Returns what went wrong with the list of a provider, and which entry to look at. Has no secret in it. */
+/** Explains what is wrong with the list of a provider, and which entry to check. Contains no secret. */
 export function describeListFailure (error: unknown, provider: Entry): string {
   if (!(error instanceof ModelListFailure)) return describeError(error)
   const { reason, facts: { path, status, mediaType } } = error

@@ -4,8 +4,8 @@ export function isPattern (name: string): boolean {
 }
 
 /**
- * Makes the search for the pattern that matches a name: of several, the one with the most characters beside
- * its wildcards.
+ * Returns a function that finds the pattern that matches a name: of several, the one with the most characters
+ * besides wildcards.
  */
 export function patternFinder (patterns: Iterable<string>): (name: string) => string | undefined {
   const split = [...patterns].map(pattern => ({ pattern, parts: pattern.split('*') }))

@@ -1,4 +1,4 @@
-/** Reads the price map of LiteLLM (`model_prices_and_context_window.json`) as a catalogue. */
+/** Reads LiteLLM's price map (`model_prices_and_context_window.json`) as a catalogue. */
 
 import { isObject, nonEmptyText, property, type JsonObject } from '../json/guards.ts'
 import type { Catalogue, CatalogueModel } from '../../schemas/catalogue.ts'
@@ -6,7 +6,7 @@ import { litellmProviders, serviceAt } from './litellm-providers.ts'
 import type { Price } from '../../schemas/price.ts'
 import type { ProviderKind } from '../../schemas/providers.ts'
 
-/** USD per unit there, and the field here with the units that its price is of. */
+/** USD per unit in LiteLLM's map, with our field and the units that its price is for. */
 const tokenFields: ReadonlyArray<readonly [field: string, ours: keyof Price]> = [
   ['input_cost_per_token', 'input'],
   ['output_cost_per_token', 'output'],
@@ -48,11 +48,11 @@ export function isPriceMap (value: unknown): value is JsonObject {
 }
 
 /**
- * Returns the models of a price map that are served here. Those of a service without a kind of its own are
+ * Returns the models of a price map that can be served here. Those of a service without its own kind are
  * named by the service, and belong to each provider with its address.
  *
- * @param builtIn models whose other facts are kept: the map has prices, limits and little else
- * @param source that the prices are from
+ * @param builtIn models whose other facts are kept: the map has little besides prices and limits
+ * @param source of the prices
  * @param asOf day of the prices, `YYYY-MM-DD`
  */
 export function catalogueOf (
@@ -73,7 +73,7 @@ export function catalogueOf (
   return { families: [], models: [...models.values()] }
 }
 
-/** Returns the price of an entry; `undefined` where it says none. */
+/** Returns the price of an entry; `undefined` if it has none. */
 export function priceOf (entry: JsonObject): Price | undefined {
   const price = { ...tieredPrice(entry['tiered_pricing']), ...tokenPrices(entry, '') }
   for (const [field, ours, units] of unitFields) {

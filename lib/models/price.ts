@@ -2,25 +2,27 @@
 
 import type { ModelEntry } from '../core/model.ts'
 
-/** 10 cents and less are cost 0, 100 dollars and more cost 1; every tenfold between is a third. */
+/**
+ * 10 cents and less are cost 0, 100 dollars and more are cost 1; every factor of ten between adds a third.
+ */
 const cheapestUsd = 0.1
 const mostExpensiveUsd = 100
 
 /**
- * Returns USD per million tokens, with three input tokens counted for each output token, as is usual;
- * `undefined` where no price is known.
+ * Returns USD per million tokens, with the usual three input tokens for each output token; `undefined` if no
+ * price is known.
  */
 export function blendedPrice (price: ModelEntry['price']): number | undefined {
   if (price?.input === undefined) return undefined
   return price.output === undefined ? price.input : (3 * price.input + price.output) / 4
 }
 
-/** Returns true for a model whose provider takes less for a prompt that it has in its cache. */
+/** Returns true for a model whose provider charges less for a cached prompt. */
 export function cachesPrompts (price: ModelEntry['price']): boolean {
   return price?.cachedInput !== undefined && price.cachedInput < (price.input ?? 0)
 }
 
-/** Returns the attribute `cost` that follows from a price, from 0 for cheap to 1 for expensive. */
+/** Returns the attribute `cost` of a price, from 0 for cheap to 1 for expensive. */
 export function costAttribute (price: ModelEntry['price']): number | undefined {
   const usd = blendedPrice(price)
   if (usd === undefined) return undefined

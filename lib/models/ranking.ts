@@ -12,7 +12,7 @@
 import type { Route, ScoreTerm } from '../core/route.ts'
 import type { Attributes } from '../core/model.ts'
 
-/** A route, and what is known of its model. */
+/** A route, with what is known of its model. */
 export interface RankingCandidate {
   readonly route: Route
   readonly attributes: Attributes
@@ -43,9 +43,9 @@ function needsOf ([name, amount]: [string, number]): Need[] {
 }
 
 /**
- * Returns the same routes, best first, each with its score; as they were, where nothing is needed.
+ * Returns the same routes, best first, each with its score; unchanged if nothing is needed.
  *
- * @param named attributes that the request speaks of, for calls that do not say what they need
+ * @param named attributes that the request mentions, for calls that do not state their needs
  */
 export function rank (
   candidates: readonly RankingCandidate[], agent: Attributes | undefined, named: Iterable<string>
@@ -64,7 +64,7 @@ export function rank (
     .map(({ route, terms, score }): Route => ({ ...route, ranked: { by: 'score', value: score, terms } }))
 }
 
-/** Rounds to a millionth: what sums of fractions leave behind it would order equals. */
+/** Rounds to a millionth: rounding errors of sums would otherwise order equal scores. */
 function rounded (score: number): number {
   return Math.round(score * 1e6) / 1e6
 }

@@ -8,8 +8,8 @@ import type { RouteSettings } from '../core/settings.ts'
 import type { ModelEntry } from '../core/model.ts'
 
 /**
- * Returns the routes of a configured route, in the order that is the same for every call; that of
- * `weighted`, `fastest` and `balanced` is left to `orderForCall`.
+ * Returns the routes of a configured route, in an order that is the same for every call. `orderForCall` then
+ * orders `weighted`, `fastest` and `balanced`.
  *
  * @param resolved returns the routes of one of its models
  */
@@ -65,21 +65,21 @@ export function orderRoutes (
 
 /** Inputs that differ from call to call. */
 export interface OrderingInputs {
-  /** From 0 to 1, without 1. */
+  /** From 0 up to but not including 1. */
   readonly random: () => number
   /** Milliseconds to the first byte of a model, if known. */
   readonly latency: (modelId: string, streamed: boolean) => number | undefined
   /** Requests to a model that wait for its first byte. */
   readonly load?: (modelId: string) => number
-  /** The time by `performance.now()` at which a model last answered a session, if that is not long ago. */
+  /** When a model last answered a session, by `performance.now()`, if recently. */
   readonly servedAtMs?: (sessionId: string, modelId: string) => number | undefined
 }
 
 /**
- * Returns the routes in the order of this call. By weight: each place is drawn among those that are
- * left. By time to the first byte: a model without a measurement is tried first, to get one.
+ * Returns the routes in the order for this call. By weight: each position is drawn among the remaining
+ * routes. By time to the first byte: a model without a measurement is tried first, to get one.
  *
- * @param session of the call: where routes go by session, it gets the order that it had before
+ * @param session of the call: where routes depend on the session, it keeps its order
  */
 export function orderForCall (
   routes: readonly Route[],
@@ -94,7 +94,7 @@ export function orderForCall (
   return first === undefined ? [] : [{ ...first, preferred: 'session' }, ...others]
 }
 
-/** Puts the model first that answered the session last. */
+/** Puts the model that last answered the session first. */
 function lastServedFirst (
   routes: readonly Route[],
   session: string,
@@ -128,8 +128,8 @@ function ordered (
 }
 
 /**
- * Orders by the time a further request would take if those that wait were served one by one. A model
- * without a measurement counts as fast as the fastest; equals come in an order by chance.
+ * Orders routes by the time that a further request would take if waiting requests were served one by one. A
+ * model without a measurement counts as fast as the fastest; equal ones are ordered at random.
  */
 function byLoad (
   routes: readonly Route[],
@@ -152,7 +152,7 @@ function byWeight (routes: readonly Route[], draw: (modelId: string) => number):
   return byNumber(routes.map(route => [route, weightedKey(valueOf(route, 1), draw(route.modelId))]))
 }
 
-/** Leaves out routes whose model came up before. */
+/** Leaves out routes whose model has already occurred. */
 export function unique (routes: readonly Route[]): Route[] {
   const seen = new Set<string>()
   return routes.filter(({ modelId }) => !seen.has(modelId) && seen.add(modelId))

@@ -1,14 +1,14 @@
 /**
  * Decides which models a key may use, by the model that will be called.
  *
- * A pattern of `ApiKey.models` is a model id, ends in `/*` for every model of a provider, or is `*`.
- * A pattern that equals the name of an alias or a configured route also allows what that name refers
- * to; a `/*` pattern does not, since a name may begin like a provider and refer to another one.
+ * A pattern of `ApiKey.models` is a model id, a provider with `/*` for all its models, or `*`. A pattern
+ * equal to the name of an alias or a configured route also allows the models behind that name. A `/*` pattern
+ * does not, since the name may begin like a provider and mean a model of another one.
  */
 
 import type { ApiKey } from '../core/key.ts'
 
-/** Returns whether a key may use the model with this id. A key without patterns may use all. */
+/** Returns whether a key may use the model with this id. A key without patterns may use every model. */
 export function mayUseModel ({ models }: ApiKey, modelId: string): boolean {
   if (models === undefined) return true
   return models.some(
@@ -25,8 +25,8 @@ export function listsName ({ models }: ApiKey, name: string): boolean {
 }
 
 /**
- * Returns the patterns that two lists have in common; absent lists allow all. A name of an alias or a route
- * is in a list only as itself or by `*`.
+ * Returns the patterns that two lists share; an absent list allows everything. A name of an alias or a route
+ * is only matched by itself or by `*`.
  */
 export function commonModels (
   models: readonly string[] | undefined,

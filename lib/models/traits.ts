@@ -1,4 +1,4 @@
-/** Finds what a model accepts: by its family, by what the catalogue says of it, by what the operator adds. */
+/** Finds what a model accepts: from its family, from the catalogue, and from the operator's additions. */
 
 import type { ProviderKind } from '../../schemas/providers.ts'
 import type { Traits } from '../core/model.ts'
@@ -17,7 +17,7 @@ export function familyTraits (
 }
 
 /**
- * Returns the traits of both; of a trait in both, the second. Sections of one endpoint are merged as well.
+ * Returns the traits of both; the second overrides the first. Sections of one endpoint are merged as well.
  */
 export function mergeTraits (base: Traits | undefined, changes: Traits | undefined): Traits | undefined {
   if (base === undefined || changes === undefined) return changes ?? base

@@ -1,8 +1,7 @@
 /**
  * Reads the document of an OCR request: an address for the provider to fetch, or bytes.
  *
- * The type of bytes is recognised by their beginning; the media type a caller wrote beside them may say
- * anything.
+ * The type of bytes is recognised by their beginning; the media type given by the caller may be wrong.
  */
 
 import type { CallSignal } from '../core/call-signal.ts'
@@ -27,9 +26,9 @@ const param = 'document'
 /**
  * @param text of `document_url`, or the bytes of a long one
  * @param maxBytes of the decoded document
- * @throws GatewayError `invalid_value` for an address that may not be used or a broken data URL,
- *   `file_too_large`, `unsupported_format` for bytes that are neither PDF nor PNG, JPEG or WebP;
- *   the reason of the signal
+ * @throws GatewayError `invalid_value` for an address that may not be used or a broken data URL;
+ *   `file_too_large`; `unsupported_format` for bytes that are neither PDF nor PNG, JPEG or WebP; the reason
+ *   of the signal
  */
 export async function readDocument (
   text: string | Buffer,
@@ -58,8 +57,7 @@ export async function readDocument (
 }
 
 /**
- * Recognises a document by its first bytes. A PDF may have up to a kilobyte of anything before its own first
- * line.
+ * Recognises a document by its first bytes. Up to a kilobyte of anything may precede the first line of a PDF.
  */
 export function documentType (bytes: Buffer): DocumentType | undefined {
   return (

@@ -7,13 +7,13 @@ export interface OcrInput extends Pick<WithoutNulls<OcrRequest>, 'model'> {
   readonly document: OcrDocument
   /** Present if they could be counted here. */
   readonly pages?: number
-  /** True when the caller or a provider says that what is at the address is an image. */
+  /** True if the caller or a provider states that the address is that of an image. */
   readonly asImage?: boolean
-  /** The answer comes in one piece. */
+  /** The answer is never streamed. */
   readonly stream?: undefined
 }
 
-/** The pages a provider read. */
+/** The pages that a provider read. */
 export interface OcrPages {
   readonly pages: ReadonlyArray<{ readonly index: number, readonly markdown: string }>
 }

@@ -1,5 +1,5 @@
 /**
- * Reads a PDF in a process of its own, which `pdf` starts: the document comes by standard input, and the
+ * Reads a PDF in a separate process, which `pdf` starts: the document comes from standard input, and the
  * result goes to standard output as JSON.
  */
 

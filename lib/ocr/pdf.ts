@@ -1,7 +1,7 @@
 /**
- * Pages and text of PDFs, read in a process of their own with limits: a file can be made to take minutes and
- * gigabytes, and that must not be the gateway's own. A thread would not do: its limits leave out what is
- * decompressed into buffers.
+ * Counts the pages of PDFs and reads their text, in a separate process with limits: a file can be crafted to
+ * take minutes and gigabytes. A thread would not do: its memory limits exclude data decompressed into
+ * buffers.
  */
 
 import { fileURLToPath } from 'node:url'
@@ -16,15 +16,15 @@ export type PdfJob = 'count' | 'text'
 
 const limitMs = 20_000
 const memoryKilobytes = 1024 * 1024
-/** The bound on the text of a document. */
+/** Maximum text of a document. */
 const maxBytes = 64 * 1024 * 1024
 const reader = fileURLToPath(new URL('./pdf-reader.js', import.meta.url))
-/** Processes at once: each takes a core and up to a gigabyte. */
+/** Processes at a time: each takes a core and up to a gigabyte. */
 const semaphore = new FairSemaphore(2)
 
 /**
  * @param owner the key it belongs to: no key gets a second process while another waits for one
- * @returns undefined when it cannot be counted within 20 seconds
+ * @returns undefined if it cannot be counted within 20 seconds
  * @throws the signal's reason
  */
 export async function countPages (
@@ -38,9 +38,9 @@ export async function countPages (
 }
 
 /**
- * Returns the text layer of each page, in order; empty for a page that is only a picture.
+ * Returns the text layer of each page, in order; empty for a page that is only an image.
  *
- * @returns undefined when it cannot be read within 20 seconds
+ * @returns undefined if it cannot be read within 20 seconds
  * @throws the signal's reason
  */
 export async function pageTexts (
@@ -51,8 +51,8 @@ export async function pageTexts (
 }
 
 /**
- * Returns whether a document has a cross-reference table. Without one a reader has to search byte by byte,
- * which takes ten times the size of the file in memory, and real PDFs are not like that.
+ * Returns whether a document has a cross-reference table. Without one, a reader has to search byte by byte
+ * and uses ten times the size of the file in memory; real PDFs have one.
  */
 function hasIndex (bytes: Uint8Array): boolean {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).includes('startxref')

@@ -1,10 +1,10 @@
-/** Where a request to read a document and its answer hold text: what is in the document is no text yet. */
+/** Where an OCR request and its answer hold text: the content of the document itself is not text yet. */
 
 import { address, text, type ReplaceText } from '../json/place-table.ts'
 import type { ResultEvent } from '../core/events.ts'
 import type { OcrInput, OcrPages } from './input.ts'
 
-/** Returns the request with another address of its document; the same where nothing differs. */
+/** Returns the request with the address of its document replaced; the same request where nothing differs. */
 export function replaceDocumentAddress (request: OcrInput, replace: ReplaceText): OcrInput {
   const { document } = request
   if (document.kind !== 'address') return request
@@ -12,7 +12,7 @@ export function replaceDocumentAddress (request: OcrInput, replace: ReplaceText)
   return url === document.url ? request : { ...request, document: { ...document, url } }
 }
 
-/** Returns the pages with other texts; the same where nothing differs. */
+/** Returns the pages with their texts replaced; the same pages where nothing differs. */
 export function replacePageTexts (
   event: ResultEvent<OcrPages>,
   replace: ReplaceText

@@ -13,11 +13,11 @@ export interface Ready {
   readonly settings: Settings
   readonly models: ModelRegistry
   readonly key?: string | undefined
-  /** The token of the link by which the owner signs in, if it was just made. */
+  /** The token of the link with which the owner signs in, if it was just created. */
   readonly linkToken?: string | undefined
 }
 
-/** Prints the banner if the log level includes `info`; a new key in any case. */
+/** Prints the banner if the log level includes `info`, and a new key in any case. */
 export function announce (
   { address, settings, models, key, linkToken }: Ready,
   log: Log,

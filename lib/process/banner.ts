@@ -1,4 +1,4 @@
-/** Prints where a gateway listens, its providers, and commands to try it with. */
+/** Prints where a gateway listens, its providers, and commands to try it. */
 
 import { dashboardLink } from '../dashboard/link.ts'
 import { withoutTrailingSlashes } from '../text/without-trailing-slashes.ts'
@@ -15,13 +15,13 @@ export interface BannerFacts {
   /** The key that was just created, if any. */
   readonly key?: string | undefined
   readonly hasDashboard?: boolean
-  /** The token of the link by which the owner signs in, if it was just made. */
+  /** The token of the link with which the owner signs in, if it was just created. */
   readonly linkToken?: string | undefined
   /** The address in links. Default: where it listens. */
   readonly publicUrl?: string | undefined
 }
 
-/** Returns lines that can be pasted into a shell, once `$HEADGATE_API_KEY` is set where it is used. */
+/** Returns lines to paste into a shell, once `$HEADGATE_API_KEY` is set there. */
 export function banner ({
   address,
   providers,
@@ -66,7 +66,7 @@ export function banner ({
   ].join('\n')
 }
 
-/** Returns the notice of a new key, printed even without a banner: the gateway is of no use without it. */
+/** Returns the notice of a new key, printed even without a banner: the gateway is useless without it. */
 export function keyNotice (key: string): string {
   return `API key (created because none existed; not shown again): ${key}`
 }
@@ -93,8 +93,8 @@ const weather = {
 }
 
 /**
- * Chooses the simulator if it is enabled, else the cheapest model that chats and calls tools, else a
- * placeholder.
+ * Chooses the simulator if it is enabled, otherwise the cheapest model that supports chat and tools,
+ * otherwise a placeholder.
  */
 function exampleModel (providers: readonly ProviderSettings[], models: Pick<ModelRegistry, 'list'>): string {
   const sandbox = providers.find(({ kind }) => kinds[kind].inProcess === 'simulator')

@@ -2,8 +2,8 @@ import { closeSync } from 'node:fs'
 import { isatty } from 'node:tty'
 
 /**
- * Closes, at exit, terminals that have gone since the start: Node.js resets the mode of terminals, and
- * version 20 aborts when that fails.
+ * Closes terminals at exit that have disappeared since the start: Node.js resets the mode of terminals, and
+ * version 20 aborts if that fails.
  */
 export function closeGoneTerminalAtExit (): void {
   const terminals = [0, 1, 2].filter(file => isatty(file))

@@ -1,19 +1,19 @@
-/** Creates the key of a gateway that is started for the first time. */
+/** Creates the key of a gateway at its first start. */
 
 import type { KeyLimits } from '../core/key.ts'
 import { DuplicateKeyNameError, type KeyStore } from '../keys/key-store.ts'
 import type { Terminal } from './terminal.ts'
 
-/** Enough to try things by a program; models of the operator's own servers have no price. */
+/** Enough to try a program; models on the operator's own servers have no price. */
 const loggedKeyLimits: KeyLimits = {
   requestsPerMinute: 600,
   budget: { usd: 5, per: 'day', unpriced: 'allow' }
 }
 
 /**
- * Creates a key if there never was one, configured or stored. Revoked keys count: an operator who revoked
- * them all wants no caller. Where no person reads the terminal, the key ends in a log that many may read, so
- * it has limits.
+ * Creates a key if there never was one, configured or stored. Revoked keys count: an operator who revoked all
+ * keys wants no callers. If no person reads the terminal, the key ends up in a log that many may read, so it
+ * gets limits.
  *
  * @returns the text of the new key, if one was created
  */

@@ -1,4 +1,4 @@
-/** Makes the link by which the owner of a new gateway signs in to the dashboard. */
+/** Creates the link with which the owner of a new gateway signs in to the dashboard. */
 
 import { isDashboardServed } from '../dashboard/is-served.ts'
 import type { Settings } from '../core/settings.ts'
@@ -6,7 +6,7 @@ import type { Database } from '../stores/database.ts'
 import type { Terminal } from './terminal.ts'
 
 /**
- * Makes a one-time link, if no user was ever made and a person reads the terminal: a log is no place for it.
+ * Creates a one-time link if no user exists and a person reads the terminal; a log must not contain it.
  *
  * @returns its token
  */

@@ -7,7 +7,7 @@ import type { ServerSettings } from '../core/settings.ts'
 export const closeGraceMs = 1200
 const maxOutputMs = 1000
 
-/** Exits with 1 once a stop has taken longer than its settings allow, whatever hangs. */
+/** Exits with 1 once a stop has taken longer than its settings allow, whatever is still open. */
 export function exitIfStopHangs ({
   shutdownDelayMs,
   drainMs
@@ -15,14 +15,14 @@ export function exitIfStopHangs ({
   setTimeout(() => exitNow(1), shutdownDelayMs + drainMs + closeGraceMs).unref()
 }
 
-/** Exits once everything is printed, or nothing has read it for a second. */
+/** Exits once all output has been read, or none has been for a second. */
 export function exitWhenPrinted (code: number): void {
   const exit = (): void => exitNow(code)
   setTimeout(exit, maxOutputMs)
   process.stdout.write('', exit)
 }
 
-/** Exits. A thread that does not end would keep `process.exit` waiting: then the process is killed. */
+/** Exits. A thread that does not end would block `process.exit`; the process is then killed. */
 function exitNow (code: number): void {
   if (hasUnendedThreads()) process.kill(process.pid, 'SIGKILL')
   else process.exit(code)

@@ -1,9 +1,9 @@
-/** Milliseconds between two signs of life of a process, and between two checks for them. */
+/** Milliseconds between two heartbeats of a process, and between two checks for them. */
 export const beatEveryMs = 1000
 
 /**
- * Finds processes that hang: whatever they send counts as a sign of life, and one that is silent for too
- * long is reported once.
+ * Detects hanging processes: any message counts as a heartbeat, and a process that is silent for too long is
+ * reported once.
  */
 export class Heartbeats<P> {
   readonly #timeoutMs: number

@@ -1,4 +1,4 @@
-/** Serves `GET /metrics` for Prometheus, on an address of its own. */
+/** Serves `GET /metrics` for Prometheus, on a separate address. */
 
 import { createServer } from 'node:http'
 import { loggableError } from '../text/describe-error.ts'
@@ -12,7 +12,7 @@ export interface MetricsServer {
   readonly close: () => Promise<void>
 }
 
-/** @throws the system error when the address cannot be used */
+/** @throws the system error if the address cannot be used */
 export async function serveMetrics (
   at: Address,
   families: () => Family[] | Promise<Family[]>,
@@ -57,7 +57,7 @@ const mediaTypes: Readonly<Record<MetricsFormat, string>> = {
   openmetrics: 'application/openmetrics-text; version=1.0.0; charset=utf-8'
 }
 
-/** Prometheus lists several formats, its favourite ones first; a browser none of them. */
+/** Prometheus lists several formats, preferred ones first; a browser lists none of them. */
 function formatFor (accept = ''): MetricsFormat {
   return accept.includes('application/openmetrics-text') ? 'openmetrics' : 'prometheus'
 }

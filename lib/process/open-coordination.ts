@@ -1,6 +1,6 @@
 /**
- * Opens what gateways on several machines share besides the store: limits, what cools down, and which keys
- * were changed or tasks wait.
+ * Opens what gateways on several machines share besides the store: limits, cooldowns, and notices of changed
+ * keys and waiting tasks.
  */
 
 import { RedisServer, type RedisServerOptions } from '../coordination/redis-server.ts'
@@ -40,10 +40,10 @@ const keysTopic = 'headgate:keys'
 const tasksTopic = 'headgate:tasks'
 
 /**
- * Connects to Redis where the configuration names one; a Redis that is away is no reason not to start.
+ * Connects to Redis if the configuration names one; a start does not need Redis to be available.
  *
- * @throws CommandError when the address is none of Redis, the file of an authority in it cannot be read, or
- *   the data directory cannot be created
+ * @throws CommandError if the address is not one of Redis, the file of its certificate authority cannot be
+ *   read, or the data directory cannot be created
  */
 export async function openCoordination (
   { coordination: settings }: Pick<Settings, 'coordination'>,

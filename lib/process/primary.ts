@@ -1,6 +1,6 @@
 /**
- * Runs the primary process of several workers, which share its port: creates the first key, counts the
- * limits of all, and collects their metrics.
+ * Runs the primary process of several workers that share its port: creates the first key, counts the limits
+ * of all workers, and collects their metrics.
  */
 
 import { openKeyStore } from '../keys/key-store.ts'

@@ -3,9 +3,9 @@ import type { Writable } from 'node:stream'
 import { printableLines } from '../text/printable.ts'
 
 /**
- * Prints pieces of text, each once there is room for it: as they are to a file or a program, and to a
- * terminal so that nothing in them controls it. When the reader of the output has gone, as `head` does, the
- * source is returned and everything is well.
+ * Prints pieces of text, each once there is room for it: unchanged to a file or a program, with control
+ * characters escaped to a terminal. When the reader of the output has closed it, as `head` does, the source
+ * is returned without an error.
  */
 export async function printStream (
   pieces: AsyncIterable<string>,
@@ -22,5 +22,5 @@ async function * printableOf (pieces: AsyncIterable<string>): AsyncGenerator<str
   for await (const piece of pieces) yield printableLines(piece)
 }
 
-/** The second where the output had ended before. */
+/** The second case: the output had already ended. */
 const goneCodes: ReadonlySet<unknown> = new Set(['EPIPE', 'ERR_STREAM_PREMATURE_CLOSE'])

@@ -1,9 +1,9 @@
-/** Lowest version that runs Headgate: `engines` of package.json, which Node does not enforce. */
+/** The lowest supported version of Node.js: `engines` of package.json, which Node.js does not enforce. */
 export const minNodeVersion = '20.20.0'
 
 /**
- * Exits with a sentence when this Node is too old, before anything is imported that an old one cannot
- * even parse.
+ * Exits with a message if this Node.js is too old, before anything is imported that an old version cannot
+ * parse.
  */
 export function requireNode (version: string = process.versions.node): void {
   if (isAtLeast(version, minNodeVersion)) return
@@ -11,7 +11,7 @@ export function requireNode (version: string = process.versions.node): void {
   process.exit(1)
 }
 
-/** Compares number by number; the comparison of texts with numbers would load 6 ms of collation tables. */
+/** Compares number by number; comparing texts with numbers would load 6 ms of collation tables. */
 function isAtLeast (version: string, wanted: string): boolean {
   const [have, need] = [version, wanted].map(text => text.split('.').map(Number))
   for (const [index, number] of need?.entries() ?? []) {

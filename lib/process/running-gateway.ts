@@ -1,4 +1,4 @@
-/** Notes in the data directory where a gateway can be reached, for the commands that print its address. */
+/** Records in the data directory where a gateway can be reached, for the commands that print its address. */
 
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -18,7 +18,7 @@ export function noteRunning (dataDir: string, url: string): () => void {
 }
 
 /**
- * Returns the address of the gateway that runs on this machine with a data directory; `undefined` where none
+ * Returns the address of the gateway that runs on this machine with a data directory; `undefined` if none
  * does.
  */
 export function runningAt (dataDir: string): string | undefined {

@@ -1,4 +1,4 @@
-/** Runs one process that answers calls: store, keys, gateway and the watch on the configuration. */
+/** Runs one process that answers calls: store, keys, gateway, and the watcher of the configuration. */
 
 import { keepRestartOnly } from '../config/changed-entries.ts'
 import { LiveConfiguration } from '../config/live-configuration.ts'
@@ -26,21 +26,24 @@ import { openFiles } from '../http/open-files.ts'
 import { startMetrics } from './start-metrics.ts'
 
 export interface ServeOptions {
-  /** Counts what limited keys use, unless machines count together. Default: this process. */
+  /** Counts the usage of limited keys, unless machines count together. Default: this process. */
   readonly limiter?: Limiter
-  /** Passes metrics on to the process that serves them. Default: this process, at `settings.metrics`. */
+  /**
+   * Passes metrics to the process that serves them. Default: this process serves them, at `settings.metrics`.
+   */
   readonly publishMetrics?: (families: () => Family[]) => void
   /**
-   * Resolves when this process may listen, to the port to use instead of the configured one. Default: at once
+   * Resolves when this process may listen, to the port to use instead of the configured one. Default:
+   * immediately.
    */
   readonly waitToListen?: () => Promise<number | undefined>
-  /** The sources of the settings, to notice changes. */
+  /** The sources of the settings, watched for changes. */
   readonly sources: ConfigSources
   /** The configuration that the gateway was started with. */
   readonly started: AppliedConfiguration
-  /** The one that its other processes have taken over since. Default: none */
+  /** The configuration that the other processes have adopted since. Default: none */
   readonly current?: AppliedConfiguration
-  /** Called with each configuration that this process takes over. */
+  /** Called with each configuration that this process adopts. */
   readonly onReload?: (next: AppliedConfiguration) => void
   readonly log: Log
   /** Creates the first key, before the first call can arrive. */
@@ -49,7 +52,7 @@ export interface ServeOptions {
   readonly prepareLink?: (database: Database) => Promise<string | undefined>
 }
 
-/** What ends what was opened, the last one first. */
+/** Functions that close what was opened, called in reverse order. */
 type Closing = Array<() => Promise<void> | void>
 
 export interface Serving {
@@ -66,7 +69,7 @@ export interface Serving {
 /**
  * Opens everything and listens.
  *
- * @throws StoreError, or CommandError when the address cannot be used; nothing is left open
+ * @throws StoreError, or CommandError if the address cannot be used; nothing is left open
  */
 export async function serve (options: ServeOptions): Promise<Serving> {
   const closing: Closing = []
@@ -133,7 +136,7 @@ interface Stores {
   readonly keys: KeyStore
 }
 
-/** Opens the database, usage, what machines share, and keys; each is closed with the rest. */
+/** Opens the database, usage, coordination, and keys; each is closed with the rest. */
 async function openStores (
   settings: Settings,
   closing: Closing,
@@ -150,9 +153,7 @@ async function openStores (
   return { database, usageDatabase, coordination, keys }
 }
 
-/**
- * Opens what several machines share, which most gateways are not: loaded where the configuration names it.
- */
+/** Opens what several machines share. Loaded only if configured, since most gateways run alone. */
 async function coordinationOf (
   settings: Settings,
   parts: CoordinationDeps
@@ -178,7 +179,7 @@ async function listen (
   }
 }
 
-/** Opens the store of keys, whose changes other machines notify of and are notified of. */
+/** Opens the store of keys, and exchanges notices of their changes with other machines. */
 async function openKeys (
   database: Database,
   { keys: configured, store }: Settings,
@@ -195,13 +196,13 @@ async function openKeys (
   return keys
 }
 
-/** What is sent to a collector; each is set once it is open. */
+/** What is sent to a collector; each member is set once it is open. */
 interface Exports {
   logs?: OtlpLogs | undefined
   metrics?: OtlpMetrics | undefined
 }
 
-/** Copies the log to a collector, where one is configured, until everything else is closed. */
+/** Copies the log to a collector, if configured, until everything else is closed. */
 async function exportLogs (
   { telemetry: { otlp } }: Settings,
   log: Log,
@@ -217,7 +218,7 @@ async function exportLogs (
   return logs
 }
 
-/** Counts calls, unless metrics are neither served nor sent. */
+/** Counts calls if metrics are served or sent. */
 function createMetrics (
   settings: Settings,
   gateway: () => Gateway,
@@ -234,7 +235,7 @@ interface ServeFamiliesOptions extends Pick<ServeOptions, 'publishMetrics' | 'lo
   readonly closing: Closing
 }
 
-/** Serves metrics at their address, or passes them on to the process that does. */
+/** Serves metrics at their address, or passes them to the process that does. */
 async function serveFamilies (
   { metrics }: Settings,
   families: () => Family[],

@@ -1,13 +1,13 @@
 import { isatty } from 'node:tty'
 
 /**
- * Resolves with the first SIGTERM or SIGINT. The second one exits immediately, for an operator who does
- * not want to wait.
+ * Resolves with the first SIGTERM or SIGINT. The second one exits immediately, for an operator who does not
+ * want to wait.
  *
- * A process that was started on a terminal also stops when that is closed, of which SIGHUP is the sign. It
- * does not count as the first signal: a shell and the system may both send it, and `stopWithNpm` a SIGTERM
- * after it. Elsewhere SIGHUP is a request to reload, which others serve; here it only keeps the process from
- * being ended by it, before they listen and after.
+ * A process started on a terminal also stops when the terminal closes, which SIGHUP signals. SIGHUP does not
+ * count as the first signal: a shell and the system may both send it, and `stopWithNpm` a SIGTERM after it.
+ * Elsewhere SIGHUP requests a reload, which others handle; here it is only kept from ending the process while
+ * they do not listen.
  *
  * @param beforeExit called before an immediate exit
  */

@@ -9,7 +9,7 @@ import { listenError } from './listen-error.ts'
  * Starts the metrics server and logs its address.
  *
  * @returns a function that stops it
- * @throws CommandError when the address cannot be used
+ * @throws CommandError if the address cannot be used
  */
 export async function startMetrics (
   at: MetricsSettings, families: () => Family[] | Promise<Family[]>, log: Log

@@ -13,17 +13,17 @@ import { v8Flag } from './v8-flag.ts'
 import { stopMessage } from './worker.ts'
 
 /**
- * Workers that exit sooner than this are restarted after a wait that doubles each time, up to the maximum.
+ * Workers that exit sooner than this are restarted after a delay that doubles each time, up to the maximum.
  */
 const minHealthyUptimeMs = 10_000
 const initialRestartMs = 100
 const maxRestartMs = 30_000
-/** The time a worker may take to stop beyond its delay and its drain, before it is killed. */
+/** How long a worker may take to stop beyond its delay and its drain, before it is killed. */
 export const stopGraceMs = 1350
 
 /**
- * Workers accept connections themselves. A primary that accepts and hands them over keeps those that it gave
- * to a worker that has just been killed: their callers would never get an answer.
+ * Workers accept connections themselves. A primary that accepts and distributes them retains those handed to
+ * a worker that has just been killed: their callers would never get an answer.
  */
 const acceptInWorkers = cluster.SCHED_NONE
 
@@ -32,15 +32,15 @@ export interface WorkerEvents {
   readonly onFork: (worker: Worker) => void
   /** Called with the address once all workers listen. */
   readonly onReady: (address: Address) => void
-  /** Called when the first workers cannot start; all have been ended. */
+  /** Called when the first workers cannot start; all have been stopped. */
   readonly onFailure: (reason: string) => void
-  /** Called when all have ended after a signal. */
+  /** Called when all have stopped after a signal. */
   readonly onEnd: () => void
 }
 
 type WorkerSettings = Pick<ServerSettings, 'workers' | 'shutdownDelayMs' | 'drainMs' | 'workerTimeoutMs'>
 
-/** Starts workers, replaces those that exit, and ends all of them after a signal. */
+/** Starts workers, replaces those that exit, and stops all of them after a signal. */
 export function startWorkers (settings: WorkerSettings, log: Log, events: WorkerEvents): void {
   const pool = new WorkerPool(settings, log, events)
   cluster.schedulingPolicy = acceptInWorkers
@@ -58,7 +58,7 @@ class WorkerPool {
   readonly #serving = new Set<Worker>()
   /** Known once the first worker listens. */
   #address: Address | undefined
-  /** The port to keep, once all workers were down: `server.port: 0` would give them another one. */
+  /** The port to keep after all workers were down: `server.port: 0` would give them another one. */
   #port: number | undefined
   #isComplete = false
   #isStopping = false

@@ -1,8 +1,8 @@
 /**
  * Stops the gateway together with the `npm start` or `npx headgate start` that runs it.
  *
- * npm passes a signal to the shell in which it runs the command, and many shells end without
- * passing it on. The gateway would go on without a parent.
+ * npm passes a signal to the shell that runs the command, and many shells exit without passing it on. The
+ * gateway would continue without a parent.
  *
  * @param env `npm_lifecycle_event` is set by npm; without it nothing is watched
  */

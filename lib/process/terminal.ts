@@ -3,19 +3,21 @@
 export interface Terminal {
   readonly env: Readonly<Record<string, string | undefined>>
   readonly cwd: string
-  /** One or more lines to standard output, without the last line end. */
+  /** Prints lines to standard output, without the last line end. */
   readonly out: (text: string) => void
   /**
-   * Prints pieces of text to standard output as fast as it is read; ends them early when its reader has gone.
+   * Prints pieces of text to standard output as fast as it is read; ends them early when its reader has
+   * closed it.
    */
   readonly stream: (pieces: AsyncIterable<string>) => Promise<void>
   /**
-   * The same as `out` for a person beside the log: to standard error unless standard output is a terminal.
+   * Prints like `out`, for a person who also sees the log: to standard error unless standard output is a
+   * terminal.
    */
   readonly notice: (text: string) => void
-  /** True when a person reads the notices, not a log. */
+  /** True if a person, rather than a log, reads the notices. */
   readonly interactive: boolean
-  /** The same as `out`, to standard error. */
+  /** Prints like `out`, to standard error. */
   readonly error: (text: string) => void
 }
 

@@ -1,6 +1,6 @@
 /**
- * Has a worker ask its primary before it listens: once all workers were down, the primary knows the port that
- * the gateway has had from the start (`server.port: 0` would give another one).
+ * Makes a worker ask its primary before it listens: after all workers were down, the primary knows the
+ * original port (`server.port: 0` would give another one).
  */
 
 import { isObject } from '../json/guards.ts'
@@ -10,7 +10,7 @@ type Message =
   | { readonly listen: 'ready' }
   | { readonly listen: 'go', readonly port: number | undefined }
 
-/** Resolves when this worker may listen, to the port it has to use; `undefined` for that of its settings. */
+/** Resolves when this worker may listen, to the port to use; `undefined` for the port in its settings. */
 export async function waitToListen (primary: IpcChannel<Message>): Promise<number | undefined> {
   return await new Promise(resolve => {
     primary.on('message', message => {

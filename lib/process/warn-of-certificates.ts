@@ -1,4 +1,4 @@
-/** Warns of certificates that end soon, in the log. */
+/** Warns in the log of certificates that expire soon. */
 
 import { certificateExpiries, type CertificateSources } from '../net/certificates.ts'
 import type { Log } from '../log/log.ts'
@@ -6,7 +6,7 @@ import type { Log } from '../log/log.ts'
 const dayMs = 86_400_000
 export const soonMs = 30 * dayMs
 
-/** Logs a warning for each certificate with less than 30 days, now and each day. */
+/** Logs a warning for each certificate that expires in less than 30 days, now and each day. */
 export function warnOfCertificates (sources: CertificateSources, log: Log): void {
   const warn = (): void => {
     for (const { certificate, expiresAtMs } of certificateExpiries(sources)) {

@@ -18,15 +18,15 @@ import { serve, type Serving } from './serve.ts'
 /** Sent by the primary. */
 export const stopMessage = 'stop'
 
-/** Sent to the primary every second, see `Heartbeats`. */
+/** Sent to the primary every second; see `Heartbeats`. */
 const aliveMessage = 'alive'
 
-/** Sent to the primary when the worker could not start. */
+/** Sent to the primary if the worker could not start. */
 export interface StartFailure {
   readonly failure: string
 }
 
-/** True for errors that a person can act on, who needs their message alone. */
+/** True for errors that a person can fix, who needs only their message. */
 function isStartFailure (error: unknown): error is Error {
   return error instanceof CommandError || error instanceof StoreError || error instanceof OtherVersionError
 }

@@ -3,7 +3,7 @@ import type { Settings } from '../core/settings.ts'
 
 let settings: Settings | undefined
 
-/** Returns the settings of a configuration with a sandbox that answers at once, and nothing else. */
+/** Returns the settings of a configuration that has only a sandbox, which answers immediately. */
 export function defaultSettings (): Settings {
   settings ??= loadSettings({
     env: {},

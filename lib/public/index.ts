@@ -1,8 +1,8 @@
 /**
  * `headgate`: the complete gateway, its inputs and its results.
  *
- * The files of this folder are the public API. Everything they name is documented and kept;
- * everything else in the package may change in any release.
+ * The files of this folder are the public API, which is documented and stable. Everything else in the package
+ * may change in any release.
  */
 
 export { createGateway } from '../gateway.ts'

@@ -1,4 +1,4 @@
-/** `headgate/providers`: providers out of settings, and what one of your own is made of. */
+/** `headgate/providers`: providers created from settings, and the parts for creating your own. */
 
 export { createProvider } from '../providers/index.ts'
 export { defineProvider, type ProviderDefinition } from './define-provider.ts'

@@ -1,6 +1,6 @@
 /**
- * `headgate/schemas`: the shapes on the wire and in the configuration, each a TypeBox schema and a
- * type of the same name.
+ * `headgate/schemas`: the schemas of the wire and of the configuration, each a TypeBox schema with a type of
+ * the same name.
  */
 
 export { ChatRequest } from '../../schemas/chat.ts'

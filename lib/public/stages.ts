@@ -1,4 +1,4 @@
-/** `headgate/stages`: what pipelines are made of, in the order in which a call meets it. */
+/** `headgate/stages`: the stages of pipelines, in the order in which a call meets them. */
 
 export { pipe } from 'it-pipe'
 export { pipeline, type Handler } from '../../pipelines/pipeline.ts'

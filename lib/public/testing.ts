@@ -22,7 +22,7 @@ import type { Provider } from '../providers/provider.ts'
 
 const testKey: ApiKey = { id: 'test', name: 'test' }
 
-/** Creates the simulated provider: `sandbox/echo` repeats the question, as fast as it can. */
+/** Creates the simulated provider: `sandbox/echo` repeats the question immediately. */
 export function sandboxProvider (): Provider {
   const settings = defaultSettings().providers.find(({ id }) => id === simulatorId)
   if (settings === undefined) throw new Error('the default configuration has no sandbox')
@@ -30,8 +30,8 @@ export function sandboxProvider (): Provider {
 }
 
 /**
- * Creates the services of a gateway with the default configuration and these providers, without a
- * store. Every key is good. `close` ends its sockets and timers.
+ * Creates the services of a gateway with the default configuration and these providers, without a store.
+ * Every key is valid. `close` closes its sockets and timers.
  */
 export function testServices (...providers: readonly Provider[]): OwnedServices {
   return createServices(defaultSettings(), {
@@ -48,7 +48,7 @@ export interface CallOptions {
 }
 
 /**
- * Creates a call as it is after routing, with the request as its body too, so that it can enter a
+ * Creates a call in its state after routing, with the request as its body too, so that it can enter a
  * pipeline at any stage.
  *
  * @param request `model` names the provider and its model, `sandbox/echo`
