@@ -1,6 +1,6 @@
 /**
- * Fields that a `ChatInput` or `TextInput` has and no caller may send: bodies may have fields that no schema
- * knows.
+ * Fields that the gateway adds to a `ChatInput` or `TextInput`. Callers must not send them: request bodies
+ * may contain unknown fields.
  */
 
 import type { ChatInput, TextInput } from './input.ts'
@@ -17,7 +17,7 @@ export const addedFields = [
 ] as const satisfies ReadonlyArray<Added>
 
 type Added = Exclude<keyof ChatInput | keyof TextInput, keyof ChatRequest>
-/** Fails to compile when one is missing. */
+/** Fails to compile if one is missing. */
 type Missing = Exclude<Added, typeof addedFields[number]>
 const all: ReadonlySet<string> = new Set(addedFields satisfies Missing extends never ? unknown : never)
 
@@ -30,9 +30,9 @@ export function isAddedField (name: string): boolean {
   return all.has(name)
 }
 
-/** Returns the request without them: a copy where it has any. */
+/** Returns the request without these fields: a copy if it has any. */
 export function withoutAddedFields<R extends object> (request: R): R {
   if (!hasAddedFields(request)) return request
-  // the rest of its fields
+  // the remaining fields
   return Object.fromEntries(Object.entries(request).filter(([name]) => !all.has(name))) as R
 }

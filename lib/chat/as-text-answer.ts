@@ -7,14 +7,14 @@ import { mergeSettings } from './merge-settings.ts'
 import type { ChatInput } from './input.ts'
 import type { Route } from '../core/route.ts'
 
-/** Entries of `generation_config` by which Google adds log probabilities. */
+/** Keys of `generation_config` with which Google adds log probabilities. */
 const googleNames = ['responseLogprobs', 'logprobs']
 
 /**
- * Returns a call whose answer is text alone, of which all can be changed: it asks for no log probabilities,
- * and neither do the settings of its models. Its record names those of the request as ignored.
+ * Removes log probabilities from the request and from the settings of its models, so that the answer is only
+ * text, which stages can rewrite. The record lists the request's fields as ignored.
  *
- * @throws GatewayError `unsupported_parameter` for a call that wants a spoken answer
+ * @throws GatewayError `unsupported_parameter` if audio output is requested
  */
 export function asTextAnswer<R extends ChatInput> (call: RoutedCall<R>): RoutedCall<R> {
   const { request, routes: [first, ...others] } = call
@@ -29,7 +29,7 @@ export function asTextAnswer<R extends ChatInput> (call: RoutedCall<R>): RoutedC
   if (!sent.some(asksForLogprobs)) return call
   if (asksForLogprobs(request)) noteIgnored(call.record, 'logprobs')
   return refine(call, {
-    // the same fields but for these
+    // the same request without log probabilities
     request: { ...withoutLogprobs(request), logprobs: false } as R,
     routes: [asPlainRoute(first), ...others.map(asPlainRoute)] as const
   })

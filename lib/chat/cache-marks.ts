@@ -1,7 +1,7 @@
 /**
- * Marks what a prompt shares with the next call of its session, so that Anthropic caches it: the tools, the
- * system prompt, and the conversation up to its last two user messages. Writing to the cache costs more than
- * reading once, so a conversation is marked from its second call on.
+ * Adds `cache_control` to what a prompt shares with the next call of its session: the tools, the system
+ * prompt, and the conversation up to its last two user messages. A cache write costs more than one uncached
+ * read, so marking starts with the second call of a conversation.
  *
  * @see https://platform.claude.com/docs/en/build-with-claude/prompt-caching
  */
@@ -9,7 +9,7 @@
 import { charactersPerToken } from '../core/usage.ts'
 import { hasMember, isContainer } from '../json/guards.ts'
 
-/** The parts of a request to Anthropic that may be marked, in the order in which they are cached. */
+/** The parts of an Anthropic request that may be marked, in caching order. */
 export interface MarkablePrompt {
   readonly tools?: readonly object[] | undefined
   readonly system?: string | readonly object[] | undefined
@@ -18,17 +18,17 @@ export interface MarkablePrompt {
 
 const mark = { cache_control: { type: 'ephemeral' } } as const
 
-/** Blocks of a user message that may be marked. */
+/** Blocks of user messages that may be marked. */
 const markedBlocks: ReadonlySet<unknown> = new Set([
   'text', 'image', 'document', 'tool_result', 'search_result'
 ])
 
 /**
- * Returns the request with at most four marks and its tools sorted by name; the same object for the first
- * call of a conversation and for a prompt that its caller has marked. Parts that do not change are the same
- * objects.
+ * Returns the request with at most four marks and with its tools sorted by name. Returns the same object for
+ * the first call of a conversation and for a prompt that the caller has marked. Unchanged parts keep their
+ * identity.
  *
- * @param minTokens the shortest prefix that the model caches
+ * @param minTokens length of the shortest prefix that the model caches
  */
 export function markPrompt<P extends MarkablePrompt> (prompt: P, minTokens: number): P {
   const { tools = [], system = [], messages } = prompt
@@ -46,14 +46,14 @@ export function markPrompt<P extends MarkablePrompt> (prompt: P, minTokens: numb
   marked.messages = messages.map((message, index) =>
     index === last || index === before ? { ...message, content: markContent(message.content) } : message
   )
-  return { ...prompt, ...marked } // the fields of `P` with a mark more
+  return { ...prompt, ...marked } // the same fields plus marks
 }
 
 function isOfUser ({ role }: { readonly role: string }): boolean {
   return role === 'user'
 }
 
-/** Tool servers list their tools in any order, and another order is another prompt. */
+/** Tool servers list tools in any order, and another order would miss the cache. */
 function sortedByName (tools: readonly object[]): readonly object[] {
   const sorted = tools.toSorted((a, b) => compare(nameOf(a), nameOf(b)))
   return sorted.every((tool, index) => tool === tools[index]) ? tools : sorted
@@ -72,7 +72,7 @@ function markContent (content: string | readonly object[]): string | readonly ob
   return content === '' ? content : [{ type: 'text', text: content, ...mark }]
 }
 
-/** Empty texts and thinking may not be marked. */
+/** Empty text and thinking must not be marked. */
 function isMarkable (block: object): boolean {
   return markedBlocks.has(Reflect.get(block, 'type')) && Reflect.get(block, 'text') !== ''
 }
@@ -82,7 +82,7 @@ function markLast (parts: readonly object[], may: (part: object) => boolean): re
   return parts.map((part, index) => index === last ? { ...part, ...mark } : part)
 }
 
-/** Adds up the characters of a prompt until there are enough. */
+/** Adds up the characters of a prompt until it is long enough. */
 class PromptSize {
   #missing: number
 
@@ -90,7 +90,7 @@ class PromptSize {
     this.#missing = minCharacters
   }
 
-  /** Adds a part. @returns true once the prompt, up to here, is long enough */
+  /** Adds a part. @returns true once the prompt so far is long enough */
   reachedWith (value: unknown): boolean {
     if (this.#missing <= 0) return true
     if (typeof value === 'string') this.#missing -= value.length

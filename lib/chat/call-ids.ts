@@ -1,12 +1,9 @@
-/**
- * Ids of tool calls, each once in a conversation: a server that numbers its calls gives the same ones in
- * every answer.
- */
+/** Makes ids of tool calls unique in a conversation: some servers reuse ids in every answer. */
 
 import { toolCallId } from '../text/ids.ts'
 import type { ChatInput } from './input.ts'
 
-/** Returns the ids of the calls in a history. */
+/** Returns the ids of all calls in a history. */
 export function callIdsIn ({ messages = [] }: Partial<Pick<ChatInput, 'messages'>>): Set<string> {
   const ids = new Set<string>()
   for (const message of messages) {
@@ -15,7 +12,7 @@ export function callIdsIn ({ messages = [] }: Partial<Pick<ChatInput, 'messages'
   return ids
 }
 
-/** Returns the id of a server unless it is taken or missing, and takes it. */
+/** Returns the server's id, or a new one if it is missing or taken, and marks it as taken. */
 export function uniqueCallId (given: string | undefined, taken: Set<string>): string {
   const id = given === undefined || taken.has(given) ? toolCallId() : given
   taken.add(id)

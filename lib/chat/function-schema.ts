@@ -1,8 +1,8 @@
 /**
- * Schemas of functions as every provider takes them: the root is an object with properties and no union, and
- * arrays say what is in them. One schema that a provider refuses would fail every request of an agent, so
- * what is missing is added, and a union at the root becomes one object with the properties of all its
- * branches. What such an object does not say is said in words.
+ * Function schemas in the form that every provider accepts: the root is an object with properties and without
+ * unions, and arrays declare their items. One rejected schema would fail every request of an agent, so
+ * missing keywords are added, and a union at the root is merged into one object with the properties of all
+ * branches. Conditions lost on the way are added to the description.
  */
 
 import { isList, isObject, objectOf, type JsonObject } from '../json/guards.ts'
@@ -11,14 +11,12 @@ import type { FunctionDefinition } from '../../schemas/tools.ts'
 
 type Schema = Readonly<JsonObject>
 
-/** Keywords that providers refuse at the root. */
+/** Keywords that providers reject at the root. */
 const unions = ['anyOf', 'oneOf', 'allOf', 'not', 'enum', 'const', 'if', 'then', 'else'] as const
-/** Longer conditions are not repeated in words, only mentioned. */
+/** Longer conditions are only mentioned, not quoted. */
 const maxWords = 2000
 
-/**
- * Returns the definition with parameters that providers take; the same object where nothing is to be changed.
- */
+/** Returns the definition with parameters that providers accept; the same object if nothing changes. */
 export function fitFunction (definition: FunctionDefinition): FunctionDefinition {
   const { parameters, description } = definition
   if (parameters === undefined || parameters === null) return definition
@@ -34,7 +32,7 @@ export function fitFunction (definition: FunctionDefinition): FunctionDefinition
   return { ...loose, parameters: fitted, description: [description, condition].filter(Boolean).join('\n\n') }
 }
 
-/** Returns the root as an object with properties, and the keywords that were taken out of it. */
+/** Returns the root as an object schema, and the keywords removed from it. */
 function fitRoot (schema: Schema): { readonly fitted: Schema, readonly conditions: Schema } {
   const isPlain =
     schema['type'] === 'object' &&
@@ -46,13 +44,13 @@ function fitRoot (schema: Schema): { readonly fitted: Schema, readonly condition
   const definitions = Object.keys(rest).filter(
     keyword => keyword !== 'type' && keyword !== '$ref' && !unions.some(union => union === keyword)
   )
-  // Where something is only required in a branch, it may be a property of the root.
+  // Keep only required names that are defined as properties.
   const names = required.filter(name => Object.hasOwn(properties, name))
   const kept = Object.fromEntries(definitions.map(keyword => [keyword, rest[keyword]]))
   const isObjectType = schema['type'] === undefined || [schema['type']].flat().includes('object')
   return {
     fitted: { ...kept, type: 'object', properties, ...names.length > 0 && { required: names } },
-    // All branches of `allOf` hold: they are in the object already.
+    // `allOf` is not a condition: all branches are merged into the object.
     conditions: {
       ...Object.fromEntries(
         unions
@@ -70,16 +68,15 @@ interface Folded {
   readonly rest: Schema
 }
 
-/** Branches and references within each other that are followed; what lies deeper adds no properties. */
+/** Maximum depth of nested branches and references; deeper ones add no properties. */
 const maxFolds = 100
 
 /**
- * Puts the properties of a schema and of all its branches together; what is required of each of them is
- * required.
+ * Merges the properties of a schema and all its branches. A property is required if every branch requires it.
  */
 class Folder {
   readonly #root: Schema
-  /** Branches may refer to each other: each adds to the object once. */
+  /** Branches may refer to each other: each is merged once. */
   readonly #seen = new Set<Schema>()
 
   constructor (root: Schema) {
@@ -122,7 +119,7 @@ function withoutFolded (schema: Schema): Schema {
   return rest
 }
 
-/** One property of two branches: what either of them allows. */
+/** Combines two definitions of a property: allows what either allows. */
 function either (first: unknown, second: unknown): unknown {
   if (JSON.stringify(first) === JSON.stringify(second)) return first
   const known = objectOf(first)?.['anyOf']
@@ -137,7 +134,7 @@ function namesIn (value: unknown): readonly string[] {
   return isList(value) ? value.filter(name => typeof name === 'string') : []
 }
 
-/** Finds what a reference within the schema means. */
+/** Resolves a reference within the schema. */
 function targetOf (reference: unknown, root: Schema): Schema | undefined {
   if (typeof reference !== 'string' || !reference.startsWith('#/')) return undefined
   let value: unknown = root
@@ -164,7 +161,7 @@ const holdsSchema = new Set([
 const holdsList = new Set(['anyOf', 'oneOf', 'allOf', 'prefixItems'])
 const holdsNamed = new Set(['properties', 'patternProperties', '$defs', 'definitions'])
 
-/** Says of every array without items that it may have any. Returns the same schema where all do. */
+/** Adds `items` to arrays without it. Returns the same schema if nothing changes. */
 function withItems (schema: Schema): Schema {
   const isArray = [schema['type']].flat().includes('array')
   let fresh: JsonObject | undefined =

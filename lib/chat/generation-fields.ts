@@ -1,12 +1,12 @@
 /**
- * Reads `generation_config`, which replaces the other fields of a request at Google, entry by entry. The
- * provider takes each name in two spellings, and numbers as text.
+ * Reads `generation_config`, whose entries override other fields of a request at Google. The provider accepts
+ * two spellings of each name, and numbers as strings.
  */
 
 import { objectOf } from '../json/guards.ts'
 import type { ChatInput } from './input.ts'
 
-/** The fields of a request that say the same as an entry. */
+/** Request fields equivalent to each entry. */
 const sameFields: ReadonlyMap<string, readonly string[]> = new Map(Object.entries({
   maxOutputTokens: ['max_completion_tokens', 'max_tokens'],
   candidateCount: ['n'],
@@ -23,20 +23,18 @@ const sameFields: ReadonlyMap<string, readonly string[]> = new Map(Object.entrie
 }))
 
 export interface GenerationBounds {
-  /**
-   * The most tokens of a choice; `Infinity` for a value that is no bound. Absent: the other fields decide.
-   */
+  /** Maximum tokens per choice; `Infinity` for a value that sets no limit. Absent: other fields decide. */
   readonly maxTokens?: number
-  /** Absent also for a value that is no number of choices: the other fields decide. */
+  /** Absent if missing or invalid: other fields decide. */
   readonly choices?: number
 }
 
-/** Returns the spelling in camelCase. */
+/** Returns the name in camelCase. */
 export function camelName (name: string): string {
   return name.replace(/(?<=.)_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase())
 }
 
-/** Reads what a config allows. As everywhere in a request, null says the same as leaving an entry out. */
+/** Reads the limits of a config; null is the same as absent. */
 export function generationBounds (config: unknown): GenerationBounds {
   const bounds: { maxTokens?: number, choices?: number } = {}
   for (const [name, value] of Object.entries(objectOf(config) ?? {})) {
@@ -50,7 +48,7 @@ export function generationBounds (config: unknown): GenerationBounds {
   return bounds
 }
 
-/** Returns the most choices that a request may get, whichever provider answers. */
+/** Returns the maximum number of choices, whichever provider answers. */
 export function maxChoicesOf ({
   n = 1,
   generation_config: config
@@ -58,7 +56,7 @@ export function maxChoicesOf ({
   return config === undefined ? n : Math.max(n, generationBounds(config).choices ?? 1)
 }
 
-/** Lowers the bound of the tokens, if there is one, to so many. */
+/** Lowers the token limit, if there is one, to `maxTokens`. */
 export function withLowerBound (config: unknown, maxTokens: number): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(objectOf(config) ?? {}).map(([name, value]) => {
@@ -69,7 +67,7 @@ export function withLowerBound (config: unknown, maxTokens: number): Record<stri
   )
 }
 
-/** Leaves out what the fields of a request say. */
+/** Drops entries whose equivalent is set in the request. */
 export function withoutFieldsOf (config: unknown, request: object): Record<string, unknown> {
   return filtered(
     config,
@@ -77,7 +75,7 @@ export function withoutFieldsOf (config: unknown, request: object): Record<strin
   )
 }
 
-/** Leaves out an entry in any spelling. @param omitted in camelCase */
+/** Drops an entry in any spelling. @param omitted in camelCase */
 export function withoutEntry (config: unknown, omitted: string): Record<string, unknown> {
   return filtered(config, name => name !== omitted)
 }
@@ -93,7 +91,7 @@ function choicesOf (value: unknown): Pick<GenerationBounds, 'choices'> {
   return choices === undefined ? {} : { choices }
 }
 
-/** Returns a count; `undefined` for what is none, and for 0, which the provider reads as unset. */
+/** Returns a count; `undefined` for invalid values and for 0, which the provider treats as unset. */
 function countOf (value: unknown): number | undefined {
   const count = typeof value === 'number' || typeof value === 'string' ? Number(value) : 0
   return count > 0 && count < Infinity ? count : undefined

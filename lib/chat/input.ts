@@ -1,6 +1,6 @@
 /**
- * The input that stages and adapters work on, whichever dialect the caller speaks: each dialect's `input`
- * makes it.
+ * The chat request as stages and adapters see it, whatever the caller's dialect. Each dialect's `input`
+ * creates it.
  */
 
 import type { RoutedCall, ValidCall } from '../core/call.ts'
@@ -12,44 +12,42 @@ type Alias =
   | 'stop_sequences' | 'auto_execute_tools' | 'cachedContent' | 'service_tier'
 
 /**
- * One conversation: `messages` is all of it, the system prompt included, in the shapes of chat completions
- * without their aliases.
+ * One conversation: `messages` holds all of it, including the system prompt, in chat-completions format
+ * without aliases.
  */
 export interface ChatInput extends Omit<ChatRequest, Alias> {
   readonly messages: readonly Message[]
   readonly service_tier?: Exclude<ChatRequest['service_tier'], 'fast'>
-  /** The origin of the messages, so that errors can name the caller's field. */
+  /** Where the messages came from, so that errors can name the caller's field. */
   readonly originalInput?: OriginalInput
-  /** The caller's names of fields that this form has other names for. */
+  /** The caller's names for fields that are renamed here. */
   readonly callerNames?: Readonly<Record<string, string>>
   /**
-   * All of the conversation in the caller's dialect, where a provider of that dialect may read more of it
-   * than this form has. Absent once turns were added.
+   * The complete conversation in the caller's dialect, from which providers of that dialect may read more
+   * than this format holds. Absent once turns were added.
    */
   readonly asWritten?: object
   /**
-   * Default: no call waits, the answer is one message that reports neither turns nor the tools of servers,
-   * and those of their calls that were not run are shown as calls of functions.
+   * Default: no call needs approval. The answer is then one message without separate turns or server tools;
+   * calls that were not run are shown as function calls.
    */
   readonly toolApproval?: ToolApproval
-  /** True for a caller who reads the thinking, where the model thinks. */
+  /** True if the caller wants to see the model's thinking. */
   readonly showsThinking?: true
-  /** Calls of server tools that may be run. Default: those of `max_turns` turns. */
+  /** Maximum server tool calls. Default: those of `max_turns` turns. */
   readonly max_tool_calls?: number
 }
 
-/** Consent of the caller to calls of server tools. */
+/** The caller's approval of server tool calls. */
 export interface ToolApproval {
-  /** Returns whether a call must wait for it. */
+  /** Returns true if a call needs approval. */
   readonly isNeeded: (serverName: string, toolName: string) => boolean
   /**
-   * Calls of server tools in `messages`. They have names that every provider takes, until it is known by
-   * which ones their tools are offered.
+   * Server tool calls in `messages`, with names that every provider accepts, until the offered names are
+   * known.
    */
   readonly calls: readonly ServerCall[]
-  /**
-   * Those of them that may be run now. Each has an empty result in `messages`; its id is that of the consent.
-   */
+  /** Approved calls to run now. Each has an empty result in `messages`; its id is that of the approval. */
   readonly approved: readonly ApprovedCall[]
 }
 
@@ -61,14 +59,11 @@ export interface ServerCall {
 }
 
 export interface ApprovedCall extends ServerCall {
-  /** As the model wrote them. */
+  /** The model's arguments, unparsed. */
   readonly argumentsText: string
 }
 
-/**
- * A conversation of one message, which is a text to be completed: as it is for providers with an API for
- * that.
- */
+/** A conversation with one message: a text to complete, for providers with a text-completion API. */
 export interface TextInput extends ChatInput {
   readonly text: {
     readonly prompt: string
@@ -82,11 +77,11 @@ export interface TextInput extends ChatInput {
 export interface OriginalInput {
   readonly field: 'messages' | 'input'
   readonly messages: readonly Message[]
-  /** The field the system prompt in front came from. */
+  /** The field that the system prompt came from. */
   readonly systemPromptField: 'instructions' | 'system' | 'system_instruction'
 }
 
 export type ChatCall = ValidCall<ChatInput>
 
-/** The same call once its routes are chosen. */
+/** The call after its routes were chosen. */
 export type RoutedChatCall = RoutedCall<ChatInput>

@@ -1,6 +1,6 @@
 /**
- * Translates the deprecated `functions` and `function_call` for providers that know tools only: the request
- * is put into tools, the answer back into a `function_call`.
+ * Translates the deprecated `functions` and `function_call` for providers that only support tools: functions
+ * become tools in the request, and tool calls become a `function_call` in the answer.
  */
 
 import type { ChatEvent } from '../core/events.ts'
@@ -8,7 +8,7 @@ import type { ChatInput } from './input.ts'
 import type { AssistantMessage, Message } from '../../schemas/messages.ts'
 import type { ToolChoice } from '../../schemas/tools.ts'
 
-/** Returns true when the caller offers functions and no tools: the answer is then a `function_call`. */
+/** Returns true if the caller offers functions and no tools; the answer is then a `function_call`. */
 export function offersFunctionsOnly ({
   tools = [],
   functions = []
@@ -17,8 +17,8 @@ export function offersFunctionsOnly ({
 }
 
 /**
- * Returns the request with its functions, the choice among them and the calls in its history as tools; the
- * same object when there is nothing deprecated in it. Of two with one name the tool is kept.
+ * Converts functions, the choice among them and calls in the history to tools; returns the same object if
+ * nothing is deprecated. If a function and a tool share a name, the tool is kept.
  */
 export function functionsAsTools (request: ChatInput): ChatInput {
   const messages = callsAsToolCalls(request.messages)
@@ -48,7 +48,7 @@ function choiceOf (called: NonNullable<ChatInput['function_call']>): ToolChoice 
   return { type: 'function', function: { name: typeof called === 'string' ? called : called.name } }
 }
 
-/** A call had no id; the result that follows is that of the last call of its name. */
+/** Deprecated calls have no id: a result belongs to the last call with its name. */
 function callsAsToolCalls (messages: readonly Message[]): readonly Message[] {
   if (!messages.some(isDeprecated)) return messages
   const ids = new Map<string, string>()
@@ -80,12 +80,12 @@ function hasCall (
   return message.function_call !== undefined && message.function_call !== null
 }
 
-/** Letters and digits only, nine of them: the narrowest rule any provider has for an id. */
+/** Nine letters and digits: the strictest id rule of any provider. */
 function idAt (index: number): string {
   return `call${String(index % 100_000).padStart(5, '0')}`
 }
 
-/** Events of an answer with tool calls as events of one with a `function_call`, which is one call. */
+/** Converts the events of an answer with tool calls to those of a single `function_call`. */
 export function asFunctionCall (events: readonly ChatEvent[]): ChatEvent[] {
   return events.flatMap((event): ChatEvent[] => {
     switch (event.type) {

@@ -1,15 +1,15 @@
-/** Limits the tokens of an answer, in a request or in the settings of a model. */
+/** Limits the tokens of an answer, in a request or in model settings. */
 
 import { generationBounds, withLowerBound } from './generation-fields.ts'
 
-/** The fields that limit an answer, of a request or of settings that passed its schema. */
+/** Validated fields that limit an answer, of a request or of settings. */
 export interface LimitFields {
   readonly max_tokens?: unknown
   readonly max_completion_tokens?: unknown
   readonly generation_config?: unknown
 }
 
-/** Returns whether the fields limit the answer for every provider. */
+/** Returns true if the fields limit the answer for every provider. */
 export function limitsAnswer ({
   max_tokens: maxTokens,
   max_completion_tokens: maxCompletionTokens
@@ -17,15 +17,12 @@ export function limitsAnswer ({
   return maxCompletionTokens !== undefined || maxTokens !== undefined
 }
 
-/** Returns whether the fields limit the answer for any provider. */
+/** Returns true if the fields limit the answer for some provider. */
 export function mayLimitAnswer (fields: LimitFields): boolean {
   return limitsAnswer(fields) || generationBounds(fields.generation_config).maxTokens !== undefined
 }
 
-/**
- * Returns the fields with a limit of at most so many tokens for every provider: a lower one of their own
- * stays.
- */
+/** Returns the fields with a limit of at most `maxTokens` for every provider; a lower limit stays. */
 export function limitAnswer<F extends LimitFields> (
   fields: F,
   maxTokens: number
@@ -35,7 +32,7 @@ export function limitAnswer<F extends LimitFields> (
   return { ...rest, max_completion_tokens: typeof own === 'number' ? Math.min(own, maxTokens) : maxTokens }
 }
 
-/** Returns the fields with the bound in `generation_config`, if there is one, lowered to so many tokens. */
+/** Returns the fields with the limit in `generation_config`, if any, lowered to `maxTokens`. */
 export function limitConfig<F extends LimitFields> (fields: F, maxTokens: number): F {
   const { generation_config: config } = fields
   return config === undefined ? fields : { ...fields, generation_config: withLowerBound(config, maxTokens) }

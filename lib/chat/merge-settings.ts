@@ -1,8 +1,8 @@
-/** Merges the settings of a model into what wins over them: a request, or settings that are nearer to it. */
+/** Merges settings of a model into a request, or into settings of higher priority. */
 
 import { withoutFieldsOf } from './generation-fields.ts'
 
-/** By setting, the other name under which a request may say the same. */
+/** The alternative request field of a setting. */
 const otherNames: ReadonlyMap<string, string> = new Map([
   ['max_tokens', 'max_completion_tokens'],
   ['max_completion_tokens', 'max_tokens'],
@@ -11,9 +11,8 @@ const otherNames: ReadonlyMap<string, string> = new Map([
 ])
 
 /**
- * Returns the request with the settings that it says nothing of, under any name; the same object without
- * settings. A `generation_config` of the settings gives way to each field that says the same as one of its
- * entries.
+ * Adds the settings that the request does not set under any name; returns the same object without settings.
+ * Request fields override equivalent entries in the `generation_config` of the settings.
  *
  * mergeSettings({ max_tokens: 50 }, { max_completion_tokens: 8000, seed: 1 }) // { seed: 1, max_tokens: 50 }
  */

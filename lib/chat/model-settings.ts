@@ -1,4 +1,4 @@
-/** The defaults that come with a model, `{ model, settings }`, and what it is chosen by. */
+/** Defaults attached to a model, `{ model, settings }`, and the attributes that select it. */
 
 import { GatewayError } from '../core/errors.ts'
 import { ChatRequest, ModelSettings } from '../../schemas/chat.ts'
@@ -8,16 +8,16 @@ import type { RequestedAttributes } from '../core/model.ts'
 import type { ToolChoice } from '../../schemas/tools.ts'
 
 const settingNames = new Set(Object.keys(ModelSettings.properties))
-/** Fields that hold for a call, whichever model answers. */
+/** Fields that apply to a call whichever model answers. */
 const callFields = new Set(Object.keys(ChatRequest.properties).filter(name => !settingNames.has(name)))
 
 /**
- * Returns the settings in the form of a resolved request, without the attributes, which only choose the
- * model, and without fields that no schema knows.
+ * Returns the settings as fields of a `ChatInput`, without attributes, which only select the model, and
+ * without unknown fields.
  *
- * @param given passed the schema
- * @throws GatewayError `unsupported_parameter` for a field that applies to the entire call;
- *   `invalid_value` for `top_logprobs` without `logprobs`
+ * @param given validated settings
+ * @throws GatewayError `unsupported_parameter` for a field that applies to the entire call; `invalid_value`
+ *   for `top_logprobs` without `logprobs`
  */
 export function chatSettings (given: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const entries = Object.entries(given).filter(([, value]) => value !== null)
@@ -49,7 +49,7 @@ function refused (name: string): GatewayError {
   })
 }
 
-/** Returns the attributes that a request names. */
+/** Returns the attributes named by a request. */
 export function chatAttributes ({
   model_attributes: models,
   agent_attributes: agent

@@ -2,7 +2,7 @@ import { fixed, unseen, type Places } from '../json/place-table.ts'
 
 const route = unseen('chooses the route')
 
-/** Places of the models and stages of a request: settings of models were applied when routes were chosen. */
+/** Where a request names models and stages. Model settings were already applied when routes were chosen. */
 export const modelTexts: Places = {
   model: route,
   'model[]': route,

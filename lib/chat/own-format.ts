@@ -1,9 +1,7 @@
 import type { ProviderTraits } from '../core/provider-traits.ts'
 import type { ChatInput } from './input.ts'
 
-/**
- * Returns the request with the wanted form of its answer in the field of a provider that has one of its own.
- */
+/** Moves the requested response format to the provider's own field, if it has one. */
 export function withOwnFormat (request: ChatInput, { answerFormat }: ProviderTraits): ChatInput {
   const { response_format: format, ...others } = request
   if (format === undefined || answerFormat !== 'generation_config') return request

@@ -1,20 +1,20 @@
 /**
- * Makes one spelling of the three in which a caller may choose tools: OpenAI's own, Anthropic's
- * (`{ type: 'any', disable_parallel_tool_use: true }`) and a tool server's (`{ server_label, name }`).
+ * Normalises the three formats of tool choice: OpenAI's, Anthropic's (`{ type: 'any',
+ * disable_parallel_tool_use: true }`) and that for a tool server (`{ server_label, name }`).
  */
 
 import { GatewayError } from '../core/errors.ts'
 import { objectOf } from '../json/guards.ts'
 import type { ToolChoice } from '../../schemas/tools.ts'
 
-/** The choices that the chat-completions dialect knows. */
+/** The choices of the chat-completions dialect. */
 export interface PlainChoice {
   readonly choice: ToolChoice
-  /** Set when the choice says how many tools one turn may call. */
+  /** Set if the choice limits a turn to one tool call. */
   readonly parallel?: false
 }
 
-/** Returns the choice in OpenAI's words; the same object when it is in them already. */
+/** Returns the choice in OpenAI's format; the same object if it already is. */
 export function plainToolChoice (given: ToolChoice): PlainChoice {
   if (typeof given === 'string') return { choice: given }
   if ('server_label' in given) return { choice: named(given.name) }
@@ -31,8 +31,8 @@ export function plainToolChoice (given: ToolChoice): PlainChoice {
 }
 
 /**
- * Returns the tools that a choice leaves to the model, for providers without a choice among some: they are
- * offered no others. The same list for any other choice.
+ * Returns the tools that a choice allows, for providers that cannot restrict the choice: they are offered
+ * only these. Returns the same list if nothing is restricted.
  *
  * @throws GatewayError `invalid_value` if the choice allows none of them
  */

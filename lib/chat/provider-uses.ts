@@ -3,8 +3,8 @@ import type { ChatInput } from './input.ts'
 import type { ProviderUse } from '../core/provider-use.ts'
 
 /**
- * Lists what a conversation has a provider do, whichever dialect its caller speaks: files and recordings by
- * id, caches, voices of the account, addresses of media.
+ * Lists provider resources that a conversation uses, in any dialect: files and audio by id, caches, voices of
+ * the account, media URLs.
  */
 export function chatUses (request: ChatInput): readonly ProviderUse[] {
   const { messages, cached_content: cache, audio } = request
@@ -24,10 +24,7 @@ export function chatUses (request: ChatInput): readonly ProviderUse[] {
   return uses
 }
 
-/**
- * Reads the fields of a part that are in no schema as well: they travel with it to servers of the same
- * dialect.
- */
+/** Checks unknown fields of a part too: they are passed on to servers of the same dialect. */
 function partUses (part: object, param: string): readonly ProviderUse[] {
   return Object.entries(part).flatMap(([name, value]): ProviderUse[] => {
     if (value === null || value === undefined || value === '') return []
@@ -39,12 +36,12 @@ function partUses (part: object, param: string): readonly ProviderUse[] {
   })
 }
 
-/** Tells an address from a `data:` URL and from bare base64. */
+/** Returns true for a URL, false for a `data:` URL or bare base64. */
 function isAddress (name: string, value: string): boolean {
   return (name === 'url' || name === 'file_data') && /^\s*(?!data:)(?:[a-z][a-z0-9+.-]*:|\/\/)/i.test(value)
 }
 
-/** Fields of servers that route to others, such as OpenRouter and LiteLLM. */
+/** Fields of servers that route to other providers, such as OpenRouter and LiteLLM. */
 const routerFields = [
   'models',
   'fallbacks',
@@ -60,7 +57,7 @@ const routerFields = [
   'extra_body'
 ] as const
 
-/** Lists the fields of a request that tell a server what else to use. */
+/** Lists the fields of a request that make a server use other services. */
 export function routerUses (request: object): readonly ProviderUse[] {
   return routerFields.flatMap((param): ProviderUse[] =>
     (Reflect.get(request, param) ?? undefined) === undefined ? [] : [{ kind: 'router_field', param }]

@@ -1,15 +1,15 @@
 /**
  * Carries a reasoning item of OpenAI's Responses API through a conversation as the signature of a thinking
- * block: opaque to callers, who give thinking back as they got it, and of no use to any other provider. Only
- * the account that encrypted the reasoning can read it, so its digest goes along where there are several.
+ * block: opaque to callers, who send thinking back unchanged, and useless to other providers. Only the
+ * account that encrypted the reasoning can read it, so its digest is included if there are several.
  */
 
 import type { ThinkingBlock } from '../core/events.ts'
 
-/** As it is sent. */
+/** The item as sent. */
 export interface ReasoningItem {
   readonly type: 'reasoning'
-  /** Absent where the caller has dropped it. */
+  /** Absent if the caller dropped it. */
   readonly id?: string
   readonly summary: ReadonlyArray<{ readonly type: 'summary_text', readonly text: string }>
   readonly encrypted_content: string
@@ -17,7 +17,7 @@ export interface ReasoningItem {
 
 const prefix = 'oai1:'
 
-/** @param text the part of the reasoning that can be read; empty: none */
+/** @param text readable part of the reasoning; may be empty */
 export function toThinkingBlock (id: string, encryptedContent: string, text: string): ThinkingBlock {
   const sealed = `${prefix}${id}:${encryptedContent}`
   return text === ''
@@ -25,7 +25,7 @@ export function toThinkingBlock (id: string, encryptedContent: string, text: str
     : { type: 'thinking', thinking: text, signature: sealed }
 }
 
-/** Returns the item that a thinking block was made of; `undefined` for the block of another provider. */
+/** Returns the item in a thinking block; `undefined` for a block of another provider. */
 export function toReasoningItem ({
   thinking,
   signature,
@@ -50,13 +50,14 @@ export function toReasoningItem ({
 /** Version of the envelope around encrypted content. */
 const envelope = 'hga1.'
 
-/** Returns encrypted content with the account that made it. */
+/** Adds the account to encrypted content. */
 export function sealContent (content: string, account: string): string {
   return `${envelope}${account}.${content}`
 }
 
 /**
- * Returns JSON of a provider with each encrypted content sealed. In a string, the quotes would be escaped.
+ * Seals every encrypted content in a provider's JSON. The name cannot match inside a string, where quotes are
+ * escaped.
  */
 export function sealContents (json: string, account: string): string {
   return json.replaceAll(/"encrypted_content"\s*:\s*"(?!")/g, start => start + sealContent('', account))
@@ -64,11 +65,11 @@ export function sealContents (json: string, account: string): string {
 
 export interface EncryptedContent {
   readonly content: string
-  /** The digest of the account that made it. Absent where that is not known. */
+  /** Digest of the account that encrypted it. Absent if unknown. */
   readonly account?: string
 }
 
-/** Returns what was sealed, or content that came without an account. */
+/** Returns what was sealed, or content without an account. */
 export function openContent (sealed: string): EncryptedContent {
   const end = sealed.startsWith(envelope) ? sealed.indexOf('.', envelope.length) : -1
   return end === -1
@@ -76,7 +77,7 @@ export function openContent (sealed: string): EncryptedContent {
     : { account: sealed.slice(envelope.length, end), content: sealed.slice(end + 1) }
 }
 
-/** Returns the content as an account gets it; `undefined` where only another one can read it. */
+/** Returns the content for an account; `undefined` if only another account can read it. */
 export function contentFor (sealed: string, readerAccount: (() => string) | undefined): string | undefined {
   const { content, account } = openContent(sealed)
   return account === undefined || account === readerAccount?.() ? content : undefined

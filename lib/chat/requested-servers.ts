@@ -1,13 +1,13 @@
-/** Reads the tool servers of a request into one shape: `mcp_servers` allows many. */
+/** Normalises the tool servers of a request: `mcp_servers` has several formats. */
 
 import type { ToolServerSpec, Credential } from '../../schemas/tools.ts'
 import type { ChatInput } from './input.ts'
 
-/** Holds one entry of `mcp_servers` with its credentials. */
+/** One entry of `mcp_servers` with its credentials. */
 export interface RequestedServer {
   /** Unique within the request. */
   readonly name: string
-  /** Exactly one of `slug` and `url` is given; a version in the slug has been split off. */
+  /** Either `slug` or `url` is set; the version is removed from the slug. */
   readonly slug?: string
   readonly version?: string
   readonly url?: string
@@ -50,7 +50,7 @@ function requestedServer (
     ...spec.url != null && { url: spec.url },
     headers: {
       ...spec.headers,
-      // The field usually holds a bare token; a value with a scheme is sent as it is.
+      // Usually a bare token; a value with a scheme is sent unchanged.
       ...authorization != null && {
         authorization: /\s/.test(authorization) ? authorization : `Bearer ${authorization}`
       }
@@ -60,7 +60,7 @@ function requestedServer (
   }
 }
 
-/** Selects the request-level credentials whose connection is one of the names of a server. */
+/** Selects credentials of the request whose connection is one of the server's names. */
 function matching (
   given: readonly Credential[],
   names: ReadonlyArray<string | null | undefined>
@@ -78,7 +78,7 @@ function splitSlug (text: string): { slug: string, version?: string } {
   return version === undefined ? { slug } : { slug, version }
 }
 
-/** Returns a URL without user name, password and query, which may be secret. */
+/** Returns a URL without credentials and query, which may be secret. */
 function displayUrl (text: string): string {
   if (!URL.canParse(text)) return 'tool server'
   const { origin, pathname } = new URL(text)

@@ -1,35 +1,35 @@
 /**
- * Rules of a chat request that compare fields with each other, which no schema can say and every
- * provider would answer in its own words.
+ * Rules between fields of a chat request, which a schema cannot express and which providers would report in
+ * different ways.
  *
- * Not here: what only some providers restrict, such as names of tools, ids of tool calls, budgets
- * of thinking and `response_format`: their adapters know, and the others ignore it.
+ * Provider-specific limits, such as names of tools, ids of tool calls, thinking budgets and
+ * `response_format`, belong to the adapters.
  */
 
 import { GatewayError, ValidationError } from '../core/errors.ts'
 import type { ChatCall, ChatInput } from './input.ts'
 
 /**
- * Lets a call through unchanged when its fields agree with each other.
+ * Returns the call unchanged if its fields are consistent.
  *
- * @throws GatewayError `invalid_value` (400) with the parameter at fault.
- * @throws ValidationError (422) for a tool server that is not named in exactly one way.
+ * @throws GatewayError `invalid_value` (400) with the invalid parameter
+ * @throws ValidationError (422) for a tool server without exactly one of slug and URL
  */
 export function checkChatRules (call: ChatCall): ChatCall {
   const { mcp_servers: servers, logprobs, top_logprobs: top, modalities, audio } = call.request
   if (servers !== undefined && typeof servers !== 'string') checkToolServers(servers)
-  // Alternatives belong to the log probability of a token.
+  // `top_logprobs` extends `logprobs`.
   if (top !== undefined && logprobs !== true) {
     throw refused('top_logprobs', '`top_logprobs` requires `logprobs` to be true.')
   }
-  // The voice and the format of an audio answer cannot be guessed.
+  // There is no default for the voice and format of an audio answer.
   if (audio === undefined && modalities?.includes('audio') === true) {
     throw refused('audio', 'An audio answer requires `audio` with `format` and `voice`.')
   }
   return call
 }
 
-/** Requires exactly one of slug and URL: with both or neither, the server would be a guess. */
+/** Requires exactly one of slug and URL: anything else is ambiguous. */
 function checkToolServers (servers: Exclude<ChatInput['mcp_servers'], string | undefined>): void {
   const faults = [servers].flat().flatMap((server, index) => {
     if (typeof server === 'string' || isGiven(server.slug) !== isGiven(server.url)) return []

@@ -1,18 +1,17 @@
 import { isObject } from '../json/guards.ts'
 
 /**
- * JSON Schema keywords as callers meant them.
+ * Restores JSON Schema keywords that clients have renamed.
  *
- * Official clients of this API rewrite every key of a body to snake_case, at any depth, tool
- * schemas included: `anyOf` arrives as `any_of`, and providers refuse or overlook it. A keyword is
- * a keyword only where a schema stands; the same word as the name of a property, or inside a
- * default, is the caller's own and stays.
+ * Official clients of this API convert every key of a body to snake_case, including tool schemas: `anyOf`
+ * arrives as `any_of`, which providers reject or ignore. Keywords only count in schema position; the same
+ * word as a property name, or inside a default, stays.
  *
  *     repairSchemaKeywords({ any_of: [{ properties: { any_of: { max_length: 3 } } }] })
  *     // { anyOf: [{ properties: { any_of: { maxLength: 3 } } }] }
  */
 
-/** Says how the value of a keyword is read: a schema or a list of them, or schemas by name. */
+/** Keywords whose value is a schema, a list of schemas, or a map of schemas. */
 const holdsSchemas = new Set([
   'items', 'prefixItems', 'additionalItems', 'unevaluatedItems', 'contains',
   'additionalProperties', 'unevaluatedProperties', 'propertyNames',
@@ -35,9 +34,8 @@ const spellings: ReadonlyMap<string, string> = new Map(
 )
 
 /**
- * Returns the schema with its keywords in the spelling of the standard; the same object where nothing is to
- * be repaired, which is nearly always. Where a keyword is there in both spellings, the standard's
- * wins. Unknown keywords are kept as they are.
+ * Returns the schema with keywords in standard spelling; usually the same object, because nothing needs
+ * repair. If both spellings are present, the standard one wins. Unknown keywords stay.
  */
 export function repairSchemaKeywords<T extends Readonly<Record<string, unknown>>> (schema: T): T {
   let repaired: Map<string, readonly [keyword: string, value: unknown]> | undefined
@@ -50,7 +48,7 @@ export function repairSchemaKeywords<T extends Readonly<Record<string, unknown>>
   const all = Object.entries(schema).map(
     ([key, value]) => [key, ...(repaired.get(key) ?? [key, value])] as const
   )
-  // Unlike an assignment, this makes an own key of `__proto__` too. Still a schema of its kind.
+  // Unlike assignment, this also creates an own key `__proto__`. The result is still a schema of type `T`.
   return Object.fromEntries(
     all.flatMap(([key, keyword, value]) =>
       keyword !== key && Object.hasOwn(schema, keyword) ? [] : [[keyword, value]]
@@ -76,7 +74,7 @@ function repairNamed (schemas: Record<string, unknown>): Record<string, unknown>
       )
 }
 
-/** Schemas may also be `true` or `false`; `dependencies` may name properties instead. */
+/** A schema may be `true` or `false`; `dependencies` may list properties instead. */
 function repairSchema (value: unknown): unknown {
   if (Array.isArray(value)) {
     const items = value.map(repairSchema)

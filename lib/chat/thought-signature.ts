@@ -2,7 +2,7 @@ import { objectOf } from '../json/guards.ts'
 import type { ToolCall } from '../../schemas/messages.ts'
 
 /**
- * Returns the signature of the thoughts before a tool call, if it has one.
+ * Returns the signature of the thoughts before a tool call, if any.
  *
  * @see https://ai.google.dev/gemini-api/docs/thought-signatures
  */

@@ -1,14 +1,14 @@
 /**
- * Models of some providers need up to 40 % more tokens for a text than the estimate has: a count that is too
- * low makes clients shorten their conversations too late.
+ * Some models need up to 40 % more tokens than estimated. If the count is too low, clients compact their
+ * conversations too late.
  */
 const margin = 1.2
 const tokensPerMessage = 4
-/** The words that introduce tools to a model. */
+/** Tokens of the preamble that introduces tools to a model. */
 const tokensForTools = 350
 
 /**
- * Returns the count of a prompt whose tokens are estimated.
+ * Returns an estimated prompt count.
  *
  * @param estimated tokens of its texts and tools
  */

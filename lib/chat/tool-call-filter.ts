@@ -1,9 +1,9 @@
 /**
- * Selects the events of a turn that a caller gets to see while tools run on the server.
+ * Selects the events of a turn that the caller sees while tools run on the server.
  *
- * Text goes through as it comes. Calls of server tools are withheld, so that no client tries to
- * run them twice; the calls that are left are numbered densely. Where an answer is one message, thinking
- * blocks are withheld as well: only those of the turn that ends it belong to that message.
+ * Text passes through. Calls of server tools are withheld, so that clients do not run them too; the remaining
+ * calls are renumbered densely. If the answer is one message, thinking blocks are withheld too: only those of
+ * the final turn belong to it.
  */
 
 import type { ChatEvent } from '../core/events.ts'
@@ -25,16 +25,16 @@ export class ToolCallFilter {
   #callsShown = 0
 
   /**
-   * @param hides says of the name of a function whether it is run here
-   * @param before the text shown last in the turn before; `undefined` in the first turn
-   * @param showsTurns true where callers see the turns of an answer, each with its thinking; default: false
+   * @param hides returns true for the name of a function that runs here
+   * @param before the text shown last in the previous turn; `undefined` in the first turn
+   * @param showsTurns true if callers see each turn with its thinking. Default: false
    */
   constructor (hides: (name: string) => boolean, before: string | undefined, showsTurns = false) {
     this.#hides = hides
     this.#showsTurns = showsTurns
     this.#isFirst = before === undefined
     this.#lastText = before ?? ''
-    // Two turns are two pieces of writing.
+    // Separate the texts of two turns.
     this.#separator = before === undefined || before === '' || /\s$/.test(before) ? '' : '\n\n'
   }
 
@@ -47,7 +47,7 @@ export class ToolCallFilter {
     return this.#callsShown
   }
 
-  /** Returns those of these events that may go out now; `choice-end` and `usage` never do. */
+  /** Returns the events that can be sent now; never `choice-end` or `usage`. */
   read (events: readonly ChatEvent[]): ChatEvent[] {
     const shown: ChatEvent[] = []
     for (const event of events) {
@@ -96,19 +96,22 @@ export class ToolCallFilter {
     return shown
   }
 
-  /** Returns the thinking of the turn, once it is known to be the last. */
+  /** Returns the thinking of the turn, once the turn is known to be final. */
   withheldThinking (): readonly ChatEvent[] {
     return this.#withheldBlocks
   }
 
-  /** Returns how the choices ended; one that shows calls has ended in them, whatever its provider says. */
+  /**
+   * Returns the ends of choices; a choice with visible calls ends with `tool_calls`, whatever the provider
+   * says.
+   */
   choiceEnds (): ChoiceEnd[] {
     return this.#ends.map(end =>
       end.reason === 'stop' && this.#next.has(end.choice) ? { ...end, reason: 'tool_calls' } : end
     )
   }
 
-  /** Returns the withheld calls, to be shown after all, since they do not run here. */
+  /** Returns the withheld calls if they do not run here after all. */
   withheldCalls (): ChatEvent[] {
     for (const event of this.#withheldCalls) this.#numbers.delete(keyOf(event))
     return this.#withheldCalls.map(event => ({
@@ -131,7 +134,7 @@ export class ToolCallFilter {
     else shown.push({ ...event, call })
   }
 
-  /** Returns the next free number of the event's choice, for all events of its call. */
+  /** Returns the index of the event's call, assigning the next free one of its choice. */
   #number (event: CallEvent): number {
     const number = this.#next.get(event.choice) ?? 0
     this.#next.set(event.choice, number + 1)
@@ -141,7 +144,7 @@ export class ToolCallFilter {
   }
 }
 
-/** In place of a number. */
+/** Marks a withheld call. */
 const withheld = -1
 
 function keyOf ({ choice, call }: CallEvent): string {

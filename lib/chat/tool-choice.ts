@@ -1,26 +1,25 @@
-/** Reads and changes the tool choice of a request for the tool loop. */
+/** Reads and changes the tool choice for the tool loop. */
 
 import { property } from '../json/guards.ts'
 import type { ToolChoice } from '../../schemas/tools.ts'
 import type { ChatInput } from './input.ts'
 
-/** Returns true when the model must not call any tool. */
+/** Returns true if the model must not call tools. */
 export function forbidsTools ({ tool_choice: choice }: ChatInput): boolean {
   return choice === 'none' || (typeof choice === 'object' && 'type' in choice && choice.type === 'none')
 }
 
-/** Finds the names that tools of servers are offered by. */
+/** Looks up the names under which server tools are offered. */
 export interface OfferedNames {
-  /** Finds the name of a tool by its own name, and perhaps its server's. */
+  /** Returns the offered name of a tool, optionally of a given server. */
   readonly of: (tool: string, server?: string) => string | undefined
-  /** Returns the names of all tools of a server. */
+  /** Returns the offered names of all tools of a server. */
   readonly all: (server: string) => readonly string[]
 }
 
 /**
- * Returns the choice with tools of servers under the names they are offered by. An entry of `allowed_tools`
- * that names a server alone stands for all of its tools; where none of those allowed is offered, none may be
- * called.
+ * Returns the choice with the offered names of server tools. An entry of `allowed_tools` that names only a
+ * server stands for all its tools. If none of the allowed tools is offered, none may be called.
  */
 export function namedToolChoice (choice: ToolChoice, offered: OfferedNames): ToolChoice {
   if (typeof choice === 'string') return choice
@@ -53,8 +52,8 @@ function namedEntries (tool: Record<string, unknown>, offered: OfferedNames): Ar
 }
 
 /**
- * Returns the tool choice of the turns after the first: a model that is forced to call a tool, and is forced
- * again when it has the result, would never come to an answer.
+ * Returns the tool choice for the turns after the first: a model forced to call a tool in every turn would
+ * never answer.
  */
 export function relaxedChoice (request: ChatInput): Partial<ChatInput> {
   const { tool_choice: choice, function_call: legacy, tool_config: config } = request
@@ -87,7 +86,7 @@ function relaxed (choice: ToolChoice): ToolChoice {
   }
 }
 
-/** Relaxes Google's own form of the choice, in both spellings; `ANY` forces a call. */
+/** Relaxes Google's own tool config in both spellings; `ANY` forces a call. */
 function relaxedConfig (config: Record<string, unknown>): Record<string, unknown> {
   return Object.fromEntries(Object.entries(config).map(([name, value]) => {
     const isCalling = name === 'function_calling_config' || name === 'functionCallingConfig'

@@ -1,11 +1,10 @@
 /**
  * Names the tools of several servers for a model.
  *
- * Every provider accepts letters, digits, `_` and `-`, at most 64 of them, starting with a letter or
- * `_`. A tool keeps its own name if it is legal and unique. If two tools, or a tool and a function of
- * the caller, would share a name, the server's name goes in front; a name that is then too long or
- * still not unique ends in a digest. The same list of servers always gives the same names, so providers
- * can cache prompts that hold them.
+ * Every provider accepts up to 64 letters, digits, `_` and `-`, starting with a letter or `_`. A legal and
+ * unique name stays. If tools, or a tool and a caller's function, share a name, the server's name is
+ * prepended; if the result is too long or still not unique, it ends in a digest. The same servers always give
+ * the same names, so that providers can cache prompts.
  */
 
 import { createHash } from 'node:crypto'
@@ -21,7 +20,7 @@ const maxLength = 64
 /**
  * Returns the tools by unique name.
  *
- * @param reservedNames names of the caller's own functions, which stay as they are
+ * @param reservedNames names of the caller's own functions, which stay unchanged
  */
 export function nameTools<T> (
   tools: ReadonlyArray<NamedTool<T>>,
@@ -55,12 +54,12 @@ export function nameTools<T> (
   return named
 }
 
-/** Returns a key that is the same for all calls of one tool of one server. */
+/** Returns a key that identifies a tool of a server. */
 export function toolKey (server: string, tool: string): string {
   return JSON.stringify([server, tool])
 }
 
-/** @param salts the next one of each tool: a server may list one thousands of times */
+/** @param salts next salt of each tool: a server may list the same tool thousands of times */
 function digested (
   name: string,
   server: string,

@@ -1,4 +1,4 @@
-/** Makes of the events of one turn the message that the next turn has to begin with. */
+/** Collects the events of a turn into the message that the next turn starts with. */
 
 import { objectOf } from '../json/guards.ts'
 import { parseBounded } from '../json/parse-bounded.ts'
@@ -6,18 +6,18 @@ import type { AssistantMessage, ToolCall } from '../../schemas/messages.ts'
 import type { ChatEvent, ExtraFields, FinishReason, ThinkingBlock } from '../core/events.ts'
 import type { Usage } from '../core/usage.ts'
 
-/** A function the model wants called. */
+/** A function call of the model. */
 export interface TurnToolCall {
   readonly id: string
   readonly name: string
-  /** As the model wrote them; `undefined` when that is not a JSON object. */
+  /** Parsed arguments; `undefined` unless they are a JSON object. */
   readonly arguments: Readonly<Record<string, unknown>> | undefined
   readonly argumentsText: string
-  /** Unknown fields that must come back with the call, such as thought signatures. */
+  /** Unknown fields that must be sent back with the call, such as thought signatures. */
   readonly extra: ExtraFields
 }
 
-/** Gathers the first choice of one turn. */
+/** Collects the first choice of a turn. */
 export class Turn {
   #text = ''
   #refusal = ''
@@ -84,14 +84,14 @@ export class Turn {
     return this.#usage
   }
 
-  /** Returns the calls in the order the model made them. */
+  /** Returns the calls in the model's order. */
   calls (): TurnToolCall[] {
     return [...this.#calls.values()].map(({ id, name, text, extra }) => ({
       id, name, extra, argumentsText: text, arguments: asArguments(text)
     }))
   }
 
-  /** Returns what the model said, with everything its provider wants to see again. */
+  /** Returns the assistant message, with everything its provider needs back. */
   message (): AssistantMessage {
     const calls = this.calls()
     return {
@@ -105,7 +105,7 @@ export class Turn {
   }
 }
 
-/** Providers parse the arguments of earlier calls, so what cannot be parsed is not sent back. */
+/** Drops invalid arguments: providers parse those of earlier calls. */
 function asToolCall ({ id, name, arguments: args, argumentsText, extra }: TurnToolCall): ToolCall {
   const text = args === undefined || argumentsText === '' ? '{}' : argumentsText
   return { id, type: 'function', function: { name, arguments: text }, ...extra }
@@ -117,6 +117,6 @@ function asArguments (text: string): TurnToolCall['arguments'] {
   try {
     return objectOf(parseBounded(text))
   } catch {
-    return undefined // the model gets an error in place of a result
+    return undefined // the model gets an error as the result
   }
 }

@@ -1,9 +1,8 @@
 /**
- * Describes how callers speak to the gateway. The request of a dialect becomes a `ChatInput`, and its answer
- * is made of the events that every provider's answer becomes; all stages in between are the same
- * (`pipelines/conversation`).
+ * A format in which callers speak to the gateway. Its requests become a `ChatInput`, and its answers are
+ * created from events; all stages in between are shared (`pipelines/conversation`).
  *
- * To add one, see `lib/RECIPES.md`.
+ * To add a dialect, see `lib/RECIPES.md`.
  */
 
 import type { Static, TObject, TSchema } from 'typebox'
@@ -24,114 +23,108 @@ import type { JsonObject } from '../json/guards.ts'
 import type { ReplaceText, PlaceTable } from '../json/place-table.ts'
 import type { FramePrinter } from '../wire/frame-printer.ts'
 
-/** @typeParam C what `encode` and `complete` need of the request in the caller's words. Default: nothing */
+/** @typeParam C what `encode` and `complete` need from the original request. Default: nothing */
 export interface Dialect<S extends TObject = TObject, C = unknown> extends AnswerDialect<C> {
   /** The request. */
   readonly schema: S
   /**
-   * Makes a check that lets a call through unchanged when the lists of its request are within the bounds.
+   * Creates a check that returns the call unchanged if the lists of its request are within the limits.
    *
    * @throws ValidationError with the list that is too long
    */
   readonly sizes: (bounds: ChatSizes) => (call: ValidCall<WireRequest<S>>) => ValidCall<WireRequest<S>>
   /**
-   * Makes a conversation of a request. The promise of one is awaited.
+   * Converts a request to a conversation.
    *
-   * @throws ValidationError, GatewayError for what the schema cannot say
+   * @throws ValidationError or GatewayError for rules that the schema cannot express
    */
   readonly input: (call: ValidCall<WireRequest<S>>) => DialectCall<C> | Promise<DialectCall<C>>
   /**
-   * Fits a request to the provider and the model of one route. Default: every model gets the same.
+   * Adapts a request to the provider and model of a route. Default: no change.
    *
-   * @throws GatewayError `unsupported_parameter` when this provider cannot take it: the next route is tried
+   * @throws GatewayError `unsupported_parameter` if this provider cannot serve it; the next route is tried
    */
   readonly fit?: (request: ChatInput, target: FitTarget, context: C) => ChatInput
   /**
-   * Answers a request for no tokens without a provider, where no route is at one of its own dialect. Default:
-   * such a request is sent like any other.
+   * Answers a request with `max_tokens: 0` without a provider, if no route speaks this dialect. Default: such
+   * a request is sent like any other.
    */
   readonly empty?: (call: DialectCall<C>) => Reply
   /**
-   * Makes the request for a provider that speaks this dialect itself, of the caller's own words.
+   * Creates the request for a provider that speaks this dialect, from the caller's own text.
    *
-   * @param call with the request as it is about to be sent: it may be limited further than the caller's
-   * @returns `undefined` for one that has to be translated all the same
-   * @throws GatewayError for what this caller may not ask this provider
+   * @param call with the request about to be sent: it may have lower limits than the caller's
+   * @returns `undefined` if it must be translated nevertheless
+   * @throws GatewayError for what this caller may not request from this provider
    */
   readonly directRequest?: (
     call: RoutedCall<ChatInput>,
     target: FitTarget,
     context: C
   ) => DirectRequest | undefined
-  /** The name by which providers say that they speak it. */
+  /** The name under which providers declare that they speak it. */
   readonly directDialect?: DirectDialect
   /**
-   * Returns the call with other texts in its request, and in what the request takes from stored ones; the
-   * same call where nothing is replaced. It may be called again for the same call.
+   * Returns the call with replaced texts in its request and in the stored items it uses; the same call if
+   * nothing is replaced. May be called repeatedly for a call.
    */
   readonly replaceTexts: (call: RoutedCall<ChatInput>, replace: ReplaceText) => RoutedCall<ChatInput>
   /**
-   * Returns the call without what its answer would have beside its text, so that all of it can be changed:
-   * log probabilities say what stood where a text is changed. Default: requests of this dialect cannot ask
-   * for more.
+   * Removes from the request what its answer would contain in addition to text, so that all of it can be
+   * rewritten: log probabilities would reveal replaced text. Default: requests of this dialect have nothing
+   * to remove.
    *
-   * @throws GatewayError `unsupported_parameter` for a call that wants a spoken answer
+   * @throws GatewayError `unsupported_parameter` if audio output is requested
    */
   readonly asTextAnswer?: (call: RoutedCall<ChatInput>) => RoutedCall<ChatInput>
-  /** Returns true for a call that goes on after its caller has got a reply. Default: none does. */
+  /** Returns true if the call continues after its caller got a reply. Default: false. */
   readonly runsLater?: (context: C) => boolean
-  /** Returns true for a call whose answer is stored, to be fetched or continued. Default: none is. */
+  /** Returns true if the answer is stored, to be fetched or continued. Default: false. */
   readonly isStored?: (context: C) => boolean
-  /**
-   * Lists what a request in the caller's words has a provider do beside answering with its model. Default:
-   * nothing.
-   */
+  /** Lists provider resources that the original request uses in addition to the model. Default: none. */
   readonly uses?: (context: C) => readonly ProviderUse[]
 }
 
-/** The provider and the model that a request is about to be sent to. */
+/** The provider and model that a request is about to be sent to. */
 export interface FitTarget {
   readonly route: Route
-  /** The facts about its API. */
+  /** Facts about its API. */
   readonly provider: ProviderTraits
   /** How it deviates from its dialect. */
   readonly quirks?: Quirks | undefined
-  /** As the catalogue knows it. */
+  /** The catalogue's entry. */
   readonly model: ModelEntry | undefined
-  /** Returns what identifies the account there: a digest of the credential. */
+  /** Returns a digest of the credential, which identifies the account. */
   readonly account: () => string
 }
 
-/** The answering half of a dialect. */
+/** The part of a dialect that writes answers. */
 export interface AnswerDialect<C = unknown> {
-  /** Makes the printer of a streamed answer. */
+  /** Creates the printer of a streamed answer. */
   readonly encode: (start: AnswerStart<C>) => FramePrinter<ChatEvent>
-  /**
-   * Makes the answer in one piece of all its batches, the first included, or the promise of it; it is sent as
-   * JSON.
-   */
+  /** Creates a complete answer from all its batches, including the first; it is sent as JSON. */
   readonly complete: (start: AnswerStart<C>, batches: readonly ChatBatch[]) => unknown
-  /** Makes headers that answers of this dialect have. Default: none. */
+  /** Returns additional reply headers. Default: none. */
   readonly headers?: (call: Call) => Readonly<Record<string, string>>
-  /** Says where answers of providers of this dialect hold text. Default: none are passed on as they came. */
+  /** Where answers of providers of this dialect hold text. Default: no answers are passed through. */
   readonly directTexts?: DirectTexts
-  /** Says where answers hold text as their callers get them. Default: as `directTexts` says. */
+  /** Where answers hold text in the caller's format. Default: `directTexts`. */
   readonly printedTexts?: DirectTexts
-  /** Returns the id of the stored response that a request continues. Default: it continues none. */
+  /** Returns the id of the stored response that a request continues. Default: none. */
   readonly continues?: (context: C) => string | undefined
-  /** True when the answer begins with the number of tokens of the prompt, which has to be estimated then. */
+  /** True if answers start with the prompt's token count, which must then be estimated. */
   readonly startsWithUsage?: boolean
 }
 
-/** The texts of answers in the form of a dialect. */
+/** Where answers of a dialect hold text. */
 export interface DirectTexts {
-  /** Those of a complete answer. */
+  /** In a complete answer. */
   readonly answer: PlaceTable
-  /** Those of a message of a stream. */
+  /** In a stream message. */
   readonly frames: PlaceTable
   /**
-   * Returns the text that this message adds to (`key`), and the prefix of the keys of the texts that it
-   * completes (`ends`).
+   * Returns the text that this message appends to (`key`), and the key prefix of the texts that it completes
+   * (`ends`).
    */
   readonly textOf: (
     type: string,
@@ -139,13 +132,13 @@ export interface DirectTexts {
   ) => { readonly key: string, readonly ends?: string | undefined }
 }
 
-/** Writes an error that comes before the head of an answer. `FramePrinter.fail` writes later ones. */
+/** Writes an error before the head of an answer was sent. `FramePrinter.fail` writes later ones. */
 export type ErrorFormat = (failure: GatewayError, call: Call) => Reply & { readonly body: string }
 
 /** A request of a dialect after `validate`. */
 export type WireRequest<S extends TSchema> = WithoutNulls<Static<S>>
 
-/** Bounds of one request, over all its messages. */
+/** Limits per request, across all its messages. */
 export interface ChatSizes {
   readonly chatMessages: number
   readonly chatParts: number
@@ -157,10 +150,10 @@ export type DialectCall<C> = ChatCall & { readonly context: C }
 
 export type ChatBatch = Batch<ChatInput, ChatEvent>
 
-/** The fields that `normalise` guarantees of the first event. */
+/** The fields that `normalise` guarantees on the first event. */
 export type AnswerHead = Required<Pick<ResponseStart, 'id' | 'model' | 'createdSeconds'>> & ResponseStart
 
-/** The facts at the beginning of an answer. */
+/** What is known when an answer begins. */
 export interface AnswerStart<C = unknown> {
   readonly head: AnswerHead
   readonly call: RoutedCall<ChatInput>

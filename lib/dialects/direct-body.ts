@@ -1,7 +1,6 @@
 /**
- * Makes a request for a provider that speaks the dialect of the caller: the caller's own text, in which some
- * fields have other values. Anything printed anew could void a cached prompt, and unknown fields would be
- * lost.
+ * Creates the body for a provider that speaks the caller's dialect: the caller's own text with some fields
+ * replaced. Reserializing it could invalidate a cached prompt, and would lose unknown fields.
  */
 
 import { countKeys, readObjectText, replaceFields, type ObjectText } from '../json/object-text.ts'
@@ -12,13 +11,13 @@ import type { DirectRequest } from '../core/direct-request.ts'
 import { callOptionNames } from '../../schemas/call-options.ts'
 import type { RequestMedia } from '../core/caller-body.ts'
 
-/** Fields that are for the gateway, as values for `directBody`: they are left out. */
+/** Gateway fields as values for `directBody`, which removes them. */
 export const withoutOptions: Readonly<Record<string, undefined>> =
   Object.fromEntries(callOptionNames.map(name => [name, undefined]))
 
 /**
- * Returns the request as its caller wrote it; `undefined` for one that is too large to be looked through, and
- * is printed anew.
+ * Returns the request as the caller sent it; `undefined` if it is too large to scan, so that it is
+ * reserialized.
  */
 export function callerText (
   { record, callerBody }: Pick<RoutedCall<unknown>, 'record' | 'callerBody'>,
@@ -30,9 +29,9 @@ export function callerText (
 /**
  * Returns the body of a direct request.
  *
- * @param text of `callerText`
- * @param request the same, checked
- * @param values replace those of its fields; a field that is `undefined` here is left out
+ * @param text from `callerText`
+ * @param request the same request, validated
+ * @param values replacements for its fields; `undefined` removes a field
  * @param media of the request
  */
 export function directBody (
@@ -40,7 +39,7 @@ export function directBody (
 ): DirectRequest['body'] {
   if (text === undefined) return () => printInSlices({ ...request, ...values }, media)
   const outline = readObjectText(text)
-  // A field that comes twice would be one thing here and perhaps another at the provider.
+  // The provider might read a duplicate field differently from the gateway.
   const isSame = outline !== undefined && outline.keys === countKeys(request) + nullFields(outline, request)
   const replaced = new Map<string, string>()
   let omits = false
@@ -52,7 +51,7 @@ export function directBody (
   return isSame && !omits ? replaceFields(text, outline, replaced) : JSON.stringify({ ...request, ...values })
 }
 
-/** Counts the fields that are absent from a checked request because they were null. */
+/** Counts the fields that validation removed because they were null. */
 function nullFields ({ fields }: ObjectText, request: object): number {
   return fields.size - Object.keys(request).length
 }

@@ -4,7 +4,7 @@ import { responsesErrors } from './responses/errors.ts'
 import type { ErrorFormat } from './dialect.ts'
 
 /**
- * Returns how errors are written to a caller, also where no endpoint answers.
+ * Returns the error format for a caller, even if no endpoint matches.
  *
  * @param path of the request, without its query
  */
@@ -16,5 +16,5 @@ export function errorFormatOf (path: string, headers: Readonly<Record<string, un
     : chatCompletionsErrors
 }
 
-/** Matches the paths of `/v1/messages` and `/v1/responses`, and of their aliases. */
+/** Matches `/v1/messages`, `/v1/responses` and their aliases. */
 const ofDialect = /^(?:\/openai|\/anthropic)?(?:\/v1)?\/(messages|responses)(?:\/|$)/i

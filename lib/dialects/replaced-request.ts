@@ -5,10 +5,10 @@ import { spliceStrings } from '../json/splice-strings.ts'
 import type { CallerBody } from '../core/caller-body.ts'
 
 /**
- * Returns the call with a request in place of the caller's own, whose text has only the strings that differ:
- * as if the caller had sent that one.
+ * Replaces the request of a call. Only the changed strings differ in its text, as if the caller had sent it
+ * so.
  *
- * @param before the request as its caller sent it, checked
+ * @param before the caller's request, validated
  * @param request the same with other strings
  */
 export function withRequest<R extends object> (
@@ -23,14 +23,14 @@ export function withRequest<R extends object> (
     return replaced ??= body && replacedBody(body, before, request)
   }
   renewAttribution(before, request, call)
-  // What a project keeps is what is left. A large one would be printed at once for it.
+  // Projects store the replaced request. A large one is printed immediately for that.
   call.record.bodies?.takeRequest(
     isLargeRequest(call.record) ? [] : [Buffer.from(callerBody()?.text() ?? JSON.stringify(request))]
   )
   return refine(call, { request, ...given !== undefined && { callerBody } })
 }
 
-/** Lists and objects in which nothing is replaced are still printed as they came. */
+/** Unchanged lists and objects are still copied from the caller's text. */
 function replacedBody (body: CallerBody, before: object, request: object): CallerBody {
   let text: string | undefined
   return {

@@ -1,18 +1,17 @@
 /**
- * Fits the system messages of a conversation to a provider, those of the role `developer` included: templates
- * of many servers take one text, and it comes first.
+ * Adapts system and developer messages to a provider: the chat templates of many servers accept a single text
+ * at the start.
  */
 
 import type { ProviderTraits } from '../core/provider-traits.ts'
 import type { Message, SystemMessage, UserMessage } from '../../schemas/messages.ts'
 
 /**
- * Returns the conversation with its system messages as the provider takes them; the same list when they are
- * so already.
+ * Returns the conversation with system messages as the provider accepts them; the same list if nothing
+ * changes.
  *
- * Those at the beginning become one. Later ones are reminders of the user, at their places: models know these
- * from Claude Code, and to move them to the front would change the beginning of a prompt that the provider
- * has cached.
+ * Those at the start are merged. Later ones become reminders in user messages, in place: models know these
+ * from Claude Code, and moving them to the front would invalidate the cached prompt prefix.
  */
 export function fitSystemMessages (
   messages: readonly Message[],
@@ -40,8 +39,8 @@ function joined (messages: readonly SystemMessage[]): readonly SystemMessage[] {
 }
 
 /**
- * Later system messages as reminders, which join a user message beside them: templates want users and
- * assistants in turn.
+ * Converts later system messages to reminders, merged into an adjacent user message: templates require
+ * alternating roles.
  */
 function withReminders (messages: readonly Message[]): readonly Message[] {
   const ordered: Message[] = []
@@ -79,12 +78,12 @@ function hasSystemParts (message: Message): message is SystemMessage {
   return isSystem(message) && typeof message.content !== 'string'
 }
 
-/** Returns the text of a message, with blank lines between its parts. */
+/** Returns the text of a message, with parts separated by blank lines. */
 function textOf (content: SystemMessage['content']): string {
   return typeof content === 'string' ? content : content.map(part => part.text).join('\n\n')
 }
 
-/** Returns true for a system message, which has the role `system` or `developer`. */
+/** Returns true for the roles `system` and `developer`. */
 export function isSystem (message: Message): message is SystemMessage {
   return message.role === 'system' || message.role === 'developer'
 }

@@ -1,10 +1,10 @@
 import type { UserPart } from '../../schemas/messages.ts'
 
 /**
- * Returns the text of a tool's result: most providers take nothing else in one.
+ * Returns a tool result as text, because most providers accept nothing else.
  *
- * @param shown gets the images and files of the result, which a message of the user shows behind the results;
- *   the text says so
+ * @param shown receives the images and files of the result, which follow in a user message; the text mentions
+ *   them
  */
 export function toolResultText (id: string, parts: readonly UserPart[], shown: UserPart[]): string {
   let media = 0

@@ -1,4 +1,4 @@
-/** The characters that JSON is built of, as codes: the same in a string and in UTF-8 bytes. */
+/** Codes of the characters that JSON is built of, the same in strings and in UTF-8 bytes. */
 
 export const quote = 0x22
 export const comma = 0x2c
@@ -9,7 +9,7 @@ export const closeList = 0x5d
 export const openObject = 0x7b
 export const closeObject = 0x7d
 
-/** Returns whether a character is white space in JSON: space, tab, line feed or carriage return. */
+/** Returns true for JSON white space: space, tab, line feed or carriage return. */
 export function isSpace (code: number | undefined): boolean {
   return code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09
 }

@@ -1,8 +1,7 @@
 /**
- * Walks a large JSON text without parsing it: keys and items one by one, values as the bytes they
- * are. A list of numbers is stepped over by searching its end, at memory speed, so the outline of
- * 65 MB of vectors costs a few dozen milliseconds where `JSON.parse` takes more than a second and
- * several times the memory.
+ * Walks a large JSON text without parsing it: visits keys and items, and returns values as bytes. A list of
+ * numbers is skipped by searching for its end, so the outline of 65 MB of vectors takes a few dozen
+ * milliseconds, where `JSON.parse` takes more than a second and several times the memory.
  *
  * ```ts
  * const cursor = new JsonCursor(bytes)
@@ -12,11 +11,10 @@
  * }
  * ```
  *
- * What is stepped over is taken to be JSON; brackets, commas and texts around it are checked. A list
- * with a mistake among its numbers (`[1,,2]`, `1e999`) therefore reaches a caller who requested
- * numbers as the provider wrote it. To look at each byte would make 140 MB cost four to eight times
- * as much: 40 to 100 ms without, 300 by a regular expression, 400 by a table of states; to look
- * for commas in a row alone already takes 150.
+ * Skipped values are not validated; brackets, commas and strings around them are. An invalid list of numbers
+ * (`[1,,2]`, `1e999`) therefore reaches the caller as the provider wrote it. Validating each byte would take
+ * four to eight times as long: for 140 MB, 300 ms with a regular expression or 400 with a state table instead
+ * of 40 to 100; checking for consecutive commas alone takes 150.
  */
 
 import { GatewayError } from '../core/errors.ts'
@@ -25,7 +23,7 @@ import { closeList, closeObject, colon, comma, isSpace, openList, openObject, qu
 
 const letterN = 0x6e
 
-/** @throws GatewayError `upstream_invalid_response`, from every method, where the text is not JSON */
+/** @throws GatewayError `upstream_invalid_response`, from every method, for invalid JSON */
 export class JsonCursor {
   readonly #bytes: Buffer
   #at: number
@@ -36,7 +34,7 @@ export class JsonCursor {
     this.#at = hasMark ? 3 : 0
   }
 
-  /** The keys of the object that stands here. The value of each has to be taken before the next. */
+  /** Yields the keys of the current object. Take or skip each value before the next key. */
   * keys (): Generator<string, void, undefined> {
     this.#expect(openObject)
     if (this.#accept(closeObject)) return
@@ -49,7 +47,7 @@ export class JsonCursor {
     this.#expect(closeObject)
   }
 
-  /** One turn for each item of the list that stands here, which has to be taken before the next. */
+  /** Yields once per item of the current list. Take or skip each item before the next. */
   * items (): Generator<number, void, undefined> {
     this.#expect(openList)
     if (this.#accept(closeList)) return
@@ -59,7 +57,7 @@ export class JsonCursor {
     this.#expect(closeList)
   }
 
-  /** Returns the value that stands here. */
+  /** Parses the current value. */
   parse (): unknown {
     try {
       return JSON.parse(this.take().toString())
@@ -68,7 +66,7 @@ export class JsonCursor {
     }
   }
 
-  /** True when `null` stands here. */
+  /** True if the current value is `null`. */
   get isNull (): boolean {
     return this.#bytes[this.#next()] === letterN
   }
@@ -77,7 +75,7 @@ export class JsonCursor {
     this.take()
   }
 
-  /** Returns the bytes of the value that stands here; a view, not a copy. */
+  /** Returns the bytes of the current value; a view, not a copy. */
   take (): Buffer {
     const start = this.#next()
     const first = this.#bytes[start]
@@ -88,12 +86,12 @@ export class JsonCursor {
     return this.#bytes.subarray(start, this.#at)
   }
 
-  /** @throws when anything but white space is left */
+  /** @throws if anything but white space is left */
   end (): void {
     if (this.#next() < this.#bytes.length) throw this.#invalid()
   }
 
-  /** Returns the position of the next byte that is not white space. */
+  /** Skips white space, and returns the position. */
   #next (): number {
     while (isSpace(this.#bytes[this.#at])) this.#at++
     return this.#at
@@ -115,7 +113,7 @@ export class JsonCursor {
     return end + 1
   }
 
-  /** Returns where a list of numbers ends; `undefined` for a list of anything else. */
+  /** Returns the end of a list of numbers; `undefined` for any other list. */
   #endOfPlainList (start: number): number | undefined {
     const end = this.#find(closeList, start)
     const inside = this.#bytes.subarray(start + 1, end)
@@ -154,7 +152,7 @@ export class JsonCursor {
   }
 }
 
-/** Numbers, `true`, `false`, `null`. */
+/** Returns true for a character of a number, `true`, `false` or `null`. */
 function isWord (byte: number | undefined): boolean {
   return !isSpace(byte) && byte !== comma && byte !== closeList && byte !== closeObject && byte !== colon
 }

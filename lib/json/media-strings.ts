@@ -1,10 +1,10 @@
 /**
- * The media of a large JSON text: its long strings in base64, kept as the bytes they came as.
+ * Keeps the media of a large JSON text, its long base64 strings, as the bytes they arrived as.
  *
- * A string of 48 MB is 12,000 pages of memory that are used for the first time in one turn of the event loop:
- * 25 ms, and over 100 where a virtual machine gets them from its host. So a short string stands for each
- * until JSON is printed of it. It begins as the long one does, which is all that is looked at; what is cut
- * off its beginning is gone from the long one as well, and it may be put into a longer text.
+ * Decoding a string of 48 MB touches 12,000 new memory pages in one turn of the event loop: 25 ms, and over
+ * 100 in some virtual machines. A short placeholder therefore replaces each until the JSON is printed. The
+ * placeholder starts like the string, and nothing else of it is examined. Text removed from its start is
+ * removed from the string too, and it may be embedded in a longer text.
  */
 
 import { randomBytes } from 'node:crypto'
@@ -12,24 +12,24 @@ import { yieldFairly } from '../async/yield-fairly.ts'
 import { backslash } from './characters.ts'
 import type { RequestMedia } from '../core/caller-body.ts'
 
-/** Bytes of a string that stay a string. */
+/** Leading bytes of a string that the placeholder keeps. */
 const headBytes = 4096
-/** Bytes that are looked at, or printed, in one turn of the event loop. */
+/** Bytes examined, or printed, per turn of the event loop. */
 const [lookedAtBytes, printedBytes] = [1024 * 1024, 128 * 1024]
 const placeLength = 8
-/** Random, so that nobody outside can forge a placeholder. Only characters of base64. */
+/** Random, so that callers cannot forge a placeholder; only base64 characters. */
 const mark = randomBytes(16).toString('hex')
 const signLength = mark.length + placeLength
 
-/** Base64, with or without a `data:` prefix. Not `text/…`: some of those are decoded. */
+/** Base64, with or without a `data:` prefix. Not `text/…`, because some of those are decoded. */
 const mediaHead = /^(?:data:(?!text\/)[ !#-+\--[\]-~]*;base64,)?[\w+/=-]*$/i
 
-/** Returns true for a string that stands for a longer one. */
+/** Returns true for a placeholder. */
 export function standsForMedia (text: string): boolean {
   return text.slice(-signLength, -placeLength) === mark
 }
 
-/** Returns true for a text that begins as media do, or stands for such. */
+/** Returns true for text that starts like media, and for placeholders. */
 export function beginsAsMedia (text: string): boolean {
   return mediaHead.test(text.slice(0, headBytes))
 }
@@ -38,9 +38,9 @@ export class MediaStrings implements RequestMedia {
   readonly #strings: Buffer[] = []
 
   /**
-   * @param bytes what stands between two quotes of a JSON text
-   * @returns what stands for it; `undefined` for a string that is short, or is not base64 with `data:` or
-   *   nothing before it
+   * @param bytes of a JSON string, without quotes
+   * @returns a placeholder; `undefined` if the string is short, or is not base64 with an optional `data:`
+   *   prefix
    */
   async keep (bytes: Buffer): Promise<string | undefined> {
     const headEnd = cutBefore(bytes, headBytes)
@@ -62,17 +62,13 @@ export class MediaStrings implements RequestMedia {
     return `${medium.toString('latin1', 0, headBytes)}${mark}${String(index).padStart(placeLength, '0')}`
   }
 
-  /**
-   * Returns all bytes of the string that a text stands for, without escapes; `undefined` for one that stands
-   * for itself.
-   */
+  /** Returns the bytes of the string behind a placeholder, without escapes; `undefined` for other text. */
   bytesOf (text: string): Buffer | undefined {
     return standsForMedia(text) ? this.#strings[Number(text.slice(-placeLength))] : undefined
   }
 
   /**
-   * Puts the strings back into JSON that was printed with what stands for them, a piece in each turn of the
-   * event loop.
+   * Restores the strings in printed JSON with placeholders, piece by piece, one per turn of the event loop.
    */
   async * restore (printed: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void, undefined> {
     let rest = Buffer.alloc(0)
@@ -87,7 +83,7 @@ export class MediaStrings implements RequestMedia {
         yield * this.#tailOf(Number(rest.toString('latin1', at + mark.length, at + signLength)))
         rest = rest.subarray(at + signLength)
       }
-      // The beginning of a mark may be at its end.
+      // The piece may end inside a mark.
       const to = Math.max(0, rest.length - signLength)
       yield rest.subarray(0, to)
       rest = rest.subarray(to)
@@ -104,12 +100,12 @@ export class MediaStrings implements RequestMedia {
   }
 }
 
-/** Returns where a piece ends that is to end at `end`: not between a backslash and what it stands before. */
+/** Returns a cut at or before `end` that does not split an escape. */
 function cutBefore (bytes: Buffer, end: number): number {
   return end >= bytes.length ? bytes.length : bytes[end - 1] === backslash ? end - 1 : end
 }
 
-/** Returns the text of bytes; a slash may have a backslash before it, as some languages print it. */
+/** Decodes bytes; some languages print a slash with a backslash. */
 function unescaped (bytes: Buffer): string {
   const text = bytes.toString('latin1')
   return bytes.includes(backslash) ? text.replaceAll('\\/', '/') : text

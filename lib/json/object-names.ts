@@ -1,4 +1,4 @@
-/** Ids that name a part of the request itself, or its caller, and nothing in a provider's account. */
+/** Ids that identify part of the request or its caller, not an object in a provider's account. */
 const ownIds: ReadonlySet<string> = new Set([
   'call_id',
   'tool_call_id',
@@ -15,8 +15,8 @@ const ownIds: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Returns true for the name of a field that may hold the id of something kept in a provider's account, such
- * as `file_id` or `vector_store_ids`. What is allowed is listed, since providers add kinds of objects.
+ * Returns true for the name of a field that may hold the id of an object in a provider's account, such as
+ * `file_id` or `vector_store_ids`. The exceptions are listed, because providers add kinds of objects.
  */
 export function isObjectName (name: string): boolean {
   return /_ids?$/.test(name) && !ownIds.has(name)

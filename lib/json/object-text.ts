@@ -1,32 +1,32 @@
 /**
- * Takes the text of a JSON object apart without parsing its values, so that some of its fields can be
- * replaced while all else stays as it was written: the order of keys, `1.0`, spaces, unknown fields.
+ * Finds the fields of a JSON object without parsing its values, so that some can be replaced while the rest
+ * stays as written: key order, `1.0`, spaces, unknown fields.
  */
 
 import { isContainer } from './guards.ts'
 import { closingQuote } from './string-end.ts'
 import { closeList, closeObject, colon, comma, isSpace, openList, openObject, quote } from './characters.ts'
 
-/** The place of a value in a text. */
+/** The position of a value in a text. */
 export interface TextRange {
   readonly start: number
   readonly end: number
-  /** The number of keys in all objects of the value. */
+  /** Number of keys in all objects of the value. */
   readonly keys: number
 }
 
 export interface ObjectText {
-  /** The places of the values of its own fields. */
+  /** Positions of the values of its own fields. */
   readonly fields: ReadonlyMap<string, TextRange>
-  /** The number of keys in all objects of the text. */
+  /** Number of keys in all objects of the text. */
   readonly keys: number
 }
 
 /**
  * Finds the fields of an object.
  *
- * @param text JSON, by a parser that has read it before
- * @returns `undefined` for what is no object, and for one that has a field twice
+ * @param text JSON that was parsed before
+ * @returns `undefined` for anything but an object, and for duplicate fields
  */
 export function readObjectText (text: string): ObjectText | undefined {
   const fields = new Map<string, TextRange>()
@@ -73,7 +73,7 @@ export function readObjectText (text: string): ObjectText | undefined {
   return { fields, keys }
 }
 
-/** Returns the text with other values in some of its fields; those it does not have come first. */
+/** Returns the text with some fields replaced; new fields come first. */
 export function replaceFields (
   text: string,
   { fields }: ObjectText,
@@ -84,7 +84,7 @@ export function replaceFields (
   const opening = text.indexOf('{') + 1
   let result = text.slice(0, opening) + (fields.size === 0 ? added.slice(0, -1) : added)
   let from = opening
-  // In the order of the text, as they were found.
+  // in text order
   for (const [name, { start, end }] of fields) {
     const value = values.get(name)
     if (value === undefined) continue
@@ -94,7 +94,7 @@ export function replaceFields (
   return result + text.slice(from)
 }
 
-/** Replaces fields of the object in one field; a text without such an object stays as it is. */
+/** Replaces fields of the object in a field; returns the text unchanged without such an object. */
 export function replaceFieldsIn (text: string, name: string, values: ReadonlyMap<string, string>): string {
   const outer = readObjectText(text)
   const range = outer?.fields.get(name)
@@ -106,7 +106,7 @@ export function replaceFieldsIn (text: string, name: string, values: ReadonlyMap
     : text.slice(0, range.start) + replaceFields(inner, outline, values) + text.slice(range.end)
 }
 
-/** Counts the keys in all objects of a parsed value: a text that has more of them has some twice. */
+/** Counts the keys in all objects of a parsed value: a text with more keys contains duplicates. */
 export function countKeys (value: unknown): number {
   let keys = 0
   const open: unknown[] = [value]
@@ -122,10 +122,10 @@ export function countKeys (value: unknown): number {
 }
 
 /**
- * Returns a JSON text as it was written; printed anew where an object has a key twice, of which another
- * parser may take the one that nobody has seen here.
+ * Returns a JSON text unchanged, or reserialized if it contains duplicate keys: another parser might take the
+ * value that was not checked.
  *
- * @param value the text, parsed
+ * @param value the parsed text
  */
 export function withoutRepeatedKeys (text: string, value: unknown): string {
   return countKeysIn(text) === countKeys(value) ? text : JSON.stringify(value)
@@ -141,8 +141,8 @@ function countKeysIn (text: string): number {
 }
 
 /**
- * Returns the place behind the string that begins at `start`, with its quotes; the end of the text where it
- * has no closing quote.
+ * Returns the position after the string, including quotes, that begins at `start`; the end of the text
+ * without a closing quote.
  */
 export function endOfString (text: string, start: number): number {
   const end = closingQuote(text, start + 1)
@@ -163,7 +163,7 @@ function withoutSpace (text: string, end: number): number {
   return end
 }
 
-/** Returns the values of fields as JSON, to be put into the text of an object. */
+/** Returns the values of fields as JSON, for insertion into the text of an object. */
 export function printedFields (fields: object): Map<string, string> {
   return new Map(Object.entries(fields).map(([name, value]) => [name, JSON.stringify(value)]))
 }

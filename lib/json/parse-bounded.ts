@@ -1,24 +1,24 @@
-/** Parses JSON that others wrote, within bounds of depth and of values, which are counted before. */
+/** Parses untrusted JSON within limits of depth and number of values, which are checked before parsing. */
 
 import { isContainer } from './guards.ts'
 import { closeList, closeObject, colon, comma, openList, openObject, quote } from './characters.ts'
 import { closingQuote, isEscaped } from './string-end.ts'
 
-/** Nesting that no response of a provider or a tool server has for a reason. */
+/** Deeper than any legitimate response of a provider or tool server. */
 export const maxDepth = 256
-/** A text nested deeper than that is longer than this: shorter ones, as chunks are, need no look. */
+/** Shorter texts, such as chunks, cannot be nested that deep. */
 const plainLength = 2 * maxDepth
-/** Such a text takes no more than a few milliseconds, whatever it holds. */
+/** Such a text parses in a few milliseconds, whatever it contains. */
 const uncountedLength = 64 * 1024
-/** Parsed in 40 ms: half a million numbers, or 60,000 texts, keys and objects. */
+/** Parses in 40 ms: half a million numbers, or 60,000 strings, keys and objects. */
 const maxTextCost = 500_000
 
 /**
- * Parses JSON that others wrote, on its own or in a string of other JSON. What is nested thousands of levels
- * deep is refused here, because whatever walks it later, as `JSON.stringify` does, would run out of stack.
+ * Parses untrusted JSON, also if nested in a string of other JSON. Very deep nesting is rejected, because
+ * recursive code such as `JSON.stringify` would overflow the stack later.
  *
- * @throws SyntaxError for what is not JSON, nested deeper than 256 levels, or more than half a million
- *   values, of which keys, strings, objects and lists count as eight
+ * @throws SyntaxError for invalid JSON, more than 256 levels, or a cost above half a million, where a number
+ *   costs 1, and a key, string, object or list costs 8
  */
 export function parseBounded (text: string): unknown {
   if (text.length > uncountedLength) checkCostOf(text)
@@ -31,26 +31,26 @@ export function parseBounded (text: string): unknown {
 
 function checkCostOf (text: string): void {
   const counter = new ValueCounter(Infinity)
-  // Part by part: the count may end it soon.
+  // Count part by part, to stop early.
   for (let at = 0; at < text.length; at += uncountedLength) {
     counter.push(Buffer.from(text.slice(at, at + uncountedLength)))
     checkParseCost(counter)
   }
 }
 
-/** @throws SyntaxError for a text that `parseBounded` refuses for its values */
+/** @throws SyntaxError for text with too many values for `parseBounded` */
 export function checkParseCost ({ parseCost }: ValueCounter): void {
   if (parseCost > maxTextCost) throw new SyntaxError('too many values')
 }
 
-/** Levels that are walked by recursion, which makes no lists; most bodies have fewer. */
+/** Levels walked by recursion, which allocates no lists; most bodies have fewer. */
 const maxRecursion = 64
 
 /**
- * Returns true when objects and lists are nested in more than so many levels. Beyond some levels it walks
- * without recursion: a hostile text must not choose the depth of our stack.
+ * Returns true if objects and lists are nested deeper than `levels`. Deep levels are walked iteratively, so
+ * that hostile text does not control the stack depth.
  *
- * @param recursion levels that may still be walked by recursion
+ * @param recursion levels that may still be walked recursively
  */
 export function isDeeperThan (value: unknown, levels: number, recursion = maxRecursion): boolean {
   if (!isContainer(value)) return false
@@ -74,8 +74,8 @@ function isDeeperByLevel (value: object, levels: number): boolean {
     if (depth >= levels) return true
     const next: object[] = []
     for (const container of level) {
-      // `for in` over an array makes a string of every index: 50 MB of numbers took 25 s. Strings are no
-      // containers: `Object.values` makes one value of each character, and 20 MB took ten seconds.
+      // `for in` over an array creates a string per index: 50 MB of numbers took 25 s. Skip strings:
+      // `Object.values` would split them into characters, and 20 MB took ten seconds.
       for (const child of Array.isArray(container) ? container : Object.values(container)) {
         if (isContainer(child)) next.push(child)
       }
@@ -86,15 +86,15 @@ function isDeeperByLevel (value: object, levels: number): boolean {
 }
 
 /**
- * A key, text, object or list takes a parser about as long as that many numbers: 500,000 numbers are
- * parsed in 10 to 50 ms, 500,000 distinct keys in 250.
+ * A key, string, object or list takes about as long to parse as this many numbers: 500,000 numbers take 10 to
+ * 50 ms, 500,000 distinct keys 250.
  */
 const structureWeight = 8
 
-/** Memory of one value or key once parsed: distinct keys of large objects take most. */
+/** Memory of a parsed value or key; distinct keys of large objects take most. */
 export const valueBytes = 128
 
-/** Returns the highest cost that a text of so many bytes can have. */
+/** Returns the maximum cost of a text of this size. */
 export function maxParseCost (sizeBytes: number): number {
   return 1 + structureWeight * sizeBytes
 }
@@ -102,14 +102,13 @@ export function maxParseCost (sizeBytes: number): number {
 /**
  * Counts the values of a JSON text while it arrives, without parsing it.
  *
- * Every comma, colon and opening bracket outside a string stands for a value or a key, so `count` is
- * never less than what a parser would make. Strings are skipped by `indexOf`, which looks at many
- * bytes at a time.
+ * Counts every comma, colon and opening bracket outside strings, so `count` is never below the number of
+ * values and keys. Strings are skipped with `indexOf`, which scans many bytes at a time.
  */
 export class ValueCounter {
-  /** Values and keys so far, and one for the text itself. */
+  /** Values and keys so far, plus one for the text itself. */
   count = 1
-  /** Levels of lists and objects at the deepest place so far. */
+  /** Maximum nesting depth so far. */
   deepest = 0
   #depth = 0
   /** Keys, strings, objects and lists so far. */
@@ -117,22 +116,22 @@ export class ValueCounter {
   /** Bytes in strings of at least `longBytes`. */
   largeStringBytes = 0
   readonly #longBytes: number
-  /** Bytes of the string that is open, without its quotes; -1 outside strings. */
+  /** Bytes of the open string so far, without quotes; -1 outside strings. */
   #openBytes = -1
-  /** True when the last piece ended in the middle of an escape. */
+  /** True if the last piece ended inside an escape. */
   #isEscaped = false
 
-  /** @param longBytes a string is long from this many bytes on */
+  /** @param longBytes minimum size of a long string */
   constructor (longBytes: number) {
     this.#longBytes = longBytes
   }
 
-  /** Time to parse the text, in numbers: keys, strings, objects and lists weigh eight. */
+  /** Time to parse the text, in numbers; a key, string, object or list costs eight. */
   get parseCost (): number {
     return this.count + (structureWeight - 1) * this.#structures
   }
 
-  /** True when the last piece ended inside a string. */
+  /** True if the last piece ended inside a string. */
   get isInString (): boolean {
     return this.#openBytes !== -1
   }
@@ -155,7 +154,7 @@ export class ValueCounter {
     }
   }
 
-  /** Returns where the text goes on after the string that is open at `from`. */
+  /** Returns the position after the string that is open at `from`. */
   #skipString (piece: Buffer, from: number): number {
     let at = from
     if (this.#isEscaped && at < piece.length) {

@@ -1,13 +1,13 @@
 /**
- * Parses a large JSON text in parts, one in a turn of the event loop.
+ * Parses a large JSON text in slices, one per turn of the event loop.
  *
- * `JSON.parse` needs a millisecond for a megabyte of one string and forty for a megabyte of small objects,
- * and others wait meanwhile. Here it gets runs of complete members of a list or an object, and long strings
- * in pieces; lists and objects that are larger than a run are put together from them. Each byte is looked at
- * once and parsed once, so the time is linear, about a third more than that of `JSON.parse` alone.
+ * `JSON.parse` takes 1 ms for a megabyte of one string and 40 ms for a megabyte of small objects, blocking
+ * other calls. Here it parses runs of complete members of a list or an object, and long strings in pieces;
+ * larger lists and objects are assembled from runs. Each byte is scanned once and parsed once, so the time is
+ * linear, about a third more than `JSON.parse` alone.
  *
- * Parsed at once, the largest bodies take more than the 50 ms that a turn may (`bench/history.md`).
- * It accepts what `JSON.parse` accepts, but for keys of more than a megabyte.
+ * Parsed in one piece, the largest bodies would exceed the 50 ms allowed per turn (`bench/history.md`).
+ * Accepts the same texts as `JSON.parse`, except keys of more than 1 MB.
  */
 
 import { isUtf8 } from 'node:buffer'
@@ -18,36 +18,33 @@ import type { MediaStrings } from './media-strings.ts'
 import { closeList, closeObject, colon, comma, isSpace, openList, openObject, quote } from './characters.ts'
 
 export interface TurnSizes {
-  /** Bytes that are parsed at once: 43,000 empty objects take 4 ms. */
+  /** Bytes parsed at a time: 43,000 empty objects take 4 ms. */
   readonly runBytes: number
-  /**
-   * Longer strings are read in pieces of so many bytes; so much is looked at in a turn where there is nothing
-   * to parse.
-   */
+  /** Piece size of longer strings; also the bytes scanned per turn if there is nothing to parse. */
   readonly pieceBytes: number
 }
 
 export interface ParseOptions extends Partial<TurnSizes> {
-  /** Takes the long strings that are media; short ones stand for them. */
+  /** Takes long strings with media and returns placeholders. */
   readonly media?: MediaStrings | undefined
-  /** Bytes of any other string. Default: no bound. */
+  /** Maximum bytes of any other string. Default: unlimited. */
   readonly maxStringBytes?: number
 }
 
 const defaultSizes: TurnSizes = { runBytes: 128 * 1024, pieceBytes: 1024 * 1024 }
 
-/** A text that is not UTF-8. */
+/** The text is not UTF-8. */
 export class NotUtf8Error extends SyntaxError {}
 
-/** A text whose lists and objects are nested deeper than allowed. */
+/** Lists and objects are nested deeper than allowed. */
 export class NestedTooDeepError extends SyntaxError {}
 
-/** A text with a string that is longer than allowed. */
+/** A string is longer than allowed. */
 export class StringTooLongError extends SyntaxError {}
 
 /**
- * @param maxDepth levels of lists and objects
- * @throws NotUtf8Error, NestedTooDeepError, StringTooLongError, or another SyntaxError for what is not JSON
+ * @param maxDepth of lists and objects
+ * @throws NotUtf8Error, NestedTooDeepError, StringTooLongError, or another SyntaxError for invalid JSON
  */
 export async function parseInSlices (
   bytes: Buffer,
@@ -61,12 +58,12 @@ export async function parseInSlices (
   return parser.value
 }
 
-/** A list or an object that is put together from runs. */
+/** A list or object that is assembled from runs. */
 interface OpenContainer {
   readonly value: unknown[] | Record<string, unknown>
-  /** True between a member and the comma or bracket behind it. */
+  /** True between a member and the next comma or bracket. */
   afterMember: boolean
-  /** True behind a comma: another member must follow. */
+  /** True after a comma: another member must follow. */
   afterComma: boolean
 }
 
@@ -76,18 +73,18 @@ class RunParser {
   readonly #sizes: TurnSizes
   readonly #media: MediaStrings | undefined
   readonly #maxStringBytes: number
-  /** Holds the text's one value, as if the text stood in brackets. */
+  /** Contains the text's only value, as if the text were in brackets. */
   readonly #root: unknown[] = []
   #current: OpenContainer = opened(this.#root)
   readonly #outer: OpenContainer[] = []
   #at = 0
-  /** In the string that is open, no end was found before this. */
+  /** The open string does not end before this position. */
   #searchedTo = 0
-  /** The first byte that has not been parsed; in the current container. */
+  /** The first unparsed byte; in the current container. */
   #runStart = 0
-  /** Starts of the open member: in the current container, and in each bracket of the run. */
+  /** Starts of the open members: in the current container, and in each bracket of the run. */
   #memberStarts: number[] = [0]
-  /** The brackets that are open in the run. */
+  /** Open brackets in the run. */
   #brackets: number[] = []
 
   constructor (
@@ -149,7 +146,7 @@ class RunParser {
     return true
   }
 
-  /** Notes a comma. @returns true when a run was parsed */
+  /** Processes a comma. @returns true if a run was parsed */
   #separate (): boolean {
     const current = this.#current
     if (this.#brackets.length === 0 && current.afterMember) {
@@ -164,7 +161,7 @@ class RunParser {
     return true
   }
 
-  /** Parses the complete members of the run, and makes containers of the brackets that are open in it. */
+  /** Parses the complete members of the run, and creates containers for its open brackets. */
   #openBrackets (): void {
     for (;;) {
       const memberStart = this.#memberStarts[0] ?? 0
@@ -203,10 +200,7 @@ class RunParser {
     return await readLongString(this.#bytes, from, to, this.#sizes.pieceBytes)
   }
 
-  /**
-   * Adds a value of its own to the current container: what stands before it in the run is its key, or
-   * nothing.
-   */
+  /** Adds a separately parsed value to the current container; its key, if any, precedes it in the run. */
   #add (start: number, value: unknown): void {
     const current = this.#current
     if (current.afterMember) throw new SyntaxError('a comma is missing')
@@ -240,7 +234,7 @@ class RunParser {
     this.#current.afterComma = false
   }
 
-  /** Ends the current container. */
+  /** Closes the current container. */
   #close (): void {
     const { value } = this.#current
     const outer = this.#outer.pop()
@@ -252,7 +246,7 @@ class RunParser {
     this.#runStart = this.#memberStarts[0] = this.#at + 1
   }
 
-  /** Parses what stands between the last comma and the end of the current container. */
+  /** Parses from the last comma to the end of the current container. */
   #appendLast (): void {
     const { afterMember, afterComma } = this.#current
     if (afterMember || (!afterComma && this.#isBlank(this.#runStart, this.#at)))
@@ -266,9 +260,7 @@ class RunParser {
     if (this.#root.length !== 1) throw new SyntaxError('more than one value, or none')
   }
 
-  /**
-   * Returns the place of the quote that ends a string; `undefined` when the search goes on in the next turn.
-   */
+  /** Returns the position of the closing quote; `undefined` if the search continues in the next turn. */
   #endOfString (start: number): number | undefined {
     const from = Math.max(start, this.#searchedTo)
     const searched = this.#bytes.subarray(0, from + this.#sizes.pieceBytes)
@@ -294,12 +286,12 @@ class RunParser {
   }
 }
 
-/** Has a 1 for each byte that says how a text is built. */
+/** 1 for each structural byte. */
 const marks = Uint8Array.from({ length: 256 }, (_, byte) =>
   [quote, comma, openList, closeList, openObject, closeObject].includes(byte) ? 1 : 0
 )
 
-/** Returns the place of the next mark, or `end`. Most bytes of numbers are none. */
+/** Returns the position of the next structural byte, or `end`. Numbers contain almost none. */
 function nextMark (bytes: Buffer, from: number, end: number): number {
   let at = from
   while (at < end && marks[bytes[at] ?? 0] === 0) at++
@@ -310,7 +302,7 @@ function opened (value: OpenContainer['value']): OpenContainer {
   return { value, afterMember: false, afterComma: false }
 }
 
-/** Sets a member as the parser does, also `__proto__`. */
+/** Sets a member like the parser, including `__proto__`. */
 function setOwn (target: Record<string, unknown>, key: string, value: unknown): void {
   if (key === '__proto__')
     Object.defineProperty(target, key, { value, configurable: true, enumerable: true, writable: true })

@@ -4,13 +4,13 @@ import { ValueCounter, checkParseCost, maxDepth, parseBounded, valueBytes } from
 
 /** Larger texts are parsed in slices. */
 const parsedAtOnceBytes = 256 * 1024
-/** Bytes in which values are counted in a turn. */
+/** Bytes whose values are counted per turn. */
 const countedBytes = 1024 * 1024
 
 /**
- * Parses JSON that this program printed, a large text in slices.
+ * Parses JSON that this program printed; large texts in slices.
  *
- * @param takeMemory is called with the bytes that the values will take, before they are made, and may throw
+ * @param takeMemory called with the bytes that the values will take, before they are created; may throw
  */
 export async function parseText (
   text: string,
@@ -22,7 +22,7 @@ export async function parseText (
   return bytes.length > parsedAtOnceBytes ? await parseInSlices(bytes, Infinity) : JSON.parse(text)
 }
 
-/** Parses JSON that others wrote as `parseBounded` does, a large text in slices. */
+/** Parses untrusted JSON like `parseBounded`; large texts in slices. */
 export async function parseBoundedText (text: string): Promise<unknown> {
   const bytes = Buffer.from(text)
   if (bytes.length <= parsedAtOnceBytes) return parseBounded(text)

@@ -1,6 +1,6 @@
 /**
- * Says where a JSON value holds text: a table of paths, of which each is seen and may be replaced, is looked
- * at and never changed, or is not looked at, for a reason.
+ * Defines where a JSON value holds text. A table maps paths to places: text that may be replaced, text that
+ * is seen but fixed, or unseen text, with a reason.
  *
  * ```ts
  * const places = new PlaceTable({
@@ -8,17 +8,16 @@
  *   'messages[].content[](tool_use).input.**': text,
  *   'messages[].content[](thinking).thinking': fixed,
  *   'metadata.*': text,                                // the strings of any member
- *   '**.signature': unseen('belongs to what it signs'), // wherever no other line says something
- *   '**.cache_control.**': unseen('a mark')             // every string below as well
+ *   '**.signature': unseen('belongs to what it signs'), // unless another line matches
+ *   '**.cache_control.**': unseen('a mark')             // every string below
  * })
  * ```
  *
- * A line `**.name` is for a string of that name alone. An object or a list in its place can hold any text,
- * such as a property `type` of a schema, and is looked at like what it is in.
+ * A line `**.name` only applies to strings of that name. An object or list there can hold any text, such as a
+ * property `type` in a schema, and is treated like its parent.
  *
- * The line with the longest path counts. A string that no line is for is looked at and never changed, and so
- * are names of members that no line has, and numbers in what callers and models name themselves: to a model
- * they are text like any other.
+ * The longest matching path wins. Strings without a line are seen but fixed. So are unknown member names, and
+ * numbers in data that callers and models name themselves: to a model they are text too.
  */
 
 import { yieldFairly } from '../async/yield-fairly.ts'
@@ -30,76 +29,76 @@ import { nodesIn } from './print-in-slices.ts'
 import { spliceInSlices, spliceStrings } from './splice-strings.ts'
 
 export interface TextPlace {
-  /** `json`: a text that holds JSON, whose strings are meant. `fixed`: it is looked at and never changed. */
+  /** `json`: a string containing JSON, whose strings are replaced. `fixed`: seen, but never changed. */
   readonly kind: 'text' | 'json' | 'fixed' | 'unseen'
-  /** What the model has a tool do, or what came of it. */
+  /** Part of a tool call or a tool result. */
   readonly part?: 'tool_call' | 'tool_result'
-  /** True for a piece of a text that a stream sends in several. */
+  /** True for a piece of streamed text. */
   readonly isPiece?: true
-  /** Tells apart the texts of which one event has pieces. Absent where the text is unknown. */
+  /** Distinguishes texts if an event has pieces of several. Absent if unknown. */
   readonly textName?: string
-  /** True for a name or a word that is no sentence. */
+  /** True for a name or keyword, not a sentence. */
   readonly isName?: true
-  /** True of data whose members callers or models name: lines `**.name` do not apply below it. */
+  /** True for data with arbitrary member names: lines `**.name` do not apply below it. */
   readonly isFree?: true
-  /** True of a JSON Schema: the types in it, and names of properties that it repeats, are no text. */
+  /** True for a JSON Schema: its types and repeated property names are not text. */
   readonly isSchema?: true
-  /** Where base64 may stand, which is not looked at: in a `data:` URL alone, or also by itself. */
+  /** Where unseen base64 is allowed: only in a `data:` URL, or also bare. */
   readonly base64?: 'in_url' | 'anywhere'
 }
 
 export const text: TextPlace = { kind: 'text' }
 export const fixed: TextPlace = { kind: 'fixed' }
-/** The place of a string that no line of a table is for. */
+/** The place of a string without a line in the table. */
 export const unlisted: TextPlace = { kind: 'fixed' }
-/** The name of a member that no line of a table has. */
+/** The place of a member name without a line in the table. */
 export const memberName: TextPlace = { kind: 'fixed', isName: true }
-/** A word of the provider's, which could be any text: nothing here knows all of them. */
+/** A provider's keyword; it could be any text, because not all keywords are known. */
 export const anyWord: TextPlace = { kind: 'fixed', isName: true }
-/** An address of the web, or data in its place. */
+/** A URL, or a `data:` URL. */
 export const address: TextPlace = { kind: 'text', base64: 'in_url' }
-/** A file in base64. What is something else there could be text. */
+/** A base64 file. Anything else there could be text. */
 export const media: TextPlace = { kind: 'fixed', base64: 'anywhere' }
 /** Data with arbitrary member names. */
 export const freeText: TextPlace = { kind: 'text', isFree: true }
 export const jsonSchema: TextPlace = { ...freeText, isSchema: true }
 export const toolCall: TextPlace = { kind: 'text', part: 'tool_call', isFree: true }
-/** Arguments of a tool, as a text that holds JSON. */
+/** Tool arguments, as a string containing JSON. */
 export const toolArguments: TextPlace = { kind: 'json', part: 'tool_call' }
 export const toolResult: TextPlace = { kind: 'text', part: 'tool_result' }
-/** Data with arbitrary member names in the result of a tool. */
+/** Data with arbitrary member names in a tool result. */
 export const freeResult: TextPlace = { ...toolResult, isFree: true }
 
-/** The places of a table, by their paths. */
+/** The places of a table, by path. */
 export type Places = Readonly<Record<string, TextPlace>>
 
-/** Words that say what an object is. A model gets them as marks of its own, not as text. */
+/** Keywords for the type of an object, which a model does not receive as text. */
 export const kindWords: Places = { '**.type': anyWord, '**.role': anyWord }
 
-/** @param _reason why a stage does not see it */
+/** @param _reason why stages do not see it */
 export function unseen (_reason: string): TextPlace {
   return { kind: 'unseen' }
 }
 
-/** A string of a delta that has no line in a table. */
+/** A piece of a string without a line in the table. */
 export const unlistedPiece: TextPlace = { kind: 'fixed', isPiece: true }
 
 /**
- * Returns the same place for a piece of the text.
+ * Returns the place of a piece of the text.
  *
- * @param textName another name where an event has pieces of several texts
+ * @param textName distinguishes pieces of several texts in one event
  */
 export function pieceOf (place: TextPlace, textName = 'text'): TextPlace {
   return { ...place, isPiece: true, textName }
 }
 
-/** Returns the text to put in place of one; what it returns for a `fixed` one is not used. It may throw. */
+/** Returns the replacement of a text; ignored for `fixed` places. May throw. */
 export type ReplaceText = (text: string, place: TextPlace) => string
 
-/** Replaces a value by what the nodes of the table say of it. */
+/** Replaces a value according to the table's nodes. */
 type ReplaceValue = (value: unknown, nodes: readonly Node[], below: TextPlace | undefined) => unknown
 
-/** Values and keys that are replaced in a turn of the event loop. */
+/** Values and keys replaced per turn of the event loop. */
 const turnNodes = 4096
 
 interface Node {
@@ -108,7 +107,7 @@ interface Node {
   below?: TextPlace
   item?: Node
   readonly members: Map<string, Node>
-  /** By the `type` of an object, or the `role` of a message. */
+  /** By the `type` of an object or the `role` of a message. */
   readonly types: Map<string, Node>
 }
 
@@ -131,12 +130,12 @@ export class PlaceTable {
   }
 
   /**
-   * Returns the value with other strings in its places; what did not change is the same object, the value
-   * itself included.
+   * Returns the value with its texts replaced; unchanged parts, including the value itself, keep their
+   * identity.
    */
   replace<T> (value: T, replace: ReplaceText): T {
     const inner: ReplaceValue = (value, nodes, below) => this.#replace(value, nodes, below, replace, inner)
-    // strings stay strings, and lists lists
+    // strings stay strings, and lists stay lists
     return inner(value, [this.#root], undefined) as T
   }
 
@@ -159,7 +158,7 @@ export class PlaceTable {
       if (Array.isArray(value) && value.length > 1) {
         const middle = Math.floor(value.length / 2)
         const [first, second] = [value.slice(0, middle), value.slice(middle)]
-        // a part of a list stays a list
+        // a slice of a list is a list
         const one = await inSlices(first, nodes, below) as unknown[]
         const other = await inSlices(second, nodes, below) as unknown[]
         return one === first && other === second ? value : one.concat(other)
@@ -177,13 +176,13 @@ export class PlaceTable {
     return await inSlices(value, [this.#root], undefined) as T // as above
   }
 
-  /** Returns the text of a JSON value with other strings in its places, and no key twice. */
+  /** Returns a JSON text with its texts replaced and without duplicate keys. */
   replaceIn (json: string, replace: ReplaceText): string {
     const value = parseBounded(json)
     return spliceStrings(withoutRepeatedKeys(json, value), value, this.replace(value, replace))
   }
 
-  /** @param inner replaces what is in a list or an object */
+  /** @param inner replaces the content of a list or an object */
   #replace (
     value: unknown,
     nodes: readonly Node[],
@@ -244,8 +243,8 @@ function replaceItems (
 const schemaTypes = new Set(['string', 'number', 'integer', 'boolean', 'object', 'array', 'null'])
 
 /**
- * True for `type` and `required` of a JSON Schema: they hold fixed words, and names that are checked where
- * the schema defines them.
+ * Returns true for `type` and `required` of a JSON Schema: their values are keywords, and names that are
+ * checked where the schema defines them.
  */
 function isSchemaWord (schema: JsonObject, name: string): boolean {
   const { properties } = schema
@@ -258,7 +257,7 @@ function isSchemaWord (schema: JsonObject, name: string): boolean {
   }
 }
 
-/** A loop: this runs for each member of a request, and `flatMap` makes a list for each node. */
+/** A loop, because this runs for each member of a request, and `flatMap` allocates per node. */
 function childrenOf (nodes: readonly Node[], pick: (node: Node) => Node | undefined): Node[] {
   const found: Node[] = []
   for (const node of nodes) {
@@ -293,13 +292,13 @@ async function replaceLongString (string: string, place: TextPlace, replace: Rep
     : replaceString(string, place, replace)
 }
 
-/** Looks at the beginning: nobody could read as text what follows after some base64. */
+/** Checks only the beginning: text after some base64 would be unreadable. */
 function isBase64 (string: string, where: 'in_url' | 'anywhere'): boolean {
   const head = string.slice(0, 4096)
   return /^data:[^,]*;base64,/i.test(head) || (where === 'anywhere' && /^[\w+/=\r\n-]*$/.test(head))
 }
 
-/** Has a number looked at as the text that it is, where members are free: other fields count and measure. */
+/** Passes a number as text if member names are arbitrary: elsewhere numbers are counts and measures. */
 function lookAt (number: number, place: TextPlace | undefined, replace: ReplaceText): void {
   if (place === undefined || place.kind === 'unseen') return
   if (place.isFree !== true && place.part === undefined) return
@@ -307,8 +306,8 @@ function lookAt (number: number, place: TextPlace | undefined, replace: ReplaceT
 }
 
 /**
- * Replaces the strings of JSON in a text. A text that is none, was cut short, has too many values or is a
- * number is replaced as a whole, with the place `json`.
+ * Replaces the strings in a string containing JSON. If that is invalid, truncated, too expensive to parse, or
+ * not a container or string, it is replaced as a whole, with the place `json`.
  */
 export function replaceInJson (json: string, { part }: TextPlace, replace: ReplaceText): string {
   let value: unknown
@@ -321,7 +320,7 @@ export function replaceInJson (json: string, { part }: TextPlace, replace: Repla
   return spliceStrings(withoutRepeatedKeys(json, value), value, everywhere(part).replace(value, replace))
 }
 
-/** Does the same in slices, for a large text. */
+/** Does the same in slices, for a large string. */
 export async function replaceInJsonInSlices (
   json: string,
   { part }: TextPlace,
@@ -341,7 +340,7 @@ function hasStrings (value: unknown): boolean {
   return isContainer(value) || typeof value === 'string'
 }
 
-/** Replaces a text that cannot be read as JSON here. Whoever reads it may still resolve its escapes. */
+/** Replaces a string that cannot be parsed here. A reader may still resolve its escapes. */
 function replaceAsText (json: string, part: TextPlace['part'], replace: ReplaceText): string {
   const text = json.replaceAll(escapeSequence, unescaped)
   const replaced = replace(text, { kind: 'json', ...part !== undefined && { part } })
@@ -350,7 +349,7 @@ function replaceAsText (json: string, part: TextPlace['part'], replace: ReplaceT
 
 const escapeSequence = /\\(?:u([\da-f]{4})|[^u])/gi
 
-/** Returns the character of an escape that JSON does not require, and any other escape as it is. */
+/** Returns the character of an escape that JSON does not require; other escapes stay unchanged. */
 function unescaped (sequence: string, code: string | undefined): string {
   if (sequence === '\\/') return '/'
   if (code === undefined) return sequence
@@ -358,7 +357,7 @@ function unescaped (sequence: string, code: string | undefined): string {
   return /["\\\p{Cc}]/u.test(character) ? sequence : character
 }
 
-/** Returns the places of a value all of whose strings are texts. */
+/** Returns a table for a value whose strings are all text. */
 export function everywhere (part: TextPlace['part']): PlaceTable {
   return part === undefined ? allTexts : part === 'tool_call' ? allOfCall : allOfResult
 }
@@ -375,7 +374,7 @@ function hasChildren ({ item, members, types }: Node): boolean {
   return item !== undefined || members.size > 0 || types.size > 0
 }
 
-/** Returns the nodes for an object of its type in front of those for any. */
+/** Puts the nodes for an object's type before those for any type. */
 function typed (object: JsonObject, nodes: readonly Node[]): readonly Node[] {
   const name = object['type'] ?? object['role']
   const own = typeof name !== 'string' ? [] : childrenOf(nodes, ({ types }) => types.get(name))

@@ -1,8 +1,8 @@
 /**
- * Prints large JSON in parts, one in a turn of the event loop.
+ * Serializes large JSON in parts, one per turn of the event loop.
  *
- * `JSON.stringify` needs 2 ms for a megabyte of one string and fifty for a megabyte of small objects, and to
- * write the text as bytes takes as long again. Here it gets small values and runs of small members.
+ * `JSON.stringify` takes 2 ms for a megabyte of one string and 50 ms for a megabyte of small objects, and
+ * encoding to bytes takes as long again. Here it serializes small values and runs of small members.
  */
 
 import { isContainer } from './guards.ts'
@@ -10,19 +10,17 @@ import { splitText } from '../text/split-text.ts'
 import { yieldFairly } from '../async/yield-fairly.ts'
 import type { RequestMedia } from '../core/caller-body.ts'
 
-/**
- * Values and keys that are printed at once; `charactersPerNode` characters of a string weigh as much as a
- * value.
- */
+/** Values and keys serialized at a time; `charactersPerNode` characters of a string count as one value. */
 const runNodes = 4096
 const charactersPerNode = 32
-/** Characters of a part. */
+/** Characters per part. */
 const partLength = 128 * 1024
 
 /**
- * Prints JSON as bytes, from the next turn on: who made a large value has worked enough in this one.
+ * Serializes JSON to bytes, starting in the next turn: creating a large value has already taken much of this
+ * one.
  *
- * @param value JSON; members that are `undefined` are left out, as by `JSON.stringify`
+ * @param value JSON; `undefined` members are dropped, as by `JSON.stringify`
  * @param media of the value
  */
 export function printInSlices (value: unknown, media?: RequestMedia): AsyncIterable<Uint8Array> {
@@ -43,9 +41,9 @@ async function * print (value: unknown): AsyncGenerator<Uint8Array, void, undefi
 }
 
 /**
- * Prints JSON as one text, which for a small value takes no turn of its own.
+ * Serializes JSON to a string, for a small value within the same turn.
  *
- * @param check is called with the bytes in UTF-8 so far, and may throw
+ * @param check called with the UTF-8 bytes so far; may throw
  */
 export async function printText (
   value: unknown,
@@ -64,12 +62,12 @@ export async function printText (
   return text
 }
 
-/** Yields the JSON of a value in parts that each take a moment. */
+/** Yields the JSON of a value in parts that each take little time. */
 export function * partsOf (value: unknown): Generator<string, void, undefined> {
   if (nodesIn(value, runNodes) < runNodes) yield JSON.stringify(value)
   else if (typeof value === 'string') yield * stringParts(value)
   else if (Array.isArray(value)) yield * listParts(value)
-  else yield * objectParts(value as object) // all else is small
+  else yield * objectParts(value as object) // everything else is small
 }
 
 function * stringParts (text: string): Generator<string, void, undefined> {

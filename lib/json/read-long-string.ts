@@ -4,11 +4,11 @@ import { backslash } from './characters.ts'
 const letterU = 0x75
 
 /**
- * Reads a long string of a JSON text in pieces, one in a turn of the event loop.
+ * Reads a long JSON string in pieces, one per turn of the event loop.
  *
- * @param bytes UTF-8; the string begins at `from` and ends before `to`, without its quotes
+ * @param bytes UTF-8; the string, without quotes, is between `from` and `to`
  * @param pieceBytes at least 12
- * @throws SyntaxError for what may not stand in a string
+ * @throws SyntaxError for characters that are invalid in a string
  */
 export async function readLongString (
   bytes: Buffer,
@@ -19,17 +19,17 @@ export async function readLongString (
   const pieces: string[] = []
   for (let start = from, end = from; start < to; start = end) {
     end = start + pieceBytes < to ? cutBefore(bytes, start, start + pieceBytes) : to
-    pieces.push(JSON.parse(`"${bytes.toString('utf8', start, end)}"`) as string) // it is in quotes
+    pieces.push(JSON.parse(`"${bytes.toString('utf8', start, end)}"`) as string) // a quoted string
     await yieldFairly()
   }
   return pieces.join('')
 }
 
-/** Returns where a piece ends, at `end` or shortly before it: not within a character or an escape. */
+/** Returns a cut at or shortly before `end` that does not split a character or an escape. */
 function cutBefore (bytes: Buffer, start: number, end: number): number {
   let cut = end
   while (isContinuation(bytes[cut])) cut--
-  // Not in all that lies before: that would be quadratic where there is none.
+  // Searching all preceding bytes would be quadratic if there is none.
   const near = Math.max(start, cut - 5)
   const escape = near + bytes.subarray(near, cut).lastIndexOf(backslash)
   if (escape < near) return cut
@@ -39,7 +39,7 @@ function cutBefore (bytes: Buffer, start: number, end: number): number {
   return !isEscaped && escape + (bytes[escape + 1] === letterU ? 6 : 2) > cut ? escape : cut
 }
 
-/** Returns true for a byte that is one of a character of several, and not its first. */
+/** Returns true for a UTF-8 continuation byte. */
 function isContinuation (byte: number | undefined): boolean {
   return byte !== undefined && (byte & 0xc0) === 0x80
 }

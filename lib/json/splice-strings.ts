@@ -1,6 +1,6 @@
 /**
- * Prints a changed value into the text that it was parsed from: only strings that differ, and members that
- * were added, are written anew.
+ * Applies changes of a value to the text it was parsed from: only changed strings and added members are
+ * rewritten.
  */
 
 import { yieldFairly } from '../async/yield-fairly.ts'
@@ -9,16 +9,16 @@ import { isContainer } from './guards.ts'
 import { endOfString } from './object-text.ts'
 import { partsOf, printText } from './print-in-slices.ts'
 
-/** Characters that are read or printed in a turn of the event loop. */
+/** Characters read or written per turn of the event loop. */
 const turnLength = 256 * 1024
 
 /**
- * Returns the text with the differences between two values spliced in; all else stays as it was written.
+ * Returns the text with the differences between two values spliced in; the rest stays as written.
  *
- * @param text JSON, by a parser that has read it before
- * @param before the text, parsed; members that are null may be missing
- * @param after the same value with other strings, other values in place of strings, and further members: what
- *   did not change is the same object
+ * @param text JSON that was parsed before
+ * @param before the parsed text; null members may be missing
+ * @param after the same value with other strings, other values in place of strings, and additional members;
+ *   unchanged parts are the same objects
  */
 export function spliceStrings (text: string, before: unknown, after: unknown): string {
   if (before === after) return text
@@ -28,7 +28,7 @@ export function spliceStrings (text: string, before: unknown, after: unknown): s
   return step.value ?? JSON.stringify(after)
 }
 
-/** Does the same in slices, for a large text. The result has no key twice. */
+/** Does the same in slices, for a large text. The result has no duplicate keys. */
 export async function spliceInSlices (text: string, before: unknown, after: unknown): Promise<string> {
   const steps = new Splicer(text, true).splice(before, after)
   let step = steps.next()
@@ -49,7 +49,7 @@ class Splicer {
   #copied = 0
   #result = ''
 
-  /** @param readsAll true to look for repeated members also where nothing changed */
+  /** @param readsAll true to search unchanged parts for duplicate members too */
   constructor (text: string, readsAll: boolean) {
     this.#text = text
     this.#readsAll = readsAll
@@ -58,14 +58,14 @@ class Splicer {
   /**
    * Pauses after each `turnLength` characters.
    *
-   * @returns `undefined` for a text that has a member twice: another parser may take the first
+   * @returns `undefined` for duplicate members: another parser might take the first
    */
   * splice (before: unknown, after: unknown): Steps<string | undefined> {
     const isSpliced = this.#atOnce(before, after) || (yield * this.#inParts(before, after))
     return isSpliced ? this.#result + this.#text.slice(this.#copied) : undefined
   }
 
-  /** Splices a value that is small or did not change. @returns false for any other */
+  /** Splices a value that is small or unchanged. @returns false for any other */
   #atOnce (before: unknown, after: unknown): boolean {
     this.#skipSpace()
     if (before === after && !(this.#readsAll && isContainer(after))) {
@@ -92,7 +92,7 @@ class Splicer {
     }
     if (!isContainer(before) || !isContainer(after)) return false
     const isList = Array.isArray(before)
-    if (!this.#isAt(isList ? openList : openObject)) return false // the text has this member twice
+    if (!this.#isAt(isList ? openList : openObject)) return false // duplicate member
     return yield * (isList ? this.#items(before, after) : this.#members(before, after))
   }
 
@@ -114,7 +114,7 @@ class Splicer {
     while (!this.#isAt(closeObject)) {
       const start = this.#at
       this.#skipValue()
-      const name = JSON.parse(this.#text.slice(start, this.#at)) as string // it is one, in an object
+      const name = JSON.parse(this.#text.slice(start, this.#at)) as string // object keys are strings
       if (seen.has(name)) return false
       seen.add(name)
       this.#accept(colon)
@@ -128,10 +128,7 @@ class Splicer {
     return true
   }
 
-  /**
-   * Writes the members that a value has beside those of the text and of the value before, in front of its
-   * closing brace.
-   */
+  /** Appends members that are neither in the text nor in the previous value, before the closing brace. */
   #add (before: object, after: object, seen: ReadonlySet<string>): void {
     let separator = seen.size === 0 ? '' : ','
     for (const [name, value] of Object.entries(after)) {
@@ -154,7 +151,7 @@ class Splicer {
     while (isSpace(this.#text.charCodeAt(this.#at))) this.#at++
   }
 
-  /** @throws SyntaxError at the end of the text, which no parser would have read */
+  /** @throws SyntaxError at the end of the text, which is unreachable for parsed JSON */
   #isAt (character: number): boolean {
     this.#skipSpace()
     if (this.#at >= this.#text.length) throw new SyntaxError('not the text that was parsed')
@@ -189,7 +186,7 @@ class Splicer {
     }
   }
 
-  /** Steps over a number, a word, or white space. */
+  /** Skips a number, a keyword, or white space. */
   #skipWord (): void {
     this.#at++
     while (this.#at < this.#text.length && !isPunctuation(this.#text.charCodeAt(this.#at))) this.#at++

@@ -1,12 +1,12 @@
-/** Finds the ends of strings in JSON, in texts and in bytes: the only scanner of strings there is. */
+/** Finds the ends of JSON strings, in text and bytes: the only such scanner. */
 
 import { backslash, quote } from './characters.ts'
 
 /**
- * Returns the index of the quote that ends a string; -1 where there is none.
+ * Returns the index of the closing quote, or -1.
  *
- * @param start of the string, behind its opening quote
- * @param from where to search: no quote before it ends the string
+ * @param start of the string, after its opening quote
+ * @param from where to start searching: no earlier quote ends the string
  */
 export function closingQuote (text: string | Buffer, start: number, from = start): number {
   for (let end = nextQuote(text, from); end !== -1; end = nextQuote(text, end + 1)) {
@@ -15,9 +15,7 @@ export function closingQuote (text: string | Buffer, start: number, from = start
   return -1
 }
 
-/**
- * Returns true where an odd number of backslashes stand before an index of a string that begins at `start`.
- */
+/** Returns true if an odd number of backslashes precedes an index of a string that begins at `start`. */
 export function isEscaped (text: string | Buffer, at: number, start: number): boolean {
   let first = at
   while (first > start && codeAt(text, first - 1) === backslash) first--

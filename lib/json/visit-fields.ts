@@ -1,10 +1,10 @@
 import { isObject } from './guards.ts'
 
 /**
- * Visits each field of each object in a value, at any depth, until one visit returns true.
+ * Visits each field of each object in a value, at any depth, until a visit returns true.
  *
- * @param skipped fields whose values are not looked through
- * @returns whether a visit returned true
+ * @param skipped fields whose values are not visited
+ * @returns true if a visit returned true
  */
 export function visitFields (
   value: unknown,

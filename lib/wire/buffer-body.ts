@@ -2,7 +2,7 @@ import { joinInSlices } from './join-in-slices.ts'
 
 type Body = string | Uint8Array | (() => AsyncIterable<Uint8Array>) | undefined
 
-/** Returns the body of a request in one piece; a large one is put together in slices. */
+/** Returns a request body as one buffer; a large one is joined in slices. */
 export async function bufferBody (body: Body): Promise<Buffer> {
   if (body === undefined) return Buffer.alloc(0)
   if (typeof body === 'string') return Buffer.from(body)

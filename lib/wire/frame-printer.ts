@@ -3,20 +3,20 @@ import type { GatewayError } from '../core/errors.ts'
 
 /** Prints the frames of one streamed answer. */
 export interface FramePrinter<E> {
-  /** Returns the frames of a batch, or the empty text. */
+  /** Returns the frames of a batch; may be empty. */
   readonly print: (events: readonly E[]) => string
-  /** Returns the last frames of an answer that is complete, with whatever ends the stream. */
+  /** Returns the last frames of a complete answer, including the end of the stream. */
   readonly end: () => string
   /**
-   * Returns the last frames of an answer that broke off. Default: one message named `error`, as OpenAI's
-   * clients read it.
+   * Returns the last frames of an interrupted answer. Default: one message named `error`, as OpenAI's clients
+   * expect.
    */
   readonly fail?: (failure: GatewayError, call: Call) => string
   /**
-   * Called after `end` or `fail`: does what must be done before the last frames are sent, and yields them.
-   * Returns `undefined` where there is nothing to do and nothing to yield, which is the default.
+   * Called after `end` or `fail`: does what must precede the last frames, and yields them. Default:
+   * `undefined`, nothing to do.
    */
   readonly last?: (() => AsyncIterable<string> | undefined) | undefined
-  /** Returns what to send when there was nothing to send for a while. Default: a comment. */
+  /** Returns what to send after a period of silence. Default: a comment. */
   readonly keepAlive?: () => string
 }

@@ -2,13 +2,12 @@ import zlib, { constants, createBrotliDecompress, createGunzip, createInflate, t
 import { property } from '../json/guards.ts'
 import type { Transform } from 'node:stream'
 
-/** A stream that takes compressed bytes and gives plain ones; `bytesWritten` counts the compressed ones. */
+/** A stream that decompresses; `bytesWritten` counts compressed bytes. */
 export type Inflater = Transform & Zlib
 
 /**
- * Returns a stream that undoes a content encoding of HTTP, `'identity'` where there is nothing to undo,
- * and `undefined` for an encoding that is not known. What has arrived is given out at once, so that an
- * event stream stays one.
+ * Returns a stream that decodes an HTTP content encoding, `'identity'` if there is none, and `undefined` if
+ * it is unknown. Output is flushed immediately, so event streams are not delayed.
  *
  * @see https://www.rfc-editor.org/rfc/rfc9110#section-8.4.1
  */
@@ -26,7 +25,7 @@ export function inflater (encoding = ''): Inflater | 'identity' | undefined {
   }
 }
 
-/** Returns `undefined` before Node.js 22.15, whose types the project does not have. */
+/** Returns `undefined` before Node.js 22.15, whose types the project does not use. */
 function zstdInflater (): Inflater | undefined {
   const create: unknown = property(zlib, 'createZstdDecompress')
   return typeof create === 'function'

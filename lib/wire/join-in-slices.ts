@@ -1,9 +1,9 @@
 import { yieldFairly } from '../async/yield-fairly.ts'
 
-/** Bytes that are copied in one turn: 60 MB take 50 ms. */
+/** Bytes copied per turn: 60 MB take 50 ms. */
 const copiedBytes = 4 * 1024 * 1024
 
-/** Puts the pieces of a large body together, some in each turn of the event loop. */
+/** Joins the pieces of a large body in slices, one per turn of the event loop. */
 export async function joinInSlices (pieces: readonly Buffer[]): Promise<Buffer> {
   const [first] = pieces
   if (pieces.length === 1 && first !== undefined) return first

@@ -3,7 +3,7 @@
 import { randomUUID } from 'node:crypto'
 
 export interface FormField {
-  /** Names of lists end in `[]`, and come once per value. */
+  /** List names end in `[]` and are repeated for each value. */
   readonly name: string
   readonly value: string
 }
@@ -13,7 +13,7 @@ export interface FormFilePart {
   readonly fileName: string
   readonly mediaType: string
   readonly sizeBytes: number
-  /** Opens the bytes anew. */
+  /** Returns the bytes from the start; may be called repeatedly. */
   readonly open: () => AsyncIterable<Uint8Array>
 }
 
@@ -22,14 +22,14 @@ export type FormPart = FormField | FormFilePart
 export interface MultipartBody {
   /** Content type with the boundary, and the content length. */
   readonly headers: Readonly<Record<string, string>>
-  /** Opens the body: as often as it is sent. Files pass through read by read. */
+  /** Returns the body; may be called repeatedly. Files are streamed. */
   readonly open: () => AsyncIterable<Uint8Array>
 }
 
-/** Parts go out in the order given. */
+/** Returns a body with the parts in the given order. */
 export function multipartBody (parts: readonly FormPart[]): MultipartBody {
   const boundary = `headgate-${randomUUID()}`
-  // All that stands between two files is one piece: each piece is a write of its own.
+  // Join everything between two files, because each piece is a separate write.
   const pieces: Array<Buffer | FormFilePart> = []
   let text = ''
   for (const part of parts) {
@@ -64,7 +64,7 @@ function headOf (part: FormPart): string {
     : `${disposition}; filename="${escaped(part.fileName)}"\r\nContent-Type: ${part.mediaType.replace(/[\r\n]/g, '')}`
 }
 
-/** Escapes what would end the quoted text or the header, as the form encoding of HTML writes it. */
+/** Escapes characters that would end the quoted string or the header, like HTML forms. */
 function escaped (name: string): string {
   return name.replace(/["\r\n]/g, character => encodeURIComponent(character))
 }

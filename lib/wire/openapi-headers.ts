@@ -13,7 +13,7 @@ export const dryRunHeader: Json = {
   schema: { type: 'string', enum: ['true', 'false'] }
 }
 
-/** The headers by which a caller says whom a call is made for (`lib/validation/attribution`). */
+/** Headers that say on whose behalf a call is made (`lib/validation/attribution`). */
 export const attributionHeaders = requestHeaders([
   ['X-Headgate-Tags', 'Tags of the call, separated by commas: at most 20, cut at 64 characters.'],
   ['X-Litellm-Tags', 'The same.'],
@@ -21,7 +21,7 @@ export const attributionHeaders = requestHeaders([
   ['X-Session-Id', 'The session of the call. The headers of Claude Code, Codex and OpenCode count as well.']
 ])
 
-/** The headers by which a caller narrows and orders the models of a call (`lib/routing/provider-choice`). */
+/** Headers with which a caller restricts and orders the models of a call (`lib/routing/provider-choice`). */
 export const preferenceHeaders = requestHeaders([
   [
     'X-Headgate-Only',
@@ -40,17 +40,17 @@ export const preferenceHeaders = requestHeaders([
 
 const ownKey = 'A key of the caller at the provider, used in place of the one of the gateway.'
 
-/** For endpoints that only fetch or delete what a provider has. */
+/** For endpoints that only fetch or delete objects at a provider. */
 export const ownKeyHeader = { 'X-Provider-Key': ownKey }
 
-/** The headers by which a caller chooses the provider (`lib/routing/provider-choice`). */
+/** Headers with which a caller selects the provider (`lib/routing/provider-choice`). */
 export const providerHeaders = requestHeaders([
   ['X-Provider-Key', ownKey],
   ['X-Provider', 'The provider that answers. Default: that of the model.'],
   ['X-Provider-Model', 'The model at the provider, in place of the one in the body.']
 ])
 
-/** The headers of endpoints that call a provider, which are what the limits of keys count. */
+/** Headers of endpoints that call a provider, which count towards the limits of keys. */
 export const limitHeaders: { [key: string]: Json } = Object.fromEntries(
   ['requests', 'tokens'].flatMap(what => [
     [
@@ -72,7 +72,7 @@ export const retryAfter: { [key: string]: Json } = {
   'retry-after': { description: 'Seconds to wait before a retry.', schema: { type: 'integer' } }
 }
 
-/** Headers of calls for which a budget is used up. */
+/** Headers of calls whose budget is exhausted. */
 export const budgetHeaders: { [key: string]: Json } = {
   'x-headgate-budget-reset': {
     description: 'When the window of the budget ends, in Unix seconds. Absent for one without an end.',
@@ -80,7 +80,7 @@ export const budgetHeaders: { [key: string]: Json } = {
   }
 }
 
-/** Headers of every answer. */
+/** Headers of every reply. */
 const callHeaders: { [key: string]: Json } = {
   'x-request-id': { description: 'Id of the call, as in the log.', schema: { type: 'string' } },
   'x-headgate-overhead-ms': {
@@ -155,7 +155,7 @@ export const errorHeaders: { [key: string]: Json } = {
   }
 }
 
-/** Headers of any answer of an endpoint, errors included. */
+/** Returns the headers of all replies of an endpoint, errors included. */
 export function headersOf (endpoint: EndpointDoc): { [key: string]: Json } {
   const { dryRun, routed = dryRun !== undefined } = endpoint
   return { ...callHeaders, ...routed && routeHeaders, ...ownHeaders(endpoint) }
@@ -167,19 +167,19 @@ function ownHeaders ({ headers = {} }: EndpointDoc): { [key: string]: Json } {
   )
 }
 
-/** Returns references to headers of the document. */
+/** Returns references to the document's headers. */
 export function refer (headers: { [key: string]: Json }): { [key: string]: Json } {
   return Object.fromEntries(
     Object.keys(headers).map(name => [name, { $ref: `#/components/headers/${name}` }])
   )
 }
 
-/** Returns whether the limits of keys count its calls. */
+/** Returns true if its calls count towards the limits of keys. */
 export function isLimited ({ request, access }: EndpointDoc): boolean {
   return request !== undefined && access === undefined
 }
 
-/** Returns every header that an answer of these endpoints may have, each once. */
+/** Returns every reply header of these endpoints, each once. */
 export function componentHeaders (endpoints: readonly EndpointDoc[]): { [key: string]: Json } {
   return {
     ...callHeaders,

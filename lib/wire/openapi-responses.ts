@@ -19,7 +19,7 @@ const alwaysPossible: readonly ErrorCode[] = ['internal_error', 'overloaded', 's
 const withEveryKey: readonly ErrorCode[] = ['invalid_api_key']
 const withKey: readonly ErrorCode[] = [...withEveryKey, 'insufficient_permissions']
 
-/** Statuses beside that of the table. */
+/** Statuses in addition to those in the table. */
 const otherStatuses: Partial<Record<ErrorCode, readonly number[]>> = {
   invalid_provider_key: [403],
   upstream_invalid_request: [404]
@@ -35,7 +35,7 @@ function streamEnd ({ errorBody }: EndpointDoc): string {
     : 'An answer that breaks off ends with an event that says so.'
 }
 
-/** Lists the responses by status; one that may be an answer and an error has either body. */
+/** Lists the responses by status; a status of both an answer and an error has either body. */
 export function responsesOf (endpoint: EndpointDoc, names: Names): { [key: string]: Json } {
   const [errors, answers] = [errorsOf(endpoint, names), answersOf(endpoint, names)]
   const either = Object.entries(answers).map(([status, answer]) => [
@@ -61,7 +61,7 @@ function answerOrError (answer: Response, error: Response | undefined): Response
   }
 }
 
-/** Answers of one status are one response with several media types. */
+/** Merges answers with the same status into one response with several media types. */
 function answersOf (endpoint: EndpointDoc, names: Names): Record<string, Response> {
   const statuses = new Map<number, AnswerDoc[]>()
   for (const answer of endpoint.answers) {
@@ -93,7 +93,7 @@ function answersOf (endpoint: EndpointDoc, names: Names): Record<string, Respons
   )
 }
 
-/** Codes of one status are one response that lists them. */
+/** Merges errors with the same status into one response that lists their codes. */
 function errorsOf (endpoint: EndpointDoc, names: Names): Record<string, Response> {
   const { request, errors = [], open = false, everyKey = false, errorBody } = endpoint
   const possible = new Set([
@@ -138,7 +138,7 @@ function errorsOf (endpoint: EndpointDoc, names: Names): Record<string, Response
   }
 }
 
-/** Describes the statuses that come from HTTP itself or from the provider, and are too many to list. */
+/** Describes statuses of HTTP itself and of providers, which are too many to list. */
 function otherRefusals ({ errors = [] }: EndpointDoc): string {
   const ofHttp = '`invalid_value`: An unknown expectation (417) or the host name of another service (421).'
   if (!errors.includes('upstream_invalid_request')) return ofHttp

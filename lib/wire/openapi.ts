@@ -1,5 +1,5 @@
 /**
- * Makes an OpenAPI 3.1 document of the schemas that check the calls, so that the two cannot disagree.
+ * Generates an OpenAPI 3.1 document from the schemas that validate calls, so that both agree.
  *
  * @see https://spec.openapis.org/oas/v3.1.1
  */
@@ -21,11 +21,11 @@ import type { EndpointDoc } from './endpoint-doc.ts'
 
 export interface OpenApiOptions {
   readonly version: string
-  /** Schemas of several endpoints that stand once, under this name, and are referred to everywhere else. */
+  /** Schemas of several endpoints, listed once under this name and referenced elsewhere. */
   readonly named?: Readonly<Record<string, TSchema>>
 }
 
-/** Builds the document: one operation per endpoint, in the order given. */
+/** Builds the document: one operation per endpoint, in the given order. */
 export function openApiDocument (
   endpoints: readonly EndpointDoc[], { version, named = {} }: OpenApiOptions
 ): { [key: string]: Json } {
@@ -104,7 +104,7 @@ function operationOf (endpoint: EndpointDoc, names: Names): Json {
       }
     },
     responses: responsesOf(endpoint, names),
-    // Not one of the responses: generated clients would have to distinguish it from the answer everywhere.
+    // Not a response: generated clients would have to distinguish it from the answer everywhere.
     ...dryRun !== undefined && { 'x-dry-run-answer': print(dryRun, names) }
   }
 }

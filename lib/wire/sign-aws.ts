@@ -11,10 +11,10 @@ export interface AwsRequest {
   readonly method: string
   /** With the port, unless it is the default port. */
   readonly host: string
-  /** Encoded by `encodePath`. */
+  /** Encoded with `encodePath`. */
   readonly path: string
   readonly query?: Readonly<Record<string, string>>
-  /** All of them are signed. Names in lower case. */
+  /** All are signed. Names in lower case. */
   readonly headers?: Readonly<Record<string, string>>
   /** SHA-256 of the body, in hexadecimal. */
   readonly bodyDigest: string
@@ -29,7 +29,7 @@ export interface AwsKey {
 const algorithm = 'AWS4-HMAC-SHA256'
 const service = 's3'
 
-/** Returns the headers to send, the given ones included. */
+/** Returns the headers to send, including the given ones. */
 export function signAws (
   { method, host, path, query = {}, headers = {}, bodyDigest }: AwsRequest,
   { accessKey, secretKey, region }: AwsKey,
@@ -60,12 +60,12 @@ export function signAws (
   }
 }
 
-/** Encodes the path of an object; its slashes stay. */
+/** Encodes the path of an object; slashes stay. */
 export function encodePath (path: string): string {
   return path.split('/').map(encode).join('/')
 }
 
-/** Prints a query in the order in which it is signed: sorted by encoded name. */
+/** Returns a query in signing order: sorted by encoded name. */
 export function printQuery (query: Readonly<Record<string, string>>): string {
   return Object.entries(query)
     .map(([name, value]) => [encode(name), encode(value)] as const)
@@ -74,7 +74,7 @@ export function printQuery (query: Readonly<Record<string, string>>): string {
     .join('&')
 }
 
-/** Compares by code unit: a locale would order some names otherwise. */
+/** Compares by code unit: a locale would order some names differently. */
 function byName ([a]: readonly [string, string], [b]: readonly [string, string]): number {
   return a < b ? -1 : 1
 }
@@ -83,7 +83,7 @@ function hmac (key: string | Buffer, text: string): Buffer {
   return createHmac('sha256', key).update(text).digest()
 }
 
-/** Encodes all that RFC 3986 reserves, which `encodeURIComponent` does not quite. */
+/** Encodes everything that RFC 3986 reserves, which `encodeURIComponent` does not. */
 function encode (text: string): string {
   return encodeURIComponent(text)
     .replace(/[!'()*]/g, letter => `%${letter.charCodeAt(0).toString(16).toUpperCase()}`)

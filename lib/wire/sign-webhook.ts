@@ -6,16 +6,16 @@ import type { Secret } from '../core/secret.ts'
 const prefix = 'whsec_'
 
 export interface SignedMessage {
-  /** The same for each try of a message. */
+  /** The same for each attempt to deliver a message. */
   readonly id: string
   readonly sentAtMs: number
   readonly body: string
 }
 
 /**
- * Returns the headers that say who sent a message, and when.
+ * Returns the headers that authenticate a message and its time.
  *
- * @param secret `whsec_` and the key in base64, or any other text, whose bytes are the key
+ * @param secret `whsec_` followed by the base64 key, or any other string, whose bytes are the key
  */
 export function signWebhook (
   { id, sentAtMs, body }: SignedMessage,

@@ -1,6 +1,6 @@
 /**
- * Prints event streams: one message as a frame, and the batches of an answer as frames, whatever their events
- * are and however they are printed. `sse-reader` reads them.
+ * Prints event streams: single messages, and the batches of an answer, with any kind of event. `sse-reader`
+ * reads them.
  */
 
 import { asGatewayError, type GatewayError } from '../core/errors.ts'
@@ -16,34 +16,34 @@ export function sseData (data: string): string {
   return `data: ${data}\n\n`
 }
 
-/** A comment without an empty line after it, which some clients take for an empty event. */
+/** A comment without a following blank line, which some clients take for an empty event. */
 export const keepAliveComment = ': ping\n'
 
-/** The message after the last one, as OpenAI's clients expect it. */
+/** The final message that OpenAI's clients expect. */
 export const endOfStream = sseData('[DONE]')
 
-/** Returns the messages of a text of ours one by one, each with its end. */
+/** Splits a text printed here into messages, each with its terminator. */
 export function splitFrames (text: string): string[] {
   return text.split('\n\n').slice(0, -1).map(frame => `${frame}\n\n`)
 }
 
-/** Returns one message with data of any number of lines, named or not. */
+/** Returns one message with multi-line data, named or unnamed. */
 export function sseFrame (event: string | undefined, data: string): string {
   const lines = data.includes('\n') ? data.replaceAll('\n', '\ndata: ') : data
   return event === undefined ? sseData(lines) : sseEvent(event, lines)
 }
 
-/** Returns one named message; official clients throw on `error` and drop every other name. */
+/** Returns one named message; official clients throw on `error` and drop all other names. */
 export function sseEvent (event: string, data: string): string {
   return `event: ${event}\ndata: ${data}\n\n`
 }
 
 /**
- * Prints batches as frames. The last frame waits until the call is on record: a caller may take it for the
- * end of the answer. An error after the first batch becomes the last message; an earlier one is thrown, so
- * that it can be a status. Once the caller has left, the text just ends.
+ * Prints batches as frames. The last frame waits until the call is recorded, because the caller may take it
+ * for the end of the answer. An error after the first batch becomes the last message; an earlier one is
+ * thrown, so that it can become a status. After the caller has left, the text just ends.
  *
- * @param printerOf makes the printer of an answer, given its first batch
+ * @param printerOf creates the printer of an answer from its first batch
  */
 export function sseFrames<B extends Batch<unknown, unknown>> (
   printerOf: (first: B) => FramePrinter<B['events'][number]>
@@ -80,13 +80,13 @@ class EventStream<B extends Batch<unknown, unknown>> implements Transformer<B, s
     const call = this.#call
     if (call === undefined || this.#printer === undefined) throw error
     const failure = asGatewayError(error)
-    // The reason why the call was aborted says more than the error of its stream.
+    // The abort reason says more than the resulting stream error.
     const outcome = noteError(call.record, call.signal.aborted ? call.signal.reason : failure)
     if (outcome !== 'error') return
     this.#end = this.#printer.fail?.(failure, call) ?? errorFrame(failure)
   }
 
-  /** Yields the frames of the end. Each waits for the next one, and the last for the record. */
+  /** Yields the final frames, each once the next one exists; the last waits for the record. */
   async * last (): AsyncGenerator<string> {
     let frame = this.#end ?? ''
     for await (const next of this.#printer?.last?.() ?? []) {
@@ -98,7 +98,7 @@ class EventStream<B extends Batch<unknown, unknown>> implements Transformer<B, s
   }
 }
 
-/** Returns the last message of an answer that broke off, as OpenAI's clients read it. */
+/** Returns the last message of an interrupted answer, as OpenAI's clients expect. */
 export function errorFrame (failure: GatewayError): string {
   return sseEvent('error', JSON.stringify(failure.toBody()))
 }

@@ -1,4 +1,4 @@
-/** Reads event streams: bytes to messages, one array per read. `sse-frames` prints them. */
+/** Reads event streams: converts bytes to messages, one array per read. `sse-frames` prints them. */
 
 import { StringDecoder } from 'node:string_decoder'
 import {
@@ -12,44 +12,44 @@ import { GatewayError } from '../core/errors.ts'
 /** Reads the bytes of one stream into messages. */
 export interface StreamDecoder {
   /**
-   * Returns the messages that these bytes complete. Any split of a stream gives the same messages.
+   * Returns the messages completed by these bytes. The result does not depend on how a stream is split.
    *
    * @throws GatewayError `upstream_invalid_response` for a message over the limit
    */
   readonly push: (bytes: Uint8Array) => EventSourceMessage[]
-  /** Returns the message that was still open when the stream ended, if any. */
+  /** Returns the message still open at the end of the stream, if any. */
   readonly end: () => EventSourceMessage[]
 }
 
 /**
  * Creates a reader of one stream.
  *
- * @param maxLength the largest message, in UTF-16 code units: never more than its bytes
- * @param onRetry takes the milliseconds after which the server wants to be asked again
+ * @param maxLength maximum message length in UTF-16 code units, which is at most its byte length
+ * @param onRetry called with the server's reconnection delay in milliseconds
  */
 export function sseReader (maxLength: number, onRetry?: (ms: number) => void): StreamDecoder {
   return new Reader(maxLength, onRetry)
 }
 
 const none: EventSourceMessage[] = []
-/** Lines in one read that are no fields: the parser makes an error of each, which takes microseconds. */
+/** Maximum invalid lines per read: the parser creates an error for each, which takes microseconds. */
 const maxStrayLines = 1000
-/** Lines of a message that is not complete: each costs memory besides its text. */
+/** Maximum lines of an incomplete message: each has memory overhead. */
 const maxOpenLines = 100_000
 const byteOrderMark = '\ufeff'
 
 class Reader implements StreamDecoder {
   readonly #parser: EventSourceParser
-  // Not a TextDecoder: of a stream, it makes text of two bytes a character, ASCII or not.
+  // Not a TextDecoder: in stream mode it returns two-byte strings even for ASCII.
   readonly #decoder = new StringDecoder()
   #begun = false
-  /** True when the last read ended with a carriage return, which a line feed may follow. */
+  /** True if the last read ended with a carriage return, so that a line feed may follow. */
   #afterReturn = false
   /** The messages of this read. */
   #messages = none
-  /** Lines of this read that are no fields. */
+  /** Invalid lines of this read. */
   #strayLines = 0
-  /** Lines since the last read that had a message. */
+  /** Lines since the last complete message. */
   #openLines = 0
 
   constructor (maxLength: number, onRetry: (ms: number) => void = () => {}) {
@@ -65,13 +65,13 @@ class Reader implements StreamDecoder {
     return this.#feed(this.#decoder.write(bytes))
   }
 
-  /** A blank line ends the open message, whether or not its last line was ended. */
+  /** Sends a blank line, which ends the open message even if its last line is unterminated. */
   end (): EventSourceMessage[] {
     return this.#feed(`${this.#decoder.end()}\n\n`)
   }
 
   #feed (text: string): EventSourceMessage[] {
-    // A list that waits for the next read would be promoted to old space, and keep its messages alive.
+    // A list kept until the next read would be promoted to old space and keep its messages alive.
     const complete: EventSourceMessage[] = []
     this.#messages = complete
     this.#strayLines = 0
@@ -83,14 +83,14 @@ class Reader implements StreamDecoder {
     return complete
   }
 
-  /** Carriage returns end lines too. For each, the parser would look through all of the read. */
+  /** Normalises carriage returns, each of which would make the parser scan the entire read. */
   #withoutReturns (text: string): string {
     const rest = this.#afterReturn && text.startsWith('\n') ? text.slice(1) : text
     if (text !== '') this.#afterReturn = text.endsWith('\r')
     return rest.replaceAll(/\r\n?/g, '\n')
   }
 
-  /** The parser knows the mark only as three characters, one for each of its bytes. */
+  /** The parser only recognises the byte order mark as three characters, one per byte. */
   #withoutMark (text: string): string {
     this.#begun = text !== ''
     return text.startsWith(byteOrderMark) ? text.slice(byteOrderMark.length) : text
@@ -101,7 +101,7 @@ class Reader implements StreamDecoder {
     if (++this.#strayLines > maxStrayLines) {
       throw new GatewayError('upstream_invalid_response', { cause: 'lines that are no event stream' })
     }
-    // Some servers report a failure as a field of its own: `error: {…}`.
+    // Some servers report a failure as a separate field: `error: {…}`.
     if (error.field === 'error') {
       this.#messages.push({ id: undefined, event: 'error', data: error.value ?? '' })
     }

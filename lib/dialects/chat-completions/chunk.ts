@@ -1,7 +1,7 @@
 /**
- * Maps events to the wire, to `chat.completion.chunk` objects: the only mapping of this dialect.
+ * Maps events to `chat.completion.chunk` objects: the only mapping to this dialect.
  *
- * Streams print these objects and complete answers are folded from them, so the two cannot disagree.
+ * Streams print these objects and complete answers are folded from them, so both stay consistent.
  */
 
 import type { ChatEvent, FinishReason, Logprobs, ToolResult, ToolServerError } from '../../core/events.ts'
@@ -12,23 +12,23 @@ import type {
   ChatCompletionChunk, ChoiceLogprobs, ChunkChoice, ChunkDelta, CompletionUsage, ToolServerResult
 } from '../../../schemas/completion.ts'
 
-/** Fields of a provider that no schema names; they travel where they stood. */
+/** Unknown provider fields, passed on in place. */
 type Fields = Record<string, unknown>
 
 export type Chunk = ChatCompletionChunk & Fields
 
 /**
- * Turns the events of one answer into chunks. Call `of` for every event in order, then `end`.
+ * Converts the events of one answer to chunks. Call `of` for every event in order, then `end`.
  *
- * The role comes in a chunk of its own, first for each choice; finish chunks and the usage chunk
- * come from `end`, and the last of them carries what was done on the server (`tools_executed`,
- * `mcp_tool_results`, `mcp_server_errors`).
+ * The first chunk of each choice holds only the role; finish chunks and the usage chunk come from `end`, and
+ * the last of them carries what ran on the server (`tools_executed`, `mcp_tool_results`,
+ * `mcp_server_errors`).
  */
 export class ChunkBuilder {
-  /** Has every field a chunk may have: copying and overwriting costs a tenth of adding one. */
+  /** Has every possible field: overwriting fields of a copy costs a tenth of adding one. */
   readonly #template: Chunk
   readonly #withUsage: boolean
-  /** The choices whose role has come. A list: a set takes 0.15 KB for as long as a stream is open. */
+  /** Choices whose role was sent. An array, because a set costs 0.15 KB per open stream. */
   readonly #begun: number[] = []
   readonly #finishes: Array<[number, FinishReason]> = []
   readonly #costOf: (() => UsageCost | undefined) | undefined
@@ -38,13 +38,13 @@ export class ChunkBuilder {
   #serverErrors: Record<string, ToolServerError> | undefined
 
   /**
-   * @param withUsage send usage in a separate chunk at the end, and `usage: null` in all others
+   * @param withUsage sends usage in a separate final chunk, and `usage: null` in all others
    * @param costOf returns the cost to show in the usage. Default: none
    */
   constructor (head: AnswerHead, withUsage: boolean, costOf?: () => UsageCost | undefined) {
     this.#costOf = costOf
     this.#withUsage = withUsage
-    // Clients know only the tiers of the schema.
+    // Clients only know the tiers in the schema.
     const tier = serviceTiers.find(tier => tier === head.serviceTier)
     this.#template = {
       id: head.id,
@@ -71,7 +71,7 @@ export class ChunkBuilder {
       case 'audio-delta':
         return this.#choice(event.choice, { audio: event.audio })
       case 'annotation-delta':
-        // as the provider wrote them
+        // unchanged from the provider
         return this.#choice(event.choice, { annotations: event.annotations } as ChunkDelta)
       case 'tool-call-start':
         return this.#choice(event.choice, callStart(event))
@@ -103,7 +103,7 @@ export class ChunkBuilder {
     }
   }
 
-  /** True while fields wait to travel with the next chunk, whatever that is. */
+  /** True while fields wait for the next chunk of any kind. */
   get hasPending (): boolean {
     return this.#pending !== undefined
   }
@@ -132,7 +132,7 @@ export class ChunkBuilder {
     return chunks
   }
 
-  /** Returns the ends of choices that a stage of the gateway refused. */
+  /** Returns the ends of choices that a gateway stage refused. */
   refused (): Chunk[] {
     const ended = new Set(this.#finishes.map(([choice]) => choice))
     for (const choice of this.#begun) if (!ended.has(choice)) this.#finishes.push([choice, 'content_filter'])
@@ -140,7 +140,7 @@ export class ChunkBuilder {
   }
 
   #choice (index: number, delta: ChunkDelta, logprobs: Logprobs | null = null): Chunk[] {
-    // Their inside is as the provider wrote it.
+    // Their content is unchanged from the provider.
     const chunk = this.#chunk([
       { index, delta, logprobs: logprobs as ChoiceLogprobs | null, finish_reason: null }
     ])
@@ -218,13 +218,13 @@ export function completionUsage (usage: Usage, cost?: UsageCost): CompletionUsag
     totalTokens: total_tokens
   } = usage
   const counts: CompletionUsage = { prompt_tokens, completion_tokens, total_tokens }
-  // Without spreads, which take 1 µs more.
+  // Spreads would cost 1 µs more.
   if (promptDetails !== undefined) counts.prompt_tokens_details = promptDetails
   if (completionDetails !== undefined) counts.completion_tokens_details = completionDetails
   return cost === undefined ? counts : { ...counts, ...costFields(cost) }
 }
 
-/** Returns the counts that a provider reported; `undefined` when it reported none. */
+/** Returns the counts that a provider reported, if any. */
 function reported (counts: Record<string, number | undefined>): Record<string, number> | undefined {
   let known: Record<string, number> | undefined
   for (const name in counts) {

@@ -1,4 +1,4 @@
-/** Makes one completion of all events of an answer, by folding the chunks that a stream of it would have. */
+/** Folds the chunks of an answer into one completion. */
 
 import { textOfValue } from '../../json/guards.ts'
 import { ChunkBuilder, type Chunk } from './chunk.ts'
@@ -19,21 +19,20 @@ import type {
 
 type Fields = Record<string, unknown>
 
-/** With the fields of its provider that no schema names. */
+/** Includes unknown provider fields. */
 export type Completion = ChatCompletion & Fields
 
-/** The fields of a chunk that are read one by one; all others are taken as they are. */
+/** Chunk fields that are folded individually; others are copied. */
 const chunkFields = new Set(['id', 'object', 'created', 'model', 'choices', 'usage'])
 const choiceFields = new Set(['index', 'delta', 'logprobs', 'finish_reason'])
 
 type Batches = ReadonlyArray<{ readonly events: readonly ChatEvent[] }>
 
 /**
- * Makes one `chat.completion` of all batches of an answer, by folding the chunks that a stream of it would
- * have.
+ * Folds all batches of an answer into one `chat.completion`.
  *
- * @param batches of `normalise`: the first event is a complete `response-start`
- * @param costOf returns what `usage` says of the cost. Default: nothing
+ * @param batches from `normalise`: the first event is a complete `response-start`
+ * @param costOf returns the cost to show in `usage`. Default: none
  */
 export function toCompletion (batches: Batches, costOf?: () => UsageCost | undefined): Completion {
   const builder = new ChunkBuilder(batches[0]?.events[0] as AnswerHead, true, costOf) // by normalise
@@ -43,10 +42,10 @@ export function toCompletion (batches: Batches, costOf?: () => UsageCost | undef
 }
 
 /**
- * Folds the chunks of an answer, in order, into the answer that a call without `stream` gets. Choices come
- * out in the order of their indexes; `refusal` is always there.
+ * Folds the chunks of an answer, in order, into a complete answer. Choices are ordered by index; `refusal` is
+ * always present.
  *
- * @throws TypeError for no chunks at all: an answer begins with at least one
+ * @throws TypeError without chunks: an answer starts with at least one
  */
 export function foldChunks (chunks: readonly Chunk[]): Completion {
   const [first] = chunks
@@ -68,7 +67,8 @@ export function foldChunks (chunks: readonly Chunk[]): Completion {
 }
 
 /**
- * Folds one choice. What grows with an answer grows in place: a copy for each chunk would cost its square.
+ * Folds one choice. Accumulated values are modified in place: copying for each chunk would take quadratic
+ * time.
  */
 class ChoiceFold {
   readonly index: number
@@ -101,7 +101,7 @@ class ChoiceFold {
       calls.length > 0 || 'function_call' in message || 'refusal' in message || 'audio' in message
     const fields: AnswerMessage = {
       role: 'assistant',
-      // No text beside a call, a refusal or a voice is null; otherwise it is empty text.
+      // Without text, content is null next to a call, refusal or audio, else empty.
       content: this.#content === '' && spoken ? null : this.#content,
       refusal: null,
       ...message
@@ -132,7 +132,7 @@ class ChoiceFold {
           for (const call of delta.tool_calls ?? []) this.#addCall(call)
           break
         case 'annotations':
-          // Some providers send all of them again with every chunk.
+          // Some providers repeat all annotations in every chunk.
           for (const annotation of delta.annotations ?? []) {
             this.#annotations.set(JSON.stringify(annotation), annotation)
           }
@@ -152,9 +152,9 @@ class ChoiceFold {
     }
   }
 
-  /** Joins an object that comes in parts: its texts grow, its other fields are replaced. */
+  /** Merges an object that comes in parts: strings are concatenated, other fields replaced. */
   #join (key: string, parts: object, texts: ReadonlySet<string>): void {
-    const joined = (this.#message[key] ??= {}) as Fields // made here
+    const joined = (this.#message[key] ??= {}) as Fields // created here
     for (const [name, part] of Object.entries(parts)) {
       joined[name] = texts.has(name) ? textIn(joined, name) + textOfValue(part) : part
     }
@@ -163,7 +163,7 @@ class ChoiceFold {
   #addCall (delta: ToolCallDelta): void {
     const call = this.#calls[delta.index]
     if (call === undefined) {
-      // A copy where it grows: the same chunk may be printed as well.
+      // Copy before appending: the chunk may also be printed.
       const { function: called, custom } = delta
       const own: ToolCallDelta = { ...delta }
       if (called !== undefined) own.function = { ...called }
@@ -192,7 +192,7 @@ function textIn (fields: Fields, key: string): string {
   return typeof text === 'string' ? text : ''
 }
 
-/** Returns the first list with the items of the second behind its own. */
+/** Returns the first list with the items of the second appended. */
 function grown<T> (list: T[] | null | undefined, more: readonly T[] | null | undefined): T[] | null {
   if (more === null || more === undefined) return list ?? null
   const all = list ?? []

@@ -25,8 +25,8 @@ interface Halves {
 class Printer implements FramePrinter<ChatEvent> {
   readonly #chunks: ChunkBuilder
   readonly #obfuscated: boolean
-  /** By choice. To print a text between them costs a tenth of printing its chunk. */
-  // with room for the first only: a list that grows has room for 16
+  /** By choice. Printing text between two halves costs a tenth of printing its chunk. */
+  // sized for one choice: an array that grows reserves room for 16
   readonly #halves: Array<Halves | undefined> = [undefined]
 
   constructor ({ head, call }: AnswerStart) {
@@ -72,15 +72,15 @@ class Printer implements FramePrinter<ChatEvent> {
 }
 
 /**
- * Splits the frame of an empty text at its value. The name before it is unique: quotes within strings are
- * escaped.
+ * Splits the frame of an empty text at its value. The preceding name is unique, because quotes inside strings
+ * are escaped.
  */
 function halvesOf (chunk: Chunk | undefined): Halves {
   const [before = '', after = ''] = sseData(JSON.stringify(chunk)).split('"content":""')
   return { before: copyString(`${before}"content":`), after: copyString(after) }
 }
 
-/** Adds random padding, so that the length of a frame reveals nothing about its text. */
+/** Adds random padding, so that the frame length does not reveal the text length. */
 function obfuscated (chunk: Chunk): Chunk {
   if (chunk.choices.length === 0) return chunk
   const length = 1 + randomBytes(1).readUInt8() % 16

@@ -1,9 +1,7 @@
 import { jsonReplyHeaders } from '../../core/reply.ts'
 import type { ErrorFormat } from '../dialect.ts'
 
-/**
- * Writes an error as OpenAI's clients read it: `{ error }`, or `{ detail }` for a request of the wrong shape.
- */
+/** Writes an error in OpenAI's format: `{ error }`, or `{ detail }` for an invalid request body. */
 export const chatCompletionsErrors: ErrorFormat = failure => ({
   status: failure.status,
   headers: { ...jsonReplyHeaders, ...failure.headers() },

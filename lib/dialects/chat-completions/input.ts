@@ -1,10 +1,9 @@
 /**
- * Makes one conversation of `messages`, `input`, `instructions`, `system`, `system_instruction`,
- * and one spelling of each pair of aliases and of each way to choose tools.
+ * Merges `messages`, `input`, `instructions`, `system` and `system_instruction` into one conversation, and
+ * normalises aliases and tool choice.
  *
- * `instructions` replaces every other system prompt. Without it `system` goes first, then every
- * system and developer message stays where it is: none is lost. `system_instruction` is read
- * only when there is no `system`.
+ * `instructions` replaces every other system prompt. Otherwise `system` comes first, and all system and
+ * developer messages stay in place. `system_instruction` is only read without `system`.
  */
 
 import { refine, type ValidCall } from '../../core/call.ts'
@@ -19,16 +18,15 @@ import type { ChatRequest } from '../../../schemas/chat.ts'
 import type { ToolChoice } from '../../../schemas/tools.ts'
 import type { Message, SystemMessage, TextPart } from '../../../schemas/messages.ts'
 
-/** The request in the caller's words. */
+/** The request as the caller sent it. */
 export interface ChatContext {
   readonly request: ChatRequest
 }
 
 /**
- * Gives a chat call its one conversation. Lists that need no change are not copied.
+ * Adds the merged conversation to a chat call. Unchanged lists are not copied.
  *
- * @throws ValidationError when there is no conversation at all, or a system prompt has a part
- *   without text.
+ * @throws ValidationError without any conversation, or for a system prompt part without text
  */
 export function chatInput (call: ValidCall<ChatRequest>): DialectCall<ChatContext> {
   const { request } = call
@@ -38,7 +36,7 @@ export function chatInput (call: ValidCall<ChatRequest>): DialectCall<ChatContex
   })
 }
 
-/** Returns true for a request that is a `ChatInput` as it came, as most are. */
+/** Returns true if the request already is a `ChatInput`, as most are. */
 function isOneConversation (request: ChatRequest): request is ChatRequest & ChatInput {
   const { messages, auto_execute_tools: autoExecute, cachedContent } = request
   return (
@@ -83,10 +81,10 @@ function oneConversation (given: ChatRequest): ChatInput {
         replacement !== undefined ? 'instructions' : own !== undefined ? 'system' : 'system_instruction'
     }
   }
-  // A voice alone asks for no spoken answer.
+  // `audio` alone does not request audio output.
   if (rest.audio !== undefined && rest.modalities?.includes('audio') !== true) delete request.audio
   if (rest.stop === undefined && stopSequences !== undefined) request.stop = stopSequences
-  // A server's tool is found under its own name once the servers have listed theirs.
+  // A server tool can only be looked up after the servers have listed their tools.
   if (rest.tool_choice !== undefined && !(rest.mcp_servers !== undefined && namesServer(rest.tool_choice))) {
     const { choice, parallel } = plainToolChoice(rest.tool_choice)
     request.tool_choice = choice
@@ -98,7 +96,7 @@ function oneConversation (given: ChatRequest): ChatInput {
   return request
 }
 
-/** An empty list counts as none: official clients send one beside `input`. */
+/** An empty list counts as absent: official clients send one next to `input`. */
 function conversationOf (given: string | readonly Message[] | undefined): readonly Message[] | undefined {
   if (typeof given === 'string') return [{ role: 'user', content: given }]
   return given === undefined || given.length === 0 ? undefined : given
@@ -116,7 +114,7 @@ function namesServer (choice: ToolChoice): boolean {
 
 type Block = string | Record<string, unknown>
 
-/** Returns the system message a field gives, or none when it holds nothing. */
+/** Returns the system message from a field, if it is not empty. */
 function systemMessage (given: string | Block[] | undefined, field: string): SystemMessage | undefined {
   if (given === undefined || given.length === 0) return undefined
   if (typeof given === 'string') return { role: 'system', content: given }
@@ -126,21 +124,21 @@ function systemMessage (given: string | Block[] | undefined, field: string): Sys
   return content.length === 0 ? undefined : { role: 'system', content }
 }
 
-/** Reads `{ parts: [{ text }] }`, the shape of Google's API; any other object says nothing to us. */
+/** Reads `{ parts: [{ text }] }`, the format of Google's API; ignores any other object. */
 function fromGoogle (given: ChatRequest['system_instruction']): SystemMessage | undefined {
   if (given === undefined || typeof given === 'string') return systemMessage(given, 'system_instruction')
   const parts: unknown = given['parts']
   return Array.isArray(parts) ? systemMessage(parts, 'system_instruction') : undefined
 }
 
-/** Returns a text, or an object with `text`; its other keys, such as `cache_control`, stay with it. */
+/** Reads a string or an object with `text`; other keys, such as `cache_control`, are kept. */
 function textParts (block: unknown): TextPart[] | undefined {
   if (typeof block === 'string') return [{ type: 'text', text: block }]
   if (!isObject(block) || typeof block['text'] !== 'string') return undefined
   return [{ ...block, type: 'text', text: block['text'] }]
 }
 
-/** Reads the `content` of a message that stands in place of a block; one level deep, no further. */
+/** Reads the `content` of a message in place of a block, one level deep. */
 function nestedParts (block: unknown): TextPart[] | undefined {
   if (!isObject(block)) return undefined
   const { content } = block
@@ -149,7 +147,7 @@ function nestedParts (block: unknown): TextPart[] | undefined {
   return parts.includes(undefined) ? undefined : parts.flatMap(part => part ?? [])
 }
 
-/** A system prompt with a part left out could mean the opposite, so it is not left out. */
+/** Rejects an unreadable part: dropping it could invert the meaning of a system prompt. */
 function refuse (field: string, index: number, block: unknown): never {
   throw new ValidationError([{
     loc: ['body', field, index],

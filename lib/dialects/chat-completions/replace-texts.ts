@@ -4,7 +4,7 @@ import { chatInput, type ChatContext } from './input.ts'
 import { chatRequestTexts } from './text-places.ts'
 import type { Dialect } from '../dialect.ts'
 
-/** Replaces texts of a request, as `Dialect.replaceTexts` says. */
+/** Implements `Dialect.replaceTexts`. */
 export const replaceChatTexts: Dialect['replaceTexts'] = (call, replace) => {
   const { request: given } = call.context as ChatContext // by the input of this dialect
   const replaced = chatRequestTexts.replace(given, replace)

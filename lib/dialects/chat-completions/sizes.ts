@@ -4,7 +4,7 @@ import type { ChatSizes } from '../dialect.ts'
 import type { ValidCall } from '../../core/call.ts'
 
 /**
- * Makes a check that lets a call through unchanged when its lists are within the bounds.
+ * Creates a check that returns the call unchanged if its lists are within the limits.
  *
  * @throws ValidationError (422) with the list that is too long
  */

@@ -1,6 +1,6 @@
 /**
- * Where requests of this dialect hold text. Stages look at its answers as events, whose texts are in
- * `guards/event-texts`; where values are put in the place of placeholders, answers are printed already.
+ * Where requests of this dialect hold text. In answers, stages read the text from events
+ * (`guards/event-texts`); only placeholders are restored after printing.
  */
 
 import { modelTexts } from '../../chat/model-texts.ts'
@@ -76,7 +76,7 @@ function functions (path: string): Places {
   return { [`${path}.name`]: name, [`${path}.description`]: text, [`${path}.parameters.**`]: jsonSchema }
 }
 
-/** Of one tool server, or of each in a list. */
+/** One tool server, or each in a list. */
 function toolServer (path: string): Places {
   return {
     [path]: fixed,
@@ -141,14 +141,14 @@ export const chatRequestTexts = new PlaceTable({
   'handoff_config.**': idle
 })
 
-/** In any part of an answer. */
+/** Anywhere in an answer. */
 const printed: Places = {
   '**.thinking_blocks.**': fixed,
   '**.signature': unseen('belongs to the thinking that it signs'),
   '**': text
 }
 
-/** Of a complete message, and of a piece of one. */
+/** Fields of a complete message or of a delta. */
 function said (path: string, place: (whole: TextPlace) => TextPlace): Places {
   return {
     [`${path}.content`]: place(text),
@@ -160,7 +160,7 @@ function said (path: string, place: (whole: TextPlace) => TextPlace): Places {
   }
 }
 
-/** A text is that of a field of a choice, or of one of its calls; all end with the choice. */
+/** A text belongs to a field of a choice, or to one of its calls; all end with the choice. */
 const chunkTextOf: DirectTexts['textOf'] = (_, { choices }) => {
   const { index, delta, finish_reason: finish } = objectOf(Array.isArray(choices) ? choices[0] : {}) ?? {}
   const choice = `${String(index)};`

@@ -1,6 +1,4 @@
-/**
- * Anthropic's tools that the client runs: models of other providers can use them once they see their schemas.
- */
+/** Anthropic tools that the client runs: other providers' models can use them if given their schemas. */
 
 import type { FunctionDefinition } from '../../../schemas/tools.ts'
 
@@ -65,9 +63,7 @@ const definitions: ReadonlyArray<readonly [RegExp, string, Definition]> = [
   [/^memory_\d{8}$/, 'memory', memory]
 ]
 
-/**
- * Returns a tool of Anthropic as a function, or `undefined` for one that only Anthropic can run or describe.
- */
+/** Returns an Anthropic tool as a function; `undefined` if only Anthropic can run or describe it. */
 export function clientTool (type: string, name: unknown): FunctionDefinition | undefined {
   const [, usualName = '', definition] = definitions.find(([pattern]) => pattern.test(type)) ?? []
   return definition && { name: typeof name === 'string' && name !== '' ? name : usualName, ...definition }

@@ -1,4 +1,4 @@
-/** Makes one message of an answer, by folding the events of its stream. */
+/** Folds the events of an answer's stream into one message. */
 
 import { PrintedJson } from '../../core/reply.ts'
 import { objectOf } from '../../json/guards.ts'
@@ -9,7 +9,7 @@ import type { AnswerBlock, MessagesAnswer, MessagesStreamEvent } from '../../../
 import type { AnswerStart, ChatBatch } from '../dialect.ts'
 import type { MessagesContext } from './input.ts'
 
-/** Returns the message of all batches of one answer: that of a provider of this dialect as it came. */
+/** Returns the message from all batches of an answer; a direct answer is passed through. */
 export function messageReply (
   start: AnswerStart<MessagesContext>,
   batches: readonly ChatBatch[]
@@ -22,7 +22,7 @@ export function messageReply (
   return toMessage(start, batches)
 }
 
-/** Makes the message of all batches of one answer, by folding the stream that they would have been. */
+/** Folds all batches into a message, through the stream that they would give. */
 function toMessage (start: AnswerStart<MessagesContext>, batches: readonly ChatBatch[]): MessagesAnswer {
   const events = new StreamEvents(start)
   const fold = new MessageFold()
@@ -34,7 +34,7 @@ function toMessage (start: AnswerStart<MessagesContext>, batches: readonly ChatB
   return fold.result()
 }
 
-/** Folds the events of a stream as the official clients do. */
+/** Folds stream events like the official clients. */
 export class MessageFold {
   readonly #content: AnswerBlock[] = []
   #message: Pick<MessagesAnswer, 'id' | 'type' | 'role' | 'model'> | undefined
@@ -95,7 +95,7 @@ export class MessageFold {
   }
 }
 
-/** Arguments that were cut short are none. */
+/** Truncated arguments become an empty object. */
 function inputOf (text: string): Record<string, unknown> {
   if (text.trim() === '') return {}
   try {

@@ -1,4 +1,4 @@
-/** Blocks of a request as parts of chat messages. */
+/** Converts request blocks to parts of chat messages. */
 
 import { GatewayError } from '../../core/errors.ts'
 import { isObject } from '../../json/guards.ts'
@@ -12,14 +12,14 @@ import type {
   MessagesTextBlock
 } from '../../../schemas/messages-request.ts'
 
-/** Notes that a translation cannot carry something: the request can only go to Anthropic as it is. */
+/** Records that the request cannot be translated and can only be sent to Anthropic unchanged. */
 export type Refuse = (error: GatewayError) => void
 
 /**
- * Returns the parts of a block of a user's message; those of Anthropic's own tools give the text they hold.
+ * Converts a block of a user message to parts; blocks of Anthropic's server tools give the text they contain.
  *
- * @param param where it stands: `messages.0.content.1`
- * @param refuse gets what no translation can carry, such as files that only Anthropic has
+ * @param param location of the block: `messages.0.content.1`
+ * @param refuse called for what cannot be translated, such as files stored at Anthropic
  */
 export function partsOf (
   block: MessagesBlock | MessagesResultBlock,
@@ -40,12 +40,12 @@ export function partsOf (
   }
 }
 
-/** Returns a text as a part, and an empty one as none: most providers refuse those. */
+/** Returns a text part; none for empty text, which most providers reject. */
 export function textPart (block: MessagesTextBlock): TextPart[] {
   return block.text === '' ? [] : [marked({ type: 'text', text: block.text }, block)]
 }
 
-/** Keeps the cache mark of a block with its part; only providers with such a cache get to see it (`fit`). */
+/** Copies a block's `cache_control` to its part; only providers with such a cache receive it (`fit`). */
 function marked<P extends UserPart> (
   part: P,
   { cache_control: mark }: { readonly cache_control?: unknown }
@@ -106,7 +106,7 @@ function storedFile (param: string): GatewayError {
   })
 }
 
-/** Returns the text of a block of another kind: its own, or that of its content. */
+/** Returns the text of another kind of block: its own, or that of its content. */
 export function otherText (block: MessagesOtherBlock): TextPart[] {
   const texts = [block['title'], block['text'], ...textsIn(block['content'])].filter(
     text => typeof text === 'string' && text !== ''

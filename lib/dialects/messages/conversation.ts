@@ -1,7 +1,7 @@
 /**
- * Makes chat messages of the messages of a request: system prompts keep their places, results of tools come
- * directly behind the calls, pictures in results behind all of them, since most providers take only text in a
- * result.
+ * Converts the messages of a request to chat messages. System prompts stay in place. Tool results directly
+ * follow the calls, and images in results come after all of them, because most providers only accept text in
+ * a result.
  */
 
 import { toolResultText } from '../tool-result-text.ts'
@@ -18,12 +18,12 @@ import type {
 } from '../../../schemas/messages-request.ts'
 
 /**
- * The first system block of Claude Code: it names a version, and changes every turn in some, which empties
- * caches.
+ * Prefix of Claude Code's first system block, which names a version. Some versions change it every turn,
+ * which would invalidate the cache.
  */
 const billingLine = 'x-anthropic-billing-header:'
 
-/** Makes the chat messages of a request. */
+/** Converts the messages of a request to chat messages. */
 export function conversationOf (
   system: string | readonly MessagesTextBlock[] | undefined,
   messages: readonly MessagesMessage[],
@@ -43,7 +43,7 @@ function blocksOf<B extends MessagesBlock> (
   return typeof content === 'string' ? [{ type: 'text', text: content }] : content
 }
 
-/** A message of the model while its blocks come in. */
+/** An assistant message under construction. */
 interface Turn {
   readonly content: TextPart[]
   readonly thinking: Array<Record<string, unknown>>
@@ -54,17 +54,17 @@ interface Turn {
 }
 
 /**
- * Neighbouring messages of one role are one, as Anthropic has it: results of parallel calls may come one by
- * one.
+ * Merges adjacent messages of one role, as Anthropic does: results of parallel calls may come in separate
+ * messages.
  */
 class ConversationReader {
   readonly #messages: Message[] = []
   readonly #refuse: Refuse
   #turn: Turn | undefined
-  /** Parts of a user's message while it comes in: images and files of results, and what the user says. */
+  /** User parts so far: images and files of results, and user content. */
   #shown: UserPart[] = []
   #said: UserPart[] = []
-  /** System messages that came between calls and their results. */
+  /** System messages between calls and their results. */
   #waiting: Message[] = []
   /** Calls whose results are missing. */
   readonly #openCalls = new Set<string>()
@@ -181,7 +181,7 @@ function addBlock (turn: Turn, block: MessagesBlock): void {
       break
     case 'tool_use':
       turn.calls.push({
-        ...turn.callFields, // from outside: they take the place of nothing
+        ...turn.callFields, // unknown fields must not overwrite known ones
         id: providerToolId(block.id),
         type: 'function',
         function: { name: shortToolName(block.name), arguments: JSON.stringify(block.input) }
@@ -199,7 +199,7 @@ function addBlock (turn: Turn, block: MessagesBlock): void {
   }
 }
 
-/** Returns content in its shortest form: one plain text is a string. */
+/** Returns content in its shortest form: a single plain text becomes a string. */
 function shortest<P extends UserPart> (parts: P[]): string | P[] {
   const [only] = parts
   return parts.length === 1 && only?.type === 'text' && !('cache_control' in only) ? only.text : parts

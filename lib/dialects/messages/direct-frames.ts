@@ -11,11 +11,11 @@ import type { AnswerStart } from '../dialect.ts'
 
 type DirectFrame = ChatEvent & { readonly type: 'direct-frame' }
 
-/** Prints the frames of a provider of this dialect as they came, but for the name of the model. */
+/** Passes through a provider's frames; only the model name changes. */
 export class DirectFrames {
   readonly #fields: ReadonlyMap<string, string>
   readonly #call: AnswerStart['call']
-  /** The last event, which is printed once the provider's stream has ended. */
+  /** The last event, printed once the provider's stream has ended. */
   #stop = sseFrame('message_stop', '{"type":"message_stop"}')
   begun = false
 
@@ -42,15 +42,14 @@ export class DirectFrames {
   }
 
   /**
-   * A provider that said how the answer ends, but not that it has ended, is complete: clients wait for the
-   * last event.
+   * Completes the answer if the provider reported a stop reason but no end: clients wait for the last event.
    */
   end (): string {
     return this.#stop
   }
 }
 
-/** Returns the text of a message with the name that its model has here, and with its cost for who asks. */
+/** Returns a message with the caller's model name, and with its cost if requested. */
 export function shownMessage (message: string, { head, call }: Pick<AnswerStart, 'head' | 'call'>): string {
   const text = readObjectText(message)
   return text === undefined || !text.fields.has('model')
@@ -58,7 +57,7 @@ export function shownMessage (message: string, { head, call }: Pick<AnswerStart,
     : withCost(replaceFields(message, text, new Map([['model', JSON.stringify(head.model)]])), call)
 }
 
-/** Adds the cost of the call to `usage` of an object, where the caller asks for it. */
+/** Adds the cost of the call to `usage`, if the caller requests it. */
 function withCost (json: string, call: AnswerStart['call']): string {
   const cost = call.options?.usageCost?.(call)
   return cost === undefined ? json : replaceFieldsIn(json, 'usage', printedFields(costFields(cost)))

@@ -1,7 +1,4 @@
-/**
- * Requests for providers that speak this dialect themselves: the caller's own text, with as little of it
- * replaced as correctness allows.
- */
+/** Requests for providers that speak this dialect: the caller's own text, changed as little as possible. */
 
 import { markPrompt } from '../../chat/cache-marks.ts'
 import { toReasoningItem } from '../../chat/reasoning-item.ts'
@@ -38,8 +35,8 @@ export function directRequest (
 }
 
 /**
- * Marks the prompt for the cache where the route does so. Marks are spliced into the caller's text; fields
- * that are sent in place of the caller's, and tools in another order, are added to `values`.
+ * Adds cache marks if the route does so. Marks are spliced into the caller's text; replaced fields and
+ * reordered tools are added to `values`.
  */
 function withMarks (
   text: string | undefined,
@@ -64,7 +61,7 @@ function withMarks (
   return { text: text === undefined ? undefined : spliceStrings(text, request, spliced), request: spliced }
 }
 
-/** Returns the fields that are sent in place of the caller's. */
+/** Returns replacements for the caller's fields. */
 function replacedFields (
   { max_completion_tokens: limit }: ChatInput,
   { model, settings = {} }: Route,
@@ -83,13 +80,13 @@ function replacedFields (
   return values
 }
 
-/** Settings of a route that are fields of this API as well. */
+/** Route settings that are fields of this API too. */
 const settingNames = ['temperature', 'top_p', 'top_k', 'thinking'] as const
 
 /**
- * Takes out thinking that this provider has not signed, of another one before a fallback: it would refuse all
- * of the request. A message that has nothing else goes with it. Servers other than Anthropic's sign nothing,
- * and want theirs back.
+ * Removes thinking signed by another provider, such as before a fallback, because the provider would reject
+ * the entire request. Messages without other content are removed too. Servers other than Anthropic's sign
+ * nothing, and need their thinking back.
  */
 function withoutForeignThinking (
   messages: readonly MessagesMessage[],
@@ -119,7 +116,7 @@ function isForeign (
   return typeof signature !== 'string' || signature === '' ? !takesUnsigned : isSealed(signature)
 }
 
-/** Headers that go with the gateway's own credential. Others could choose among its accounts. */
+/** Headers allowed with the gateway's own credential. Others could select among its accounts. */
 const harmlessHeaders: ReadonlySet<string> = new Set(['anthropic-version', 'anthropic-beta'])
 
 function sentHeaders ({ headers, providerKey }: RoutedCall<ChatInput>): Record<string, string> {

@@ -7,8 +7,8 @@ import type { DialectCall } from '../dialect.ts'
 import type { MessagesContext } from './input.ts'
 
 /**
- * Returns the answer to a request for no tokens, complete or as a stream, under the name that the caller has
- * for the model.
+ * Returns the answer to a request with `max_tokens: 0`, complete or as a stream, with the caller's name for
+ * the model.
  */
 export function emptyMessage ({ id, request, context }: DialectCall<MessagesContext>): Reply {
   const head = {

@@ -1,5 +1,5 @@
 /**
- * Chat events to the frames of a stream of this dialect: every frame has a name, and nothing follows the
+ * Prints chat events as stream frames of this dialect: every frame has an event name, and nothing follows the
  * last.
  */
 
@@ -21,7 +21,7 @@ export function encodeMessage (start: AnswerStart<MessagesContext>): FramePrinte
   return start.context.direct.routes.has(start.route) ? new DirectPrinter(start) : new Printer(start)
 }
 
-/** Passes the frames of a provider on; an answer that turned out to have none is printed as any other. */
+/** Passes through a provider's frames; an answer without any is printed from events. */
 class DirectPrinter implements FramePrinter<ChatEvent> {
   readonly #frames: DirectFrames
   readonly #start: AnswerStart<MessagesContext>
@@ -33,7 +33,7 @@ class DirectPrinter implements FramePrinter<ChatEvent> {
   }
 
   print (events: readonly ChatEvent[]): string {
-    // Until a first event, which of both it is cannot be known.
+    // Only the first event shows which of the two it is.
     if (
       this.#translated === undefined &&
       !this.#frames.begun &&
@@ -64,8 +64,7 @@ class Printer implements FramePrinter<ChatEvent> {
   readonly #events: StreamEvents
   #begun = false
   /**
-   * The text before that of a delta of one block: a text delta printed behind it costs a tenth of one printed
-   * as an object.
+   * What precedes the text in a delta of the open block: concatenation costs a tenth of printing an object.
    */
   #before = ''
   #beforeIndex: number | undefined
@@ -97,7 +96,7 @@ class Printer implements FramePrinter<ChatEvent> {
     return failed(failure, call)
   }
 
-  /** Clients count from the last event on, and comments are none. */
+  /** Sends an event: clients measure idle time from the last event, and comments do not count. */
   keepAlive (): string {
     return ping
   }
@@ -111,7 +110,7 @@ class Printer implements FramePrinter<ChatEvent> {
   }
 }
 
-/** Of an answer that a stage of the gateway refused, clients read why it ended before the error. */
+/** If a gateway stage refused the answer, sends the stop reason before the error. */
 function failed (failure: GatewayError, call: Call): string {
   const delta: MessagesStreamEvent = {
     type: 'message_delta',
@@ -123,7 +122,7 @@ function failed (failure: GatewayError, call: Call): string {
 
 const ping = framesOf([{ type: 'ping' }])
 
-/** Returns the frames of events, each under its name. */
+/** Returns the frames of events, with their event names. */
 export function framesOf (events: readonly MessagesStreamEvent[]): string {
   let text = ''
   for (const event of events) text += sseEvent(event.type, JSON.stringify(event))

@@ -1,4 +1,4 @@
-/** Errors as Anthropic's clients read them: one shape, whatever went wrong and wherever. */
+/** Errors in Anthropic's format: the same shape for every error. */
 
 import { jsonReplyHeaders } from '../../core/reply.ts'
 import { ValidationError, type ErrorCode, type GatewayError } from '../../core/errors.ts'
@@ -8,7 +8,7 @@ import type { OriginalError } from '../../core/direct-request.ts'
 import type { MessagesErrorBody, MessagesErrorType } from '../../../schemas/messages-answer.ts'
 import type { ErrorFormat } from '../dialect.ts'
 
-/** The official clients wait as long as the header says; above a minute some give up at once. */
+/** Official clients wait as long as the header says; some give up immediately above a minute. */
 const maxRetryAfterSeconds = 60
 
 /** Writes an error as status, headers and body. */
@@ -25,8 +25,8 @@ export const messagesErrors: ErrorFormat = (failure, call) => ({
 })
 
 /**
- * Returns the body of an error as JSON: that of a provider of this dialect in its own words, by which clients
- * go on.
+ * Returns the body of an error as JSON. A provider's error in this dialect stays verbatim, because clients
+ * depend on its wording.
  */
 export function errorText (failure: GatewayError, call: Call): string {
   return originalOf(failure)?.body ?? JSON.stringify(errorBody(failure, call))
@@ -36,7 +36,7 @@ function originalOf ({ original }: GatewayError): OriginalError | undefined {
   return original?.dialect === 'messages' ? original : undefined
 }
 
-/** Returns the body of an error that the gateway found. */
+/** Returns the body of an error that the gateway detected. */
 export function errorBody (failure: GatewayError, call: Call): MessagesErrorBody {
   return {
     type: 'error',
@@ -49,7 +49,7 @@ export function errorBody (failure: GatewayError, call: Call): MessagesErrorBody
   }
 }
 
-/** A request of the wrong shape is 400 here: 422 means to repeat it to some of these clients. */
+/** Returns 400 for an invalid request body: some clients retry after 422. */
 function statusOf (failure: GatewayError): number {
   return failure.status === 422 ? 400 : failure.status
 }
@@ -82,17 +82,17 @@ function messageOf (failure: GatewayError, { record }: Call): string {
   return words === undefined ? withField(failure) : words(failure, record)
 }
 
-/** Begins a message with the field that it is about: this dialect has no other place for it. */
+/** Prefixes the message with its field, for which this dialect has no other place. */
 function withField ({ status, param, message }: GatewayError): string {
   const [field = ''] = param?.split('[', 1) ?? []
   return status !== 400 || field === '' || message.startsWith(field) ? message : `${field}: ${message}`
 }
 
-/** Words that clients look for. */
+/** Phrases that clients match on. */
 const wordings: Partial<Record<ErrorCode, (failure: GatewayError, record: Call['record']) => string>> = {
   model_not_found: ({ message }, { requestedModel }) =>
     requestedModel === undefined ? message : `model: ${requestedModel.slice(0, 200)}`,
-  // Starts the compaction of a conversation.
+  // Triggers compaction in clients.
   context_length_exceeded: ({ message }) => {
     if (message.startsWith('prompt is too long')) return message
     const [, limit] = /maximum context length (?:of|is) (\d+)/i.exec(message) ?? []
@@ -104,7 +104,7 @@ const wordings: Partial<Record<ErrorCode, (failure: GatewayError, record: Call['
   }
 }
 
-/** Says whether to retry: without `x-should-retry: false`, clients retry a refused key for minutes. */
+/** Adds retry headers: without `x-should-retry: false`, clients retry a rejected key for minutes. */
 function retryHeaders ({ status, retryAfterSeconds }: GatewayError): Record<string, string> {
   const headers: Record<string, string> = {}
   if (status === 401 || status === 402) headers['x-should-retry'] = 'false'

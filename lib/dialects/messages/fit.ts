@@ -1,7 +1,7 @@
 /**
- * Fits a translated request to the model and the provider of one route. Clients of this dialect send the same
+ * Adapts a translated request to the model and provider of a route. Clients of this dialect send the same
  * request to every model: an effort to models that do not think, more tokens than a model can write, system
- * messages half-way.
+ * messages mid-conversation.
  */
 
 import { withOwnFormat } from '../../chat/own-format.ts'
@@ -16,10 +16,10 @@ import type { MessagesContext } from './input.ts'
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] }
 
-/** The most that providers take, unless their traits say otherwise. */
+/** Maximum for most providers, unless their traits differ. */
 const usualMaxStops = 4
 
-/** @throws GatewayError `unsupported_parameter` for what this provider cannot do */
+/** @throws GatewayError `unsupported_parameter` for what this provider does not support */
 export function fitRequest (
   request: ChatInput,
   { route, provider, model }: FitTarget,
@@ -58,7 +58,7 @@ function checkPrefill ({ messages }: ChatInput, { prefill = true }: ProviderTrai
 
 /**
  * @param thinks whether the model does, if the catalogue knows
- * @param efforts those it takes, if the catalogue knows
+ * @param efforts supported ones, if the catalogue knows
  */
 function fitThinking (
   request: Mutable<ChatInput>,
@@ -73,7 +73,7 @@ function fitThinking (
   if (thinking) return
   delete request.thinking
   const effort = request.reasoning_effort
-  // Of `none` and those above `high`, most models know nothing.
+  // Most models do not support `none` and efforts above `high`.
   if (thinks !== true || (effort === 'none' && efforts?.includes('none') !== true))
     delete request.reasoning_effort
   else if (efforts === undefined && (effort === 'xhigh' || effort === 'max')) {
@@ -84,12 +84,12 @@ function fitThinking (
 function withoutMarks (message: Message): Message {
   const { content } = message
   if (!Array.isArray(content)) return message
-  // Of the same message, with the same parts.
+  // The same parts of the same message.
   return { ...message, content: content.map(withoutMark) } as Message
 }
 
 function withoutMark<P extends object> (part: P): P {
   if (!('cache_control' in part)) return part
   const { cache_control: _, ...rest } = part
-  return rest as P // a field that the schema does not name
+  return rest as P // a field missing from the schema
 }

@@ -1,4 +1,4 @@
-/** Anthropic's Messages API as a dialect of callers. */
+/** Anthropic's Messages API as a caller dialect. */
 
 import { MessagesRequest } from '../../../schemas/messages-request.ts'
 import { messageReply } from './complete.ts'

@@ -1,4 +1,4 @@
-/** Makes a request of the Messages API the conversation that all stages and adapters work on. */
+/** Converts a Messages API request to the shared conversation. */
 
 import { refine, type ValidCall } from '../../core/call.ts'
 import { GatewayError } from '../../core/errors.ts'
@@ -13,26 +13,26 @@ import type { Route } from '../../core/route.ts'
 import type { CountTokensRequest, MessagesRequest } from '../../../schemas/messages-request.ts'
 import type { DialectCall } from '../dialect.ts'
 
-/** The facts that answers and translations need of a request beside its conversation. */
+/** What answers and translations need from a request in addition to its conversation. */
 export interface MessagesContext {
-  /** The request as it came. */
+  /** The original request. */
   readonly request: CountTokensRequest
   readonly keyId: string
-  /** True when the caller wants thinking without its text. */
+  /** True if the caller wants thinking without its text. */
   readonly hidesThinking: boolean
-  /** The names of tools as the caller wrote them, by those that providers were given. */
+  /** The caller's tool names by the names that providers received. */
   readonly toolNames: ReadonlyMap<string, string>
-  /** Set when only Anthropic can answer: the reason why the others cannot. */
+  /** Why only Anthropic can answer; absent if others can. */
   readonly untranslatable: GatewayError | undefined
-  /** The routes that got the caller's own words. */
+  /** Routes that received the caller's own text. */
   readonly direct: { readonly routes: Set<Route> }
 }
 
 /**
- * Gives a call of the Messages API its conversation. What only Anthropic understands is left out, or noted as
- * untranslatable where an answer without it would mislead.
+ * Adds the conversation to a Messages API call. What only Anthropic understands is dropped, or recorded as
+ * untranslatable if the answer would mislead without it.
  *
- * @throws GatewayError `unsupported_parameter` for a `thread` of the provider's account that the key may not
+ * @throws GatewayError `unsupported_parameter` for a `thread` of the gateway's account that the key may not
  *   use
  */
 export function messagesInput (call: ValidCall<MessagesRequest>): DialectCall<MessagesContext> {
@@ -48,7 +48,7 @@ export function messagesInput (call: ValidCall<MessagesRequest>): DialectCall<Me
     service_tier: tier,
     cache
   } = request
-  // Without spreads: 3 µs.
+  // Spreads would cost 3 µs.
   const input: Mutable<ChatInput> = Object.assign({}, base, { max_completion_tokens: maxTokens })
   if (stream === true) input.stream = stream
   if (stop !== undefined) input.stop = stop
@@ -60,7 +60,7 @@ export function messagesInput (call: ValidCall<MessagesRequest>): DialectCall<Me
   return refine(call, { context, request: input })
 }
 
-/** Gives a request for a token count its conversation. */
+/** Adds the conversation to a token-count request. */
 export function countTokensInput (call: ValidCall<CountTokensRequest>): DialectCall<MessagesContext> {
   const { base, context } = promptOf(call)
   return refine(call, { context, request: base })
@@ -99,7 +99,7 @@ function promptOf (call: ValidCall<CountTokensRequest>): {
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] }
 
-/** The caller's names of fields, for errors of providers. */
+/** The caller's field names, for provider errors. */
 const callerNames = {
   response_format: 'output_config.format',
   reasoning_effort: 'output_config.effort',
@@ -108,11 +108,11 @@ const callerNames = {
 }
 
 /**
- * Clients repeat the request without a thread when they read this code; any other refusal ends them. A thread
- * continues any conversation of the account it is in, so it takes an account of the caller's own, or a key
- * that may.
+ * Rejects a thread with the code after which clients retry without it; any other error makes them give up. A
+ * thread can continue any conversation of its account, so it requires the caller's own account or a permitted
+ * key.
  *
- * @returns the refusal of providers that have no threads
+ * @returns the error for providers without threads
  */
 function threadRefusal ({
   request: { thread },

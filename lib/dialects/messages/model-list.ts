@@ -1,4 +1,4 @@
-/** Lists the models of the gateway as Anthropic's models API does. */
+/** Lists the gateway's models in the format of Anthropic's models API. */
 
 import type { Model } from '../../../schemas/models.ts'
 import type { MessagesModel, MessagesModelList } from '../../../schemas/messages-answer.ts'
@@ -7,9 +7,9 @@ const defaultLimit = 20
 const maxLimit = 1000
 
 /**
- * Returns one page of a list.
+ * Returns one page of the list.
  *
- * @param query of the request: `limit`, and `after_id` or `before_id`, an id of the list
+ * @param query of the request: `limit`, and `after_id` or `before_id`, an id in the list
  */
 export function modelPage (models: readonly Model[], query: string): MessagesModelList {
   const parameters = new URLSearchParams(query)

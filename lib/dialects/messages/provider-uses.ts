@@ -5,7 +5,7 @@ import { routerUses } from '../../chat/provider-uses.ts'
 import type { ProviderUse } from '../../core/provider-use.ts'
 import type { MessagesContext } from './input.ts'
 
-/** Fields that may name anything without a provider acting on it. */
+/** Fields whose content a provider never acts on. */
 const descriptions: ReadonlySet<string> = new Set([
   'input',
   'input_schema',
@@ -16,21 +16,21 @@ const descriptions: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Fields that multiply the price of all tokens, with the values that do not.
+ * Fields that change the price of all tokens, with their price-neutral values.
  *
  * @see https://platform.claude.com/docs/en/about-claude/pricing
  */
 const priceFields = [['speed', 'standard'], ['inference_geo', 'global']] as const
 
-/** Tools that cost tokens and searches only, or run at the caller. Their names end in a date. */
+/** Tools that cost only tokens and searches, or run at the caller. Their names end in a date. */
 const pricedTool =
   /^(?:custom|tool_search_tool_(?:bm25|regex)|(?:bash|text_editor|memory|(?:computer|browser)(?:_toolset)?|tool_search_tool_(?:bm25|regex)|web_search|web_fetch|advisor)_\d{8})$/
 
-/** Lists what a request of the Messages API has its provider do, wherever in it that is asked for. */
+/** Lists the provider resources that a Messages request uses, anywhere in it. */
 export function messagesUses ({ request }: Pick<MessagesContext, 'request'>): readonly ProviderUse[] {
   const uses: ProviderUse[] = [...routerUses(withoutNamed(request))]
   for (const name of ['container', 'thread'] as const) {
-    // of no schema in a count
+    // missing from the token-count schema
     if ((Reflect.get(request, name) ?? undefined) !== undefined) uses.push({ kind: 'object', param: name })
   }
   if ((request.mcp_servers?.length ?? 0) > 0) uses.push({ kind: 'tool_server', param: 'mcp_servers' })
@@ -42,9 +42,9 @@ export function messagesUses ({ request }: Pick<MessagesContext, 'request'>): re
   for (const [index, tool] of objectsOf(request.tools as unknown).entries()) {
     uses.push(...toolUses(tool, `tools[${index}]`))
   }
-  // The model of the request itself is what routing decides on.
+  // Routing already checks the request's own model.
   visitFields({ ...request, model: undefined }, descriptions, (name, value) => {
-    // A tool that a message adds is the same object as one of `tools`.
+    // A tool added by a message is the same object as an entry of `tools`.
     if (name === 'definition' && isObject(value)) uses.push(...toolUses(value, 'messages'))
     else if (name === 'model' && typeof value === 'string')
       uses.push({ kind: 'model', name: value, param: 'tools' })
@@ -54,10 +54,7 @@ export function messagesUses ({ request }: Pick<MessagesContext, 'request'>): re
   return uses
 }
 
-/**
- * Leaves out `fallbacks` that name a model each, as Anthropic has them: those models are judged by their
- * names.
- */
+/** Skips Anthropic's form of `fallbacks`, which names one model each: those models are checked by name. */
 function withoutNamed (request: object): object {
   const fallbacks: unknown = Reflect.get(request, 'fallbacks')
   const isNamed =

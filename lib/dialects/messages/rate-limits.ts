@@ -1,5 +1,5 @@
 /**
- * Returns the limits of a key in Anthropic's headers, made of those in OpenAI's.
+ * Converts a key's limits from OpenAI's to Anthropic's headers.
  *
  * @param limits `x-ratelimit-{limit,remaining,reset}-{requests,tokens}`
  */
@@ -12,13 +12,13 @@ export function rateLimitHeaders (
     const shown = names.get(name)
     const value = limits[name]
     if (shown === undefined || value === undefined) continue
-    // A point in time here, a duration there.
+    // Anthropic sends a time, OpenAI a duration.
     headers[shown] = name.startsWith('x-ratelimit-reset') ? timeText(nowMs + durationMs(value)) : value
   }
   return headers
 }
 
-/** Made once: to put a name together costs more than to find it. */
+/** Precomputed, because a lookup is cheaper than building the name. */
 const names: ReadonlyMap<string, string> = new Map(
   ['requests', 'tokens'].flatMap(unit =>
     ['limit', 'remaining', 'reset'].map(
@@ -27,12 +27,12 @@ const names: ReadonlyMap<string, string> = new Map(
   )
 )
 
-/** Prints the next full second, as Anthropic does: `2026-01-01T00:00:00Z`. */
+/** Rounds up to full seconds, like Anthropic: `2026-01-01T00:00:00Z`. */
 function timeText (ms: number): string {
   return new Date(Math.ceil(ms / 1000) * 1000).toISOString().replace('.000', '')
 }
 
-/** Reads `20ms`, `1.5s` and `6m0s`. */
+/** Parses `20ms`, `1.5s` and `6m0s`. */
 function durationMs (text: string): number {
   const [, minutes = '0', amount = '0', unit] = /^(?:(\d+)m(?=\d))?([\d.]+)(ms|s)$/.exec(text) ?? []
   return Number(minutes) * 60_000 + Number(amount) * (unit === 'ms' ? 1 : 1000)

@@ -6,13 +6,12 @@ import type { ChatInput } from '../../chat/input.ts'
 import type { ReplaceText } from '../../json/place-table.ts'
 import type { MessagesRequest } from '../../../schemas/messages-request.ts'
 
-/** Replaces texts of a request for a message, as `Dialect.replaceTexts` says. */
-// which it was when it came
+/** Implements `Dialect.replaceTexts` for messages, which the caller sent as a `MessagesRequest`. */
 export const replaceMessageTexts = replaceTextsBy(call =>
   messagesInput({ ...call, request: call.request as MessagesRequest })
 )
 
-/** Replaces texts of a request for a token count. */
+/** Replaces texts of a token-count request. */
 export const replaceCountTexts = replaceTextsBy(countTokensInput)
 
 function replaceTextsBy (input: typeof countTokensInput) {

@@ -5,7 +5,7 @@ import type { ValidCall } from '../../core/call.ts'
 import type { ChatSizes } from '../dialect.ts'
 
 /**
- * Makes a check that lets a call through unchanged when its lists are within the bounds.
+ * Creates a check that returns the call unchanged if its lists are within the limits.
  *
  * @throws ValidationError with the list that is too long
  */

@@ -5,22 +5,22 @@ import type {
   MessagesStopReason
 } from '../../../schemas/messages-answer.ts'
 
-/** The facts at the end of an answer. */
+/** What is known when an answer ends. */
 export interface AnswerEnd {
   readonly reason: FinishReason | undefined
   readonly stopSequence: string | undefined
-  /** True when the provider says that the answer was cut because the context of the model was full. */
+  /** True if the provider reports that the context window was full. */
   readonly isContextFull: boolean
-  /** The model's words for a refusal, or the empty text. */
+  /** The model's refusal; empty if there is none. */
   readonly refusal: string
-  /** True when the answer holds tool calls: some providers say `stop` after them. */
+  /** True if the answer contains tool calls: some providers report `stop` after them. */
   readonly callsTools: boolean
 }
 
-/** The fields of a message that say how it ended. */
+/** The message fields that describe its end. */
 export type WireEnd = Pick<MessagesAnswer, 'stop_reason' | 'stop_sequence' | 'stop_details'>
 
-/** Returns the end of an answer as this dialect words it. */
+/** Returns the end of an answer in this dialect's format. */
 export function wireEnd ({ reason, stopSequence, isContextFull, refusal, callsTools }: AnswerEnd): WireEnd {
   const stop = (stop_reason: MessagesStopReason): WireEnd => ({ stop_reason, stop_sequence: null })
   if (reason === 'content_filter' || (refusal !== '' && reason !== 'length')) {

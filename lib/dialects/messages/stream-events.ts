@@ -1,9 +1,7 @@
 /**
- * Maps chat events to the events of a stream of this dialect, which `encode` prints and `complete` folds: the
- * only mapping there is.
+ * Maps chat events to stream events of this dialect, which `encode` prints and `complete` folds.
  *
- * Blocks come one after the other and never overlap, so what arrives for another block while the arguments of
- * a tool call are not complete waits for them.
+ * Blocks never overlap: while the arguments of a tool call are incomplete, events for other blocks wait.
  *
  * @see https://docs.claude.com/en/docs/build-with-claude/streaming
  */
@@ -29,19 +27,19 @@ type CallPiece = ChatEvent & { readonly type: 'tool-call-delta' | 'tool-call-end
 
 type OpenBlock = { readonly type: 'text' | 'thinking' } | OpenCall
 
-/** Turns the events of one answer into those of a stream. Call `of` for every event in order, then `end`. */
+/** Converts the events of one answer to stream events. Call `of` for every event in order, then `end`. */
 export class StreamEvents {
   readonly #start: AnswerStart<MessagesContext>
   #into: MessagesStreamEvent[] = []
   #index = -1
   #open: OpenBlock | undefined
-  /** Events for later blocks, in order, but for the pieces of calls. */
+  /** Waiting events of later blocks in order, except pieces of calls. */
   readonly #waiting: ChatEvent[] = []
   #waitingAt = 0
-  /** Pieces of calls that wait, by their call. */
+  /** Waiting pieces of calls, by call. */
   readonly #pieces = new Map<number, CallPiece[]>()
   readonly #closedCalls = new Set<number>()
-  /** True when the arguments of a closed call are no JSON object. */
+  /** True if the arguments of a closed call are not a JSON object. */
   #broken = false
   #characters = 0
   #callsTools = false
@@ -55,7 +53,7 @@ export class StreamEvents {
     this.#start = start
   }
 
-  /** Returns the events at the beginning. */
+  /** Returns the first events. */
   begin (): MessagesStreamEvent[] {
     const { id, model, promptTokens = 0 } = this.#start.head
     return [{
@@ -79,7 +77,7 @@ export class StreamEvents {
   }
 
   /**
-   * Returns the index of the open text block, whose deltas may be printed without calling `of`: then they go
+   * Returns the index of the open text block, whose deltas may be printed without `of` and are then reported
    * to `addPrinted`.
    */
   get openText (): number | undefined {
@@ -91,14 +89,14 @@ export class StreamEvents {
   }
 
   /**
-   * Returns the last events; the answer is complete.
+   * Returns the last events of the answer.
    *
-   * @throws GatewayError `upstream_invalid_response` when the arguments of a tool call were no JSON object
+   * @throws GatewayError `upstream_invalid_response` if the arguments of a tool call were not a JSON object
    */
   end (): MessagesStreamEvent[] {
     while (this.#open?.type === 'tool_use') this.#closeCall(this.#open)
     this.#close()
-    // Cut short, a call stays as it is: clients know it by the reason for the end.
+    // Truncated arguments stay: the stop reason tells clients.
     if (this.#broken && this.#reason !== 'length') {
       throw new GatewayError('upstream_invalid_response', {
         cause: 'the arguments of a tool call are not a JSON object'
@@ -155,7 +153,7 @@ export class StreamEvents {
     }
     if (this.#open?.type === 'tool_use') {
       if (!isBlockEvent(event)) return
-      // No arguments yet: they may still come.
+      // Empty arguments may still be filled.
       if (this.#isWaiting || this.#open.text === '' || !isObjectText(this.#open.text)) {
         this.#waiting.push(event)
         return
@@ -231,7 +229,7 @@ export class StreamEvents {
     this.#delta({ type: 'thinking_delta', thinking: text })
   }
 
-  /** A block whose text has just been streamed gets its signature; any other comes complete. */
+  /** Adds the signature to a block whose text was just streamed; any other block comes complete. */
   #addThinkingBlock (block: ThinkingBlock): void {
     if (block.type === 'redacted_thinking') {
       this.#openBlock(undefined, { type: 'redacted_thinking', data: block.data })
@@ -248,8 +246,7 @@ export class StreamEvents {
   }
 
   #startCall ({ call, id, name, extra }: ChatEvent & { readonly type: 'tool-call-start' }): void {
-    // Fields that the provider wants back with the call travel in a block before it: clients drop them from
-    // the call.
+    // Put fields that the provider needs back into a preceding block, because clients drop them from calls.
     if (extra !== undefined) {
       this.#addThinkingBlock({ type: 'thinking', thinking: '', signature: sealFields(extra) })
     }
@@ -266,7 +263,8 @@ export class StreamEvents {
   }
 
   /**
-   * Closes the open call, and goes on with what waited for it, which may open others: each event waits once.
+   * Closes the open call and processes the events that waited for it. These may open other calls; each event
+   * waits once.
    */
   #closeCall (open: OpenCall): void {
     this.#endCall(open)
@@ -305,7 +303,7 @@ export class StreamEvents {
     this.#close()
   }
 
-  /** @param open absent for a block that is complete as it starts */
+  /** @param open absent for a block that is complete when it starts */
   #openBlock (open: OpenBlock | undefined, block: AnswerBlock): void {
     this.#close()
     this.#into.push({ type: 'content_block_start', index: ++this.#index, content_block: block })
@@ -324,7 +322,7 @@ export class StreamEvents {
   }
 }
 
-/** True for an event that is part of a block; the others say nothing in this dialect. */
+/** Returns true for events that are part of a block; others have no counterpart here. */
 function isBlockEvent ({ type }: ChatEvent): boolean {
   return (
     type === 'text-delta' ||
@@ -337,7 +335,7 @@ function isBlockEvent ({ type }: ChatEvent): boolean {
   )
 }
 
-/** True for arguments that are complete; none at all are `{}` to every client. */
+/** Returns true for complete arguments; clients read empty ones as `{}`. */
 function isObjectText (text: string): boolean {
   if (text.trim() === '') return true
   try {

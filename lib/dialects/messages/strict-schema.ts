@@ -1,11 +1,11 @@
 import { isObject } from '../../json/guards.ts'
 
-/** More than any provider accepts: what goes deeper is not looked at. */
+/** Deeper than any provider accepts; deeper levels are not checked. */
 const maxDepth = 20
 
 /**
- * Returns true for a JSON schema that providers can hold an answer to exactly: every object lists all its
- * properties as required and allows no others.
+ * Returns true for a JSON schema that providers can enforce strictly: every object requires all its
+ * properties and allows no others.
  */
 export function isStrict (schema: unknown, depth = 0): boolean {
   if (depth > maxDepth) return false

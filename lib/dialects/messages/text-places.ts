@@ -25,7 +25,7 @@ import type { DirectTexts } from '../dialect.ts'
 const id = unseen('pairs a call with its result')
 const name = unseen('the name of a tool, by which its calls are found')
 
-/** What belongs to others in any part of a request or an answer. */
+/** Fields anywhere in a request or an answer that stages must not change. */
 const marks: Places = {
   ...kindWords,
   '**.cache_control.**': unseen('marks the end of what is cached'),
@@ -37,7 +37,7 @@ const marks: Places = {
   '**.media_type': unseen('names the kind of a file')
 }
 
-/** Returns the places of a list of blocks at a path, and of what tools have returned in them. */
+/** Returns the places in a list of blocks, including their tool results. */
 function messageBlocks (path: string): Places {
   return {
     ...blocks(path, text),
@@ -47,7 +47,7 @@ function messageBlocks (path: string): Places {
 }
 
 /**
- * The results of tools that Anthropic runs.
+ * Results of Anthropic's server tools.
  *
  * @see https://platform.claude.com/docs/en/api/messages
  */
@@ -61,7 +61,7 @@ const providerResults = [
   'advisor_tool_result'
 ].join('|')
 
-/** One of these results, or a list of them: all of it is text, but for what the lines say. */
+/** One such result, or a list: all of it is text except the fields listed. */
 function providerResult (path: string): Places {
   return {
     [`${path}.**`]: toolResult,
@@ -135,7 +135,7 @@ export const messagesRequestTexts = new PlaceTable({
   'metadata.user_id': text
 })
 
-/** The blocks of an answer, and a message at the beginning of a stream. */
+/** The blocks of an answer, or of the message at the start of a stream. */
 function message (path: string): Places {
   return {
     [`${path}id`]: unseen('names the answer'),
@@ -156,7 +156,7 @@ export const messagesAnswerTexts = new PlaceTable({
 
 const [start, delta] = ['(content_block_start).content_block', '(content_block_delta).delta']
 
-/** The events of a stream. */
+/** Stream events. */
 export const messagesFrameTexts = new PlaceTable({
   ...marks,
   ...message('(message_start).message.'),
@@ -179,7 +179,7 @@ export const messagesFrameTexts = new PlaceTable({
   '(error).request_id': unseen('names the call')
 })
 
-/** A text is that of a block; all end with the message. */
+/** A text belongs to a block; all end with the message. */
 export const messagesTextOf: DirectTexts['textOf'] = (type, { index, delta }) => {
   const block = `${textOfValue(index)};`
   switch (type) {

@@ -2,12 +2,12 @@ import type { Effort } from '../../../schemas/efforts.ts'
 import type { ChatInput } from '../../chat/input.ts'
 import type { CountTokensRequest } from '../../../schemas/messages-request.ts'
 
-/** Words of this API for an effort. */
+/** Efforts of this API. */
 const supported: readonly Effort[] = ['low', 'medium', 'high', 'xhigh', 'max']
 
 /**
- * Returns how a model is to think: as Anthropic words it, and as an effort for the others. A wish for an
- * effort without `thinking` is passed on as it is.
+ * Returns how a model should think, in Anthropic's format and as an effort for other providers. An effort
+ * without `thinking` is passed on unchanged.
  */
 export function thinkingOf (
   { thinking, output_config: output }: Pick<CountTokensRequest, 'thinking' | 'output_config'>
@@ -25,7 +25,7 @@ export function thinkingOf (
   switch (thinking.type) {
     case 'disabled': return { thinking: { type: 'disabled' }, reasoning_effort: 'none' }
     case 'adaptive': return { thinking: { type: 'adaptive', ...displayOf(thinking) }, ...requested }
-    default: return requested // a way of thinking that only Anthropic knows
+    default: return requested // a type that only Anthropic knows
   }
 }
 

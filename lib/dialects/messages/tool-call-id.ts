@@ -1,27 +1,22 @@
 /**
- * Ids of tool calls. Callers of this dialect may only have letters, digits, `_` and `-` in them, while
- * servers invent `functions.Bash:0`; an id that comes back goes to the provider as the provider wrote it.
+ * Ids of tool calls. This dialect only allows letters, digits, `_` and `-`, while servers send ids such as
+ * `functions.Bash:0`. The provider gets its own id back.
  */
 
 import { createHash } from 'node:crypto'
 
 const legal = /^[a-zA-Z0-9_-]+$/
-/** Ids made here; a provider's own id that looks like one is encoded, so that the two never meet. */
+/** Ids created here. A provider's id that matches is encoded, so that the two never collide. */
 const prefix = 'toolu_hg_'
-/** OpenAI refuses longer ones. */
+/** OpenAI rejects longer ids. */
 const maxLength = 64
 
-/**
- * Returns the id of a provider's call as the caller gets it: different ids stay different, legal ones stay
- * the same.
- */
+/** Returns the caller's id for a provider's call: injective, and legal ids stay unchanged. */
 export function callerToolId (id: string): string {
   return legal.test(id) && !id.startsWith(prefix) ? id : prefix + Buffer.from(id).toString('base64url')
 }
 
-/**
- * Returns the id as the provider wrote it, or a stable shorter one where it is too long for some providers.
- */
+/** Returns the provider's original id, or a stable shorter one if it is too long for some providers. */
 export function providerToolId (id: string): string {
   const original = id.startsWith(prefix) ? Buffer.from(id.slice(prefix.length), 'base64url').toString() : id
   const callerId = callerToolId(original) === id ? original : id

@@ -1,6 +1,6 @@
 /**
- * Reads what the messages of a conversation change in its list of tools: searches of the client find deferred
- * ones, and system messages add and remove some.
+ * Reads how messages change the tool list: client-side searches find deferred tools, and system messages add
+ * and remove tools.
  */
 
 import { GatewayError } from '../../core/errors.ts'
@@ -14,20 +14,20 @@ import {
 import type { Refuse } from './content.ts'
 
 export interface ToolChanges {
-  /** Names of tools that the model may see, deferred or not. */
+  /** Names of visible tools, deferred or not. */
   readonly found: ReadonlySet<string>
-  /** Names of tools that it may not see. */
+  /** Names of removed tools. */
   readonly removed: ReadonlySet<string>
-  /** Tools that messages define, by name. */
+  /** Tools defined by messages, by name. */
   readonly added: ReadonlyMap<string, MessagesListedTool>
 }
 
 const isTool = compileCheck(MessagesListedTool)
 
 /**
- * Returns the changes that are in effect at the end of a conversation.
+ * Returns the changes in effect at the end of a conversation.
  *
- * @param refuse gets definitions that are no tools
+ * @param refuse called for invalid tool definitions
  */
 export function toolChanges (messages: readonly MessagesMessage[], refuse: Refuse): ToolChanges {
   const found = new Set<string>()
@@ -51,7 +51,7 @@ export function toolChanges (messages: readonly MessagesMessage[], refuse: Refus
     }
     show(name)
     if (definition === undefined) return
-    if (isTool(definition)) added.set(name, definition as MessagesListedTool) // just checked
+    if (isTool(definition)) added.set(name, definition as MessagesListedTool) // checked above
     else refuse(invalidDefinition())
   }
   for (const { content } of messages) {
@@ -63,11 +63,11 @@ export function toolChanges (messages: readonly MessagesMessage[], refuse: Refus
 interface ToolChange {
   readonly kind: 'tool_addition' | 'tool_removal'
   readonly name: string
-  /** Present where a block defines the tool. */
+  /** Present if the block defines the tool. */
   readonly definition?: unknown
 }
 
-/** Returns what a block changes of a tool that has a name; those of Anthropic's connector are not meant. */
+/** Returns what a block changes about a named tool; ignores those of Anthropic's MCP connector. */
 export function changeIn (block: { readonly type: string }): ToolChange | undefined {
   const { type } = block
   if (type !== 'tool_addition' && type !== 'tool_removal') return undefined

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
 
-/** Callers may use 128 characters, most providers take 64. */
+/** Callers may use 128 characters, most providers accept 64. */
 const maxLength = 64
 const hashLength = 8
 
-/** Returns the name of a tool as every provider takes it: long ones end with a hash instead. */
+/** Returns a tool name that every provider accepts; long names end in a hash. */
 export function shortToolName (name: string): string {
   if (name.length <= maxLength) return name
   const hash = createHash('sha256').update(name).digest('hex').slice(0, hashLength)

@@ -1,4 +1,4 @@
-/** Makes the tools of a request functions that any provider can be offered. */
+/** Converts the tools of a request to functions, which any provider accepts. */
 
 import { textOfValue } from '../../json/guards.ts'
 import { GatewayError } from '../../core/errors.ts'
@@ -15,16 +15,16 @@ import type {
 
 export interface Tools {
   readonly tools: readonly FunctionTool[]
-  /** The names of tools as the caller wrote them, by the shortened ones. */
+  /** The caller's tool names, by shortened name. */
   readonly names: ReadonlyMap<string, string>
 }
 
 /**
- * Returns the tools the model may see.
+ * Returns the tools that the model may see.
  *
- * @param changes what the messages change: a deferred tool is shown only when it was found, and a removed one
- *   is not
- * @param refuse gets tools that only Anthropic has: an answer without them would not be what was requested
+ * @param changes from the messages: deferred tools are only visible once found, removed ones never
+ * @param refuse called for tools that only Anthropic has: an answer without them would not be what was
+ *   requested
  */
 export function toolsOf (
   given: readonly GivenTool[] = [],
@@ -49,7 +49,7 @@ export function toolsOf (
     )
   }
   for (const [index, tool] of given.entries()) {
-    if (typeof tool.name === 'string' && added.has(tool.name)) continue // defined anew
+    if (typeof tool.name === 'string' && added.has(tool.name)) continue // redefined by a message
     offer(tool, `tools.${index}`, `tools[${index}].type`)
   }
   for (const tool of added.values()) offer(tool, 'messages', 'messages')
@@ -76,7 +76,7 @@ function functionOf (tool: GivenTool): FunctionTool | undefined {
       parameters,
       ...typeof strict === 'boolean' && { strict }
     },
-    // No field of the shared form, but one that travels with it to providers with such a cache.
+    // Not a field of the shared format, but passed on to providers with such a cache.
     ...mark !== undefined && mark !== null && { cache_control: mark }
   }
 }
@@ -85,7 +85,7 @@ function isCustom (tool: GivenTool): tool is MessagesTool {
   return tool.type === undefined || tool.type === null || tool.type === 'custom'
 }
 
-/** Clients know these words of Anthropic's and do without the tool where they can. */
+/** Clients know this message from Anthropic, and do without the tool if they can. */
 function unsupportedTool (type: string, place: string, param: string): GatewayError {
   return new GatewayError('unsupported_parameter', {
     message: `${place}: Input tag '${type.slice(0, 100)}' found using 'type' is not supported by this model`,
@@ -93,7 +93,7 @@ function unsupportedTool (type: string, place: string, param: string): GatewayEr
   })
 }
 
-/** Returns the choice in the shared words, and whether one turn may call several tools. */
+/** Returns the choice in the shared format, and whether a turn may call several tools. */
 export function toolChoiceOf (choice: CountTokensRequest['tool_choice']): {
   readonly choice?: ToolChoice
   readonly parallel?: false

@@ -1,10 +1,7 @@
 import { usageOfTokens, type Usage } from '../../core/usage.ts'
 import type { MessagesUsage } from '../../../schemas/messages-answer.ts'
 
-/**
- * Returns token counts as this dialect has them: what was read from a cache or written to it is counted
- * beside the prompt.
- */
+/** Converts token counts: this dialect counts cache reads and writes separately from the prompt. */
 export function messagesUsage ({
   promptTokens,
   completionTokens,
@@ -21,7 +18,7 @@ export function messagesUsage ({
   }
 }
 
-/** Returns counts where the provider has none, or none yet. */
+/** Returns counts if the provider has not reported any yet. */
 export function estimatedUsage (promptTokens: number, completionTokens: number): MessagesUsage {
   return messagesUsage(usageOfTokens(promptTokens, completionTokens))
 }

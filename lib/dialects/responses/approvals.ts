@@ -1,6 +1,6 @@
 /**
- * Calls of MCP tools that wait for the caller's consent. The id of a request holds a digest of server, tool
- * and arguments: consent to one call is none to another.
+ * Approvals of MCP tool calls. The id of an approval request contains a digest of server, tool and arguments,
+ * so that an approval covers exactly one call.
  */
 
 import { createHash, randomBytes } from 'node:crypto'
@@ -15,15 +15,15 @@ export class Approvals {
   readonly #trusted: readonly string[]
 
   /**
-   * @param servers as the request declares them, each with a label of its own
-   * @param trusted names of servers that need no consent
+   * @param servers declared by the request, each with a unique label
+   * @param trusted names of servers that need no approval
    */
   constructor (servers: readonly McpTool[], trusted: readonly string[] = []) {
     this.#trusted = trusted
     for (const server of servers) this.#servers.set(server.server_label, server)
   }
 
-  /** Returns whether a call must wait, which one of a server that is not known does. */
+  /** Returns true if a call needs approval; calls to unknown servers do. */
   isNeeded (label: string, toolName: string): boolean {
     const server = this.#servers.get(label)
     if (server === undefined) return !this.#trusted.includes(label)
@@ -32,13 +32,13 @@ export class Approvals {
     return !(isObject(rule) && lists(rule['never'], toolName) && !lists(rule['always'], toolName))
   }
 
-  /** Returns the id of a request for consent. @param given arguments as JSON */
+  /** Returns the id of an approval request. @param given arguments as JSON */
   idFor (label: string, toolName: string, given: string): string {
     const nonce = randomBytes(halfLength / 2).toString('hex')
     return `mcpr_${nonce}${this.#digest(nonce, label, toolName, given)}`
   }
 
-  /** Returns whether an id is that of a request for this call, at the server as it is declared now. */
+  /** Returns true if the id belongs to a request for this call, to the server as it is declared now. */
   isFor (id: string, label: string, toolName: string, given: string): boolean {
     const nonce = id.slice('mcpr_'.length, 'mcpr_'.length + halfLength)
     return this.#servers.has(label) && id === `mcpr_${nonce}${this.#digest(nonce, label, toolName, given)}`
@@ -56,6 +56,6 @@ export class Approvals {
 function lists (filter: unknown, toolName: string): boolean {
   if (!isObject(filter)) return false
   const { tool_names: names, read_only: readOnly } = filter
-  // Servers say themselves which of their tools only read: not a fact to rely on.
+  // `read_only` is a claim of the server and cannot be trusted.
   return readOnly == null && Array.isArray(names) && names.includes(toolName)
 }

@@ -1,7 +1,6 @@
 /**
- * Compaction: a provider of this dialect makes items of a conversation that stand for all of it, in words
- * that only it can read. Its request and its answer are passed on as they are; other providers have nothing
- * like it.
+ * Compaction: a provider of this dialect replaces a conversation with items that only it can read. Request
+ * and answer are passed through; other providers have no equivalent.
  */
 
 import { GatewayError } from '../../core/errors.ts'
@@ -18,7 +17,7 @@ import { CompactRequest } from '../../../schemas/responses.ts'
 import type { ResponseArchive } from './archive.ts'
 import type { Dialect } from '../dialect.ts'
 
-/** @param archive has the responses that a conversation continues */
+/** @param archive of the responses that a conversation continues */
 export function compaction (archive?: ResponseArchive): Dialect<typeof CompactRequest, ResponsesContext> {
   return {
     schema: CompactRequest,

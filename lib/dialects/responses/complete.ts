@@ -8,8 +8,8 @@ import type { ResponsesContext } from './input.ts'
 import type { ResponseObject } from '../../../schemas/responses.ts'
 
 /**
- * Returns the response of all batches of one answer, stored where it is to be: that of a provider of this
- * dialect as it came.
+ * Returns the response from all batches of an answer, and stores it if requested. A direct answer is passed
+ * through.
  */
 export function responseReply (start: AnswerStart<ResponsesContext>, batches: readonly ChatBatch[]): unknown {
   for (const { events } of batches) {
@@ -29,7 +29,7 @@ function directReply (
     : storedResponse(start, json, shown).then(stored => new PrintedJson(stored))
 }
 
-/** Makes the response of all batches of one answer: the items that a stream would have ended with. */
+/** Folds all batches into a response, with the items that a stream would have ended with. */
 export function toResponse (
   start: AnswerStart<ResponsesContext>,
   batches: readonly ChatBatch[]
@@ -56,5 +56,5 @@ export function toResponse (
   }
 }
 
-/** Listens to a complete answer: its items are looked at when they are done. */
+/** Ignores events of complete answers: only finished items count. */
 const ignoreAll: ItemListener = { event: () => undefined, text: () => undefined }

@@ -1,6 +1,5 @@
 /**
- * Answers of providers that speak this dialect: their own text, but for what callers know by other names
- * here.
+ * Answers of providers that speak this dialect: the provider's text, with the names that the caller knows.
  */
 
 import { costFields } from '../../core/usage.ts'
@@ -13,19 +12,20 @@ import type { ResponsesContext } from './input.ts'
 
 type Start = AnswerStart<ResponsesContext>
 
-/** Returns the text of a response as its caller gets it. */
+/** Returns the text of a response as the caller gets it. */
 export function shownResponse (start: Start, response: string): string {
   return withFields(start, response, shownFields(start))
 }
 
-/** Returns the text of a complete answer as its caller gets it. */
+/** Returns the text of a complete answer as the caller gets it. */
 export function shownAnswer (start: Start, json: string): string {
   return shownResponse(start, completeParts(json))
 }
 
 /**
- * Stores a response before its end is sent, where responses are stored. @returns its text as the caller gets
- * it
+ * Stores a response, if enabled, before its end is sent.
+ *
+ * @returns its text as the caller gets it
  */
 export async function storedResponse (
   start: Start,
@@ -37,7 +37,7 @@ export async function storedResponse (
     context: { keep, direct }
   } = start
   if (keep === undefined) return shown
-  // by the provider's account of its own API
+  // in the format of the provider's API
   const { id: responseId, store: isKept } = JSON.parse(text) as ResponseObject
   const origin = isKept
     ? { providerId: route.providerId, account: direct.accounts.get(route)?.() ?? '', responseId }
@@ -46,7 +46,7 @@ export async function storedResponse (
   return store ? shown : withFields(start, shown, { store })
 }
 
-/** A response in the background has the id that it was queued with. */
+/** A background response keeps the id it was queued with. */
 function shownFields ({ head, context: { request, queued } }: Start): Partial<ResponseObject> {
   const { previous_response_id: previous } = request
   return {
@@ -56,10 +56,7 @@ function shownFields ({ head, context: { request, queued } }: Start): Partial<Re
   }
 }
 
-/**
- * Replaces fields, and adds those that clients expect of every response: other servers of this dialect leave
- * some out.
- */
+/** Replaces fields, and adds those that clients expect in every response but some servers omit. */
 function withFields (start: Start, text: string, fields: Partial<ResponseObject>): string {
   const outline = readObjectText(text)
   if (outline === undefined) return text
@@ -77,13 +74,13 @@ function withFields (start: Start, text: string, fields: Partial<ResponseObject>
   return replaceFields(text, outline, values)
 }
 
-/** Details that are not reported are zero. */
+/** Defaults of unreported details. */
 const usageDetails = Object.entries({
   input_tokens_details: '{"cached_tokens":0,"cache_write_tokens":0}',
   output_tokens_details: '{"reasoning_tokens":0}'
 })
 
-/** @param usage the text of an object, or `null` */
+/** @param usage JSON of an object or `null` */
 function completeUsage (call: Start['call'], usage: string): string {
   const missing = new Map([
     ...usageDetails.filter(([name]) => !usage.includes(`"${name}"`)),

@@ -1,7 +1,6 @@
 /**
- * Prints the events of a provider of this dialect as they came. Only those that hold the response are
- * changed; the numbers of events are made continuous where they are not, and a stream that broke off gets the
- * end that clients wait for.
+ * Passes through the events of a provider of this dialect. Only events that contain the response change.
+ * Sequence numbers are made continuous, and an interrupted stream gets the end that clients wait for.
  */
 
 import { readObjectText, replaceFields } from '../../json/object-text.ts'
@@ -18,7 +17,7 @@ import type { ChatEvent } from '../../core/events.ts'
 import type { AnswerStart } from '../dialect.ts'
 import type { ResponsesContext } from './input.ts'
 
-/** An event that holds the response, taken apart around it. */
+/** An event split around the response it contains. */
 interface ResponseEvent {
   readonly name: string | undefined
   readonly before: string
@@ -28,28 +27,28 @@ interface ResponseEvent {
 
 type Frame = Pick<ChatEvent & { type: 'direct-frame' }, 'name' | 'json'>
 
-/** Names of events that are sent when the response is queued, where it is made in the background. */
+/** Events that were already sent when a background response was queued. */
 const queuedEvents: ReadonlySet<string | undefined> = new Set(['response.created', 'response.queued'])
 
 export class DirectPrinter implements FramePrinter<ChatEvent> {
   readonly #start: AnswerStart<ResponsesContext>
   readonly #translate: () => FramePrinter<ChatEvent>
-  /** Set for an answer that turned out to have no event of this dialect. */
+  /** Set if the answer has no events of this dialect. */
   #translated: FramePrinter<ChatEvent> | undefined
   #begun = false
   #sequence: number
   readonly #silence = new Silence()
-  /** The response as it began. */
+  /** The response at the start of the stream. */
   #response: string | undefined
-  /** The same, as its caller gets it. */
+  /** The same as the caller gets it. */
   #shown = ''
-  /** Events with the items that are done. */
+  /** Events with finished items. */
   readonly #done: string[] = []
   #doneLength = 0
   #last: ResponseEvent | undefined
   readonly last = (): AsyncIterable<string> | undefined => {
     if (this.#translated !== undefined) return this.#translated.last?.()
-    // Without an end its caller has left, or all is sent.
+    // Without an end, the caller has left or everything was sent.
     return this.#last === undefined || this.#start.context.keep === undefined
       ? undefined
       : this.#stored(this.#last)
@@ -62,7 +61,7 @@ export class DirectPrinter implements FramePrinter<ChatEvent> {
   }
 
   print (events: readonly ChatEvent[]): string {
-    // Until a first event, which of both it is cannot be known.
+    // Only the first event shows which of the two it is.
     if (this.#translated === undefined && !this.#begun) {
       if (events.every(({ type }) => type === 'response-start')) return ''
       if (events.some(({ type }) => type === 'direct-frame')) this.#begun = true
@@ -82,11 +81,11 @@ export class DirectPrinter implements FramePrinter<ChatEvent> {
       : ''
   }
 
-  /** Sends what is done: clients repeat the entire turn for a stream that ends otherwise. */
+  /** Sends finished items: clients repeat the entire turn if a stream ends otherwise. */
   fail (failure: GatewayError, call: Call): string {
     if (!this.#begun) this.#translated ??= this.#translate()
     if (this.#translated !== undefined) return this.#translated.fail?.(failure, call) ?? ''
-    // as it came
+    // unchanged from the provider
     const begun =
       this.#response === undefined ? startedResponse(this.#start) : (JSON.parse(this.#response) as object)
     const response = { ...begun, ...failedFields(failure), output: this.#done.map(itemOf) }
@@ -131,7 +130,7 @@ export class DirectPrinter implements FramePrinter<ChatEvent> {
     return sseFrame(name, this.#numbered(json))
   }
 
-  /** Some servers leave out at the end what they have streamed. */
+  /** Restores what some servers streamed but omit from the final response. */
   #repaired (event: ResponseEvent): ResponseEvent {
     const outline = readObjectText(event.response)
     const output = outline?.fields.get('output')
@@ -163,7 +162,7 @@ export class DirectPrinter implements FramePrinter<ChatEvent> {
   #numbered (json: string): string {
     const number = this.#sequence++
     const field = `"sequence_number":${number}`
-    // as servers write it who put it last
+    // some servers write the field last
     if (json.endsWith('}') && json.startsWith(field, json.length - 1 - field.length)) return json
     const at = json.indexOf(field)
     const next = at === -1 ? '' : json[at + field.length]
@@ -189,5 +188,5 @@ function split (name: string, json: string): ResponseEvent {
 }
 
 function itemOf (event: string): unknown {
-  return (JSON.parse(event) as { item?: unknown }).item // read before, when it came
+  return (JSON.parse(event) as { item?: unknown }).item // parsed before, on arrival
 }

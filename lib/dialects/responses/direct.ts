@@ -1,7 +1,4 @@
-/**
- * Requests for providers that speak this dialect themselves: the caller's own text, with as little of it
- * replaced as correctness allows.
- */
+/** Requests for providers that speak this dialect: the caller's own text, changed as little as possible. */
 
 import { objectsOf } from '../../json/guards.ts'
 import { callerText, directBody, withoutOptions } from '../direct-body.ts'
@@ -15,9 +12,7 @@ import type { ResponsesContext } from './input.ts'
 
 type Target = Pick<FitTarget, 'route' | 'model' | 'account'>
 
-/**
- * @returns `undefined` for a request whose tool servers are called by the gateway
- */
+/** @returns `undefined` if the gateway calls the tool servers of the request */
 export function directRequest (
   call: RoutedCall<ChatInput>,
   target: Target,
@@ -28,10 +23,7 @@ export function directRequest (
   return passedOn(call, target, context, replacedFields(call, target, context))
 }
 
-/**
- * Makes the request that has the provider compact a conversation, which is no answer: it has no limits, tools
- * or settings.
- */
+/** Creates the request for compaction. It gives no answer, so it has no limits, tools or settings. */
 export function compactRequest (
   call: RoutedCall<ChatInput>,
   target: Target,
@@ -66,7 +58,7 @@ function hasServer (tools: unknown): boolean {
   return tools !== undefined && objectsOf(tools).some(({ type }) => type === 'mcp')
 }
 
-/** Fields of requests that are for the gateway. */
+/** Request fields for the gateway. */
 const ownFields = {
   mcp_servers: undefined,
   credentials: undefined,
@@ -77,7 +69,7 @@ const ownFields = {
   ...withoutOptions
 }
 
-/** Returns the fields that are sent in place of the caller's; those that are `undefined` are not sent. */
+/** Returns replacements for the caller's fields; `undefined` removes a field. */
 function replacedFields (
   call: RoutedCall<ChatInput>,
   target: Target,
@@ -85,14 +77,14 @@ function replacedFields (
 ): Record<string, unknown> {
   const { request } = context
   const { max_completion_tokens: limit } = call.request
-  // Without spreads: 2 µs.
+  // Spreads would cost 2 µs.
   const values: Record<string, unknown> = Object.assign({}, ownFields)
   if (target.route.settings !== undefined) Object.assign(values, settingsOf(target.route.settings, request))
   if (limit !== undefined && limit !== request.max_output_tokens) values['max_output_tokens'] = limit
   return Object.assign(values, storeFields(call, target, context), conversationFields(target, context))
 }
 
-/** Returns the name of the model there, and what is not kept there of the conversation. */
+/** Returns the provider's model name, and the parts of the conversation that are not stored there. */
 function conversationFields ({ route, account }: Target, context: ResponsesContext): Record<string, unknown> {
   const { continuation } = context.stored
   const isHere = (origin: ProviderAccount): boolean =>
@@ -110,8 +102,8 @@ function conversationFields ({ route, account }: Target, context: ResponsesConte
 }
 
 /**
- * Has a provider keep what is kept here: the caller could get at nothing else. Reasoning that is not kept has
- * to come with its state.
+ * Disables storage at the provider unless the gateway stores the response: the caller could not access it
+ * otherwise. Reasoning that is not stored must be returned in encrypted form.
  */
 function storeFields (
   { providerKey }: RoutedCall<ChatInput>,
@@ -128,7 +120,7 @@ function storeFields (
   }
 }
 
-/** Returns the settings of a route by the names of this dialect; what the request says wins. */
+/** Returns route settings under this dialect's names, except those that the request sets. */
 function settingsOf (
   settings: Readonly<Record<string, unknown>>,
   request: ResponsesRequest
@@ -160,7 +152,7 @@ function settingsOf (
   return values
 }
 
-/** Headers that go with the gateway's own credential. Others could choose among its accounts. */
+/** Headers allowed with the gateway's own credential. Others could select among its accounts. */
 const harmlessHeaders: ReadonlySet<string> = new Set(['openai-beta', 'x-openai-subagent'])
 
 function sentHeaders ({ headers, providerKey }: RoutedCall<ChatInput>): Record<string, string> {

@@ -1,4 +1,4 @@
-/** Chat events to the frames of a streamed response. */
+/** Prints chat events as frames of a streamed response. */
 
 import { DirectPrinter } from './direct-printer.ts'
 import { printText } from '../../json/print-in-slices.ts'
@@ -22,9 +22,9 @@ export function encodeResponse (start: AnswerStart<ResponsesContext>): FramePrin
     : new Printer(start)
 }
 
-/** Bounds what is printed at once of what an answer repeats at its end. */
+/** Maximum length to print in one slice of what the end of an answer repeats. */
 const printedAtOnceLength = 256 * 1024
-/** Events that repeat what was written before. */
+/** Events that repeat earlier content. */
 const endings = /\.(?:done|completed|incomplete|failed)$/
 
 class Printer implements FramePrinter<ChatEvent>, ItemListener {
@@ -34,19 +34,17 @@ class Printer implements FramePrinter<ChatEvent>, ItemListener {
   #frames = ''
   #sequence = 0
   readonly #silence = new Silence()
-  /** The text before that of a delta, for the place it was printed for. */
+  /** What precedes the text of a delta, for the place it was printed for. */
   #textFrame: { readonly place: TextPlace, readonly before: string } | undefined
 
   readonly #keep: KeepResponse | undefined
-  /** The end of a response that is to be stored first. */
+  /** The end of a response that must be stored first. */
   #ended: ResponseObject | undefined
-  /** The length of what the end of the answer repeats. */
+  /** Length of what the end of the answer repeats. */
   #kept = 0
-  /**
-   * Events that are printed in slices, after `end`: those from the end of a large item on.
-   */
+  /** Events to print in slices after `end`, starting with the end of a large item. */
   #waiting: WireEvent[] | undefined
-  /** Stores the response, and yields the frames that are not sent by then. */
+  /** Stores the response, and yields the remaining frames. */
   readonly last = (): AsyncIterable<string> | undefined =>
     this.#ended === undefined && this.#waiting === undefined ? undefined : this.#rest()
 
@@ -99,7 +97,7 @@ class Printer implements FramePrinter<ChatEvent>, ItemListener {
     return this.#finish({ status, ...reason !== undefined && { incomplete_details: { reason } } })
   }
 
-  /** Sends what is done: clients repeat the entire turn for a stream that ends otherwise. */
+  /** Sends finished items: clients repeat the entire turn if a stream ends otherwise. */
   fail (failure: GatewayError): string {
     return this.#finish(failedFields(failure))
   }

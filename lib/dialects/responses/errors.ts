@@ -1,6 +1,6 @@
 /**
- * Errors of the Responses API: always `{ error }`, and 400 for a request of the wrong shape, where chat
- * completions have 422.
+ * Errors of the Responses API: always `{ error }`, with status 400 for an invalid request body, where chat
+ * completions use 422.
  */
 
 import { ValidationError, type GatewayError } from '../../core/errors.ts'
@@ -22,8 +22,8 @@ function bodyOf (failure: GatewayError): ErrorBody {
 }
 
 /**
- * Returns the code of a failure after the head of the answer. Agents repeat an entire turn, tools included,
- * for most codes; they stop at those that would fail again.
+ * Returns the code of a failure after the head of the answer. For most codes, agents repeat the entire turn
+ * including tools; they stop for codes that would fail again.
  */
 export function failedCode ({ code, status }: GatewayError): string {
   switch (code) {

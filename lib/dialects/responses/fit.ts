@@ -6,10 +6,10 @@ import type { Message } from '../../../schemas/messages.ts'
 import type { ResponsesContext } from './input.ts'
 
 /**
- * Fits a translated request to the provider of one route.
+ * Adapts a translated request to the provider of a route.
  *
- * @throws GatewayError `unsupported_value`, `unsupported_parameter` for what only a provider of this dialect
- *   can take
+ * @throws GatewayError `unsupported_value` or `unsupported_parameter` for what only a provider of this
+ *   dialect supports
  */
 export function fitRequest (
   request: ChatInput,
@@ -22,7 +22,7 @@ export function fitRequest (
   return messages === request.messages ? fitted : withMessages(fitted, messages)
 }
 
-/** Errors still name the item that a message was made of. */
+/** Updates `originalInput` too, so that errors still name the right item. */
 function withMessages (request: ChatInput, messages: readonly Message[]): ChatInput {
   const { originalInput } = request
   if (originalInput === undefined) return { ...request, messages }
@@ -37,7 +37,7 @@ function withMessages (request: ChatInput, messages: readonly Message[]): ChatIn
   }
 }
 
-/** Finds the message that each one became: itself, or the next new one, of its role if there is one. */
+/** Maps each message to itself, or to the next new one, preferably of the same role. */
 function replacements (
   given: readonly Message[],
   fitted: readonly Message[]

@@ -1,4 +1,4 @@
-/** Puts together the dialect of OpenAI's Responses API: items in, items out. */
+/** The dialect of OpenAI's Responses API. */
 
 import { ResponsesRequest } from '../../../schemas/responses.ts'
 import { responseReply } from './complete.ts'
@@ -16,10 +16,10 @@ import type { Dialect, DialectCall } from '../dialect.ts'
 import type { RecordAnswer } from '../../core/call.ts'
 
 /**
- * Makes the dialect.
+ * Creates the dialect.
  *
- * @param archive keeps responses; without it nothing is stored
- * @param recordAnswer is called before a response is stored: from then on its caller can fetch it
+ * @param archive stores responses; without it nothing is stored
+ * @param recordAnswer called before a response is stored and can be fetched
  */
 export function responsesDialect (
   archive?: ResponseArchive,

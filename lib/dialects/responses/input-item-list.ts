@@ -1,4 +1,4 @@
-/** Lists one page of the items that a stored response was made of. */
+/** Lists the input items of a stored response, one page at a time. */
 
 import { GatewayError } from '../../core/errors.ts'
 import type { StoredItem } from './archive.ts'
@@ -8,11 +8,10 @@ const maxLimit = 100
 const defaultLimit = 20
 
 /**
- * Returns the page that a query asks for: `limit`, `order` and `after`, the id of the last item of the page
- * before.
+ * Returns the page for a query: `limit`, `order` and `after`, the last id of the previous page.
  *
- * @param items in the order of the conversation
- * @throws GatewayError `invalid_value` naming the parameter
+ * @param items in conversation order
+ * @throws GatewayError `invalid_value` with the parameter
  */
 export function inputItemPage (items: readonly StoredItem[], query: string): InputItemList {
   const given = new URLSearchParams(query)
@@ -42,9 +41,7 @@ function orderOf (given: string | null): 'asc' | 'desc' {
   throw invalid('order', '`order` must be `asc` or `desc`.')
 }
 
-/**
- * Continues after the last item of that id: callers may have sent one twice, and pages must come to an end.
- */
+/** Continues after the last item with that id: callers may repeat ids, and paging must terminate. */
 function startOf (listed: readonly StoredItem[], after: string | null): number {
   if (after === null) return 0
   const index = listed.findLastIndex(({ id }) => id === after)

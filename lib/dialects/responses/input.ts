@@ -1,4 +1,4 @@
-/** Makes a request of the Responses API the input that all stages work on. */
+/** Converts a Responses API request to the shared input. */
 
 import { requestedServers } from '../../chat/requested-servers.ts'
 import { refine } from '../../core/call.ts'
@@ -23,48 +23,48 @@ import type { ResponseObject, ResponsesRequest } from '../../../schemas/response
 import type { ResponseArchive, ResponseOrigin, ResponseToKeep } from './archive.ts'
 import type { Message } from '../../../schemas/messages.ts'
 
-/** The facts of a request that its answer repeats or is written by. */
+/** What the answer repeats from the request or depends on. */
 export interface ResponsesContext {
   /** `resp_…` */
   readonly id: string
   readonly request: ResponsesRequest
-  /** Its items, with those that it refers to. */
+  /** Its items, including referenced ones. */
   readonly items: readonly InputItem[]
-  /** The parts of stored responses that the request takes up. */
+  /** What the request uses from stored responses. */
   readonly stored: StoredInput
-  /** Set when only a provider of this dialect can answer: the reason why the others cannot. */
+  /** Why only a provider of this dialect can answer; absent if others can. */
   readonly untranslatable?: GatewayError
-  /** The routes that got the caller's own words, and the account of each. */
+  /** Routes that received the caller's own text, with the account of each. */
   readonly direct: { readonly accounts: Map<Route, () => string> }
   readonly names: SentNames
   readonly approvals: Approvals
-  /** Servers whose tools the conversation lists already. */
+  /** Servers whose tools the conversation already lists. */
   readonly listed: ReadonlySet<string>
-  /** Set where the response is stored. */
+  /** Stores the response. Absent if it is not stored. */
   readonly keep?: KeepResponse
-  /** Returns what is stored of a response. */
+  /** Returns what to store of a response. */
   readonly kept: (response: ResponseObject) => Omit<ResponseToKeep, 'keyId'>
-  /** The response as its caller got it, where it is made in the background. */
+  /** A background response as the caller first got it. */
   readonly queued?: ResponseObject
 }
 
 /**
  * Stores a response before its end is sent.
  *
- * @param origin of a response that its provider keeps as well
- * @returns the response as its caller gets it: one that could not be stored says so
+ * @param origin of a response that its provider also stores
+ * @returns the response for the caller, which says so if it could not be stored
  */
 export type KeepResponse = (response: ResponseObject, origin?: ResponseOrigin) => Promise<ResponseObject>
 
 export interface ResponsesInputOptions {
-  /** Keeps the response. Absent where nothing is stored. */
+  /** Stores responses. Absent if nothing is stored. */
   readonly archive?: ResponseArchive | undefined
   readonly recordAnswer?: RecordAnswer | undefined
-  /** The parts of stored responses that the request takes up. */
+  /** What the request uses from stored responses. */
   readonly stored?: StoredInput | undefined
 }
 
-/** @throws GatewayError `invalid_value`, `unsupported_parameter` with the parameter at fault */
+/** @throws GatewayError `invalid_value` or `unsupported_parameter` with the invalid parameter */
 export function responsesInput (
   call: ValidCall<ResponsesRequest>,
   { archive, recordAnswer, stored = nothingStored }: ResponsesInputOptions = {}
@@ -77,7 +77,7 @@ export function responsesInput (
   const { input, names, approvals, listed, untranslatable } = translated(request, items, continuation?.items)
   const kept = (response: ResponseObject): Omit<ResponseToKeep, 'keyId'> => {
     const { items: input, newIds } = identified(items)
-    // other providers of this dialect may leave it out
+    // other providers of this dialect may omit ids
     const outputIds = response.output.flatMap(({ id }) => (typeof id === 'string' ? [id] : []))
     return {
       response,
@@ -101,7 +101,7 @@ export function responsesInput (
             return { ...response, store: false }
           }
         }
-  // Without spreads: 2 µs.
+  // Spreads would cost 2 µs.
   const context: ResponsesContext = Object.assign(
     {
       id: itemId('resp'),
@@ -129,7 +129,7 @@ interface Translation extends Pick<ResponsesContext, 'names' | 'approvals' | 'li
   readonly input: ChatInput
 }
 
-/** Makes a conversation of a request; an empty one where only a provider of this dialect can take it. */
+/** Converts the request to a conversation; an empty one if only a provider of this dialect can serve it. */
 function translated (
   request: ResponsesRequest,
   items: readonly InputItem[],
@@ -194,7 +194,7 @@ function translation (
     declared.servers.length === 0
       ? request.mcp_servers
       : [request.mcp_servers ?? [], [...declared.servers]].flat()
-  // Read in any case: one that forces a tool of OpenAI is refused also where no other tool is declared.
+  // Always validated: forcing one of OpenAI's tools is rejected even if no other tool is declared.
   const choice =
     request.tool_choice === undefined
       ? undefined
@@ -233,7 +233,7 @@ function tooManyServers (): GatewayError {
   })
 }
 
-/** The caller's names of fields, for errors of providers. */
+/** The caller's field names, for provider errors. */
 const callerNames = {
   response_format: 'text.format',
   verbosity: 'text.verbosity',
@@ -243,7 +243,7 @@ const callerNames = {
   logprobs: 'include'
 }
 
-/** Refuses what only the account of a provider can hold. */
+/** Rejects what only a provider's account can store. */
 function refuseKeptElsewhere (request: ResponsesRequest): void {
   for (const name of ['conversation', 'prompt'] as const) {
     if (request[name] !== undefined) {
@@ -255,7 +255,7 @@ function refuseKeptElsewhere (request: ResponsesRequest): void {
   }
 }
 
-/** Refuses work in the background whose response would not be stored here. */
+/** Rejects background requests whose response would not be stored here. */
 function checkBackground (
   request: ResponsesRequest,
   archive: ResponseArchive | undefined,
@@ -306,7 +306,7 @@ function itemsOf (
   return stored.size === 0 ? input : input.map(item => withStored(item, stored))
 }
 
-/** Puts a stored item in the place of one that refers to it; reasoning gets the state that was left out. */
+/** Resolves references to stored items, and restores omitted reasoning state. */
 function withStored (item: InputItem, stored: StoredInput['items']): InputItem {
   const found = typeof item.id === 'string' ? stored.get(item.id)?.item : undefined
   if (found === undefined) return item
@@ -317,8 +317,9 @@ function withStored (item: InputItem, stored: StoredInput['items']): InputItem {
 }
 
 /**
- * Returns the tools that items bring along. @throws ValidationError for one that would be wrong in `tools` as
- * well
+ * Returns the tools that items add.
+ *
+ * @throws ValidationError for a tool that would be invalid in `tools` too
  */
 function additionalTools (items: readonly InputItem[]): ResponsesTool[] {
   return items.flatMap((item, index) =>
@@ -328,14 +329,14 @@ function additionalTools (items: readonly InputItem[]): ResponsesTool[] {
           explain(ResponsesTool, tool, { loc: ['body', 'input', index, 'tools', position] })
         )
       }
-      return tool as ResponsesTool // just checked
+      return tool as ResponsesTool // checked above
     })
   )
 }
 
 const isTool = compileCheck(ResponsesTool)
 
-/** Without any tool there is no choice: providers refuse one. */
+/** Drops the tool choice without tools, because providers reject it. */
 function hasTools (tools: readonly unknown[], servers: ChatInput['mcp_servers']): boolean {
   return tools.length > 0 || hasServers(servers)
 }
@@ -369,7 +370,7 @@ function settingsOf (request: ResponsesRequest): Partial<ChatInput> {
     user: request.user,
     credentials: request.credentials,
     max_tool_calls: request.max_tool_calls,
-    // One turn for each call at most, one whose calls are refused, and the answer.
+    // At most one turn per call, one whose calls are refused, and the answer.
     max_turns:
       request.max_tool_calls === undefined
         ? request.max_turns
@@ -380,7 +381,7 @@ function settingsOf (request: ResponsesRequest): Partial<ChatInput> {
   })
 }
 
-/** A summary is requested by who wants to read it. */
+/** Requesting a summary means wanting to see the thinking. */
 function showsThinking (reasoning: ResponsesRequest['reasoning']): true | undefined {
   return (reasoning?.summary ?? reasoning?.generate_summary ?? undefined) === undefined ? undefined : true
 }

@@ -1,12 +1,13 @@
 /**
- * Ids of responses and their items: a prefix for the kind, and 128 random bits, so that none can be guessed.
+ * Ids of responses and their items: a prefix for the kind, and 128 random bits, so that ids cannot be
+ * guessed.
  */
 
 import { randomHex } from '../../text/ids.ts'
 import type { StoredItem } from './archive.ts'
 import type { InputItem } from '../../../schemas/response-items.ts'
 
-/** Returns `msg_…` and the like. */
+/** Returns an id such as `msg_…`. */
 export function itemId (prefix: string): string {
   return `${prefix}_${randomHex()}`
 }
@@ -26,11 +27,13 @@ const prefixes: ReadonlyMap<string, string> = new Map([
 
 export interface IdentifiedItems {
   readonly items: readonly StoredItem[]
-  /** The ids that were made here. */
+  /** Ids generated here. */
   readonly newIds: readonly string[]
 }
 
-/** Gives items the form in which they are listed: each has a type and an id, and messages a list of parts. */
+/**
+ * Normalises items to their listed form, in which each has a type and an id, and messages a list of parts.
+ */
 export function identified (items: readonly InputItem[]): IdentifiedItems {
   const seen = new Set<string>()
   const newIds: string[] = []

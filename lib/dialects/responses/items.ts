@@ -1,8 +1,8 @@
 /**
- * Items to the messages of one conversation. Neighbouring items of the model (text, reasoning, calls) are one
- * message of it, since that is one turn to every provider; results of tools follow it, and images among them
- * follow these. Other items may stand between calls and their results: those of the model belong to its
- * message, which ends with the last result, and other messages follow that.
+ * Converts items to the messages of a conversation. Adjacent output items (text, reasoning, calls) form one
+ * assistant message, because providers treat them as one turn; tool results follow, then their images.
+ * Between calls and results, output items are added to the assistant message, and other messages are moved
+ * after the last result.
  */
 
 import { toThinkingBlock } from '../../chat/reasoning-item.ts'
@@ -30,17 +30,17 @@ type Item<T extends string> = Extract<InputItem, { readonly type: T }>
 
 export interface Conversation {
   readonly messages: readonly Message[]
-  /** For each item the message it became part of, so that errors can name the item. */
+  /** The message that each item became part of, so that errors can name the item. */
   readonly byItem: readonly Message[]
   /** Calls of server tools. */
   readonly serverCalls: readonly ServerCall[]
-  /** Those that the caller has consented to and that have not been run. */
+  /** Approved calls that have not run. */
   readonly approved: readonly ApprovedCall[]
   /** Servers whose tools are listed. */
   readonly listed: ReadonlySet<string>
 }
 
-/** An assistant message while its items come in. */
+/** An assistant message under construction. */
 interface Turn {
   role: 'assistant'
   content?: AssistantPart[]
@@ -50,11 +50,11 @@ interface Turn {
 }
 
 /**
- * Reads the items of a request; those of tools that only OpenAI runs are left out.
+ * Converts the items of a request; skips items of OpenAI's hosted tools.
  *
- * @param earlier items of the conversation that the request continues; default: none
- * @throws GatewayError `invalid_value` naming the item: a call without its result or a result without its
- *   call, or a part that no other provider than OpenAI could take
+ * @param earlier items of the continued conversation. Default: none
+ * @throws GatewayError `invalid_value` naming the item: a call without its result, a result without its call,
+ *   or a part that only OpenAI supports
  */
 export function readItems (
   items: readonly InputItem[], names: SentNames, approvals: Approvals, earlier: readonly InputItem[] = []
@@ -64,7 +64,7 @@ export function readItems (
 
 interface ClientCall {
   readonly name: string
-  /** Its arguments as JSON. */
+  /** Arguments as JSON. */
   readonly text: string
   readonly index: number
 }
@@ -76,26 +76,23 @@ class Reader {
   #turn: Turn | undefined
   /** Fields that belong to the next call of the turn. */
   #callFields: Readonly<Record<string, unknown>> = {}
-  /** Images of results: no provider's tool message is sure to take them. */
+  /** Images of results: not every provider accepts them in a tool message. */
   #images: UserPart[] = []
-  /** Messages that came between calls and their results, which providers take only behind these. */
+  /** Messages between calls and results, which providers only accept after the results. */
   #waiting: Message[] = []
-  /** Calls whose result has not come yet, with the place of each. */
+  /** Calls without a result, with the index of each. */
   readonly #openCalls = new Map<string, number>()
 
-  /** Calls of `clientTools` whose output has not come yet. */
+  /** Calls of `clientTools` without output. */
   readonly #clientCalls = new Map<string, ClientCall>()
 
   readonly #approvals: Approvals
-  /** Names of server tools at a provider, by `toolKey`. */
+  /** Provider names of server tools, by `toolKey`. */
   readonly #serverNames = new Map<string, string>()
   readonly #serverCalls: ServerCall[] = []
   readonly #approved: ApprovedCall[] = []
   readonly #listed = new Set<string>()
-  /**
-   * Requests for consent, the answer that counts for each, which is a refusal if there is one, and those
-   * whose calls were run.
-   */
+  /** Approval requests; the decision on each (a single refusal wins); and those whose calls have run. */
   readonly #requests = new Set<string>()
   readonly #consents = new Map<string, Item<'mcp_approval_response'>>()
   readonly #run = new Set<string>()
@@ -148,7 +145,7 @@ class Reader {
     }
   }
 
-  /** Returns the message the item is part of, or nothing for one that is left out. */
+  /** Returns the message that the item belongs to; `undefined` if it is skipped. */
   #item (item: InputItem, path: string, index: number): Message | undefined {
     if (!('type' in item) || item.type === undefined || item.type === null) {
       if ('role' in item) return this.#message(item, path)
@@ -254,7 +251,7 @@ class Reader {
     return turn
   }
 
-  /** Adds a call that the caller ran itself, once its output is there. Leaves out records of hosted tools. */
+  /** Adds a call that the caller ran, once its output arrives. Skips records of hosted tools. */
   #clientCall (type: string, item: InputItem, index: number): Message | undefined {
     const id = property(item, 'call_id') ?? property(item, 'id')
     if (typeof id !== 'string') return undefined
@@ -290,7 +287,7 @@ class Reader {
     return this.#result(id, typeof output === 'string' ? output : this.#outputText(id, output, path))
   }
 
-  /** Adds the result of a call. The last one ends the turn, and what waited for it follows. */
+  /** Adds the result of a call. The last result ends the turn and releases waiting messages. */
   #result (id: string, content: string): Message {
     const message: Message = { role: 'tool', tool_call_id: id, content }
     this.#messages.push(message)
@@ -328,8 +325,7 @@ class Reader {
   }
 
   /**
-   * Adds a call that waits for consent once it is known what came of it. A request that comes again is no
-   * second call.
+   * Adds a call that waits for approval, once its outcome is known. A repeated request is not a second call.
    */
   #approvalRequest (
     { id, server_label: label, name, arguments: text }: Item<'mcp_approval_request'>,
@@ -362,16 +358,14 @@ class Reader {
   }
 }
 
-/**
- * Tools of OpenAI that callers run, by the type of their calls; `input` is the member that says what to do.
- */
+/** Tools of OpenAI that callers run, by type of call; `input` is the member with the action. */
 const clientTools = new Map([
   ['local_shell_call', { name: 'local_shell', input: 'action' }],
   ['shell_call', { name: 'shell', input: 'action' }],
   ['apply_patch_call', { name: 'apply_patch', input: 'operation' }]
 ])
 
-/** Stands for items that are in no message. */
+/** Placeholder for items without a message. */
 const none: Message = { role: 'system', content: '' }
 
 function userPart (part: MessagePart | InputPart, path: string): UserPart {

@@ -1,16 +1,16 @@
-/** Bounds what is kept of a streamed answer until its end, which repeats it. */
+/** Bounds what is kept of a streamed answer, because its end repeats everything. */
 
 import { invalidResponse } from '../../providers/provider-failure.ts'
 import type { ChatEvent } from '../../core/events.ts'
 import type { GatewayError } from '../../core/errors.ts'
 
-/** Characters, as many as a complete answer may have by default: no model writes a hundredth of it. */
+/** Characters; the default limit of a complete answer. No model writes a hundredth of it. */
 export const maxKeptLength = 64 * 1024 * 1024
 
-/** Characters of a probability as it is printed. */
+/** Characters of a printed log probability. */
 const probabilityLength = 64
 
-/** Returns about how many characters an event adds to the end of the answer. */
+/** Returns roughly how many characters an event adds to the end of the answer. */
 export function keptLength (event: ChatEvent): number {
   switch (event.type) {
     case 'text-delta':

@@ -1,9 +1,9 @@
 /**
- * Maps events to the items of a response, for both kinds of answer: streams print what happens to each item,
- * complete answers hold the finished items, so the two cannot disagree.
+ * Maps events to response items, for both kinds of answer: streams print every change, complete answers
+ * contain the finished items, so both stay consistent.
  *
- * Items are written one after the other: providers may write several calls at once, so an item that begins
- * while another is open waits in line until that one is done.
+ * Items are written one at a time: if a provider interleaves calls, an item waits until the previous ones are
+ * done.
  */
 
 import { append } from '../../json/append.ts'
@@ -28,7 +28,7 @@ import type { ToolLoopStopped } from '../../../schemas/completion.ts'
 import type { OutputItem } from '../../../schemas/response-items.ts'
 import type { ResponseObject } from '../../../schemas/responses.ts'
 
-/** The end of an answer: its status and, where it is cut, the reason. */
+/** Status of an answer at its end, and the reason if it is incomplete. */
 export interface Ending {
   readonly status: 'completed' | 'incomplete'
   readonly reason?: 'max_output_tokens' | 'content_filter'
@@ -38,25 +38,25 @@ export interface OutputItemsOptions {
   readonly names: SentNames
   /** The model that answers. */
   readonly model: string
-  /** True when the caller requested log probabilities. */
+  /** True if the caller requested log probabilities. */
   readonly logprobs: boolean
   readonly approvals: Approvals
-  /** Servers whose tools the conversation lists already. */
+  /** Servers whose tools the conversation already lists. */
   readonly listed: ReadonlySet<string>
 }
 
 export class OutputItems {
   readonly #listener: ItemListener
   readonly #options: OutputItemsOptions
-  /** Items that are not done, in the order they began; only the first is written. */
+  /** Unfinished items in order of arrival; only the first is written. */
   readonly #line: OpenItem[] = []
   readonly #done: OutputItem[] = []
   readonly #calls = new Map<number, OpenCall>()
-  /** Calls that ended without complete arguments, since the last item began. */
+  /** Calls since the last item began that ended without complete arguments. */
   readonly #brokenOff = new Set<OpenItem>()
   #reason: FinishReason | undefined
   #refused = false
-  /** The number of items written or being written. */
+  /** Number of items that are written or have begun. */
   #count = 0
   /** Annotations of a text that has not begun. */
   #annotations: unknown[] = []
@@ -70,12 +70,12 @@ export class OutputItems {
     this.#options = options
   }
 
-  /** Returns the items that are done. */
+  /** Returns the finished items. */
   get done (): readonly OutputItem[] {
     return this.#done
   }
 
-  /** Returns why the tool loop was ended, if it was. */
+  /** Returns why the tool loop was stopped, if it was. */
   get toolLoopFields (): Pick<ResponseObject, 'tool_loop_stopped'> {
     return this.#toolLoopStopped === undefined ? {} : { tool_loop_stopped: this.#toolLoopStopped }
   }
@@ -129,7 +129,7 @@ export class OutputItems {
       case 'extra':
         if (event.scope === 'answer') {
           const { tool_loop_stopped: stopped } = event.fields
-          // of the tool loop
+          // sent by the tool loop
           if (stopped !== undefined) this.#toolLoopStopped = stopped as ToolLoopStopped
         }
         break
@@ -164,7 +164,7 @@ export class OutputItems {
     }
   }
 
-  /** Closes what is open, and says how the answer ended. */
+  /** Closes open items; returns how the answer ended. */
   end (): Ending {
     const ending = this.#ending()
     const last = this.#line.at(-1)
@@ -198,14 +198,14 @@ export class OutputItems {
 
   #reasoning (): OpenReasoning {
     const last = this.#line.at(-1)
-    // one that has ended may wait for a call before it
+    // an ended item may still wait for a call before it
     if (last instanceof OpenReasoning && !last.ended) return last
     const reasoning = new OpenReasoning(this.#listener, { model: this.#options.model })
     this.#begin(reasoning)
     return reasoning
   }
 
-  /** A block closes the reasoning whose text came before it. */
+  /** A thinking block closes the reasoning that was streamed before it. */
   #thinking (block: ThinkingBlock): void {
     const reasoning = this.#reasoning()
     if (block.type === 'thinking' && reasoning.isEmpty && block.thinking !== '') {
@@ -236,8 +236,8 @@ export class OutputItems {
   }
 
   /**
-   * Leaves a call open whose arguments break off, or have not begun: the reason of the answer's end comes
-   * later, and says whether it was cut.
+   * Leaves a call open if its arguments are missing or incomplete: the finish reason shows later whether the
+   * answer was truncated.
    */
   #endCall (call: OpenCall | undefined): void {
     if (call === undefined) return
@@ -252,11 +252,11 @@ export class OutputItems {
     this.#end(open)
   }
 
-  /** Puts an item in line; whatever may not go on beside another one ends. */
+  /** Queues an item, and ends items that must not overlap with it. */
   #begin (item: OpenItem): void {
     const last = this.#line.at(-1)
     if (last !== undefined && !(last instanceof OpenCall)) this.#end(last)
-    for (const call of this.#brokenOff) this.#end(call) // the answer went on: they were not cut
+    for (const call of this.#brokenOff) this.#end(call) // the answer continued, so it was not truncated
     this.#brokenOff.clear()
     this.#line.push(item)
     if (this.#line.length === 1) item.start(this.#count++)

@@ -6,16 +6,16 @@ import { routerUses } from '../../chat/provider-uses.ts'
 import type { ProviderUse } from '../../core/provider-use.ts'
 import type { ResponsesContext } from './input.ts'
 
-/** The facts of the context that are read. */
+/** The parts of the context that are needed. */
 export type UsedContext = Pick<ResponsesContext, 'request' | 'stored'>
 
-/** Fields that may name anything without a provider acting on it. */
+/** Fields whose content a provider never acts on. */
 const descriptions: ReadonlySet<string> = new Set([
   'parameters', 'schema', 'input_schema', 'output_schema', 'arguments', 'metadata', 'client_metadata',
   'internal_chat_message_metadata_passthrough'
 ])
 
-/** Tools that cost tokens only, or run at the caller; searches have a price. */
+/** Tools that cost only tokens, or run at the caller; web searches have a price. */
 const pricedTools: ReadonlySet<string> = new Set([
   'function',
   'custom',
@@ -30,10 +30,10 @@ const pricedTools: ReadonlySet<string> = new Set([
   'web_search_preview'
 ])
 
-/** Versions of a tool end in a date: `web_search_2025_08_26`. */
+/** Versioned tools end in a date: `web_search_2025_08_26`. */
 const version = /_\d{4}_\d{2}_\d{2}$/
 
-/** Tools that OpenAI runs and bills by other units. */
+/** Tools that OpenAI runs and bills in other units. */
 const unpricedTools: ReadonlySet<unknown> = new Set([
   'code_interpreter',
   'file_search',
@@ -42,9 +42,8 @@ const unpricedTools: ReadonlySet<unknown> = new Set([
 ])
 
 /**
- * Lists what a request of the Responses API has its provider do, wherever in it that is asked for: in fields,
- * in items, in tools that an item adds. Items of stored responses were read by the owner's key and are not
- * listed.
+ * Lists the provider resources that a Responses request uses, anywhere in fields, items, or tools added by
+ * items. Items of stored responses are skipped: they were checked with the key of their owner.
  */
 export function responsesUses ({ request, stored }: UsedContext): readonly ProviderUse[] {
   const uses: ProviderUse[] = [...routerUses(request)]
@@ -55,7 +54,7 @@ export function responsesUses ({ request, stored }: UsedContext): readonly Provi
       uses.push({ kind: 'object', param: `input[${index}].id` })
     }
   }
-  // The model of the request itself is what routing decides on.
+  // Routing already checks the request's own model.
   visitFields({ ...request, model: undefined }, descriptions, (name, value) => {
     if (name === 'tools')
       uses.push(...objectsOf(value).flatMap((tool, index) => toolUses(tool, `tools[${index}]`)))
@@ -67,7 +66,7 @@ export function responsesUses ({ request, stored }: UsedContext): readonly Provi
   return uses
 }
 
-/** A container that is made for the call is an object of settings; what it names is found inside it. */
+/** A container object holds settings for a new container; resources in it are checked separately. */
 function namesObject (name: string, value: unknown): boolean {
   if (name === 'container') return typeof value === 'string'
   return isObjectName(name) && value !== null && value !== '' && !(Array.isArray(value) && value.length === 0)

@@ -1,7 +1,6 @@
 /**
- * Wraps the reasoning of an answer as a provider needs it back: an opaque text of ours around what is opaque
- * to us. It comes back from outside, so it is read like any other input; the provider's own signatures show
- * whether it was changed.
+ * Wraps the reasoning state that a provider needs back in an opaque string. It comes back from the caller, so
+ * it is validated like any input; tampering is detected by the provider's signatures.
  */
 
 import { isObject, nonEmptyText, objectsOf, type JsonObject } from '../../json/guards.ts'
@@ -9,10 +8,10 @@ import { parseBounded } from '../../json/parse-bounded.ts'
 import type { ExtraFields, ThinkingBlock } from '../../core/events.ts'
 
 export interface ReasoningState {
-  /** The model that reasoned. */
+  /** The model that produced the reasoning. */
   readonly model: string
   readonly blocks?: readonly ThinkingBlock[]
-  /** Fields that belong to the tool call that follows. */
+  /** Fields that belong to the following tool call. */
   readonly callFields?: ExtraFields
 }
 
@@ -22,12 +21,12 @@ export function sealReasoning (state: ReasoningState): string {
   return prefix + Buffer.from(JSON.stringify(state)).toString('base64url')
 }
 
-/** Returns true for what was sealed here, even if it was damaged since. */
+/** Returns true for a string sealed here, even if damaged. */
 export function isSealedReasoning (text: string): boolean {
   return text.startsWith(prefix)
 }
 
-/** Returns what was sealed; `undefined` when it comes from elsewhere. */
+/** Returns the sealed state; `undefined` for anything else. */
 export function openReasoning (sealed: string): ReasoningState | undefined {
   if (!isSealedReasoning(sealed)) return undefined
   const state = parsed(Buffer.from(sealed.slice(prefix.length), 'base64url').toString())
@@ -51,6 +50,6 @@ function parsed (text: string): JsonObject | undefined {
     const value: unknown = parseBounded(text)
     return isObject(value) ? value : undefined
   } catch {
-    return undefined // changed or cut off on its way: as good as none
+    return undefined // modified or truncated: treated as absent
   }
 }

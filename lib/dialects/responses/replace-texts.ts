@@ -9,9 +9,9 @@ import type { FoundItem } from './archive.ts'
 import type { StoredInput } from './stored-input.ts'
 
 /**
- * Replaces texts of a request and of the stored items that it takes up, as `Dialect.replaceTexts` says.
+ * Replaces texts of a request and of the stored items it uses, as `Dialect.replaceTexts` says.
  *
- * @param options those that the input of the request was made with
+ * @param options the options that the request's input was created with
  */
 export function replaceResponseTexts (
   call: RoutedCall<ChatInput>,
@@ -27,8 +27,7 @@ export function replaceResponseTexts (
 }
 
 /**
- * Returns the call without what it asks for of the single tokens of its answer, as `Dialect.asTextAnswer`
- * says.
+ * Removes what the request asks for individual tokens, as `Dialect.asTextAnswer` says.
  *
  * @param options as above
  */

@@ -1,4 +1,4 @@
-/** Makes the `response` object around the items of an answer. */
+/** Creates the `response` object around the items of an answer. */
 
 import type { JsonObject } from '../../json/guards.ts'
 import { failedCode } from './errors.ts'
@@ -9,7 +9,7 @@ import { costFields, type Usage, type UsageCost } from '../../core/usage.ts'
 import type { ResponseUsage } from '../../../schemas/response-items.ts'
 import type { ResponseObject, ResponsesTool } from '../../../schemas/responses.ts'
 
-/** Returns the response as it is when its answer begins: every field is there from the start. */
+/** Returns the response at the start of its answer: all fields are present from the start. */
 export function startedResponse ({
   head,
   context: { id, request, keep, queued }
@@ -59,7 +59,7 @@ export function startedResponse ({
   }
 }
 
-/** Returns a tool as it was sent, with the fields that clients expect of it and without credentials. */
+/** Returns a tool as sent, with the fields that clients expect and without credentials. */
 function shownTool (tool: ResponsesTool): JsonObject {
   const shown: JsonObject = { ...tool }
   if (tool.type === 'function') {
@@ -72,7 +72,7 @@ function shownTool (tool: ResponsesTool): JsonObject {
   return shown
 }
 
-/** @param cost what it says of the cost. Default: nothing */
+/** @param cost to show. Default: none */
 export function responseUsage (usage: Usage, cost?: UsageCost): ResponseUsage {
   return {
     input_tokens: usage.promptTokens,
@@ -87,7 +87,7 @@ export function responseUsage (usage: Usage, cost?: UsageCost): ResponseUsage {
   }
 }
 
-/** Returns the fields of a response that failed. */
+/** Returns the fields of a failed response. */
 export function failedFields (
   failure: GatewayError
 ): Pick<ResponseObject, 'status' | 'error'> & Partial<Pick<ResponseObject, 'incomplete_details'>> {

@@ -1,6 +1,6 @@
 /**
- * Items as a provider of this dialect gets them: those of the caller, and where it does not keep them, those
- * that the request continues.
+ * The items for a provider of this dialect: those of the caller, and those of the continued conversation if
+ * the provider does not store them.
  */
 
 import { contentFor, openContent, toReasoningItem } from '../../chat/reasoning-item.ts'
@@ -10,10 +10,10 @@ import type { InputItem, ReasoningItem } from '../../../schemas/response-items.t
 import type { ResponsesContext } from './input.ts'
 
 /**
- * Returns the items to send; `undefined` when they are those of the request as it came.
+ * Returns the items to send; `undefined` if the request's items stay unchanged.
  *
- * @param isHere whether an account is the one that they are sent to
- * @param account returns the digest of that one
+ * @param isHere returns true for the account that receives the items
+ * @param account returns the digest of that account
  */
 export function sentItems (
   { request: { input }, items, stored }: Pick<ResponsesContext, 'request' | 'items' | 'stored'>,
@@ -51,8 +51,8 @@ function hasState (item: InputItem): boolean {
 }
 
 /**
- * Returns an item as it is sent: reasoning with the state that it needs there. There is none where another
- * provider has reasoned, or where only another account has the state or can read it.
+ * Returns an item as sent; reasoning needs its encrypted state. The state is unavailable if another provider
+ * produced the reasoning, or if only another account has it or can read it.
  */
 function sentItem (
   item: InputItem,
@@ -79,7 +79,7 @@ function withState (item: object, state: string): object {
   return Reflect.get(item, 'encrypted_content') === state ? item : { ...item, encrypted_content: state }
 }
 
-/** Types of items that need no id; one that was made elsewhere would be looked for. */
+/** Items that need no id; the provider would look up an unknown one. */
 const nameless: ReadonlySet<unknown> = new Set([
   'message',
   'function_call',

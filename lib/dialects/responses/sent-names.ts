@@ -1,6 +1,6 @@
 /**
- * Names a caller's tools at the provider. Providers know functions only: a tool of a namespace becomes
- * `namespace__name`, and a tool with free-form input a function with one argument, `input`.
+ * Maps tool names to provider names. Providers only know functions: a namespaced tool becomes
+ * `namespace__name`, and a custom tool a function with one argument, `input`.
  */
 
 import { createHash } from 'node:crypto'
@@ -12,16 +12,16 @@ export interface DeclaredTool {
   readonly kind: 'function' | 'custom'
 }
 
-/** The longest name of a function that every provider takes, in characters. */
+/** Longest function name that every provider accepts, in characters. */
 const maxLength = 64
 
 export class SentNames {
-  /** By the name at the provider. */
+  /** By provider name. */
   readonly #declared = new Map<string, DeclaredTool>()
-  /** By namespace and name of the caller. */
+  /** By the caller's namespace and name. */
   readonly #sent = new Map<string, string>()
 
-  /** Returns the name at the provider of a tool, which is the same each time it is declared. */
+  /** Returns the provider name of a tool; repeated declarations give the same name. */
   add (tool: DeclaredTool): string {
     const key = keyOf(tool.name, tool.namespace)
     const sentName = this.#sent.get(key)
@@ -35,18 +35,18 @@ export class SentNames {
     return name
   }
 
-  /** Returns the tool of a name at the provider; a tool that was not declared is a function of that name. */
+  /** Returns the tool with a provider name; an undeclared one is a function with that name. */
   declared (sentName: string): DeclaredTool {
     return this.#declared.get(sentName) ?? { name: sentName, kind: 'function' }
   }
 
-  /** Returns the name at the provider of a tool that a conversation or a choice names. */
+  /** Returns the provider name of a tool in a conversation or choice. */
   sent (name: string, namespace: string | null | undefined): string {
     return this.#sent.get(keyOf(name, namespace ?? undefined)) ??
       (typeof namespace === 'string' ? flattened(namespace, name) : name)
   }
 
-  /** Returns the names at the provider of the tools that were declared. */
+  /** Returns the provider names of all declared tools. */
   all (): ReadonlySet<string> {
     return new Set(this.#declared.keys())
   }

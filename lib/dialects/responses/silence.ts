@@ -1,9 +1,7 @@
-/**
- * Every fourth ping of a silent stream is an event, which agents count as a sign of life; comments are not.
- */
+/** Every fourth ping of an idle stream is an event, which keeps agents waiting; comments do not. */
 const pingsPerEvent = 4
 
-/** Counts the pings since a stream had something to say. */
+/** Counts the pings since the last output of a stream. */
 export class Silence {
   #pings = 0
 
@@ -11,7 +9,7 @@ export class Silence {
     this.#pings = 0
   }
 
-  /** Counts a ping. @returns whether it is to be an event */
+  /** Counts a ping. @returns true if an event must be sent */
   isEventDue (): boolean {
     return ++this.#pings % pingsPerEvent === 0
   }

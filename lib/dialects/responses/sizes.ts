@@ -6,7 +6,7 @@ import type { ChatSizes } from '../dialect.ts'
 import type { ValidCall } from '../../core/call.ts'
 
 /**
- * Makes a check that lets a call through unchanged when its lists are within the bounds.
+ * Creates a check that returns the call unchanged if its lists are within the limits.
  *
  * @throws ValidationError with the list that is too long
  */
@@ -34,7 +34,7 @@ export function responsesSizes (
     }
   }
 
-  /** Counts the tools of namespaces as well. */
+  /** Counts the tools of namespaces too. */
   function checkTools (path: ReadonlyArray<string | number>, tools: readonly object[]): void {
     let count = tools.length
     for (const tool of tools) if ('tools' in tool && Array.isArray(tool.tools)) count += tool.tools.length

@@ -1,7 +1,4 @@
-/**
- * Reads from stored responses what a request needs: the conversation that it continues, and the items that it
- * refers to.
- */
+/** Loads what a request needs from stored responses: the continued conversation and referenced items. */
 
 import { contentItemTypes } from '../../../schemas/response-items.ts'
 import { GatewayError } from '../../core/errors.ts'
@@ -22,10 +19,10 @@ type ReadingCall = Pick<ValidCall<ResponsesRequest>, 'request' | 'key' | 'record
 export const nothingStored: StoredInput = { items: new Map() }
 
 /**
- * Reads what the request takes from stored responses; `undefined` for a request that takes nothing.
+ * Loads what the request uses from stored responses; `undefined` if it uses nothing.
  *
- * @throws GatewayError `invalid_value` for a response that cannot be continued, `context_length_exceeded` for
- *   one that is too long, `overloaded` while the store cannot be used, or there is no memory for it
+ * @throws GatewayError `invalid_value` for a response that cannot be continued, `context_length_exceeded` if
+ *   it is too long, `overloaded` without memory or store
  */
 export function readStored (
   call: ReadingCall,
@@ -56,9 +53,7 @@ async function read (
   }
 }
 
-/**
- * Returns the id of an item that stands for a stored one; reasoning without its state is looked up as well.
- */
+/** Returns the id of a stored item to look up: of a reference, or of reasoning without state. */
 function referredId (item: InputItem): string[] {
   const { id } = item
   if (typeof id !== 'string') return []
@@ -69,10 +64,7 @@ function referredId (item: InputItem): string[] {
     : []
 }
 
-/**
- * Types of items that are judged by their fields: what they did, or what came of it. Reasoning is sent with
- * its state or not at all.
- */
+/** Items that are identified by their content. Reasoning is sent with its state or not at all. */
 const contentTypes: ReadonlySet<unknown> = new Set([
   undefined,
   null,
@@ -81,7 +73,7 @@ const contentTypes: ReadonlySet<unknown> = new Set([
   'apply_patch_call_output'
 ])
 
-/** Fields that hold what an item of a hosted tool did, or what came of it. */
+/** Fields with the action or the result of a hosted tool. */
 const contentFields = [
   'action',
   'actions',
@@ -97,8 +89,8 @@ const contentFields = [
 ] as const
 
 /**
- * Recognises the record of a hosted tool that has an id and none of its content, so that only the provider's
- * account could know what it holds. Settings, such as the size of an image, are no content.
+ * Detects a hosted tool's record with an id but no content, which only the provider's account could resolve.
+ * Settings, such as the size of an image, are not content.
  */
 export function isIdAlone (item: object): item is { readonly id: string } {
   const { id, type, ...fields } = item as {
@@ -114,7 +106,7 @@ function isEmpty (value: unknown): boolean {
   return value === undefined || value === null || value === '' || (Array.isArray(value) && value.length === 0)
 }
 
-/** Recognises a reference, which may come without its type. */
+/** Detects a reference, whose type is optional. */
 export function isReference (item: InputItem): boolean {
   return (
     ('type' in item && item.type === 'item_reference') || (!('role' in item) && (item.type ?? null) === null)

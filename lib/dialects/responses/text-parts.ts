@@ -1,18 +1,18 @@
 /**
- * Adds the lists that every text part of OpenAI has and that other servers of its API leave out: clients read
- * them without asking whether they are there. Texts that have them stay as they are.
+ * Adds the lists that OpenAI includes in every text part and other servers omit, because clients read them
+ * unconditionally. Complete parts stay unchanged.
  */
 
 import { colon, isSpace } from '../../json/characters.ts'
 import { isObject } from '../../json/guards.ts'
 
-/** Events of a text part that have one of its lists as a field of their own. */
+/** Text part events that contain one of the lists themselves. */
 const partEvents: ReadonlySet<string | undefined> = new Set([
   'response.output_text.delta',
   'response.output_text.done'
 ])
 
-/** Completes the text parts in an event. */
+/** Completes the text parts of an event. */
 export function completeEvent (name: string | undefined, json: string): string {
   if (partEvents.has(name)) {
     return countNames(json, '"logprobs"') > 0 ? json : json.replace('{', '{"logprobs":[],')
@@ -20,7 +20,7 @@ export function completeEvent (name: string | undefined, json: string): string {
   return name?.endsWith('.delta') === true ? json : completeParts(json)
 }
 
-/** Completes the text parts in a response, an item or an event. */
+/** Completes the text parts of a response, an item or an event. */
 export function completeParts (json: string): string {
   const parts = count(json, '"output_text"')
   if (
@@ -31,7 +31,7 @@ export function completeParts (json: string): string {
   }
   return JSON.stringify(
     JSON.parse(json, (_, value: unknown) =>
-      // a body that was parsed with a bound
+      // the body was parsed within limits
       isObject(value) && value['type'] === 'output_text'
         ? { ...value, annotations: value['annotations'] ?? [], logprobs: value['logprobs'] ?? [] }
         : value
@@ -39,14 +39,14 @@ export function completeParts (json: string): string {
   )
 }
 
-/** Counts a text in quotes; inside of a string of JSON its second quote would be escaped. */
+/** Counts a quoted string; inside a JSON string its closing quote would be escaped. */
 function count (json: string, quoted: string): number {
   let found = 0
   for (let at = json.indexOf(quoted); at !== -1; at = json.indexOf(quoted, at + quoted.length)) found++
   return found
 }
 
-/** Counts a text in quotes where it is a name: a value has no colon behind it. */
+/** Counts a quoted string where it is a name: only names are followed by a colon. */
 function countNames (json: string, quoted: string): number {
   let found = 0
   for (let at = json.indexOf(quoted); at !== -1; at = json.indexOf(quoted, at + quoted.length)) {

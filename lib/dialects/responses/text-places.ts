@@ -41,7 +41,7 @@ const anywhere: Places = {
   '**.status': word
 }
 
-/** The parts of a message, or of the result of a tool. */
+/** The parts of a message or of a tool result. */
 function parts (path: string, said: TextPlace): Places {
   return {
     [path]: said,
@@ -57,9 +57,7 @@ function parts (path: string, said: TextPlace): Places {
   }
 }
 
-/**
- * An item of a conversation, in a request and in an answer. Those of tools that OpenAI runs are beside it.
- */
+/** An item of a conversation, in a request or an answer. OpenAI's hosted tools are listed separately. */
 function item (path: string): Places {
   return {
     ...parts(`${path}.content`, text),
@@ -121,7 +119,7 @@ function tools (path: string): Places {
   }
 }
 
-/** The fields that an answer repeats. */
+/** Request fields that an answer repeats. */
 const repeated: Places = {
   model: unseen('chooses the route, or names the model that answers'),
   instructions: text,
@@ -171,10 +169,10 @@ export const responsesRequestTexts = new PlaceTable({
   ...modelTexts
 })
 
-/** Items alone: those of stored responses that a request continues. */
+/** A list of items: those of stored responses that a request continues. */
 export const responsesItemTexts = new PlaceTable({ ...anywhere, ...item('[]') })
 
-/** A response at a path that ends in a dot, or is empty. */
+/** A response, at a path that is empty or ends in a dot. */
 function response (path: string): Places {
   return Object.fromEntries(Object.entries({
     ...repeated,
@@ -190,10 +188,10 @@ function response (path: string): Places {
   }).map(([name, place]) => [path + name, place]))
 }
 
-/** A complete answer, and the result of a compaction. */
+/** A complete answer, or the result of a compaction. */
 const responsesAnswerTexts = new PlaceTable({ ...anywhere, ...response('') })
 
-/** The events of a stream. */
+/** Stream events. */
 const responsesFrameTexts = new PlaceTable({
   ...anywhere,
   ...response('response.'),
@@ -232,7 +230,7 @@ const responsesFrameTexts = new PlaceTable({
   '(error).code': word
 })
 
-/** A text is that of a part of an item; all end with the response. */
+/** A text belongs to a part of an item; all end with the response. */
 const responsesTextOf: DirectTexts['textOf'] = (
   type,
   {
@@ -258,7 +256,7 @@ export const responsesDirectTexts: DirectTexts = {
   textOf: responsesTextOf
 }
 
-/** The items of a stored response, as they are listed. */
+/** The items of a stored response, as listed. */
 export const responsesListTexts: DirectTexts = {
   ...responsesDirectTexts,
   answer: new PlaceTable({ ...anywhere, ...item('data[]') })

@@ -1,4 +1,4 @@
-/** Reads the tools of a request, and the choice among them. */
+/** Reads the tools and tool choice of a request. */
 
 import { GatewayError } from '../../core/errors.ts'
 import { isObject, nonEmptyText, objectsOf } from '../../json/guards.ts'
@@ -20,12 +20,12 @@ export interface ReadTools {
 }
 
 /**
- * Returns the tools that a provider is offered, under their names there.
+ * Returns the tools offered to a provider, under their provider names.
  *
  * @param path of the list in the request, for errors
- * @param trusted names of the servers that the request has beside these, whose tools need no consent
- * @throws GatewayError `unsupported_value` for a tool server without a URL of its own, or a filter by what
- *   servers say of their tools; `invalid_value` for one with the label of another server
+ * @param trusted names of other servers of the request, whose tools need no approval
+ * @throws GatewayError `unsupported_value` for a tool server without `server_url`, or a filter by a server's
+ *   own claims; `invalid_value` for the label of another server
  */
 export function readTools (
   given: readonly ResponsesTool[],
@@ -37,7 +37,7 @@ export function readTools (
   const byName = new Map<string, OfferedTool>()
   const offer = (tool: OfferedTool): void => {
     const earlier = byName.get(tool.function.name)
-    // A search may find a tool again, or one that the request declares.
+    // A search may return a tool repeatedly, or one that is already declared.
     if (earlier !== undefined && JSON.stringify(earlier) === JSON.stringify(tool)) return
     byName.set(tool.function.name, tool)
     tools.push(tool)
@@ -59,7 +59,7 @@ export function readTools (
     } else if (isServer(tool)) {
       labels ??= new Map(trusted.map(name => [name, '']))
       const declared = JSON.stringify(tool)
-      if (labels.get(tool.server_label) === declared) continue // the same once more
+      if (labels.get(tool.server_label) === declared) continue // declared again without changes
       if (labels.has(tool.server_label)) throw takenLabel(`${path}[${index}]`)
       labels.set(tool.server_label, declared)
       mcp.push(tool)
@@ -69,7 +69,7 @@ export function readTools (
   return { tools, servers, approvals: new Approvals(mcp, trusted) }
 }
 
-/** Returns the tools that an item adds to those of the request. */
+/** Returns the tools that an item adds to the request. */
 export function toolsOfItem (
   { type, tools }: { readonly type?: unknown, readonly tools?: unknown }
 ): readonly object[] {
@@ -104,7 +104,7 @@ function functionTool (
   }
 }
 
-/** Makes a function of a tool with free-form input, which few providers have. */
+/** Converts a custom tool, which few providers support, to a function. */
 function customTool (
   { name, description, format }: CustomTool,
   names: SentNames,
@@ -127,14 +127,14 @@ function customTool (
   }
 }
 
-/** Says in words what cannot be enforced. */
+/** Describes a grammar that cannot be enforced. */
 function grammarNote (format: CustomTool['format']): string | undefined {
   if (!isObject(format) || format['type'] !== 'grammar') return undefined
   const { syntax, definition } = format
   return `The input must match this ${String(syntax)} grammar:\n${String(definition)}`
 }
 
-/** A label stands for one server: consent to its tools is none to those of another. */
+/** Labels must be unique: approval of one server's tools must not extend to another server. */
 function takenLabel (path: string): GatewayError {
   return new GatewayError('invalid_value', {
     param: `${path}.server_label`,
@@ -166,17 +166,17 @@ function serverOf (tool: McpTool, path: string): ToolServerSpec {
   }
 }
 
-/** Callers of this API give the bare token. */
+/** Callers of this API send the bare token. */
 function bearer (authorization: string): string {
   return /^\S+ /.test(authorization) ? authorization : `Bearer ${authorization}`
 }
 
 /**
- * Returns the choice in the words of chat completions. Entries of `allowed_tools` that name a tool server
- * stay as they are until its tools are known.
+ * Returns the choice in chat-completions format. Entries of `allowed_tools` that name a tool server stay
+ * unchanged until its tools are known.
  *
- * @param hasServers true when the request names any
- * @throws GatewayError `unsupported_value` for a tool that only OpenAI runs, and where no others are allowed
+ * @param hasServers true if the request names tool servers
+ * @throws GatewayError `unsupported_value` for a hosted tool of OpenAI, and if nothing else is allowed
  */
 export function readToolChoice (
   choice: ResponsesToolChoice,
@@ -207,7 +207,7 @@ export function readToolChoice (
   )
 }
 
-/** Returns no tool for one that OpenAI runs itself: such a tool is offered to no other provider. */
+/** Skips OpenAI's hosted tools, which are not offered to other providers. */
 function allowedTool (
   tool: Record<string, unknown>,
   names: SentNames,

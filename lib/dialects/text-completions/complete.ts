@@ -3,7 +3,7 @@ import { TextChunks } from './text-chunks.ts'
 import type { AnswerStart, ChatBatch } from '../dialect.ts'
 import type { TextCompletion, TextCompletionChoice, TextLogprobs } from '../../../schemas/text-completions.ts'
 
-/** Makes one text completion of all batches of an answer. */
+/** Creates one text completion from all batches of an answer. */
 export function completeText ({ head }: AnswerStart, batches: readonly ChatBatch[]): TextCompletion {
   const chunks = new TextChunks(head)
   const choices = new Map<number, TextCompletionChoice>()

@@ -1,7 +1,4 @@
-/**
- * Text completions as callers speak them. They have a pipeline of their own: neither tools nor deferral exist
- * here.
- */
+/** Text completions as a caller dialect, with a separate pipeline: there are no tools and no deferral. */
 
 import { completeText } from './complete.ts'
 import { encodeText } from './encode.ts'

@@ -5,16 +5,16 @@ import { ChatRequest } from '../../../schemas/chat.ts'
 import { TextCompletionRequest } from '../../../schemas/text-completions.ts'
 import type { TextInput } from '../../chat/input.ts'
 
-/** Fields of chat: here, no schema has checked them. */
+/** Chat fields, which no schema has checked here. */
 const chatFields: ReadonlySet<string> = new Set(
   Object.keys(ChatRequest.properties).filter(name => !Object.hasOwn(TextCompletionRequest.properties, name))
 )
 
 /**
- * Makes the prompt one message as well, for models that only chat.
+ * Adds the prompt as a message, for chat-only models.
  *
- * @throws GatewayError `unsupported_parameter` for several prompts, tokens, and completions beyond those that
- *   are returned
+ * @throws GatewayError `unsupported_parameter` for multiple prompts, token arrays, and `best_of` other than
+ *   `n`
  */
 export function textInput (call: ValidCall<TextCompletionRequest>): ValidCall<TextInput> {
   const { prompt: given, suffix, echo, logprobs, best_of: bestOf, ...rest } = withoutChatFields(call.request)
@@ -35,7 +35,7 @@ export function textInput (call: ValidCall<TextCompletionRequest>): ValidCall<Te
 function withoutChatFields (request: TextCompletionRequest): TextCompletionRequest {
   const isForeign = (name: string): boolean => chatFields.has(name) || isAddedField(name)
   if (!Object.keys(request).some(isForeign)) return request
-  // the rest of its fields
+  // the remaining fields
   return Object.fromEntries(
     Object.entries(request).filter(([name]) => !isForeign(name))
   ) as TextCompletionRequest

@@ -4,7 +4,7 @@ import { completionRequestTexts } from './text-places.ts'
 import type { TextInput } from '../../chat/input.ts'
 import type { ReplaceText } from '../../json/place-table.ts'
 
-/** Replaces texts of a request, as `Dialect.replaceTexts` says: the prompt is its one message as well. */
+/** Implements `Dialect.replaceTexts`: replaces both the prompt and its message. */
 export function replaceCompletionTexts (
   call: RoutedCall<TextInput>,
   replace: ReplaceText
@@ -15,7 +15,7 @@ export function replaceCompletionTexts (
   const replaced = completionRequestTexts.replace(asCame, replace)
   if (replaced === asCame) return call
   renewAttribution(asCame, replaced, call)
-  // what a project keeps is what is left
+  // projects store the replaced request
   call.record.bodies?.takeRequest([Buffer.from(JSON.stringify(replaced))])
   const { prompt, suffix, ...fields } = replaced
   const text = { ...others, prompt, ...suffix !== undefined && { suffix } }

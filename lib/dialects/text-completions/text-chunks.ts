@@ -1,7 +1,4 @@
-/**
- * Maps events to the chunks of a text completion, for both kinds of answer: a complete one is all its chunks
- * in one.
- */
+/** Maps events to text-completion chunks; a complete answer merges all its chunks. */
 
 import { completionUsage } from '../chat-completions/chunk.ts'
 import { textLogprobs } from './text-logprobs.ts'
@@ -10,7 +7,7 @@ import type { ChatEvent, FinishReason, Logprobs } from '../../core/events.ts'
 import type { TextCompletion, TextCompletionChoice } from '../../../schemas/text-completions.ts'
 
 export class TextChunks {
-  /** The fields of every chunk. */
+  /** Fields of every chunk. */
   readonly head: Omit<TextCompletion, 'choices'>
   /** Length of the text so far, by choice. */
   readonly #lengths = new Map<number, number>()
@@ -25,7 +22,7 @@ export class TextChunks {
     }
   }
 
-  /** Returns the chunk of an event; nothing for what this format has no place for, such as reasoning. */
+  /** Returns the chunk of an event; nothing for events without a counterpart, such as reasoning. */
   of (event: ChatEvent): TextCompletion | undefined {
     switch (event.type) {
       case 'text-delta':
@@ -56,7 +53,7 @@ export class TextChunks {
     }
   }
 
-  /** Returns the ends of completions that a stage of the gateway refused. */
+  /** Returns the ends of completions that a gateway stage refused. */
   refused (): TextCompletion[] {
     return [...this.#lengths.keys()].map(index =>
       this.#chunk({ ...this.#choice(index, ''), finish_reason: 'content_filter' })

@@ -1,6 +1,6 @@
 /**
- * Where requests of this dialect hold text. Stages look at its answers as events, whose texts are in
- * `guards/event-texts`; where values are put in the place of placeholders, answers are printed already.
+ * Where requests of this dialect hold text. In answers, stages read the text from events
+ * (`guards/event-texts`); only placeholders are restored after printing.
  */
 
 import { modelTexts } from '../../chat/model-texts.ts'

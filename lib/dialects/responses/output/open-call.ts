@@ -8,7 +8,7 @@ interface NamedTool {
   readonly namespace?: string
 }
 
-/** Writes a call of a tool of the caller's. */
+/** Writes a call of one of the caller's tools. */
 export abstract class OpenCall extends OpenItem {
   protected readonly callId: string
   protected readonly tool: NamedTool
@@ -20,7 +20,7 @@ export abstract class OpenCall extends OpenItem {
     this.tool = tool
   }
 
-  /** True for arguments that are an object of JSON. */
+  /** True if the arguments are a complete JSON object. */
   get isComplete (): boolean {
     return isObject(parsed(this.text))
   }

@@ -6,7 +6,7 @@ import type { OutputItem } from '../../../../schemas/response-items.ts'
 
 type CustomCall = Extract<OutputItem, { type: 'custom_tool_call' }>
 
-/** Writes a call whose input came as the one argument of a function, once it is complete. */
+/** Writes a custom tool call, whose input arrives as a single function argument, once it is complete. */
 export class OpenCustomCall extends OpenCall {
   readonly id = itemId('ctc')
 
@@ -42,12 +42,12 @@ export class OpenCustomCall extends OpenCall {
   }
 }
 
-/** Returns the argument `input`; a model that forgot the argument has written the input itself. */
+/** Returns the argument `input`; some models write the input itself instead. */
 function inputOf (argumentsText: string): string {
   try {
     const value: unknown = parseBounded(argumentsText)
     return isObject(value) && typeof value['input'] === 'string' ? value['input'] : argumentsText
   } catch {
-    return argumentsText // cut off, or no JSON at all
+    return argumentsText // truncated or invalid JSON
   }
 }

@@ -4,7 +4,7 @@ import type { OutputItem } from '../../../../schemas/response-items.ts'
 
 type FunctionCall = Extract<OutputItem, { type: 'function_call' }>
 
-/** Writes a call of a function: its arguments as they come. */
+/** Writes a function call while its arguments arrive. */
 export class OpenFunctionCall extends OpenCall {
   readonly id = itemId('fc')
 

@@ -1,30 +1,30 @@
 import type { OutputItem } from '../../../../schemas/response-items.ts'
 
-/** An event of the stream but for its number. */
+/** A stream event without its sequence number. */
 export interface WireEvent {
   readonly type: string
   readonly [field: string]: unknown
 }
 
-/** The place of a part in the answer, to which its text is added piece by piece. */
+/** Position of a part in the answer, to which text is appended. */
 export interface TextPlace {
   readonly item_id: string
   readonly output_index: number
   readonly content_index: number
 }
 
-/** Takes what happens to the items, in order. */
+/** Receives the changes of items, in order. */
 export interface ItemListener {
   readonly event: (event: WireEvent) => void
-  /** Takes a piece of a text: by far the most frequent event. */
+  /** Receives text: by far the most frequent event. */
   readonly text: (place: TextPlace, delta: string, logprobs: readonly unknown[]) => void
 }
 
-/** Writes an item that is not done. Until those before it are done, what happens to it is kept. */
+/** Writes an unfinished item. Its changes are buffered until the previous items are done. */
 export abstract class OpenItem {
   readonly listener: ItemListener
   abstract readonly id: string
-  /** True when nothing is added any more. */
+  /** True once nothing more is added. */
   ended = false
   status: 'completed' | 'incomplete' = 'completed'
   outputIndex = -1
@@ -34,7 +34,7 @@ export abstract class OpenItem {
     this.listener = listener
   }
 
-  /** Begins to write the item, with what was kept of it. */
+  /** Starts writing the item, with its buffered changes. */
   start (outputIndex: number): void {
     this.outputIndex = outputIndex
     this.listener.event({
@@ -45,7 +45,7 @@ export abstract class OpenItem {
     for (const step of this.#kept) step()
   }
 
-  /** Writes the end of the item, and returns it. */
+  /** Writes the end of the item and returns it. */
   finish (): OutputItem {
     this.close()
     const item = this.complete()
@@ -53,7 +53,7 @@ export abstract class OpenItem {
     return item
   }
 
-  /** Does a step at once, or when it is the item's turn. */
+  /** Runs a step immediately if the item is being written, else later. */
   protected step (step: () => void): void {
     if (this.outputIndex === -1) this.#kept.push(step)
     else step()

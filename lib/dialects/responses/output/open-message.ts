@@ -1,4 +1,4 @@
-/** The message item of a response while its answer arrives. */
+/** Writes the message item of a response while its answer arrives. */
 
 import { nonEmptyText, numberOf, objectOf } from '../../../json/guards.ts'
 import { append } from '../../../json/append.ts'
@@ -8,7 +8,7 @@ import type { OutputItem, OutputPart } from '../../../../schemas/response-items.
 
 type Message = Extract<OutputItem, { type: 'message' }>
 
-/** Writes a message: its parts, each begun by what is written to it. */
+/** Writes a message; each part begins with its first content. */
 export class OpenMessage extends OpenItem {
   readonly id = itemId('msg')
   readonly #parts: OutputPart[] = []
@@ -55,7 +55,7 @@ export class OpenMessage extends OpenItem {
     return { id: this.id, type: 'message', status: this.status, role: 'assistant', content: this.#parts }
   }
 
-  /** Returns the open part, a new one when it is of another kind. */
+  /** Returns the open part, or a new one if the kind differs. */
   #part (kind: OutputPart['type']): OutputPart {
     const last = this.#parts.at(-1)
     if (last?.type === kind) return last
@@ -93,8 +93,8 @@ function emptyPart (kind: OutputPart['type']): OutputPart {
 }
 
 /**
- * Returns an annotation as this API has it. Chat completions have `{ type: 'url_citation', url_citation: { …
- * } }`, this API the fields side by side; clients check each of them, so what cites no page is left out.
+ * Converts an annotation: chat completions have `{ type: 'url_citation', url_citation: { … } }`, this API has
+ * flat fields. Clients require all of them, so anything but a page citation is dropped.
  */
 function citation (annotation: unknown): Array<Record<string, unknown>> {
   const { url_citation: nested, ...own } = objectOf(annotation) ?? {}

@@ -5,13 +5,13 @@ import type { OutputItem } from '../../../../schemas/response-items.ts'
 
 type Reasoning = Extract<OutputItem, { type: 'reasoning' }>
 
-/** Writes reasoning: one summary, and the state that comes with it. */
+/** Writes reasoning: one summary and its state. */
 export class OpenReasoning extends OpenItem {
   readonly id = itemId('rs')
   #text = ''
   #sealed: string
 
-  /** @param state without which some clients do not send it back; a provider may add to it */
+  /** @param state required by some clients to send the item back; a provider may extend it */
   constructor (listener: ItemListener, state: ReasoningState) {
     super(listener)
     this.#sealed = sealReasoning(state)

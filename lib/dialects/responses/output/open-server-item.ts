@@ -5,7 +5,7 @@ import type { OutputItem } from '../../../../schemas/response-items.ts'
 
 export type ServerItem = Extract<OutputItem, { type: 'mcp_call' | 'mcp_list_tools' | 'mcp_approval_request' }>
 
-/** Writes an item that is complete when it begins: what a tool server has, or did. */
+/** Writes an item that is complete when it begins: a server's tool list or a finished call. */
 export class OpenServerItem extends OpenItem {
   readonly id: string
   readonly #item: ServerItem
@@ -43,7 +43,7 @@ export class OpenServerItem extends OpenItem {
   }
 }
 
-/** Returns the item of a call that was run. */
+/** Returns the item of a finished call. */
 export function serverCall ({
   toolName,
   serverName,
