@@ -1,10 +1,10 @@
 /**
- * Bytes between a socket that pushes and a pipeline that reads.
+ * A byte queue between a socket that pushes and a pipeline that pulls.
  *
- * What has arrived since the last read is handed over as one piece, so a consumer that falls
- * behind does more per step instead of falling further behind. Above 32 KiB (the high-water
- * mark) the socket is paused: a caller who never reads costs that and a read of 64 KiB, not the complete
- * answer. Requests forbid providers to compress; where a proxy does so anyway, `decompressed` undoes it.
+ * Everything that arrived since the last read is returned as one piece, so a slow consumer does more per step
+ * instead of falling further behind. Above 32 KiB (the high-water mark) the socket is paused: a caller who
+ * never reads costs that plus one read of 64 KiB, not the complete answer. Requests ask for uncompressed
+ * answers; if a proxy compresses anyway, `decompressed` undoes it.
  */
 
 import { Readable, pipeline } from 'node:stream'
@@ -15,10 +15,10 @@ import type { UpstreamBody } from '../providers/provider.ts'
 import { inflater, type Inflater } from '../wire/inflater.ts'
 
 const highWaterMark = 32 * 1024
-/** Larger bodies are put together in slices. */
+/** Larger bodies are joined in slices. */
 const largeBytes = 4 * 1024 * 1024
 
-/** A small body in one piece, a large one in those that arrived. */
+/** A small body as one piece, a large one as it arrived. */
 type BufferedBody = readonly Buffer[]
 
 export interface BodySource {
@@ -30,7 +30,7 @@ export interface BodySource {
 
 type Result = IteratorResult<Uint8Array, undefined>
 
-/** Bounds of a body that is read to its end: see `UpstreamBody`. */
+/** Limits of a body that is read completely, see `UpstreamBody`. */
 interface Bounds {
   readonly maxBytes: number
   readonly hold: ((bytes: number) => void) | undefined
@@ -44,8 +44,8 @@ interface Waiter<T> {
 export class BodyQueue implements UpstreamBody, AsyncIterableIterator<Uint8Array, undefined> {
   readonly #source: BodySource
   /**
-   * Unset until something comes: a list that waits for its first piece is soon in old space, and the piece,
-   * though dead, would follow it there. With 9,800 open streams that was 3.6 MB a second.
+   * Unset until data arrives: a list that waits for its first piece soon moves to old space, and dead pieces
+   * would be promoted with it: 3.6 MB a second for 9,800 open streams.
    */
   #pieces: Buffer[] | undefined
   #sizeBytes = 0
@@ -53,14 +53,14 @@ export class BodyQueue implements UpstreamBody, AsyncIterableIterator<Uint8Array
   #ended = false
   #error: unknown
   #waiting: Waiter<Result> | undefined
-  /** Set while all of the body is waited for. */
+  /** Set while the complete body is awaited. */
   #buffering: Waiter<BufferedBody> & Bounds | undefined
 
   constructor (source: BodySource) {
     this.#source = source
   }
 
-  /** @param bytes its own to keep */
+  /** @param bytes owned by the queue from now on */
   push (bytes: Buffer): void {
     if (this.#ended) return
     if (this.#waiting !== undefined) {
@@ -88,7 +88,7 @@ export class BodyQueue implements UpstreamBody, AsyncIterableIterator<Uint8Array
     this.#buffering = undefined
   }
 
-  /** Ends the queue with an error; what has already arrived is still handed over first. */
+  /** Ends the queue with an error, after the data that has already arrived. */
   fail (error: unknown): void {
     if (this.#ended) return
     this.#ended = true
@@ -124,9 +124,9 @@ export class BodyQueue implements UpstreamBody, AsyncIterableIterator<Uint8Array
     if (!this.#ended) this.#source.cancel()
   }
 
-  /** Waits once for all of it: reading it piece by piece costs three promises for each. */
+  /** Waits for the complete body: reading piece by piece costs three promises per piece. */
   buffer (maxBytes: number, hold?: (bytes: number) => void): Buffer | Promise<Buffer> {
-    // Most bodies come with their head.
+    // Most bodies arrive with their head.
     const isThere =
       this.#ended && this.#error === undefined && this.#sizeBytes <= Math.min(maxBytes, largeBytes)
     if (!isThere) return this.#bufferLater({ maxBytes, hold })
@@ -138,7 +138,7 @@ export class BodyQueue implements UpstreamBody, AsyncIterableIterator<Uint8Array
     const body = await new Promise<BufferedBody>((resolve, reject) => {
       this.#buffering = { ...bounds, resolve, reject }
       this.#checkBounds(this.#buffering, this.#sizeBytes)
-      if (this.#buffering === undefined) return // refused
+      if (this.#buffering === undefined) return // rejected
       if (this.#error === undefined && !this.#ended) return this.#unpause()
       this.#buffering = undefined
       if (this.#error === undefined) resolve(this.#takeBody())
@@ -186,13 +186,10 @@ export class BodyQueue implements UpstreamBody, AsyncIterableIterator<Uint8Array
   }
 }
 
-/**
- * Copies a piece that is less than half of the read it came with, so that it does not keep the rest in
- * memory.
- */
+/** Copies a piece smaller than half of its read, so that it does not keep the rest in memory. */
 function withoutRest (bytes: Buffer): Buffer {
   if (2 * bytes.length >= bytes.buffer.byteLength) return bytes
-  const copy = Buffer.allocUnsafeSlow(bytes.length) // not of a pool, which is larger
+  const copy = Buffer.allocUnsafeSlow(bytes.length) // not from the pool, which is larger
   bytes.copy(copy)
   return copy
 }
@@ -207,7 +204,7 @@ function tooLarge (): GatewayError {
  * Reads a source to its end.
  *
  * @param hold see `UpstreamBody`
- * @throws GatewayError `upstream_invalid_response` over `maxBytes`, or what `hold` throws, after closing the
+ * @throws GatewayError `upstream_invalid_response` over `maxBytes`, or the error of `hold`, after closing the
  *   source
  */
 export async function bufferBytes (
@@ -226,17 +223,15 @@ export async function bufferBytes (
   return Buffer.concat(pieces, sizeBytes)
 }
 
-/** Answers of models are compressed 20:1 at most; a larger one of zeros is made to fill memory and time. */
+/** Model output compresses 20:1 at most; a much higher ratio is an attack on memory and time. */
 const maxCompression = 200
 const compressionCheckFromBytes = 1024 * 1024
 
 /**
- * Returns the body without its content encoding. An event stream stays one: what has arrived is given
- * out as it arrives.
+ * Removes the content encoding of a body. Output is flushed immediately, so event streams are not delayed.
  *
- * @throws GatewayError while reading: `upstream_invalid_response` for an unknown encoding,
- * bytes that are not what the header says or a megabyte and more that is compressed over 200:1;
- * `upstream_stream_interrupted` for a cut one.
+ * @throws GatewayError while reading: `upstream_invalid_response` for an unknown encoding, invalid data, or
+ *   at least a megabyte compressed over 200:1; `upstream_stream_interrupted` for a truncated body
  */
 export function decompressed (body: UpstreamBody, encoding: string | string[]): UpstreamBody {
   const inflate = inflater(String(encoding))
@@ -247,11 +242,11 @@ export function decompressed (body: UpstreamBody, encoding: string | string[]): 
       new GatewayError('upstream_invalid_response', { cause: `content-encoding ${String(encoding)}` })
     )
   }
-  // The callback owns every error of the chain; the reader below sees it as the stream's own.
+  // The reader below receives every error of the chain as the stream's own.
   pipeline(Readable.from(body, { objectMode: false }), inflate, () => {
     /* see the reader */
   })
-  // Also later: zlib finishes, and the pipeline with it, before it finds that bytes are missing.
+  // Stays attached: zlib and the pipeline finish before zlib reports missing bytes.
   inflate.on('error', () => {
     /* see the reader */
   })
@@ -287,7 +282,7 @@ async function * reading (inflate: Inflater): AsyncGenerator<Uint8Array, undefin
   }
 }
 
-/** Closes the connection when it is read from. */
+/** Closes the connection on the first read. */
 function unreadable (body: UpstreamBody, error: GatewayError): UpstreamBody {
   const refuse = async (): Promise<never> => {
     body.cancel()

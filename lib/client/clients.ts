@@ -1,7 +1,7 @@
 /**
- * Keeps one-connection clients of undici and finds a free one without looking through them. It takes the one
- * that was used last, so that connections opened for a burst become idle and are closed. undici's own pool
- * looks through all of them for each request.
+ * Keeps one-connection clients of undici, and finds a free one in constant time; undici's own pool searches
+ * all of them for each request. The most recently used is taken first, so that connections opened for a burst
+ * become idle and close.
  */
 
 import type { Dispatcher } from 'undici'
@@ -15,11 +15,11 @@ export interface Client {
 }
 
 export interface ClientEvents {
-  /** The connection has closed. */
+  /** Called when the connection has closed. */
   readonly onDisconnect: () => void
   /**
-   * The server has ended the connection: undici learns of it next, and fails an assertion if a body is
-   * paused.
+   * Called when the server has ended the connection, before undici notices: undici fails an assertion if a
+   * body is paused then.
    */
   readonly onEnd: () => void
 }
@@ -50,14 +50,14 @@ export class Clients implements Connections {
     for (const client of this.#free.splice(0)) client.destroy()
   }
 
-  /** Takes back the client of a finished request; keeps it if it can be used again. */
+  /** Takes back the client of a finished request, and keeps it if it is still usable. */
   putBack (client: PooledClient, isUsable: boolean): void {
     this.#busy--
     if (isUsable) this.#free.push(client)
     else client.destroy()
   }
 
-  /** Forgets a client whose connection has closed while it was free. */
+  /** Removes a free client whose connection has closed. */
   drop (client: PooledClient): void {
     const index = this.#free.lastIndexOf(client)
     if (index === -1) return
@@ -70,7 +70,7 @@ class PooledClient implements Connection {
   readonly #owner: Clients
   readonly #origin: string
   readonly #client: Client
-  /** Of the request in flight. */
+  /** Handler of the request in flight. */
   #handler: RequestHandler | undefined
   wasIdle = false
   readonly keepsUnsent = false
@@ -89,11 +89,11 @@ class PooledClient implements Connection {
 
   send (request: OutgoingRequest, handler: RequestHandler): void {
     this.#handler = handler
-    // iterables are documented, and missing from its types
+    // undici documents iterable bodies, but its types lack them
     const options = { origin: this.#origin, ...request } as Dispatcher.DispatchOptions
     const dispatch = (): void => { this.#client.dispatcher.dispatch(options, handler) }
-    // undici writes to an idle connection after one `setImmediate`, which runs before the next poll where
-    // this is called by a socket: a response that nobody requested and that lies in the kernel would be the
+    // undici writes to an idle connection after one `setImmediate`, which runs before the next poll if a
+    // socket callback calls this. An unsolicited response waiting in the kernel would then be taken as the
     // answer. After two, it has been read.
     if (this.wasIdle) setImmediate(dispatch)
     else dispatch()

@@ -1,7 +1,4 @@
-/**
- * What carries the requests to one provider: connections of one request each (`clients`), or shared ones
- * (`shared-pool`).
- */
+/** Connections to one provider: one request each (`clients`) or shared (`shared-pool`). */
 
 import type { Dispatcher } from 'undici'
 
@@ -12,37 +9,35 @@ export interface OutgoingRequest {
   readonly body: string | Uint8Array | Iterable<Uint8Array> | AsyncIterable<Uint8Array> | null
 }
 
-/** What undici tells of a request, and what it does not. */
+/** undici's request callbacks, plus one that undici lacks. */
 export interface RequestHandler extends Dispatcher.DispatchHandler {
-  /** The server has ended the connection of this request, and all bytes of it have been handed over. */
+  /** Called when the server has ended the connection of this request, after all its bytes. */
   readonly onConnectionEnd?: () => void
 }
 
-/** A connection that one request has to itself, or its share of one. It ends by `release` or `cancel`. */
+/** An exclusive connection, or a share of one. It ends with `release` or `cancel`. */
 export interface Connection {
-  /**
-   * True if it had been idle and is still open: a failure before a request is written then concerns no
-   * request.
-   */
+  /** True if it was idle and is still open: an error before a request is written then concerns no request. */
   readonly wasIdle: boolean
-  /** True where undici keeps a request that is given up, with its body, until a connection is there. */
+  /** True if undici keeps an aborted request with its body until it has a connection. */
   readonly keepsUnsent: boolean
   readonly send: (request: OutgoingRequest, handler: RequestHandler) => void
-  /** Gives it back after a complete response. */
+  /** Returns the connection after a complete response. */
   readonly release: () => void
   /**
-   * Gives up the request, and closes what it has to itself. @param controller of the request, once it has
-   * started
+   * Aborts the request, and closes the connection if it is exclusive.
+   *
+   * @param controller of the request, once it has started
    */
   readonly cancel: (controller: Dispatcher.DispatchController | undefined) => void
-  /** Takes no more requests: one that shares this connection was not answered in time. */
+  /** Accepts no more requests, because one on this shared connection timed out. */
   readonly retire?: () => void
 }
 
 export interface Connections {
-  /** Counts those that are open or about to be. */
+  /** Number of connections open or opening. */
   readonly open: number
   readonly acquire: () => Connection
-  /** Closes those that are free, once no request is left. */
+  /** Closes idle connections, and the others after their last request. */
   readonly close: () => void
 }

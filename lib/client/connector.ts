@@ -1,37 +1,37 @@
 /**
- * Connects to one server by undici's connector, and adds what it has no option for: its clock goes in steps
- * of half a second, it keeps TLS sessions weakly, it does not give up a socket that is connecting, and where
- * it offers HTTP/2 it takes HTTP/1.1 as well.
+ * Connects to one server with undici's connector, and adds what it has no option for: exact timeouts (its own
+ * have half-second steps), strongly held TLS sessions, aborting a connection attempt, and HTTP/2 without
+ * fallback to HTTP/1.1.
  */
 
 import { loadUndici } from '../net/load-undici.ts'
 import type { buildConnector } from 'undici'
 
 export interface ConnectorOptions {
-  /** Milliseconds until it can be written to. */
+  /** Maximum milliseconds until the socket is writable. */
   readonly timeoutMs: number
   /** Default: HTTP/1.1. */
   readonly protocol?: 'http/1.1' | 'h2'
   readonly tls?: TlsFiles | undefined
 }
 
-/** PEM texts: authorities that replace those of Node.js, and a client certificate. */
+/** PEM texts: CAs that replace those of Node.js, and a client certificate. */
 export interface TlsFiles {
   readonly ca?: string
   readonly cert?: string
   readonly key?: string
 }
 
-/** Calls back once, with a socket or the reason why there is none. Returns what closes the socket. */
+/** Calls back once, with a socket or an error. Returns a function that closes the socket. */
 export type Connect = (to: buildConnector.Options, onConnected: buildConnector.Callback) => () => void
 
 /**
- * Bytes that a socket reads ahead of a slow reader. With more, a reset that comes behind them is taken for
- * the end of a body that has no length.
+ * Read-ahead of a socket for a slow reader. With more, undici would take a reset after the buffered bytes for
+ * the end of a body without a length.
  */
 const highWaterMark = 16 * 1024
 
-/** Makes sockets to a server, over TLS for `https:`, whose latest session is used again. */
+/** Creates sockets to a server. For `https:`, resumes the latest TLS session. */
 export function connector ({ timeoutMs, protocol, tls }: ConnectorOptions): Connect {
   const allowH2 = protocol === 'h2'
   let session: Buffer | undefined
@@ -54,8 +54,8 @@ export function connector ({ timeoutMs, protocol, tls }: ConnectorOptions): Conn
 }
 
 /**
- * Starts the clock of a connection: aborts what connects when the time is up. The callback gets the reason
- * of an abort in place of the error that it causes.
+ * Starts the timeout of a connection attempt. If it is aborted, the callback receives the abort reason
+ * instead of the resulting error.
  */
 export function inTime (
   timeoutMs: number,

@@ -1,4 +1,4 @@
-/** Makes undici's clients of one connection, over HTTP/1.1: direct, or through a proxy. */
+/** Creates undici clients with one HTTP/1.1 connection: direct or through a proxy. */
 
 import type { Client as UndiciClient, buildConnector } from 'undici'
 import { connector, inTime, type ConnectorOptions } from './connector.ts'
@@ -6,22 +6,19 @@ import { loadUndici } from '../net/load-undici.ts'
 import type { CreateClient } from './clients.ts'
 import type { ProxySettings } from '../core/settings.ts'
 
-/**
- * The exchange has its own timers. An idle connection is kept for half a minute where the server does not
- * say how long.
- */
+/** The exchange has its own timers. Idle connections are kept for 30 s unless the server says otherwise. */
 const options: UndiciClient.Options = { keepAliveTimeout: 30_000, headersTimeout: 0, bodyTimeout: 0 }
 
-/** Options from which the proxy agent makes the client of a server. */
+/** Options with which the proxy agent creates the client of a server. */
 interface ConnectingOptions extends UndiciClient.Options {
   readonly connect: buildConnector.connector
 }
 
-/** Listens to the socket, before undici does. */
+/** Adds socket listeners before undici does. */
 function prepared (onConnected: buildConnector.Callback, onEnd: () => void): buildConnector.Callback {
   return (...result) => {
     result[1]?.on('end', onEnd).on('error', (error: NodeJS.ErrnoException) => {
-      // undici takes a reset for the end of a body without a length, and its assertion fails if that is
+      // undici takes a reset for the end of a body without a length, and fails an assertion if the body is
       // paused.
       if (error.code === 'ECONNRESET') error.code = 'ECONNABORTED'
     })
@@ -29,10 +26,10 @@ function prepared (onConnected: buildConnector.Callback, onEnd: () => void): bui
   }
 }
 
-/** Makes clients that connect to the server itself. */
+/** Creates clients that connect directly. */
 export function directClients (server: URL, connecting: ConnectorOptions): CreateClient {
   const connect = connector(connecting)
-  const origin = new URL(server.origin) // one for all: of a string undici makes one for each client
+  const origin = new URL(server.origin) // shared: undici would parse a string for each client
   return ({ onDisconnect, onEnd }) => {
     const { Client } = loadUndici()
     let close: (() => void) | undefined
@@ -45,13 +42,13 @@ export function directClients (server: URL, connecting: ConnectorOptions): Creat
       dispatcher,
       destroy: () => {
         void dispatcher.destroy()
-        close?.() // undici would let the connection come about first
+        close?.() // otherwise undici would finish connecting first
       }
     }
   }
 }
 
-/** Makes clients whose connections are tunnels (`CONNECT`) through a proxy. */
+/** Creates clients that connect through a proxy's tunnels (`CONNECT`). */
 export function proxiedClients (
   { url, credentials }: ProxySettings,
   { timeoutMs, tls }: ConnectorOptions
@@ -71,7 +68,7 @@ export function proxiedClients (
       clientFactory: (proxy, given) => new Client(proxy, { ...given, headersTimeout: 0 }),
       factory: (server, given: ConnectingOptions) => {
         const connect: buildConnector.connector = (to, onConnected) => {
-          // one clock for the proxy, its answer and TLS
+          // one timeout for the proxy, its answer and TLS
           given.connect(to, inTime(timeoutMs, leaving, prepared(onConnected, onEnd)))
         }
         return new Client(server, { ...given, connect }).on('disconnect', onDisconnect)
@@ -81,7 +78,7 @@ export function proxiedClients (
       dispatcher,
       destroy: () => {
         void dispatcher.destroy()
-        leaving.abort() // for one that is connecting, too
+        leaving.abort() // also aborts a connection attempt
       }
     }
   }

@@ -1,7 +1,7 @@
 /**
- * One request, from its place in the queue to the end of its response. The callbacks of undici resolve the
- * promise of the head, then feed the body queue. One timer covers the current wait: for a place, for the
- * head, then between two pieces.
+ * One request, from the queue to the end of its response. undici's callbacks resolve the promise of the head,
+ * then feed the body queue. One timer covers the current wait: for a connection, for the head, or for the
+ * next piece.
  */
 
 import { BodyQueue, type BodySource, decompressed } from './body-queue.ts'
@@ -13,7 +13,7 @@ import type { Connection, Connections, OutgoingRequest, RequestHandler } from '.
 import type { Semaphore, Waiter } from '../async/semaphore.ts'
 import type { SendOptions, UpstreamHead, UpstreamResponse } from '../providers/provider.ts'
 
-/** Holds what the requests to one provider share. */
+/** Shared by the requests to one provider. */
 export interface ExchangeContext {
   readonly connections: Connections
   readonly semaphore: Semaphore
@@ -28,11 +28,11 @@ const maxInterimResponses = 100
 export class Exchange extends TimedMember implements RequestHandler, BodySource, Waiter {
   readonly #options: SendOptions
   readonly #context: ExchangeContext
-  /** Both are released once the head is there: they hold the answer, with its headers. */
+  /** Both are released with the head: they hold the answer and its headers. */
   #resolve: ((answer: UpstreamResponse) => void) | undefined
   #reject: ((error: unknown) => void) | undefined
   #queue: BodyQueue | undefined
-  /** The request until it is written: it is not kept for as long as the answer takes. */
+  /** The request until it is written; dropped then, because the answer may take long. */
   #unsent: OutgoingRequest | undefined
   #connection: Connection | undefined
   /** Set once the request is written. */
@@ -40,10 +40,10 @@ export class Exchange extends TimedMember implements RequestHandler, BodySource,
   #writtenAtMs = 0
   #hasResponseBegun = false
   #interimResponses = 0
-  /** Bytes of the body that are still to come, where its length is known. */
+  /** Remaining bytes of the body, if its length is known. */
   #leftBytes: number | undefined
   #isOver = false
-  /** True once it is over, while undici still has its request and it keeps its place. */
+  /** True once the exchange is over, but undici still has its request and it occupies a connection. */
   #isLeaving = false
   #timer: SharedTimer | undefined
 
@@ -66,7 +66,7 @@ export class Exchange extends TimedMember implements RequestHandler, BodySource,
     this.#stop(this.#options.signal.reason)
   }
 
-  /** Sends the request when there is a place, unless the signal aborts before. */
+  /** Sends the request once a connection is free, unless the signal aborts first. */
   start (request: OutgoingRequest): void {
     const { semaphore, maxWaitingMs } = this.#context
     this.#unsent = request
@@ -83,15 +83,15 @@ export class Exchange extends TimedMember implements RequestHandler, BodySource,
 
   refuse (): void {
     this.#context.refused++
-    // Another model may answer instead; the provider is not to blame, and another attempt would wait in the
-    // same queue.
+    // Another model may answer instead. The provider is not at fault, and a retry would wait in the same
+    // queue.
     this.#stop(new GatewayError('overloaded', {
       message: 'Too many calls are waiting for this provider. Try again later.',
       fault: 'model'
     }))
   }
 
-  /** Ends the wait that has taken too long: for a place, or for the provider. */
+  /** Handles a timeout: of waiting for a connection, or for the provider. */
   onDue (): void {
     if (this.#connection === undefined) return this.refuse()
     this.#connection.retire?.()
@@ -99,8 +99,7 @@ export class Exchange extends TimedMember implements RequestHandler, BodySource,
   }
 
   onRequestStart (controller: Controller): void {
-    // Over HTTP/2 a connection that breaks may have undici send a request once more, although the server may
-    // have worked on it.
+    // If an HTTP/2 connection breaks, undici may resend a request that the server has already processed.
     if (this.#isOver || this.#controller !== undefined) {
       return controller.abort(new Error('the request was already sent, or its call has ended'))
     }
@@ -117,9 +116,9 @@ export class Exchange extends TimedMember implements RequestHandler, BodySource,
     if (status < 100) return controller.abort(unknownStatus(status))
     if (status < 200) {
       if (++this.#interimResponses > maxInterimResponses) controller.abort(tooManyInterimResponses())
-      return // the time for the head runs on
+      return // the head timeout continues
     }
-    // they hold the read that they came with, and are held as long as the answer takes
+    // raw headers would keep their read buffer alive for the duration of the answer
     controller.rawHeaders = null
     const length = headers['content-length']
     if (length !== undefined) this.#leftBytes = Number(length)
@@ -155,7 +154,7 @@ export class Exchange extends TimedMember implements RequestHandler, BodySource,
     if (this.#unsent !== undefined && this.#connection?.wasIdle === true) {
       if (isUnsendable(error)) return this.#giveBack(this.#connection, error)
       this.#connection.cancel(undefined)
-      return this.#send() // what broke the idle connection says nothing about another one
+      return this.#send() // an error of an idle connection does not affect another one
     }
     this.#stop(
       this.#queue === undefined
@@ -184,12 +183,12 @@ export class Exchange extends TimedMember implements RequestHandler, BodySource,
   }
 
   #send (): void {
-    if (this.#unsent === undefined) return // called before it is sent
+    if (this.#unsent === undefined) return // called before sending
     this.#connection = this.#context.connections.acquire()
     this.#connection.send(this.#unsent, this)
   }
 
-  /** Fails alone: the connection has nothing of the request. */
+  /** Fails without affecting the connection, which received none of the request. */
   #giveBack (connection: Connection, error: Error): void {
     const failure = this.#failureBeforeHead(error)
     this.#end()
@@ -206,7 +205,7 @@ export class Exchange extends TimedMember implements RequestHandler, BodySource,
     })
   }
 
-  /** Ends the exchange from our side, or with a failure: its connection is not used again. */
+  /** Ends the exchange on our side or with an error; its connection is not reused. */
   #stop (reason: unknown): void {
     if (this.#isOver) return
     this.#end()
@@ -220,14 +219,14 @@ export class Exchange extends TimedMember implements RequestHandler, BodySource,
     this.#queue?.fail(reason)
   }
 
-  /** Releases its slot once undici has let go of the request as well. */
+  /** Frees the slot once undici has released the request too. */
   #leave (): void {
     if (!this.#isLeaving) return
     this.#isLeaving = false
     this.#context.semaphore.release()
   }
 
-  /** Over HTTP/2 undici ends a response as complete that is not: returns why it is cut. */
+  /** undici reports truncated HTTP/2 responses as complete: returns why one is truncated. */
   #cutBy ({ paused, rawTrailers }: Controller): string | undefined {
     if (this.#leftBytes !== undefined) return 'the body is not as long as its header says'
     if (paused && Object.keys(rawTrailers ?? {}).length > 0) return 'trailers came before the body was read'

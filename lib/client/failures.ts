@@ -1,32 +1,32 @@
-/** What a failure of undici before the head of a response means for the call. */
+/** Interprets undici's errors before the head of a response. */
 
 import { GatewayError } from '../core/errors.ts'
 
 export interface FailedExchange {
-  /** True for a connection that had been idle before. */
+  /** True if the connection was idle before. */
   readonly wasIdle: boolean
-  /** True when something of a response has come. */
+  /** True if part of a response has arrived. */
   readonly hasResponseBegun: boolean
-  /** Milliseconds since the request was written; `undefined` when it was not. */
+  /** Milliseconds since the request was written; `undefined` if it was not. */
   readonly sentMs: number | undefined
 }
 
 /**
- * A server that has closed an idle connection refuses what comes over it within a round trip. One that takes
- * longer has worked on it.
+ * A server that has closed an idle connection rejects a request within a round trip. A later error means that
+ * the server worked on it.
  */
 const staleWithinMs = 1000
 
-/** Codes of undici for requests that it refuses to send. */
+/** undici's codes for requests it refuses to send. */
 const unsendable: ReadonlySet<unknown> = new Set(['UND_ERR_INVALID_ARG', 'UND_ERR_NOT_SUPPORTED'])
 
-/** Codes of undici for responses that it cannot read, besides the errors of its parser, which have none. */
+/** undici's codes for unreadable responses; its parser errors have none. */
 const unreadable: ReadonlySet<string> = new Set([
   'UND_ERR_HEADERS_OVERFLOW',
   'UND_ERR_RES_CONTENT_LENGTH_MISMATCH'
 ])
 
-/** What undici says of interim responses that a request has to ask for, by their message. */
+/** undici's messages for interim responses that the request did not ask for. */
 const unrequested: ReadonlyMap<string, string> = new Map([
   ['bad response', '100 (Continue)'],
   ['bad upgrade', '101 (Switching Protocols)']
@@ -34,16 +34,15 @@ const unrequested: ReadonlyMap<string, string> = new Map([
 
 const closed: ReadonlySet<string> = new Set(['ECONNRESET', 'ECONNABORTED', 'EPIPE', 'UND_ERR_SOCKET'])
 
-/** Returns true for the failure of a request that no connection would carry: none of it has been written. */
+/** Returns true if undici rejected the request itself, so that none of it was written. */
 export function isUnsendable ({ code }: NodeJS.ErrnoException): boolean {
   return unsendable.has(code)
 }
 
 /**
- * Returns the failure of a request whose response has no readable head.
+ * Converts the failure of a request whose response has no readable head.
  *
- * A response that has begun and cannot be read counts as accepted by the provider: undici does not say which
- * status it has.
+ * An unreadable response counts as accepted by the provider: undici does not report its status.
  */
 export function failureBeforeHead (
   error: Error,
@@ -82,12 +81,12 @@ export function failureBeforeHead (
   })
 }
 
-/** Returns the error for a status that HTTP does not have: over HTTP/2 a server may send `099`. */
+/** Returns the error for an invalid HTTP status: over HTTP/2 a server may send `099`. */
 export function unknownStatus (status: number): Error {
   return new Error(`there is no HTTP status ${status}`)
 }
 
-/** Returns the error for a response that never gets to its final head. */
+/** Returns the error for a response with too many interim heads. */
 export function tooManyInterimResponses (): Error {
   return Object.assign(new Error('there are too many interim responses'), {
     code: 'UND_ERR_HEADERS_OVERFLOW'

@@ -1,25 +1,25 @@
-/** Carries requests over HTTP/2: many share a connection, and another one is opened when it is full. */
+/** Sends requests over HTTP/2: connections are shared, and another is opened when all are full. */
 
 import type { Dispatcher, Pool } from 'undici'
 import { connector, type ConnectorOptions } from './connector.ts'
 import { loadUndici } from '../net/load-undici.ts'
 import type { Connection, Connections, OutgoingRequest } from './connections.ts'
 
-/** Requests that share a connection; servers allow 100 and more. */
+/** Requests per connection; servers allow at least 100. */
 const requestsPerConnection = 100
-/** While the first ones come about, each request opens another. */
+/** While the first connections open, each request opens another. */
 const maxConnections = 64
 /**
- * Requests that may be given up over one connection; then it takes no more. Until it closes, it keeps the
- * bodies that the server has not taken.
+ * Maximum aborted requests per connection, which then accepts no more. Until it closes, it keeps the bodies
+ * that the server has not read.
  */
 const maxGivenUp = 20
-/** Requests at once at most: undici would let others wait, without a word. */
+/** Maximum concurrent requests: undici would queue others silently. */
 export const maxSharedRequests = maxConnections * requestsPerConnection
 
 /**
- * Returns the pool of a server. Servers without HTTP/2 are refused: over HTTP/1.1 requests would wait for
- * each other.
+ * Returns the pool of a server. Servers without HTTP/2 are rejected, because requests over HTTP/1.1 would
+ * block each other.
  */
 export function sharedPool (server: URL, connecting: ConnectorOptions): Connections {
   const connect = connector({ ...connecting, protocol: 'h2' })
@@ -36,21 +36,21 @@ export function sharedPool (server: URL, connecting: ConnectorOptions): Connecti
       connect
     })
     pools.add(pool)
-    // After GOAWAY undici forgets its client, which would connect once more for the requests that it had.
+    // After GOAWAY, undici drops its client, which would reconnect to resend its requests.
     pool.on('connectionError', (_origin, targets, error) => { void targets.at(-1)?.destroy(error) })
     let givenUp = 0
     const retire = (): void => {
       if (current !== connection) return
       current = undefined
-      void pool.close().then(() => { pools.delete(pool) }) // once its other requests have ended
+      void pool.close().then(() => { pools.delete(pool) }) // after its other requests
     }
     const connection: Connection = {
       wasIdle: false,
       keepsUnsent: true,
       send: (request: OutgoingRequest, handler) => {
-        // `idempotent` lets requests share a connection; the exchange aborts one that undici sends once more.
+        // `idempotent` allows sharing a connection; the exchange aborts a request that undici resends.
         const options = { origin: server.origin, ...request, idempotent: true }
-        pool.dispatch(options as Dispatcher.DispatchOptions, handler) // its types lack iterables as bodies
+        pool.dispatch(options as Dispatcher.DispatchOptions, handler) // undici's types lack iterable bodies
       },
       release: () => { /* others use it as well */ },
       cancel: controller => {

@@ -6,11 +6,11 @@ import type { CredentialHeaders, Signer, UnsignedRequest } from '../providers/cr
 import type { SendOptions } from '../providers/provider.ts'
 
 /**
- * Returns the headers that a signer makes for a request.
+ * Returns the headers that a signer creates for a request.
  *
- * @throws GatewayError `upstream_timeout` where that takes longer than a connection may, and
- *   `upstream_unreachable` for an unexpected error of the signer; what it throws on purpose; or the signal's
- *   reason
+ * @throws GatewayError `upstream_timeout` if the signer exceeds the connection timeout, and
+ *   `upstream_unreachable` for unexpected errors; the signer's own ProviderFailure or GatewayError; or the
+ *   signal's reason
  */
 export async function signRequest (
   { sign }: Signer,

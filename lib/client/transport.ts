@@ -1,10 +1,9 @@
 /**
- * Sends requests to providers: the only module that sends them over HTTP. undici speaks HTTP; this module
- * adds what a gateway needs around it: a bounded and fair queue, cancellation by the call, timeouts, and
- * bodies with back-pressure (`exchange`).
+ * Sends requests to providers; no other module does so over HTTP. undici speaks HTTP; this module adds a
+ * bounded and fair queue, cancellation by the call, timeouts, and bodies with back-pressure (`exchange`).
  *
- * Redirects are never followed, so a credential cannot travel to another host. Requests wait for a connection
- * in a queue of the gateway, so that the clock of an answer does not run before its request is sent.
+ * Redirects are never followed, so that credentials cannot reach another host. Requests wait for a connection
+ * in the gateway's own queue, so that their timeout only starts when they are sent.
  */
 
 import { Clients } from './clients.ts'
@@ -24,25 +23,23 @@ import type { ProxySettings, TlsSettings } from '../core/settings.ts'
 import type { Transport, TransportLoad, UpstreamRequest } from '../providers/provider.ts'
 
 export interface HttpTransportOptions {
-  /** `https://host/prefix`; request paths are appended to it, and its query to theirs. */
+  /** `https://host/prefix`; request paths are appended, and its query is added to theirs. */
   readonly baseUrl: string
   /**
    * Maximum concurrent requests, each on a separate socket unless they share one; further requests wait.
    * Default: unlimited.
    */
   readonly connections?: number | undefined
-  /** Requests that may wait for a socket; further ones fail with 503. Default: unlimited. */
+  /** Maximum queued requests; further ones fail with 503. Default: unlimited. */
   readonly maxWaiting?: number
-  /**
-   * Milliseconds that a request waits for a socket; then it is 503. Default: as long as its signal lets it.
-   */
+  /** Maximum milliseconds in the queue; then the request fails with 503. Default: until its signal aborts. */
   readonly maxWaitingMs?: number
   readonly connectMs: number
   /** Sent with every request. */
   readonly headers?: Readonly<Record<string, Secret>>
   readonly proxy?: ProxySettings | undefined
   readonly tls?: TlsSettings | undefined
-  /** True: requests share connections over HTTP/2, which the server must offer; not through a proxy. */
+  /** True to share connections over HTTP/2, which the server must support; not through a proxy. */
   readonly http2?: boolean | undefined
 }
 
@@ -52,15 +49,15 @@ export interface HttpTransport extends Transport {
   readonly load: () => TransportLoad
 }
 
-/** A body of so many characters takes a few milliseconds to encode. */
+/** Encoding a body of this many characters takes a few milliseconds. */
 const largeBodyLength = 2 * 1024 * 1024
 /**
- * A larger body is written in pieces: a server may answer before it has read all, and its connection must not
- * be used again then.
+ * Larger bodies are written in pieces: if the server answers before it has read everything, the connection
+ * must not be reused.
  */
 const pieceBytes = 64 * 1024
 
-/** Carries requests to one provider. */
+/** Creates a transport to one provider. */
 export function httpTransport (options: HttpTransportOptions): HttpTransport {
   const base = new URL(options.baseUrl)
   const prefix = withoutTrailingSlashes(base.pathname)
@@ -133,12 +130,12 @@ function connectionsTo (
   )
 }
 
-/** @param search a query with its `?` */
+/** @param search a query including its `?` */
 function withQuery (path: string, search: string): string {
   return path.includes('?') ? path + search.replace('?', '&') : path + search
 }
 
-/** Recognises JSON that is printed in parts: some servers take none without its length. */
+/** Detects JSON that is serialized in parts: some servers require its length. */
 function isLargeJson ({ body, headers }: UpstreamRequest): boolean {
   return (
     typeof body === 'function' &&
@@ -148,7 +145,7 @@ function isLargeJson ({ body, headers }: UpstreamRequest): boolean {
 }
 
 /**
- * Returns the body to send: what printed a large one has taken a turn of the event loop; to encode and write
+ * Returns the body to send. Serializing a large one has taken a turn of the event loop; encoding and writing
  * it takes another.
  */
 function preparedBody (
@@ -157,12 +154,12 @@ function preparedBody (
 ): UpstreamRequest['body'] | Promise<UpstreamRequest['body']> {
   const { body } = request
   if (typeof body === 'string') return body.length > largeBodyLength ? yieldFairly().then(() => body) : body
-  // On a shared connection undici has a body that comes in pieces, and all requests after it, wait until no
-  // other is in flight.
+  // On a shared connection, undici delays a body in pieces, and all later requests, until no other request is
+  // in flight.
   return isLargeJson(request) || (isShared && typeof body === 'function') ? bufferBody(body) : body
 }
 
-/** Returns the bytes that a signature is over; `undefined` without a body. */
+/** Returns the bytes to sign; `undefined` without a body. */
 async function wholeBody ({ body }: UpstreamRequest): Promise<Uint8Array | undefined> {
   if (body === undefined) return undefined
   if (typeof body !== 'string') return await bufferBody(body)
@@ -170,10 +167,12 @@ async function wholeBody ({ body }: UpstreamRequest): Promise<Uint8Array | undef
   return encoder.encode(body)
 }
 
-/** Makes bytes that share no memory: as long as an answer takes, they would keep all 64 KB of the pool. */
+/**
+ * Encodes into separate memory: slices of a pool would keep its 64 KB alive for the duration of an answer.
+ */
 const encoder = new TextEncoder()
 
-/** Returns the body as undici takes it. One in pieces gets a header with its length, if that is known. */
+/** Returns the body for undici. A body in pieces gets a length header, if its length is known. */
 function outgoingBody (
   body: UpstreamRequest['body'],
   headers: Record<string, string>

@@ -3,13 +3,11 @@ import type { ToolSettings } from '../core/settings.ts'
 import { createGuardedAgent } from './guarded-fetch.ts'
 import { loadUndici } from '../net/load-undici.ts'
 
-/** Holds the connections to tool servers and registries. Created when the first is needed. */
+/** Connection pools for tool servers and registries, created on first use. */
 export interface Agents {
-  /**
-   * Connects to servers of callers: public addresses only, through the proxy of the tools if there is one.
-   */
+  /** For servers of callers: public addresses only, through the tools' proxy if there is one. */
   readonly checked: () => Agent
-  /** Connects to servers of the operator, wherever they are. */
+  /** For servers of the operator, at any address. */
   readonly open: () => Agent
   readonly destroy: () => Promise<void>
 }

@@ -1,10 +1,10 @@
 /**
- * Speaks with a tool server that is a child process: one JSON-RPC message on each line of its pipes. Lines
- * that are no message, as of a log, are passed over.
+ * Connects to a tool server in a child process: one JSON-RPC message per line of its pipes. Other lines, such
+ * as logs, are skipped.
  *
- * Each line is bounded as it arrives, in bytes, in values and by the memory of answers, and lines are read in
- * slices that take turns with all else. The session ends with the process, although a process that it has
- * started may hold its pipes; nothing that this one writes later is read.
+ * Each line is limited in bytes, values and memory, and lines are read in slices so that other calls can run.
+ * The session ends with the process, even if a process it started keeps the pipes open; later output is
+ * ignored.
  */
 
 import { spawn, type ChildProcessByStdio } from 'node:child_process'
@@ -24,25 +24,25 @@ export interface CommandOptions {
   readonly command: string
   readonly args: readonly string[]
   readonly env: Readonly<Record<string, string>>
-  /** Bounds one line, and what waits for the process to read it. */
+  /** Maximum size of a line, and of unread input of the process. */
   readonly maxBytes: number
-  /** Memory for the line that arrives. */
+  /** Memory for the incoming line. */
   readonly memory: HeldMemory
-  /** Gets what lists of tools have. */
+  /** Receives facts from tool lists. */
   readonly listing: Listing
-  /** Milliseconds that the process has to end by itself, and again after a SIGTERM. Default 2000. */
+  /** Milliseconds for the process to exit by itself, and again after SIGTERM. Default: 2000. */
   readonly graceMs?: number
 }
 
-/** Replies that a process has not read: one that requests more without reading any gets no more. */
+/** Maximum unread replies: a process that sends requests without reading replies gets no more. */
 const maxOpenReplies = 100
 /**
- * Time to read what a process wrote before it ended, where another one keeps its pipe open. It begins anew
- * while more waits to be read, up to as much as a pipe can hold: the rest is of the other one.
+ * Time to read what a process wrote before it exited, if another process keeps its pipe open. Extended while
+ * more data waits, up to the capacity of a pipe: anything beyond that is from the other process.
  */
 const drainMs = 250
 const maxDrainBytes = 1024 * 1024
-/** Each byte counts twice: a line is in memory as bytes and as text. */
+/** Each byte counts twice: a line is in memory as bytes and as a string. */
 const copies = 2
 const lineFeed = 10
 
@@ -50,21 +50,21 @@ export class CommandTransport implements Transport {
   onclose?: (() => void) | undefined
   onerror?: ((error: Error) => void) | undefined
   onmessage?: ((message: JSONRPCMessage) => void) | undefined
-  /** The client library recognises the transport of a process by `stderr` and `pid`. */
+  /** The client library recognises a process transport by `stderr` and `pid`. */
   readonly stderr = null
   readonly #options: CommandOptions
   #child: ChildProcessByStdio<Writable, Readable, null> | undefined
-  /** By the id as text. */
+  /** By id as a string. */
   readonly #unanswered = new Map<string, SentRequest>()
   #openReplies = 0
   #closing: Promise<void> | undefined
   #endedByItself = false
-  /** The line that arrives. */
+  /** The incoming line. */
   #pieces: Buffer[] = []
   #lineBytes = 0
   #heldBytes = 0
   #counter = new ValueCounter(Infinity)
-  /** True when the rest of the line is passed over. */
+  /** True while the rest of a line is skipped. */
   #isRefused = false
 
   constructor (options: CommandOptions) {
@@ -75,23 +75,23 @@ export class CommandTransport implements Transport {
     return this.#child?.pid ?? null
   }
 
-  /** Returns true once the process has ended although nobody has closed the transport. */
+  /** True if the process exited before the transport was closed. */
   get endedByItself (): boolean {
     return this.#endedByItself
   }
 
-  /** @throws the system's error where the command cannot be started */
+  /** @throws the system's error if the command cannot be started */
   async start (): Promise<void> {
     const { command, args, env } = this.#options
     const child = spawn(command, args, { env, stdio: ['pipe', 'pipe', 'ignore'] })
     this.#child = child
-    await once(child, 'spawn') // fails where the system has no descriptors left: then there are no pipes
+    await once(child, 'spawn') // fails without free file descriptors: then there are no pipes
     child.on('error', error => this.onerror?.(error))
     child.stdin.on('error', error => this.onerror?.(error))
     void this.#read(child)
   }
 
-  /** @throws Error when the process reads nothing, or has ended */
+  /** @throws Error if the process does not read, or has exited */
   async send (message: JSONRPCMessage): Promise<void> {
     const { stdin } = this.#child ?? {}
     if (stdin === undefined || this.#closing !== undefined) throw new Error('the tool server has ended')
@@ -118,8 +118,8 @@ export class CommandTransport implements Transport {
   }
 
   /**
-   * Resolves when the process has ended; it is asked to by the end of its input, then by signals. One that
-   * not even SIGKILL ends in time is left to the system.
+   * Resolves once the process has exited: closes its input, then sends signals. A process that survives
+   * SIGKILL is left to the system.
    */
   async close (): Promise<void> {
     await (this.#closing ??= this.#close())
@@ -129,7 +129,7 @@ export class CommandTransport implements Transport {
     this.#endLine()
     this.#unanswered.clear()
     const child = this.#child
-    queueMicrotask(() => this.onclose?.()) // once the transport is closed
+    queueMicrotask(() => this.onclose?.()) // after the transport is closed
     if (child?.pid === undefined) return
     child.stdin.end()
     const { graceMs = 2000 } = this.#options
@@ -155,7 +155,7 @@ export class CommandTransport implements Transport {
     const arrivedBytes = (): number => takenBytes + stdout.readableLength
     const drain = (mostBytes: number): void => {
       const [before, isFilled] = [takenBytes, stdout.readableLength > 0]
-      // The turn before this timer may have been long: what lies in the pipe is read before this runs.
+      // The turn before this timer may have been long: read what is in the pipe first.
       setImmediate(() => {
         const isMore = isFilled || stdout.readableLength > 0 || takenBytes > before
         if (isMore && arrivedBytes() < mostBytes) drained?.refresh()
@@ -168,7 +168,7 @@ export class CommandTransport implements Transport {
         if (this.#closing === undefined) this.#take(Buffer.from(slice.buffer, slice.byteOffset, slice.length))
       }
     } catch (error) {
-      this.onerror?.(error as Error) // of a stream
+      this.onerror?.(error as Error) // a stream error
     }
     this.#endedByItself = this.#closing === undefined
     await this.close()
@@ -188,12 +188,12 @@ export class CommandTransport implements Transport {
   }
 
   #add (piece: Buffer): void {
-    if (this.#closing !== undefined) return // nobody would give its memory back
+    if (this.#closing !== undefined) return // its memory would never be released
     const { maxBytes, memory } = this.#options
     this.#lineBytes += piece.length
     if (this.#lineBytes > maxBytes) {
       this.#refuse(listTooLargeCode)
-      void this.close() // it may have no end
+      void this.close() // the line may never end
       return
     }
     if (this.#isRefused || piece.length === 0) return
@@ -220,7 +220,7 @@ export class CommandTransport implements Transport {
     this.#isRefused = false
   }
 
-  /** Passes over the rest of a line. What it answers is at its end, or behind it. */
+  /** Skips the rest of a line, which may end with the id of the request it answers. */
   #refuse (code: number): void {
     if (this.#isRefused) return
     this.#isRefused = true
@@ -240,7 +240,7 @@ export class CommandTransport implements Transport {
     try {
       value = parseBounded(line)
     } catch {
-      return // a line of a log
+      return // a log line
     }
     for (const message of isList(value) ? value : [value]) this.#readMessage(message)
   }
@@ -255,15 +255,15 @@ export class CommandTransport implements Transport {
     const request = this.#unanswered.get(id)
     this.#unanswered.delete(id)
     if (request !== undefined) this.#deliver(repairMessage(message, request, this.#options.listing))
-    // An answer that does not say to what; others are late.
+    // An answer without id fails all requests; answers to unknown ids are late.
     else if (message['id'] === undefined || message['id'] === null) this.#failUnanswered(brokenAnswerCode)
   }
 
   #deliver (message: unknown): void {
     try {
-      this.onmessage?.(message as JSONRPCMessage) // it checks what it gets
+      this.onmessage?.(message as JSONRPCMessage) // the client library validates it
     } catch (error) {
-      this.onerror?.(error as Error) // of the client library
+      this.onerror?.(error as Error) // an error of the client library
     }
   }
 }

@@ -1,9 +1,9 @@
 /**
- * Opens a session with a tool server: over streamable HTTP, over the older SSE transport if the server
- * does not support it, or with a child process for the operator's commands. The protocol version is
- * negotiated, from the newest revision down to 2024-11-05.
+ * Opens a session with a tool server: over streamable HTTP, over the older SSE transport if the server lacks
+ * it, or with a child process for the operator's commands. The protocol version is negotiated, from the
+ * newest revision down to 2024-11-05.
  *
- * The client library takes a tenth of a second to load, so that is left to the first session, or to
+ * Loading the client library takes a tenth of a second, so it is left to the first session or to
  * `loadClient`.
  */
 
@@ -30,8 +30,7 @@ import type { Agents } from './agents.ts'
 import type { LocalServer, RemoteServer, ToolServerTarget } from './tool-server-target.ts'
 
 /**
- * Loads what sessions need, in two turns of the event loop: the first session would wait for it, and other
- * calls with it.
+ * Loads what sessions need, in two turns of the event loop; otherwise the first session would block for it.
  */
 export async function loadClient (): Promise<void> {
   loadUndici()
@@ -41,15 +40,15 @@ export async function loadClient (): Promise<void> {
 
 export interface ConnectOptions {
   readonly agents: Agents
-  /** Bounds one answer of a server, and all pages of its tool list together. */
+  /** Maximum size of one answer, and of all pages of a tool list together. */
   readonly maxBytes: number
-  /** Gives memory for answers that arrive. */
+  /** Reserves memory for incoming answers. */
   readonly holdMemory: HoldMemory
   readonly timeoutMs: number
   readonly listTtlMs: number
 }
 
-/** Bounds of the time after which a stream that has ended is opened again. */
+/** Limits of the delay before an ended stream is reopened. */
 const minReconnectMs = 1000
 const maxReconnectMs = 3_600_000
 
@@ -58,7 +57,7 @@ export type Connect = (target: ToolServerTarget, signal: AbortSignal) => Promise
 /**
  * Returns a function that opens sessions.
  *
- * @throws an error of the client library, after at most about `timeoutMs`, with nothing left open
+ * @throws an error of the client library, after roughly `timeoutMs` at most, with nothing left open
  */
 export function createConnect (options: ConnectOptions): Connect {
   return async ({ connection: via, keyId }, signal) => {
@@ -96,7 +95,7 @@ async function connectRemote (
     fetch: sessionFetch(fetchOptions),
     requestInit: { headers: reveal(via.headers) },
     reconnectionScheduler: (reconnect, delayMs) => {
-      // the server says how long, and may say zero
+      // the server chooses the delay, which may be zero
       const timer = setTimeout(reconnect, Math.min(maxReconnectMs, Math.max(minReconnectMs, delayMs)))
       timer.unref()
       return () => clearTimeout(timer)
@@ -115,14 +114,12 @@ async function connectRemote (
     if (!mayUseSse(error)) throw error
     const sseOptions = { ...transportOptions, fetch: sessionFetch({ ...fetchOptions, answersInBody: false }) }
     const transport = new SSEClientTransport(url, sseOptions)
-    // The older transport is older than the question for the revision: some servers leave it unanswered.
+    // The older transport predates revision discovery: some servers never answer the request.
     return await connectOver(transport, { ...options, probeMs: 0 }, signal, listing)
   }
 }
 
-/**
- * Recognises the statuses with which a server of the older transport answers a POST to its stream's address.
- */
+/** Returns true for a status with which SSE servers reject a POST to their stream's address. */
 function mayUseSse (error: unknown): boolean {
   const status = httpStatus(error)
   return status !== undefined && [400, 404, 405, 406, 415, 501].includes(status)
@@ -140,7 +137,7 @@ async function connectLocal (
   const start = (): CommandTransport => new CommandTransport({
     command: via.command,
     args: via.args,
-    // Not the gateway's own environment: there are provider keys in it.
+    // Not the gateway's environment, which contains provider keys.
     env: { ...getDefaultEnvironment(), ...reveal(via.env) },
     maxBytes,
     memory: hold(),
@@ -148,17 +145,17 @@ async function connectLocal (
   })
   const first = start()
   try {
-    // A server that does not say which revision it speaks is assumed to speak an earlier one.
+    // A server that does not state its revision is assumed to speak an earlier one.
     return await connectOver(first, { ...options, probeMs: timeoutMs / 3 }, signal, listing)
   } catch (error) {
     if (signal.aborted || !first.endedByItself) throw error
-    // Some end at a question that they do not know.
+    // Some servers exit on an unknown request.
     return await connectOver(start(), { ...options, probeMs: 0 }, signal, listing)
   }
 }
 
 interface SessionOptions extends ConnectOptions {
-  /** Milliseconds in which a server says which revision it speaks; zero does not ask. Default: `timeoutMs` */
+  /** Milliseconds for a server to state its revision; 0 skips the request. Default: `timeoutMs`. */
   readonly probeMs?: number
 }
 
@@ -176,7 +173,7 @@ async function connectOver (
     versionNegotiation: probeMs === 0 ? { mode: 'legacy' } : { mode: 'auto', probe: { timeoutMs: probeMs } },
     listChanged: { tools: { autoRefresh: false, debounceMs: 0, onChanged: () => session?.forgetTools() } }
   })
-  // Aborting the handshake is not enough: a server may keep the stream open that was opened first.
+  // Aborting the handshake is not enough: a server may keep open the stream that was opened first.
   const abandon = (): void => { void close(client) }
   signal.addEventListener('abort', abandon)
   try {
@@ -192,7 +189,7 @@ async function connectOver (
   }
 }
 
-/** Closes quietly: the error that led here says more than one of closing. */
+/** Closes without throwing: the original error is more useful. */
 async function close (client: Client): Promise<void> {
   await client.close().catch(() => undefined)
 }
@@ -205,11 +202,11 @@ const clientOptions: ClientOptions = {
 }
 
 /**
- * Accepts any output instead of compiling the server's output schema: a schema from outside can hold
- * a pattern that keeps the process busy for hours.
+ * Accepts any output, instead of compiling the server's output schema: an untrusted schema can contain a
+ * pattern that blocks the process for hours.
  */
 function acceptAnyOutput<T> (input: unknown): JsonSchemaValidatorResult<T> {
-  return { valid: true, data: input as T, errorMessage: undefined } // nothing here reads it as a T
+  return { valid: true, data: input as T, errorMessage: undefined } // nothing here relies on `T`
 }
 
 function reveal (secrets: Readonly<Record<string, Secret>>): Record<string, string> {

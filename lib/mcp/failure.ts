@@ -1,6 +1,6 @@
 /**
- * Explains failures of tool servers to the caller: which step failed, why, and what to do about it. The
- * server's own words are not repeated; they may hold anything.
+ * Explains failures of tool servers to the caller: the failed step, the reason, and what to do. Messages of
+ * servers are never quoted, because they may contain anything.
  */
 
 import { isContainer, property } from '../json/guards.ts'
@@ -10,7 +10,7 @@ import type { ToolServerError } from '../core/events.ts'
 
 const tryLater = 'Try again later, or remove the server from `mcp_servers`.'
 
-/** Names the steps on the way to a tool's answer. */
+/** Steps to a tool's answer. */
 export type Phase = 'resolve' | 'connect' | 'initialize' | 'list' | 'call'
 
 export class ToolServerFailure extends Error {
@@ -24,14 +24,14 @@ export class ToolServerFailure extends Error {
     this.recommendation = options.recommendation
   }
 
-  /** Returns the failure as the caller reads it: `code` is the phase. */
+  /** Returns the failure for the caller; `code` is the phase. */
   toError (): ToolServerError {
     const { message, phase, recommendation } = this
     return { message, code: phase, ...recommendation !== undefined && { recommendation } }
   }
 }
 
-/** Converts an error into one of ours; `phase` is the step that failed. */
+/** Converts an error to a `ToolServerFailure`; `phase` is the failed step. */
 export function asFailure (error: unknown, phase: Phase): ToolServerFailure {
   if (error instanceof ToolServerFailure) return error
   const chain = [...causes(error)]
@@ -125,47 +125,40 @@ export function asFailure (error: unknown, phase: Phase): ToolServerFailure {
     })
 }
 
-/** Returns the failure of a server that took too long. */
+/** Returns the failure of a server that timed out. */
 export function timedOut (phase: Phase, cause?: unknown): ToolServerFailure {
   return new ToolServerFailure(phase, 'The tool server did not answer in time.', {
     recommendation: tryLater, cause
   })
 }
 
-/** Returns true when the server no longer knows the session: it did nothing, and a new session will help. */
+/**
+ * Returns true if the server no longer knows the session: the request had no effect, and a new session helps.
+ */
 export function sessionExpired (error: unknown): boolean {
   const status = httpStatus(error)
   if (status === 404 || saysSessionIsGone(error)) return true
-  // Many servers answer 400 here; their message mentions the session.
+  // Many servers answer 400 with a message about the session.
   return status === 400 && [...causes(error)].some(link => /session/i.test(String(property(link, 'message'))))
 }
 
-/**
- * Codes of JSON-RPC under which servers say that they do not know a session; others are about a tool's own
- * work.
- */
+/** JSON-RPC codes with which servers report an unknown session; others concern the tool itself. */
 const sessionCodes: ReadonlySet<unknown> = new Set([-32000, -32001, -32002, -32600])
 
-/**
- * What servers say of a session that they do not know. One that was closed or terminated may have ended
- * during the work.
- */
+/** Messages for an unknown session. A closed or terminated session may have ended during the work. */
 const unknownSession =
   /^(?:mcp )?session(?: id)?\b.{0,80}\b(?:not found|unknown|expired|invalid|missing|not exist|not initiali[sz]ed|no longer)/i
 const noSession = /^(?:no valid|invalid|unknown|missing) (?:mcp[- ])?session\b/i
 const prefix = /^(?:MCP error -?\d+: )?(?:bad request: |error: |not found: )?/i
 
-/**
- * Some servers say so in an answer that looks like any other. What a tool says of a session of its own must
- * not run it again.
- */
+/** Some servers report it as an ordinary error. A tool's own session error must not cause a retry. */
 function saysSessionIsGone (error: unknown): boolean {
   if (!isJsonRpcError(error) || !sessionCodes.has(property(error, 'code'))) return false
   const message = error.message.replace(prefix, '')
   return unknownSession.test(message) || noSession.test(message)
 }
 
-/** Returns true when the connection itself failed, rather than a tool or a caller's timeout. */
+/** Returns true if the connection itself failed, not a tool or a caller's timeout. */
 export function sessionBroken (error: unknown): boolean {
   return (
     httpStatus(error) !== undefined ||
@@ -175,9 +168,8 @@ export function sessionBroken (error: unknown): boolean {
 }
 
 /**
- * Recognises a JSON-RPC error, an answer like any other: its code, message and data are the server's own
- * words and say nothing about the connection. It is recognised by name: its class is loaded with the client
- * library, at the first session.
+ * Detects a JSON-RPC error: a regular answer whose code, message and data come from the server and say
+ * nothing about the connection. Checked by name, because its class is only loaded with the client library.
  */
 export function isJsonRpcError (error: unknown): error is Error {
   const code = property(error, 'code')
@@ -185,19 +177,19 @@ export function isJsonRpcError (error: unknown): error is Error {
     code !== noMemoryCode && code !== listTooLargeCode
 }
 
-/** Returns true when the server ended its answer without a result or an error, or with what is neither. */
+/** Returns true if the server's answer ended without a valid result or error. */
 function gaveNoAnswer (error: unknown): boolean {
   const code = property(error, 'code')
   return code === noAnswerCode || code === brokenAnswerCode
 }
 
-/** Finds the HTTP status in an error of the client library. */
+/** Returns the HTTP status in an error of the client library, if any. */
 export function httpStatus (error: unknown): number | undefined {
   for (const link of causes(error)) {
     if (isJsonRpcError(link)) continue
     const status = property(link, 'status') ?? property(property(link, 'data'), 'status')
     if (typeof status === 'number') return status
-    const code = property(link, 'code') // the older transport gives the status itself
+    const code = property(link, 'code') // the older transport stores the status itself
     if (typeof code === 'number' && code >= 400 && code < 600) return code
     const match = /\(HTTP (\d{3})\)/.exec(String(property(link, 'message')))
     if (match !== null) return Number(match[1])
@@ -222,10 +214,7 @@ function adviceFor (status: number): string {
   return status >= 500 ? tryLater : 'Check the address and the headers of the server.'
 }
 
-/**
- * Yields the error, its cause, the cause of that and so on; for an aggregate all of its errors, for a
- * JSON-RPC error nothing from its data.
- */
+/** Yields the error and its chain of causes; all errors of an aggregate, but no data of a JSON-RPC error. */
 function * causes (error: unknown, depth = 0): Generator {
   if (!isContainer(error) || depth > 8) return
   yield error

@@ -1,10 +1,8 @@
 /**
- * Fetches from addresses that callers name: tool servers, documents, images by URL. Nothing else connects
- * to them.
+ * Fetches from addresses named by callers: tool servers, documents, images. Nothing else connects to them.
  *
- * A name is looked up once, each of its addresses is checked, and the socket connects to a checked
- * address, so a name that resolves differently a moment later (DNS rebinding) gains nothing. Numeric
- * addresses of any spelling are checked as what they are.
+ * A name is resolved once, each of its addresses is checked, and the socket connects to a checked address,
+ * which defeats DNS rebinding. Numeric addresses are checked in every spelling.
  *
  * ```ts
  * const agent = createGuardedAgent({ allowed: ['tools.internal:8080', '10.1.0.0/16'] })
@@ -31,18 +29,18 @@ import type { ProxySettings } from '../core/settings.ts'
 export interface GuardedAgentOptions {
   /** Exceptions: `host`, `host:port`, an address or a CIDR range. */
   readonly allowed?: readonly string[]
-  /** Milliseconds to connect, for all addresses of a name together. Default 5000. */
+  /** Maximum milliseconds to connect, for all addresses of a name together. Default: 5000. */
   readonly connectMs?: number
-  /** Carries the connections, except to this machine, link-local addresses and metadata services. */
+  /** Proxy for connections, except to this machine, link-local addresses and metadata services. */
   readonly proxy?: ProxySettings | undefined
-  /** Ends the connections to the proxy that are no tunnels yet. */
+  /** Aborts proxy connections that are not tunnels yet. */
   readonly signal?: AbortSignal | undefined
 }
 
-/** Marks a refused address: `AddressRefused.code`, also at the end of the `cause` chain of a failed fetch. */
+/** Code of an `AddressRefused`, also at the end of the `cause` chain of a failed fetch. */
 export const addressRefused = 'ADDRESS_REFUSED'
 
-/** Reports an address that callers may not reach. */
+/** Callers may not connect to this address. */
 class AddressRefused extends Error {
   readonly code = addressRefused
 
@@ -52,7 +50,7 @@ class AddressRefused extends Error {
   }
 }
 
-/** Marks a refused port: `PortRefused.code`. */
+/** Code of a `PortRefused`. */
 export const portRefused = 'PORT_REFUSED'
 
 class PortRefused extends Error {
@@ -65,7 +63,7 @@ class PortRefused extends Error {
 }
 
 /**
- * Ports of other protocols, whose servers could be made to read a request as commands of theirs: those of
+ * Ports of other protocols, whose servers might execute a request as commands, from
  * https://fetch.spec.whatwg.org/#port-blocking.
  */
 const refusedPorts = new Set([
@@ -75,7 +73,7 @@ const refusedPorts = new Set([
   3659, 4045, 4190, 5060, 5061, 6000, 6566, 6665, 6666, 6667, 6668, 6669, 6679, 6697, 10080
 ])
 
-/** Marks an answer that was too large, in the `cause` chain of what reading it throws. */
+/** Code of an oversized answer, in the `cause` chain of the error from reading it. */
 export const answerTooLarge = 'ANSWER_TOO_LARGE'
 
 class AnswerTooLarge extends Error {
@@ -99,9 +97,9 @@ class NoMemory extends Error {
 /**
  * Creates a dispatcher that connects to public unicast addresses and to the allowed exceptions.
  *
- * Sockets to one host are not limited in number, and a body may pause for as long as the request's
- * signal allows: each tool session keeps one open for notifications.
- * Requests fail with `AddressRefused` as their cause, before anything is sent.
+ * Sockets per host are unlimited, and a body may pause until the request's signal aborts, because each tool
+ * session keeps one open for notifications. Requests to other addresses fail with `AddressRefused` as the
+ * cause, before anything is sent.
  */
 export function createGuardedAgent (
   { allowed = [], connectMs = 5000, proxy, signal }: GuardedAgentOptions = {}
@@ -119,7 +117,7 @@ export function createGuardedAgent (
         callback(new AddressRefused(), null)
         return
       }
-      // One connector per connection: the lookup has to know the port that was requested.
+      // One connector per connection, because the lookup must know the port.
       const lookup = checkedLookup(admits)
       const connect = buildConnector({ timeout: connectMs, lookup })
       if (openTunnel === undefined || isNeverProxiedHost(host.toLowerCase())) connect(options, callback)
@@ -133,16 +131,16 @@ interface Tunnelling {
   readonly openTunnel: OpenTunnel
   /** Connects directly, or speaks TLS over a tunnel. */
   readonly connect: buildConnector.connector
-  /** Milliseconds for the tunnels to all addresses together. */
+  /** Maximum milliseconds for the tunnels to all addresses together. */
   readonly connectMs: number
 }
 
-/** Addresses of one name that are tried through a proxy: a name may have hundreds. */
+/** Maximum addresses of a name to try through a proxy: a name may have hundreds. */
 const maxTunnelAddresses = 4
 
 /**
- * Connects through a proxy to the first checked address that it reaches; the name of the server is used in
- * TLS alone. Each address has an equal part of the time that is left: one that hangs leaves some to the next.
+ * Connects through a proxy to the first checked address it can reach; the server name is only used in TLS.
+ * The remaining time is divided among the addresses, so that one that hangs does not use it up.
  */
 function tunnelled (
   { lookup, openTunnel, connect, connectMs }: Tunnelling,
@@ -175,50 +173,50 @@ function tunnelled (
   })
 }
 
-/** Redirects of one request that are followed, each checked anew. */
+/** Maximum redirects per request; each is checked. */
 const maxRedirects = 3
 
-/** Memory for anything. */
+/** Unlimited memory. */
 export const unbounded: HeldMemory = { take: () => undefined, give: () => undefined }
 
 export interface GuardedFetchOptions {
   readonly agent: Dispatcher
-  /** Connects to other origins that the answer redirects to. Default: the same */
+  /** Connects to other origins after redirects. Default: the same agent. */
   readonly elsewhere?: Dispatcher
   /** Maximum size of the decoded answer; reading a longer body fails with code `ANSWER_TOO_LARGE`. */
   readonly maxBytes: number
   /**
-   * Numbers in one JSON text of the answer at most, of which keys, strings, objects and lists count as eight.
-   * Default: any.
+   * Maximum cost to parse one JSON text of the answer: a number costs 1, and a key, string, object or list
+   * costs 8. Default: unlimited.
    */
   readonly maxParseCost?: number
   /**
-   * Memory for what has arrived and was not read; reading the body fails with code `noMemoryCode` where there
-   * is none. Default: any.
+   * Memory for unread data; without any left, reading the body fails with code `noMemoryCode`. Default:
+   * unlimited.
    */
   readonly memory?: HeldMemory
-  /** Called once the body was read, failed or was cancelled. */
+  /** Called after the body was read, failed or was cancelled. */
   readonly onEnd?: () => void
 }
 
 export interface GuardedRequest {
   /** Default `GET`. */
   readonly method?: string
-  /** With lower-case names. */
+  /** Names in lower case. */
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: string
-  /** Bounds the time. */
+  /** Limits the total time. */
   readonly signal?: AbortSignal
 }
 
 /**
- * Fetches from an address a caller named, by undici's `request`: its `fetch` takes 0.2 ms more for a short
- * answer.
+ * Fetches from an address named by a caller, with undici's `request`: its `fetch` takes 0.2 ms longer for a
+ * short answer.
  *
- * Follows redirects that keep the method. A redirect to another origin gets only harmless headers and
- * no body: one that would need a body is returned as it is. The answer is requested without compression.
+ * Follows redirects that keep the method. A redirect to another origin gets only harmless headers and no
+ * body; one that would need a body is returned unchanged. The answer is requested without compression.
  *
- * @throws the network error, `AddressRefused`, `PortRefused`, or the reason of the signal
+ * @throws the network error, `AddressRefused`, `PortRefused`, or the signal's reason
  */
 export async function guardedFetch (
   url: string | URL,
@@ -244,7 +242,8 @@ export async function guardedFetch (
       method,
       headers: { 'user-agent': `headgate/${version}`, 'accept-encoding': 'identity', ...headers },
       body: body ?? null,
-      // undici fails an assertion when a connection ends while a body is paused: only one too long is.
+      // undici fails an assertion if a connection ends while a body is paused: this pauses only oversized
+      // ones.
       highWaterMark: maxBytes + 1,
       signal: signal ?? null
     })
@@ -284,7 +283,7 @@ function harmless (headers: Readonly<Record<string, string>>): Record<string, st
   )
 }
 
-/** Counts the values of the message that is read: in an event stream, each is a JSON text of its own. */
+/** Counts the values of the current message: each message of an event stream is a separate JSON text. */
 class MessageValues {
   readonly #inStream: boolean
   #counter = new ValueCounter(Infinity)
@@ -294,12 +293,12 @@ class MessageValues {
     this.#inStream = inStream
   }
 
-  /** Returns the bytes so far of the message that is open. */
+  /** Returns the bytes received of the open message. */
   get openBytes (): number {
     return this.#openBytes
   }
 
-  /** Returns the cost of the most expensive message so far in this piece, the one that is open included. */
+  /** Returns the cost of the most expensive message in this piece so far, including the open one. */
   costWith (piece: Uint8Array): number {
     const bytes = Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength)
     const blankLine = bytes.includes('\r\n\r\n') ? '\r\n\r\n' : '\n\n'
@@ -318,16 +317,16 @@ class MessageValues {
     return Math.max(cost, this.#cost())
   }
 
-  /** What is nested too deep costs too much whatever it is: printing it would exhaust the stack. */
+  /** Treats excessive nesting as too expensive: serializing it would overflow the stack. */
   #cost (): number {
     return this.#counter.deepest > maxDepth ? Infinity : this.#counter.parseCost
   }
 }
 
-/** Each byte counts twice: a message is in memory as bytes and as text. */
+/** Each byte counts twice: a message is in memory as bytes and as a string. */
 const copies = 2
 
-/** Counts what has arrived of a body in memory, until its message was read. */
+/** Reserves memory for received data until its message has been read. */
 class Arrival {
   readonly #memory: HeldMemory
   #heldBytes = 0
@@ -337,14 +336,14 @@ class Arrival {
   }
 
   /**
-   * Returns what arrives of a body, taken from its source at once: that keeps what is not read.
+   * Returns the data of a body, read eagerly from the source, which would buffer unread data uncounted.
    *
-   * @param maxBytes is kept without a pause; what arrives above it fails at once
+   * @param maxBytes buffered without back-pressure; anything above fails immediately
    */
   of (source: Readable, maxBytes: number): Readable {
     let arrivedBytes = 0
     const arrived = new Transform({
-      readableHighWaterMark: maxBytes + 1, // never full: no piece waits uncounted on the other side
+      readableHighWaterMark: maxBytes + 1, // never full, so nothing waits uncounted in the source
       transform: (piece: Buffer, _, callback) => {
         try {
           arrivedBytes += piece.length
@@ -357,11 +356,11 @@ class Arrival {
         }
       }
     })
-    pipeline(source, arrived, () => undefined) // whoever reads it gets its error
+    pipeline(source, arrived, () => undefined) // the reader receives the error
     return arrived
   }
 
-  /** Gives back what was read. */
+  /** Releases the memory of what was read. */
   release (bytes = this.#heldBytes): void {
     this.#heldBytes -= bytes
     this.#memory.give(copies * bytes)
@@ -369,15 +368,15 @@ class Arrival {
 }
 
 /**
- * The client library parses and checks an answer in one turn of the event loop: this much takes 40 ms, such
- * as 450 tools of 15 properties.
+ * Maximum cost of an answer, which the client library parses and validates in one turn of the event loop: 40
+ * ms, for example for 450 tools with 15 properties each.
  */
 export const maxParseCost = 250_000
 
-/** Bytes that are handed on in one turn of the event loop: what reads their messages takes time for each. */
+/** Bytes per turn of the event loop: parsing the messages takes time. */
 const sliceBytes = 16 * 1024
 
-/** Yields a body in slices. What has arrived together would else be read without a pause. */
+/** Yields a body in slices. Data that arrived together would otherwise be processed without a pause. */
 export async function * slicesOf (source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, undefined> {
   let isFirst = true
   for await (const piece of source) {
@@ -394,7 +393,7 @@ interface ResponseOptions
   readonly signal: AbortSignal | undefined
 }
 
-/** Returns the answer with a body that fails once it is too long, or takes too long to parse. */
+/** Returns the answer with a body that fails if it is too long or too expensive to parse. */
 async function toResponse (
   { statusCode, headers, body: source }: Dispatcher.ResponseData,
   url: URL,
@@ -412,11 +411,11 @@ async function toResponse (
     signal?.removeEventListener('abort', end)
     onEnd()
     for (const stream of [arrived, source]) {
-      stream.on('error', () => undefined).destroy() // its error says that it was not read to the end
+      stream.on('error', () => undefined).destroy() // the error only says that it was not read to the end
     }
     arrival.release()
   }
-  signal?.addEventListener('abort', end) // also of a body that nobody reads
+  signal?.addEventListener('abort', end) // also ends an unread body
   const values = new MessageValues(String(headers['content-type']).startsWith('text/event-stream'))
   const body = new ReadableStream<Uint8Array>(
     {
@@ -450,7 +449,7 @@ async function toResponse (
   )
   if (statusCode > 599) {
     end()
-    throw new TypeError(`${statusCode} is not an HTTP status`) // nor may a Response have it
+    throw new TypeError(`${statusCode} is not an HTTP status`) // `Response` does not accept it either
   }
   if (!hasBody) await source.dump().finally(end)
   const response = new Response(hasBody ? body : null, { status: statusCode, headers: new Headers(names) })
@@ -464,7 +463,7 @@ type Lookup = (
   callback: (error: Error | null, address: string | LookupAddress[], family?: number) => void
 ) => void
 
-/** Returns a `dns.lookup` that fails when any address of the name is refused. */
+/** Returns a `dns.lookup` that fails if any address of the name is rejected. */
 function checkedLookup (admits: (address: string) => boolean): Lookup {
   return (name, options, callback) => {
     resolveName(name, { ...options, all: true }, (error, addresses) => {

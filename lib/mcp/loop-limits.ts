@@ -7,23 +7,22 @@ import type { TurnToolCall } from '../chat/turn.ts'
 
 export type ToolLimits = Pick<ToolSettings, 'loopMs' | 'loopTokens' | 'callsPerTurn' | 'maxIdenticalCalls'>
 
-/** The reason why the loop ended although the model had called server tools. */
+/** Why the loop ended although the model had called server tools. */
 export type StopReason = 'max_turns' | 'deadline' | 'tokens' | 'budget' | 'calls_per_turn' | 'repeated_call'
 
 /**
- * Says why each of some calls is not run, as the model and the caller read it; `undefined` for those that
- * are.
+ * The reason why each call is not run, worded for the model and the caller; `undefined` for calls that run.
  */
 export type Refusals = ReadonlyArray<string | undefined>
 
-/** The state of the loop after a turn. */
+/** The loop's state after a turn. */
 export interface LoopState {
-  /** From 1. */
+  /** Starts at 1. */
   readonly turn: number
   readonly outOfTime: boolean
-  /** Tokens of all turns so far, estimated where they are not reported. */
+  /** Tokens of all turns so far; estimated if not reported. */
   readonly tokens: number
-  /** Returns whether the budget pays for another turn. */
+  /** Returns true if the budget allows another turn. */
   readonly canAffordTurn: () => boolean
 }
 
@@ -31,7 +30,7 @@ export class LoopLimits {
   readonly #limits: ToolLimits
   readonly #maxTurns: number
   #callsLeft: number
-  /** The number of times each call was made, by name and arguments. */
+  /** How often each call was made, by name and arguments. */
   readonly #made = new Map<string, number>()
 
   constructor (limits: ToolLimits, request: Pick<ChatInput, 'max_turns' | 'max_tool_calls'>) {
@@ -40,15 +39,15 @@ export class LoopLimits {
     this.#callsLeft = request.max_tool_calls ?? Infinity
   }
 
-  /** Admits as many of the calls of a turn as the request allows, beside those that were admitted before. */
+  /** Admits the calls of a turn, up to the request's limit for all turns. */
   admit (calls: readonly TurnToolCall[]): Refusals {
     return calls.map(() => this.#admitOne())
   }
 
   /**
-   * Admits calls that the caller has consented to: at most those of one turn, and no more with the same
-   * arguments than a model may make. A request may bring any number of them. No turn of a model is there to
-   * be stopped: a call beyond a limit is not run, and the answer goes on.
+   * Admits calls that the caller has approved, with the limits of one turn and of identical calls, because a
+   * request may contain any number. Calls beyond a limit are skipped and the answer continues: there is no
+   * model turn to stop.
    */
   admitApproved (calls: readonly TurnToolCall[]): Refusals {
     const { callsPerTurn, maxIdenticalCalls } = this.#limits
@@ -73,8 +72,7 @@ export class LoopLimits {
   }
 
   /**
-   * Returns why the calls of a turn are not run, if so. Calls that are run are remembered: called once a
-   * turn.
+   * Returns why the calls of a turn must not run, if so. Records the calls that run; call it once per turn.
    */
   stopReason (
     calls: readonly TurnToolCall[],
@@ -113,7 +111,7 @@ export class LoopLimits {
   }
 }
 
-/** Returns what calls of one tool with the same arguments have in common. */
+/** Returns a key shared by identical calls of a tool. */
 function identityOf ({ name, argumentsText }: TurnToolCall): string {
   return JSON.stringify([name, argumentsText])
 }

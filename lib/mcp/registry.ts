@@ -1,8 +1,8 @@
 /**
- * Finds tool servers by slug in a registry that implements the MCP Registry API.
+ * Finds tool servers by slug in a registry with the MCP Registry API.
  *
- * Registry names are reverse-DNS (`io.github.org/name`). Such a slug is looked up directly;
- * the slug `org/name` stands for the one name that equals it or ends with `.org/name`.
+ * Registry names are reverse-DNS (`io.github.org/name`). Such a slug is looked up directly; the slug
+ * `org/name` stands for the only name that equals it or ends with `.org/name`.
  *
  * @see https://github.com/modelcontextprotocol/registry/blob/main/docs/reference/api/openapi.yaml
  */
@@ -13,16 +13,16 @@ import { ExpiringMap } from '../async/expiring-map.ts'
 import { ToolServerFailure } from './failure.ts'
 import { loadUndici } from '../net/load-undici.ts'
 
-/** Describes where a registry says a server is, and what it must be sent. */
+/** A server's address in a registry, and what to send to it. */
 export interface RegisteredServer {
   readonly url: string
-  /** Names of the headers it requires. */
+  /** Names of required headers. */
   readonly requiredHeaders: readonly string[]
 }
 
 const maxBytes = 1024 * 1024
 const foundTtlMs = 600_000
-/** Short: a server that was not found may be published at any moment. */
+/** Short, because a missing server may be published at any time. */
 const notFoundTtlMs = 30_000
 
 export class Registry {
@@ -30,7 +30,7 @@ export class Registry {
   readonly #dispatcher: () => Dispatcher
   readonly #servers = new ExpiringMap<RegisteredServer | ToolServerFailure>(1000)
 
-  /** @param dispatcher carries the requests to the registry */
+  /** @param dispatcher for requests to the registry */
   constructor (baseUrl: string, dispatcher: () => Dispatcher) {
     const base = baseUrl.replace(/\/$/, '')
     this.#base = /\/v0(\.\d+)?$/.test(base) ? base : `${base}/v0`
@@ -99,7 +99,7 @@ export class Registry {
     }
     const parts: Buffer[] = []
     let bytes = 0
-    for await (const part of body as AsyncIterable<Buffer>) { // undici's bodies give buffers
+    for await (const part of body as AsyncIterable<Buffer>) { // undici bodies yield buffers
       bytes += part.length
       if (bytes > maxBytes) throw new Error('the answer of the registry is too large')
       parts.push(part)
@@ -135,7 +135,7 @@ function remoteOf (answer: unknown, slug: string): RegisteredServer {
   return { url, requiredHeaders }
 }
 
-/** Unwraps the server, which newer registries wrap in `{ server, _meta }`. */
+/** Returns the server, which newer registries wrap in `{ server, _meta }`. */
 function serverOf (entry: unknown): unknown {
   return property(entry, 'server') ?? entry
 }

@@ -1,19 +1,19 @@
 /**
- * Repairs messages of tool servers before the client library checks them. Its checks are all or nothing: one
- * member that is null, or one odd tool, would cost all tools of a server or the result of a tool that was
- * run. What can be read is kept, what cannot be read is named.
+ * Repairs messages of tool servers before the client library validates them. It rejects a message as a whole:
+ * one null member or one invalid tool would lose all tools of a server, or the result of a tool that was run.
+ * Readable parts are kept, unreadable ones are named.
  */
 
 import { imageKind } from '../images/files.ts'
 import { isList, isObject, nonEmptyText, numberOf, textOfValue, type JsonObject } from '../json/guards.ts'
 
-/** The request that a message answers, as the client library sent it. */
+/** The request that a message answers, as sent by the client library. */
 export interface SentRequest {
   readonly id: unknown
   readonly method: string
 }
 
-/** What is known of the latest list of tools besides the tools, filled in as its pages arrive. */
+/** Facts about the latest tool list, except the tools, collected while its pages arrive. */
 export interface Listing {
   /** Tools that cannot be offered. */
   readonly leftOut: Set<string>
@@ -23,23 +23,23 @@ export interface Listing {
   readonly maxBytes: number
 }
 
-/** JSON-RPC's own code range for errors of servers. */
+/** JSON-RPC's generic server error. */
 const serverError = -32000
-/** Says that the server ended its answer without one: a code of ours, which no server has a reason to use. */
+/** The server ended its response without an answer. Our own code, unlikely to be used by servers. */
 export const noAnswerCode = -32099
-/** Says that an answer was no JSON-RPC: another code of ours. */
+/** The answer was not valid JSON-RPC. Our own code. */
 export const brokenAnswerCode = -32098
-/** Error code of an answer for which the gateway had no memory. */
+/** The gateway had no memory for the answer. */
 export const noMemoryCode = -32097
-/** Error code of a page with which a list of tools is too large. */
+/** This page makes the tool list too large. */
 export const listTooLargeCode = -32096
 
 /**
- * Returns a message as the protocol has it.
+ * Returns a message that conforms to the protocol.
  *
- * @param request of which an answer is expected; absent on streams of notifications
- * @param listing counts each page of a tool list, on whatever stream it arrives: one above the maximum is
- *   replaced by an error
+ * @param request whose answer is expected; absent on notification streams
+ * @param listing counts the pages of a tool list on all streams; a page above the maximum is replaced by an
+ *   error
  */
 export function repairMessage (value: unknown, request: SentRequest | undefined, listing: Listing): unknown {
   if (!isObject(value) || typeof value['method'] === 'string') return value
@@ -65,7 +65,7 @@ export function repairMessage (value: unknown, request: SentRequest | undefined,
   }
 }
 
-/** Returns a message that says that a request got no answer, or none that can be read. */
+/** Returns an error message for a request without a readable answer. */
 export function noAnswer ({ id }: SentRequest, code = noAnswerCode): JsonObject {
   return { jsonrpc: '2.0', id, error: { code, message: 'no answer' } }
 }
@@ -82,8 +82,8 @@ export function answers (message: unknown, { id }: SentRequest): boolean {
 }
 
 /**
- * Returns an id as text: that of a request may come back as another type. The client library takes any text
- * of a number for the number.
+ * Returns an id as a string, because the answer's id may have another type. The client library converts
+ * numeric strings to numbers.
  */
 export function idText (id: unknown): string {
   if (typeof id !== 'string') return JSON.stringify(id) ?? ''
@@ -91,7 +91,7 @@ export function idText (id: unknown): string {
   return Number.isNaN(number) ? id : String(number)
 }
 
-/** Servers write the id of a request as text, as a number or not at all. */
+/** Servers may send the request's id as a string, as a number, or not at all. */
 function idOf (id: unknown, request: SentRequest | undefined): unknown {
   if (request === undefined) return id
   return id === undefined || id === null || idText(id) === idText(request.id) ? request.id : id
@@ -132,8 +132,8 @@ function repairIntroduction (result: JsonObject): JsonObject {
 }
 
 /**
- * A server that does not tell what it can do is asked for its tools: the client library would take it for one
- * without any.
+ * Declares the tools capability if the server declares none: the client library would otherwise assume that
+ * there are no tools.
  */
 function repairCapabilities (given: unknown): JsonObject {
   const { tools, ...rest } = isObject(given) ? given : {}
@@ -161,8 +161,8 @@ function repairList (result: unknown, { leftOut }: Listing): unknown {
 }
 
 /**
- * Returns a tool; `undefined` for one without a name, which nothing could call. Its output is taken as it
- * comes: its schema is dropped.
+ * Returns a tool without its output schema, because any output is accepted; `undefined` for one without a
+ * name, which could not be called.
  */
 function repairTool (tool: unknown): JsonObject | undefined {
   if (!isObject(tool)) return undefined
@@ -200,7 +200,7 @@ function repairTool (tool: unknown): JsonObject | undefined {
   }
 }
 
-/** The root of a schema is an object with properties, whatever a server leaves out. */
+/** Makes the schema an object with properties, whatever the server omits. */
 function repairSchema (schema: unknown): JsonObject {
   if (!isObject(schema)) return { type: 'object', properties: {} }
   const { type: _, properties, required, ...rest } = schema
@@ -251,7 +251,7 @@ function contentOf (content: unknown): JsonObject[] {
   return blocks.flatMap(block => block === null ? [] : [blockOf(block)])
 }
 
-/** Returns a block of a known type with all that the type has; any other as a text that says what it was. */
+/** Returns a block of a known type with all required members; others become text that names their type. */
 function blockOf (block: unknown): JsonObject {
   if (!isObject(block)) return { type: 'text', text: textOf(block) }
   const {
@@ -329,8 +329,8 @@ function blockOf (block: unknown): JsonObject {
 }
 
 /**
- * Returns media as base64 of the usual alphabet, also of a data URL, of lines or of the alphabet of URLs;
- * `undefined` for what is none.
+ * Returns media as standard base64; also accepts data URLs, line breaks and the URL alphabet. Returns
+ * `undefined` for anything else.
  */
 function base64Of (data: unknown): string | undefined {
   if (typeof data !== 'string') return undefined

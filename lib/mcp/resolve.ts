@@ -1,9 +1,9 @@
 /**
- * Resolves an entry of `mcp_servers` to a server that can be connected to.
+ * Resolves an entry of `mcp_servers` to a server.
  *
- * A slug is looked up in the operator's configuration, then in the registry, if there is one. A URL is
- * the caller's own: none of the operator's headers go there, even when it is the address of a
- * configured server.
+ * A slug is looked up in the operator's configuration, then in the registry, if there is one. A URL belongs
+ * to the caller: it receives none of the operator's headers, even if it is the address of a configured
+ * server.
  */
 
 import { createHash } from 'node:crypto'
@@ -17,8 +17,8 @@ import type { LocalServer, RemoteServer, ToolServerTarget } from './tool-server-
 import type { RequestedServer } from '../chat/requested-servers.ts'
 
 /**
- * Carries credentials by connection name to a tool server: base64url of a JSON object from connection
- * name to the value the caller sent, sealed text or an object of values, unchanged.
+ * Sends credentials to a tool server: base64url of a JSON object that maps connection names to the caller's
+ * values (sealed strings or objects), unchanged.
  */
 const credentialsHeader = 'x-mcp-credentials'
 
@@ -81,7 +81,7 @@ function configuredTarget (
       ? { kind: 'command', command: command ?? '', args, env }
       : // callers cannot override the operator's headers
         remote(url, { ...callerHeaders, ...operatorHeaders }, false)
-  // Servers may keep state in a session, which must not reach other keys.
+  // A session may hold server-side state, which must not reach other keys.
   const perKey = !shared || (via.kind === 'remote' && Object.keys(callerHeaders).length > 0)
   const allowed = intersection(allowedTools, requested.allowedTools)
   return {
@@ -122,13 +122,13 @@ function remote (url: string, headers: Record<string, Secret>, checkAddress: boo
   return { kind: 'remote', url: parsed.href, headers, checkAddress }
 }
 
-/** Lists headers that belong to the connection or to the protocol; callers cannot set them. */
+/** Connection and protocol headers, which callers cannot set. */
 const reserved = new Set([
   'host', 'connection', 'content-length', 'content-type', 'accept', 'transfer-encoding', 'upgrade', 'te',
   'trailer', 'expect', 'keep-alive', 'mcp-session-id', 'mcp-protocol-version', 'last-event-id'
 ])
 
-/** Returns the headers the caller sends to the server, by lower-case name. */
+/** Returns the headers from the caller, by lower-case name. */
 function callerHeadersOf ({ headers, credentials }: RequestedServer): Record<string, Secret> {
   const callerHeaders: Record<string, Secret> = {}
   for (const [given, value] of Object.entries(headers)) {

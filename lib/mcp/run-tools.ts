@@ -9,7 +9,7 @@ import type { JsonObject } from '../json/guards.ts'
 import type { Refusals } from './loop-limits.ts'
 import type { OpenTools, ToolCallOptions, ToolOutcome } from './tool-servers.ts'
 
-/** A call and its outcome. No outcome: time ran out. */
+/** A call and its outcome; no outcome if time ran out. */
 export interface FinishedToolCall {
   readonly call: TurnToolCall
   readonly outcome: ToolOutcome | undefined
@@ -19,10 +19,10 @@ type SentArguments = (given: JsonObject) => Promise<JsonObject>
 
 export interface RunOptions {
   readonly signal: AbortSignal
-  /** True when the caller requested progress events. */
+  /** True if the caller requested progress events. */
   readonly emitProgress: boolean
   readonly seesImages: boolean
-  /** Reasons by the index of the call: a refused call gets its reason as the result. */
+  /** Refusal reasons by call index: a refused call gets its reason as the result. */
   readonly refusals: Refusals
   /** Returns the arguments to send to the server. Default: unchanged. */
   readonly sentArguments?: SentArguments | undefined
@@ -80,7 +80,7 @@ export async function* runTools (
     throw error
   }
   const running = Promise.all(tasks).catch(endAll).finally(() => buffer.end())
-  running.catch(() => undefined) // it is awaited below, unless the caller leaves before that
+  running.catch(() => undefined) // awaited below, unless the caller leaves first
   for (;;) {
     const events = await buffer.next()
     if (events === undefined) return await running

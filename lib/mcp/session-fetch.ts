@@ -1,9 +1,9 @@
 /**
- * Fetches for one tool session: bounds answers, and aborts requests that were cancelled.
+ * The `fetch` of one tool session: limits answers, and aborts cancelled requests.
  *
- * The protocol's `notifications/cancelled` asks the server to stop, but a server need not answer a
- * request it has stopped, and the stream that waits for that answer would stay open as long as the
- * session. The pages of a tool list share one bound: 64 pages of the maximum each would be a gigabyte.
+ * `notifications/cancelled` asks a server to stop, but the server need not answer then, and the stream
+ * waiting for the answer would stay open as long as the session. All pages of a tool list share one size
+ * limit: 64 pages of maximum size would be a gigabyte.
  */
 
 import { setMaxListeners } from 'node:events'
@@ -16,27 +16,27 @@ import type { FetchLike } from '@modelcontextprotocol/client'
 import type { Dispatcher } from 'undici'
 
 /**
- * The time a server has to take a notification or a reply, which no caller waits for: its socket would stay
- * open as long as the session.
+ * Milliseconds for a server to accept a notification or reply. No caller waits for it, so its socket could
+ * stay open as long as the session.
  */
 const defaultOneWayMs = 5000
 
-/** Replies in flight at once: a server that keeps sending requests and reads no replies gets no more. */
+/** Maximum replies in flight: a server that sends requests without reading replies gets no more. */
 const maxOpenReplies = 4
 
 export interface SessionFetchOptions {
-  /** That of the server, which may announce other addresses to the client library. */
+  /** Origin of the server, which may announce other addresses to the client library. */
   readonly origin: string
   /** Connects to the server. */
   readonly agent: Dispatcher
-  /** Connects to other origins: wherever the server may be, it redirects to public addresses only. */
+  /** Connects to other origins: any server may only redirect to public addresses. */
   readonly elsewhere: Dispatcher
   readonly maxBytes: number
-  /** Returns memory for one answer that arrives. */
+  /** Returns memory for one incoming answer. */
   readonly hold: () => HeldMemory
-  /** False for the older transport, which answers on a stream of its own. */
+  /** False for the older transport, which answers on a separate stream. */
   readonly answersInBody?: boolean
-  /** Notes what lists of tools have. */
+  /** Receives facts from tool lists. */
   readonly listing: Listing
   readonly oneWayMs?: number
 }
@@ -52,7 +52,7 @@ export function sessionFetch ({
   oneWayMs = defaultOneWayMs
 }: SessionFetchOptions): FetchLike {
   const openRequests = new Map<unknown, AbortController>()
-  /** By the id as text. */
+  /** By id as a string. */
   const unanswered = new Map<string, SentRequest>()
   const requestOf = (id: unknown): SentRequest | undefined => unanswered.get(idText(id))
   const onAnswer = ({ id }: SentRequest): void => { unanswered.delete(idText(id)) }
@@ -97,17 +97,17 @@ export function sessionFetch ({
           onEnd
         }
       )
-      // The client library would take it for the beginning of a sign-in; credentials are the caller's.
+      // The client library would start an OAuth flow; credentials come from the caller.
       response.headers.delete('www-authenticate')
       const answer = await tolerantAnswer(response, {
         request: expected,
         requestOf,
-        // The older transport: what answers a message says nothing about the requests of the session.
+        // In the older transport, the response to a POST says nothing about pending requests.
         ...!answersInBody && init?.method !== 'POST' && { owed: () => [...unanswered.values()] },
         onAnswer,
         listing
       })
-      // A stream may end before the answer, which then comes on the one that resumes it.
+      // If a stream ends before the answer, the answer comes on the stream that resumes it.
       if (expected !== undefined && !isStream(answer)) onAnswer(expected)
       return answer
     } catch (error) {
@@ -120,13 +120,13 @@ export function sessionFetch ({
   }
 }
 
-/** Returns what a server answers to a message that it has taken. */
+/** Returns a server's response to an accepted message. */
 function accepted (): Response {
   const { Response } = loadUndici()
   return new Response(null, { status: 202 })
 }
 
-/** Returns what the client library passes in plain values. */
+/** Returns the client library's request as plain values. */
 function plain ({ method = 'GET', headers, body }: RequestInit = {}): GuardedRequest {
   const common = {
     method,
@@ -140,17 +140,17 @@ function plain ({ method = 'GET', headers, body }: RequestInit = {}): GuardedReq
 interface SentMessage {
   readonly id?: unknown
   readonly method?: string
-  /** Set for what a server has nothing to say to. */
+  /** Set for messages that need no answer. */
   readonly oneWay?: 'notification' | 'reply' | undefined
-  /** The id of the request that it cancels. */
+  /** Id of the cancelled request. */
   readonly cancels?: unknown
-  /** Set where it requests a page of tools. */
+  /** Set for requests of a tool list page. */
   readonly page?: 'first' | 'next' | undefined
 }
 
 function readMessage (body: unknown): SentMessage {
   if (typeof body !== 'string') return {}
-  const { id, method, params } = JSON.parse(body) // written by the client library a moment ago
+  const { id, method, params } = JSON.parse(body) // just written by the client library
   if (method === 'notifications/cancelled') return { oneWay: 'notification', cancels: params?.requestId }
   if (method === undefined) return { oneWay: 'reply' }
   return {

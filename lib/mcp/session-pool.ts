@@ -1,6 +1,6 @@
 /**
- * Keeps sessions with tool servers, one per server and credential, shared by the calls that may share
- * it. An idle session is closed after a while; when the pool is full, the one idle for longest.
+ * Keeps sessions with tool servers, one per server and credential, shared by calls with equal session keys.
+ * Sessions close after some idle time, or least recently used first if the pool is full.
  */
 
 import { setMaxListeners } from 'node:events'
@@ -13,11 +13,11 @@ import type { ToolServerTarget } from './tool-server-target.ts'
 export interface SessionPoolOptions {
   readonly connect: Connect
   readonly idleMs: number
-  /** Sessions kept; beyond that a call gets a session of its own, which is closed after use. */
+  /** Maximum pooled sessions; beyond that, a call gets a separate session, which is closed after use. */
   readonly capacity: number
-  /** Sessions of one gateway key, those beyond the capacity included. */
+  /** Maximum sessions per gateway key, including those beyond the capacity. */
   readonly maxPerKey: number
-  /** Bytes of the lists of tools that idle sessions keep; those idle for longest are closed beyond that. */
+  /** Maximum bytes of tool lists kept by idle sessions; beyond that, the longest idle are closed. */
   readonly maxListBytes: number
 }
 
@@ -26,7 +26,7 @@ interface Entry {
   readonly opening: Promise<Session>
   session?: Session
   users: number
-  /** False once it is out of the pool: then the last user closes it. */
+  /** False once removed from the pool: the last user then closes it. */
   pooled: boolean
   ended: boolean
   timer?: NodeJS.Timeout
@@ -38,24 +38,24 @@ function hasList ({ session }: Entry): boolean {
 
 export class SessionPool {
   readonly #options: SessionPoolOptions
-  /** In order of last use. */
+  /** Ordered by last use. */
   readonly #entries = new Map<string, Entry>()
-  /** Counts open sessions by gateway key. */
+  /** Number of open sessions by gateway key. */
   readonly #perKey = new Map<string, number>()
   readonly #closing = new Set<Promise<void>>()
   readonly #closed = new AbortController()
 
   constructor (options: SessionPoolOptions) {
     this.#options = options
-    setMaxListeners(0, this.#closed.signal) // one listener for each session that is being opened
+    setMaxListeners(0, this.#closed.signal) // one listener for each opening session
   }
 
   /**
-   * Runs `work` with a session of the target. If the server no longer knows a session that was opened
-   * earlier, the request had no effect: `work` runs once more, with a new session.
+   * Runs `work` with a session of the target. If the server no longer knows an existing session, the request
+   * had no effect: `work` then runs again with a new session.
    *
-   * @throws what connecting or `work` throws, or the signal's reason; ToolServerFailure when the key
-   *   of the target has too many sessions
+   * @throws what connecting or `work` throws, the signal's reason, or ToolServerFailure if the target's key
+   *   has too many sessions
    */
   async use<T> (
     target: ToolServerTarget,
@@ -72,7 +72,7 @@ export class SessionPool {
     return await this.#run(target, this.#acquire(target), signal, work)
   }
 
-  /** Closes every session, also those in use. Resolves when the last is closed. */
+  /** Closes every session, including those in use. Resolves after the last one. */
   async close (): Promise<void> {
     this.#closed.abort(new Error('the pool is closed'))
     for (const [key, entry] of this.#entries) this.#drop(key, entry)
@@ -86,7 +86,7 @@ export class SessionPool {
       const session = await abortable(entry.opening, signal)
       return await abortable(work(session), signal)
     } catch (error) {
-      // Neither a tool's own error nor a caller's timeout breaks the session.
+      // A tool's own error or a caller's timeout does not break the session.
       const broken =
         entry.session === undefined ? !signal.aborted : entry.session.closed || sessionBroken(error)
       if (broken) this.#drop(target.sessionKey, entry)
@@ -96,7 +96,7 @@ export class SessionPool {
     }
   }
 
-  /** Adds a user to the session; opens it if there is none. */
+  /** Adds a user to the session; opens it if needed. */
   #acquire (target: ToolServerTarget): Entry {
     const key = target.sessionKey
     let entry = this.#entries.get(key)
@@ -130,7 +130,7 @@ export class SessionPool {
         entry.session = session
       },
       () => {
-        // Callers that wait for it get the error; here it must only not count as unhandled.
+        // Waiting callers receive the error; here it must not be unhandled.
         this.#drop(target.sessionKey, entry)
       }
     )
@@ -141,7 +141,7 @@ export class SessionPool {
     return this.#entries.size < this.#options.capacity || this.#dropIdle(() => true)
   }
 
-  /** Lists in use do not count: they cannot be dropped, and would cost the sessions of others. */
+  /** Excludes lists in use: they cannot be dropped, and would displace other sessions. */
   #idleListBytes (): number {
     let bytes = 0
     for (const { users, session } of this.#entries.values()) {
@@ -150,7 +150,7 @@ export class SessionPool {
     return bytes
   }
 
-  /** Counts a session of the key; at its maximum, its idle ones make room. */
+  /** Counts a session of the key; at the maximum, closes idle ones of the key first. */
   #addSession (keyId: string): void {
     const { maxPerKey } = this.#options
     if (this.#countOf(keyId) >= maxPerKey && !this.#dropIdle(entry => entry.keyId === keyId)) {
@@ -169,7 +169,7 @@ export class SessionPool {
     return this.#perKey.get(keyId) ?? 0
   }
 
-  /** Closes the session that was idle for longest among those that match; false when there is none. */
+  /** Closes the matching session that was idle longest; returns false if there is none. */
   #dropIdle (matches: (entry: Entry) => boolean): boolean {
     for (const [key, entry] of this.#entries) {
       if (entry.users > 0 || !matches(entry)) continue
@@ -191,7 +191,7 @@ export class SessionPool {
     }
   }
 
-  /** Removes a session from the pool, and closes it unless it is still in use. */
+  /** Removes a session from the pool, and closes it unless it is in use. */
   #drop (key: string, entry: Entry): void {
     entry.pooled = false
     clearTimeout(entry.timer)

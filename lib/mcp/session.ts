@@ -1,4 +1,4 @@
-/** Holds one open connection to a tool server, which many calls use at once. */
+/** One open connection to a tool server, shared by concurrent calls. */
 
 import type { Client, CallToolResult, Tool as ServerTool } from '@modelcontextprotocol/client'
 import { ToolServerFailure } from './failure.ts'
@@ -20,20 +20,20 @@ export interface SessionCall {
   readonly meta?: RequestMeta | undefined
 }
 
-/** What a request says beside its parameters: the headers of a trace. */
+/** Trace headers sent with a request. */
 export type RequestMeta = Readonly<Record<string, string>>
 
 export interface SessionOptions {
   readonly listTtlMs: number
   readonly listTimeoutMs: number
   readonly listing: Listing
-  /** Ends the session at the server; afterwards the client is closed. */
+  /** Ends the session at the server; the client is closed afterwards. */
   readonly terminate: () => Promise<void>
 }
 
-/** Exceeds what any model can choose from; a longer list is a fault or an attack. */
+/** More than any model can choose from; a longer list is an error or an attack. */
 const maxTools = 1000
-/** Bounds the wait for a server to acknowledge that the session ends. */
+/** Maximum wait for a server to acknowledge the end of the session. */
 const terminationMs = 2000
 
 export class Session {
@@ -50,7 +50,7 @@ export class Session {
     client.onclose = () => { this.#closed = true }
   }
 
-  /** Returns true when the connection is gone. */
+  /** True once the connection is closed. */
   get closed (): boolean {
     return this.#closed
   }
@@ -59,20 +59,20 @@ export class Session {
     return this.#client.getServerVersion()?.version
   }
 
-  /** Names the tools of the list that cannot be offered, by their place in it. */
+  /** Names (or positions) of listed tools that cannot be offered. */
   get leftOut (): ReadonlySet<string> {
     return this.#options.listing.leftOut
   }
 
-  /** Returns the size of the last list in bytes. */
+  /** Size of the last list in bytes. */
   get listBytes (): number {
     return this.#options.listing.bytes
   }
 
   /**
-   * Returns the entire tool list; requested once, until it expires or the server announces a change.
+   * Returns the complete tool list. It is cached until it expires or the server announces a change.
    *
-   * @param onRequest called when it is requested now; returns `_meta` of the request
+   * @param onRequest called if the list is requested now; returns `_meta` of the request
    */
   async tools (onRequest?: () => RequestMeta | undefined): Promise<readonly ServerTool[]> {
     if (this.#tools === undefined || performance.now() > this.#toolsUntilMs) {
@@ -114,7 +114,7 @@ export class Session {
     }
   }
 
-  /** Terminates the session at the server and closes sockets, timers and the child process. Never throws. */
+  /** Ends the session at the server, and closes sockets, timers and the child process. Never throws. */
   async close (): Promise<void> {
     if (!this.#closed) {
       await Promise.race([this.#options.terminate().catch(ignoreFailure), after(terminationMs)])
@@ -131,7 +131,7 @@ function checkedList ({ tools }: { tools: ServerTool[] }): ServerTool[] {
   return tools
 }
 
-/** Ignores a server that is gone or does not support session termination. */
+/** Ignores a server that has exited or cannot terminate sessions. */
 function ignoreFailure (): void {}
 
 async function after (ms: number): Promise<void> {

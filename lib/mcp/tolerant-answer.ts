@@ -86,8 +86,8 @@ function jsonAnswer (
 }
 
 /**
- * Repairs one message or a list; `undefined` if it is not JSON. Answers to requests that are not pending are
- * dropped: the client library could take one for a second answer to a request whose first it could not read.
+ * Repairs one message or a list; `undefined` for invalid JSON. Answers to requests that are not pending are
+ * dropped: the client library could otherwise process a second answer to a request.
  */
 function repairedJson (
   text: string,
@@ -121,17 +121,17 @@ function isNotification (message: unknown): boolean {
 }
 
 /**
- * Limits on requests that a server sends in one stream: we answer each with an HTTP request. Beside an answer
- * few are needed; a stream of notifications may stay open for days.
+ * Maximum requests from a server per stream, because we answer each with an HTTP request. An answer's stream
+ * needs few; a notification stream may stay open for days.
  */
 const maxServerRequests = { besideAnswer: 1000, onItsOwn: 10_000 }
 
-/** Milliseconds in which a server must end a stream after its answer: nobody waits for more. */
+/** Milliseconds for a server to end a stream after its answer; nothing more is awaited. */
 const lingerMs = 1000
 
 /**
  * Repairs the messages of a stream. If it ends or fails without its answers and cannot be resumed, errors are
- * added as the answers; the same if it is no event stream, or the server sends too many requests.
+ * sent as the answers; also if it is not an event stream, or the server sends too many requests.
  */
 function repairedStream (
   source: ReadableStream<Uint8Array> | null,
@@ -148,11 +148,11 @@ function repairedStream (
     if (request === undefined) return options.owed?.() ?? []
     return isAnswered || isResumable ? [] : [request]
   }
-  // One that has failed cannot be cancelled: its error is of no use to anybody.
+  // A failed stream cannot be cancelled; its error is irrelevant.
   const leave = async (): Promise<void> => await reader?.cancel().catch(() => undefined)
   let lingering: NodeJS.Timeout | undefined
   let requestsLeft = request === undefined ? maxServerRequests.onItsOwn : maxServerRequests.besideAnswer
-  const messages = sseReader(Infinity, ms => { // the size of the answer is bounded already
+  const messages = sseReader(Infinity, ms => { // the answer size is already limited
     frames += `retry: ${ms}\n`
   })
   const read = (message: EventSourceMessage): void => {
@@ -234,7 +234,7 @@ function frameOf ({ event, id }: EventSourceMessage, data: string): string {
   return `${event === undefined ? '' : `event: ${event}\n`}${id === undefined ? '' : `id: ${id}\n`}${lines}\n`
 }
 
-/** Returns the first characters of a body, enough to tell its format, and a stream of the whole body. */
+/** Returns the start of a body, enough to detect its format, and a stream of the whole body. */
 async function opening (
   source: ReadableStream<Uint8Array> | null
 ): Promise<[string, ReadableStream<Uint8Array> | null]> {

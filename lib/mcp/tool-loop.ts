@@ -40,17 +40,18 @@ export interface LoopOptions {
   readonly textGuards?: TextGuards | undefined
 }
 
-/** Most characters of data URLs in one answer: every later turn sends them again. */
+/** Maximum characters of data URLs in one answer, because every later turn sends them again. */
 const maxImageCharacters = 20_000_000
 
 /** Copies of tools and results in memory: as received, in the request, and as JSON for the provider. */
 const copies = 3
 
 /**
- * Counts what tool servers add to the requests of a call in `limits.body_memory_bytes`, until the call ends.
+ * Reserves memory for what tool servers add to the requests of a call, in `limits.body_memory_bytes`, until
+ * the call ends.
  *
- * @throws GatewayError `overloaded` if other calls use the memory; `file_too_large` if it is more than one
- *   key may ever have
+ * @throws GatewayError `overloaded` if other calls use the memory; `file_too_large` if it exceeds the maximum
+ *   per key
  */
 export function holdToolMemory (bytes: number, takeMemory: RoutedChatCall['takeMemory']): void {
   try {
@@ -97,7 +98,7 @@ export class ToolLoop {
     this.#texts = new ToolTexts(textGuards, call)
   }
 
-  /** Stops the timer, and tools whose results nobody needs any more. */
+  /** Stops the timer, and tools whose results are no longer needed. */
   end (): void {
     this.#clock.end()
   }
@@ -160,7 +161,7 @@ export class ToolLoop {
             precedingText = filter.lastText
             continue
           }
-          stop = 'budget' // the results cost more than what is left
+          stop = 'budget' // the results cost more than the remaining budget
         }
       }
       yield {
@@ -172,7 +173,7 @@ export class ToolLoop {
     }
   }
 
-  /** Returns true for a tool that is not the caller's, including names that the model made up. */
+  /** Returns true for tools other than the caller's, including hallucinated names. */
   #isServerTool (name: string): boolean {
     return this.#open.tools.length > 0 && !this.#callerFunctions.has(name)
   }
@@ -249,8 +250,8 @@ export class ToolLoop {
   }
 
   /**
-   * Runs the calls that the caller has consented to and limits admit, by the names under which their tools
-   * are offered now. A name that the server of the call does not offer may be that of another server's tool.
+   * Runs approved calls that the limits admit, under the names by which their tools are offered now. A name
+   * that the call's server does not offer may belong to another server's tool.
    */
   async #runApproved ({
     approved
@@ -302,8 +303,8 @@ export class ToolLoop {
   }
 
   /**
-   * Returns the sum over all turns, or nothing if a turn did not report its usage: a partial sum would be a
-   * wrong bill.
+   * Returns the sum over all turns, or nothing if a turn did not report its usage: a partial sum would be
+   * billed incorrectly.
    */
   #reportedUsage (): ChatEvent[] {
     return this.#usage === undefined || this.#call.record.turnsEstimated === true
@@ -332,13 +333,13 @@ export class ToolLoop {
 interface LoopEnd {
   readonly stop: StopReason | undefined
   readonly turns: number
-  /** Calls that need consent first. */
+  /** Calls that need approval. */
   readonly waiting: readonly TurnToolCall[]
-  /** Calls that the loop stopped for, where the answer reports them. */
+  /** Calls at which the loop stopped, if the answer reports them. */
   readonly pending: readonly TurnToolCall[]
 }
 
-/** Adds the events that precede the first words of the model. */
+/** Inserts the opening events before the model's first output. */
 function opened (events: ChatEvent[], opening: readonly ChatEvent[]): ChatEvent[] {
   if (opening.length === 0) return events
   const [first, ...rest] = events
@@ -349,7 +350,7 @@ function asTurnCall ({ id, argumentsText }: ApprovedCall, name: string): TurnToo
   return { id, name, arguments: argumentsOf(argumentsText), argumentsText, extra: {} }
 }
 
-/** Returns the result of a call that the caller has consented to: the call has the id of the consent. */
+/** Returns the result of an approved call; the call has the id of its approval. */
 function approvedResult ({ call, outcome }: FinishedToolCall): ChatEvent[] {
   return outcome === undefined
     ? []
@@ -361,11 +362,11 @@ function argumentsOf (text: string): JsonObject | undefined {
     const value: unknown = parseBounded(text)
     return isObject(value) ? value : undefined
   } catch {
-    return undefined // the result of the call reports it
+    return undefined // reported by the result of the call
   }
 }
 
-/** Returns true if the calls of a turn are complete: in a truncated turn the last may be cut. */
+/** Returns true if the calls of a turn are complete: truncation may cut the last one. */
 function wantsCalls ({ reason }: Turn): boolean {
   return reason === 'tool_calls' || reason === 'stop'
 }

@@ -1,9 +1,8 @@
 /**
- * Reads the answer of a tool: text for the model, a value for the caller.
+ * Reads the result of a tool: text for the model, a value for the caller.
  *
- * The message of a tool is text in the dialect all providers share, so images are passed beside it, and
- * only to a model with vision; audio is only mentioned. Structured content is JSON. What a tool
- * wrote is never interpreted.
+ * In the shared format a tool message is text, so images are passed separately, and only to models with
+ * vision; audio is only mentioned. Structured content becomes JSON. Tool output is never interpreted.
  */
 
 import { parseBounded } from '../json/parse-bounded.ts'
@@ -12,19 +11,19 @@ import type { CallToolResult } from './session.ts'
 
 type ContentBlock = CallToolResult['content'][number]
 
-/** Exceeds what any provider accepts as images of one message, in base64 characters. */
+/** More than any provider accepts as images of one message, in base64 characters. */
 const maxImageCharacters = 5_000_000
 
 export interface ReadResult {
-  /** The content of a tool message: at most `maxBytes`, and a note if it was cut. */
+  /** The content of a tool message: at most `maxBytes`, plus a note if truncated. */
   readonly text: string
-  /** Its images as data URLs, in order; none for a model without vision. */
+  /** Images as data URLs, in order; none for a model without vision. */
   readonly images: readonly string[]
-  /** The result as callers find it in `mcp_tool_results`: structured content, or else the text. */
+  /** The value in `mcp_tool_results`: structured content, else the text. */
   readonly reported: unknown
 }
 
-/** Reads a result in time linear in its size: the structured content is printed once. */
+/** Reads a result in linear time: the structured content is serialized once. */
 export function readResult (result: CallToolResult, maxBytes: number, seesImages: boolean): ReadResult {
   const images: string[] = []
   let room = seesImages ? maxImageCharacters : 0
@@ -37,7 +36,7 @@ export function readResult (result: CallToolResult, maxBytes: number, seesImages
   })
   const { structuredContent: structured } = result
   const printed = structured === undefined ? undefined : JSON.stringify(structured)
-  // Servers should repeat it as text for clients that do not support structured content.
+  // Servers should repeat it as text for clients without structured content.
   if (printed !== undefined && !blocks.some(text => printedAgain(text) === printed)) blocks.push(printed)
   const content = blocks.filter(block => block !== '').join('\n') || '(no content)'
   const text = cutText(
@@ -67,8 +66,8 @@ function blockText (block: ContentBlock): string {
 }
 
 /**
- * Returns an image block as a data URL. Its bytes decide, not its declared type: a provider refuses the
- * complete request for an image that is none.
+ * Returns an image block as a data URL. The type is detected from the data, because a provider rejects the
+ * entire request for an invalid image.
  */
 function imageOf (block: ContentBlock): string | undefined {
   const data = dataOf(block)
@@ -81,12 +80,12 @@ function dataOf (block: ContentBlock): string | undefined {
   return block.type === 'resource' && 'blob' in block.resource ? block.resource.blob : undefined
 }
 
-/** Computes the decoded size of base64. */
+/** Returns the decoded size of base64. */
 function sizeOf (base64: string): number {
   return Math.floor(base64.replace(/={1,2}$/, '').length * 3 / 4)
 }
 
-/** Prints JSON text the way `JSON.stringify` would; `undefined` for text that is not JSON. */
+/** Reserializes JSON text with `JSON.stringify`; `undefined` for invalid JSON. */
 function printedAgain (text: string): string | undefined {
   try {
     return JSON.stringify(parseBounded(text))
@@ -95,11 +94,11 @@ function printedAgain (text: string): string | undefined {
   }
 }
 
-/** Cuts a text to `maxBytes` of UTF-8, never inside a character. */
+/** Truncates text to `maxBytes` of UTF-8, never inside a character. */
 export function cutText (text: string, maxBytes: number): string {
   const bytes = Buffer.from(text)
   if (bytes.length <= maxBytes) return text
-  // The decoder leaves an unfinished character out.
+  // In stream mode, the decoder drops an incomplete character.
   const kept = new TextDecoder('utf-8').decode(bytes.subarray(0, maxBytes), { stream: true })
   return `${kept}\n[cut: the first ${maxBytes} of ${bytes.length} bytes]`
 }

@@ -1,8 +1,8 @@
 /**
  * Decides which tool servers a key may use.
  *
- * A server is named by its slug, as the caller writes it, or by a URL of the caller's. A URL is never
- * covered by the slug of the server behind it: none of the operator's headers would go there.
+ * A server is named by its slug or by a URL of the caller. A URL is never covered by the slug of the server
+ * behind it, because it receives none of the operator's headers.
  */
 
 import { GatewayError } from '../core/errors.ts'
@@ -11,7 +11,7 @@ import { shorten } from '../text/shorten.ts'
 import type { ApiKey } from '../core/key.ts'
 import type { ChatInput } from '../chat/input.ts'
 
-/** The rights of a key to tool servers, and whose sessions they are. */
+/** A key's rights to tool servers, and the owner of sessions. */
 export type ToolScope = Pick<ApiKey, 'id' | 'mcpServers' | 'mcpUrls'>
 
 interface ScopedCall {
@@ -20,16 +20,16 @@ interface ScopedCall {
 }
 
 /**
- * Passes a call on when its key may use every server that it names.
+ * Returns the call if its key may use every server that it names.
  *
- * @throws GatewayError `insufficient_permissions` naming the first entry that it may not use
+ * @throws GatewayError `insufficient_permissions` with the first entry that it may not use
  */
 export function checkToolScope<C extends ScopedCall> (call: C): C {
   if (call.request.mcp_servers !== undefined) checkServers(requestedServers(call.request), call.key)
   return call
 }
 
-/** @throws GatewayError `insufficient_permissions` naming the first entry that the key may not use */
+/** @throws GatewayError `insufficient_permissions` with the first entry that the key may not use */
 export function checkServers (requested: readonly RequestedServer[], key: ToolScope): void {
   for (const { slug, url, name } of requested) {
     if (url !== undefined && !mayNameUrls(key)) {
@@ -45,12 +45,12 @@ function mayUseServer ({ mcpServers }: ToolScope, slug: string): boolean {
   return mcpServers === undefined || mcpServers.includes('*') || mcpServers.includes(slug)
 }
 
-/** Lets a key that is limited to some servers name no others, unless it says so itself. */
+/** Returns false for keys limited to some servers, unless they explicitly allow URLs. */
 export function mayNameUrls ({ mcpServers, mcpUrls }: Pick<ApiKey, 'mcpServers' | 'mcpUrls'>): boolean {
   return mcpUrls ?? (mcpServers === undefined || mcpServers.includes('*'))
 }
 
-/** Returns true for what a scope may list: `org/name` or `*`. */
+/** Returns true for a valid scope entry: `org/name` or `*`. */
 export function isServerPattern (text: string): boolean {
   return text === '*' || /^[A-Za-z0-9_.-]+\/[A-Za-z0-9_.-]+$/.test(text)
 }

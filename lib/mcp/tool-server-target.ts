@@ -1,25 +1,25 @@
 import type { Propagation } from '../core/call-trace.ts'
 import type { Secret } from '../core/secret.ts'
 
-/** Describes a resolved tool server: how to reach it and what to send. */
+/** A resolved tool server: how to reach it and what to send. */
 export interface ToolServerTarget {
-  /** Names it in answers and credentials. */
+  /** Name in answers and credentials. */
   readonly name: string
   /**
-   * Is equal for calls that may share a session: a digest of the address, of every secret that is sent
-   * there and of the caller's gateway key, unless the operator shares the session among keys.
+   * Equal for calls that may share a session: a digest of the address, of every secret sent there, and of the
+   * caller's gateway key, unless the operator shares sessions between keys.
    */
   readonly sessionKey: string
-  /** The gateway key that the session belongs to; absent when all keys share it. */
+  /** The gateway key that owns the session; absent if all keys share it. */
   readonly keyId?: string
   readonly connection: RemoteServer | LocalServer
-  /** The version the caller requested, if it is still to be checked against what the server reports. */
+  /** The version requested by the caller, if it must be compared with what the server reports. */
   readonly version?: string
-  /** Limits the tools to offer; all when absent. */
+  /** Tools to offer. Default: all. */
   readonly allowedTools?: ReadonlySet<string>
-  /** Bounds one call; the gateway's default when absent. */
+  /** Maximum time per call. Default: the gateway's. */
   readonly timeoutMs?: number
-  /** The headers of a trace that it gets, in `_meta`. Default: none. */
+  /** Trace headers to send in `_meta`. Default: none. */
   readonly propagate?: Propagation
 }
 
@@ -27,11 +27,11 @@ export interface RemoteServer {
   readonly kind: 'remote'
   readonly url: string
   readonly headers: Readonly<Record<string, Secret>>
-  /** False for the operator's own servers: they may be anywhere. */
+  /** False for the operator's servers, which may have any address. */
   readonly checkAddress: boolean
 }
 
-/** Describes a command of the operator; a request can never name one. */
+/** A command of the operator; requests can never name one. */
 export interface LocalServer {
   readonly kind: 'command'
   readonly command: string

@@ -34,50 +34,50 @@ import type { CallToolResult, Progress, RequestMeta, ServerTool } from './sessio
 import type { ToolServerTarget } from './tool-server-target.ts'
 
 export interface ToolServers {
-  /** Loads what the first session needs, where the operator has configured servers. */
+  /** Loads what the first session needs, if the operator has configured servers. */
   readonly warmUp: () => Promise<void>
   /**
-   * Resolves, connects and lists the servers of a request concurrently, under one deadline. Failures
-   * are in `errors`. Rejects with the signal's reason, or before anything is connected with GatewayError
+   * Resolves, connects and lists the servers of a request concurrently, within one deadline. Failures are in
+   * `errors`. Rejects with the signal's reason, or before connecting with GatewayError
    * `insufficient_permissions` for a server the key may not use.
    */
   readonly open: (options: OpenOptions) => Promise<OpenTools>
-  /** Ends every session and child process. */
+  /** Ends all sessions and child processes. */
   readonly close: () => Promise<void>
 }
 
 export interface OpenOptions {
   readonly request: Pick<ChatInput, 'mcp_servers' | 'credentials'>
-  /** The gateway key of the caller, whose rights decide and whom sessions belong to. */
+  /** The caller's gateway key, which determines permissions and owns sessions. */
   readonly key: ToolScope
   /** Names of the caller's own functions. */
   readonly reservedNames: ReadonlySet<string>
   readonly signal: AbortSignal
   /** The trace of the call. */
   readonly trace?: CallTrace | undefined
-  /** Takes each server that was asked for its tools, or could not be. */
+  /** Called for each server after its tools were listed, or could not be. */
   readonly onListing?: (listing: ToolListing) => void
 }
 
 export interface OfferedTool {
-  /** The name the model uses. */
+  /** The name for the model. */
   readonly name: string
   readonly serverName: string
-  /** As its server describes it; its annotations are hints and decide nothing. */
+  /** The server's description; its annotations are hints and are never relied on. */
   readonly tool: ServerTool
 }
 
 export interface OpenTools {
   readonly offered: readonly OfferedTool[]
-  /** The same, by the name the model uses. */
+  /** The same, by the name for the model. */
   readonly byName: ReadonlyMap<string, OfferedTool>
-  /** The same tools as they are offered to the model. */
+  /** The same tools in the format for the model. */
   readonly tools: readonly FunctionTool[]
-  /** Size of the lists of tools, as they came. */
+  /** Size of the raw tool lists. */
   readonly listBytes: number
   /** Servers that failed, by name. */
   readonly errors: Readonly<Record<string, ToolServerError>>
-  /** Runs a tool by the name it was offered under. Rejects with the signal's reason only. */
+  /** Runs a tool by its offered name. Rejects only with the signal's reason. */
   readonly call: (name: string, args: Arguments, options: ToolCallOptions) => Promise<ToolOutcome>
 }
 
@@ -86,35 +86,34 @@ export type Arguments = Readonly<Record<string, unknown>>
 export interface ToolCallOptions {
   readonly signal: AbortSignal
   readonly onProgress?: (progress: Progress) => void
-  /** True when the model has vision; otherwise images are only mentioned in the text. */
+  /** True if the model has vision; otherwise images are only mentioned in the text. */
   readonly seesImages?: boolean
-  /** The span of the call of the tool. */
+  /** The span of the tool call. */
   readonly span?: ChildSpan | undefined
 }
 
 export interface ToolOutcome {
   /** For the model: the content of a tool message. */
   readonly text: string
-  /** For the model too: data URLs of the images that the text refers to. */
+  /** For the model: data URLs of the images that the text refers to. */
   readonly images?: readonly string[]
   /** For the caller, under the tool's own name. */
   readonly result: ToolResult
-  /** Set when the server failed, not the tool. */
+  /** Set if the server failed, rather than the tool. */
   readonly failure?: ToolServerError
 }
 
 /**
- * Bounds a message of a tool server and all pages of its tool list from below, in bytes; results are cut
- * later.
+ * Minimum size limit, in bytes, for a message and for all pages of a tool list; results are truncated later.
  */
 const minAnswerBytes = 16 * 1024 * 1024
 
 type ToolServersSettings = Pick<Settings, 'toolServers'> & { readonly tools: ToolSettings }
 
 /**
- * Creates the service; it connects and starts nothing before the first call that names a server.
+ * Creates the service. It connects to nothing until a call names a server.
  *
- * @param holdMemory bounds the answers that arrive. Default: nothing does
+ * @param holdMemory reserves memory for incoming answers. Default: unlimited
  */
 export function createToolServers (
   settings: ToolServersSettings,
@@ -148,17 +147,15 @@ export function createToolServers (
 }
 
 interface Pools {
-  /** Child processes: a pool of their own, so that sessions of callers never push them out. */
+  /** Child processes have a separate pool, so that sessions of callers never displace them. */
   readonly command: SessionPool
   readonly remote: SessionPool
 }
 
-/**
- * A list is in memory four times: as it came, parsed by the client library, as it is offered, and as read.
- */
+/** A list is in memory four times: raw, parsed by the client library, as offered, and as read. */
 const maxListShare = 16
 
-/** Lets the servers of one call fit however small the pool is. */
+/** Allows all servers of one call, however small the pool is. */
 const minSessionsPerKey = 32
 
 function createPools (
@@ -242,7 +239,7 @@ async function openTools (
   }
 }
 
-/** Returns `_meta` of a request; `undefined` where the server gets nothing of the trace. */
+/** Returns `_meta` of a request; `undefined` if the server gets no trace headers. */
 function metaOf (
   { propagate = 'none' }: ToolServerTarget,
   span: ChildSpan | undefined
@@ -250,7 +247,7 @@ function metaOf (
   return propagate === 'none' ? undefined : span?.headers(propagate)
 }
 
-/** Tells of tools that are not offered; the others are. */
+/** Reports tools that are not offered; the others are. */
 function leftOutError (names: ReadonlySet<string>): ToolServerError {
   return new ToolServerFailure(
     'list',
@@ -262,7 +259,7 @@ function leftOutError (names: ReadonlySet<string>): ToolServerError {
 }
 
 /**
- * Checks the version a caller requested against the one the server reports; `1.2` accepts `1.2.3`.
+ * Compares the requested version with the reported one; `1.2` accepts `1.2.3`.
  *
  * @throws ToolServerFailure of phase `resolve`
  */
@@ -275,8 +272,8 @@ function checkVersion ({ name, version }: ToolServerTarget, reported: string | u
 }
 
 /**
- * Selects the tools to offer, each name once: servers are known to repeat themselves. Tools that can
- * only run as tasks are left out, since calls wait for their result.
+ * Selects the tools to offer, each name once, because some servers list tools repeatedly. Tools that only run
+ * as tasks are skipped, because calls wait for their result.
  */
 function offerable (target: ToolServerTarget, tools: readonly ServerTool[]): ListedTool[] {
   const byName = new Map<string, ListedTool>()
@@ -322,7 +319,7 @@ async function callTool (
     return succeeded({ ...call, ...duration() }, result, resultBytes, seesImages)
   } catch (error) {
     if (signal.aborted) throw signal.reason
-    // The server refused the call; its message helps the model to correct it.
+    // The server rejected the call; its message helps the model to correct it.
     if (isJsonRpcError(error)) return failed({ ...call, ...duration() }, cutText(error.message, resultBytes))
     const failure = asFailure(error, 'call')
     return { ...failed({ ...call, ...duration() }, failure.message), failure: failure.toError() }

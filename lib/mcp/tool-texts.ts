@@ -1,4 +1,4 @@
-/** Has the texts of calls of server tools looked at: what a tool is called with, and what it returns. */
+/** Checks the texts of server tool calls: the arguments and the results. */
 
 import { judgeTexts } from '../guards/found-texts.ts'
 import { PlaceholderFilter } from '../guards/placeholder-filter.ts'
@@ -21,17 +21,17 @@ import type { AssistantMessage } from '../../schemas/messages.ts'
 import type { FinishedToolCall } from './run-tools.ts'
 import type { ToolOutcome } from './tool-servers.ts'
 
-/** Has one stage after the other look at the texts of a value. Rejects with what refuses the call. */
+/** Runs the stages on the texts of a value, one after another. Rejects if a stage refuses the call. */
 type Look = <T>(value: T, replaceTexts: (value: T, replace: ReplaceText) => Promise<T>) => Promise<T>
 
-/** Works in slices. Throws `content_refused` for a finding that refuses the call. */
+/** Works in slices. Throws `content_refused` if a finding refuses the call. */
 export class ToolTexts {
   readonly #lookAtCalls: readonly Look[]
   readonly #lookAtResults: readonly Look[]
-  /** Returns the arguments of a call as servers get them; absent where that is as they are. */
+  /** Returns the arguments to send to a server; absent if they stay unchanged. */
   readonly sentArguments: ((given: JsonObject) => Promise<JsonObject>) | undefined
 
-  /** @param stages what looks at texts. Default: nothing does */
+  /** @param stages that check texts. Default: none */
   constructor (stages: TextGuards | undefined, call: RoutedChatCall) {
     this.#lookAtCalls = looksFor(stages, call, 'tool_call')
     this.#lookAtResults = looksFor(stages, call, 'tool_result')
@@ -42,17 +42,17 @@ export class ToolTexts {
       await everywhere('tool_call').replaceInSlices(given, replace))
   }
 
-  /** Returns calls as their tools get them. */
+  /** Returns the calls with the arguments for their tools. */
   async called (calls: readonly TurnToolCall[]): Promise<readonly TurnToolCall[]> {
     return await inOrder(this.#lookAtCalls, calls, calledBy)
   }
 
-  /** Returns calls that have ended with their results as the model and the caller get them. */
+  /** Returns finished calls with the results for the model and the caller. */
   async returned (finished: readonly FinishedToolCall[]): Promise<readonly FinishedToolCall[]> {
     return await inOrder(this.#lookAtResults, finished, returnedBy)
   }
 
-  /** Returns the message of a turn with its calls as their tools got them. */
+  /** Returns the message of a turn with the arguments that its tools received. */
   said (message: AssistantMessage, ran: readonly FinishedToolCall[]): AssistantMessage {
     if (this.#lookAtCalls.length === 0 || !Array.isArray(message.tool_calls)) return message
     const texts = new Map(ran.map(({ call }) => [call.id, call.argumentsText]))
@@ -86,7 +86,7 @@ function looksFor (
   })
 }
 
-/** Returns the filters of a value all of whose texts one filter looks at. */
+/** Returns filters that apply one filter to all texts of a value. */
 function filtersOf (filter: TextFilter): PlaceFilters {
   return {
     at: () => filter,
@@ -94,7 +94,7 @@ function filtersOf (filter: TextFilter): PlaceFilters {
   }
 }
 
-/** Has one stage after the other look at all of the values. */
+/** Runs the stages on all values, one after another. */
 async function inOrder<T> (
   looks: readonly Look[],
   values: readonly T[],

@@ -1,6 +1,4 @@
-/**
- * Opens tunnels through a proxy to addresses that were checked: the proxy is never given a name to resolve.
- */
+/** Opens tunnels through a proxy to checked addresses: the proxy never resolves a name. */
 
 import { Socket, isIP } from 'node:net'
 import { abortable } from '../async/cancellation.ts'
@@ -8,19 +6,19 @@ import { loadUndici } from '../net/load-undici.ts'
 import type { ProxySettings } from '../core/settings.ts'
 
 /**
- * @param maxMs for the connection to the proxy and for its answer together
- * @throws the network error, or one with the status by which the proxy refuses
+ * @param maxMs for the connection to the proxy and its answer together
+ * @throws the network error, or one with the proxy's error status
  */
 export type OpenTunnel = (address: string, port: number, maxMs: number) => Promise<Socket>
 
 export interface TunnelOptions {
-  /** Milliseconds for a connection to the proxy, which the next tunnel may use. */
+  /** Maximum milliseconds to connect to the proxy; a later tunnel may use the connection. */
   readonly connectMs: number
-  /** Closes the connections to the proxy that are no tunnels yet, and opens no more. */
+  /** Closes proxy connections that are not tunnels yet, and opens no more. */
   readonly signal?: AbortSignal | undefined
 }
 
-/** Returns what opens tunnels. */
+/** Returns a function that opens tunnels. */
 export function tunnelsThrough (
   { url, credentials }: ProxySettings,
   { connectMs, signal: ended }: TunnelOptions
@@ -36,7 +34,7 @@ export function tunnelsThrough (
     const { signal } = overdue
     const timer = setTimeout(() => overdue.abort(noTunnel(maxMs)), maxMs)
     const opening = pool.connect({ path: target, headers: { host: target, ...authorization }, signal })
-    // undici notices a signal only once it is connected to the proxy.
+    // undici only checks the signal once it is connected to the proxy.
     const { statusCode, socket } = await abortable(opening, signal).finally(() => clearTimeout(timer))
     if (statusCode === 200 && socket instanceof Socket) return socket
     socket.on('error', () => { /* of a connection that is given up */ }).destroy()

@@ -1,6 +1,6 @@
 /**
- * Makes the requests of a tool loop: the caller's with the tools of its servers, and with the results of each
- * turn.
+ * Creates the requests of a tool loop: the caller's request with server tools, and then with the results of
+ * each turn.
  */
 
 import { namedToolChoice, relaxedChoice, type OfferedNames } from '../chat/tool-choice.ts'
@@ -18,15 +18,12 @@ export function callerFunctions ({ tools = [], functions = [] }: ChatInput): Set
   ])
 }
 
-/** Returns the names that tools are offered by, by `toolKey`. */
+/** Returns the offered names of tools, by `toolKey`. */
 export function offeredNames ({ offered }: OpenTools): ReadonlyMap<string, string> {
   return new Map(offered.map(({ name, serverName, tool }) => [toolKey(serverName, tool.name), name]))
 }
 
-/**
- * Adds the tools of the servers; calls of earlier answers, and a tool choice that names one of them, follow
- * it to its offered name.
- */
+/** Adds the server tools; calls in earlier answers and the tool choice are renamed to the offered names. */
 export function withTools (request: ChatInput, open: OpenTools): ChatInput {
   const { tools, offered } = open
   const own = callerFunctions(request)
@@ -50,8 +47,8 @@ export function withTools (request: ChatInput, open: OpenTools): ChatInput {
 }
 
 /**
- * Returns the messages with calls of server tools by the names that these are offered by; a tool that is not
- * offered keeps its name.
+ * Returns the messages with server tool calls under their offered names; tools that are not offered keep
+ * their names.
  */
 function withOfferedNames ({ messages, toolApproval }: ChatInput, open: OpenTools): ChatInput['messages'] {
   if (toolApproval === undefined || toolApproval.calls.length === 0) return messages
@@ -75,7 +72,9 @@ function withOfferedNames ({ messages, toolApproval }: ChatInput, open: OpenTool
 }
 
 /**
- * Returns the request of the turn after one whose calls have been run. @param said the message of that turn
+ * Returns the request of the next turn, after calls have run.
+ *
+ * @param said the message of the last turn
  */
 export function withResults (request: ChatInput, said: Message, ran: readonly FinishedToolCall[]): ChatInput {
   return {
@@ -85,7 +84,7 @@ export function withResults (request: ChatInput, said: Message, ran: readonly Fi
   }
 }
 
-/** Puts the results of calls that the caller has consented to in their places. */
+/** Inserts the results of approved calls. */
 export function withApproved (request: ChatInput, ran: readonly FinishedToolCall[]): ChatInput {
   const byId = new Map(ran.map(finished => [finished.call.id, finished]))
   return {
@@ -102,8 +101,8 @@ function asToolMessage ({ call, outcome }: FinishedToolCall): Message {
 }
 
 /**
- * Returns the images of the results: not every provider takes them in the message of a tool, every one
- * takes them in a message after it.
+ * Returns the images of the results as a separate message, because not every provider accepts images in a
+ * tool message.
  */
 function asImageMessage (ran: readonly FinishedToolCall[]): Message[] {
   const parts = ran.flatMap(({ call, outcome }) =>
