@@ -220,7 +220,7 @@ export class CommandTransport implements Transport {
     this.#isRefused = false
   }
 
-  /** Skips the rest of a line, which may end with the id of the request it answers. */
+  /** Skips the rest of a line. All requests fail, because the id in it stays unread. */
   #refuse (code: number): void {
     if (this.#isRefused) return
     this.#isRefused = true

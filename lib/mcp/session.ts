@@ -59,7 +59,7 @@ export class Session {
     return this.#client.getServerVersion()?.version
   }
 
-  /** Names (or positions) of listed tools that cannot be offered. */
+  /** Listed tools that cannot be offered, by position. */
   get leftOut (): ReadonlySet<string> {
     return this.#options.listing.leftOut
   }

@@ -216,7 +216,6 @@ export class ResponseReader {
     const reason = finishReasonOf(wire.finish_reason)
     // If a server reports `stop` first and truncation or filtering later, the latter wins: the answer must
     // not look complete.
-    // not look complete.
     const cuts = reason === 'length' || reason === 'content_filter'
     if (reason !== undefined && (choice.finish === undefined || cuts)) choice.finish = reason
     if (reason === 'length' && namesFullContext(wire.finish_reason)) choice.isContextFull = true

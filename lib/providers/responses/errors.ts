@@ -25,8 +25,8 @@ export function readError (failure: UpstreamFailure): Failure {
 }
 
 /**
- * Does the same for callers of this API. If the server lacks the API, another one may serve the request. If
- * an object is not found, the request is at fault: no other provider has it.
+ * Interprets a non-2xx response for callers of this API. If the server lacks the API, another one may serve
+ * the request. If an object is not found, the request is at fault: no other provider has it.
  */
 export function readDirectError (failure: UpstreamFailure, action?: DirectRequest['action']): Failure {
   const stated = aboutInput(readDialectError(failure))
