@@ -92,6 +92,11 @@ const kinds: Readonly<Record<string, Kind>> = {
     body: { messages: undefined, input: 'to Zanzibar', voice: 'alloy' },
     children: ['speech m']
   },
+  'in parts': {
+    script: fine,
+    body: { model: 'two/m', n: 3 },
+    children: ['chat m', 'part of chat m', 'part of chat m', 'part of chat m']
+  },
   'repeated after a failure': {
     script: (_, number) => (number === 0 ? { status: 500, pieces: ['{}'] } : fine),
     children: ['chat m', 'chat m']
@@ -146,13 +151,18 @@ t.test('a real collector', { skip: noCollector }, async t => {
       const server = mine().find(span => span.kind === 2)
       const children = mine().filter(span => span !== server && span.kind !== 2)
       t.strictSame(children.map(span => span.name).toSorted(), kind.children.toSorted())
-      t.ok(children.every(span => span.parentSpanId === spanId), 'all below the span of the call')
       compareServer(t, server, kind, call, row)
-      const attempts = children.filter(({ name }) => name.endsWith(' m'))
+      const parts = children.filter(({ name }) => name.startsWith('part '))
+      compareParts(t, parts, call)
+      t.ok(
+        children.every(span => parts.includes(span) || span.parentSpanId === spanId),
+        'all but parts are below the span of the call'
+      )
+      const attempts = children.filter(span => span.name.endsWith(' m') && !parts.includes(span))
       compareAttempts(t, attempts, call)
       // What providers on one's own network got is what the collector has.
       const sent = upstreams.flatMap(({ requests }) => requests.map(({ headers }) => headers['traceparent']))
-      const parents = attempts.map(span => `00-${traceId}-${span.spanId}-01`)
+      const parents = (parts.length > 0 ? parts : attempts).map(span => `00-${traceId}-${span.spanId}-01`)
       t.strictSame(sent.map(String).toSorted(), parents.toSorted())
     })
   }
@@ -427,6 +437,17 @@ function compareAttempts (t: Test, spans: readonly SeenSpan[], { record, receive
     }
   }
   t.ok(first === Infinity || first >= receivedAtMs)
+}
+
+function compareParts (t: Test, spans: readonly SeenSpan[], { record: { sentParts = [] } }: Call): void {
+  t.equal(spans.length, sentParts.length)
+  for (const { number, span: { spanId }, attemptSpan, startedAtMs, endedAtMs = NaN, reason } of sentParts) {
+    const span = spans.find(sent => sent.spanId === spanId)
+    t.equal(span?.parentSpanId, attemptSpan.spanId, 'below the attempt')
+    t.equal(span?.attributes['headgate.part'], number)
+    t.equal(span?.attributes['error.type'], reason)
+    near(t, (span?.endMs ?? 0) - (span?.startMs ?? 0), endedAtMs - startedAtMs)
+  }
 }
 
 /** Milliseconds that two clocks may differ after a conversion to nanoseconds. */
