@@ -157,16 +157,16 @@ export interface HeadgateOptions {
   /** Entries of the configuration, in place of those of all. */
   readonly config?: Readonly<Record<string, unknown>>
   readonly env?: Readonly<Record<string, string>>
+  /** The file of its log. Default: one that is removed at the end. */
+  readonly output?: string
 }
 
-export function headgate (
-  name: string,
-  { workers = 1, folder, entry = '../../headgate.cjs', dataDir, config = {}, env = {} }: HeadgateOptions = {}
-): Contender {
+export function headgate (name: string, options: HeadgateOptions = {}): Contender {
+  const { workers = 1, folder, entry = '../../headgate.cjs', dataDir, config = {}, env = {} } = options
   return {
     name,
     headers: () => bearer,
-    start: async (upstreamPort, options) => {
+    start: async (upstreamPort, startOptions) => {
       const port = await freePort()
       const file = join(scratch, `headgate-${port}.yaml`)
       writeFileSync(
@@ -183,7 +183,7 @@ export function headgate (
         })
       )
       return await started(port, bearer, {
-        ...node(folder === undefined ? entry : entryOf(folder), ['start', '--config', file], options),
+        ...node(folder === undefined ? entry : entryOf(folder), ['start', '--config', file], startOptions),
         cores: workers === 1 ? cores.gateway : cores.twoGateways,
         env: {
           ...trust,
@@ -193,7 +193,7 @@ export function headgate (
           HEADGATE_WORKERS: String(workers),
           ...env
         },
-        output: join(scratch, `headgate-${port}.log`)
+        output: options.output ?? join(scratch, `headgate-${port}.log`)
       })
     }
   }

@@ -22,6 +22,10 @@ const programs: Readonly<Record<string, Run | string>> = {
     args: [...aLane, '--rounds', '1', '--seconds', '0.05'],
     prints: /\| everything on \| [\d.]+ \|/
   },
+  'collector-outage': {
+    args: ['--seconds', '3'],
+    prints: /\| back \| [\d,]+ \|[\s\S]*\n[1-9]\d* lines of the log say what was dropped/
+  },
   compare: {
     args: [...aLane, '--only', 'bare pipe,Headgate', '--rounds', '1', '--seconds', '0.05'],
     prints: /\| Headgate \| [\d.]+ \|/
