@@ -1,20 +1,19 @@
 /**
- * The table of what calls are billed by. A row is all that prices, usage rows and their sums, the admin
- * API, the filters of calls, the dashboard, the log and exports know of a unit. Its key is the name of the
- * unit in code: in what a request is estimated to use, usually and at most, and in what a call used
- * (`core/usage`).
+ * The table of units that calls are billed by. A row is everything that prices, usage rows and their sums,
+ * the admin API, call filters, the dashboard, the log and exports know about a unit. Its key is the name of
+ * the unit in code: in estimates, usual and maximum, and in the usage of a call (`core/usage`).
  */
 
-/** The column of a unit in usage rows, where they have one. */
+/** The column of the unit in usage rows, if they have one. */
 interface Recorded {
   readonly column: string
-  /** What the column, which holds integers, has for one unit: 1000 for seconds in milliseconds. Default 1. */
+  /** The integer in the column for one unit: 1000 for seconds stored in milliseconds. Default 1. */
   readonly perUnit?: number
-  /** The name of the amount in sums, where it is not that of the column. */
+  /** The name of the amount in sums, if it differs from the column. */
   readonly sum?: string
-  /** The name of the amount in the log, where it is not that of its sum. */
+  /** The name of the amount in the log, if it differs from that in sums. */
   readonly log?: string
-  /** Follows "At least so many", and counts what the column does. */
+  /** Follows "At least so many", and counts in units of the column. */
   readonly noun: string
   /** In the dashboard. */
   readonly label: string
@@ -22,10 +21,7 @@ interface Recorded {
 
 /** A kind of tokens. */
 export interface TokenKind {
-  /**
-   * The kind that it is a part of, and whose price it has where it has none of its own. No token is billed
-   * twice.
-   */
+  /** The kind that it is a part of, and whose price it has if it has none. No token is billed twice. */
   readonly partOf?: string
   readonly recorded?: Recorded
   /** Of a million tokens. */
@@ -35,7 +31,7 @@ export interface TokenKind {
 /** A unit other than tokens. */
 export interface BilledUnit {
   readonly recorded: Recorded
-  /** The price of `per`; without `per`, a list of prices by size and quality. */
+  /** The price of `per` units; without `per`, a list of prices by size and quality. */
   readonly price: {
     readonly field: string
     readonly per?: number
@@ -43,7 +39,7 @@ export interface BilledUnit {
     /** Follows the price in the dashboard. */
     readonly suffix?: string
   }
-  /** True where the request says how much is used: that counts once a provider may have begun. */
+  /** True if the request determines the usage: it counts once a provider may have started. */
   readonly ofRequest?: true
 }
 
@@ -90,7 +86,7 @@ export const tokenKinds = {
   rejectedPredictionTokens: { partOf: 'completionTokens' }
 } as const satisfies Readonly<Record<string, TokenKind>>
 
-/** Units that are billed in place of tokens. */
+/** Units billed instead of tokens. */
 export const nonTokenUnits = {
   images: {
     recorded: { column: 'images', noun: 'images', label: 'Images' },
@@ -132,7 +128,7 @@ export const nonTokenUnits = {
   }
 } as const satisfies Readonly<Record<string, BilledUnit>>
 
-/** Units that are billed beside the tokens of an answer, and reported with them. */
+/** Units billed in addition to the tokens of an answer, and reported with them. */
 export const unitsBesideTokens = {
   searches: {
     recorded: { column: 'searches', noun: 'searches', label: 'Searches' },
@@ -151,7 +147,7 @@ export type NameBesideTokens = keyof typeof unitsBesideTokens
 type Units = typeof tokenKinds & typeof nonTokenUnits & typeof unitsBesideTokens
 export type UnitName = keyof Units
 
-/** The column of each unit that has one. */
+/** The columns of the units that have one. */
 type ColumnOf<Name extends UnitName> = Units[Name] extends {
   readonly recorded: { readonly column: infer Column extends string }
 }
@@ -168,14 +164,14 @@ type SumOf<Name extends UnitName> = Units[Name] extends {
   : ColumnOf<Name>
 export type UnitSum = { [Name in UnitName]: SumOf<Name> }[UnitName]
 
-/** A unit that usage rows have, with the defaults filled in. */
+/** A unit that usage rows have, with defaults filled in. */
 export interface RecordedUnit<Column extends UnitColumn = UnitColumn> extends Required<
   Omit<Recorded, 'column' | 'sum'>
 > {
   readonly name: UnitName
   readonly column: Column
   readonly sum: UnitSum
-  /** The column of the tokens that this unit is a part of. */
+  /** The column of the tokens that this unit is part of. */
   readonly partOf: UnitColumn | undefined
 }
 

@@ -1,11 +1,11 @@
-/** Fields that any request may have for the gateway itself: they are not sent to providers. */
+/** Fields for the gateway itself, which any request may have; they are not sent to providers. */
 
 import { Type, type Static } from 'typebox'
 import { AnyObject, MapOf, ModelName, Nullable, type WithoutNulls } from './nullable.ts'
 
 const ModelNames = Type.Array(ModelName, { maxItems: 10 })
 
-/** For requests that stages of the configuration look at. */
+/** For requests that guards inspect. */
 export const stagesOption = {
   guardrails: Nullable(
     Type.Array(Type.Union([Type.String({ minLength: 1, maxLength: 64 }), AnyObject]), { maxItems: 64 }),
@@ -34,7 +34,7 @@ export const attemptOptions = {
   })
 }
 
-/** For requests whose answers may be kept; a model may have it as a setting. */
+/** For requests whose answers may be cached; a model may have it as a setting. */
 export const cacheOption = {
   cache: Nullable(
     Type.Union([
@@ -74,7 +74,7 @@ const usageOption = {
   )
 }
 
-/** For requests that other models may answer as well. */
+/** For requests that several models may answer. */
 export const callOptions = {
   fallbacks: Nullable(
     Type.Array(Type.Union([ModelName, MapOf(Type.Union([ModelName, ModelNames]))]), { maxItems: 10 }),
@@ -91,6 +91,6 @@ export const callOptions = {
 
 const CallOptions = Type.Object(callOptions)
 
-/** Those of a request after `validate`. */
+/** The options of a request after `validate`. */
 export type CallOptionFields = WithoutNulls<Static<typeof CallOptions>>
 export const callOptionNames = Object.keys(callOptions)

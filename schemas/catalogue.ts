@@ -1,4 +1,4 @@
-/** The shape of `lib/models/catalogue.json`, and of nothing that crosses the wire. */
+/** The schema of `lib/models/catalogue.json`, which never crosses the wire. */
 
 import { Type, type Static } from 'typebox'
 import { OneOf } from './nullable.ts'
@@ -15,7 +15,7 @@ export const statusNames = ['enabled', 'disabled', 'preview', 'deprecated'] as c
 const Day = Type.String({ pattern: '^\\d{4}-\\d{2}-\\d{2}$', description: 'YYYY-MM-DD' })
 const Tokens = Type.Integer({ minimum: 1 })
 
-/** One model, as the gateway offers it. What is not known is left out, never guessed. */
+/** One model as the gateway offers it. Unknown facts are omitted, never guessed. */
 export const CatalogueModel = Type.Object(
   {
     id: Type.String({
@@ -54,8 +54,8 @@ export const CatalogueModel = Type.Object(
 export type CatalogueModel = Static<typeof CatalogueModel>
 
 /**
- * The requests that models of one family accept. The first family that matches counts; what a model says
- * itself wins.
+ * The requests that models of one family accept. The first matching family counts; facts of the model itself
+ * override it.
  */
 export const ModelFamily = Type.Object(
   {
@@ -80,7 +80,7 @@ export type ModelFamily = Static<typeof ModelFamily>
 
 const ModelIds = Type.Array(Type.String({ minLength: 1 }), { minItems: 1 })
 
-/** By endpoint, the models for requests that name none. */
+/** Models for requests that name none, by endpoint. */
 export const DefaultModels = Type.Object(
   {
     images: Type.Optional(ModelIds),

@@ -1,9 +1,8 @@
 /**
  * The request of POST /v1/chat/completions. The answer is in `completion`.
  *
- * Unknown fields are accepted everywhere. A field that belongs to another provider than the
- * chosen one is ignored, except `response_format`, which some providers must refuse. Rules that
- * compare fields with each other are in `lib/chat/rules`.
+ * Unknown fields are accepted everywhere. A field of another provider than the chosen one is ignored, except
+ * `response_format`, which some providers must refuse. Rules that compare fields are in `lib/chat/rules`.
  */
 
 import { cacheOption, callOptions } from './call-options.ts'
@@ -66,7 +65,7 @@ const prompt = {
   })
 }
 
-/** The way tokens are drawn, and their number. */
+/** How tokens are sampled, and how many. */
 const sampling = {
   temperature: Nullable(Type.Number({ minimum: 0, maximum: 2 }), {
     default: 1,
@@ -120,7 +119,7 @@ const sampling = {
   }), { description: 'Text the answer will mostly repeat, which makes it faster.' })
 }
 
-/** The form of the answer and the way it is sent. */
+/** The format of the answer and how it is sent. */
 const output = {
   stream: Nullable(Type.Boolean(), {
     default: false, description: 'Send the answer as server-sent events while it is written.'
@@ -157,7 +156,7 @@ const output = {
   })
 }
 
-/** The tools the model may call, and the servers that run them. */
+/** The tools that the model may call, and the servers that run them. */
 const tools = {
   tools: Nullable(Type.Array(Tool), { description: 'Tools that the client executes.' }),
   tool_choice: Nullable(ToolChoice, {
@@ -191,7 +190,7 @@ const tools = {
   })
 }
 
-/** Fields only some providers know. */
+/** Fields that only some providers know. */
 const providerFields = {
   generation_config: Nullable(AnyObject, {
     description: 'Google: merged over the generation config made from the other fields.'
@@ -220,7 +219,7 @@ const providerFields = {
   })
 }
 
-/** The owner of the call, and how it is kept and billed. */
+/** On whose behalf the call is made, and how it is stored and billed. */
 const bookkeeping = {
   metadata: Nullable(
     MapOf(Type.String({ maxLength: 512 }), { maxProperties: 16, propertyNames: { maxLength: 64 } }),
@@ -267,7 +266,7 @@ const routing = {
 const { stream: _stream, stream_options: _streamOptions, ...form } = output
 const { deferred: _deferred, cachedContent: _cachedContent, ...ofProviders } = providerFields
 
-/** The settings a model may be given as defaults: how it answers, not what it is sent or how. */
+/** Settings that a model may have as defaults: how it answers, not what it is sent or how. */
 export const ModelSettings = Type.Object(
   {
     ...sampling,
@@ -312,5 +311,5 @@ export const ChatRequest = Type.Object({
   ...routing
 }, { description: 'Asks for the next message of a conversation.' })
 
-/** After `validate`: a top-level null is gone. */
+/** After `validate`: top-level nulls are removed. */
 export type ChatRequest = WithoutNulls<Static<typeof ChatRequest>>

@@ -9,7 +9,7 @@ export const FinishReason = OneOf(
 )
 export type FinishReason = Static<typeof FinishReason>
 
-/** Returns a field that is always present, and null where there is nothing to say. */
+/** Returns a field that is always present, with null for no value. */
 function orNull<T extends TSchema> (schema: T, notes: { readonly description?: string } = {}) {
   return Type.Union([schema, Type.Null()], { ...notes })
 }
@@ -36,7 +36,7 @@ export type ChoiceLogprobs = Static<typeof ChoiceLogprobs>
 
 const Count = Type.Integer({ minimum: 0 })
 
-/** Further fields of `usage`, for who asks for them. */
+/** Further fields of `usage`, on request. */
 export const costFields = {
   cost: Type.Optional(
     Type.Union([Type.Number(), Type.Null()], {

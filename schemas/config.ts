@@ -1,9 +1,9 @@
 /**
- * `headgate.yaml`: every entry, its range, its default and what it is for. The one place where
- * defaults are written: `lib/config` fills them in from here, and editors show them from here.
+ * `headgate.yaml`: every entry with its range, default and purpose. Defaults are defined only here:
+ * `lib/config` and editors take them from these schemas.
  *
- * The types are those of a complete configuration, with the defaults filled in. Durations are in
- * milliseconds (`_ms`), sizes are bytes (`_bytes`), prices are USD per million tokens.
+ * The types are those of a complete configuration, with defaults filled in. Durations are in milliseconds
+ * (`_ms`), sizes in bytes (`_bytes`), prices in USD per million tokens.
  */
 
 import { Type, type Static } from 'typebox'

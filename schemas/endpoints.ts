@@ -1,14 +1,14 @@
 /**
- * The endpoints by name, as keys list them in their scopes, and what the rest of the gateway must know of
- * each.
+ * The endpoints by their names in scopes of keys, with the facts about each that the rest of the gateway
+ * needs.
  */
 
 interface EndpointFacts {
-  /** Stages of the configuration look at its texts. */
+  /** Guards inspect its texts. */
   readonly hasTexts?: boolean
-  /** Mainly the tokens of the prompt are billed; the size of the body bounds their number. */
+  /** The prompt dominates its cost in tokens; the size of the body limits their number. */
   readonly billsPrompt?: boolean
-  /** Open to everyone, or to every key: no key needs a grant. */
+  /** Open to everyone, or to every key without a grant. */
   readonly isOpen?: boolean
 }
 

@@ -1,4 +1,4 @@
-/** The two bodies a failed call may have. */
+/** The two forms of error bodies. */
 
 import { Type, type Static } from 'typebox'
 import { AnyObject, OneOf } from './nullable.ts'

@@ -1,8 +1,8 @@
 /**
  * POST /v1/images/generations, /v1/images/edits and /v1/images/variations.
  *
- * A schema says what any image model may be sent. What one model allows of it, its sizes for
- * instance, is in `lib/images/rules`.
+ * A schema describes what some image model accepts. The limits of a single model, such as its sizes, are in
+ * `lib/images/rules`.
  */
 
 import { Type, type Static } from 'typebox'
@@ -22,7 +22,7 @@ const responseFormat = Nullable(OneOf(['url', 'b64_json']), {
   description: 'Format of the images, for models that support both. A URL is valid for 60 minutes.'
 })
 
-/** The fields newer models take, for new images as for changed ones. */
+/** Fields of newer models, for both generations and edits. */
 const output = {
   quality: Nullable(OneOf(['auto', 'high', 'medium', 'low', 'hd', 'standard']), { default: 'auto' }),
   output_format: Nullable(OneOf(['png', 'jpeg', 'webp']), { default: 'png' }),
@@ -57,7 +57,7 @@ export const ImageRequest = Type.Object({
 /** As pipelines see it: absent fields are absent, never null. */
 export type ImageRequest = WithoutNulls<Static<typeof ImageRequest>>
 
-/** Models of a form: text has no settings to go with it. */
+/** `model` of a form: a text, since forms cannot carry settings. */
 const formModel = Nullable(Type.Union([
   ModelName, Type.Array(ModelName, { minItems: 1 })
 ]), { description: 'A model, or several in order of preference.' })
@@ -104,7 +104,7 @@ export const ImageUsage = Type.Object({
 }, { description: 'Tokens as the provider counted them.' })
 export type ImageUsage = Static<typeof ImageUsage>
 
-/** The facts a provider may report about the images it made. */
+/** Facts that a provider may report about its images. */
 const about = {
   size: Type.Optional(Type.String({ description: 'Width and height in pixels: `1024x1024`.' })),
   quality: Type.Optional(Type.String()),

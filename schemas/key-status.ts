@@ -3,10 +3,10 @@ import { countedLimitNames } from './config/counted-limits.ts'
 import { OrNull } from './admin/common.ts'
 import { OneOf } from './nullable.ts'
 
-/** Whose limits hold for a call. */
+/** The party whose limits apply to a call. */
 export const limitedParties = ['key', 'project', 'member', 'end_user', 'tag', 'model'] as const
 
-/** A limit that holds for the calls of a key. */
+/** A limit that applies to the calls of a key. */
 export const LimitStatus = Type.Object({
   of: OneOf([...limitedParties], { description: 'Whose limit it is.' }),
   id: Type.String({ description: 'The id or name of that. Of an end user the name that the request gives.' }),

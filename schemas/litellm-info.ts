@@ -1,4 +1,7 @@
-/** GET /v1/model/info and /key/info: what programs written for LiteLLM read of models and of their key. */
+/**
+ * GET /v1/model/info and /key/info: descriptions of models and of the caller's key for programs written for
+ * LiteLLM.
+ */
 
 import { Type, type Static } from 'typebox'
 import { OrNull } from './admin/common.ts'

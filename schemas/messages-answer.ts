@@ -1,6 +1,5 @@
 /**
- * The answers of POST /v1/messages: the message in one piece, the events of a stream, errors and token
- * counts.
+ * The answers of POST /v1/messages: complete messages, the events of a stream, errors and token counts.
  */
 
 import { Type, type Static } from 'typebox'

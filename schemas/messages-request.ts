@@ -114,7 +114,7 @@ const knownBlocks = [
   'tool_reference'
 ]
 
-/** To the compiler a type of its own, so that the other blocks differ by theirs. */
+/** A separate type for the compiler, so that the other blocks are distinguished by theirs. */
 export interface MessagesOtherBlock {
   readonly type: '*'
   readonly [field: string]: unknown
@@ -187,7 +187,7 @@ export const MessagesTool = Type.Object(
 )
 export type MessagesTool = Static<typeof MessagesTool>
 
-/** To the compiler a type of its own, as `MessagesOtherBlock`. */
+/** A separate type for the compiler, like `MessagesOtherBlock`. */
 export interface MessagesTypedTool {
   readonly type: '*'
   readonly name?: unknown
@@ -230,7 +230,7 @@ const OutputConfig = Type.Object({
   })
 })
 
-/** The fields by which the tokens of a prompt can be counted. */
+/** The fields from which the tokens of a prompt can be counted. */
 const prompt = {
   model: Type.String({ minLength: 1, maxLength: 256, description: 'A model, a route or an alias.' }),
   messages: Type.Array(MessagesMessage, { minItems: 1 }),

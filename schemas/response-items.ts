@@ -1,4 +1,4 @@
-/** The items of the Responses API: what a conversation is made of, in a request and in an answer. */
+/** The items of the Responses API: the parts of a conversation, in requests and answers. */
 
 import { Type, type Static, type TSchema } from 'typebox'
 import { costFields } from './completion.ts'
@@ -25,7 +25,7 @@ const InputFile = Type.Object({
 const OutputText = Type.Object({ type: Type.Literal('output_text'), text: Type.String() })
 const Refusal = Type.Object({ type: Type.Literal('refusal'), refusal: Type.String() })
 
-/** Has no static type: the conversation that is made for other providers has no such part. */
+/** Has no static type: the conversation for other providers has no such part. */
 const NewPart = Type.Unsafe<never>(
   Type.Object(
     {
@@ -110,7 +110,7 @@ const ReasoningItem = Type.Object(
 )
 export type ReasoningItem = Static<typeof ReasoningItem>
 
-/** The type leaves out `role`: what has one is a message. */
+/** The type omits `role`: an item with a role is a message. */
 const ItemReference = Type.Unsafe<{ readonly type?: 'item_reference' | null, readonly id: string }>(
   Type.Object(
     {
@@ -131,7 +131,7 @@ const AdditionalTools = Type.Object(
   { description: 'Tools in addition to those of `tools`.' }
 )
 
-/** The records of tools that a server ran. */
+/** Records of tools that a server ran. */
 const serverItems = [
   Type.Object({
     type: Type.Literal('mcp_call'),
@@ -162,7 +162,9 @@ const serverItems = [
   }, { description: 'Consent to a call, or its refusal.' })
 ] as const
 
-/** Items of tools that only OpenAI offers. Other providers get calls of those that callers ran themselves. */
+/**
+ * Items of tools that only OpenAI offers. Other providers get calls of the tools that callers run themselves.
+ */
 export const hostedItemTypes = [
   'web_search_call',
   'file_search_call',
@@ -182,7 +184,7 @@ export const hostedItemTypes = [
   'program_output'
 ] as const
 
-/** Items whose fields hold all there is to them: the schema requires it. */
+/** Items that contain all of their data: the schema requires every field. */
 export const contentItemTypes = [
   'message',
   'function_call',
@@ -195,7 +197,7 @@ export const contentItemTypes = [
   ...serverItems.map(({ properties }) => properties.type.const)
 ]
 
-/** Also one of a type that is not known here, which providers that do not have this API cannot take. */
+/** Includes items of unknown types, which providers without this API cannot accept. */
 const HostedItem = Type.Object(
   {
     type: Type.Unsafe<(typeof hostedItemTypes)[number]>(
@@ -237,7 +239,7 @@ export type ResponseUsage = Static<typeof ResponseUsage>
 
 const itemStatus = OneOf(['in_progress', 'completed', 'incomplete'])
 
-/** Returns a list whose items are as the provider wrote them. */
+/** Returns a list whose items are unchanged from the provider. */
 function ListOf<T extends TSchema> (items: T) {
   return Type.Array(items)
 }

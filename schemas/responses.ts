@@ -52,7 +52,7 @@ const McpTool = Type.Object({
 }, { description: 'A tool server whose tools Headgate offers and executes.' })
 export type McpTool = Static<typeof McpTool>
 
-/** A tool that OpenAI runs itself, by any other name. */
+/** A tool that OpenAI runs itself, of any other type. */
 const HostedTool = Type.Object({
   type: Type.String({ pattern: '^(?!(?:function|custom|namespace|mcp)$)[a-z0-9_-]{1,64}$' })
 }, { description: 'A tool hosted by OpenAI. Other providers do not get it.' })
@@ -95,7 +95,7 @@ export const includable = [
 
 const chat = ChatRequest.properties
 
-/** A word of OpenAI's, with no effect at other providers. */
+/** A value of OpenAI's, without effect at other providers. */
 const reasoningOption = Nullable(Type.String({ maxLength: 64 }))
 
 export const ResponsesRequest = Type.Object(
@@ -174,7 +174,7 @@ export const ResponsesRequest = Type.Object(
   { description: 'Asks for the next items of a conversation.' }
 )
 
-/** After `validate`: a top-level null is gone. */
+/** After `validate`: top-level nulls are removed. */
 export type ResponsesRequest = WithoutNulls<Static<typeof ResponsesRequest>>
 
 export const ResponseObject = Type.Object({

@@ -1,4 +1,4 @@
-/** The answer to a dry run: the models a call would ask, in order, and why. */
+/** The answer to a dry run: the models that a call would try, in order, with reasons. */
 
 import { Type, type Static } from 'typebox'
 import { CooldownOrigin } from './health.ts'

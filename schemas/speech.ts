@@ -1,4 +1,4 @@
-/** The request of POST /v1/audio/speech. It answers with sound, or with a stream of pieces of it. */
+/** The request of POST /v1/audio/speech. The answer is sound, or a stream of pieces of it. */
 
 import { Type, type Static } from 'typebox'
 import { stagesOption } from './call-options.ts'

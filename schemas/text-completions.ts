@@ -1,4 +1,4 @@
-/** POST /v1/completions: a text, and how it goes on. Editors that complete code speak it. */
+/** POST /v1/completions: a text and its continuation. Editors with code completion use it. */
 
 import { Type, type Static } from 'typebox'
 import { stagesOption } from './call-options.ts'
@@ -93,7 +93,7 @@ export const TextCompletionRequest = Type.Object(
   { description: 'Asks how a text goes on.' }
 )
 
-/** After `validate`: a top-level null is gone. */
+/** After `validate`: top-level nulls are removed. */
 export type TextCompletionRequest = WithoutNulls<Static<typeof TextCompletionRequest>>
 
 export const TextLogprobs = Type.Object(

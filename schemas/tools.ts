@@ -1,15 +1,15 @@
 /**
- * Tools a caller offers, and how it wants them chosen.
+ * Tools that a caller offers, and how the model chooses among them.
  *
- * The JSON schema of a function's parameters is never looked into: callers send every dialect,
- * and what a model makes of it is the provider's business.
+ * The JSON schema of a function's parameters is never inspected: callers send every dialect of it, and its
+ * meaning is up to the provider.
  */
 
 import { Type, type Static } from 'typebox'
 import { AnyObject, MapOf, Nullable, OneOf } from './nullable.ts'
 import { maxUrlLength } from './url.ts'
 
-/** All servers of a request are connected to at once: a call must not open sockets by the thousand. */
+/** All servers of a request are connected to at the same time: a call must not open thousands of sockets. */
 export const maxToolServers = 32
 
 /** Longer than any provider allows. */

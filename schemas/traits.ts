@@ -1,6 +1,6 @@
 /**
- * Describes what a model accepts, where a translation depends on it: in the catalogue, and under `models:` in
- * the configuration. What is not described is left to the provider, whose own refusal is passed on.
+ * Describes what a model accepts, as far as translations depend on it: in the catalogue, and under `models:`
+ * in the configuration. Everything else is left to the provider, whose own refusal is passed on.
  */
 
 import { Type, type Static, type TProperties } from 'typebox'

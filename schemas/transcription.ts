@@ -1,4 +1,4 @@
-/** The form of POST /v1/audio/transcriptions, and what it answers with. */
+/** The form of POST /v1/audio/transcriptions, and its answers. */
 
 import { Type, type Static } from 'typebox'
 import { stagesOption } from './call-options.ts'
@@ -103,7 +103,7 @@ export const VerboseTranscription = Type.Object({
 })
 export type VerboseTranscription = Static<typeof VerboseTranscription>
 
-/** Verbose first: whatever fits it fits the other too. */
+/** Verbose first: every verbose answer also matches the plain schema. */
 export const TranscriptionAnswer = Type.Union([VerboseTranscription, Transcription])
 
 /** One message of a streamed answer; `[DONE]` follows the last. */

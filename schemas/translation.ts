@@ -1,4 +1,4 @@
-/** The form of POST /v1/audio/translations, and what it answers with: English, always. */
+/** The form of POST /v1/audio/translations, and its answers, which are always in English. */
 
 import { Type, type Static } from 'typebox'
 import { audioForm, TranscriptSegment } from './transcription.ts'
@@ -17,5 +17,5 @@ export const VerboseTranslation = Type.Object({
 })
 export type VerboseTranslation = Static<typeof VerboseTranslation>
 
-/** Verbose first: whatever fits it fits the other too. */
+/** Verbose first: every verbose answer also matches the plain schema. */
 export const TranslationAnswer = Type.Union([VerboseTranslation, Translation])

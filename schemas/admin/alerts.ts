@@ -1,4 +1,4 @@
-/** Alerts, what became of them, and where they go. */
+/** Alerts, the outcome of their deliveries, and their channels. */
 
 import { Type, type Static } from 'typebox'
 import { alertEventNames } from '../config/alerts.ts'

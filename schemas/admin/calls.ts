@@ -1,4 +1,7 @@
-/** Calls: the list of them, one in full, and those that end now. No prompt and no answer is in here. */
+/**
+ * Calls: the list, single calls in detail, and a live stream of ended calls. Contains no prompts and no
+ * answers.
+ */
 
 import { Type, type Static } from 'typebox'
 import { byUnitColumn } from '../billed-units.ts'
@@ -86,7 +89,7 @@ export const TimelineEntry = Type.Object({
 })
 export type TimelineEntry = Static<typeof TimelineEntry>
 
-/** A stage that looked at texts of a call. */
+/** A guard that inspected texts of a call. */
 export const StageLook = Type.Object({
   stage: Type.String(),
   point: OneOf([...guardPoints]),
@@ -101,7 +104,7 @@ export const StageLook = Type.Object({
   )
 })
 
-/** A route, and the reason for its place. */
+/** A route, and the reason for its rank. */
 export const RouteReason = Type.Object({
   model: Type.String(),
   provider: Type.String(),
@@ -110,7 +113,7 @@ export const RouteReason = Type.Object({
   })
 })
 
-/** Says whether the request and the answer of a call can be read. */
+/** Whether the request and the answer of a call can be read. */
 const KeptBodies = Type.Object({
   state: Type.String({
     description:
@@ -168,7 +171,7 @@ export const LiveCalls = Type.Object({
 })
 export type LiveCalls = Static<typeof LiveCalls>
 
-/** Numbers of calls that filters take. */
+/** Numbers of calls that can be filtered. */
 export const callNumbers = {
   attempts: 'attempts',
   turns: 'turns',
@@ -177,7 +180,7 @@ export const callNumbers = {
   first_byte_ms: 'milliseconds to the first output of a stream'
 } as const
 
-/** Facts of calls that filters take as `true` or `false`. */
+/** Facts of calls that can be filtered by `true` or `false`. */
 export const callFacts = {
   streamed: 'The answer was a stream.',
   estimated: 'The usage is an estimate.',

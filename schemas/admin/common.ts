@@ -1,15 +1,15 @@
 /**
  * The building blocks of the admin API, `/admin/v1`.
  *
- * Times are Unix milliseconds (`_ms`), money is USD. A change says only what is to change: a field that is
- * absent stays as it is, `null` removes it.
+ * Times are Unix milliseconds (`_ms`), money is USD. A change contains only the fields to change: an absent
+ * field stays as it is, `null` removes it.
  */
 
 import { Type, type Static, type TObject, type TProperties, type TSchema } from 'typebox'
 import { OneOf } from '../nullable.ts'
 import { scopeNames } from './scope-names.ts'
 
-/** Returns the body of a request: an unknown field is an error, not a silent nothing. */
+/** Returns the body of a request; unknown fields are errors. */
 export function Request<T extends TProperties> (properties: T, description?: string): TObject<T> {
   return Type.Object(properties, {
     additionalProperties: false,
@@ -17,7 +17,7 @@ export function Request<T extends TProperties> (properties: T, description?: str
   })
 }
 
-/** Returns a field that is always there, with `null` for nothing. */
+/** Returns a field that is always present, with `null` for no value. */
 export function OrNull<T extends TSchema> (schema: T, description?: string) {
   return Type.Union([schema, Type.Null()], { ...description !== undefined && { description } })
 }
@@ -27,7 +27,7 @@ export function Change<T extends TSchema> (schema: T) {
   return Type.Optional(Type.Union([schema, Type.Null()]))
 }
 
-/** Returns one page of a list, the newest entries first unless the route says otherwise. */
+/** Returns one page of a list, newest entries first unless the route states otherwise. */
 export function Page<T extends TSchema> (entry: T) {
   return Type.Object({
     object: Type.Literal('list'),
@@ -36,7 +36,7 @@ export function Page<T extends TSchema> (entry: T) {
   })
 }
 
-/** The largest that a `Date` can be. */
+/** The maximum of a `Date`. */
 const maxMilliseconds = 8_640_000_000_000_000
 export const Milliseconds = Type.Integer({
   minimum: 0,
@@ -59,8 +59,8 @@ export const Password = Type.String({
 })
 
 /**
- * The roles of users, the highest first. Owners and admins see every project, the others those they are
- * members of.
+ * The roles of users, highest first. Owners and admins see every project, other users those they are members
+ * of.
  */
 export const roleNames = ['owner', 'admin', 'member', 'viewer'] as const
 export const Role = OneOf([...roleNames])
@@ -69,7 +69,7 @@ export type Role = Static<typeof Role>
 export const Scope = OneOf([...scopeNames])
 export type Scope = Static<typeof Scope>
 
-/** The answer where there is nothing to say. */
+/** An answer without content. */
 export const Done = Type.Object({ done: Type.Literal(true) })
 export type Done = Static<typeof Done>
 
@@ -77,7 +77,7 @@ export type Done = Static<typeof Done>
 export const Deleted = Type.Object({ id: Type.String(), deleted: Type.Literal(true) })
 export type Deleted = Static<typeof Deleted>
 
-/** A link that works once. The token is in its fragment, which browsers do not send. */
+/** A one-time link. The token is in its fragment, which browsers do not send. */
 export const OneTimeLink = Type.Object({
   url: Type.String({ description: 'Shown once. `…/dashboard/#/link/TOKEN`, or `#/invitation/TOKEN`.' }),
   expires_at_ms: Milliseconds
@@ -90,7 +90,7 @@ export interface QueryParameter {
   readonly type: 'string' | 'integer' | 'boolean'
 }
 
-/** Describes filters by what they name: each takes a list with commas. */
+/** Describes filters by their subject: each takes a comma-separated list. */
 export function onlyThese<N extends string> (
   filters: Readonly<Record<N, string>>
 ): Readonly<Record<N, QueryParameter>> {

@@ -14,7 +14,7 @@ export const ConfigurationProblem = Type.Object({
 })
 export type ConfigurationProblem = Static<typeof ConfigurationProblem>
 
-/** Secrets are shown as what names them: `env:OPENAI_API_KEY`. */
+/** Secrets are shown as their references: `env:OPENAI_API_KEY`. */
 export const ConfigurationEntry = Type.Object({
   path: Type.String({ description: '`server.port`' }),
   value: Type.Unknown({ description: 'A value that is neither a map nor a list of maps.' }),

@@ -1,4 +1,4 @@
-/** Exported files of usage rows, and what became of them. */
+/** Exported files of usage rows, with the outcome of each. */
 
 import { Type, type Static } from 'typebox'
 import { OneOf } from '../nullable.ts'

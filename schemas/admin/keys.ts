@@ -1,4 +1,4 @@
-/** Keys of callers, and keys of the admin API itself. */
+/** Keys of callers, and admin keys. */
 
 import { Type, type Static } from 'typebox'
 import { KeyLimitsConfig, KeyLimitsRequest } from '../config/keys.ts'
@@ -100,7 +100,7 @@ export const KeyChange = Request({
 })
 export type KeyChange = Static<typeof KeyChange>
 
-/** A new text for the key, which keeps its id, its limits and what it has spent. */
+/** A new text for the key, which keeps its id, its limits and its spending. */
 export const KeyRotation = Request({
   overlap_ms: Type.Optional(
     Type.Integer({
@@ -119,7 +119,7 @@ export type PlaygroundKeyRequest = Static<typeof PlaygroundKeyRequest>
 export const PlaygroundKey = Type.Object({ key_id: Id, secret: Type.String(), expires_at_ms: Milliseconds })
 export type PlaygroundKey = Static<typeof PlaygroundKey>
 
-/** A key of the admin API. It acts with a role, within its scopes. */
+/** An admin key. It acts with a role, within its scopes. */
 export const AdminKey = Type.Object({
   id: Id,
   name: Type.String(),

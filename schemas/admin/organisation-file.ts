@@ -1,7 +1,7 @@
 /**
- * The file of `headgate apply`: projects, users and keys by name, with the fields of the admin API. A field
- * that is absent stays as it is; `unset` removes some. An empty entry is none, so that it removes no limit by
- * mistake.
+ * The file of `headgate apply`: projects, users and keys by name, with the fields of the admin API. An absent
+ * field stays as it is; `unset` removes fields. An empty value counts as absent, so that it removes no limit
+ * by mistake.
  */
 
 import { Type, type Static } from 'typebox'
@@ -25,7 +25,7 @@ const {
   ...keyRemovals
 } = KeyChange.properties
 
-/** @param fields those that a change may set to `null` */
+/** @param fields that a change may set to `null` */
 function Unset (fields: string[]) {
   return Type.Optional(Type.Array(OneOf(fields), {
     maxItems: fields.length, description: 'Fields to remove, which then have their default.'
@@ -43,7 +43,7 @@ export const FileProject = Request({
 })
 export type FileProject = Static<typeof FileProject>
 
-/** A user who is not there is invited. */
+/** An unknown user is invited. */
 export const FileUser = Request({
   email: Email,
   role: Role,

@@ -26,7 +26,7 @@ export const User = Type.Object({
 })
 export type User = Static<typeof User>
 
-/** Only owners make owners, and change them. The last owner stays one. */
+/** Only owners can create and change owners. The last owner remains one. */
 export const UserChange = Request({
   name: Type.Optional(Name),
   email: Type.Optional(Email),

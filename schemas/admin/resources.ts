@@ -1,4 +1,4 @@
-/** The resources of the gateway: models, providers and tool servers, and how they are. */
+/** The resources of the gateway: models, providers and tool servers, with their health. */
 
 import { Type, type Static } from 'typebox'
 import { MapOf, OneOf } from '../nullable.ts'

@@ -82,16 +82,16 @@ import { AnyObject } from '../nullable.ts'
 export interface AdminRouteSpec {
   readonly operationId: string
   readonly summary: string
-  /** The least role that may use it; `none`: no session is needed, `self`: any session, but no admin key. */
+  /** The minimum role; `none`: no session is needed, `self`: any session, but no admin key. */
   readonly role: Role | 'none' | 'self'
-  /** True where a sign-in link alone is not enough beyond loopback. Default: unless the role is `self`. */
+  /** True if a sign-in link alone is not enough outside loopback. Default: true unless the role is `self`. */
   readonly needsCredential?: boolean
   /** The scope that an admin key needs. */
   readonly scope?: Scope
   readonly query?: Readonly<Record<string, QueryParameter>>
   readonly request?: TSchema
   readonly answer: TSchema
-  /** True where a browser is sent, by other sites as well: the answer is a redirect. */
+  /** True if other sites may send browsers to the route: its answer is a redirect. */
   readonly redirects?: boolean
   /** Media type of the answer. Default: JSON. For an event stream, `answer` is one message. */
   readonly mediaType?: 'text/csv' | 'text/event-stream'

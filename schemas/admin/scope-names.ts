@@ -1,4 +1,4 @@
-/** Each part of the admin API has a scope to read and one to change, for admin keys. */
+/** Scopes of admin keys: each part of the admin API has one to read and one to change. */
 
 const parts = [
   'users',

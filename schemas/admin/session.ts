@@ -1,4 +1,4 @@
-/** Signing in and out, and the one who is signed in. */
+/** Signing in and out, and the signed-in user. */
 
 import { Type, type Static } from 'typebox'
 import { Email, Id, Milliseconds, Name, OrNull, Password, Request, Role } from './common.ts'
@@ -38,8 +38,8 @@ export const InvitationSignIn = Request({
 export type InvitationSignIn = Static<typeof InvitationSignIn>
 
 /**
- * POST /admin/v1/invitation: who was invited, before the invitation is accepted. The token is in the body:
- * addresses get into the logs of proxies.
+ * POST /admin/v1/invitation: describes an invitation before it is accepted. The token is in the body, since
+ * addresses appear in the logs of proxies.
  */
 export const InvitationLink = Request({ token: Token })
 export type InvitationLink = Static<typeof InvitationLink>
@@ -51,7 +51,7 @@ export const InvitationPreview = Type.Object({
 })
 export type InvitationPreview = Static<typeof InvitationPreview>
 
-/** GET /admin/v1/session: who is signed in, and what the page may show. */
+/** GET /admin/v1/session: the signed-in user, and what the page may show. */
 export const Session = Type.Object({
   user: Type.Object({ id: Id, name: Type.String(), email: OrNull(Type.String()), role: Role }),
   expires_at_ms: Milliseconds,
@@ -76,7 +76,7 @@ export const Session = Type.Object({
 })
 export type Session = Static<typeof Session>
 
-/** The answer to a sign-in. The token is in this answer and nowhere else. */
+/** The answer to a sign-in; the token is nowhere else. */
 export const NewSession = Type.Object({
   ...Session.properties,
   csrf_token: Type.String({
@@ -85,7 +85,7 @@ export const NewSession = Type.Object({
 })
 export type NewSession = Static<typeof NewSession>
 
-/** One sign-in of the user, in the list of them. */
+/** One sign-in of the user, in the list of sessions. */
 export const SignIn = Type.Object({
   id: Id,
   created_at_ms: Milliseconds,

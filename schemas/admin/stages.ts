@@ -1,4 +1,4 @@
-/** Stages of the configuration: what they did, and what they would do with a text. */
+/** Configured stages: their activity, and what they would do with a text. */
 
 import { Type, type Static } from 'typebox'
 import { guardPoints } from '../config/stages.ts'

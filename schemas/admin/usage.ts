@@ -1,5 +1,5 @@
 /**
- * Sums over calls: totals and series, by project, key, model, provider, endpoint or whom calls are made for.
+ * Sums over calls: totals and series, by project, key, model, provider, endpoint or attribution.
  */
 
 import { Type, type Static, type TInteger, type TNumber } from 'typebox'
@@ -9,7 +9,7 @@ import { Milliseconds, onlyThese, OrNull, type QueryParameter } from './common.t
 
 export const bucketNames = ['minute', 'hour', 'day'] as const
 
-/** Names of callers for whom calls are made, of which there may be any number. */
+/** Dimensions of attribution, which may have any number of values. */
 export const attributionNames = ['end_user', 'session', 'tag'] as const
 export type AttributionName = typeof attributionNames[number]
 export const groupingNames = [

@@ -1,4 +1,4 @@
-/** `accounts` of `headgate.yaml`: how people sign in to the dashboard, beside passwords and passkeys. */
+/** `accounts` of `headgate.yaml`: ways to sign in to the dashboard besides passwords and passkeys. */
 
 import { Type } from 'typebox'
 import { Role, roleNames } from '../admin/common.ts'

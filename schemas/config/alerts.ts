@@ -1,11 +1,11 @@
-/** `alerts` of `headgate.yaml`: what goes wrong, and who should know. */
+/** `alerts` of `headgate.yaml`: events to report, and the channels to report them to. */
 
 import { Type } from 'typebox'
 import { OneOf } from '../nullable.ts'
 import { Closed, Count, HttpUrl, Named, Section, Text } from './entries.ts'
 import { Headers, Secret } from './secret.ts'
 
-/** What alerts are about. */
+/** The events of alerts. */
 export const alertEventNames = [
   'budget.threshold',
   'spending.unusual',

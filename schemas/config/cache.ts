@@ -1,4 +1,4 @@
-/** `cache` of `headgate.yaml`: answers that are given again. */
+/** `cache` of `headgate.yaml`: cached answers. */
 
 import { Type, type Static } from 'typebox'
 import { OneOf } from '../nullable.ts'

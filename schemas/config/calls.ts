@@ -4,7 +4,7 @@ import { Type, type Static } from 'typebox'
 import { OneOf } from '../nullable.ts'
 import { Bytes, Closed, day, mebibyte, Milliseconds, Section, Text } from './entries.ts'
 
-/** What does not show of requests and answers that are kept or sent. */
+/** Redaction of requests and answers that are kept or sent. */
 export const Redact = Section(
   {
     fields: Type.Array(Text('Name of a member of JSON.'), {

@@ -1,19 +1,16 @@
 /**
- * The table of limits that are one number. A row is all that the configuration, the admin API, the command
- * line, the dashboard, the counters, the messages between processes, refusals and metrics know of a limit;
- * budgets, which have windows of their own choice, stand beside it (`keys.ts`).
+ * The table of limits that are one number. A row is everything that the configuration, the admin API, the
+ * command line, the dashboard, the counters, the messages between processes, refusals and metrics know about
+ * a limit. Budgets, which have windows of any length, are separate (`keys.ts`).
  */
 
 import type { NonTokenColumn } from '../billed-units.ts'
 
-/**
- * Things that limits count; budgets count money. Units that calls are billed by in place of tokens have the
- * names of their columns.
- */
+/** Units of limits; budgets count money. Units billed instead of tokens have the names of their columns. */
 export type CountedUnit = 'requests' | 'tokens' | 'calls' | NonTokenColumn
 
 /**
- * Ways to count. `rate`: an amount of a minute, which refills evenly. `open`: what is in use now. `sum`: what
+ * Ways to count. `rate`: an amount per minute, which refills evenly. `open`: what is in use now. `sum`: what
  * was used since the window began.
  */
 export type Counting = 'rate' | 'open' | 'sum'
@@ -24,13 +21,13 @@ export interface CountedLimit {
   /** The window of a sum, in UTC. */
   readonly per?: 'day' | 'month'
   readonly maximum: number
-  /** The value in metrics and in the log when it refuses a call. */
+  /** Its value in metrics and in the log when it refuses a call. */
   readonly refusal: string
   /** Follows "This API key allows 5". */
   readonly allows: string
   /** Follows "This API key allows 1". */
   readonly allowsOne: string
-  /** A sentence after that. */
+  /** A sentence that follows. */
   readonly note?: string
   /** In the reference of the configuration. */
   readonly description: string
@@ -92,7 +89,7 @@ export const countedLimits = {
 /** The names of these limits in the configuration and the admin API. */
 export type CountedLimitName = keyof typeof countedLimits
 
-/** The values in metrics of those that are counted in one way. */
+/** Their values in metrics, for limits with one way of counting. */
 type RefusalOf<How extends Counting> = {
   [Name in CountedLimitName]: (typeof countedLimits)[Name]['counting'] extends How
     ? (typeof countedLimits)[Name]['refusal']

@@ -6,42 +6,42 @@ export const hour = 3_600_000
 export const day = 24 * hour
 export const mebibyte = 1024 * 1024
 
-/** Returns a map whose entries are all known: an unknown one is an error, not a silent nothing. */
+/** Returns a map with known entries only: an unknown one is an error. */
 export function Closed<T extends TProperties> (properties: T, options: object = {}): TObject<T> {
   return Type.Object(properties, { additionalProperties: false, ...options })
 }
 
-/** Returns a closed map that is there, with its own defaults, when the file does not have it. */
+/** Returns a closed map that exists, with its own defaults, even if the file lacks it. */
 export function Section<T extends TProperties> (properties: T, description: string): TObject<T> {
   return Closed(properties, { default: {}, description })
 }
 
-/** Returns a duration, and its default. */
+/** Returns a duration with its default. */
 export function Milliseconds (milliseconds: number, description: string, maximum = day) {
   return Type.Integer({ minimum: 1, maximum, default: milliseconds, description })
 }
 
-/** Returns a size, and its default. */
+/** Returns a size with its default. */
 export function Bytes (bytes: number, description: string) {
   return Type.Integer({ minimum: 1024, maximum: 1024 * mebibyte, default: bytes, description })
 }
 
-/** Returns a number of at least one, and its default. */
+/** Returns a number of at least one, with its default. */
 export function Count (count: number, description: string, maximum = 1_000_000) {
   return Type.Integer({ minimum: 1, maximum, default: count, description })
 }
 
-/** The form of a name. `patternErrorMessage` is what editors say, and so do we. */
+/** The form of a name. Editors and the gateway report `patternErrorMessage`. */
 interface NameRule { pattern: string, patternErrorMessage: string }
 
 export const word: NameRule = { pattern: '^\\S+$', patternErrorMessage: 'names must not contain spaces' }
 
-/** Returns a map by names of the operator's choice. */
+/** Returns a map with names that the operator chooses. */
 export function Named<T extends TSchema> (entry: T, description: string, name: NameRule = word) {
   return Type.Record(Type.String(), entry, { default: {}, description, propertyNames: name })
 }
 
-/** Returns a text that is not empty. */
+/** Returns a non-empty text. */
 export const Text = (description: string) => Type.String({ minLength: 1, description })
 
 /** Returns an address without user, query and fragment. */

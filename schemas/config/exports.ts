@@ -1,4 +1,4 @@
-/** `usage.exports` of `headgate.yaml`: files of usage rows, written when an hour or a day has passed. */
+/** `usage.exports` of `headgate.yaml`: hourly or daily files of usage rows. */
 
 import { Type } from 'typebox'
 import { OneOf } from '../nullable.ts'

@@ -1,4 +1,4 @@
-/** `keys` of `headgate.yaml`, and the limits that a key may have. */
+/** `keys` of `headgate.yaml`, and the limits of a key. */
 
 import { Type, type Static, type TInteger, type TOptional } from 'typebox'
 import { countedLimitNames, countedLimits, type CountedLimitName } from './counted-limits.ts'

@@ -79,7 +79,7 @@ export const RouteMapConfig = Closed({
 })
 export type RouteMapConfig = Static<typeof RouteMapConfig>
 
-/** Not a union: for one mistake, every member of it would report an error. */
+/** Not a union, which would report one error per member for a single mistake. */
 export const RouteConfig = Type.Unsafe<string[] | RouteMapConfig>({
   ...RouteMapConfig,
   type: ['array', 'object'],

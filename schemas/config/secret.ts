@@ -1,14 +1,14 @@
-/** Entries that name the place of a secret. */
+/** Entries with the location of a secret. */
 
 import { Type } from 'typebox'
 import { Named } from './entries.ts'
 
-/** The place a secret is to be read from; anything else in its place may be the secret itself. */
+/** The location of a secret; any other value may be the secret itself. */
 export const secretReference = '^(env:[A-Za-z_][A-Za-z0-9_]*|file:.+)$'
 
 declare const namesSecret: unique symbol
 
-/** `env:NAME` or `file:PATH`, recognised so that settings can hold the secret in its place. */
+/** `env:NAME` or `file:PATH`, recognised so that settings can have the secret in its place. */
 export type SecretReference = string & { readonly [namesSecret]: true }
 
 export const notWrittenHere = 'secrets are not written here: name a variable (env:NAME) or a file (file:PATH)'
@@ -16,12 +16,15 @@ export const notWrittenHere = 'secrets are not written here: name a variable (en
 const howToWrite =
   ' As `env:NAME` or `file:PATH`, never the secret itself; white space around it is ignored.'
 
-/** Returns the description of a secret without the note on how to write one, for a page that has it once. */
+/**
+ * Returns the description of a secret without the note on how to write one, for a page that shows the note
+ * once.
+ */
 export function withoutNote (description: string): string {
   return description.replace(howToWrite, '')
 }
 
-/** Returns an entry that says where a secret is found. */
+/** Returns an entry for the location of a secret. */
 export const Secret = (description: string) => Type.Unsafe<SecretReference>({
   type: 'string',
   pattern: secretReference,
@@ -34,6 +37,6 @@ export const headerName = {
   patternErrorMessage: 'is not the name of a header'
 }
 
-/** Returns a map of header names and the places of their values. */
+/** Returns a map from header names to the locations of their values. */
 export const Headers = (description: string) =>
   Named(Secret('Value of this header.'), description, headerName)

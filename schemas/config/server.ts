@@ -162,7 +162,7 @@ export const MetricsConfig = Closed(
   }
 )
 
-/** The address at which collectors listen, if nothing else is said. */
+/** The default address of collectors. */
 const defaultOtlpEndpoint = 'http://localhost:4318'
 
 const samplers = [

@@ -1,4 +1,4 @@
-/** `stages` of `headgate.yaml`: what inspects the texts of calls. */
+/** `stages` of `headgate.yaml`: guards, which inspect the texts of calls. */
 
 import { Type, type Static } from 'typebox'
 import { endpointsWhere } from '../endpoints.ts'
@@ -6,7 +6,7 @@ import { OneOf } from '../nullable.ts'
 import { Closed, HttpUrl, mebibyte, Text } from './entries.ts'
 import { headerName, Secret } from './secret.ts'
 
-/** The texts that a stage sees: of requests, of answers, what tools are called with, what they return. */
+/** The texts that a guard sees: of requests, of answers, arguments of tool calls, results of tools. */
 export const guardPoints = ['request', 'answer', 'tool_call', 'tool_result'] as const
 export type GuardPoint = (typeof guardPoints)[number]
 
@@ -17,24 +17,24 @@ export const webhookFormats = ['headgate', 'litellm'] as const
 export type WebhookFormat = (typeof webhookFormats)[number]
 
 interface GuardKindFacts {
-  /** Entries that it must have. */
+  /** Required entries. */
   readonly needs: readonly string[]
-  /** Further entries of its own that it may have. */
+  /** Optional entries of this kind. */
   readonly takes: readonly string[]
-  /** What it can do with a finding; the first is the default. */
+  /** Possible actions on a finding; the first is the default. */
   readonly actions: readonly GuardAction[]
 }
 
-/** The entries of kinds that take their time. */
+/** Entries of kinds that take time to decide. */
 const judgeEntries = ['timeout_ms', 'when_unavailable', 'during', 'stream', 'window'] as const
 
-/** How much of a stream is inspected at a time, where the configuration does not say. */
+/** How much of a stream is inspected at a time, if not configured. */
 export const defaultWindow = { characters: 800, overlap: 200, maxWaitMs: 1000 } as const
 
-/** The entries of kinds that ask a service. */
+/** Entries of kinds that call a service. */
 const serviceEntries = ['headers', 'retries', 'max_bytes'] as const
 
-/** The kinds of stages, by what `use` says; `module` is the path of a file. */
+/** The kinds of guards, by the value of `use`; `module` stands for the path of a file. */
 export const guardKinds = {
   pattern: {
     needs: ['patterns'],

@@ -1,5 +1,5 @@
 /**
- * `store`, `coordination`, `usage`, `deferred` and `responses` of `headgate.yaml`: what is kept, and where.
+ * `store`, `coordination`, `usage`, `deferred` and `responses` of `headgate.yaml`: what is stored, and where.
  */
 
 import { Type } from 'typebox'
