@@ -44,7 +44,7 @@ export function chatSettings (given: Readonly<Record<string, unknown>>): Record<
 
 function refused (name: string): GatewayError {
   return new GatewayError('unsupported_parameter', {
-    message: `\`${name}\` cannot be set for one model. Send it beside \`model\`.`,
+    message: `\`${name}\` cannot be set per model. Send it at the top level, next to \`model\`.`,
     param: `model.settings.${name}`
   })
 }

@@ -97,7 +97,7 @@ export class CommandTransport implements Transport {
     if (stdin === undefined || this.#closing !== undefined) throw new Error('the tool server has ended')
     if (stdin.writableLength > this.#options.maxBytes) {
       void this.close()
-      throw new Error('the tool server reads nothing')
+      throw new Error('the tool server does not read its input')
     }
     const isReply = !('method' in message)
     if (isReply) {

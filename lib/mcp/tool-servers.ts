@@ -251,7 +251,7 @@ function metaOf (
 function leftOutError (names: ReadonlySet<string>): ToolServerError {
   return new ToolServerFailure(
     'list',
-    `These tools of the server have no name and are left out: ${[...names].slice(0, 10).join(', ')}.`,
+    `These tools of the server have no name and were skipped: ${[...names].slice(0, 10).join(', ')}.`,
     {
       recommendation: 'Use the other tools, or have the server name each tool.'
     }

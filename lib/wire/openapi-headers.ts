@@ -15,30 +15,33 @@ export const dryRunHeader: Json = {
 
 /** Headers that say on whose behalf a call is made (`lib/validation/attribution`). */
 export const attributionHeaders = requestHeaders([
-  ['X-Headgate-Tags', 'Tags of the call, separated by commas: at most 20, cut at 64 characters.'],
+  ['X-Headgate-Tags', 'Tags of the call, separated by commas: at most 20, each truncated to 64 characters.'],
   ['X-Litellm-Tags', 'The same.'],
-  ['X-Litellm-End-User-Id', 'The end user, in place of `safety_identifier`, `user` and `metadata.user_id`.'],
-  ['X-Session-Id', 'The session of the call. The headers of Claude Code, Codex and OpenCode count as well.']
+  ['X-Litellm-End-User-Id', 'The end user; overrides `safety_identifier`, `user` and `metadata.user_id`.'],
+  [
+    'X-Session-Id',
+    'The session of the call. The session headers of Claude Code, Codex and OpenCode are accepted too.'
+  ]
 ])
 
 /** Headers with which a caller restricts and orders the models of a call (`lib/routing/provider-choice`). */
 export const preferenceHeaders = requestHeaders([
   [
     'X-Headgate-Only',
-    'Providers or models, separated by commas: only these of the request are used.'
+    'Providers or models, separated by commas: only these of the requested models are used.'
   ],
   [
     'X-Headgate-Order',
-    'Providers or models, separated by commas: these of the request are tried first, in this order.'
+    'Providers or models, separated by commas: these of the requested models are tried first, in this order.'
   ],
   [
     'X-Headgate-Max-Price',
-    'USD per million tokens, with three input tokens for each output token: no model above it is used, and none without a known price.',
+    'Maximum price in USD per million tokens, three input tokens to one output token. Models without a known price are not used.',
     'number'
   ]
 ])
 
-const ownKey = 'A key of the caller at the provider, used in place of the one of the gateway.'
+const ownKey = 'A key of the caller at the provider, used instead of the key of the gateway.'
 
 /** For endpoints that only fetch or delete objects at a provider. */
 export const ownKeyHeader = { 'X-Provider-Key': ownKey }
@@ -46,8 +49,8 @@ export const ownKeyHeader = { 'X-Provider-Key': ownKey }
 /** Headers with which a caller selects the provider (`lib/routing/provider-choice`). */
 export const providerHeaders = requestHeaders([
   ['X-Provider-Key', ownKey],
-  ['X-Provider', 'The provider that answers. Default: that of the model.'],
-  ['X-Provider-Model', 'The model at the provider, in place of the one in the body.']
+  ['X-Provider', 'The provider to use. Default: the provider of the model.'],
+  ['X-Provider-Model', 'The model name at the provider; overrides the model in the body.']
 ])
 
 /** Headers of endpoints that call a provider, which count towards the limits of keys. */
@@ -75,7 +78,7 @@ export const retryAfter: { [key: string]: Json } = {
 /** Headers of calls whose budget is exhausted. */
 export const budgetHeaders: { [key: string]: Json } = {
   'x-headgate-budget-reset': {
-    description: 'When the window of the budget ends, in Unix seconds. Absent for one without an end.',
+    description: 'When the budget resets, in Unix seconds. Absent if it never resets.',
     schema: { type: 'integer' }
   }
 }
@@ -84,16 +87,16 @@ export const budgetHeaders: { [key: string]: Json } = {
 const callHeaders: { [key: string]: Json } = {
   'x-request-id': { description: 'Id of the call, as in the log.', schema: { type: 'string' } },
   'x-headgate-overhead-ms': {
-    description: 'Milliseconds that Headgate itself took.',
+    description: 'Milliseconds spent in Headgate itself.',
     schema: { type: 'number' }
   },
   'x-headgate-trace-id': {
     description:
-      'Id of the trace of the call: that of `traceparent`, or a new one. Absent where no traces are sent.',
+      'Trace id of the call: from `traceparent`, or a new one. Absent if tracing is off.',
     schema: { type: 'string' }
   },
   'x-headgate-ignored': {
-    description: 'Fields of the request that had no effect. Absent when there are none.',
+    description: 'Fields of the request that had no effect. Absent if there are none.',
     schema: { type: 'string' }
   }
 }
@@ -106,51 +109,51 @@ const routeHeaders: { [key: string]: Json } = {
   },
   'x-headgate-max-tokens': {
     description:
-      'The limit of the answer in tokens, where the request allowed more than the model can write or than the budget of the key pays for.',
+      'The token limit of the answer, if the request allowed more than the model supports or the budget covers.',
     schema: { type: 'integer' }
   },
   'x-headgate-attempts': { description: 'Number of requests to providers.', schema: { type: 'integer' } },
   'x-headgate-route': {
     description:
-      'Models that were tried and why each failed, then the one that succeeded and why it was chosen. ' +
-      'Absent when there was one model and it succeeded.',
+      'The failed models with their errors, then the successful model and why it was chosen. ' +
+      'Absent if the only model succeeded.',
     schema: { type: 'string' }
   },
   'x-headgate-cost-usd': {
     description:
-      'What the call costs in USD, as its usage record has it: of complete answers. ' +
-      'Absent where no price is known, and where `usage.expose_cost` is off.',
+      'Cost of the call in USD, as in its usage record; only for complete answers. ' +
+      'Absent if no price is known or `usage.expose_cost` is off.',
     schema: { type: 'number' }
   },
   'x-headgate-budget-remaining-usd': {
     description:
-      'What is left in USD of the budget that has the least left: after a complete answer with a known cost, else when the call was admitted. ' +
-      'Absent without a budget, and where `usage.expose_cost` is off.',
+      'Remaining USD of the tightest budget: after a complete answer with a known cost, else when the call was admitted. ' +
+      'Absent without a budget or if `usage.expose_cost` is off.',
     schema: { type: 'number' }
   },
   'x-headgate-cost-status': {
-    description: '`estimated`: the cost is an estimate. `unpriced`: no price is known. Absent for others.',
+    description: '`estimated`: the cost is an estimate. `unpriced`: no price is known. Absent otherwise.',
     schema: { type: 'string', enum: ['estimated', 'unpriced'] }
   },
   'x-headgate-cache': {
     description:
-      'Where the gateway keeps answers: `hit` for the answer of an equal call, `miss` for a new one, `bypass` for a call that the cache has no part in.',
+      'If caching is on: `hit` for a cached answer, `miss` for a new one, `bypass` if the cache was not used.',
     schema: { type: 'string', enum: ['hit', 'miss', 'bypass'] }
   },
   'x-headgate-stages': {
     description:
-      'The stages of the configuration that look at the texts of the call, in their order. Absent where there are none, and where `server.expose_stages` is off.',
+      'The configured stages that check the texts of the call, in order. Absent if there are none or `server.expose_stages` is off.',
     schema: { type: 'string' }
   },
   'x-upstream-request-id': {
-    description: 'The id that the provider gave the request.',
+    description: 'Request id from the provider.',
     schema: { type: 'string' }
   }
 }
 
 export const errorHeaders: { [key: string]: Json } = {
   'x-should-retry': {
-    description: '`false` where a retry cannot help.',
+    description: '`false` if a retry cannot help.',
     schema: { type: 'string', enum: ['false'] }
   }
 }

@@ -32,7 +32,7 @@ const withBody: readonly ErrorCode[] = [
 function streamEnd ({ errorBody }: EndpointDoc): string {
   return errorBody === undefined
     ? 'The last message is `[DONE]`, or an event named `error` with an `ErrorBody`.'
-    : 'An answer that breaks off ends with an event that says so.'
+    : 'An interrupted answer ends with an event that says so.'
 }
 
 /** Lists the responses by status; a status of both an answer and an error has either body. */

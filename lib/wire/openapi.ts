@@ -57,7 +57,7 @@ export function openApiDocument (
           type: 'apiKey',
           in: 'header',
           name: 'X-API-Key',
-          description: 'With both headers, one valid key is enough; the bearer wins where both are.'
+          description: 'With both headers, one valid key is enough; if both are valid, the bearer key wins.'
         },
         session: {
           type: 'apiKey',

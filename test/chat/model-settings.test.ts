@@ -51,7 +51,7 @@ t.test('what applies to an entire call is refused, not dropped', async t => {
       {
         code: 'unsupported_parameter',
         param: `model.settings.${name}`,
-        message: `\`${name}\` cannot be set for one model. Send it beside \`model\`.`
+        message: `\`${name}\` cannot be set per model. Send it at the top level, next to \`model\`.`
       },
       name
     )

@@ -28,7 +28,7 @@ export function fitRequest (
   if (context.untranslatable !== undefined) throw context.untranslatable
   if (request.max_completion_tokens === 0) {
     throw new GatewayError('unsupported_parameter', {
-      message: 'max_tokens: this model has no cache to warm. Ask for at least one token.',
+      message: 'max_tokens: this model has no cache to warm. Request at least one token.',
       param: 'max_tokens'
     })
   }

@@ -80,7 +80,7 @@ export function changeIn (block: { readonly type: string }): ToolChange | undefi
 
 function invalidDefinition (): GatewayError {
   return new GatewayError('unsupported_parameter', {
-    message: 'messages: the definition of a tool that a message adds is not valid.',
+    message: 'messages: a tool definition in a message is invalid.',
     param: 'messages'
   })
 }

@@ -189,7 +189,7 @@ export function readToolChoice (
     if (tools.length === 0) {
       throw unsupported(
         'tool_choice.tools',
-        'None of the allowed tools is available through this gateway: those that OpenAI runs itself are not.'
+        'None of the allowed tools is available through this gateway: hosted tools of OpenAI are not.'
       )
     }
     return { type: 'allowed_tools', allowed_tools: { mode: choice.mode, tools } }
@@ -203,7 +203,7 @@ export function readToolChoice (
   }
   throw unsupported(
     'tool_choice',
-    `The tool \`${choice.type}\` is run by OpenAI itself and is not available through this gateway.`
+    `The tool \`${choice.type}\` is hosted by OpenAI and is not available through this gateway.`
   )
 }
 

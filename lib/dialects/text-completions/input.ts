@@ -20,7 +20,7 @@ export function textInput (call: ValidCall<TextCompletionRequest>): ValidCall<Te
   const { prompt: given, suffix, echo, logprobs, best_of: bestOf, ...rest } = withoutChatFields(call.request)
   const prompt = promptOf(given)
   if (bestOf !== undefined && bestOf !== (rest.n ?? 1)) {
-    throw refused('best_of', '`best_of` must equal `n`: all completions that are made are returned.')
+    throw refused('best_of', '`best_of` must equal `n`: all generated completions are returned.')
   }
   return refine(call, {
     request: {
@@ -46,7 +46,7 @@ function promptOf (prompt: TextCompletionRequest['prompt']): string {
   if (prompt.length !== 1) throw refused('prompt', 'Send one prompt per request.')
   const [only] = prompt
   if (typeof only === 'string') return only
-  throw refused('prompt', 'Send the prompt as text, not as tokens: each model has its own.')
+  throw refused('prompt', 'Send the prompt as text: token ids differ between models.')
 }
 
 function refused (param: string, message: string): GatewayError {

@@ -37,7 +37,7 @@ export class Steps {
     this.#left -= count
     if (this.#left >= 0) return
     throw new GatewayError('invalid_value', {
-      message: `The schemas of the functions have more than ${maxSteps} keywords. Use fewer or smaller ones.`,
+      message: `The function schemas have more than ${maxSteps} keywords. Use fewer or smaller ones.`,
       param
     })
   }
@@ -138,7 +138,7 @@ class Schemas {
     if (cached !== undefined) return cached
     if (++this.#openReferences > maxReferences) {
       throw new GatewayError('invalid_value', {
-        message: `The schemas of the functions have more than ${maxReferences} references that lead to one another. Use fewer.`,
+        message: `The function schemas have more than ${maxReferences} nested references. Use fewer.`,
         param: this.#param
       })
     }

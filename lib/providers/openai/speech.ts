@@ -79,7 +79,7 @@ function readAudio (head: UpstreamHead, adapterInput: AdapterInput<SpeechInput>)
 
 /** Rejects JSON with status 200: an error, or at least no audio. */
 function refuseJson (body: unknown): never {
-  throwFailure(inBandError(objectOf(body) ?? {}, false), 'the response has no sound')
+  throwFailure(inBandError(objectOf(body) ?? {}, false), 'the response has no audio')
 }
 
 function readStream (): StreamReader<SpeechEvent> {
