@@ -1,4 +1,4 @@
-/** Decides between signing in, accepting a link and the pages. */
+/** Chooses between signing in, accepting a link, and the pages. */
 
 import { useSignalEffect } from '@preact/signals'
 import type { JSX } from 'preact'

@@ -1,4 +1,4 @@
-/** Alerts: where they go, with a test for each channel, and what became of them. */
+/** Alerts: the channels, with a test for each, and the outcome of deliveries. */
 
 import type { JSX } from 'preact'
 import { api, type Answer } from '../api/client.ts'

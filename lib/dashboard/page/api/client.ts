@@ -10,10 +10,7 @@
 import type { Static, TSchema } from 'typebox'
 import type { AdminRoute, AdminRoutes } from '../../../../schemas/admin/routes.ts'
 
-/**
- * What each route answers with. Looked up by the route, so that the compiler reads the types of that one
- * alone.
- */
+/** The answer of each route. Looked up by route, so that the compiler reads the types of that one only. */
 type Answers = { readonly [R in AdminRoute]: Static<AdminRoutes[R]['answer']> }
 export type Answer<R extends AdminRoute> = Answers[R]
 export type RequestBody<R extends AdminRoute> = AdminRoutes[R] extends { request: infer S extends TSchema }
@@ -38,12 +35,12 @@ type OptionsOf<R extends AdminRoute> = {
 } & ([RequestBody<R>] extends [never] ? object : { readonly body: RequestBody<R> }) &
   ([ParameterNames<R>] extends [never] ? object : { readonly at: Parameters<R> })
 
-/** What follows the route: options, which may be left out where none is required. */
+/** Arguments after the route: options, which may be omitted if none is required. */
 type Arguments = {
   readonly [R in AdminRoute]: object extends OptionsOf<R> ? [OptionsOf<R>?] : [OptionsOf<R>]
 }
 
-/** The parts that all options have, as the implementation reads them. */
+/** The parts that all options share, as the implementation reads them. */
 interface AnyOptions {
   readonly signal?: AbortSignal
   readonly keepalive?: boolean
@@ -86,13 +83,13 @@ export class ApiError extends Error {
 let onSignedOut = (): void => {}
 
 /**
- * The name of the token that every request carries. It lies where only pages of this origin can read it,
- * while the cookie goes to every port of the host; and it is read anew for each request, as another tab may
- * have signed in meanwhile.
+ * The name of the stored token that every request carries. Only pages of this origin can read it, while the
+ * cookie is sent to every port of the host. It is read again for each request, since another tab may have
+ * signed in.
  */
 const tokenName = 'csrf_token'
 
-/** Keeps the token of a sign-in, for all tabs; without one, forgets the last. */
+/** Stores the token of a sign-in, for all tabs; without one, removes the stored token. */
 export function keepToken (token: string | undefined): void {
   if (token === undefined) localStorage.removeItem(tokenName)
   else localStorage.setItem(tokenName, token)

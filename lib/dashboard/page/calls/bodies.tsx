@@ -1,4 +1,4 @@
-/** The request and the response of a call, read on request only: every reading is in the audit log. */
+/** The request and the response of a call, read on request only: every access is written to the audit log. */
 
 import { useSignal } from '@preact/signals'
 import type { JSX } from 'preact'
@@ -19,7 +19,7 @@ import { may } from '../state/session.ts'
 type Call = Answer<'GET /admin/v1/calls/:call_id'>
 type Body = Answer<'GET /admin/v1/calls/:call_id/bodies'>['request']
 
-/** Shows nothing to those who may not read them. */
+/** Shows nothing to users who may not read them. */
 export function Bodies ({ call }: { readonly call: Call }): JSX.Element | null {
   const shown = useSignal(false)
   const { state, readable_by, expires_at_ms } = call.bodies

@@ -1,4 +1,4 @@
-/** One call in full. */
+/** One call in detail. */
 
 import type { JSX } from 'preact'
 import { recordedUnits, type RecordedUnit } from '../../../../schemas/billed-units.ts'
@@ -165,7 +165,7 @@ function callFacts (call: Call): readonly Fact[] {
   ]
 }
 
-/** Leads to the other calls of whom a call is made for, in the last 30 days. */
+/** Links to other calls with the same attribution, in the last 30 days. */
 function CallsOf ({
   name,
   value

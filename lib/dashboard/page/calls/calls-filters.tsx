@@ -1,4 +1,4 @@
-/** The filters above the list of calls: those that are used often, and those that were added. */
+/** The filters above the list of calls: common ones, and those that were added. */
 
 import { useSignal } from '@preact/signals'
 import type { JSX } from 'preact'

@@ -102,7 +102,7 @@ export function CallsPage (): JSX.Element {
   )
 }
 
-/** One that ends now goes on: the next page is of the same calls. */
+/** A period that ends now is fixed, so that the next page is of the same calls. */
 function timesOf ({ name, fromMs, untilMs }: Period): {
   readonly from_ms?: number
   readonly until_ms?: number
@@ -134,7 +134,7 @@ function Live ({ tail }: { readonly tail: LiveTail }): JSX.Element {
   )
 }
 
-/** What the calls of an end user, a session or a tag came to: nothing for periods that have no such sums. */
+/** The totals of an end user, a session or a tag; nothing for periods without such sums. */
 function Sums ({ filters }: { readonly filters: CallFilters }): JSX.Element | null {
   const period = currentPeriod()
   const { data } = useResource(query.value.toString(), async signal =>

@@ -65,8 +65,8 @@ export const columns: ReadonlyArray<Column<CallSummary>> = [
 ]
 
 /**
- * Returns what was called: `chat, streamed · 2 attempts`. The provider is named where the id of the model
- * does not begin with it.
+ * Returns the endpoint and details: `chat, streamed · 2 attempts`. The provider is named if the id of the
+ * model does not begin with it.
  */
 function detailsOf ({
   model,
@@ -85,7 +85,7 @@ function detailsOf ({
   ].join(' · ')
 }
 
-/** Returns where a call is shown: its time finds it at once among many. */
+/** Returns the address of a call; its time finds it quickly among many. */
 export function placeOf ({ id, at_ms }: CallSummary): string {
   return `/calls/${encodeURIComponent(id)}?at=${at_ms}`
 }

@@ -1,4 +1,4 @@
-/** The cost of a call, marked where it is an estimate or not known. */
+/** The cost of a call, marked if it is estimated or unknown. */
 
 import type { JSX } from 'preact'
 import { exactDollars } from '../format/numbers.ts'

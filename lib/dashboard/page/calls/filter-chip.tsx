@@ -1,4 +1,4 @@
-/** One filter that was added: its name, what it is set to, and the button that removes it. */
+/** One added filter: its name, its value, and the button that removes it. */
 
 import type { JSX } from 'preact'
 import { useEffect, useId, useRef } from 'preact/hooks'
@@ -12,7 +12,7 @@ import { namesOf, type AddedFilter, type FilterControl } from './filters.ts'
 
 export interface FilterChipProps {
   readonly filter: AddedFilter
-  /** True for one that was added just now: its control gets the focus. */
+  /** True for a filter that was just added: its control gets the focus. */
   readonly isNew: boolean
   readonly onRemove: () => void
 }
@@ -114,7 +114,7 @@ function EndControl ({
   )
 }
 
-/** Chooses a key by its name. One that is not among the newest is shown by its id. */
+/** Chooses a key by its name. A key that is not among the newest is shown by its id. */
 function KeyControl ({ name, label }: ControlProps): JSX.Element {
   const { data } = useResource('keys', signal =>
     api('GET /admin/v1/keys', { query: { limit: 200 }, signal })
@@ -169,7 +169,7 @@ function Chosen ({
   )
 }
 
-/** A model may be one that no list has. */
+/** The model may be missing from every list. */
 function ModelControl ({ name, label }: ControlProps): JSX.Element {
   useEffect(() => { void loadCatalogue() }, [])
   const list = useId()

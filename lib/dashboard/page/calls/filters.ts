@@ -1,4 +1,4 @@
-/** The filters of the list of calls, which are kept in the address. */
+/** The filters of the list of calls, stored in the address. */
 
 import { recordedUnits } from '../../../../schemas/billed-units.ts'
 import type { callQuery } from '../../../../schemas/admin/calls.ts'
@@ -10,14 +10,14 @@ type FilterName = Exclude<keyof typeof callQuery, 'from_ms' | 'until_ms' | 'limi
 type RangeName = FilterName extends infer N ? N extends `min_${infer R}` ? R : never : never
 export type CallFilters = { readonly [K in FilterName]?: string }
 
-/** What a filter is set by. */
+/** The kind of a filter's value. */
 export type FilterControl =
   | { readonly kind: 'text', readonly placeholder: string }
-  /** One of the names of something that there is. */
+  /** The name of an existing object. */
   | { readonly kind: 'choice', readonly of: 'keys' | 'models' | 'providers' | 'endpoints' }
-  /** A fact, with what true and false mean. */
+  /** A fact, with the meaning of true and false. */
   | { readonly kind: 'fact', readonly yes: string, readonly no: string }
-  /** A number, from one to another. */
+  /** A range of numbers. */
   | { readonly kind: 'range', readonly unit?: string }
 
 export type AddedFilter = { readonly label: string } & (
@@ -46,14 +46,14 @@ const range = (name: RangeName, label: string, unit?: string): AddedFilter => ({
   control: { kind: 'range', ...unit !== undefined && { unit } }
 })
 
-/** The filters by whom calls are made for, of calls and of sums. */
+/** The filters by attribution, for calls and for sums. */
 export const attributions = [
   text('end_user', 'End user', 'customer-42'),
   text('session', 'Session', 'of x-session-id'),
   text('tag', 'Tag', 'search')
 ] as const
 
-/** The filters that are added one by one: by what, by a fact, by a number. */
+/** The filters that are added one by one. */
 export const addedFilters: readonly AddedFilter[] = [
   choice('key', 'Key', 'keys'),
   choice('model', 'Model', 'models'),

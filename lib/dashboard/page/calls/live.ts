@@ -1,4 +1,4 @@
-/** Follows calls as they end, over server-sent events; the newest are kept. */
+/** Follows calls as they end, over server-sent events; keeps the newest. */
 
 import { useSignal, type Signal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
@@ -12,11 +12,11 @@ const maxKept = 200
 export interface LiveTail {
   readonly calls: readonly CallSummary[]
   readonly state: 'connecting' | 'open' | 'lost'
-  /** True when there were more calls than the stream carries. */
+  /** True if there were more calls than the stream carries. */
   readonly skipped: boolean
 }
 
-/** Time to wait before connecting again. */
+/** Delay before reconnecting. */
 const reconnectMs = 3000
 
 export function useLiveCalls (on: boolean, filters: CallFilters): LiveTail {
@@ -32,8 +32,8 @@ export function useLiveCalls (on: boolean, filters: CallFilters): LiveTail {
 }
 
 /**
- * Reads the stream until the page no longer shows it, and again after it was cut; not when the server refuses
- * it.
+ * Reads the stream until the page no longer shows it. Reconnects after an interruption, but not if the server
+ * refuses.
  */
 async function follow (filters: CallFilters, tail: Signal<LiveTail>, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {

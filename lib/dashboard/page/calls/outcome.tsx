@@ -1,4 +1,4 @@
-/** The end of a call in a word: its status, and its error code. */
+/** The outcome of a call in a word: its status and its error code. */
 
 import type { JSX } from 'preact'
 import type { Answer } from '../api/client.ts'

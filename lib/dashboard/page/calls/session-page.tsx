@@ -1,5 +1,6 @@
 /**
- * The calls of a session as one tree: what an agent did, in order, with what each call and all of them cost.
+ * The calls of a session as one tree: what an agent did, in order, with the cost of each call and of all
+ * together.
  */
 
 import { useSignal } from '@preact/signals'
@@ -67,7 +68,7 @@ export function SessionPage ({ id }: { readonly id: string }): JSX.Element {
   )
 }
 
-/** Returns what calls cost together: `3 calls, ≈ $0.50, 1 of them unpriced`. */
+/** Returns the total cost of calls: `3 calls, ≈ $0.50, 1 of them unpriced`. */
 function sumOf (calls: readonly CallSummary[]): string {
   const unpriced = calls.filter(({ cost_usd }) => cost_usd === null).length
   const about = calls.some(({ estimated }) => estimated) ? '≈ ' : ''
@@ -79,7 +80,7 @@ function sumOf (calls: readonly CallSummary[]): string {
   ].join(', ')
 }
 
-/** A call; its attempts and calls of tools are loaded when it is opened. */
+/** A call; its attempts and tool calls are loaded when it is opened. */
 function Node ({ call }: { readonly call: CallSummary }): JSX.Element {
   const open = useSignal(false)
   return (

@@ -1,4 +1,4 @@
-/** The steps of a call, in order, on one scale of time. */
+/** The steps of a call, in order, on one time scale. */
 
 import type { JSX } from 'preact'
 import { duration, shortDuration } from '../format/numbers.ts'
@@ -61,7 +61,7 @@ export function Timeline ({ call }: { readonly call: Call }): JSX.Element {
   )
 }
 
-/** Returns the reason as the API has it, after the status of the provider where that refused. */
+/** Returns the reason as the API gives it, after the provider's status if it refused. */
 function reason ({ reason, status }: Entry): string {
   return [status, reason].filter(part => part !== null).join(' · ')
 }

@@ -1,6 +1,6 @@
 /**
- * Completes entries of YAML by a JSON Schema: from the indentation above the cursor to the names that may
- * stand there.
+ * Completes entries of YAML by a JSON Schema: from the indentation above the cursor to the names that are
+ * allowed there.
  */
 
 export interface Schema {
@@ -80,7 +80,7 @@ function resolve (schema: Schema, path: readonly string[], root: Schema): readon
   )
 }
 
-/** Returns what an entry of this name may be. */
+/** Returns the schemas of an entry with this name. */
 function step (schema: Schema, name: string, root: Schema): readonly Schema[] {
   const { properties = {}, additionalProperties, patternProperties = {} } = schema
   const next =

@@ -1,4 +1,4 @@
-/** A text of YAML that suggests what may stand at the cursor. */
+/** A YAML editor that suggests what is allowed at the cursor. */
 
 import { useSignal } from '@preact/signals'
 import type { JSX, RefObject } from 'preact'

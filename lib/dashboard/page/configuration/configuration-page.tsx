@@ -1,4 +1,4 @@
-/** The configuration in effect, its file, and what reloads of it changed. */
+/** The configuration in effect, its file, and the changes made by reloads. */
 
 import type { JSX } from 'preact'
 import { api, type Answer } from '../api/client.ts'
@@ -44,7 +44,7 @@ export function ConfigurationPage (): JSX.Element {
   )
 }
 
-/** A gateway that keeps its configuration to itself says so by status 404. */
+/** A gateway that hides its configuration answers 404. */
 function NotServed (): JSX.Element {
   return (
     <section class='card'>

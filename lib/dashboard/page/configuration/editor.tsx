@@ -1,4 +1,6 @@
-/** The file of the configuration: edited with completion, checked and compared before it is saved. */
+/**
+ * Edits the file of the configuration: with completion, and with a check and a comparison before it is saved.
+ */
 
 import { useSignal } from '@preact/signals'
 import type { JSX } from 'preact'
@@ -24,7 +26,7 @@ export function Editor ({
 }): JSX.Element {
   const text = useSignal(configuration.text ?? '')
   const checked = useSignal<{ readonly text: string, readonly result: Check } | undefined>(undefined)
-  /** The text that was sent last. */
+  /** The text that was last sent. */
   const tried = useSignal<string | undefined>(undefined)
   const area = useRef<HTMLTextAreaElement>(null)
   const { run, busy, error } = useAction()

@@ -1,4 +1,4 @@
-/** Every entry in effect, and where its value comes from. */
+/** Every entry in effect, with the source of its value. */
 
 import { useSignal } from '@preact/signals'
 import type { JSX } from 'preact'

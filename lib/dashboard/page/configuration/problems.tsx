@@ -10,7 +10,7 @@ type Problem = Answer<'GET /admin/v1/configuration'>['warnings'][number]
 export interface ProblemsProps {
   readonly problems: readonly Problem[]
   readonly tone: Tone
-  /** Goes to the line, where there is an editor. */
+  /** Goes to the line, if there is an editor. */
   readonly onLine?: (line: number) => void
 }
 

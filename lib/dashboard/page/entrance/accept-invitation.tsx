@@ -1,4 +1,4 @@
-/** Accepts an invitation: a name, and a password to come back with. */
+/** Accepts an invitation: asks for a name, and a password for later sign-ins. */
 
 import { useSignal } from '@preact/signals'
 import type { JSX } from 'preact'

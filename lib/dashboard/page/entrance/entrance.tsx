@@ -1,4 +1,4 @@
-/** Chooses what to show to someone who comes in: the link of the address, or the ways to sign in. */
+/** Chooses what to show to a visitor: the link in the address, or the ways to sign in. */
 
 import type { JSX } from 'preact'
 import { AcceptInvitation } from './accept-invitation.tsx'

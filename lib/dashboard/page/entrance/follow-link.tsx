@@ -1,6 +1,6 @@
 /**
- * Signs in by a one-time link. It needs a click: programs that look into messages open links, and would use
- * it up.
+ * Signs in with a one-time link. It needs a click: programs that scan messages open links, and would use it
+ * up.
  */
 
 import type { JSX } from 'preact'

@@ -1,4 +1,4 @@
-/** The frame of what is shown to those who are not signed in. */
+/** The frame of pages shown to visitors who are not signed in. */
 
 import type { ComponentChildren, JSX } from 'preact'
 import { Mark } from '../parts/brand.tsx'

@@ -1,5 +1,5 @@
 /**
- * The one-time link of the address. Its token is in the fragment, which browsers do not send: `#/link/TOKEN`.
+ * The one-time link in the address. Its token is in the fragment, which browsers do not send: `#/link/TOKEN`.
  */
 
 import { signal } from '@preact/signals'
@@ -15,7 +15,7 @@ function readLink (): Link | undefined {
   return kind === undefined || token === undefined ? undefined : { kind, token }
 }
 
-/** Removes the token from the address, so that it stays in no history. */
+/** Removes the token from the address, so that no history contains it. */
 export function forgetLink (): void {
   history.replaceState(null, '', location.pathname + location.search)
   link.value = undefined

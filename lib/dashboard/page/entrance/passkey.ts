@@ -2,11 +2,11 @@
 
 import type { Answer, RequestBody } from '../api/client.ts'
 
-/** Browsers keep passkeys for names, and not for addresses of numbers. */
+/** Browsers keep passkeys for host names, not for IP addresses. */
 export const keepsPasskeys =
   isSecureContext && 'PublicKeyCredential' in window && !/^[\d.]+$|:/.test(location.hostname)
 
-/** Returns what proves that the user has one of their passkeys. */
+/** Returns the proof that the user has one of their passkeys. */
 export async function readPasskey (
   options: Answer<'POST /admin/v1/sign-in/passkey/options'>['options']
 ): Promise<RequestBody<'POST /admin/v1/sign-in/passkey'>['credential']> {
@@ -17,7 +17,7 @@ export async function readPasskey (
   return { ...credential, type: 'public-key', response: credential.response }
 }
 
-/** Makes a passkey on this device, and returns what the server keeps of it. */
+/** Creates a passkey on this device, and returns what the server stores of it. */
 export async function createPasskey (
   options: Answer<'POST /admin/v1/passkeys/options'>['options']
 ): Promise<RequestBody<'POST /admin/v1/passkeys'>['credential']> {

@@ -1,4 +1,4 @@
-/** Says why the provider of identities did not bring one in: the gateway sends back a word in the address. */
+/** Explains why the identity provider's sign-in was refused: the gateway returns a code in the address. */
 
 import type { JSX } from 'preact'
 import { Notice } from '../parts/notice.tsx'

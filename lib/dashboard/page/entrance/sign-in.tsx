@@ -1,4 +1,7 @@
-/** Signs in by password, passkey or the organisation's own provider, as the gateway offers them. */
+/**
+ * Signs in with a password, a passkey or the organisation's identity provider, as far as the gateway offers
+ * them.
+ */
 
 import { useSignal } from '@preact/signals'
 import type { JSX } from 'preact'

@@ -1,4 +1,4 @@
-/** Files of usage rows that `usage.exports` writes: what was written, what failed and what comes next. */
+/** The files written by `usage.exports`: written, failed and upcoming ones. */
 
 import type { JSX } from 'preact'
 import { api, type Answer } from '../api/client.ts'

@@ -1,6 +1,6 @@
 /**
- * Prints JSON for people: a line for each member. One that is cut off is printed up to there, any other text
- * as it stands.
+ * Formats JSON for people, one member per line. JSON that is cut off is formatted up to the cut, other text
+ * is unchanged.
  */
 export function formatJson (text: string): string {
   if (!/^\s*[[{]/.test(text)) return text

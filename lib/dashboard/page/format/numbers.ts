@@ -1,4 +1,4 @@
-/** Numbers as people read them. */
+/** Formats numbers for people. */
 
 const integer = new Intl.NumberFormat('en', { maximumFractionDigits: 0 })
 const compact = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 })
@@ -9,19 +9,19 @@ export function count (value: number): string {
   return integer.format(value)
 }
 
-/** Prints `12.3K`, for places where the exact number is elsewhere. */
+/** Prints `12.3K`, where the exact number is shown elsewhere. */
 export function shortCount (value: number): string {
   return value < 10_000 ? integer.format(value) : compact.format(value)
 }
 
-/** Prints `$1.20` or `$0.0042`: amounts below a cent keep two digits that say something. */
+/** Prints `$1.20` or `$0.0042`: amounts below a cent keep two significant digits. */
 export function dollars (usd: number): string {
   if (usd === 0) return '$0.00'
   const digits = Math.abs(usd) >= 0.1 ? 2 : Math.min(8, 1 - Math.floor(Math.log10(Math.abs(usd))))
   return `${usd < 0 ? '−' : ''}$${Math.abs(usd).toLocaleString('en', { minimumFractionDigits: 2, maximumFractionDigits: digits })}`
 }
 
-/** Prints `$0.0042`: as many digits for each, so that amounts in a column can be compared. */
+/** Prints `$0.0042`: the same number of digits for each, so that amounts in a column can be compared. */
 export function exactDollars (usd: number): string {
   return `$${usd.toFixed(usd > 0 && usd < 0.0001 ? 6 : 4)}`
 }

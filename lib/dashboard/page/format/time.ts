@@ -1,4 +1,4 @@
-/** Moments as people read them; the exact one belongs into a `title`. */
+/** Formats times for people; the exact time belongs in a `title`. */
 
 import { plural } from './numbers.ts'
 
@@ -25,7 +25,7 @@ export function ago (moment: Moment): string {
   return date(moment)
 }
 
-/** Prints `Mar 4`, with the year when it is another one. */
+/** Prints `Mar 4`, with the year if it is not the current one. */
 export function date (moment: Moment): string {
   const value = new Date(moment)
   return (value.getFullYear() === new Date().getFullYear() ? day : dayOfYear).format(value)

@@ -1,8 +1,8 @@
-/** Ready lines that make a first call with a key. */
+/** Commands that make a first call with a key. */
 
 export interface Example { readonly id: string, readonly label: string, readonly text: string }
 
-/** @param url the address of the gateway, without a slash at its end. */
+/** @param url the address of the gateway, without a trailing slash */
 export function examples (url: string, key: string, model: string): readonly Example[] {
   return [
     {
@@ -66,7 +66,7 @@ codex`
   ]
 }
 
-/** Returns a first call in Python: the clients differ in their names and in the address that they take. */
+/** Returns a first call in Python: the clients have different names and base addresses. */
 function pythonLines (imports: string, client: string, baseUrl: string, key: string, model: string): string {
   return `${imports}
 

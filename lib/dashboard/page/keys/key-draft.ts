@@ -1,4 +1,4 @@
-/** A key as its form holds it. */
+/** A key as its form stores it. */
 
 import type { Static } from 'typebox'
 import type { RequestBody } from '../api/client.ts'
@@ -8,16 +8,16 @@ import { draftLimits, limitsOf, type LimitsDraft } from '../limits/limits-draft.
 export interface KeyDraft {
   readonly name: string
   readonly project: string
-  /** Allows only these; `null`: all. */
+  /** Only these are allowed; `null`: all. */
   readonly endpoints: readonly string[] | null
   readonly models: readonly string[] | null
   readonly toolServers: readonly string[] | null
-  /** Tool servers by URL; `null`: as the tool servers say. */
+  /** Tool servers by URL; `null`: as for tool servers. */
   readonly toolUrls: boolean | null
   readonly providerObjects: boolean
-  /** Stages that look at its calls; `null`: none of its own. */
+  /** Stages that inspect its calls; `null`: none of its own. */
   readonly stages: readonly string[] | null
-  /** Days from now, a date, or neither. */
+  /** Days from now, a date, or never. */
   readonly expiry: 'never' | '7' | '30' | '90' | 'date'
   readonly expiryDate: string
   readonly limits: LimitsDraft
@@ -55,12 +55,12 @@ export function draftKey (key: Static<typeof Key>): KeyDraft {
   }
 }
 
-/** Returns true where tool servers may be named by URL as well, unless the key says otherwise. */
+/** Returns true if tool servers may also be named by URL, unless the key states otherwise. */
 export function namesAllServers (toolServers: readonly string[] | null): boolean {
   return toolServers === null || toolServers.includes('*')
 }
 
-/** Returns the request that makes the key. */
+/** Returns the request that creates the key. */
 export function newKeyOf (draft: KeyDraft): RequestBody<'POST /admin/v1/keys'> {
   const expires = expiryOf(draft)
   const limits = limitsOf(draft.limits)

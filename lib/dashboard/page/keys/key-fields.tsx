@@ -1,4 +1,4 @@
-/** The fields of a key: its name first, what it may do and use behind a fold. */
+/** The fields of a key: its name first, its permissions in a collapsed section. */
 
 import type { JSX } from 'preact'
 import { useEffect } from 'preact/hooks'

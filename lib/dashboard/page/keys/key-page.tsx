@@ -1,4 +1,4 @@
-/** One key: its limits, what it may do, how it is used, and its last calls. */
+/** One key: its limits, its permissions, its usage, and its last calls. */
 
 import type { JSX } from 'preact'
 import { api, type Answer } from '../api/client.ts'

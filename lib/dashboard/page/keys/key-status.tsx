@@ -1,4 +1,4 @@
-/** The state of a key: one whose budget is used up is active and works no more. */
+/** The state of a key: a key whose budget is used up is active but cannot be used. */
 
 import type { JSX } from 'preact'
 import type { Answer } from '../api/client.ts'

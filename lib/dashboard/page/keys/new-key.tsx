@@ -1,4 +1,4 @@
-/** Makes a key: the form first, then its text, which is shown once. */
+/** Creates a key: the form first, then its text, which is shown once. */
 
 import { useSignal } from '@preact/signals'
 import type { JSX } from 'preact'

@@ -1,4 +1,4 @@
-/** Gives a key a new text, with a time in which the old one works as well. */
+/** Gives a key a new text, with a period in which the old one also works. */
 
 import { useSignal } from '@preact/signals'
 import type { JSX } from 'preact'

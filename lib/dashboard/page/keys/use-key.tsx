@@ -1,4 +1,4 @@
-/** Shows how to use a key, in the program of the reader's choice, which is remembered. */
+/** Shows how to use a key in a program that the reader chooses; the choice is remembered. */
 
 import { signal } from '@preact/signals'
 import type { JSX } from 'preact'
@@ -16,7 +16,7 @@ function choose (id: string): void {
   chosen.value = id
 }
 
-/** @param models those that the key may use; `null` means all. */
+/** @param models those that the key may use; `null` means all */
 export function UseKey ({
   secret,
   models
@@ -42,7 +42,7 @@ export function UseKey ({
   )
 }
 
-/** Returns a chat model that the key may use, rather a real one than the simulator's. */
+/** Returns a chat model that the key may use, preferably not the simulator's. */
 function exampleModel (allowed: readonly string[] | null): string {
   const isAllowed = (id: string): boolean =>
     allowed === null ||

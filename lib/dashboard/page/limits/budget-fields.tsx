@@ -1,4 +1,4 @@
-/** One budget of a form: its amount, and the window in which it holds. */
+/** One budget of a form: its amount and its window. */
 
 import type { JSX } from 'preact'
 import { Button } from '../parts/button.tsx'
@@ -13,7 +13,7 @@ export interface BudgetFieldsProps {
   /** Errors of the API by their paths. */
   readonly fields: Readonly<Record<string, string>>
   readonly onChange: (budget: BudgetDraft) => void
-  /** Absent for the only one, which is removed by leaving it empty. */
+  /** Absent for the only budget, which is removed by clearing it. */
   readonly onRemove?: () => void
 }
 

@@ -1,4 +1,4 @@
-/** Limits as a form holds them: texts, of which the empty one means no limit. */
+/** Limits as a form stores them: texts; an empty one means no limit. */
 
 import type { Static } from 'typebox'
 import { countedLimitNames, type CountedLimitName } from '../../../../schemas/config/counted-limits.ts'
@@ -10,19 +10,19 @@ export type BudgetPeriod = NonNullable<Budget['per']>
 
 export interface BudgetDraft {
   readonly usd: string
-  /** `every`: a length of its own. */
+  /** `every`: a custom length. */
   readonly per: BudgetPeriod | 'every'
   readonly every: string
   readonly from: string
   readonly timeZone: string
   readonly allowUnpriced: boolean
-  /** True for one that only warns. */
+  /** True for a budget that only warns. */
   readonly soft: boolean
 }
 
 export interface LimitsDraft {
   readonly counts: Readonly<Record<CountedLimitName, string>>
-  /** At least one, which may be empty. */
+  /** At least one, possibly empty. */
   readonly budgets: readonly BudgetDraft[]
   readonly strict: boolean
 }

@@ -1,4 +1,4 @@
-/** The spent amount: of a budget, or this month. */
+/** The spent amount: of a budget, or of this month. */
 
 import type { JSX } from 'preact'
 import { dollars } from '../format/numbers.ts'

@@ -1,4 +1,4 @@
-/** Keys of the admin API, for programs that do what this page does. */
+/** Admin keys, for programs that use the admin API like this page does. */
 
 import { useSignal } from '@preact/signals'
 import type { JSX } from 'preact'

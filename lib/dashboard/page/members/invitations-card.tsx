@@ -1,4 +1,4 @@
-/** The invitations that are open. */
+/** Open invitations. */
 
 import type { JSX } from 'preact'
 import { api, type Answer } from '../api/client.ts'

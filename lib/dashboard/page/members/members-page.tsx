@@ -1,4 +1,4 @@
-/** The people, their roles, the invitations and the keys of the admin API. */
+/** Users with their roles, invitations, and admin keys. */
 
 import { useSignal } from '@preact/signals'
 import type { JSX } from 'preact'

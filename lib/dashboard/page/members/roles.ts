@@ -1,4 +1,4 @@
-/** The roles, in words. */
+/** Descriptions of the roles. */
 
 import type { Role } from '../../../../schemas/admin/common.ts'
 
@@ -11,7 +11,7 @@ const roles: readonly RoleChoice[] = [
   { value: 'owner', label: 'Owner', hint: 'May do everything, and make other owners.' }
 ]
 
-/** @param withOwner only owners make owners. */
+/** @param withOwner true for owners: only they can create owners */
 export function roleChoices (withOwner: boolean): readonly RoleChoice[] {
   return withOwner ? roles : roles.filter(({ value }) => value !== 'owner')
 }

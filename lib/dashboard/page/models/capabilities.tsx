@@ -1,4 +1,4 @@
-/** The capabilities of a model, in words. */
+/** Descriptions of a model's capabilities. */
 
 import type { JSX } from 'preact'
 import { Clip } from '../parts/clip.tsx'

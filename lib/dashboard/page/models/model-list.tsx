@@ -88,7 +88,7 @@ const columns: ReadonlyArray<Column<CatalogueEntry>> = [
   }
 ]
 
-/** Returns where the calls of a model, or those that name a route or an alias, are listed. */
+/** Returns the address of the calls of a model, or of those that name a route or an alias. */
 function callsOf ({ id, kind }: Pick<CatalogueEntry, 'id' | 'kind'>): string | undefined {
   return may('member')
     ? `/calls?period=week&${kind === 'model' ? 'model' : 'requested_model'}=${encodeURIComponent(id)}`

@@ -1,4 +1,4 @@
-/** The models and the providers, with their prices and their health. */
+/** Models and providers, with their prices and their health. */
 
 import type { JSX } from 'preact'
 import { Page } from '../parts/page.tsx'

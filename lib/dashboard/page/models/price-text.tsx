@@ -1,4 +1,4 @@
-/** The price of a model, in the unit it is sold in. */
+/** The price of a model, in the unit it is billed by. */
 
 import type { JSX } from 'preact'
 import { nonTokenUnits, unitsBesideTokens, type BilledUnit } from '../../../../schemas/billed-units.ts'

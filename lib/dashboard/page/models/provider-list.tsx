@@ -1,4 +1,4 @@
-/** The providers and how they are: what was sent to each in the last hour. */
+/** The providers and their health: what was sent to each in the last hour. */
 
 import type { JSX } from 'preact'
 import { api, type Answer } from '../api/client.ts'
@@ -68,7 +68,7 @@ const columns: ReadonlyArray<Column<Provider>> = [
   }
 ]
 
-/** Returns where its calls of the last hour are listed. */
+/** Returns the address of its calls of the last hour. */
 function callsOf ({ id }: Pick<Provider, 'id'>): string | undefined {
   return may('member') ? `/calls?period=hour&provider=${encodeURIComponent(id)}` : undefined
 }

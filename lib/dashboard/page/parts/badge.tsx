@@ -1,4 +1,4 @@
-/** A state in a word: the colour repeats it, and is never all there is. */
+/** A state in a word. The colour repeats the word and is never the only sign. */
 
 import type { ComponentChildren, JSX } from 'preact'
 

@@ -1,4 +1,4 @@
-/** An id or a code, which may go on in the next line behind its separators and nowhere else. */
+/** An id or a code, which may wrap only after its separators. */
 
 import type { JSX } from 'preact'
 

@@ -1,18 +1,18 @@
-/** A button, or a link that looks like one where it has an address. */
+/** A button, or a link that looks like one if it has an address. */
 
 import type { ComponentChildren, JSX } from 'preact'
 import { Icon, type IconName } from './icon.tsx'
 
 export interface ButtonProps {
   readonly children?: ComponentChildren
-  /** Its name for those who do not see an icon. Required where there is no text. */
+  /** Its name for readers who do not see the icon. Required if there is no text. */
   readonly label?: string
   readonly icon?: IconName
   readonly kind?: 'primary' | 'plain' | 'danger' | 'danger primary' | 'link'
   readonly small?: boolean
   readonly type?: 'button' | 'submit'
   readonly disabled?: boolean
-  /** While true it shows that it works, and cannot be pressed again. */
+  /** While true, it shows progress and cannot be pressed. */
   readonly busy?: boolean
   readonly href?: string
   readonly pressed?: boolean

@@ -1,4 +1,4 @@
-/** A surface for one thing, with its title and what can be done with it. */
+/** A surface for one subject, with its title and its actions. */
 
 import type { ComponentChildren, JSX } from 'preact'
 
@@ -6,7 +6,7 @@ export interface CardProps {
   readonly title?: ComponentChildren
   readonly subtitle?: ComponentChildren
   readonly actions?: ComponentChildren
-  /** True where the content goes to the edges, as tables do. */
+  /** True if the content extends to the edges, as tables do. */
   readonly flush?: boolean
   readonly children: ComponentChildren
 }

@@ -1,6 +1,6 @@
-/** Moves along a chart by arrow keys, and over a stretch of it with Shift. */
+/** Moves along a chart with the arrow keys, and selects a range with Shift. */
 
-/** The places of buckets, of which the second is where the reader is. */
+/** Indexes of buckets; the second is the current one. */
 export interface Stretch { readonly from: number, readonly to: number }
 
 const steps: Readonly<Record<string, number>> = {
@@ -12,7 +12,7 @@ const steps: Readonly<Record<string, number>> = {
   End: Infinity
 }
 
-/** Returns the stretch after a key; `undefined` for a key that does not move. */
+/** Returns the range after a key press; `undefined` for a key that does not move. */
 export function movedBy (
   { key, shiftKey }: KeyboardEvent,
   former: Stretch | undefined,

@@ -1,9 +1,9 @@
-/** The look of charts: colours and type of the page, few lines. */
+/** The style of charts: colours and fonts of the page, few lines. */
 
 import uPlot from 'uplot'
 import type { ChartProps, ChartSeries } from './chart-props.ts'
 
-/** Resolves the properties of the page, as a canvas needs colours. */
+/** Resolves the page's CSS properties, since a canvas needs colours. */
 function colours (element: HTMLElement): (name: string) => string {
   const probe = document.createElement('span')
   element.append(probe)
@@ -14,7 +14,10 @@ function colours (element: HTMLElement): (name: string) => string {
   }
 }
 
-/** Returns bars with the highest first, as lower ones are drawn over them, and the period before over all. */
+/**
+ * Returns bars with the highest first, since lower ones are drawn over them, and the previous period over
+ * all.
+ */
 export function drawingOrder (series: readonly ChartSeries[]): readonly ChartSeries[] {
   return [
     ...series.filter(({ colour }) => colour !== 'before').toReversed(),
@@ -22,7 +25,7 @@ export function drawingOrder (series: readonly ChartSeries[]): readonly ChartSer
   ]
 }
 
-/** More bars than this are drawn as areas: between them there would be no room. */
+/** More bars than this are drawn as areas, since there is no room between bars. */
 const maxBars = 72
 
 export function chartOptions (
@@ -73,7 +76,7 @@ export function chartOptions (
   }
 }
 
-/** Fewer values than this are drawn as points as well. */
+/** Fewer values than this are also drawn as points. */
 const minLine = 12
 
 function seriesOptions (

@@ -3,14 +3,14 @@
 export interface ChartSeries {
   readonly label: string
   readonly values: ReadonlyArray<number | null>
-  /** One of the colours of series, from 1; `before` is drawn as a dashed line in grey. */
+  /** One of the colours of series, from 1; `before` is drawn as a dashed grey line. */
   readonly colour: 1 | 2 | 3 | 4 | 5 | 6 | 'before'
 }
 
 export interface ChartProps {
-  /** Says what is drawn, for those who do not see it. */
+  /** Describes the chart for readers who do not see it. */
   readonly label: string
-  /** Begin of each bucket, in Unix milliseconds. */
+  /** Start of each bucket, in Unix milliseconds. */
   readonly atMs: readonly number[]
   readonly bucket: 'minute' | 'hour' | 'day'
   readonly series: readonly ChartSeries[]

@@ -1,4 +1,4 @@
-/** The values of a chart as a table, for those who do not see it. */
+/** The values of a chart as a table, for readers who do not see it. */
 
 import type { JSX } from 'preact'
 import type { ChartProps } from './chart-props.ts'

@@ -5,7 +5,7 @@ import type { ChartProps } from './chart-props.ts'
 
 export interface TipPosition { readonly index: number, readonly left: number, readonly top: number }
 
-/** Returns the time of a bucket. Days are days of UTC; hours and minutes are those of the reader. */
+/** Returns the time of a bucket. Days are UTC days; hours and minutes are the reader's. */
 export function bucketName (atMs: number | undefined, bucket: ChartProps['bucket']): string {
   return (bucket === 'day' ? day : hour).format(atMs)
 }

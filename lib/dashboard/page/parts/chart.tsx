@@ -1,6 +1,6 @@
 /**
- * A chart over time, drawn by uPlot: bars that are stacked, or lines; a tip at the pointer; a period chosen
- * by dragging. By keyboard, arrows move along it, with Shift over a period, and Enter chooses that.
+ * A chart over time, drawn by uPlot: stacked bars, or lines; a tip at the pointer; a period selected by
+ * dragging. On the keyboard, arrows move along it, with Shift over a period, and Enter selects that.
  */
 
 import type { JSX } from 'preact'
@@ -124,9 +124,7 @@ export function Chart (props: ChartProps): JSX.Element {
   )
 }
 
-/**
- * Returns the columns of uPlot. Bars of several series stand on one another: the highest sum is drawn first.
- */
+/** Returns the columns of uPlot. Bars of several series are stacked: the highest sum is drawn first. */
 function chartData ({ atMs, series, kind }: ChartProps): uPlot.AlignedData {
   if (kind === 'lines') return [[...atMs], ...series.map(({ values }) => [...values])]
   const sums = atMs.map(() => 0)

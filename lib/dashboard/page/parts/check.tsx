@@ -1,4 +1,4 @@
-/** A box to tick, with its label beside it. */
+/** A checkbox with its label. */
 
 import type { ComponentChildren, JSX } from 'preact'
 

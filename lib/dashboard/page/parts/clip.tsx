@@ -1,5 +1,6 @@
 /**
- * A text on one line, as long as there is room: all of it is where the pointer rests, and in a list of cards.
+ * A text on one line, cut where there is no room. The full text appears at the pointer, and in a list of
+ * cards.
  */
 
 import type { JSX } from 'preact'

@@ -1,4 +1,4 @@
-/** Asks before something that cannot be undone. */
+/** Asks for confirmation of an action that cannot be undone. */
 
 import type { ComponentChildren, JSX } from 'preact'
 import { useAction } from '../state/action.ts'

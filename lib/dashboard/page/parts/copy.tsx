@@ -1,4 +1,4 @@
-/** Copies a text, and shows for a moment that it did. */
+/** Copies a text, and confirms it for a moment. */
 
 import { useSignal } from '@preact/signals'
 import type { JSX } from 'preact'
@@ -7,7 +7,7 @@ import { toast } from './toast.tsx'
 
 export interface CopyProps {
   readonly text: string
-  /** Says what is copied. */
+  /** Describes what is copied. */
   readonly label: string
   /** Shown on the button; an icon alone without it. */
   readonly children?: string
@@ -34,7 +34,7 @@ export function Copy ({ text, label, children }: CopyProps): JSX.Element {
   )
 }
 
-/** Copies over plain HTTP as well, where browsers have no clipboard for scripts but by a selection. */
+/** Also copies over plain HTTP, where scripts can reach the clipboard only through a selection. */
 async function writeText (text: string): Promise<void> {
   if (isSecureContext) return navigator.clipboard.writeText(text)
   const area = document.createElement('textarea')

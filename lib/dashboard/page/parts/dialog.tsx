@@ -1,4 +1,4 @@
-/** A modal dialog: the browser keeps the focus inside, closes it by Escape and gives the focus back. */
+/** A modal dialog: the browser keeps the focus inside, closes it on Escape and restores the focus. */
 
 import type { ComponentChildren, JSX } from 'preact'
 import { useId, useLayoutEffect, useRef } from 'preact/hooks'
@@ -8,7 +8,7 @@ export interface DialogProps {
   readonly title: string
   readonly subtitle?: ComponentChildren
   readonly onClose: () => void
-  /** With it the content is a form, which Enter submits. */
+  /** If set, the content is a form, which Enter submits. */
   readonly onSubmit?: () => void
   readonly footer?: ComponentChildren
   readonly wide?: boolean

@@ -1,4 +1,4 @@
-/** The text of a page that has nothing to show: what belongs here, and what to do next. */
+/** The text of an empty page: what belongs here, and what to do next. */
 
 import type { ComponentChildren, JSX } from 'preact'
 import { Icon, type IconName } from './icon.tsx'

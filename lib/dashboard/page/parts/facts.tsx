@@ -1,4 +1,4 @@
-/** Names and values, one a line; what is `null` is left out. */
+/** Names and values, one per line; `null` values are omitted. */
 
 import { Breakable } from './breakable.tsx'
 import type { ComponentChildren, JSX } from 'preact'

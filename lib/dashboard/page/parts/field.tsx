@@ -1,4 +1,4 @@
-/** A labelled control with its hint and its error below it, tied together for screen readers. */
+/** A labelled control with its hint and its error below it, connected for screen readers. */
 
 import type { ComponentChildren, JSX } from 'preact'
 import { useId } from 'preact/hooks'
@@ -15,7 +15,7 @@ export interface FieldProps {
   readonly hint?: ComponentChildren
   readonly error?: string | undefined
   readonly optional?: boolean
-  /** Draws the control with the attributes that tie it to its label. */
+  /** Draws the control with the attributes that connect it to its label. */
   readonly children: (control: FieldControl) => JSX.Element
 }
 

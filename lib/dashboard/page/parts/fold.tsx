@@ -1,4 +1,4 @@
-/** A part that most readers need not see, behind its title. */
+/** A collapsed section that most readers do not need. */
 
 import type { ComponentChildren, JSX } from 'preact'
 import { Icon } from './icon.tsx'

@@ -1,5 +1,5 @@
 /**
- * Icons of 16 by 16, drawn with one line weight. They are decoration: what they mean is written beside them.
+ * Icons of 16 by 16 with one line weight. They are decoration: text next to them gives their meaning.
  */
 
 import type { JSX } from 'preact'

@@ -1,4 +1,4 @@
-/** A labelled line of text. */
+/** A labelled text field. */
 
 import type { ComponentChildren, JSX } from 'preact'
 import { Field } from './field.tsx'
@@ -20,7 +20,7 @@ export interface InputProps {
   readonly step?: number | 'any'
   readonly maxLength?: number
   readonly minLength?: number
-  /** Stands in front of the value, as `$` does. */
+  /** Shown before the value, such as `$`. */
   readonly before?: string
 }
 

@@ -1,4 +1,4 @@
-/** A name that leads to a place; a name alone where there is none. */
+/** A name that links to a page; plain text if there is no page. */
 
 import type { JSX } from 'preact'
 import { at } from '../state/router.ts'

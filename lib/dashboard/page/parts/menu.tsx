@@ -1,5 +1,5 @@
 /**
- * A button that opens a list of actions; the arrow keys move in it, Escape and a click elsewhere close it.
+ * A button that opens a list of actions. The arrow keys move in it; Escape and a click elsewhere close it.
  */
 
 import type { JSX } from 'preact'
@@ -64,7 +64,7 @@ export function Menu ({
   )
 }
 
-/** Puts the list below its button, or above it where there is no room. */
+/** Puts the list below its button, or above it if there is no room. */
 function place (list: HTMLElement, { top, bottom, right }: DOMRect): void {
   const { offsetHeight, offsetWidth, style } = list
   style.left = `${Math.max(8, right - offsetWidth)}px`

@@ -1,4 +1,4 @@
-/** A moment in words, with the exact one where the pointer rests. */
+/** A time in words, with the exact time at the pointer. */
 
 import type { JSX } from 'preact'
 import { ago, dateTime } from '../format/time.ts'

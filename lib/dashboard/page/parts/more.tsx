@@ -1,4 +1,4 @@
-/** The foot of a list that goes on. */
+/** The end of a list that can be continued. */
 
 import type { JSX } from 'preact'
 import { Button } from './button.tsx'

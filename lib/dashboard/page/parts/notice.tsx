@@ -1,4 +1,4 @@
-/** A sentence about what is wrong or worth knowing, where it applies. */
+/** A sentence about a problem or a fact, where it applies. */
 
 import type { ComponentChildren, JSX } from 'preact'
 import type { ApiError } from '../api/client.ts'
@@ -24,11 +24,11 @@ export function Notice ({
 export interface FailureProps {
   readonly error: ApiError | undefined
   readonly retry?: () => void
-  /** Fields that show their own errors: what they say is not said twice. */
+  /** Fields that show their own errors, which are not repeated. */
   readonly fields?: readonly string[]
 }
 
-/** Shows an error with what can be done about it; nothing without one. */
+/** Shows an error with its remedy; nothing if there is no error. */
 export function Failure ({ error, retry, fields = [] }: FailureProps): JSX.Element | null {
   const named = Object.keys(error?.fields ?? {})
   if (error === undefined || (named.length > 0 && named.every(name => fields.includes(name)))) return null

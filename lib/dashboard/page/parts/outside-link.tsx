@@ -1,8 +1,10 @@
-/** A link out of the dashboard, to an address that a configuration, a model or a provider has given. */
+/** A link out of the dashboard, to an address from a configuration, a model or a provider. */
 
 import type { ComponentChildren, JSX } from 'preact'
 
-/** Shows an address of other schemes than `http` and `https` as text: it could run a script or a program. */
+/**
+ * Shows addresses with other schemes than `http` and `https` as text: they could run a script or a program.
+ */
 export function OutsideLink ({
   url,
   children

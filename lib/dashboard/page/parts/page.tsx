@@ -1,4 +1,4 @@
-/** The head of a page: where you are, and its main action. */
+/** The head of a page: its location and its main action. */
 
 import type { ComponentChildren, JSX } from 'preact'
 import { useLayoutEffect } from 'preact/hooks'

@@ -1,4 +1,4 @@
-/** Takes what something may use: all, or a list of names, of which an empty one means nothing. */
+/** Edits what something may use: everything, or a list of names; an empty list means nothing. */
 
 import type { JSX } from 'preact'
 import { Segments } from './segments.tsx'

@@ -1,4 +1,4 @@
-/** A field that filters a list while it is typed into. */
+/** A field that filters a list during typing. */
 
 import { useSignal } from '@preact/signals'
 import type { JSX } from 'preact'

@@ -1,4 +1,4 @@
-/** A few choices side by side, of which one is pressed. */
+/** A few choices side by side, one of which is selected. */
 
 import type { JSX } from 'preact'
 import type { Choice } from './select.tsx'

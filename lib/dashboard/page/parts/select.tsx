@@ -25,7 +25,7 @@ export function Select ({ label, hint, error, optional = false, ...rest }: Selec
 
 interface PlainSelectProps extends Omit<SelectProps, 'label' | 'hint' | 'error' | 'optional'> {
   readonly id?: string
-  /** Names it where it has no visible label. */
+  /** Its name if it has no visible label. */
   readonly name?: string
   readonly small?: boolean
 }

@@ -1,4 +1,4 @@
-/** The outline of what is being loaded, in its final size, so that nothing moves when it arrives. */
+/** A placeholder for loading content, in its final size, so that nothing moves when the content arrives. */
 
 import type { JSX } from 'preact'
 

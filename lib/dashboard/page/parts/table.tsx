@@ -1,6 +1,6 @@
 /**
- * A table: columns say how a row is shown; rows may open something. Where it is wider than its place, each
- * row is a card: nothing is out of sight at the side.
+ * A table: columns define how a row is shown; rows may open something. If it is wider than the available
+ * space, each row becomes a card, so nothing is hidden at the side.
  */
 
 import type { ComponentChildren, JSX } from 'preact'
@@ -11,11 +11,11 @@ import { SkeletonRows } from './skeleton.tsx'
 export interface Column<Row> {
   readonly title: string
   readonly cell: (row: Row) => ComponentChildren
-  /** Numbers are aligned at their right, with digits of one width. */
+  /** Numbers are right-aligned, with digits of equal width. */
   readonly number?: boolean
-  /** Holds buttons: narrow, at the end, its title for screen readers alone. */
+  /** Holds buttons: narrow, at the end, with a title for screen readers only. */
   readonly actions?: boolean
-  /** Takes the room that other columns leave. Its texts are cut off there, so they are a `Clip`. */
+  /** Takes the room that other columns leave. Its texts are cut there, so they are a `Clip`. */
   readonly flexible?: boolean
 }
 
@@ -26,11 +26,11 @@ export interface TableProps<Row> {
   /** Absent while they load. */
   readonly rows: readonly Row[] | undefined
   readonly id: (row: Row) => string
-  /** Where a row leads, which a link in it does as well. */
+  /** The address of a row; a link in the row has it as well. */
   readonly place?: (row: Row) => string | undefined
-  /** What a row opens on this page, which a button in it does as well. */
+  /** What a row opens on this page; a button in the row opens it as well. */
   readonly onOpen?: (row: Row) => void
-  /** Stands in place of the table when it has no rows. */
+  /** Shown instead of the table if there are no rows. */
   readonly empty: ComponentChildren
   readonly compact?: boolean
   /** True while newer rows load. */

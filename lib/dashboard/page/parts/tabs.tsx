@@ -1,10 +1,10 @@
-/** Parts of a page, kept in its address: each tab is a link. */
+/** Sections of a page, selected in its address: each tab is a link. */
 
 import type { JSX } from 'preact'
 import { at, path, query } from '../state/router.ts'
 import type { Choice } from './select.tsx'
 
-/** @param choices the first is shown without a parameter. */
+/** @param choices the first is shown without a parameter */
 export function Tabs ({
   label,
   choices

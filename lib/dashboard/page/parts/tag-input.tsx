@@ -1,4 +1,4 @@
-/** Several short values: typed, chosen from suggestions, removed by their button or by backspace. */
+/** Several short values: typed, chosen from suggestions, removed with their button or backspace. */
 
 import { useSignal } from '@preact/signals'
 import type { ComponentChildren, JSX } from 'preact'

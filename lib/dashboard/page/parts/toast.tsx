@@ -1,4 +1,4 @@
-/** Short confirmations at the foot of the page; errors stay where they happen instead. */
+/** Short confirmations at the bottom of the page; errors are shown where they happen instead. */
 
 import { signal } from '@preact/signals'
 import type { JSX } from 'preact'

@@ -1,4 +1,4 @@
-/** One answer: what the model thought, which tools ran, what it says, and what that took. */
+/** One answer: the model's reasoning, the tools it ran, its text, and the usage. */
 
 import type { Signal } from '@preact/signals'
 import type { JSX } from 'preact'

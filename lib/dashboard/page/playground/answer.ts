@@ -1,4 +1,4 @@
-/** One answer of a model while it arrives: its text, its thinking, the tools it had run, and what it used. */
+/** One answer of a model as it arrives: its text, its reasoning, its tool runs, and its usage. */
 
 export interface ToolRun {
   readonly id: string
@@ -22,9 +22,9 @@ export interface Answer {
   readonly text: string
   readonly thinking: string
   readonly tools: readonly ToolRun[]
-  /** Calls of functions, which the page does not run. */
+  /** Function calls, which the page does not run. */
   readonly functionCalls: ReadonlyArray<{ readonly name: string, readonly arguments: string }>
-  /** Servers that failed, with what they said. */
+  /** Failed servers with their messages. */
   readonly serverErrors: readonly string[]
   readonly startedAtMs: number
   readonly firstTokenMs?: number
@@ -49,7 +49,7 @@ export function newAnswer (): Answer {
   }
 }
 
-/** The fields that are read of a `chat.completion.chunk`. */
+/** The fields read from a `chat.completion.chunk`. */
 export interface Chunk {
   readonly model?: string
   readonly choices?: ReadonlyArray<{
@@ -87,7 +87,7 @@ export interface Chunk {
   readonly error?: { readonly message: string }
 }
 
-/** Returns the answer with what a chunk brings. */
+/** Returns the answer with a chunk added. */
 export function withChunk (answer: Answer, chunk: Chunk): Answer {
   const {
     choices: [choice] = [],
@@ -165,7 +165,7 @@ function withEvent (
   )
 }
 
-/** Adds arguments and results, which come at the end, to the runs of the same tool in their order. */
+/** Adds arguments and results, which come at the end, to the runs of the same tool in order. */
 function withResults (
   tools: readonly ToolRun[],
   results: NonNullable<Chunk['mcp_tool_results']>

@@ -1,4 +1,4 @@
-/** Files that go with a message: images, sound and PDF as they are, anything else as its text. */
+/** Files attached to a message: images, sound and PDF unchanged, anything else as its text. */
 
 export type Part =
   | { readonly type: 'text', readonly text: string }
@@ -18,7 +18,7 @@ export interface Attachment {
 const maxBytes = 12 * 1024 * 1024
 let nextId = 0
 
-/** @throws Error with a sentence for the reader when the file cannot be sent. */
+/** @throws Error with a sentence for the reader if the file cannot be sent */
 export async function readAttachment (file: File): Promise<Attachment> {
   if (file.size > maxBytes) throw new Error(`${file.name} is larger than 12 MB.`)
   return { id: nextId++, name: file.name, part: await partOf(file) }

@@ -87,7 +87,7 @@ function Tools (): JSX.Element {
   )
 }
 
-/** Takes the model and the tools of the address, else a model that answers. */
+/** Takes the model and the tools from the address, otherwise any model that answers. */
 async function begin (): Promise<void> {
   const [wanted, tools] = [query.value.get('model'), query.value.get('tools')]
   const [first] = panes.value
@@ -97,7 +97,7 @@ async function begin (): Promise<void> {
   for (const pane of panes.value) if (pane.model.value === '') pane.model.value = defaultModel()
 }
 
-/** Returns a model that no pane has yet, rather a real one than the simulator's. */
+/** Returns a model that no pane has yet, preferably not the simulator's. */
 function defaultModel (): string {
   const used = new Set(panes.value.map(({ model }) => model.value))
   const models = catalogue.value.filter(

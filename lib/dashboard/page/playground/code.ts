@@ -8,7 +8,7 @@ export const languages: readonly Choice[] = [
   { value: 'typescript', label: 'TypeScript' }
 ]
 
-/** @param url the address of the gateway, without a slash at its end. */
+/** @param url the address of the gateway, without a trailing slash */
 export function asCode (language: string, url: string, body: Readonly<Record<string, unknown>>): string {
   switch (language) {
     case 'python': return python(url, body)
@@ -24,7 +24,7 @@ function curl (url: string, body: unknown): string {
   -d '${JSON.stringify(body, null, 2).replaceAll("'", String.raw`'\''`)}'`
 }
 
-/** Fields that OpenAI's libraries do not know: they go into the body beside the others. */
+/** Fields that OpenAI's libraries do not know: they are passed in the extra body. */
 const ownFields = new Set([
   'mcp_servers',
   'thinking',
@@ -61,7 +61,7 @@ for chunk in stream:
         print(chunk.choices[0].delta.content or "", end="")`
 }
 
-/** Prints a value of JSON as Python does, which has other words for three of them. */
+/** Prints a JSON value in Python, which spells three of them differently. */
 function pythonValue (value: unknown, indent: number): string {
   const inner = ' '.repeat(indent + 4)
   const end = ' '.repeat(indent)

@@ -1,5 +1,6 @@
 /**
- * Writes the next message: Enter sends, Shift and Enter begin a line; files are chosen, dropped or pasted.
+ * The field for the next message: Enter sends, Shift+Enter starts a new line; files are chosen, dropped or
+ * pasted.
  */
 
 import { useSignal } from '@preact/signals'

@@ -35,7 +35,7 @@ export function newPane (model: string): Pane {
 export const panes = signal<readonly Pane[]>([newPane('')])
 export const project = signal('')
 export const system = signal('')
-/** Parameters of the request that were changed, by name. */
+/** Changed parameters of the request, by name. */
 export const parameters = signal<Readonly<Record<string, unknown>>>({})
 /** Slugs and URLs of tool servers. */
 export const servers = signal<readonly string[]>([])

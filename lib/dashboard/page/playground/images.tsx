@@ -1,4 +1,4 @@
-/** Makes images, and shows partial ones while they are made. */
+/** Generates images, and shows partial ones in the meantime. */
 
 import { useSignal } from '@preact/signals'
 import type { JSX } from 'preact'
@@ -12,7 +12,7 @@ import { ParametersForm } from './parameters-form.tsx'
 import { readEvents } from '../api/read-events.ts'
 import { Trial } from './trial.tsx'
 
-/** The fields that are read of a complete answer and of the events of a stream. */
+/** The fields read from a complete answer and from the events of a stream. */
 interface ImageData {
   readonly b64_json?: string | null
   readonly url?: string | null
@@ -114,7 +114,7 @@ export function Images (): JSX.Element {
   )
 }
 
-/** Returns the address of an image that is part of an answer, unless it is elsewhere. */
+/** Returns the data of an image that is part of an answer; nothing if the image is elsewhere. */
 function pictureOf ({ b64_json, url }: ImageData): string | undefined {
   if (typeof b64_json === 'string') return `data:image/png;base64,${b64_json}`
   return typeof url === 'string' && url.startsWith('data:image/') ? url : undefined

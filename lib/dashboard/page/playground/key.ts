@@ -1,6 +1,6 @@
 /**
- * The key of the playground: made for an hour, kept in memory, made again when it has ended, and revoked when
- * its user signs out or leaves the page.
+ * The key of the playground: valid for an hour, kept in memory, renewed when it expires, and revoked when its
+ * user signs out or leaves the page.
  */
 
 import { api, type Answer } from '../api/client.ts'

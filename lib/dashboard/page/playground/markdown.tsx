@@ -1,6 +1,6 @@
 /**
- * Shows the Markdown that models write: headings, lists, code, emphasis and links. It builds elements and
- * never HTML, so whatever a model writes stays text.
+ * Shows the Markdown of models: headings, lists, code, emphasis and links. It builds elements and never HTML,
+ * so a model's output remains text.
  */
 
 import type { ComponentChildren, JSX } from 'preact'
@@ -97,7 +97,7 @@ function blocksOf (text: string): readonly Block[] {
 
 const marks = /`([^`\n]+)`|\*\*([^*\n]+)\*\*|\*([^*\s][^*\n]*)\*|\[([^\]\n]+)\]\((https?:\/\/[^)\s]+)\)/g
 
-/** Returns a line with its emphasis, its code and its links; links are `http` and `https` only. */
+/** Returns a line with its emphasis, code and links; links are `http` and `https` only. */
 function inline (text: string): ComponentChildren {
   const parts: ComponentChildren[] = []
   let end = 0

@@ -6,7 +6,7 @@ import { useEffect } from 'preact/hooks'
 import { catalogue, loadCatalogue, type CatalogueEntry } from '../state/catalogue.ts'
 import { ModelSelect } from './model-select.tsx'
 
-/** @param suits keeps the models that serve such requests; the first is taken where none is chosen. */
+/** @param suits selects the models that support such requests; the first is used if none is chosen */
 export function ModelField ({
   model,
   suits

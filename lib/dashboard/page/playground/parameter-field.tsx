@@ -1,4 +1,4 @@
-/** The control of one parameter, as its schema says. Left empty, the parameter is not sent. */
+/** The control of one parameter, derived from its schema. If it is empty, the parameter is not sent. */
 
 import { useSignal } from '@preact/signals'
 import type { JSX } from 'preact'
@@ -12,7 +12,7 @@ import type { Parameter } from './schema.ts'
 export interface ParameterFieldProps {
   readonly parameter: Parameter
   readonly value: unknown
-  /** `undefined` leaves the parameter out. */
+  /** `undefined` omits the parameter. */
   readonly onChange: (value: unknown) => void
 }
 

@@ -1,4 +1,4 @@
-/** The parameters of a request: those that are changed most, and all others behind a fold. */
+/** The parameters of a request: common ones, and all others in a collapsed section. */
 
 import type { JSX } from 'preact'
 import { Fold } from '../parts/fold.tsx'
@@ -14,7 +14,7 @@ export interface ParametersFormProps {
   readonly onChange: (values: Readonly<Record<string, unknown>>) => void
   /** Shown first, in this order. */
   readonly first: readonly string[]
-  /** Set elsewhere on the page, or not of use here. */
+  /** Set elsewhere on the page, or useless here. */
   readonly without: readonly string[]
 }
 

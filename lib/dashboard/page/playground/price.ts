@@ -3,7 +3,7 @@
 import { catalogue } from '../state/catalogue.ts'
 import type { AnswerUsage } from './answer.ts'
 
-/** Returns `undefined` where no price is known. */
+/** Returns `undefined` if no price is known. */
 export function costOf (model: string, { prompt, completion, cached }: AnswerUsage): number | undefined {
   const price = catalogue.value.find(({ id }) => id === model)?.price
   if (price === null || price === undefined || (price.input === undefined && price.output === undefined)) {

@@ -1,4 +1,4 @@
-/** The request that the next message makes: what is sent, and what is shown as code. */
+/** The request of the next message, which is sent and shown as code. */
 
 import { parameters, servers, system, type Pane, type Turn } from './conversation.ts'
 import type { Attachment, Part } from './attachments.ts'

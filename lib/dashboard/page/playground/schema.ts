@@ -1,4 +1,4 @@
-/** Reads the parameters of a request out of the OpenAPI document that the gateway serves. */
+/** Reads the parameters of a request from the OpenAPI document that the gateway serves. */
 
 export interface ParameterSchema {
   readonly type?: string
@@ -17,7 +17,7 @@ export interface Parameter {
   readonly name: string
   readonly description: string
   readonly fallback: unknown
-  /** The control that it is edited by. */
+  /** The control that edits it. */
   readonly kind: 'number' | 'integer' | 'choice' | 'boolean' | 'texts' | 'text' | 'json'
   readonly choices: readonly string[]
   readonly minimum: number | undefined

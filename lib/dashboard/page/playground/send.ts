@@ -16,7 +16,7 @@ export function send (text: string, attachments: readonly Attachment[]): void {
   for (const pane of panes.value) void input(pane, text, attachments, running.signal)
 }
 
-/** Ends the answers that are being written; the gateway cancels its requests to the providers. */
+/** Stops the answers in progress; the gateway cancels its requests to the providers. */
 export function stop (): void {
   running.abort()
 }

@@ -1,4 +1,4 @@
-/** The settings that go with every message: system prompt, tools and parameters. */
+/** The settings sent with every message: system prompt, tools and parameters. */
 
 import type { JSX } from 'preact'
 import { Button } from '../parts/button.tsx'

@@ -1,4 +1,4 @@
-/** Writes down a recording. */
+/** Transcribes a recording. */
 
 import { useSignal } from '@preact/signals'
 import type { JSX } from 'preact'

@@ -1,4 +1,4 @@
-/** The frame of a request that is tried once: its fields at the left, what came of it at the right. */
+/** The layout of a single request: its fields on the left, its result on the right. */
 
 import type { ComponentChildren, JSX } from 'preact'
 import type { Action } from '../state/action.ts'
@@ -18,7 +18,7 @@ export interface TrialProps {
   /** Absent while there is none. */
   readonly result: ComponentChildren
   readonly icon: IconName
-  /** Says what the result will be. */
+  /** Describes the result to expect. */
   readonly empty: string
 }
 

@@ -1,4 +1,4 @@
-/** The own name and email. */
+/** The user's own name and email. */
 
 import { useSignal } from '@preact/signals'
 import type { JSX } from 'preact'

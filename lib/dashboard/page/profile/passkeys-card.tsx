@@ -1,4 +1,4 @@
-/** The own passkeys. */
+/** The user's own passkeys. */
 
 import { useSignal } from '@preact/signals'
 import type { JSX } from 'preact'
@@ -110,7 +110,7 @@ const elsewhere =
     ? 'Browsers keep passkeys for host names only. Open this page at localhost instead of 127.0.0.1 to add one.'
     : 'Browsers keep passkeys for host names over HTTPS only. Open this page there to add one.'
 
-/** Returns `Chrome on Mac OS X`, or the parts of it that the browser names. */
+/** Returns `Chrome on Mac OS X`, or the parts that the browser reports. */
 function deviceName (): string {
   const browser = /Edg|Firefox|Chrome|Safari/.exec(navigator.userAgent)?.[0] ?? 'Browser'
   const system = /Windows|Mac OS X|Android|iPhone|iPad|Linux/.exec(navigator.userAgent)?.[0]

@@ -1,4 +1,4 @@
-/** Sets the own password. */
+/** Sets the user's own password. */
 
 import { useSignal } from '@preact/signals'
 import type { JSX } from 'preact'

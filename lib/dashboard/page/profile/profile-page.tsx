@@ -1,4 +1,4 @@
-/** The own account: name, ways to sign in, and where one is signed in. */
+/** The user's own account: name, ways to sign in, and sessions. */
 
 import type { JSX } from 'preact'
 import { Page } from '../parts/page.tsx'

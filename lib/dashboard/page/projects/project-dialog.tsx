@@ -1,4 +1,4 @@
-/** Makes a project, or changes one. */
+/** Creates or changes a project. */
 
 import { useSignal } from '@preact/signals'
 import type { JSX } from 'preact'

@@ -1,4 +1,4 @@
-/** Reminds someone who came by a one-time link to set a password or to add a passkey. */
+/** Reminds a user who signed in with a one-time link to set a password or add a passkey. */
 
 import type { JSX } from 'preact'
 import { Button } from '../parts/button.tsx'

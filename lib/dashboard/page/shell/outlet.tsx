@@ -1,4 +1,6 @@
-/** Shows the page of the address. Its code is loaded on the first visit; the page before stays until then. */
+/**
+ * Shows the page of the address. Its code is loaded on the first visit; the previous page stays until then.
+ */
 
 import { useSignal, useSignalEffect } from '@preact/signals'
 import type { JSX } from 'preact'

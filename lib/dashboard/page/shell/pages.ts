@@ -1,5 +1,5 @@
 /**
- * The pages of the dashboard: path, component, the role that may see it, and its entry in the menu.
+ * The pages of the dashboard: path, component, minimum role, and menu entry.
  */
 
 import type { ComponentType } from 'preact'
@@ -18,14 +18,14 @@ import { ProjectsPage } from '../projects/projects-page.tsx'
 import { StagesPage } from '../stages/stages-page.tsx'
 import { ToolsPage } from '../tools/tools-page.tsx'
 
-/** A page gets the parts of its address that its path leaves open. */
+/** A page gets the variable parts of its path. */
 export type PageComponent = ComponentType<{ readonly id: string }>
 
 export interface PageRoute {
   readonly path: string
   readonly label: string
   readonly role: Role
-  /** Large ones come on the first visit. */
+  /** Large pages are loaded on the first visit. */
   readonly load: () => Promise<PageComponent>
 }
 

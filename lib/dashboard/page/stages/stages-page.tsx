@@ -1,4 +1,4 @@
-/** The stages of the configuration: what they found in the last day, and a box to try a text. */
+/** The configured stages: their findings of the last day, and a box to try a text. */
 
 import type { JSX } from 'preact'
 import { api, type Answer } from '../api/client.ts'

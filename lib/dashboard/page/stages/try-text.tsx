@@ -1,4 +1,4 @@
-/** A box that has the stages look at a text. */
+/** A box that runs the stages on a text. */
 
 import { useSignal } from '@preact/signals'
 import type { JSX } from 'preact'

@@ -1,4 +1,4 @@
-/** Runs what a button does: once at a time, with the error shown where it happened. */
+/** Runs the action of a button: once at a time, with the error shown where it happened. */
 
 import { useSignal } from '@preact/signals'
 import { ApiError } from '../api/client.ts'

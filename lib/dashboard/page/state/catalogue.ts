@@ -1,5 +1,6 @@
 /**
- * Models, endpoints, tool servers and stages by name, for suggestions. Loaded once, when a form first asks.
+ * Models, endpoints, tool servers and stages by name, for suggestions. Loaded once, when a form first needs
+ * them.
  */
 
 import { signal } from '@preact/signals'
@@ -19,7 +20,7 @@ export const grantedEndpoints = endpointNames.filter(name => !open.includes(name
 
 let loaded = false
 
-/** Suggestions are a help: without them every name can still be typed. */
+/** Suggestions are optional: without them every name can still be typed. */
 export async function loadCatalogue (): Promise<void> {
   if (loaded) return
   loaded = true
@@ -34,7 +35,7 @@ export async function loadCatalogue (): Promise<void> {
   if (stages.status === 'fulfilled') stageNames.value = stages.value.data.map(({ name }) => name)
 }
 
-/** Returns true for what answers messages; models that only write down or read aloud stream text as well. */
+/** Returns true for a model that answers messages; models for transcription or speech stream text as well. */
 export function isChatModel ({
   kind,
   capabilities: { text, streaming, tools, audio }
@@ -42,7 +43,7 @@ export function isChatModel ({
   return kind !== 'model' || (text === true && streaming === true && (tools === true || audio !== true))
 }
 
-/** Returns the patterns and ids that a list of models may hold. */
+/** Returns the patterns and ids that a list of models may contain. */
 export function modelPatterns (): readonly string[] {
   const providers = new Set(
     catalogue.value.filter(({ kind }) => kind === 'model').map(({ id }) => `${id.split('/', 1)[0] ?? ''}/*`)

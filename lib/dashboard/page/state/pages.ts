@@ -1,5 +1,5 @@
 /**
- * Loads a list page by page: the first when what it depends on changes, the next when the reader wants it.
+ * Loads a list page by page: the first page when its dependencies change, the next on request.
  */
 
 import { useRef } from 'preact/hooks'
@@ -17,7 +17,7 @@ export interface Pages<T> extends Omit<Resource<PageOf<T>>, 'data' | 'set'> {
   readonly rows: readonly T[] | undefined
   /** Absent on the last page. */
   readonly more: (() => void) | undefined
-  /** The time back to which the list was searched, where that ended early. */
+  /** How far back the list was searched, if the search ended early. */
   readonly searchedFromMs: number | undefined
   /** Changes rows in place, after one was changed or removed. */
   readonly update: (change: (rows: readonly T[]) => readonly T[]) => void

@@ -1,5 +1,5 @@
 /**
- * Loads what a page shows, again whenever what it depends on changes; what was there before stays until then.
+ * Loads the data of a page, again whenever its dependencies change; the previous data stays until then.
  */
 
 import { useSignal, type Signal } from '@preact/signals'
@@ -7,16 +7,16 @@ import { useEffect, useRef } from 'preact/hooks'
 import { ApiError } from '../api/client.ts'
 
 export interface Resource<T> {
-  /** The last answer, also while the next one loads. */
+  /** The last answer, even while the next one loads. */
   readonly data: T | undefined
   readonly error: ApiError | undefined
   readonly loading: boolean
   readonly reload: () => Promise<void>
-  /** Replaces the answer by what a change of it returned. */
+  /** Replaces the answer by the result of a change. */
   readonly set: (data: T) => void
 }
 
-/** @param key loads again when it changes; the load before it is aborted. */
+/** @param key loads again when it changes; the previous load is aborted */
 export function useResource<T> (key: string, load: (signal: AbortSignal) => Promise<T>): Resource<T> {
   const data = useSignal<T | undefined>(undefined)
   const error = useSignal<ApiError | undefined>(undefined)

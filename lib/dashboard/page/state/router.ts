@@ -1,6 +1,6 @@
 /**
- * The address of the page as signals. Links are plain `<a href>`: clicks on those that stay inside the
- * dashboard are taken over here, so that they work by keyboard, in new tabs and without any component.
+ * The address of the page as signals. Links are plain `<a href>`: clicks on links within the dashboard are
+ * handled here, so that they work by keyboard, in new tabs and without any component.
  */
 
 import { computed, signal } from '@preact/signals'
@@ -15,7 +15,7 @@ export const path = computed(() => address.value.pathname.slice(base.length).rep
 
 export const query = computed(() => address.value.searchParams)
 
-/** Returns the address of a place in the dashboard, for `href`. */
+/** Returns the `href` of a page of the dashboard. */
 export function at (place: string): string {
   return `${base}${place}`
 }

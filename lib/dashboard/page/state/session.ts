@@ -1,4 +1,4 @@
-/** The session: the user who is signed in, and what that allows. */
+/** The session: the signed-in user, and their permissions. */
 
 import { signal } from '@preact/signals'
 import { api, ApiError, keepToken, whenSignedOut, type Answer } from '../api/client.ts'
@@ -7,14 +7,14 @@ import type { Role } from '../../../../schemas/admin/common.ts'
 export type Session = Answer<'GET /admin/v1/session'>
 export type NewSession = Answer<'POST /admin/v1/sign-in/password'>
 
-/** `undefined` until it is known, `null` without a sign-in. */
+/** `undefined` until it is known, `null` if nobody is signed in. */
 export const session = signal<Session | null | undefined>(undefined)
 
 export const sessionError = signal<ApiError | undefined>(undefined)
 
 const signingIn = 'signing_in'
 
-/** Notes that this tab goes to a provider of OpenID Connect to sign in. */
+/** Records that this tab goes to a provider of OpenID Connect to sign in. */
 export function leaveToSignIn (): void {
   sessionStorage.setItem(signingIn, '1')
 }
@@ -32,8 +32,8 @@ export async function loadSession (): Promise<void> {
 }
 
 /**
- * Takes the token of a sign-in at a provider out of the address. Of a sign-in that this tab did not begin, it
- * is somebody else's.
+ * Takes the token of a provider's sign-in from the address. The token of a sign-in that this tab did not
+ * start is somebody else's.
  */
 function takeToken (): void {
   const began = sessionStorage.getItem(signingIn) !== null
@@ -55,8 +55,8 @@ export function beforeSignOut (listener: () => Promise<void>): void {
 }
 
 /**
- * Shows the page to its user. For another one than before it begins anew: keys and conversations in memory
- * are not theirs.
+ * Shows the page to its user. For another user than before it restarts: keys and conversations in memory are
+ * not theirs.
  */
 export function enter (next: Session): void {
   if (lastUser !== undefined && lastUser !== next.user.id) return location.reload()
@@ -70,7 +70,7 @@ export function begin ({ csrf_token: token, ...next }: NewSession): void {
   enter(next)
 }
 
-/** Ends the session, and forgets all that the page has in memory. */
+/** Ends the session, and forgets everything the page has in memory. */
 export async function signOut (): Promise<void> {
   await onSignOut()
   await api('DELETE /admin/v1/session')
@@ -78,7 +78,7 @@ export async function signOut (): Promise<void> {
   location.reload()
 }
 
-/** Returns the session, on pages that are shown only with one. */
+/** Returns the session, on pages that require one. */
 export function currentSession (): Session {
   if (session.value === null || session.value === undefined) throw new Error('there is no session')
   return session.value
@@ -86,7 +86,7 @@ export function currentSession (): Session {
 
 const ranks: readonly Role[] = ['viewer', 'member', 'admin', 'owner']
 
-/** Returns whether the user has this role or a mightier one. */
+/** Returns whether the user has this role or a higher one. */
 export function may (role: Role): boolean {
   const own = session.value?.user.role
   return own !== undefined && ranks.indexOf(own) >= ranks.indexOf(role)

@@ -1,4 +1,4 @@
-/** The theme: the system's, or the one that was chosen in this browser. */
+/** The theme: the system's, or the one chosen in this browser. */
 
 import { effect, signal } from '@preact/signals'
 

@@ -1,4 +1,4 @@
-/** One tool server; its tools are listed on demand. */
+/** One tool server; its tools are listed on request. */
 
 import { useSignal } from '@preact/signals'
 import type { JSX } from 'preact'
@@ -70,8 +70,8 @@ export function ToolServer ({
 }
 
 /**
- * The parts of a tool's schema that say what it takes. Servers may send anything: what is not as expected is
- * left out.
+ * The parts of a tool's schema that describe its arguments. Servers may send anything: unexpected parts are
+ * ignored.
  */
 interface ToolSchema {
   readonly properties?: Readonly<Record<string, { readonly type?: unknown, readonly description?: unknown }>>

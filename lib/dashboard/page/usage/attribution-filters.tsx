@@ -1,4 +1,4 @@
-/** Narrows the overview to an end user, a session or tags. */
+/** Limits the overview to an end user, a session or tags. */
 
 import { useSignal } from '@preact/signals'
 import type { JSX } from 'preact'
@@ -7,7 +7,7 @@ import { attributions, isSet, type AddedFilter } from '../calls/filters.ts'
 import { PlainSelect } from '../parts/select.tsx'
 import { query, setQuery } from '../state/router.ts'
 
-/** Returns what the overview is narrowed by, as parameters of the admin API and of other pages. */
+/** Returns the filters of the overview, as parameters of the admin API and of other pages. */
 export function narrowings (): Record<string, string> {
   return Object.fromEntries(['project', ...attributions.map(({ name }) => name)].flatMap(name => {
     const value = query.value.get(name) ?? ''

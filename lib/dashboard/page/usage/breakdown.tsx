@@ -1,4 +1,4 @@
-/** The groups of the period in a table, the most expensive first. */
+/** The groups of the period in a table, most expensive first. */
 
 import type { JSX } from 'preact'
 import { useEffect } from 'preact/hooks'
@@ -30,7 +30,7 @@ export const groupings: readonly Choice[] = [
 export interface BreakdownProps {
   readonly usage: Usage | undefined
   readonly group: string
-  /** What the overview is narrowed by, besides its period. */
+  /** Filters of the overview besides its period. */
   readonly filters: Readonly<Record<string, string>>
   readonly onGroup: (group: string) => void
 }

@@ -1,11 +1,14 @@
-/** Finds out whether a gateway has just begun: its calls are one bar of a day, and a line of minutes. */
+/**
+ * Detects a gateway that has just started to get calls: they would be one bar of a day, but are a line in
+ * minutes.
+ */
 
 import type { Usage } from './measures.ts'
 
 /** As long as the admin API shows minutes. */
 const maxMs = 2 * 3_600_000
 
-/** Returns when calls began in a longer period, where that was in the last two hours. */
+/** Returns when calls began in a longer period, if that was in the last two hours. */
 export function firstCalls ({
   at_ms: times,
   series,

@@ -13,9 +13,9 @@ export interface Measure {
   readonly kind: ChartProps['kind']
   readonly format: (value: number) => string
   readonly axisFormat?: (value: number) => string
-  /** The lines of all calls together, in the order in which they are stacked. */
+  /** The series of all calls together, in stacking order. */
   readonly parts: ReadonlyArray<{ readonly label: string, readonly values: (series: Series) => Values }>
-  /** The line of a group, and of the period before. */
+  /** The series of a group, and of the previous period. */
   readonly one: (series: Series) => Values
 }
 
@@ -88,12 +88,12 @@ export const measures: readonly Measure[] = [
 
 const colours = [1, 2, 3, 4, 5] as const
 
-/** Returns the colour of a group by its place in the list; those after the fifth share one. */
+/** Returns the colour of a group by its position in the list; those after the fifth share one. */
 export function groupColour (index: number): ChartSeries['colour'] {
   return colours[index] ?? 6
 }
 
-/** Returns what a chart draws: the groups, or all calls together with the period before. */
+/** Returns the series of a chart: the groups, or all calls together with the previous period. */
 export function seriesOf (
   { parts, one, kind, title }: Measure,
   usage: Usage,

@@ -1,4 +1,4 @@
-/** The numbers of the period, and how they changed against the one before. */
+/** The totals of the period, compared with the previous one. */
 
 import type { JSX } from 'preact'
 import { dollars, duration, share, shortCount } from '../format/numbers.ts'
@@ -9,11 +9,14 @@ type Totals = Usage['totals']
 interface Stat {
   readonly label: string
   readonly show: (totals: Totals) => string
-  /** Its number, for the comparison; absent where it is not known. */
+  /** Its number, for the comparison; absent if unknown. */
   readonly value: (totals: Totals) => number | undefined
-  /** True where more is worse. */
+  /** True if more is worse. */
   readonly worse?: boolean
-  /** True for a share, whose change is in points: a rate that went from 2 % to 4 % did not rise by 100 %. */
+  /**
+   * True for a share, whose change is in percentage points: a rate that went from 2 % to 4 % did not rise by
+   * 100 %.
+   */
   readonly isShare?: boolean
 }
 
@@ -76,7 +79,7 @@ const points = new Intl.NumberFormat('en', { maximumFractionDigits: 1 })
 interface ChangeProps {
   readonly now: number | undefined
   readonly before: number | undefined
-  /** The value before, as it is shown. */
+  /** The previous value, as shown. */
   readonly shown: string
   readonly worse: boolean
   readonly isShare: boolean
@@ -102,7 +105,7 @@ function errorRate ({ calls, errors }: Totals): number {
   return calls === 0 ? 0 : errors / calls
 }
 
-/** Returns the share of the prompt tokens that were read from a cache. */
+/** Returns the share of prompt tokens read from a cache. */
 export function cacheShare ({ prompt_tokens, cached_tokens }: Totals): number {
   return prompt_tokens === 0 ? 0 : cached_tokens / prompt_tokens
 }

@@ -1,4 +1,4 @@
-/** The overview: what was called, what it cost and how fast it was. */
+/** The overview: calls, their cost and their speed. */
 
 import type { JSX } from 'preact'
 import { addressOf, api, request } from '../api/client.ts'
@@ -131,7 +131,7 @@ export function UsagePage (): JSX.Element {
   )
 }
 
-/** Says from when on there are sums; nothing where they are complete. */
+/** States since when there are sums; nothing if they are complete. */
 function LeftOut ({ usage }: { readonly usage: Usage | undefined }): JSX.Element | null {
   if (usage === undefined || usage.cut_before_ms === null) return null
   return (
