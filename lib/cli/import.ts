@@ -1,6 +1,6 @@
 /** `headgate import`: converts the configuration of another gateway. */
 
-import { existsSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { applyImport } from '../accounts/apply-import.ts'
@@ -22,6 +22,7 @@ import { variableIn } from '../import/secrets.ts'
 import { isEmpty, objectOf, textOf } from '../import/values.ts'
 import { errorCode } from '../config/environment.ts'
 import { readTextFile } from '../net/read-regular-file.ts'
+import { replaceFile } from '../net/replace-file.ts'
 import { openDatabase } from '../stores/open-database.ts'
 import { readForeignTables, type ForeignTables } from '../stores/postgres/read-foreign-tables.ts'
 import { serverAddress } from '../stores/postgres/server-address.ts'
@@ -193,11 +194,11 @@ function writeFiles (
   const { mark } = values
   checkReplaceable(out, values.out, mark)
   if (imported.secrets.size > 0) checkReplaceable(secrets, values.secrets, mark)
-  replaceFile(out, `${mark}\n${printDocument(imported.config)}`, 0o644, file => {
+  write(out, `${mark}\n${printDocument(imported.config)}`, 0o644, file => {
     checkConfiguration(file, variables, terminal)
     // Before the configuration takes its place: a gateway that watches it needs them.
     if (imported.secrets.size > 0) {
-      replaceFile(secrets, `${mark}\n${printVariables(imported.secrets)}`, 0o600)
+      write(secrets, `${mark}\n${printVariables(imported.secrets)}`, 0o600)
     }
   })
   if (!values.json) sayWritten(values, imported, variables, terminal)
@@ -274,26 +275,13 @@ function printVariables (secrets: ReadonlyMap<string, string>): string {
   return [...secrets].map(([name, value]) => `${name}=${quoted(value)}\n`).join('')
 }
 
-/**
- * Puts a new file in the place of another one, all of it or nothing. @param check throws for one that must
- * not
- */
-function replaceFile (
-  path: string,
-  text: string,
-  mode: number,
-  check: (file: string) => void = () => {}
-): void {
-  const written = `${path}.${process.pid}.new`
+/** Replaces a file as `replaceFile` does. @throws CommandError */
+function write (...file: Parameters<typeof replaceFile>): void {
   try {
-    writeFileSync(written, text, { mode, flag: 'wx' })
-    check(written)
-    renameSync(written, path)
+    replaceFile(...file)
   } catch (error) {
     if (error instanceof CommandError) throw error
-    throw new CommandError(`${path} cannot be written: ${errorCode(error)}.`, { cause: error })
-  } finally {
-    rmSync(written, { force: true })
+    throw new CommandError(`${file[0]} cannot be written: ${errorCode(error)}.`, { cause: error })
   }
 }
 

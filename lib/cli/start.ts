@@ -67,7 +67,7 @@ async function runSingle (options: ServeOptions, terminal: Terminal): Promise<Ex
     prepareLink: async database => await createFirstLink(database, settings, terminal)
   })
   announce({ ...serving, settings, models: serving.gateway.services.models }, log, terminal)
-  const forget = noteRunning(settings.server.dataDir, urlOf(serving.address))
+  const forget = noteRunning(settings.server.dataDir, urlOf(serving.address), log)
   await stop
   forget()
   log.info('draining open calls; signal again to exit immediately')

@@ -1,9 +1,9 @@
 /** Rules for connections to providers: proxies, certificates, HTTP/2. */
 
-import { createSecureContext } from 'node:tls'
 import type { Config } from '../../schemas/config.ts'
 import type { Secret } from '../core/secret.ts'
 import { isNeverProxied, type EnvironmentProxies } from '../net/proxy-for.ts'
+import { tlsProblem } from '../net/tls-problem.ts'
 import { kindOf, kinds } from '../providers/kinds.ts'
 import { proxyOf } from './read-proxies.ts'
 import type { Report } from './report.ts'
@@ -68,12 +68,6 @@ function checkTls (
     ([name, reference]) => [name, secrets.get(reference)?.reveal()] as const
   )
   if (found.some(([, text]) => text === undefined)) return
-  try {
-    createSecureContext(Object.fromEntries(found))
-  } catch (error) {
-    report.add(
-      ['providers', id, 'tls'],
-      `cannot be used (${error instanceof Error ? error.message : String(error)})`
-    )
-  }
+  const problem = tlsProblem(Object.fromEntries(found))
+  if (problem !== undefined) report.add(['providers', id, 'tls', problem.part], problem.message)
 }

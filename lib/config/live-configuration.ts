@@ -1,12 +1,13 @@
 /** The configuration of a running process: shows it, tracks reloads and saves the file. */
 
-import { realpathSync, renameSync, statSync, writeFileSync } from 'node:fs'
+import { realpathSync, statSync } from 'node:fs'
 import { createHash } from 'node:crypto'
 import type { Configuration, ConfigurationCheck } from '../../schemas/admin/configuration.ts'
 import { FairSemaphore } from '../async/fair-semaphore.ts'
 import { runInWorker } from '../async/run-in-worker.ts'
 import type { CallSignal } from '../core/call-signal.ts'
 import { readTextFile } from '../net/read-regular-file.ts'
+import { replaceFile } from '../net/replace-file.ts'
 import { GatewayError } from '../core/errors.ts'
 import { changedEntries, restartOnlyChanges } from './changed-entries.ts'
 import { problemsOf, wireProblems, type Draft } from './check-draft.ts'
@@ -140,10 +141,8 @@ export class LiveConfiguration {
     }
     this.#expectRevision(revision) // another request may have saved by now
     const path = realpathSync(configFile(this.#sources).path)
-    const part = `${path}.part`
     try {
-      writeFileSync(part, text, { mode: statSync(path).mode & 0o777 })
-      renameSync(part, path)
+      replaceFile(path, text, statSync(path).mode & 0o777)
     } catch (error) {
       throw new GatewayError('invalid_value', {
         message: `The file of the configuration cannot be written (${errorCode(error)}).`

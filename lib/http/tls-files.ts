@@ -4,9 +4,10 @@
  */
 
 import { unwatchFile, watchFile } from 'node:fs'
-import { createSecureContext } from 'node:tls'
 import type { Server } from 'node:https'
+import { errorCode } from '../config/environment.ts'
 import { readRegularFile } from '../net/read-regular-file.ts'
+import { tlsProblem } from '../net/tls-problem.ts'
 
 export interface TlsPaths {
   readonly certificate: string
@@ -25,11 +26,21 @@ export interface TlsWatchOptions {
   readonly everyMs?: number
 }
 
-/** @throws Error for files that cannot be read or do not belong together */
+/** @throws Error that says which file cannot be used, and why */
 export function readTlsFiles ({ certificate, key }: TlsPaths): TlsPair {
-  const pair = { cert: readRegularFile(certificate), key: readRegularFile(key) }
-  createSecureContext(pair)
-  return pair
+  const pair = { cert: read('certificate', certificate), key: read('key', key) }
+  const problem = tlsProblem(pair)
+  if (problem === undefined) return pair
+  const at = problem.part === 'key' ? `the key ${key}` : `the certificate ${certificate}`
+  throw new Error(`${at} ${problem.message}`)
+}
+
+function read (name: keyof TlsPaths, path: string): Buffer {
+  try {
+    return readRegularFile(path)
+  } catch (cause) {
+    throw new Error(`the ${name} ${path} cannot be read (${errorCode(cause)})`, { cause })
+  }
 }
 
 /**

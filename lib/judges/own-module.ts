@@ -10,6 +10,7 @@ import { pathToFileURL } from 'node:url'
 import { stat } from 'node:fs/promises'
 import { callFacts, type CallFacts } from './call-facts.ts'
 import { isObject } from '../json/guards.ts'
+import { expectRegularFile } from '../net/read-regular-file.ts'
 import { loadAjv } from '../validation/load-ajv.ts'
 import { guardPoints } from '../../schemas/config/stages.ts'
 import type { Batch } from '../core/batch.ts'
@@ -71,16 +72,17 @@ export type CreateModuleGuard = (
  * Loads a module. A changed module is reloaded; its imports are not.
  *
  * @param openWork counts the guard's unfinished work
- * @throws any error of the module; TypeError if it exports no guard; Error for options that violate its
- *   `optionsSchema` (JSON Schema)
+ * @throws any error of the module; that of `expectRegularFile`; TypeError if it exports no guard; Error for
+ *   options that violate its `optionsSchema` (JSON Schema)
  */
 export async function openModule (
   { name, use: path, options = {} }: Settings['stages'][number],
   openWork: OpenWork
 ): Promise<Judge> {
-  const { mtimeMs } = await stat(path)
+  const found = await stat(path)
+  expectRegularFile(found) // `import` would wait for the writer of a pipe
   // A module's exports are unknown.
-  const { default: exported, optionsSchema } = await import(`${pathToFileURL(path).href}?${mtimeMs}`) as {
+  const { default: exported, optionsSchema } = await import(`${pathToFileURL(path).href}?${found.mtimeMs}`) as {
     readonly default?: unknown
     readonly optionsSchema?: unknown
   }

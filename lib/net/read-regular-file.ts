@@ -3,7 +3,13 @@
  * waits; so are files above a size limit.
  */
 
-import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs'
+import { closeSync, constants, fstatSync, openSync, readSync, type Stats } from 'node:fs'
+
+/**
+ * Opens a file to read it. Opening a pipe without a writer would block the thread for ever; the flag is not
+ * defined on Windows.
+ */
+export const readWithoutWaiting = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0)
 
 /** Far above any configuration, catalogue, secret or certificate. */
 const maxBytes = 16 * 1024 * 1024
@@ -14,11 +20,9 @@ const maxBytes = 16 * 1024 * 1024
  * @throws the error of the system, or one with the code `EISDIR`, `not a regular file` or `larger than 16 MB`
  */
 export function readRegularFile (path: string): Buffer {
-  // Opening a pipe without a writer would block the thread for ever; the flag is not defined on Windows.
-  const file = openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0))
+  const file = openSync(path, readWithoutWaiting)
   try {
-    const stat = fstatSync(file)
-    if (!stat.isFile()) throw unreadable(stat.isDirectory() ? 'EISDIR' : 'not a regular file')
+    expectRegularFile(fstatSync(file))
     const pieces: Buffer[] = []
     let size = 0
     for (;;) {
@@ -37,6 +41,11 @@ export function readRegularFile (path: string): Buffer {
 /** Returns the text of a file as `readRegularFile` reads it, in UTF-8. */
 export function readTextFile (path: string): string {
   return readRegularFile(path).toString()
+}
+
+/** @throws an error with the code `EISDIR` or `not a regular file` */
+export function expectRegularFile (stat: Stats): void {
+  if (!stat.isFile()) throw unreadable(stat.isDirectory() ? 'EISDIR' : 'not a regular file')
 }
 
 function unreadable (code: string): Error {

@@ -71,7 +71,7 @@ async function runWorkersWith (
           metrics?.shared.join(worker)
         },
         onReady: address => {
-          forget = noteRunning(settings.server.dataDir, urlOf(address))
+          forget = noteRunning(settings.server.dataDir, urlOf(address), log)
           modelsOf(settings)
             .then(models => announce({ address, settings, models, key, linkToken }, log, terminal))
             .catch(reject)

@@ -1,19 +1,32 @@
 /** Records in the data directory where a gateway can be reached, for the commands that print its address. */
 
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { isObject } from '../json/guards.ts'
+import type { Log } from '../log/log.ts'
+import { readTextFile } from '../net/read-regular-file.ts'
+import { replaceFile } from '../net/replace-file.ts'
+import { createDirectory } from '../stores/sqlite/database-file.ts'
+import { loggableError } from '../text/describe-error.ts'
 
 const nameIn = (dataDir: string): string => join(dataDir, 'gateway.json')
 
 /**
- * Notes the address of this process.
+ * Notes the address of this process; a gateway that cannot note it runs all the same.
  *
  * @returns ends the note, unless another gateway has made its own meanwhile
  */
-export function noteRunning (dataDir: string, url: string): () => void {
-  mkdirSync(dataDir, { recursive: true })
-  writeFileSync(nameIn(dataDir), `${JSON.stringify({ pid: process.pid, url })}\n`)
+export function noteRunning (dataDir: string, url: string, log: Pick<Log, 'warn'>): () => void {
+  const file = nameIn(dataDir)
+  try {
+    createDirectory(dataDir)
+    replaceFile(file, `${JSON.stringify({ pid: process.pid, url })}\n`, 0o644)
+  } catch (error) {
+    log.warn(
+      { file, cause: loggableError(error) },
+      'the address cannot be noted; commands on this machine will not find the gateway'
+    )
+  }
   return () => { if (noteIn(dataDir)?.pid === process.pid) rmSync(nameIn(dataDir), { force: true }) }
 }
 
@@ -34,9 +47,9 @@ interface Note {
 function noteIn (dataDir: string): Note | undefined {
   let note: unknown
   try {
-    note = JSON.parse(readFileSync(nameIn(dataDir), 'utf8'))
+    note = JSON.parse(readTextFile(nameIn(dataDir)))
   } catch {
-    return undefined // no gateway has run there, or one is writing it now
+    return undefined // no gateway has run there, or the file is not a note
   }
   if (!isObject(note)) return undefined
   const { pid, url } = note

@@ -1,4 +1,5 @@
 import { open } from 'node:fs/promises'
+import { expectRegularFile, readWithoutWaiting } from '../net/read-regular-file.ts'
 
 const pieceBytes = 1024 * 1024
 const newline = 0x0a
@@ -6,11 +7,15 @@ const newline = 0x0a
 /**
  * Yields the lines of a file from last to first, in one list per block. The file may be of any size: at most
  * two blocks are in memory. A block without a line break is not a valid line and is skipped.
+ *
+ * @throws the error of the system, or that of `expectRegularFile`
  */
 export async function * linesFromEnd (path: string): AsyncGenerator<string[], void, undefined> {
-  const file = await open(path)
+  const file = await open(path, readWithoutWaiting)
   try {
-    let end = (await file.stat()).size
+    const stat = await file.stat()
+    expectRegularFile(stat)
+    let end = stat.size
     /** The end of a line that starts in an earlier block. */
     let tail = Buffer.alloc(0)
     while (end > 0) {

@@ -65,8 +65,13 @@ t.test(
     const { message } = failure(() =>
       loadSettings({ env: {}, cwd: directory(t, { ...files, 'key.pem': server.key }) })
     )
-    t.match(message, /providers\.a\.tls {2}cannot be used \(.*key values mismatch\)/)
+    t.match(message, /providers\.a\.tls\.key {2}does not belong to the certificate \(.*key values mismatch\)/)
     t.notMatch(message, /BEGIN/)
+    for (const name of ['ca', 'cert', 'key']) {
+      const broken = { ...files, [`${name}.pem`]: '-----BEGIN CERTIFICATE-----\nAAAA\n' }
+      const { message } = failure(() => loadSettings({ env: {}, cwd: directory(t, broken) }))
+      t.match(message, new RegExp(`providers\\.a\\.tls\\.${name} {2}is not a `), name)
+    }
     t.match(
       failure(() => loadSettings({ env: {}, cwd: directory(t, { 'headgate.yaml': yaml }) })).message,
       'the file ca.pem cannot be read (ENOENT)'

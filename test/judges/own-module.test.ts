@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { join } from 'node:path'
 import { writeFile } from 'node:fs/promises'
 import t from 'tap'
@@ -89,8 +90,14 @@ t.test('what exports no stage is refused', async t => {
   })
   await t.rejects(opened(t, 'export default () => { throw new Error("broken") }'), { message: 'broken' })
   await t.rejects(opened(t, 'not JavaScript'), SyntaxError)
-  const gone = { name: 'mine', use: join(t.testdir({}), 'gone.js'), at: ['request'] as const }
-  await t.rejects(openModule(gone, new Map()), { code: 'ENOENT' })
+  const directory = t.testdir({ 'folder.js': {} })
+  execFileSync('mkfifo', [join(directory, 'pipe.js')])
+  for (const [name, code] of [
+    ['gone.js', 'ENOENT'], ['folder.js', 'EISDIR'], ['pipe.js', 'not a regular file']
+  ] as const) {
+    const settings = { name: 'mine', use: join(directory, name), at: ['request'] as const }
+    await t.rejects(openModule(settings, new Map()), { code }, name)
+  }
 })
 
 t.test('what a module has begun is counted until it ends', async t => {

@@ -267,6 +267,30 @@ function resolveNames (t: Test, names: Readonly<Record<string, readonly string[]
   })
 }
 
+t.test('a name that points elsewhere once it was checked leads nowhere else', async t => {
+  const answers = [['127.0.0.2'], ['127.0.0.1'], ['127.0.0.2', '127.0.0.1'], ['127.0.0.2']]
+  let lookups = 0
+  resolveNames(t, { get 'tools.example' () { return answers[lookups++] ?? [] } })
+  const reached: unknown[] = []
+  const port = await listen(
+    t,
+    ({ socket }, response) => {
+      reached.push(socket.localAddress)
+      response.setHeader('connection', 'close').end('ok')
+    },
+    '0.0.0.0'
+  )
+  const agent = safeAgent(t, { allowed: ['127.0.0.2'] }) // stands for an address that is public
+  const fetched = async (): Promise<string> =>
+    await (await guardedFetch(`http://tools.example:${port}/`, {}, { agent, maxBytes: 100 })).text()
+  t.equal(await fetched(), 'ok')
+  t.equal(lookups, 1, 'the address that was checked is the one that is connected to')
+  await t.rejects(fetched(), { code: 'ADDRESS_REFUSED' }, 'each connection is checked')
+  await t.rejects(fetched(), { code: 'ADDRESS_REFUSED' }, 'each address of the name is checked')
+  t.equal(await fetched(), 'ok')
+  t.same(reached, ['127.0.0.2', '127.0.0.2'])
+})
+
 t.test('a proxy is asked for a checked address, and only TLS has the name', { skip: noOpenSsl }, async t => {
   resolveNames(t, { 'tools.example': ['93.184.215.14'], 'two.example': ['93.184.215.15', '10.0.0.1'] })
   const { certificate, key } = makeCertificate(t.testdir({}))

@@ -1,13 +1,16 @@
-import { spawnSync } from 'node:child_process'
-import { existsSync, writeFileSync } from 'node:fs'
+import { execFileSync, spawnSync } from 'node:child_process'
+import { existsSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { noteRunning, runningAt } from '../../lib/process/running-gateway.ts'
 
+const warnings: unknown[] = []
+const log = { warn: (...line: unknown[]) => { warnings.push(line) } }
+
 t.test('the address is known while its process runs, and no longer', t => {
   const directory = join(t.testdir(), 'data')
   t.equal(runningAt(directory), undefined)
-  const forget = noteRunning(directory, 'http://127.0.0.1:1')
+  const forget = noteRunning(directory, 'http://127.0.0.1:1', log)
   t.equal(runningAt(directory), 'http://127.0.0.1:1')
   forget()
   t.equal(runningAt(directory), undefined)
@@ -30,12 +33,30 @@ t.test('a note of a killed process, and one that is half written, say nothing', 
 
 t.test('a gateway that stops leaves the note of another one', t => {
   const directory = t.testdir()
-  const forget = noteRunning(directory, 'http://127.0.0.1:1')
+  const forget = noteRunning(directory, 'http://127.0.0.1:1', log)
   writeFileSync(
     join(directory, 'gateway.json'),
     JSON.stringify({ pid: process.ppid, url: 'http://127.0.0.1:2' })
   )
   forget()
   t.equal(runningAt(directory), 'http://127.0.0.1:2')
+  t.end()
+})
+
+t.test('a pipe or a link in the place of the note is replaced, and a directory is reported', t => {
+  const directory = t.testdir({ other: 'keep', pipe: {}, link: {}, folder: { 'gateway.json': {} } })
+  execFileSync('mkfifo', [join(directory, 'pipe', 'gateway.json')])
+  symlinkSync(join(directory, 'other'), join(directory, 'link', 'gateway.json'))
+  t.equal(runningAt(join(directory, 'pipe')), undefined, 'a pipe is not waited for')
+  for (const name of ['pipe', 'link']) {
+    const dataDir = join(directory, name)
+    noteRunning(dataDir, 'http://127.0.0.1:1', log)
+    t.equal(runningAt(dataDir), 'http://127.0.0.1:1', name)
+  }
+  t.equal(readFileSync(join(directory, 'other'), 'utf8'), 'keep', 'nothing is written through the link')
+  t.same(warnings, [])
+  const file = join(directory, 'folder', 'gateway.json')
+  noteRunning(join(directory, 'folder'), 'http://127.0.0.1:1', log)()
+  t.match(warnings, [[{ file, cause: { code: 'EISDIR' } }, /cannot be noted/]])
   t.end()
 })

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { appendFileSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
@@ -21,6 +22,20 @@ t.test('lines come from the last to the first, complete wherever the file is cut
   const lines = Array.from({ length: 30_000 }, (_, number) => `${number} ${'é€'.repeat(number % 40)}`)
   writeFileSync(path, lines.join('\n'))
   t.same(await read(path), lines.toReversed())
+})
+
+t.test('a pipe in the place of a journal is reported, and not waited for', async t => {
+  const directory = t.testdir({})
+  const path = join(directory, 'usage-x.jsonl')
+  execFileSync('mkfifo', [path])
+  const database = await openDatabase(directory)
+  t.teardown(database.close)
+  const failures: unknown[] = []
+  await importJournals(database, {
+    onImported: () => t.fail('nothing can be imported'),
+    onFailure: (file, error) => { failures.push([file, error]) }
+  })
+  t.match(failures, [[path, { code: 'not a regular file' }]])
 })
 
 t.test('a journal of more than 512 MB, with damage in the middle, is imported', async t => {

@@ -4,7 +4,7 @@ import { CompiledQuery, Kysely, PostgresDialect } from 'kysely'
 import { prunePartySpending } from '../party-spending.ts'
 import { pruneRollups } from '../prune-rollups.ts'
 import { StoreError } from '../store-error.ts'
-import { serverAddress, type ServerAddress } from './server-address.ts'
+import { checkNamedFiles, serverAddress, type ServerAddress } from './server-address.ts'
 import { serverConnections } from './server-connections.ts'
 import { addNames, type RunSql } from './add-names.ts'
 import { insertUsage, insertUsageWithin } from './insert-usage.ts'
@@ -50,6 +50,7 @@ export async function openPostgres (
   const { name } = server
   const connected = serverConnections(pool, name)
   try {
+    checkNamedFiles(url.reveal())
     await connected.use(migrate)
     const clock = await serverClock(connected)
     const query = new Kysely<Tables>({ dialect: new PostgresDialect({ pool: connected }) })

@@ -1,6 +1,6 @@
 /** Reads tables from another program's database. */
 
-import { serverAddress } from './server-address.ts'
+import { checkNamedFiles, serverAddress } from './server-address.ts'
 import type { Client } from 'pg'
 import type { Secret } from '../../core/secret.ts'
 import type { JsonObject } from '../../json/guards.ts'
@@ -30,7 +30,7 @@ const connectMs = 10_000
  * @param url may have `?schema=NAME`, as Prisma writes it
  * @param prefix of the table names to consider
  * @param wanted tables to read, with the sums to compute for summed ones
- * @throws errors of the driver if the database cannot be reached or read
+ * @throws errors of the driver if the database cannot be reached or read, and that of `checkNamedFiles`
  */
 export async function readForeignTables (
   url: Secret,
@@ -39,6 +39,7 @@ export async function readForeignTables (
 ): Promise<ForeignTables> {
   const { Client } = await import('pg')
   const connectionString = url.reveal()
+  checkNamedFiles(connectionString)
   const client = new Client({
     connectionString,
     ...serverAddress(connectionString)?.needsTls === true && { ssl: true },

@@ -1,5 +1,8 @@
 /** Parses the URL of a PostgreSQL server. */
 
+import { readRegularFile } from '../../net/read-regular-file.ts'
+import { describeError } from '../../text/describe-error.ts'
+
 export interface ServerAddress {
   /** Without user, password and options. */
   readonly name: string
@@ -16,4 +19,22 @@ export function serverAddress (text: string): ServerAddress | undefined {
   const { host, hostname, pathname, searchParams } = new URL(text)
   const isSaid = ['ssl', 'sslmode', 'host'].some(option => searchParams.has(option))
   return { name: `postgres://${host}${pathname}`, needsTls: !isSaid && !local.test(hostname) }
+}
+
+/**
+ * Reads the files that an address names. `pg` reads them again, but would wait for a pipe.
+ *
+ * @throws Error that says which of them cannot be read
+ */
+export function checkNamedFiles (text: string): void {
+  const { searchParams } = new URL(text)
+  for (const option of ['sslrootcert', 'sslcert', 'sslkey']) {
+    const path = searchParams.get(option)
+    if (path === null) continue
+    try {
+      readRegularFile(path)
+    } catch (cause) {
+      throw new Error(`\`${option}\` names a file that cannot be read (${describeError(cause)})`, { cause })
+    }
+  }
 }

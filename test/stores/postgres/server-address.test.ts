@@ -1,5 +1,7 @@
+import { execFileSync } from 'node:child_process'
+import { join } from 'node:path'
 import t from 'tap'
-import { serverAddress } from '../../../lib/stores/postgres/server-address.ts'
+import { checkNamedFiles, serverAddress } from '../../../lib/stores/postgres/server-address.ts'
 
 t.test(
   'the name has no user, password and options, and only an address that leaves the machine needs TLS',
@@ -22,3 +24,17 @@ t.test(
     }
   }
 )
+
+t.test('a file of a certificate or key that cannot be read is reported, and no pipe waited for', async t => {
+  const directory = t.testdir({ 'ca.pem': 'certificate' })
+  execFileSync('mkfifo', [join(directory, 'pipe')])
+  const check = (query: string): void => checkNamedFiles(`postgres://db.example/x?${query}`)
+  t.doesNotThrow(() => check(`sslmode=verify-full&sslrootcert=${directory}/ca.pem`))
+  for (const option of ['sslrootcert', 'sslcert', 'sslkey']) {
+    t.throws(
+      () => check(`${option}=${directory}/pipe`),
+      { message: `\`${option}\` names a file that cannot be read (not a regular file)` }
+    )
+    t.throws(() => check(`${option}=${directory}/gone`), { message: /ENOENT/ })
+  }
+})
