@@ -135,7 +135,7 @@ function withQuery (path: string, search: string): string {
   return path.includes('?') ? path + search.replace('?', '&') : path + search
 }
 
-/** Detects JSON that is serialized in parts: some servers require its length. */
+/** Detects JSON that is serialised in parts: some servers require its length. */
 function isLargeJson ({ body, headers }: UpstreamRequest): boolean {
   return (
     typeof body === 'function' &&
@@ -145,7 +145,7 @@ function isLargeJson ({ body, headers }: UpstreamRequest): boolean {
 }
 
 /**
- * Returns the body to send. Serializing a large one has taken a turn of the event loop; encoding and writing
+ * Returns the body to send. Serialising a large one has taken a turn of the event loop; encoding and writing
  * it takes another.
  */
 function preparedBody (

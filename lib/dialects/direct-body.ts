@@ -1,6 +1,6 @@
 /**
  * Creates the body for a provider that speaks the caller's dialect: the caller's own text with some fields
- * replaced. Reserializing it could invalidate a cached prompt, and would lose unknown fields.
+ * replaced. Reserialising it could invalidate a cached prompt, and would lose unknown fields.
  */
 
 import { countKeys, readObjectText, replaceFields, type ObjectText } from '../json/object-text.ts'
@@ -17,7 +17,7 @@ export const withoutOptions: Readonly<Record<string, undefined>> =
 
 /**
  * Returns the request as the caller sent it; `undefined` if it is too large to scan, so that it is
- * reserialized.
+ * reserialised.
  */
 export function callerText (
   { record, callerBody }: Pick<RoutedCall<unknown>, 'record' | 'callerBody'>,

@@ -122,7 +122,7 @@ export function countKeys (value: unknown): number {
 }
 
 /**
- * Returns a JSON text unchanged, or reserialized if it contains duplicate keys: another parser might take the
+ * Returns a JSON text unchanged, or reserialised if it contains duplicate keys: another parser might take the
  * value that was not checked.
  *
  * @param value the parsed text

@@ -6,7 +6,7 @@ import { countKeys, readObjectText, type ObjectText, type TextRange } from './ob
  * Keeps a JSON object with the bytes it was parsed from.
  *
  * Most of a request is sent on unchanged. A list or object that is identical to the parsed one needs no
- * serializing: for 33 KB of messages that takes 66 µs, locating and copying the bytes takes 30. For 1 KB both
+ * serialising: for 33 KB of messages that takes 66 µs, locating and copying the bytes takes 30. For 1 KB both
  * take 3 µs, and kept bytes cost more garbage collection (Node.js 20).
  */
 export class ParsedText implements CallerBody {
@@ -36,7 +36,7 @@ export class ParsedText implements CallerBody {
     return this.#takeText() ?? this.#bytes().toString()
   }
 
-  /** Serializes an object; parts shared with the parsed object are copied from its bytes. */
+  /** Serialises an object; parts shared with the parsed object are copied from its bytes. */
   print (object: object): string | Uint8Array {
     const fields = Object.entries(object)
     const text = this.#takeText()

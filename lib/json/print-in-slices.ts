@@ -1,8 +1,8 @@
 /**
- * Serializes large JSON in parts, one per turn of the event loop.
+ * Serialises large JSON in parts, one per turn of the event loop.
  *
  * `JSON.stringify` takes 2 ms for a megabyte of one string and 50 ms for a megabyte of small objects, and
- * encoding to bytes takes as long again. Here it serializes small values and runs of small members.
+ * encoding to bytes takes as long again. Here it serialises small values and runs of small members.
  */
 
 import { isContainer } from './guards.ts'
@@ -10,14 +10,14 @@ import { splitText } from '../text/split-text.ts'
 import { yieldFairly } from '../async/yield-fairly.ts'
 import type { RequestMedia } from '../core/caller-body.ts'
 
-/** Values and keys serialized at a time; `charactersPerNode` characters of a string count as one value. */
+/** Values and keys serialised at a time; `charactersPerNode` characters of a string count as one value. */
 const runNodes = 4096
 const charactersPerNode = 32
 /** Characters per part. */
 const partLength = 128 * 1024
 
 /**
- * Serializes JSON to bytes, starting in the next turn: creating a large value has already taken much of this
+ * Serialises JSON to bytes, starting in the next turn: creating a large value has already taken much of this
  * one.
  *
  * @param value JSON; `undefined` members are dropped, as by `JSON.stringify`
@@ -41,7 +41,7 @@ async function * print (value: unknown): AsyncGenerator<Uint8Array, void, undefi
 }
 
 /**
- * Serializes JSON to a string, for a small value within the same turn.
+ * Serialises JSON to a string, for a small value within the same turn.
  *
  * @param check called with the UTF-8 bytes so far; may throw
  */

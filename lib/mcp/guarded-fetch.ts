@@ -317,7 +317,7 @@ class MessageValues {
     return Math.max(cost, this.#cost())
   }
 
-  /** Treats excessive nesting as too expensive: serializing it would overflow the stack. */
+  /** Treats excessive nesting as too expensive: serialising it would overflow the stack. */
   #cost (): number {
     return this.#counter.deepest > maxDepth ? Infinity : this.#counter.parseCost
   }

@@ -23,7 +23,7 @@ export interface ReadResult {
   readonly reported: unknown
 }
 
-/** Reads a result in linear time: the structured content is serialized once. */
+/** Reads a result in linear time: the structured content is serialised once. */
 export function readResult (result: CallToolResult, maxBytes: number, seesImages: boolean): ReadResult {
   const images: string[] = []
   let room = seesImages ? maxImageCharacters : 0
@@ -85,7 +85,7 @@ function sizeOf (base64: string): number {
   return Math.floor(base64.replace(/={1,2}$/, '').length * 3 / 4)
 }
 
-/** Reserializes JSON text with `JSON.stringify`; `undefined` for invalid JSON. */
+/** Reserialises JSON text with `JSON.stringify`; `undefined` for invalid JSON. */
 function printedAgain (text: string): string | undefined {
   try {
     return JSON.stringify(parseBounded(text))

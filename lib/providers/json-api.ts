@@ -7,7 +7,7 @@ import { invalidResponse } from './provider-failure.ts'
 import type { AdapterInput, BodyReader, StreamReader, UpstreamRequest } from './provider.ts'
 
 /**
- * Serializes a body. Large bodies are serialized while they are sent; unchanged values are copied from the
+ * Serialises a body. Large bodies are serialised while they are sent; unchanged values are copied from the
  * caller's bytes.
  */
 export function jsonBody (

@@ -40,7 +40,7 @@ export interface AdapterInput<R> {
   /** How this target deviates from its dialect, as data. */
   readonly quirks: Quirks
   readonly streamed: boolean
-  /** True for a request of 1 MB or more: its body is serialized while it is sent. */
+  /** True for a request of 1 MB or more: its body is serialised while it is sent. */
   readonly isLarge?: boolean
   /** The caller's body and its bytes, if kept. */
   readonly callerBody?: CallerBody | undefined
@@ -130,7 +130,7 @@ export interface Adapter<R, E> {
   readonly deleteResponse?: (id: string) => UpstreamRequest
   /** Splits a request that is too large for one upstream request; at least one part. Absent: never needed. */
   readonly split?: (input: AdapterInput<R>) => ReadonlyArray<AdapterInput<R>>
-  /** Joins the answers of so many parts. Default: each part has its own choices. */
+  /** Joins the answers of a split request. Default: each part has its own choices. */
   readonly join?: (parts: number) => Join<E>
 }
 

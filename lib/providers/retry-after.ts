@@ -2,8 +2,8 @@
  * Reads how long a provider asks us to wait.
  *
  * `retry-after-ms` beats `retry-after` (seconds or an HTTP date). A date is relative to the response's `date`
- * header if present, because clocks differ. Official clients sleep for as long as it says, so the value
- * is clamped.
+ * header if present, because clocks differ. Official clients sleep for as long as the header says, so the
+ * value is clamped.
  *
  * @returns whole seconds from 1 to 60, or `undefined` without a usable value
  */

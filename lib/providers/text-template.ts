@@ -114,8 +114,8 @@ function textOf (literal: string): string | undefined {
 }
 
 /**
- * Holds the template of one stream. Creating a template costs as much as parsing a message, so it is tried
- * half as often after each miss.
+ * Holds the template of one stream. Creating a template costs as much as parsing a message, so the interval
+ * between attempts doubles while messages do not match.
  */
 export class StreamTemplate {
   readonly #form: TextMessage

@@ -179,9 +179,7 @@ export class ToolCalls {
     return isComplete(last) ? undefined : last
   }
 
-  /**
-   * Assigns a piece without a name to the call with its index, else to the call that still lacks arguments.
-   */
+  /** Returns the call for a piece without a name: by index, else one that still lacks arguments. */
   #findNameless (
     index: number | undefined,
     id: string | undefined,

@@ -1,6 +1,6 @@
 /**
  * The chat-completions dialect as servers really speak it: only the fields we read, all optional and of type
- * unknown, because some server omits each one or sends null or another type.
+ * unknown, because servers omit them or send null or other types.
  */
 
 export interface WireAnswer {

@@ -5,7 +5,7 @@
  * @see https://ai.google.dev/api/generate-content
  */
 
-// Written.
+// Types that we write.
 
 export interface GenerateContentRequest {
   contents: readonly Content[]
@@ -112,7 +112,7 @@ export interface BatchEmbedContentsRequest {
   }>
 }
 
-// Read.
+// Types that we read.
 
 /** A complete answer or one stream message; both have this shape. */
 export interface GenerateContentResponse {
