@@ -4,11 +4,13 @@
  * own functions.
  */
 
-import { execFileSync, spawnSync } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { chmodSync, readFileSync, readdirSync } from 'node:fs'
+import { once } from 'node:events'
+import { chmodSync, readFileSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { parse } from 'yaml'
 import { launch, directoryOf, main, type Running } from '../support/headgate.ts'
 import { headgate } from '../support/command.ts'
 import {
@@ -22,7 +24,8 @@ import {
   type LitellmFunctions
 } from '../support/litellm-tables.ts'
 import { freePort } from '../support/free-port.ts'
-import { until } from '../support/until.ts'
+import { litellmKey, startLitellm } from '../support/litellm-proxy.ts'
+import { eventually, until } from '../support/until.ts'
 import { chatAnswer, fakeUpstream } from '../support/upstream.ts'
 import type { Test } from 'tap'
 import type { JsonObject } from '../../lib/json/guards.ts'
@@ -58,7 +61,7 @@ function litellmFunctions (python: string): LitellmFunctions {
     python,
     [join(import.meta.dirname, '../../../test/import/litellm-functions.py')],
     {
-      input: JSON.stringify({ tokens: [...tokens, 'sk-alias', 'sk-deleted'], secrets }),
+      input: JSON.stringify({ tokens: [...tokens, 'sk-alias', 'sk-deleted', litellmKey], secrets }),
       encoding: 'utf8',
       stdio: ['pipe', 'pipe', 'ignore'],
       env: {
@@ -295,39 +298,112 @@ t.test('a LiteLLM with its own tables moves over while both serve', { skip, time
   await until(async () => (await call('sk-team-other')) === 402, 'what was spent there')
 })
 
-t.test('the commands of the run-book are run as they stand', { skip, timeout: 180_000 }, async t => {
+/** A shell that is kept between the blocks of a page. */
+async function pageShell (t: Test, cwd: string, env: Readonly<Record<string, string>>) {
+  const child = spawn('sh', [], { cwd, env, detached: true, stdio: ['pipe', 'pipe', 'pipe'] })
+  const exit = once(child, 'exit')
+  let [out, errors] = ['', '']
+  child.stdout.on('data', (bytes: Buffer) => { out += bytes.toString() })
+  child.stderr.on('data', (bytes: Buffer) => { errors += bytes.toString() })
+  t.teardown(async () => {
+    // the gateway in the background is of the same group
+    if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL')
+    await exit
+  })
+  let blocks = 0
+  /** Runs a block, and returns what it printed and the status of its last command. */
+  return async (block: string): Promise<{ out: string, status: number, errors: string }> => {
+    const from = out.length
+    const mark = `end of block ${++blocks}:`
+    child.stdin.write(`${block}\necho "${mark} $?"\n`)
+    const ended = new RegExp(`${mark} (\\d+)\\n`)
+    const end = await eventually(
+      async () => ended.exec(out), found => found !== null, block, 120_000
+    )
+    return { out: out.slice(from, end?.index), status: Number(end?.[1]), errors }
+  }
+}
+
+t.test('each step of the run-book is done beside a LiteLLM that serves, and undone', {
+  skip, timeout: 500_000
+}, async t => {
   if (python === undefined || server === undefined) return
+  const upstream = await fakeUpstream({
+    pieces: [completion], headers: { 'content-type': 'application/json' }
+  })
+  t.teardown(upstream.close)
+  const provider = `${upstream.url}/v1`
   const directory = directoryOf(t, {
-    'config.yaml': litellmConfig('http://127.0.0.1:1/v1'),
+    'config.yaml': litellmConfig(provider),
     bin: { headgate: `#!/bin/sh\nexec '${process.execPath}' '${main}' "$@"\n` }
   })
   chmodSync(join(directory, 'bin/headgate'), 0o755)
   const { url, query } = await litellmServer(t, python, server)
-  await fill(query, litellmTables(litellmFunctions(python), 'http://127.0.0.1:1/v1', Date.now()))
-  const port = await freePort()
-  const page = readFileSync(join(import.meta.dirname, '../../../docs/from-litellm.md'), 'utf8')
-  const [, steps = ''] = /As commands,[^]*?```sh\n([^]*?)```/.exec(page) ?? []
-  t.equal(steps.trim().split('\n').length, 8)
-  const address = `http://127.0.0.1:${port}`
-  const waiting = `headgate start & gateway=$!; trap 'kill $gateway' EXIT; curl -s --retry 100 --retry-delay 1 --retry-connrefused --max-time 60 ${address}/livez`
-  const program = steps.replace('headgate start &', waiting).replaceAll('http://127.0.0.1:8080', address)
-  t.not(program, steps)
-  const { stdout, stderr, status } = spawnSync('sh', ['-c', program], {
-    cwd: directory,
-    encoding: 'utf8',
-    timeout: 170_000,
-    env: {
-      PATH: `${directory}/bin:${process.env['PATH'] ?? ''}`,
-      LITELLM_DATABASE: url,
-      LITELLM_SALT_KEY: saltKey,
-      KEY: 'sk-plain',
-      PORT: String(port)
-    }
+  const functions = litellmFunctions(python)
+  await fill(query, litellmTables(functions, provider, Date.now()))
+  await fill(query, {
+    LiteLLM_VerificationToken: [{
+      token: functions.hash(litellmKey), key_alias: 'program', key_name: 'sk-...uess', spend: 0, models: []
+    }]
   })
-  t.equal(status, 0, stderr)
-  t.match(
-    stdout,
-    /In the database: 19 keys, 4 projects, 3 users\.[^]*Keys: 19 new[^]*Configuration OK[^]*"object": ?"list"[^]*Keys: 0 new, 0 changed, 0 revoked[^]*\nteam +1 [^\n]*12\.5/,
-    stderr
+  const before = await contents(query)
+  const litellm = await startLitellm(t, python, {
+    model_list: [{
+      model_name: 'gpt', litellm_params: { model: 'openai/gpt-4o', api_key: 'key', api_base: provider }
+    }]
+  })
+  const port = await freePort()
+  const here = (text: string): string =>
+    text
+      .replaceAll('http://127.0.0.1:8080', `http://127.0.0.1:${port}`)
+      .replaceAll('http://127.0.0.1:4000', litellm.url)
+      .replace('share: 0.1', 'share: 1')
+      .replace(/^export LITELLM_DATABASE=.*$/m, `export LITELLM_DATABASE=${url} LITELLM_SALT_KEY=${saltKey}`)
+  const page = readFileSync(join(import.meta.dirname, '../../../docs/from-litellm.md'), 'utf8')
+  const [, steps = ''] = /\n## Moving in steps\n([^]*?)\n## /.exec(page) ?? []
+  const blocks = [...steps.matchAll(/```(sh|yaml)\n([^]*?)```/g)].map(([, kind, text = '']) => ({
+    kind, text: here(text)
+  }))
+  t.same(blocks.map(({ kind }) => kind), ['sh', 'sh', 'sh', 'yaml', 'sh', 'sh', 'sh'])
+  const [look, fillIn, run, mirror, compare, switchOver, back] = blocks.map(({ text }) => text)
+  const shell = await pageShell(t, directory, {
+    PATH: `${directory}/bin:${process.env['PATH'] ?? ''}`, KEY: litellmKey, PORT: String(port)
+  })
+
+  const plan = await shell(look ?? '')
+  t.match(plan, { status: 1, out: /In the database: 20 keys, 4 projects, 3 users\.\n$/ }, plan.errors)
+  const filled = await shell(fillIn ?? '')
+  t.match(filled, { status: 0, out: /Keys: 20 new[^]*Configuration OK/ }, filled.errors)
+
+  const both = await shell(run ?? '')
+  t.match(both, { status: 0, out: /Hello\.[^]*Hello\./ }, both.errors)
+
+  const file = join(directory, 'headgate.yaml')
+  const config = parse(readFileSync(file, 'utf8')) as Imported
+  const added = parse(mirror ?? '') as Imported
+  const { gpt, ...models } = config.models
+  writeFileSync(file, JSON.stringify({
+    ...config,
+    models,
+    providers: { ...config.providers, ...added.providers },
+    routes: { ...config.routes, gpt: { ...added.routes?.['gpt'], models: [gpt?.alias] } }
+  }))
+  const mirrored = await eventually(
+    async () => await shell(compare ?? ''),
+    ({ out }) => /^litellm\/gpt +b +[1-9]/m.test(out),
+    'calls that are mirrored to LiteLLM'
   )
+  t.match(mirrored.out, /^127\S+\/gpt-4o +a +[1-9]\d* +0\.0 %/m, mirrored.errors)
+
+  const moved = await shell(switchOver ?? '')
+  t.match(moved, { status: 1, out: /Hello\.[^]*Keys: 0 new, 0 changed, 0 revoked/ }, moved.errors)
+  const returned = await shell(back ?? '')
+  t.match(returned, { status: 0, out: /Hello\.[^]*\nprogram +[1-9]/ }, returned.errors)
+  t.equal(await contents(query), before, 'LiteLLM is as it was')
 })
+
+interface Imported {
+  readonly models: Readonly<Record<string, { readonly alias: string }>>
+  readonly providers: object
+  readonly routes?: Readonly<Record<string, object>>
+}

@@ -9,7 +9,10 @@ import { freePort, untilListening } from './free-port.ts'
 import type { Test } from 'tap'
 
 /** It loads for ten seconds, and for more on a busy machine. */
-const startMs = 120_000
+const startMs = 240_000
+
+/** The key that may call it. */
+export const litellmKey = 'sk-the-key-of-a-test-that-nobody-can-guess'
 
 export interface LitellmProxy {
   readonly url: string
@@ -28,7 +31,6 @@ export async function startLitellm (t: Test, python: string, config: object): Pr
   const directory = mkdtempSync(join(tmpdir(), 'headgate-litellm-')) // a test has one `testdir`
   const file = join(directory, 'config.json') // JSON is YAML
   writeFileSync(file, JSON.stringify(config))
-  const key = 'sk-the-key-of-a-test-that-nobody-can-guess'
   const proxy = spawn(
     python,
     [join(dirname(python), 'litellm'), '--config', file, '--host', '127.0.0.1', '--port', String(port)],
@@ -38,7 +40,7 @@ export async function startLitellm (t: Test, python: string, config: object): Pr
       env: {
         PATH: process.env['PATH'],
         HOME: directory,
-        LITELLM_MASTER_KEY: key,
+        LITELLM_MASTER_KEY: litellmKey,
         LITELLM_LOCAL_MODEL_COST_MAP: 'True',
         LITELLM_TELEMETRY: 'False'
       }
@@ -54,5 +56,5 @@ export async function startLitellm (t: Test, python: string, config: object): Pr
     untilListening(port, startMs),
     exit.then(([code]) => { throw new Error(`LiteLLM ended with ${code}`) })
   ])
-  return { url: `http://127.0.0.1:${port}`, key }
+  return { url: `http://127.0.0.1:${port}`, key: litellmKey }
 }
