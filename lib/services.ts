@@ -1,4 +1,4 @@
-/** Lists all that a pipeline may depend on, as types: instances are created in `create-services`. */
+/** The types of everything a pipeline may depend on; `create-services` creates the instances. */
 
 import type { Admin } from './accounts/admin.ts'
 import type { Alerts } from './alerts/alerts.ts'
@@ -32,48 +32,48 @@ export interface Services {
   readonly toolServers: ToolServers
   readonly abandonedAnswers: AbandonedAnswers
   readonly routeHealth: RouteHealth
-  /** Absent without a store: nothing is deferred, and calls are completed at once. */
+  /** Absent without a store: calls are then answered immediately. */
   readonly deferrals?: Deferrals | undefined
-  /** Absent without a store: no response is kept. */
+  /** Absent without a store: responses are then not kept. */
   readonly responseStore?: ResponseStore | undefined
   readonly backgroundRuns?: BackgroundRuns | undefined
-  /** Absent where calls are not recorded, as `recordSent` is. */
+  /** Absent if calls are not recorded, like `recordSent`. */
   readonly recordAnswer?: RecordAnswer | undefined
   readonly recordSent?: RecordSent | undefined
-  /** Begins the trace of a call by the headers of its request. Absent where no traces are sent. */
+  /** Starts the trace of a call from its request headers. Absent if traces are not exported. */
   readonly beginTrace?: ((headers: Call['headers']) => CallTrace) | undefined
-  /** Absent where no bodies are kept. */
+  /** Absent if no bodies are stored. */
   readonly captureBodies?: CaptureBodies | undefined
-  /** Endpoints of which nothing is kept until stages have seen the request. Absent where no stage looks. */
+  /** Endpoints whose requests may be stored only after guards have checked them. Absent without guards. */
   readonly inspectedEndpoints?: ReadonlySet<string> | undefined
-  /** Returns true for a key that may not see costs. Absent where every key may. */
+  /** Returns true for a key that may not see costs. Absent if all keys may. */
   readonly hidesCost?: ((key: ApiKey) => boolean) | undefined
-  /** Lists the tags that the configuration gives to the calls of a key. Absent where it gives none. */
+  /** Lists the configured tags of a key. Absent if there are none. */
   readonly ownTags?: ((key: ApiKey) => readonly string[]) | undefined
-  /** True where values of `metadata` that are not strings are recorded instead of refused. */
+  /** True to record `metadata` values that are not strings instead of refusing them. */
   readonly acceptsAnyMetadata?: boolean | undefined
-  /** Returns what digests the names of end users in calls of a key. Absent where names are kept. */
+  /** Returns a function that digests end user names in calls of a key. Absent if names are stored. */
   readonly digestEndUsers?: ((key: ApiKey) => (name: string) => string) | undefined
-  /** Lists the tags that the configuration gives to routes by name. Absent where it gives none. */
+  /** Lists the configured tags of routes by name. Absent if there are none. */
   readonly routeTags?: ((names: readonly string[]) => readonly string[]) | undefined
-  /** Finds budgets of tags, models and end users. Absent where there are none. */
+  /** Finds budgets of tags, models and end users. Absent if there are none. */
   readonly namedBudgets?: NamedBudgets | undefined
-  /** Opens what the admin API works with. Absent without a store, and where the dashboard is off. */
+  /** Opens the services of the admin API. Absent without a store or with the dashboard disabled. */
   readonly admin?: (() => Promise<Admin>) | undefined
-  /** Absent where no channel for alerts is configured. */
+  /** Absent without channels for alerts. */
   readonly alerts?: Alerts | undefined
-  /** Absent where no target for exports is configured. */
+  /** Absent without export targets. */
   readonly usageExports?: UsageExports | undefined
-  /** The stages that look at the texts of calls. Absent where none is configured. */
+  /** The guards that check the texts of calls. Absent if there are none. */
   readonly textGuards?: TextGuards | undefined
-  /** Runs calls of mirrored routes with other models. Absent where no route is mirrored. */
+  /** Runs mirrored calls. Absent if no route is mirrored. */
   readonly mirrors?: Mirrors | undefined
-  /** Absent where answers are not cached. */
+  /** Absent if answers are not cached. */
   readonly answerCache?: AnswerCache | undefined
   readonly tokenCounter: TokenCounter
   readonly limiter: Limiter
   /** False while the process is shutting down. */
   readonly ready: () => boolean
-  /** Names the parts that do not work while calls go on. */
+  /** Names the parts that fail while calls go on. */
   readonly degraded?: (() => readonly string[]) | undefined
 }

@@ -15,7 +15,7 @@ const maxBodyBytes = 2 * 1024 * 1024
 
 const csrfHeader = 'With a session, the `csrf_token` of its sign-in.'
 const idempotencyHeader =
-  'The same key within a day: the request is not carried out again, and has the answer of the first.'
+  'The same key within a day: the request is not executed again and gets the first answer.'
 
 /** A row for the table of endpoints. */
 export interface AdminRow extends Pick<Endpoint, 'method' | 'path' | 'body' | 'readsConnection'> {
@@ -25,7 +25,7 @@ export interface AdminRow extends Pick<Endpoint, 'method' | 'path' | 'body' | 'r
   readonly pipeline: (services: Services) => Handler<Call>
 }
 
-// the keys of that object
+// keys of `adminRoutes`
 const routes = Object.entries(adminRoutes) as ReadonlyArray<[AdminRoute, AdminRouteSpec]>
 
 export const adminRows: readonly AdminRow[] = routes.map(([route, spec]) => {
@@ -53,7 +53,7 @@ export const adminRows: readonly AdminRow[] = routes.map(([route, spec]) => {
 })
 
 function partsOf (route: AdminRoute): { readonly method: AdminRow['method'], readonly path: string } {
-  const [method, path] = route.split(' ') as [AdminRow['method'], string] // as `adminRoutes` requires
+  const [method, path] = route.split(' ') as [AdminRow['method'], string] // by its type
   return { method, path }
 }
 
@@ -102,12 +102,12 @@ function docsOf (
       ...method === 'POST' && scope !== undefined && { 'Idempotency-Key': idempotencyHeader }
     },
     ...(role === 'none' || role === 'self') && {
-      headers: { 'set-cookie': 'The session, where one begins or ends.' }
+      headers: { 'set-cookie': 'The cookie of the session, if one begins or ends.' }
     },
     ...redirects && {
       headers: {
         location: 'Where the browser goes next.',
-        'set-cookie': 'What this browser has of the sign-in, or the session.'
+        'set-cookie': 'The cookie of the sign-in in progress, or of the session.'
       }
     },
     ...mediaType === 'text/csv' && { headers: { 'content-disposition': 'The name of the file.' } },

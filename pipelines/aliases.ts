@@ -30,7 +30,7 @@ const rules: readonly AliasRule[] = [
   { of: /^\/readyz$/, paths: ['/health/readiness'] }
 ]
 
-/** Returns the aliases of endpoints: scope, limits, record and answer are those of the endpoint itself. */
+/** Returns the aliases of endpoints. They share the endpoint's scope, limits, record and answer. */
 export function aliasEndpoints (endpoints: readonly Endpoint[]): Endpoint[] {
   return endpoints.flatMap(endpoint =>
     aliasPaths(endpoint.path).map(path => ({
@@ -66,7 +66,7 @@ function namesModel (path: string): boolean {
 /** The model in the path overrides that in the body, where clients of Azure may send another name. */
 function withModelOfPath (call: Call, endpoint: Endpoint): Call {
   const { body, params: { model = '' }, record } = call
-  // `/openai/deployments//chat/completions` is no address of text completions.
+  // `/openai/deployments//chat/completions` is not a text completion URL.
   if (model.startsWith('/')) throw new GatewayError('model_not_found', { param: 'model' })
   return refine(call, {
     body: async () => {

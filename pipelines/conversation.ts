@@ -138,14 +138,14 @@ function answeredAtOnceTest<C> ({
 
 type Answer = Stage<RoutedChatCall, ChatBatch>
 
-/** Lets the provider answer, in as many turns as its tool calls need. */
+/** Has the provider answer, in as many turns as its tool calls need. */
 function answerInSlices (services: Services): Answer {
   return toolExecute(services, chain(capAnswer(services), providerCall(services, 'chat'), recordUsage()))
 }
 
 /**
- * Answers calls that were accepted and counted as a request before. Tokens and budget are reserved anew: a
- * call waits for tokens, and fails when the budget is used up.
+ * Answers calls that were accepted and counted as requests earlier. Tokens and budget are reserved again: the
+ * call waits for tokens, and fails if the budget is used up.
  */
 export function resumedConversation<C> (
   services: Services,

@@ -34,7 +34,7 @@ async function notServed (message: string): Promise<never> {
   return await Promise.reject(new GatewayError('not_found', { message }))
 }
 
-/** Loads what reads the files with the first request of one. */
+/** Loads the file reader on the first request. */
 function pageFile (): Endpoint['handle'] {
   let files: Promise<PageFiles> | undefined
   return async ({ params, headers }: Call) => {

@@ -200,7 +200,7 @@ function modelDescriber (providers: readonly ProviderSettings[]): (entry: ModelE
   return entry => ({
     id: entry.id,
     object: 'model',
-    // Required on the wire; the start of Unix time is how lists say that it is not known.
+    // Required on the wire; lists use the Unix epoch for an unknown time.
     created: Math.floor(Date.parse(entry.createdAt ?? unknownDate) / 1000),
     owned_by: entry.providerId,
     provider: labelOf(kinds.get(entry.providerId) ?? entry.providerId),

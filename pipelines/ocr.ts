@@ -37,7 +37,7 @@ import { RouteDecision } from '../schemas/route-decision.ts'
 export const ocrDocs: Docs = {
   operationId: 'ocr',
   group: 'Documents',
-  summary: 'Read a PDF or an image into Markdown, page by page.',
+  summary: 'Convert a PDF or an image to Markdown, page by page.',
   request: { schema: OcrRequest },
   answers: [{ description: 'The pages.', schema: OcrAnswer }],
   named: { OcrRequest, OcrAnswer },
@@ -83,7 +83,7 @@ export function ocr (services: Services): Handler<Call> {
 const replaceTexts: ReplaceTexts<OcrInput> = (call, replace) => {
   const request = replaceDocumentAddress(call.request, replace)
   if (request === call.request || request.document.kind !== 'address') return call
-  // what a project keeps is what is left
+  // Keep only the replaced request.
   const {
     model,
     document: { url },
@@ -120,10 +120,7 @@ function usesOf ({ document }: OcrInput): ProviderUse[] {
   return document.kind === 'address' ? [{ kind: 'address', url: document.url, param: 'document' }] : []
 }
 
-/**
- * Notes the number of pages, and refuses too many; a document that cannot be counted here is for the provider
- * to judge.
- */
+/** Records the number of pages and refuses too many. If they cannot be counted here, the provider decides. */
 async function countedPages (call: RoutedCall<OcrInput>): Promise<RoutedCall<OcrInput>> {
   const { document } = call.request
   if (document.kind !== 'bytes' || document.mediaType !== 'application/pdf') return call

@@ -26,11 +26,11 @@ const pipeAll = pipe as (source: AsyncIterable<unknown>, ...functions: readonly 
  *   resolves with
  */
 export function pipeline<const L extends ListWithSink<Reply>> (...list: Connected<L>): Handler<FirstIn<L>> {
-  const stages = fuse(list.slice(0, -1) as Array<Stage<never, unknown>>) // as `ListWithSink` says
+  const stages = fuse(list.slice(0, -1) as Array<Stage<never, unknown>>) // as `ListWithSink` requires
   const sink = list.at(-1) as Sink<unknown, Reply>
   return async call => {
     try {
-      return await (pipeAll(once(call), ...stages, sink) as Promise<Reply>) // which is what the sink returns
+      return await (pipeAll(once(call), ...stages, sink) as Promise<Reply>) // the sink's return value
     } catch (thrown) {
       if (thrown instanceof EarlyReply) return thrown.reply
       throw thrown

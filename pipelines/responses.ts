@@ -87,7 +87,7 @@ export const compactDocs: Docs = {
   summary: 'Compact a conversation. Available at OpenAI and Azure only.',
   routed: true,
   request: { schema: CompactRequest },
-  answers: [{ description: 'The items that stand for it, as they came.', schema: CompactedResponse }],
+  answers: [{ description: 'The compacted items, as the provider returned them.', schema: CompactedResponse }],
   errorBody: ErrorBody,
   errors: ['invalid_value', 'not_found', ...fromProvider],
   dryRun: RouteDecision

@@ -60,7 +60,7 @@ export const deleteResponseDocs: Docs = {
   ...common,
   operationId: 'deleteResponse',
   summary:
-    'Delete a stored response, also at the provider that keeps it. Responses that continue it can still be continued.',
+    'Delete a stored response, including the provider\'s copy. Responses that continue it can still be continued.',
   requestHeaders: ownKeyHeader,
   headers: {
     'x-headgate-provider-copy':
@@ -130,7 +130,7 @@ async function replay (services: Services, call: AuthedCall, id: string, from: n
   const fromStart = await restored(services, call, eventStream(backgroundRuns.stream(key.id, id, 0, signal)))
   const { forCaller } = fromStart
   if (forCaller === undefined) return eventStream(backgroundRuns.stream(key.id, id, from, signal))
-  // Events before the one to begin with may hold the first half of a placeholder.
+  // Earlier events may contain the first half of a placeholder.
   return {
     ...fromStart,
     forCaller: async noted => {
@@ -140,7 +140,7 @@ async function replay (services: Services, call: AuthedCall, id: string, from: n
   }
 }
 
-/** Yields the frames of a stream of ours from the event of a number on. */
+/** Yields the frames of one of our streams, starting with the event of a given number. */
 async function* framesFrom (
   from: number,
   pieces: AsyncIterable<string>
@@ -153,7 +153,7 @@ async function* framesFrom (
 
 const dataField = 'data: '
 
-/** Returns the number of an event; the end of a stream comes last. */
+/** Returns the number of an event; the end of a stream sorts last. */
 function numberOf (frame: string): number {
   const json = frame.slice(frame.indexOf(dataField) + dataField.length)
   if (!json.startsWith('{')) return Infinity
@@ -210,10 +210,7 @@ export function deleteResponse (services: Services): Handler<Call> {
   }))
 }
 
-/**
- * Deletes what a provider keeps. Its failure is no reason to keep the response here, nor to say that it is
- * still there.
- */
+/** Deletes the provider's copy. If that fails, the response is still deleted here, and reported as such. */
 async function deleteCopy (
   { providers }: Services,
   { key, record }: AuthedCall,
@@ -245,7 +242,7 @@ function idOf ({ params }: AuthedCall): string {
   return params['response_id'] ?? ''
 }
 
-/** Answers alike for a response that is unknown, deleted, expired or another key's. */
+/** Returns the same error for a response that is unknown, deleted, expired or another key's. */
 function notFound (id: string): GatewayError {
   const shown = id.length > 80 ? `${id.slice(0, 80)}…` : id
   return new GatewayError('not_found', {

@@ -195,7 +195,7 @@ function checkDashboard (
   report.add(
     ['server', 'host'],
     'is reachable from other machines, where the dashboard needs TLS: set `server.tls`, or `server.trust_proxy: true` behind a proxy that ' +
-      'ends TLS; or `dashboard: false` for none, or `dashboard.insecure: true` to send passwords in clear'
+      'terminates TLS; or `dashboard: false` for none, or `dashboard.insecure: true` to send passwords in clear'
   )
 }
 
@@ -282,7 +282,7 @@ function entriesOf (fields: BudgetFields): Array<{ readonly path: Path, readonly
 
 /** Checks that windows of named parties begin at a quarter of an hour, the smallest unit of their sums. */
 function checkQuarters (path: Path, fields: BudgetFields, report: Report): void {
-  const reason = 'what counts here is summed by quarter of an hour'
+  const reason = 'this usage is summed by quarter of an hour'
   for (const { path: at, each: { every, from } } of entriesOf(fields)) {
     if (every !== undefined && lengthMs(every) % quarterMs > 0) {
       report.add([...path, ...at, 'every'], `must be a multiple of 15m, such as 15m, 6h or 30d: ${reason}`)
@@ -350,7 +350,7 @@ export function checkServerScope (
 
 function checkPorts ({ server, metrics }: Config, report: Report): void {
   if (metrics !== undefined && metrics.port !== 0 && metrics.port === server.port) {
-    report.add(['metrics', 'port'], 'is the port of the API (server.port); metrics need a port of their own')
+    report.add(['metrics', 'port'], 'is the port of the API (server.port); metrics need a separate port')
   }
 }
 

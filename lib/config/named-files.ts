@@ -32,7 +32,7 @@ export function namedFiles (directory: string, inUse?: ReadonlySet<string>): Nam
       named.add(absolute)
       if (inUse !== undefined && !inUse.has(absolute) && !isBelow(directory, absolute)) {
         throw Object.assign(new Error(), {
-          code: 'outside of the directory of the configuration: a draft may name only files that the configuration uses already'
+          code: 'outside the directory of the configuration: a draft may only name files that are already in use'
         })
       }
       return readTextFile(absolute)

@@ -1,7 +1,4 @@
-/**
- * Keeps what is known of each call: its usage row, its line in the log, and the bodies that its project
- * keeps.
- */
+/** Records each call: its usage row, its log line, and the bodies that its project stores. */
 
 import { BudgetWarnings } from '../limits/budget-warnings.ts'
 import { UsageRecorder, recordedUsages } from '../limits/usage-recorder.ts'
@@ -20,8 +17,8 @@ import type { Database } from '../stores/database.ts'
 import type { UsageRow } from '../stores/tables.ts'
 
 /**
- * Receives a call once its answer is written or given up and its record is complete, with its usage
- * row; there is none for a call without a valid key.
+ * Receives each call once its answer is written or abandoned and its record is complete. Calls without a
+ * valid key have no usage row.
  */
 export type CallObserver = (call: Call, row?: UsageRow) => void
 
@@ -29,14 +26,14 @@ export interface CallHistoryOptions {
   readonly keys: Keys
   readonly limiter: Limiter
   readonly log: Log
-  /** The store of bodies. Default: none are kept. */
+  /** The store for bodies. Default: bodies are not stored. */
   readonly database: Database | undefined
-  /** The store of usage rows. Default: none are kept. */
+  /** The store for usage rows. Default: rows are not stored. */
   readonly usageDatabase: Database | undefined
   readonly observers: readonly CallObserver[]
-  /** Receives the rows of calls that were interrupted with their process. Default: they are only stored. */
+  /** Receives the rows of calls interrupted by a crash. Default: they are only stored. */
   readonly onInterrupted?: ((rows: readonly UsageRow[]) => void) | undefined
-  /** Returns the services that new calls use. */
+  /** Returns the services for new calls. */
   readonly services: () => Services
 }
 
@@ -69,8 +66,8 @@ export class CallHistory {
   }
 
   /**
-   * Settles what killed processes had reserved, by their usage rows, and waits for what was settled here,
-   * before rows count as spent.
+   * Settles the reservations of killed processes from their usage rows, and waits for pending settlements
+   * here, before rows count as spent.
    */
   async #settle (imported: readonly UsageRow[]): Promise<void> {
     const { keys, limiter, log, services } = this.#options
@@ -83,14 +80,14 @@ export class CallHistory {
     await limiter.settleRecorded(usages).catch((error: unknown) => {
       log.warn(
         { cause: loggableError(error) },
-        'failed to settle what a killed process had reserved; it is released later'
+        'failed to settle the reservations of a killed process; they are released later'
       )
     })
   }
 
   /**
-   * Reports imported rows of interrupted calls that the store does not have: a journal may have a row of the
-   * beginning of a call whose end is stored.
+   * Reports imported rows of interrupted calls that are not in the store: a journal may contain the begun row
+   * of a call whose final row is stored.
    */
   async #reportInterrupted (
     imported: readonly UsageRow[],
@@ -109,7 +106,7 @@ export class CallHistory {
     }
   }
 
-  /** Returns the recorder of bodies, loaded once a configuration keeps some. */
+  /** Returns the recorder of bodies; loaded on demand. */
   async bodyRecorderFor ({ calls }: Settings): Promise<BodyRecorder | undefined> {
     const store = this.#bodyStore
     if (store === undefined || calls.keepBodies.length === 0) return this.#bodyRecorder
@@ -121,7 +118,7 @@ export class CallHistory {
     }))
   }
 
-  /** Journals a call before its last byte is sent, which waits for the result. */
+  /** Journals a call before its last byte is sent; the last byte waits for the result. */
   readonly recordAnswer: RecordAnswer = call => {
     const { toolCallIds, providerId } = call.record
     if (toolCallIds !== undefined && providerId !== undefined) {
@@ -130,9 +127,7 @@ export class CallHistory {
     return this.#recorder.recordAnswer(call)
   }
 
-  /**
-   * Completes the record of a call that has ended. An observer that fails keeps no other one from the call.
-   */
+  /** Completes the record of an ended call. An observer that throws does not affect the others. */
   readonly end = (call: Call): void => {
     const { log, observers } = this.#options
     const safely = <T>(observe: () => T): T | undefined => {
@@ -153,23 +148,23 @@ export class CallHistory {
     if (mirrors !== undefined) safely(() => mirrors.begin(call, mirrored => this.endDetached(mirrored)))
   }
 
-  /** Completes the record of a call that no caller waits for, before anyone can fetch its answer. */
+  /** Completes the record of a detached call, before anyone can fetch its answer. */
   endDetached (call: Call): void {
     this.end(call)
     this.#ledger?.flushJournal()
   }
 
-  /** Begins to import the journals of processes that have exited. */
+  /** Starts importing the journals of exited processes. */
   importJournals (): void {
     this.#importing = this.#ledger?.importJournals().finally(() => { this.#importing = undefined })
   }
 
-  /** The end of that import, which never rejects; `undefined` when it is over. */
+  /** Resolves at the end of that import and never rejects; `undefined` once it is over. */
   get importing (): Promise<void> | undefined {
     return this.#importing
   }
 
-  /** Begins to sum up the records of a store of an earlier version. */
+  /** Starts summing up the records of an older store. */
   sumUp (): void {
     this.#ledger?.sumUp()
   }
@@ -192,7 +187,7 @@ export class CallHistory {
     await this.#bodyStore?.expire(nowMs, this.#options.services().settings.usage.keepDays)
   }
 
-  /** Stores what is left. */
+  /** Stores everything pending. */
   async close (): Promise<void> {
     await this.#bodyRecorder?.close()
     await this.#ledger?.close()

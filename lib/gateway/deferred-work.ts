@@ -1,6 +1,6 @@
 /**
- * Keeps and runs what callers fetch later: deferred completions, stored responses, responses in the
- * background.
+ * Stores and runs work whose result callers fetch later: deferred completions, stored and background
+ * responses.
  */
 
 import { deferredChat } from '../../pipelines/chat.ts'
@@ -16,12 +16,12 @@ import type { Services } from '../services.ts'
 import type { Database } from '../stores/database.ts'
 
 export interface DeferredWorkOptions {
-  /** Receives the calls that no caller waits for. */
+  /** Receives detached calls. */
   readonly events: CallEvents
   readonly log: Log
-  /** Notifies other gateways that deferred calls wait. */
+  /** Notifies other gateways of waiting deferred calls. */
   readonly onWaiting?: (() => void) | undefined
-  /** Returns the services that new calls use. */
+  /** Returns the services for new calls. */
   readonly services: () => Services
 }
 
@@ -58,18 +58,18 @@ export class DeferredWork {
     return new DeferredWork(database, await openDeferrals(database), options)
   }
 
-  /** Begins with what waits, also of processes that have exited. */
+  /** Starts waiting work, including that of exited processes. */
   start (): void {
     this.#tasks.start()
     this.backgroundRuns.start()
   }
 
-  /** Looks for deferred calls that wait at another gateway. */
+  /** Checks for deferred calls waiting at other gateways. */
   look (): void {
     this.#tasks.look()
   }
 
-  /** Resolves when nothing runs. */
+  /** Resolves when nothing is running. */
   async whenIdle (): Promise<void> {
     await Promise.all([this.#tasks.whenIdle(), this.backgroundRuns.whenIdle()])
   }

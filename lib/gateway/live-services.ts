@@ -15,31 +15,31 @@ import type { Services } from '../services.ts'
  */
 const modelListTimeoutMs = 5000
 /**
- * The same before the first call is accepted. Shorter: a server that is away delays a start, and no call is
- * served meanwhile.
+ * Longest wait before the first call is accepted. It is shorter because an unreachable server delays the
+ * start, and no calls are served until then.
  */
 const firstModelListTimeoutMs = 1000
 
 export interface LiveServicesOptions {
   readonly log: Log
-  /** Returns what services are made of, besides the settings. */
+  /** Returns what services need in addition to the settings. */
   readonly serviceOptions: (settings: Settings) => Promise<ServiceOptions>
   readonly endpoints: (services: Services) => readonly Endpoint[]
   /** Called with each configuration that takes effect after the first. */
   readonly onReplaced: (settings: Settings) => void
-  /** Resolves when no call is open that uses earlier services. */
+  /** Resolves when no open call uses earlier services. */
   readonly whenIdle: () => Promise<unknown>
 }
 
 export class LiveServices {
   readonly #options: LiveServicesOptions
-  /** The services that new calls use, and the endpoints that serve them: replaced in `replace` alone. */
+  /** The services for new calls and their endpoints; only `replace` changes them. */
   current: OwnedServices
   endpoints: readonly Endpoint[]
   #digests: ReadonlyMap<string, string>
-  /** Services of earlier configurations whose calls have not all ended. */
+  /** Services of earlier configurations that still have open calls. */
   readonly #outgoing = new Set<OwnedServices>()
-  /** One replacement at a time: the last one requested stays. */
+  /** Replacements run one after the other; the last one requested wins. */
   #replaced: Promise<void> = Promise.resolve()
   #isClosed = false
 
@@ -54,17 +54,17 @@ export class LiveServices {
     return new LiveServices(await created(settings, await options.serviceOptions(settings)), options)
   }
 
-  /** Returns what identifies a provider with its credentials, in every process. */
+  /** Returns a digest of a provider and its credentials that is equal in every process. */
   digestOf (providerId: string): string | undefined {
     return this.#digests.get(providerId)
   }
 
-  /** Resolves once the providers have listed their models, or a second later. */
+  /** Resolves once the providers have listed their models, or after a second. */
   async whenListed (): Promise<void> {
     await withTimeout(firstModelListTimeoutMs, this.current.listed)
   }
 
-  /** Replaces the configuration, once its providers have listed their models, or 5 seconds later. */
+  /** Replaces the configuration once its providers have listed their models, or after 5 seconds. */
   async replace (settings: Settings): Promise<void> {
     const replaced = this.#replaced.then(async () => await this.#replace(settings))
     this.#replaced = replaced.catch(() => undefined) // the caller gets the error
@@ -98,17 +98,17 @@ export class LiveServices {
       .finally(() => this.#outgoing.delete(before))
   }
 
-  /** Lets no other configuration take effect. */
+  /** Prevents further changes of configuration. */
   freeze (): void {
     this.#isClosed = true
   }
 
-  /** Ends the answers that are read for callers who have left. */
+  /** Ends abandoned answers. */
   stopAbandoned (): void {
     for (const { abandonedAnswers } of [this.current, ...this.#outgoing]) abandonedAnswers.stop()
   }
 
-  /** Ends mirrored calls, and lets no other begin. */
+  /** Ends mirrored calls and prevents new ones. */
   async stopMirrors (): Promise<void> {
     await Promise.all([this.current, ...this.#outgoing].map(async ({ mirrors }) => await mirrors?.close()))
   }
@@ -118,7 +118,7 @@ export class LiveServices {
   }
 }
 
-/** Creates services. @throws the error of `createServices`, with what was opened for them closed */
+/** Creates services. @throws errors of `createServices`, after closing what was opened for them */
 async function created (settings: Settings, options: ServiceOptions): Promise<OwnedServices> {
   try {
     return createServices(settings, options)

@@ -1,4 +1,4 @@
-/** Loads what sends spans, metrics and log records, where the configuration has some. */
+/** Loads the exporters of spans, metrics and log records that are configured. */
 
 import { loadOptional } from '../config/optional-packages.ts'
 import type { OtlpSettings, Settings } from '../core/settings.ts'
@@ -10,7 +10,7 @@ import type { OtlpMetrics } from '../telemetry/otlp-metrics.ts'
 
 type Signal = 'traces' | 'metrics' | 'logs'
 
-/** The packages that each needs, optional peers of this one. */
+/** The packages that each needs: optional peer dependencies. */
 const packages: Readonly<Record<Signal, readonly string[]>> = {
   traces: [
     '@opentelemetry/api',
@@ -36,7 +36,7 @@ const packages: Readonly<Record<Signal, readonly string[]>> = {
   ]
 }
 
-/** Opens the exporter of spans. @throws ConfigError where its packages are not installed */
+/** Opens the exporter of spans. @throws ConfigError if its packages are not installed */
 export async function openTracer (
   { telemetry: { otlp, maxSampledPerSecond } }: Settings,
   log: Log
@@ -46,7 +46,7 @@ export async function openTracer (
   return openCallTracer(otlp, { log, maxSampledPerSecond })
 }
 
-/** Begins to send metrics. @throws ConfigError where the packages are not installed */
+/** Starts exporting metrics. @throws ConfigError if the packages are not installed */
 export async function openMetricsExport (
   otlp: OtlpSettings,
   families: () => readonly Family[],
@@ -56,7 +56,7 @@ export async function openMetricsExport (
   return openOtlpMetrics(otlp, families, log)
 }
 
-/** Opens the exporter of log records. @throws ConfigError where its packages are not installed */
+/** Opens the exporter of log records. @throws ConfigError if its packages are not installed */
 export async function openLogsExport (otlp: OtlpSettings, log: Log): Promise<OtlpLogs> {
   const { openOtlpLogs } = await load('logs', async () => await import('../telemetry/otlp-logs.ts'))
   return openOtlpLogs(otlp, log)

@@ -1,4 +1,4 @@
-/** The life of an assembled gateway: starting, listening, reloading and stopping. */
+/** The life cycle of an assembled gateway: starting, listening, reloading and stopping. */
 
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import { withTimeout } from '../async/with-timeout.ts'
@@ -21,18 +21,18 @@ import type { CallHistory } from './call-history.ts'
 import type { DeferredWork } from './deferred-work.ts'
 import type { LiveServices } from './live-services.ts'
 
-/** How far a stop has come. */
+/** The progress of shutdown. */
 export interface StopState {
-  /** True once `/readyz` says that the gateway stops. */
+  /** True once `/readyz` reports the shutdown. */
   isDraining: boolean
   /**
-   * True once no connection is accepted: answers say that theirs ends. Before that, a load balancer would
-   * only open another one for each call.
+   * True once no connections are accepted, so responses close theirs. Earlier, a load balancer would just
+   * open a new connection for each call.
    */
   isClosed: boolean
 }
 
-/** Carries what gateways on several machines share. */
+/** State shared by gateways on several machines. */
 interface SharedState {
   readonly load: () => CoordinationLoad
   readonly cooldowns: Pick<CooldownExchange, 'listen'>
@@ -53,28 +53,23 @@ export interface OpenedGatewayOptions {
   readonly tracer: CallTracer | undefined
   readonly database: Database | undefined
   readonly coordination: SharedState | undefined
-  /** Closes what was opened for this gateway and is needed until the last call is recorded. */
+  /** Closes what must stay open until the last call is recorded. */
   readonly closeLast: () => Promise<void>
 }
 
-/** The first calls of a busy gateway come at once, and compile what they need themselves. */
+/** The first calls of a busy gateway arrive before this and warm it up themselves. */
 const warmUpAfterMs = 200
 
-/** Milliseconds within which a connection that was accepted just before a stop sends its request. */
+/** Milliseconds that a connection accepted just before shutdown has to send its request. */
 const firstRequestMs = 100
 
-/**
- * Milliseconds between two looks for stored responses and bodies of calls that have expired: they are hidden
- * in any case.
- */
+/** Milliseconds between two deletions of expired responses and call bodies, which are hidden anyway. */
 const expireEveryMs = 60_000
 
-/**
- * Milliseconds between two looks for alerts and exports. What does not work in two of them is worth an alert.
- */
+/** Milliseconds between two checks for alerts and exports. A failure in two checks raises an alert. */
 const lookEveryMs = 10_000
 
-/** A gateway whose functions may be taken from it and called alone. */
+/** An open gateway. Its methods are bound, so they can be passed on individually. */
 export class OpenedGateway {
   readonly #options: OpenedGatewayOptions
   readonly #timers: readonly NodeJS.Timeout[]
@@ -106,7 +101,7 @@ export class OpenedGateway {
       port: (await mayListen?.()) ?? port,
       secure: tls !== undefined
     })
-    // A connection that could not be accepted is no reason to end those that were.
+    // A connection that could not be accepted must not end the others.
     server.on('error', error =>
       log.error({ cause: loggableError(error) }, 'server failed to accept a connection')
     )
@@ -142,18 +137,18 @@ export class OpenedGateway {
     const { settings, app, server: { server, close: closeServer }, live, stop } = this.#options
     stop.isDraining = true
     live.freeze()
-    // A start that failed has no caller to warn.
+    // If the start failed there are no callers to warn.
     const delayMs = server.listening ? settings.server.shutdownDelayMs : 0
     if (delayMs > 0) {
       await sleep(delayMs)
-      // Right after connections were accepted: the system resets those that still wait for it.
+      // Wait until new connections are accepted, because the system resets pending ones.
       await nextTurn()
     }
-    // Not yet `server.close()`: it destroys sockets whose last bytes are still on their way.
+    // Not `server.close()`, which destroys sockets with unsent bytes.
     const closed = stopAccepting(server)
     stop.isClosed = true
     await withTimeout(settings.server.drainMs, this.#waitUntilIdle(Math.min(delayMs, firstRequestMs)))
-    // First: a call that is aborted would be mirrored.
+    // Stop mirrors first: aborted calls would be mirrored.
     await live.stopMirrors()
     app.abortAll(new GatewayError('shutting_down'))
     live.stopAbandoned()
@@ -204,10 +199,7 @@ export class OpenedGateway {
     }, warmUpAfterMs).unref()
   }
 
-  /**
-   * Waits until no call is open, and none has come for a while: those that come over open connections
-   * meanwhile are waited for as well.
-   */
+  /** Waits until no call is open and none has arrived for a while, including calls over open connections. */
   async #waitUntilIdle (quietMs: number): Promise<void> {
     const { app } = this.#options
     do {
@@ -216,7 +208,7 @@ export class OpenedGateway {
     } while (app.openCalls() > 0)
   }
 
-  /** Deletes responses and bodies of calls whose time is over. */
+  /** Deletes expired responses and call bodies. */
   #expire (): void {
     const { history, work, log } = this.#options
     const failed = (what: string) => (error: unknown) =>

@@ -280,7 +280,7 @@ export function checkLookAffordable (
     (record.callerProviderKey === true ? 0 : maxCostOf(routes, models, answered))
   if (used + maxCostOf([route], models, amounts) <= record.maxCostNanoUsd) return
   throw new GatewayError('insufficient_quota', {
-    message: 'The remaining budget of this API key is too small for a stage to look at this call.'
+    message: 'The remaining budget of this API key is too small for a stage to check this call.'
   })
 }
 

@@ -177,7 +177,7 @@ const otherMetrics: readonly CallMetric[] = [
   },
   {
     name: 'headgate_stage_looks_total',
-    help: 'Number of times that stages looked at texts of calls.',
+    help: 'Number of times that stages checked texts of calls.',
     count: ({ record: { findings } }, add) => {
       for (const { stage, point, action, count } of findings?.list ?? []) {
         if (action === 'look') add(count, { stage, point })
@@ -186,7 +186,7 @@ const otherMetrics: readonly CallMetric[] = [
   },
   {
     name: 'headgate_stage_seconds_total',
-    help: 'Time that stages took to look at texts of calls.',
+    help: 'Time that stages took to check texts of calls.',
     count: ({ record: { findings } }, add) => {
       for (const { stage, point, action, durationMs } of findings?.list ?? []) {
         if (action === 'look') add(durationMs / 1000, { stage, point })

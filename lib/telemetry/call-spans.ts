@@ -269,7 +269,7 @@ function requestSpan (
 
 /**
  * Returns the span of a part. It has no attributes of `gen_ai`: platforms would count it as another answer
- * beside that of its attempt.
+ * in addition to that of its attempt.
  */
 function partSpan (
   { endpoint }: CallRecord,

@@ -122,7 +122,7 @@ export class Metrics {
 function reloadFamily (reloads: Reloads): Family {
   return {
     name: 'headgate_configuration_reloads_total',
-    help: 'Changes of the configuration that a process noticed: applied or rejected.',
+    help: 'Configuration changes that a process noticed: applied or rejected.',
     type: 'counter',
     samples: Object.entries(reloads).map(([result, value]: [string, number]) => ({
       labels: { result },
@@ -197,7 +197,7 @@ function gatewayFamilies ({ services, load }: ObservedGateway): Family[] {
       ...single(
         'gauge',
         'headgate_cooldowns_learned',
-        'Providers and models that cool down because another process said so.',
+        'Providers and models that cool down because another process reported it.',
         0
       ),
       samples: [...learned.values()]
@@ -214,7 +214,7 @@ function gatewayFamilies ({ services, load }: ObservedGateway): Family[] {
       ...single(
         'gauge',
         'headgate_degraded',
-        'Processes in which this part does not work while calls go on.',
+        'Processes in which this part fails while calls continue.',
         0
       ),
       samples: degradableParts.map(part => ({ labels: { part }, value: Number(degraded.includes(part)) }))
@@ -267,7 +267,7 @@ function gatewayFamilies ({ services, load }: ObservedGateway): Family[] {
           single(
             'gauge',
             'headgate_coordination_away',
-            'Processes that cannot reach the Redis in which limits are counted.',
+            'Processes that cannot reach the Redis that counts limits.',
             Number(coordination.isAway)
           ),
           single(

@@ -58,17 +58,17 @@ export const callHandlers: AdminHandlers<
   },
 
   'GET /admin/v1/live-calls': async (call, { ready, settings }) => {
-    await callFilter(call) // refuses a wrong one before the answer begins
+    await callFilter(call) // refuses an invalid filter before the answer starts
     const leave = join(call)
     return new AdminReply(eventStream(follow(call, leave, ready, settings)))
   }
 }
 
 /**
- * Counts one who follows the calls, from now on: many may begin at the same moment.
+ * Counts a live stream immediately, because several may start at the same moment.
  *
- * @returns a function that ends it, as the end of the call does
- * @throws GatewayError `overloaded` when there are too many
+ * @returns a function that removes it; the end of the call does so, too
+ * @throws GatewayError `overloaded` if there are too many
  */
 function join (call: AdminCall): () => void {
   const { signal } = call
@@ -97,15 +97,12 @@ function join (call: AdminCall): () => void {
     if (left === 0) followers.delete(id)
     else followers.set(id, left)
   }
-  // the answer may never begin
+  // in case the answer never starts
   signal.addEventListener('abort', leave, { once: true })
   return leave
 }
 
-/**
- * Looks for calls that have ended every second, until the caller leaves or may not see them any more, or the
- * gateway stops.
- */
+/** Yields newly ended calls every second, until the caller leaves or loses access, or the gateway stops. */
 async function* follow (
   call: AdminRequest<'GET /admin/v1/live-calls'>,
   leave: () => void,
@@ -131,7 +128,7 @@ async function* follow (
       const skipped = found.length > maxCalls
       if (found.length > 0) yield printed({ calls: found.slice(-maxCalls), skipped })
       for (const { id, at_ms: atMs, duration_ms: durationMs } of found) seen.set(id, atMs + durationMs)
-      // What was left out stays out.
+      // Skipped calls are not sent later.
       afterMs = skipped ? lookMs : Math.max(afterMs, lookMs - overlapMs)
       for (const [id, endMs] of seen) if (endMs <= afterMs) seen.delete(id)
     }

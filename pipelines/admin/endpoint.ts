@@ -24,7 +24,7 @@ const bodyChecks: ReadonlyMap<string, ReturnType<typeof bodyCheck>> = new Map(
 export function adminEndpoint (services: Services, route: AdminRoute, method: string): Handler<Call> {
   const spec: AdminRouteSpec = adminRoutes[route]
   const check = bodyChecks.get(route)
-  // its request is that of the route, as checked below
+  // paired with the route's own request, which is checked below
   const handler: AdminHandler<AdminRoute> = adminHandlers[route]
   return pipeline(
     adminAuth(services, spec, method),
@@ -37,7 +37,7 @@ export function adminEndpoint (services: Services, route: AdminRoute, method: st
     }),
     replyWith(async (call: AdminRequest) => {
       const { 'idempotency-key': key } = call.headers
-      // What is about a session has an answer with a cookie, which is given once.
+      // Answers that set a session cookie must not be stored for a retry.
       if (
         method !== 'POST' ||
         spec.scope === undefined ||
@@ -67,9 +67,7 @@ export function adminEndpoint (services: Services, route: AdminRoute, method: st
   )
 }
 
-/**
- * Nothing of the admin API is to be kept by caches, or to be shown by a browser as something else than JSON.
- */
+/** Answers of the admin API must not be cached, or interpreted by a browser as anything but JSON. */
 const replyHeaders = {
   'content-type': 'application/json; charset=utf-8',
   'cache-control': 'no-store',

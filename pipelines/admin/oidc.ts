@@ -81,13 +81,13 @@ function oidcOf ({ settings: { accounts: { oidc } } }: Services): OidcSettings {
   return oidc
 }
 
-/** Logs with the call why it failed, as its answer does not say so. */
+/** Logs why the sign-in failed, which the answer does not reveal. */
 function refuse ({ record }: AdminCall, cause: unknown): AdminReply {
   noteError(record, new GatewayError('invalid_credentials', { cause }))
   return toPage(cause instanceof Refusal ? cause.reason : 'provider_failed')
 }
 
-/** Sends the browser to the page, which has a sentence for the reason. */
+/** Redirects to the page, which shows a message for the reason. */
 function toPage (reason: string): AdminReply {
   return redirect(`/dashboard/?refused=${reason}`)
 }

@@ -52,7 +52,7 @@ export const passkeyHandlers: AdminHandlers<
     }
     const user = await currentUser(call)
     const added = await passkeys.add({ user, name, challenge, page: pageOf(call, services), credential })
-    // ended meanwhile, by what may have removed the passkeys too
+    // The session has ended in the meantime, and its passkeys may have been removed.
     if (await sessions.find(call.credential) === undefined) {
       await passkeys.remove(user.id, added.id)
       throw new GatewayError('invalid_api_key')
@@ -138,10 +138,10 @@ function sessionId (call: AdminCall): string {
 }
 
 /**
- * Returns the address of the page: `public_url`, or what its browser says, which `adminAuth` has compared
- * with the address of the request.
+ * Returns the origin of the page: `public_url`, or the browser's `Origin`, which `adminAuth` has compared
+ * with the URL of the request.
  *
- * @throws GatewayError `invalid_value` for a page at another address than `public_url`: its browser would not
+ * @throws GatewayError `invalid_value` if the page's origin differs from `public_url`: its browser would not
  *   use the passkeys there
  */
 function pageOf ({ headers, origin }: AdminCall, { settings: { server: { publicUrl } } }: Services): URL {

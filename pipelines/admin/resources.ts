@@ -173,7 +173,7 @@ function describeProvider (
   }
 }
 
-/** Shows where a server is, without what may be secret: queries, credentials and arguments. */
+/** Returns the location of a server without parts that may be secret: query, credentials and arguments. */
 function describeToolServer ({ slug, url, command = '' }: ToolServerSettings): ToolServer {
   return url === undefined
     ? { slug, transport: 'command', target: command }

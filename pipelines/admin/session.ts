@@ -54,7 +54,7 @@ export const sessionHandlers: AdminHandlers<
     const { id: userId } = principalOf(call)
     const { sessions } = call.admin.accounts
     if (!await sessions.end(userId, id)) throw notFound('session_id', 'session')
-    // which session made a key of the playground is not known
+    // It is unknown which session created a playground key.
     await sessions.endPlaygrounds(userId)
     await audit(call, { action: 'session.end', subject: { id } })
     return { id, deleted: true }
@@ -100,7 +100,7 @@ export const sessionHandlers: AdminHandlers<
     }
     checkPassword(next, [user.name, name])
     const password = await hashPassword(next, user.id)
-    // ended while the hash was made
+    // The session may have ended while the hash was computed.
     if (await accounts.sessions.find(credential) === undefined) throw new GatewayError('invalid_api_key')
     const changed = await accounts.changeUser(user, { password, ...email !== undefined && { email } })
     await audit(call, {
@@ -113,7 +113,7 @@ export const sessionHandlers: AdminHandlers<
   }
 }
 
-/** Begins a session, and answers with it. */
+/** Starts a session and returns it. */
 export async function beginSession (
   call: AdminCall,
   services: Services,
@@ -137,11 +137,11 @@ interface BegunSession {
 }
 
 /**
- * Creates a session with a cookie of its own, in place of the one that the request came with.
+ * Creates a session with a new cookie, replacing the session of the request.
  *
- * @param user the row by which they proved who they are
- * @throws GatewayError `invalid_credentials` when it has changed since: what then ended their sessions did
- *   not find this one
+ * @param user the row against which they were authenticated
+ * @throws GatewayError `invalid_credentials` if the row has changed since: whatever then ended the user's
+ *   sessions could not include this one
  */
 export async function createSession (call: AdminCall, user: UserRow, byLink: boolean): Promise<BegunSession> {
   const {
@@ -180,7 +180,7 @@ function hasSameRights (before: UserRow, now: UserRow | undefined): boolean {
   )
 }
 
-/** Returns the user who is signed in. */
+/** Returns the signed-in user. */
 export async function currentUser (call: AdminCall): Promise<UserRow> {
   const user = await call.admin.accounts.users.find(principalOf(call).id)
   if (user === undefined) throw new GatewayError('invalid_api_key')

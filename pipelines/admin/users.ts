@@ -70,7 +70,7 @@ export const userHandlers: AdminHandlers<
     try {
       await changeableUser(call)
     } catch (error) {
-      // a promotion at the same moment has ended the links that were there before this one
+      // A concurrent promotion has ended only the links that existed before this one.
       await accounts.links.endSignIn(user.id)
       throw error
     }

@@ -90,7 +90,7 @@ export const ServerConfig = Section(
     trust_proxy: Type.Boolean({
       default: false,
       description:
-        'True: a proxy in front sets `X-Forwarded-For` and `X-Forwarded-Proto`, and ends TLS. The dashboard relies on them.'
+        'True: a proxy in front sets `X-Forwarded-For` and `X-Forwarded-Proto`, and terminates TLS. The dashboard relies on them.'
     }),
     tls: Type.Optional(
       Closed(

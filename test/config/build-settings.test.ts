@@ -67,7 +67,7 @@ t.test('metrics are off until they are requested, and have a port of their own',
   t.same(load(t, 'metrics: {}').metrics, { host: '127.0.0.1', port: 9464 })
   t.same(load(t, 'metrics: {port: 1}', { HEADGATE_METRICS_HOST: '::1' }).metrics, { host: '::1', port: 1 })
   t.same(load(t, 'server: {port: 0}', { HEADGATE_METRICS_PORT: '0' }).metrics, { host: '127.0.0.1', port: 0 })
-  const message = 'is the port of the API (server.port); metrics need a port of their own'
+  const message = 'is the port of the API (server.port); metrics need a separate port'
   t.same(lines(t, 'metrics:\n  port: 8080'), [`headgate.yaml:2:9  metrics.port  ${message}`])
   t.same(lines(t, 'metrics: {}', { PORT: '9464' }), [`headgate.yaml:1:1  metrics.port  ${message}`])
 })

@@ -425,7 +425,7 @@ usage: { routes: [{ route: r, tags: [] }, { route: r, tags: [] }] }
 
 t.test('budgets of what calls name begin at quarters of an hour', async t => {
   const [at, off] = ['2030-01-01T05:45:00+02:00', '2030-01-01T00:05:00Z']
-  const reason = 'what counts here is summed by quarter of an hour'
+  const reason = 'this usage is summed by quarter of an hour'
   const [every, from] = [
     `every  must be a multiple of 15m, such as 15m, 6h or 30d: ${reason}`,
     `from  must be at a quarter of an hour, such as 2030-01-31T00:15:00Z: ${reason}`

@@ -32,7 +32,7 @@ t.test('a configuration names any file, and a draft only those in use or below i
     '..',
     '.'
   ]) {
-    t.throws(() => draft.read(path), { code: /outside of the directory/ }, path)
+    t.throws(() => draft.read(path), { code: /outside the directory/ }, path)
   }
   t.throws(() => draft.read('nothing'), { code: 'ENOENT' })
 })

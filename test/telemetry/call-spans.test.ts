@@ -366,7 +366,7 @@ t.test('the path is that of the target, also where this is a whole URL', async t
   }
 })
 
-t.test('behind a proxy that ends TLS, the scheme is what the client used', async t => {
+t.test('behind a proxy that terminates TLS, the scheme is what the client used', async t => {
   const record = Object.assign(new CallRecord('chat'), { target: '/v1/models' })
   const call = { id: '', headers: { 'x-forwarded-proto': 'https' }, record, receivedAtMs: 0 }
   const schemeOf = (trustProxy: boolean): unknown =>
