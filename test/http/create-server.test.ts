@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { readFileSync } from 'node:fs'
 import { request } from 'node:https'
+import { connect as connectSecurely, type ConnectionOptions, type TLSSocket } from 'node:tls'
 import t from 'tap'
 import { createGateway } from '../../lib/gateway.ts'
 import { urlOf } from '../../lib/http/listen.ts'
@@ -41,4 +42,34 @@ t.test('a connection that never shakes hands ends when headers would be late', {
     await once(socket.resume(), 'close')
     t.ok(performance.now() - beganMs < 20_000, 'not after the two minutes of Node.js')
   }
+})
+
+t.test('versions of TLS before 1.2 are refused, and so are endless handshakes', { skip: noOpenSsl }, async t => {
+  const paths = makeCertificate(t.testdir({}))
+  const gateway = await createGateway(settings({ server: { ...settings().server, tls: paths } }), {
+    keys: { check: () => undefined },
+    log: createLog('silent')
+  })
+  t.teardown(async () => await gateway.close())
+  const port = Number(new URL(urlOf(await gateway.listen())).port)
+  const open = (options: ConnectionOptions): TLSSocket =>
+    connectSecurely({ port, host: '127.0.0.1', rejectUnauthorized: false, ...options })
+  const old = { minVersion: 'TLSv1', ciphers: 'DEFAULT@SECLEVEL=0' } as const
+  for (const maxVersion of ['TLSv1', 'TLSv1.1'] as const) {
+    const [error] = await once(open({ ...old, maxVersion }), 'error')
+    t.equal(error.code, 'ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION', maxVersion)
+  }
+  const socket = open({ maxVersion: 'TLSv1.2' })
+  await once(socket, 'secureConnect')
+  let handshakes = 0
+  const renegotiate = (): void => {
+    socket.renegotiate({}, error => {
+      if (error !== null || ++handshakes === 100) socket.destroy()
+      else renegotiate()
+    })
+  }
+  renegotiate()
+  socket.on('error', () => undefined) // a reset ends it as well
+  await new Promise(resolve => { socket.resume().once('close', resolve) })
+  t.ok(handshakes <= 3, `${handshakes} handshakes`)
 })
