@@ -70,6 +70,7 @@ export function conversation<S extends TObject, C> (
   { afterRules = map(call => call), beforeAnswer = map(call => call) }: ConversationOptions = {}
 ): Handler<Call> {
   const { textGuards, answerCache } = services
+  const isAnsweredAtOnce = answeredAtOnceTest(dialect)
   return pipeline(
     auth(services),
     validated,
@@ -92,7 +93,7 @@ export function conversation<S extends TObject, C> (
     limits(services, { estimate: estimateChat }),
     checkAddresses(services, dialect),
     joinPlaceholders(services, dialect),
-    requestTexts(textGuards, { ...dialect, awaitsVerdict: answeredAtOnceTest(dialect) }),
+    requestTexts(textGuards, { ...dialect, awaitsVerdict: isAnsweredAtOnce }),
     defer(
       services,
       chain(capAnswer(services), providerCall(services, 'deferred')),
@@ -100,7 +101,7 @@ export function conversation<S extends TObject, C> (
     ),
     services.mirrors === undefined
       ? fitRoutes(services, dialect)
-      : chain(fitRoutes(services, dialect), mirror(services, services.mirrors)),
+      : chain(fitRoutes(services, dialect), mirror(services, services.mirrors, isAnsweredAtOnce)),
     beforeAnswer,
     answerTexts(
       textGuards,

@@ -28,6 +28,7 @@ const endpoint = 'mirror'
 export function mirror (
   services: Pick<Services, 'models' | 'providers' | 'settings' | 'recordSent'>,
   mirrors: Mirrors,
+  isAnsweredAtOnce: (call: RoutedCall<ChatInput>) => boolean,
   random: () => number = Math.random
 ): PassThroughStage<RoutedCall<ChatInput>> {
   const answer = chain(
@@ -41,7 +42,8 @@ export function mirror (
   }
   return map(<C extends RoutedCall<ChatInput>>(call: C): C => {
     const [{ mirror: wanted }] = call.routes
-    if (wanted === undefined || random() >= wanted.share || !isMirrored(call)) return call
+    if (wanted === undefined || random() >= wanted.share) return call
+    if (!isMirrored(call) || !isAnsweredAtOnce(call)) return call
     const [route] = services.models.routes(wanted.model, call.request.stream === true)
     if (route === undefined) return call
     mirrors.plan(call.record, {

@@ -18,6 +18,8 @@ import { mirror } from '../../lib/stages/mirror.ts'
 import { Mirrors } from '../../lib/deferred/mirrors.ts'
 import { collect, route, routedCall } from '../support/stages.ts'
 import { once } from '../../lib/pipeline/sources.ts'
+import { openDatabase } from '../../lib/stores/open-database.ts'
+import type { GatewayOptions } from '../../lib/gateway.ts'
 import type { ChatInput } from '../../lib/chat/input.ts'
 import type { ApiKey } from '../../lib/core/key.ts'
 import type { UsageRow } from '../../lib/stores/tables.ts'
@@ -38,7 +40,8 @@ interface Mirrored {
 async function start (
   t: Test,
   scripts: { one?: Parameters<typeof fakeUpstream>[0], other?: Script } = {},
-  keys: Record<string, ApiKey> = {}
+  keys: Record<string, ApiKey> = {},
+  more: Partial<GatewayOptions> = {}
 ): Promise<Mirrored> {
   const one = await fakeUpstream(scripts.one ?? fine)
   const other = await fakeUpstream(scripts.other ?? fine)
@@ -53,10 +56,12 @@ async function start (
       ),
       models: ['one/m', 'other/m'].map(id => ({ id, hidden: false, price })),
       routes: [{ name: 'shared', models: ['one/m'], mirror: { model: 'other/m', share: 1, maxInFlight: 2 } }],
-      tools: { ...settings().tools, allowedHosts: ['127.0.0.1'] }
+      tools: { ...settings().tools, allowedHosts: ['127.0.0.1'] },
+      deferred: { forAllProviders: true, keepMs: 86_400_000, maxPending: 10, maxBytesPerKey: 1_000_000 }
     },
     keys,
     {
+      ...more,
       observers: [
         (_call, row) => {
           if (row !== undefined) rows.push(row)
@@ -295,6 +300,22 @@ for (const [what, request, headers] of [
   })
 }
 
+for (const [what, at, request] of [
+  ['a deferred completion', path, { messages, deferred: true }],
+  ['a response in the background', '/v1/responses', { input: 'hi', background: true }]
+] as const) {
+  t.test(`${what} is not mirrored`, async t => {
+    const database = await openDatabase(t.testdir())
+    t.teardown(database.close)
+    const { api, one, other, rows } = await start(t, {}, {}, { database })
+    const answer = await api.post(at, { model: 'shared', ...request })
+    t.ok(answer.ok, await answer.text())
+    await until(() => rows.some(({ provider }) => provider === 'one'), 'the row of the call')
+    await outlast(20)
+    t.same([one.requests.length, other.requests.length], [1, 0])
+  })
+}
+
 t.test('a call whose caller leaves is not mirrored', async t => {
   const { api, other, rows } = await start(t, {
     one: { headers: eventStream, pieces: chatFrames(['a']).slice(0, 2), then: 'stall' }
@@ -324,7 +345,7 @@ t.test('a share of the calls is mirrored', async t => {
   const mirrors = new Mirrors()
   const planned = new Set<unknown>()
   mirrors.plan = record => planned.add(record)
-  const stage = mirror(services, mirrors, () => draws.shift() ?? 1)
+  const stage = mirror(services, mirrors, () => true, () => draws.shift() ?? 1)
   const noted: boolean[] = []
   for (let number = 0; number < 4; number++) {
     const request: ChatInput = { model: 'shared', messages: [{ role: 'user', content: 'hi' }] }
