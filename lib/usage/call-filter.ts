@@ -71,10 +71,24 @@ export function madeBy ({ tags, ...origin }: CallOrigin): RawBuilder<boolean> {
   const conditions = Object.entries(recordColumns).map(([name, column]) =>
     isOneOf(column, origin[name as Column]) // keys of `Column`
   )
-  const ofTags =
-    tags && sql`exists (select 1 from json_each(record.tags) as tag where tag.value in (${sql.join(tags)}))`
-  const all = [...conditions, ofTags].filter(condition => condition !== undefined)
+  const all = [...conditions, tags && hasOneOf(tags)].filter(condition => condition !== undefined)
   return all.length === 0 ? sql`1 = 1` : sql`(${sql.join(all, sql` and `)})`
+}
+
+/**
+ * Returns the condition that a `record` has one of some tags. Most records have others: a search of the text,
+ * which the row of a call prints as JSON, takes PostgreSQL a third of the time that parsing all of it does.
+ */
+function hasOneOf (tags: readonly string[]): RawBuilder<boolean> {
+  const contains = tags.map(tag => sql`record.tags like ${containing(JSON.stringify(tag))} escape '\\'`)
+  return sql`((${sql.join(contains, sql` or `)}) and exists (
+    select 1 from json_each(record.tags) as tag where tag.value in (${sql.join(tags)})
+  ))`
+}
+
+/** Returns the pattern of `like` for values that contain a text. */
+function containing (text: string): string {
+  return `%${text.replace(/[\\%_]/g, '\\$&')}%`
 }
 
 /** Returns the condition that a column has one of some values; `undefined` if any value is allowed. */
@@ -107,7 +121,7 @@ export function narrowed (all: CallQuery, filter: CallFilter): CallQuery {
   if (priced !== undefined) records = records.where('record.cost_nano_usd', priced ? 'is not' : 'is', null)
   if (cached !== undefined) records = records.where('record.cached', cached ? 'is not' : 'is', null)
   if (search === undefined) return records
-  const pattern = `%${search.toLowerCase().replace(/[\\%_]/g, '\\$&')}%`
+  const pattern = containing(search.toLowerCase())
   const contains = (column: string) => sql<boolean>`lower(${sql.ref(column)}) like ${pattern} escape '\\'`
   return records.where(record =>
     record.or([

@@ -716,3 +716,16 @@ t.test(
     })
   }
 )
+
+t.test('a tag is found by its exact name, whatever is in it', async t => {
+  const place = await adminGateway(t)
+  const { send } = await place.user('owner')
+  const names = ['50%_"\\ü', '50ab"\\ü', '%', '_', 'a', 'A', 'a"', '"a"', 'a\u0001']
+  await record(place, names.map(name => ({ at_ms: Date.now(), tags: JSON.stringify(['first', name]) })))
+  for (const name of names) {
+    const { data } = (await send(`GET /admin/v1/calls?tag=${encodeURIComponent(name)}`)).body
+    t.strictSame(data.map(({ tags }: { tags: string[] }) => tags), [['first', name]], name)
+  }
+  t.equal((await send('GET /admin/v1/calls?tag=first')).body.data.length, names.length)
+  t.equal((await send('GET /admin/v1/calls?tag=fir')).body.data.length, 0)
+})
