@@ -4,6 +4,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import t from 'tap'
 import { loadSettings } from '../../lib/config/read-settings.ts'
+import { endpointDocs } from '../../pipelines/index.ts'
 import { guardKinds, guardKindOf } from '../../schemas/config/stages.ts'
 import { testGateway, upstreamAt } from '../support/gateway.ts'
 import { Secret } from '../../lib/core/secret.ts'
@@ -81,6 +82,27 @@ t.test('there are ten recipes, of which each kind of stage is part, or has a sec
   t.equal(recipes.length, 10)
   const used = new Set([...page.matchAll(/^ {4}use: (\S+)$/gm)].map(([, use = '']) => guardKindOf(use)))
   t.same(Object.keys(guardKinds).filter(kind => !used.has(kind as keyof typeof guardKinds)), [])
+  t.end()
+})
+
+t.test('the page says of each kind of stage and of each address with texts what is not inspected', t => {
+  const rows = (heading: string): string[][] => {
+    const [, table = ''] = new RegExp(`^\\| ${heading} \\|.*\\n\\| ---.*\\n((?:\\|.*\\n)*)`, 'm').exec(page) ?? []
+    return table.trimEnd().split('\n').map(row => row.slice(2, -2).split(' | '))
+  }
+  const words = (cell = ''): string[] => [...cell.matchAll(/[\w/]+/g)].map(([word]) => word)
+  const kinds = rows('Kind \\| Not inspected in requests')
+  t.same(kinds.flatMap(([kind]) => words(kind)).toSorted(), Object.keys(guardKinds).toSorted())
+  const endpoints = rows('Endpoints')
+  const withTexts = endpointDocs.filter(({ method, path, request }) =>
+    method === 'POST' && path.startsWith('/v1/') && request !== undefined)
+  t.same(
+    endpoints.flatMap(([paths]) => words(paths)).toSorted(),
+    withTexts.map(({ path }) => path).toSorted()
+  )
+  for (const row of [...kinds, ...endpoints]) {
+    t.ok(row.length === 3 && row.every(cell => cell !== ''), row.join(' | '))
+  }
   t.end()
 })
 
