@@ -176,14 +176,19 @@ function modelAt (id: string, { model }: Protocol): string {
   return `${id}/${model.replace(/^.*\//, '')}`
 }
 
-/** Looks through the log, and every text of the store. */
-async function searchWhatIsKept (t: Test, { api, database }: Started, calls: number): Promise<void> {
-  const rows = async (table: keyof Tables): Promise<object[]> =>
-    await database.query.selectFrom(table).selectAll().execute()
-  await until(async () => (await rows('usage')).length >= calls, `the rows of ${calls} calls`, 30_000)
+/** Returns the kept bodies of all calls. */
+async function keptBodies ({ database }: Started): Promise<string> {
+  return JSON.stringify(await database.query.selectFrom('call_bodies').selectAll().execute())
+}
+
+/** Waits for the rows and the bodies of calls, and for what runs in the background. */
+async function untilKept ({ database }: Started, calls: number): Promise<void> {
+  const rows = async (table: 'usage' | 'call_bodies'): Promise<number> =>
+    (await database.query.selectFrom(table).select('id').execute()).length
+  await until(async () => (await rows('usage')) >= calls, `the rows of ${calls} calls`, 30_000)
   await until(
     async () =>
-      (await rows('call_bodies')).length >= calls &&
+      (await rows('call_bodies')) >= calls &&
       (await database.query.selectFrom('call_bodies').select('id').where('state', '=', 'storing').execute())
         .length === 0,
     'the bodies of all calls'
@@ -199,6 +204,14 @@ async function searchWhatIsKept (t: Test, { api, database }: Started, calls: num
       ).length === 0,
     'the responses in the background'
   )
+}
+
+/** Looks through the log, and every text of the store. */
+async function searchWhatIsKept (t: Test, started: Started, calls: number): Promise<void> {
+  const { api, database } = started
+  const rows = async (table: keyof Tables): Promise<object[]> =>
+    await database.query.selectFrom(table).selectAll().execute()
+  await untilKept(started, calls)
   const tables = [
     'usage',
     'usage_rollups',
@@ -241,7 +254,8 @@ const refusals: Readonly<Record<keyof typeof dialects, Json>> = {
  */
 async function askLater (t: Test, { send, fetched }: Started, action: Action): Promise<number> {
   const { chat, responses } = dialects
-  const here = action === 'mask' ? word : 'there'
+  const here = action === 'refuse' ? 'there' : word
+  const expected = { mask: /\[island\]/, refuse: /refused this call/, report: new RegExp(word) }[action]
   let calls = 0
   for (const [id, protocol] of Object.entries(protocols)) {
     const model = modelAt(id, protocol)
@@ -270,24 +284,22 @@ async function askLater (t: Test, { send, fetched }: Started, action: Action): P
     )
     for (const response of [first, second]) texts.push(await fetched(`/v1/responses/${response}`))
     texts.push(await fetched(`/v1/responses/${second}?stream=true`))
-    if (action === 'mask') {
+    if (action !== 'refuse') {
       texts.push(
         await fetched(`/v1/responses/${stored}`),
         await fetched(`/v1/responses/${stored}/input_items`)
       )
-      texts.push(await post(responses.path, { model, input: word, previous_response_id: stored }))
+      const [, called] = /"call_id":\s*"([^"]+)"/.exec(texts[0] ?? '') ?? []
+      const result = { type: 'function_call_output', call_id: called, output: word }
+      const input = [result, { role: 'user', content: word }]
+      texts.push(await post(responses.path, { model, input, previous_response_id: stored }))
     }
     for (const [number, text] of texts.entries()) {
-      t.notOk(holdsWord(text), `${id}, later, ${number}: ${text.slice(0, 800)}`)
+      if (action !== 'report') t.notOk(holdsWord(text), `${id}, later, ${number}: ${text.slice(0, 800)}`)
     }
-    t.match(texts[4], action === 'mask' ? /\[island\]/ : /content_refused/, `${id}: a deferred completion`)
-    for (const text of texts.slice(5, 8)) {
-      t.match(
-        text,
-        action === 'mask' ? /\[island\]/ : /refused this call/,
-        `${id}: a response in the background`
-      )
-    }
+    t.match(texts[4], expected, `${id}: a deferred completion`)
+    for (const text of texts.slice(5, 8)) t.match(text, expected, `${id}: a response in the background`)
+    for (const text of texts.slice(8)) t.match(text, expected, `${id}: a stored response`)
   }
   return calls
 }
@@ -580,6 +592,7 @@ for (const [kind, stageOf] of Object.entries(kinds)) {
     }
     t.notOk(holdsWord(seen(upstreams)), 'not upstream')
     await searchWhatIsKept(t, started, calls)
+    t.match(await keptBodies(started), /\[island\]/, 'bodies are kept as stages left them')
   })
 
   t.test(`${kind}: a request that is refused goes nowhere, and neither does an answer`, async t => {
@@ -679,10 +692,18 @@ for (const [kind, stageOf] of Object.entries(kinds)) {
       t.equal(holdsWord(text), answers, path)
       t.equal((await pointsOf()).has('request'), true, path)
     }
-    const rows = await started.database.query.selectFrom('usage').select('findings').execute()
-    for (const { findings } of rows) {
+    calls += await askLater(t, started, 'report')
+    await untilKept(started, calls)
+    const rows = await started.database.query
+      .selectFrom('usage')
+      .select(['endpoint', 'findings'])
+      .where('attempts', '>', 0) // what is only fetched was counted before
+      .execute()
+    for (const { endpoint, findings } of rows) {
       t.notOk(holdsWord(String(findings)), 'what is counted says not what it is')
+      t.match(findings, /"report"/, `${endpoint}: it is counted`)
     }
+    t.ok(holdsWord(await keptBodies(started)), 'bodies are kept as they came')
   })
 
   t.test(`${kind}: what is masked is not in Redis, where answers are shared`, { skip: noRedis }, async t => {
@@ -994,7 +1015,7 @@ const toolTurns: Readonly<
 const patient = { connectMs: 20_000, callMs: 20_000, loopMs: 60_000 }
 
 for (const [kind, stageOf] of Object.entries(kinds)) {
-  for (const action of ['mask', 'refuse'] as const) {
+  for (const action of ['mask', 'refuse', 'report'] as const) {
     t.test(
       `${kind}: what tools of a server are called with, and what they return, is looked at alone (${action})`,
       async t => {
@@ -1041,6 +1062,11 @@ for (const [kind, stageOf] of Object.entries(kinds)) {
                   t.equal(response.status, 200, `${title}: ${text.slice(0, 300)}`)
                   t.match(second?.text, /\[island\]/, title)
                   t.notOk(holdsWord(second?.text ?? word), `${title}: ${second?.text}`)
+                } else if (action === 'report') {
+                  t.equal(response.status, 200, `${title}: ${text.slice(0, 300)}`)
+                  t.ok(holdsWord(second?.text ?? ''), title)
+                  const { findings } = api.lines.findLast(({ msg }) => msg === 'call') ?? {}
+                  t.match(findings, [{ stage: 'islands', point: at, action: 'report' }], title)
                 } else {
                   t.equal(second, undefined, title)
                   t.notOk(holdsWord(text), `${title}: ${text}`)
@@ -1177,32 +1203,51 @@ const hostedResults: Readonly<Record<'anthropic' | 'responses', Pick<Protocol, '
 }
 
 for (const [kind, stageOf] of Object.entries(kinds)) {
-  t.test(`${kind}: what tools of a provider were asked and returned is masked, in every dialect`, async t => {
-    for (const [id, results] of Object.entries(hostedResults)) {
-      const protocol = { ...protocols[id as keyof typeof hostedResults], ...results } // its own key
-      const upstream = await fakeUpstream(scriptOf(protocol))
-      t.teardown(upstream.close)
-      const api = await testGateway(t, {
-        providers: [{ ...protocol.provider(upstream.url), id }],
-        stages: [await stageOf(t, 'mask')]
-      })
-      for (const [name, { path, request, textsOf }] of Object.entries(dialects)) {
-        for (const stream of [false, true]) {
-          const title = `${name} in front of ${id}, ${stream ? 'streamed' : 'complete'}`
-          const asked = takenBy(protocol, request(modelAt(id, protocol), 'there'))
-          const answer = await api.post(path, { ...asked, stream })
-          const text = await answer.text()
-          t.equal(answer.status, 200, `${title}: ${text.slice(0, 500)}`)
-          for (const one of [text, ...textsOf(stream ? messagesIn(text) : [JSON.parse(text) as Json])]) {
-            t.notOk(holdsWord(one), `${title}: ${one.slice(0, 800)}`)
+  for (const action of ['mask', 'refuse', 'report'] as const) {
+    t.test(
+      `${kind}: what tools of a provider were asked and returned is looked at, in every dialect (${action})`,
+      async t => {
+        for (const [id, results] of Object.entries(hostedResults)) {
+          const protocol = { ...protocols[id as keyof typeof hostedResults], ...results } // its own key
+          const upstream = await fakeUpstream(scriptOf(protocol))
+          t.teardown(upstream.close)
+          const api = await testGateway(t, {
+            providers: [{ ...protocol.provider(upstream.url), id }],
+            stages: [await stageOf(t, action)]
+          })
+          for (const [name, { path, request, textsOf }] of Object.entries(dialects)) {
+            for (const stream of [false, true]) {
+              const title = `${name} in front of ${id}, ${stream ? 'streamed' : 'complete'}`
+              const asked = takenBy(protocol, request(modelAt(id, protocol), 'there'))
+              const answer = await api.post(path, { ...asked, stream })
+              const text = await answer.text()
+              if (action === 'refuse') {
+                t.match(text, /The stage `islands` refused this call: it contains island\./, title)
+                t.notOk(holdsWord(text), `${title}: ${text.slice(0, 800)}`)
+                continue
+              }
+              t.equal(answer.status, 200, `${title}: ${text.slice(0, 500)}`)
+              const texts = textsOf(stream ? messagesIn(text) : [JSON.parse(text) as Json])
+              const ownResult = { anthropic: 'messages', responses: 'responses' }[id]
+              if (action === 'report') {
+                t.ok(texts.some(holdsWord), title)
+                const { findings } = api.lines.findLast(({ msg }) => msg === 'call') ?? {}
+                const found = findings as ReadonlyArray<{ point: string }> | undefined
+                if (name === ownResult) t.ok(found?.some(({ point }) => point === 'tool_result'), title)
+                else t.ok(found?.some(({ point }) => point === 'answer'), title)
+                continue
+              }
+              for (const one of [text, ...texts]) {
+                t.notOk(holdsWord(one), `${title}: ${one.slice(0, 800)}`)
+              }
+              t.ok(text.includes('[island]'), title)
+              if (name === ownResult) t.match(text, /(?:stdout|logs)":\s*"\[island\]/, title)
+            }
           }
-          t.ok(text.includes('[island]'), title)
-          const ownResult = { anthropic: 'messages', responses: 'responses' }[id]
-          if (name === ownResult) t.match(text, /(?:stdout|logs)":\s*"\[island\]/, title)
         }
       }
-    }
-  })
+    )
+  }
 }
 
 t.test('an answer that has a member twice is given without the one that nobody has seen', async t => {
