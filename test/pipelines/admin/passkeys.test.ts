@@ -319,6 +319,27 @@ t.test(
   }
 )
 
+t.test('a passkey of a user who was disabled or deleted signs no one in', async t => {
+  const place = await open(t)
+  const owner = await place.user('owner')
+  const member = await place.user('member')
+  const device = await register(member)
+  const path = `/admin/v1/users/${member.user.id}`
+  const [one, other] = [await challenge(place), await challenge(place)]
+  const status = async ({ id, options, cookie }: typeof one): Promise<number> => {
+    const proof = { challenge_id: id, credential: device.prove(options, page) }
+    return (await place.send(signIn, proof, { ...fromPage, cookie })).status
+  }
+  await owner.send(`POST ${path}`, { disabled: true })
+  t.equal(await status(one), 401, 'disabled since the sign-in began')
+  t.equal(await status(await challenge(place)), 401, 'disabled before')
+  await owner.send(`POST ${path}`, { disabled: false })
+  t.equal(await status(await challenge(place)), 200, 'enabled again')
+  t.equal((await owner.send(`DELETE ${path}`)).status, 200)
+  t.equal(await status(other), 401, 'deleted since the sign-in began')
+  t.equal(await status(await challenge(place)), 401, 'deleted before')
+})
+
 t.test('a user has at most 20 passkeys, however many were begun before', async t => {
   const place = await open(t)
   const { send } = await place.user('viewer')
