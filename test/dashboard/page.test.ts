@@ -830,6 +830,52 @@ t.test('in a browser', { skip: noBrowser }, async t => {
     await page.context().close()
   })
 
+  t.test('an admin tries a text on the stages, as a request and as an answer', async t => {
+    const place = await adminGateway(t, {
+      providers: [sandbox],
+      stages: [
+        {
+          name: 'tickets',
+          use: 'pattern',
+          at: ['request'],
+          action: 'mask',
+          patterns: [{ name: 'ticket', match: 'TCK-\\d{6}', maxLength: 10 }]
+        },
+        {
+          name: 'secrets',
+          use: 'pattern',
+          at: ['answer'],
+          action: 'refuse',
+          patterns: [{ name: 'secret', match: 'hush', maxLength: 4 }]
+        }
+      ]
+    })
+    const { page, faults } = await visit(browser, place.api.url)
+    await enter(page, place)
+    await page.getByRole('link', { name: 'Stages' }).click()
+    const button = page.getByRole('button', { name: 'Check', exact: true })
+    await button.waitFor()
+    t.ok(await button.isDisabled(), 'without a text there is nothing to check')
+    const outcome = page.locator('form').getByRole('status')
+    const left = outcome.getByLabel('the text afterwards', { exact: true })
+    await page.getByLabel('Text').fill('TCK-123456, hush')
+    await button.click()
+    await outcome.getByText('tickets: mask 1').waitFor()
+    t.equal(await left.textContent(), '[ticket], hush')
+    await page.getByLabel('Checked as').selectOption('answer')
+    await button.click()
+    await outcome.getByText('secrets: refuse 1').waitFor()
+    await outcome.getByText('The stage `secrets` refused this call: it contains secret.').waitFor()
+    t.equal(await left.count(), 0)
+    await page.getByLabel('Text').fill(markup)
+    await button.click()
+    await outcome.getByText('Nothing was found.').waitFor()
+    t.equal(await left.textContent(), markup)
+    t.same(await accessibilityFaults(page), [])
+    t.same(faults, [])
+    await page.context().close()
+  })
+
   t.test('an admin sends a test to a channel of alerts, and sees what became of it', async t => {
     let status = 500
     const { url: receiver } = await httpServer(t, (_request, response) => {
