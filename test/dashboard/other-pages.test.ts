@@ -45,6 +45,13 @@ const attempts: Readonly<Record<string, string>> = {
       source.onmessage = ({ data }) => resolve(data)
       source.onerror = () => { source.close(); resolve('') }
     })`,
+  'opens a socket': `
+    new Promise(resolve => {
+      const socket = new WebSocket(at.replace('http', 'ws') + '/admin/v1/live-calls')
+      socket.onopen = () => resolve('open')
+      socket.onmessage = ({ data }) => resolve(data)
+      socket.onerror = () => resolve('')
+    })`,
   'shows the dashboard in a frame': `
     new Promise((resolve, reject) => {
       const frame = document.createElement('iframe')
