@@ -87,7 +87,10 @@ export interface Connection {
 
 export interface AuthedCall extends Call {
   readonly key: ApiKey
-  /** Records the call. The last frame of a stream waits for it. Absent: nothing is recorded. */
+  /**
+   * Records the call. A complete answer, and the last frame of a stream, wait for it. Absent: nothing is
+   * recorded.
+   */
   readonly recordAnswer?: RecordAnswer | undefined
 }
 

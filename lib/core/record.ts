@@ -276,7 +276,7 @@ export class CallRecord {
   wasted: WastedRequest[] | undefined = undefined
   /** Requests of guards to models. */
   judged: JudgedRequest[] | undefined = undefined
-  /** The current turn of a tool loop, from the second on, until the provider has reported its usage. */
+  /** The current turn of a tool loop, until the provider has reported its usage. */
   openTurn: OpenTurn | undefined = undefined
   /** Usage reported during the last answer; counts if the answer ended without final usage. */
   reported: ReportedUsage | undefined = undefined

@@ -39,7 +39,7 @@ export interface AnswerOptions {
   readonly beginTrace?: ((headers: Call['headers']) => CallTrace) | undefined
   /** Adds headers to every answer. Default: none. */
   readonly addHeaders?: AddHeaders | undefined
-  /** Called with each call whose answer is complete except for its last byte, which waits for the result. */
+  /** Called before a complete answer and before the last bytes of a stream, which wait for the result. */
   readonly recordAnswer?: RecordAnswer
   /** Called with the error when uploaded files of a call could not be deleted. */
   readonly onUploadDeleteFailed?: (error: unknown) => void

@@ -54,7 +54,7 @@ export interface JsonLimits {
   /** Memory for the body. */
   readonly memory: ByteReservation
   /**
-   * Called with the size of the body, and with the body itself where it is to be kept: as received, but
+   * Gets the size of the body; its `bodies`, if the body is to be kept, gets the body as received, but
    * without long strings.
    */
   readonly record?: Pick<CallRecord, 'bodyBytes'> & Partial<Pick<CallRecord, 'bodies'>>

@@ -24,7 +24,7 @@ export interface ReplyTarget {
   readonly graceMs?: number | undefined
   /** Adds headers to every answer. */
   readonly addHeaders?: AddHeaders | undefined
-  /** Called once the answer is complete except for its last byte, which waits for the result. */
+  /** Called before a complete answer and before the last bytes of a stream, which wait for the result. */
   readonly recordAnswer?: RecordAnswer | undefined
   /** Called with true when output waits for the caller to read, and with false when the caller reads on. */
   readonly onWait?: (waits: boolean) => void

@@ -16,16 +16,18 @@ export interface StageDoesNotFit<Index extends number, Given, Takes> {
 }
 
 /**
- * Says what a generic stage gives, by what it is given: a conditional type sees only the bound of a type
+ * Describes the output of a generic stage by its input: a conditional type sees only the constraint of a type
  * parameter.
  *
  * ```ts
  * interface Dated extends StageTypes { readonly out: this['in'] & { readonly at: Date } }
- * declare function dated (): GenericStage<<T extends object>(source: AsyncIterable<T>) => AsyncIterable<T & {
- * at: Date }>, Dated>
+ * declare function dated (): GenericStage<
+ *   <T extends object>(source: AsyncIterable<T>) => AsyncIterable<T & { readonly at: Date }>,
+ *   Dated
+ * >
  * ```
  *
- * A stage that gives the type it is given (`PassThroughStage`) needs none.
+ * A stage whose output has the type of its input (`PassThroughStage`) needs none.
  */
 export interface StageTypes {
   readonly in: unknown

@@ -154,7 +154,7 @@ const otherMetrics: readonly CallMetric[] = [
   },
   {
     name: 'headgate_limits_refused_total',
-    help: 'Calls refused because of a limit of their key.',
+    help: 'Calls refused because of a limit.',
     count: ({ record: { refusedBy } }, add) => {
       if (refusedBy !== undefined) add(1, { limit: refusedBy })
     }

@@ -186,7 +186,7 @@ function serverSpan (
       'headgate.turns': record.turns,
       'headgate.cache': record.cache,
       'headgate.refused_by': record.refusedBy,
-      'headgate.skipped': record.failedAttempts?.map(
+      'headgate.failed_attempts': record.failedAttempts?.map(
         ({ route, reason }) => `${cutName(route.modelId)}: ${reason}`
       ),
       'headgate.findings': record.findings?.found.map(

@@ -119,7 +119,7 @@ t.test(
     t.same(more, [])
     t.match(server?.attributes, {
       'headgate.hedges': 1,
-      'headgate.skipped': ['one/m: slower'],
+      'headgate.failed_attempts': ['one/m: slower'],
       'headgate.model': 'two/m'
     })
     t.match(slow, { failed: false, attributes: { 'error.type': 'slower', 'headgate.provider': 'one' } })
