@@ -1,6 +1,6 @@
 /**
- * Reads who may use Bifrost: its virtual keys, and the teams and customers that they belong to, which become
- * projects. Keys are brought by their digest, so that they go on working.
+ * Reads the access rules of Bifrost: its virtual keys, with their teams and customers, which become projects.
+ * Keys are imported by digest, so they continue to work.
  */
 
 import { createHash } from 'node:crypto'
@@ -26,7 +26,7 @@ import type { JsonObject } from '../json/guards.ts'
 
 export interface BifrostAccess {
   readonly organisation: ImportedOrganisation
-  /** Variables of virtual keys that this process does not have: without them these keys would be lost. */
+  /** Variables of virtual keys that this process lacks: without them these keys would be lost. */
   readonly missing: readonly string[]
 }
 
@@ -50,28 +50,28 @@ interface Party {
 
 interface PartyLimits {
   readonly limits?: KeyLimits
-  /** True where a limit is 0: nothing is allowed. */
+  /** True if a limit is 0: nothing is allowed. */
   readonly isNothing: boolean
   readonly spent: readonly ImportedSpending[]
 }
 
 const maxBudgets = 8
-/** Of shorter keys, four characters would tell too much. */
+/** For shorter keys, four characters would reveal too much. */
 const minHintedLength = 16
 const sections = { virtual_key: 'virtual_keys', team: 'teams', customer: 'customers' } as const
-/** Limits of one number, where a rate limit has them. */
+/** Limits that are one number, with their place in a rate limit. */
 const rates = [
   ['request', 'requestsPerMinute', 'requests'],
   ['token', 'tokensPerMinute', 'tokens']
 ] as const
 
-/** Of a rate limit, what has no meaning for a new count. */
+/** Parts of a rate limit without a meaning for a new count. */
 const rateDetails = [
   'id', 'metric', 'calendar_aligned', 'token_current_usage', 'request_current_usage', 'token_last_reset',
   'request_last_reset'
 ]
 
-/** Returns the organisation, which is empty where the file has no virtual keys. */
+/** Returns the organisation; empty if the file has no virtual keys. */
 export function readBifrostAccess (governance: JsonObject, options: AccessOptions): BifrostAccess {
   return new AccessReader(governance, options).read()
 }
@@ -80,7 +80,7 @@ class AccessReader {
   readonly #governance: JsonObject
   readonly #options: AccessOptions
   readonly #missing: string[] = []
-  /** Projects with a limit of nothing, which no limit here says: their keys are revoked. */
+  /** Projects with a limit of zero, which no limit here can express: their keys are revoked. */
   readonly #emptyProjects = new Set<string>()
 
   constructor (governance: JsonObject, options: AccessOptions) {
@@ -145,7 +145,7 @@ class AccessReader {
     }]
   }
 
-  /** Returns the key itself, which may stand in a variable. */
+  /** Returns the key itself, which may be in a variable. */
   #valueOf (given: unknown, path: string): string | undefined {
     const { plan, env } = this.#options
     const text = textOf(given)
@@ -183,7 +183,7 @@ class AccessReader {
     }
   }
 
-  /** Returns the models at each account that the key may use; no provider means none. */
+  /** Returns the models of each account that the key may use; no provider means none. */
   #readModels (row: JsonObject, path: string): readonly string[] {
     return listOf(row['provider_configs']).map(objectOf).flatMap((config, index) =>
       this.#readProviderConfig(config, `${path}.provider_configs[${index}]`))
@@ -267,7 +267,7 @@ class AccessReader {
     }
   }
 
-  /** Finds the budgets that name a party, that it names, or that stand in it. */
+  /** Finds the budgets that name a party, that the party names, or that are inside it. */
   #budgetsOf ({ kind, id, row, path }: Party): BifrostBudget[] {
     const { plan, nowMs } = this.#options
     const ids = [row['budget_id'], ...listOf(row['budget_ids'])]
@@ -339,7 +339,7 @@ class AccessReader {
     }
   }
 
-  /** Notes budgets and rate limits that no key and no project has. */
+  /** Lists budgets and rate limits that belong to no key and no project. */
   #noteUnowned (): void {
     const { plan } = this.#options
     const nobody = 'no key and no team that was read has it'
@@ -374,7 +374,7 @@ function nameOf ({ row, id }: Party): string {
   return textOf(row['name']) ?? id
 }
 
-/** Returns what identifies an owner in the store, whatever its id looks like. */
+/** Returns the identifier of an owner in the store, whatever the form of its id. */
 function sourceIdOf ({ kind, id }: Party): string {
   return createHash('sha256').update(`${kind} ${id}`).digest('base64')
 }

@@ -1,4 +1,4 @@
-/** Reads the budgets of Bifrost: periods of the calendar, or of one length after the other. */
+/** Reads the budgets of Bifrost: calendar periods, or consecutive periods of a fixed length. */
 
 import { budgetText, type Budget } from '../core/key.ts'
 import { periodOf, windowOfBudget } from '../limits/windows.ts'
@@ -14,7 +14,7 @@ export interface BifrostBudget {
   readonly budget: Budget
   readonly verdict: Verdict
   readonly note: string
-  /** What was spent in the period that runs here. */
+  /** The amount spent in the current period here. */
   readonly spent: ImportedSpending
 }
 
@@ -31,13 +31,13 @@ const calendar: Readonly<Record<string, Budget['per']>> = {
   '1w': 'week',
   '1M': 'month'
 }
-/** A month is 30 days there, and a year 365. */
+/** In Bifrost, a month has 30 days and a year 365. */
 const daysOf: Readonly<Record<string, number>> = { w: 7, M: 30, Y: 365 }
 const maxUsd = 1_000_000
-/** The beginning of a period, where the file does not say when the last one began. */
+/** The start of a period, if the file does not tell when the last one started. */
 const someBeginning = '2024-01-01T00:00:00Z'
 
-/** Returns a budget as it is here; `undefined` where it has no amount or no known length. */
+/** Returns the budget in its form here; `undefined` if it has no amount or an unknown length. */
 export function readBifrostBudget (
   row: JsonObject,
   { path, isAligned, nowMs }: BudgetOrigin

@@ -1,6 +1,6 @@
 /**
- * Turns the `config.json` of Bifrost into a configuration and an organisation: what callers name keeps its
- * name. Every entry gets a row in the plan, also what has no counterpart.
+ * Converts the `config.json` of Bifrost into a configuration and an organisation. Names that callers use are
+ * kept. Every entry gets a row in the plan, even without a counterpart.
  */
 
 import { readBifrostAccess } from './bifrost-access.ts'
@@ -18,7 +18,7 @@ import type { ImportedConfig } from './imported-config.ts'
 export interface ImportedBifrost extends ImportedConfig {
   /** Absent for a file without virtual keys, teams and customers. */
   readonly organisation?: ImportedOrganisation
-  /** Variables of virtual keys that this process does not have. */
+  /** Variables of virtual keys that this process lacks. */
   readonly missing: readonly string[]
 }
 
@@ -26,7 +26,7 @@ export interface ImportedBifrost extends ImportedConfig {
  * Imports a configuration.
  *
  * @param given the parsed `config.json`
- * @param env variables that addresses and virtual keys are read from
+ * @param env variables for addresses and virtual keys
  */
 export function importBifrostConfig (
   given: JsonObject,
@@ -212,7 +212,7 @@ function durationMs (value: unknown): number | undefined {
   return seconds === undefined || Number(count) === 0 ? undefined : milliseconds(Number(count) * seconds)
 }
 
-/** Returns `metrics` and `telemetry`, where the plugins ask for them. */
+/** Returns `metrics` and `telemetry`, if the plugins require them. */
 function readPlugins (file: JsonObject, { plan, secrets }: BifrostDeps): JsonObject {
   const sections: Record<string, unknown> = {}
   for (const [index, plugin] of listOf(file['plugins']).map(objectOf).entries()) {
@@ -231,7 +231,7 @@ function readPlugins (file: JsonObject, { plan, secrets }: BifrostDeps): JsonObj
   return sections
 }
 
-/** Returns `telemetry` of the first profile; `undefined` where it is not sent by HTTP to a known address. */
+/** Returns `telemetry` of the first profile; `undefined` if it is not sent by HTTP to a known address. */
 function readTelemetry (
   config: JsonObject,
   path: string,

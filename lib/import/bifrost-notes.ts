@@ -1,11 +1,11 @@
-/** What becomes of settings of Bifrost that are no providers, keys or tool servers. */
+/** The outcome for settings of Bifrost that are not providers, keys or tool servers. */
 
 import type { Verdict } from './plan.ts'
 
 const administration =
   'create an admin key, `headgate admin-keys create`, or sign in with `headgate dashboard`'
 
-/** By path. What is `false`, empty or not `enabled` is noted as off. */
+/** By path. Settings that are `false`, empty or not `enabled` are noted as off. */
 export const bifrostNotes: ReadonlyArray<readonly [path: string, verdict: Verdict, note: string]> = [
   ['$schema', 'exact', 'the address of a schema'],
   ['version', 'exact', 'says what an empty list allows'],

@@ -1,6 +1,6 @@
 /**
- * Reads the providers of Bifrost. Its keys of one provider are one provider here where they go to the same
- * address and serve the same models; else one for each such group.
+ * Reads the providers of Bifrost. Its keys of one provider become one provider here if they use the same
+ * address and serve the same models; otherwise one per such group.
  */
 
 import {
@@ -34,15 +34,15 @@ export interface BifrostDeps {
   readonly env: Readonly<Record<string, string | undefined>>
 }
 
-/** Keys of one provider that are one provider here. */
+/** Keys of one provider that form one provider here. */
 export interface Account {
   /** The name of the provider here. */
   readonly id: string
   /** The weights of its keys together. */
   readonly weight: number
-  /** Absent means all. */
+  /** Absent: all. */
   readonly models?: readonly string[]
-  /** Names of models at the provider, by what callers name. */
+  /** Names of models at the provider, by the names that callers use. */
   readonly aliases: ReadonlyMap<string, string>
   readonly keys: readonly BifrostKey[]
 }
@@ -57,7 +57,9 @@ export interface BifrostKey {
 
 const compatible = 'openai-compatible'
 
-/** What serves each provider here: rows of the table of LiteLLM by their names there, or of their own. */
+/**
+ * The provider here for each of Bifrost's: rows of LiteLLM's table by their names there, or separate ones.
+ */
 const providerRows: ReadonlyMap<string, string | ProviderRow> = new Map<string, string | ProviderRow>([
   ['openai', 'openai'],
   ['anthropic', 'anthropic'],
@@ -94,7 +96,7 @@ const addressFields: ReadonlyArray<readonly [section: string, field: string]> = 
 /** Providers whose keys need no value. */
 const keyless: ReadonlySet<string> = new Set(['ollama', 'vllm', 'sglang', compatible])
 
-/** Switches of a provider, and what the plan says of those that are on. */
+/** Switches of a provider, with the plan's note for those that are on. */
 const providerOptions: ReadonlyArray<readonly [field: string, verdict: Verdict, note: string]> = [
   ['send_back_raw_request', 'unsupported', 'answers are always in the format of the caller'],
   ['send_back_raw_response', 'unsupported', 'answers are always in the format of the caller'],
@@ -110,7 +112,7 @@ interface ProviderEntry {
   readonly row: ProviderRow
 }
 
-/** Keys that go to one address and serve the same models, before they have a name here. */
+/** Keys with the same address and models, before they have a name here. */
 interface KeyGroup {
   readonly settings: ImportedProvider
   readonly models?: readonly string[]
@@ -120,11 +122,11 @@ interface KeyGroup {
 
 export class BifrostProviders {
   readonly #deps: BifrostDeps
-  /** True where an empty list allows everything. */
+  /** True if an empty list allows everything. */
   readonly #emptyIsAll: boolean
   /** As they are in the configuration. */
   readonly providers = new Map<string, ImportedProvider>()
-  /** By the name that callers put in front of a model. */
+  /** By the prefix that callers put before a model. */
   readonly accounts = new Map<string, readonly Account[]>()
 
   constructor (file: JsonObject, deps: BifrostDeps) {
@@ -273,7 +275,7 @@ export class BifrostProviders {
     return isVersioned ? base : `${base}/v1`
   }
 
-  /** Reads what holds for all keys of a provider. */
+  /** Reads settings that apply to all keys of a provider. */
   #commonSettings ({ name, path, entry, row }: ProviderEntry): Partial<ImportedProvider> {
     const { plan, secrets } = this.#deps
     const network = objectOf(entry['network_config'])
@@ -398,7 +400,7 @@ export class BifrostProviders {
     plan.note(`${custom}.allowed_requests`, 'approximate', 'keys say which endpoints may be called')
   }
 
-  /** Returns a name in the form of providers that none has. */
+  /** Returns an unused name in the form of provider names. */
   #freeId (wanted: string): string {
     const base = wanted.toLowerCase().replaceAll(/[^a-z0-9._-]+/g, '-').replace(/^[._-]+/, '') || 'provider'
     let id = base
@@ -407,7 +409,7 @@ export class BifrostProviders {
   }
 }
 
-/** Returns the row of a provider by its name, or of the one that a provider of one's own is like. */
+/** Returns the row of a provider by its name, or by the provider that a custom one resembles. */
 function rowOf (name: string, custom: JsonObject): ProviderRow | undefined {
   const row = providerRows.get(textOf(custom['base_provider_type']) ?? name)
   return typeof row === 'string' ? litellmProviders.get(row) : row

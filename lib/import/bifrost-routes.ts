@@ -1,6 +1,6 @@
 /**
- * Makes the names that callers of Bifrost use: `provider/model`, models without a provider, which it shares
- * among the providers that have them, and the simple ones among its routing rules.
+ * Creates the names that callers of Bifrost use: `provider/model`, models without a provider, which Bifrost
+ * distributes among the providers that have them, and the simple ones of its routing rules.
  */
 
 import { listOf, numberOf, objectOf, textOf } from './values.ts'
@@ -13,7 +13,7 @@ interface WeightedModel {
   readonly weight: number
 }
 
-/** `model == "gpt-4o"`, the only condition that the name of a route can stand for. */
+/** `model == "gpt-4o"`, the only condition that a route's name can express. */
 const namesModel = /^\s*(?:request\.)?model\s*==\s*(['"])([^'"]+)\1\s*$/
 
 /** Returns the id of a model at an account. */
@@ -26,7 +26,7 @@ export function serving (accounts: readonly Account[], name: string): readonly A
   return accounts.filter(({ models }) => models?.includes(name) !== false)
 }
 
-/** Returns `models` and `routes` for the names that the file has. */
+/** Returns `models` and `routes` for the names in the file. */
 export function readBifrostNames (
   file: JsonObject,
   { accounts }: Pick<BifrostProviders, 'accounts'>,
@@ -80,7 +80,7 @@ function namesOf (provider: string, accounts: readonly Account[], file: JsonObje
   return new Set([...own, ...ofKeys].filter(name => name !== '' && !name.includes('*')))
 }
 
-/** Lets names of no list reach the account that serves all models, where it has another name. */
+/** Routes unlisted names to the account that serves all models, if it has another name. */
 function addOpenNames (
   provider: string,
   accounts: readonly Account[],
@@ -123,7 +123,7 @@ function providerShares (file: JsonObject, plan: ImportPlan): ReadonlyMap<string
   return shares
 }
 
-/** Reads the rules that choose models by the name in the request; others are noted. */
+/** Reads the rules that choose models by the name in the request; notes the others. */
 function readRules (
   file: JsonObject,
   accounts: ReadonlyMap<string, readonly Account[]>,
@@ -154,7 +154,7 @@ function readRules (
   return created
 }
 
-/** Returns the models of a rule, those that stand in for others with weight 0; or why it has none. */
+/** Returns the models of a rule, with fallbacks at weight 0; or why it has none. */
 function ruleTargets (
   rule: JsonObject,
   name: string,

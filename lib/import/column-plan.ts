@@ -1,10 +1,10 @@
-/** Records what became of the columns of a database that is imported. */
+/** Records the outcome for each column of an imported database. */
 
 import { verdicts, type PlanRow, type Verdict } from './plan.ts'
 import { isEmpty, listOf, numberOf, objectOf, textOf } from './values.ts'
 import { isContainer, type JsonObject } from '../json/guards.ts'
 
-/** What becomes of a column, and why. */
+/** The outcome for a column, with the reason. */
 export type ColumnNote = readonly [verdict: Verdict, note: string]
 /** By table and column. */
 export type ColumnNotes = Readonly<Record<string, Readonly<Record<string, ColumnNote>>>>
@@ -16,7 +16,7 @@ interface Noted {
   readonly names: string[]
 }
 
-/** Names of rows that a note shows; of more it shows how many there are. */
+/** Names of rows that a note lists; above that it has only their number. */
 const maxNames = 3
 
 export class ColumnPlan {
@@ -28,7 +28,7 @@ export class ColumnPlan {
     this.notes = notes
   }
 
-  /** Says what became of a column of one row. */
+  /** Records the outcome for a column of one row. */
   note (path: string, name: string, verdict: Verdict, note: string): void {
     const key = JSON.stringify([path, verdict, note])
     const noted = this.#noted.get(key)
@@ -36,7 +36,7 @@ export class ColumnPlan {
     else noted.names.push(name)
   }
 
-  /** One for each thing that was made of a column, with the rows that it was made of. */
+  /** One for each outcome of a column, with its rows. */
   get rows (): readonly PlanRow[] {
     const rows = [...this.#noted.values()].map(({ path, verdict, note, names }) => {
       const which = names.length > maxNames ? `${names.length} rows` : names.join(', ')
@@ -48,7 +48,7 @@ export class ColumnPlan {
   }
 }
 
-/** Reads one row of a table, and notes what became of it. */
+/** Reads one row of a table, and records the outcome for its columns. */
 export class TableRow {
   readonly #plan: ColumnPlan
   readonly #table: string
@@ -95,7 +95,7 @@ export class TableRow {
     return this.#row[column] === true
   }
 
-  /** Says what became of a column, or of a member of it, where it has a value. */
+  /** Records the outcome for a column, or for a member of it, if it has a value. */
   note (path: string, verdict: Verdict, note: string): void {
     const [column = ''] = path.split('.')
     if (!isSet(this.#row[column])) return
@@ -104,8 +104,8 @@ export class TableRow {
   }
 
   /**
-   * Notes the other columns that have a value, which 0 is in limits only: as the table of notes says, else as
-   * not supported.
+   * Notes the remaining columns with a value (0 is a value only in limits): as in the table of notes,
+   * otherwise as unsupported.
    */
   noteOthers (): void {
     const notes = this.#plan.notes[this.#table] ?? {}

@@ -1,4 +1,4 @@
-/** What the configuration of another gateway becomes. */
+/** The configuration that results from importing another gateway's. */
 
 import type { JsonObject } from '../json/guards.ts'
 import type { PlanRow } from './plan.ts'
@@ -6,7 +6,7 @@ import type { PlanRow } from './plan.ts'
 export interface ImportedConfig {
   /** In the shape of `headgate.yaml`. */
   readonly config: JsonObject
-  /** Secrets that the file held in clear, by the variable that the configuration reads them from. */
+  /** Secrets that the file had in clear text, by the variable from which the configuration reads them. */
   readonly secrets: ReadonlyMap<string, string>
   readonly rows: readonly PlanRow[]
 }
@@ -30,5 +30,5 @@ export interface ImportedProvider {
   cache_marks?: 'auto'
 }
 
-/** Stands for an address that the file does not hold: no key goes anywhere until it is replaced. */
+/** Stands for an address that the file does not have: no key is sent anywhere until it is replaced. */
 export const unknownAddress = 'https://base-url.invalid'

@@ -27,7 +27,7 @@ export interface LitellmBudget {
   readonly amount: number
   readonly duration?: string | undefined
   readonly resetAtMs?: number | undefined
-  /** Dollars that were spent in the period that ends at `resetAtMs`. */
+  /** Dollars spent in the period that ends at `resetAtMs`. */
   readonly spent: number
 }
 
@@ -35,11 +35,11 @@ export interface ReadBudget {
   readonly budget: Budget
   readonly verdict: Verdict
   readonly note: string
-  /** What was spent in the period that runs here. */
+  /** The amount spent in the current period here. */
   readonly spent: ImportedSpending
 }
 
-/** Returns when periods end by the settings of the proxy. */
+/** Returns when periods end, according to the proxy's settings. */
 export function budgetClock (document: JsonObject, nowMs: number): BudgetClock {
   const { timezone, budget_reset_time: resetTime } = objectOf(document['litellm_settings'])
   return {
@@ -50,7 +50,7 @@ export function budgetClock (document: JsonObject, nowMs: number): BudgetClock {
 }
 
 const aliases: Readonly<Record<string, string>> = { hourly: '1h', daily: '1d', weekly: '7d', monthly: '30d' }
-/** Lengths of the calendar. */
+/** Calendar lengths. */
 const calendar: Readonly<Record<string, Budget['per']>> = {
   '1h': 'hour',
   '60m': 'hour',
@@ -63,7 +63,7 @@ const calendar: Readonly<Record<string, Budget['per']>> = {
 }
 const maxUsd = 1_000_000
 
-/** Returns a budget as it is here. An amount of 0, which refuses every call, is no budget. */
+/** Returns the budget in its form here. An amount of 0, which refuses every call, is not a budget. */
 export function readBudget (wanted: LitellmBudget, clock: BudgetClock): ReadBudget {
   const { budget, verdict, why } = inPeriods(wanted, clock)
   const { fromMs, endMs } = periodOf(windowOfBudget(budget), clock.nowMs)

@@ -1,14 +1,14 @@
-/** Turns the cache of LiteLLM into `cache.answers`. */
+/** Converts LiteLLM's cache to `cache.answers`. */
 
 import { numberOf, objectOf, textOf } from './values.ts'
 import type { ImportPlan } from './plan.ts'
 import type { JsonObject } from '../json/guards.ts'
 
-/** Where LiteLLM keeps answers that equal requests get again. Others look for similar ones. */
+/** LiteLLM's caches for equal requests. Its other caches look for similar requests. */
 const exactKinds: ReadonlySet<string> = new Set(['local', 'redis'])
 const maxTtlMs = 30 * 24 * 60 * 60 * 1000
 
-/** Returns `cache`; `undefined` where there is none, or none that gives answers to equal requests. */
+/** Returns `cache`; `undefined` if there is none for equal requests. */
 export function readCache (file: JsonObject, plan: ImportPlan): JsonObject | undefined {
   const settings = objectOf(file['litellm_settings'])
   if (settings['cache'] !== true) {

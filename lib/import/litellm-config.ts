@@ -1,6 +1,6 @@
 /**
- * Turns the `config.yaml` of LiteLLM's proxy into a configuration: what callers name keeps its name. Every
- * entry gets a row in the plan, also what has no counterpart.
+ * Converts the `config.yaml` of LiteLLM's proxy into a configuration. Names that callers use are kept. Every
+ * entry gets a row in the plan, even without a counterpart.
  */
 
 import { LitellmModels, type Deployment } from './litellm-models.ts'
@@ -32,7 +32,7 @@ export interface ImportedLitellm extends ImportedConfig {
   readonly stagesOf: ReadonlyMap<string, readonly string[]>
 }
 
-/** The strategy of routes for each of LiteLLM's. Those of the same rule are exact. */
+/** The routing strategy for each of LiteLLM's. Those with the same rule are exact. */
 const strategies: ReadonlyMap<string, readonly [strategy: string, verdict: Verdict]> = new Map([
   ['simple-shuffle', ['weighted', 'exact']],
   ['least-busy', ['balanced', 'approximate']],
@@ -100,7 +100,7 @@ export function importLitellmConfig (
   }
 }
 
-/** Belongs to no entry: LiteLLM takes any `metadata` from callers without a setting. */
+/** Belongs to no entry: LiteLLM accepts any `metadata` from callers without a setting. */
 const metadataRow: PlanRow = {
   path: 'metadata of requests',
   verdict: 'approximate',
@@ -119,7 +119,7 @@ function readVariables (file: JsonObject, secrets: ImportedSecrets, plan: Import
   }
 }
 
-/** Returns `metrics` and `telemetry`, where the callbacks ask for them. */
+/** Returns `metrics` and `telemetry`, if the callbacks require them. */
 function readCallbacks (file: JsonObject, plan: ImportPlan, secrets: ImportedSecrets): JsonObject {
   const settings = objectOf(file['litellm_settings'])
   const sections: Record<string, unknown> = {}
@@ -138,7 +138,7 @@ function readCallbacks (file: JsonObject, plan: ImportPlan, secrets: ImportedSec
   return sections
 }
 
-/** Routes and aliases: the names that callers know. */
+/** Routes and aliases: the names that callers use. */
 class LitellmRouting {
   readonly #models: LitellmModels
   readonly #plan: ImportPlan
@@ -280,7 +280,7 @@ class LitellmRouting {
     return undefined
   }
 
-  /** Fallbacks have no weight of their own: weight 0 comes after all others. */
+  /** Fallbacks have no weight: weight 0 comes last. */
   #route (deployments: readonly Deployment[], fallbacks: readonly string[]): JsonObject {
     const isOrdered = deployments.some(({ order }) => order !== undefined)
     const strategy = isOrdered || deployments.length === 1 ? 'in_order' : this.#strategy

@@ -1,4 +1,4 @@
-/** Turns the guardrails of LiteLLM into stages, where a stage does the same; others are left to a person. */
+/** Converts LiteLLM's guardrails to stages, if a stage does the same; others are left to a person. */
 
 import type { LitellmModels } from './litellm-models.ts'
 import { entriesOf, isEmpty, isPlainAddress, listOf, numberOf, objectOf, textOf } from './values.ts'
@@ -30,7 +30,7 @@ interface Made {
   readonly stages: ReadonlyArray<JsonObject & { readonly use: string }>
 }
 
-/** Where each mode looks; the second column says what differs. */
+/** The points of each mode; the second column describes the difference. */
 const points: ReadonlyMap<string, readonly [at: string, difference?: string]> = new Map([
   ['pre_call', ['request']],
   ['during_call', ['request', 'before the call, not beside it']],
@@ -40,7 +40,7 @@ const points: ReadonlyMap<string, readonly [at: string, difference?: string]> = 
   ['post_mcp_call', ['tool_result']]
 ])
 
-/** Its patterns that are among ours, though not letter for letter. */
+/** Patterns that we have as well, though with other expressions. */
 const patternNames: ReadonlyMap<string, string> = new Map([
   ['email', 'email'],
   ['credit_card', 'card_number'],
@@ -57,7 +57,7 @@ const patternNames: ReadonlyMap<string, string> = new Map([
   ['slack_token', 'api_key']
 ])
 
-/** Parts of a filter that are no patterns. */
+/** Parts of a filter other than patterns. */
 const unreadParts = ['categories', 'blocked_words_file', 'competitor_intent_config']
 const genericPath = '/beta/litellm_basic_guardrail_api'
 
@@ -114,7 +114,7 @@ function readGuardrail (guardrail: Guardrail, names: Set<string>): JsonObject[] 
   return stages
 }
 
-/** Returns a name in the form of stages that none has. */
+/** Returns an unused name in the form of stage names. */
 function freeName (wanted: string, names: Set<string>): string {
   const base = wanted.toLowerCase().replaceAll(/[^a-z0-9_-]+/g, '-').replace(/^[_-]+/, '').slice(0, 60)
   let name = base === '' ? 'guardrail' : base
@@ -189,7 +189,7 @@ function readGeneric ({ params, path, name, deps: { plan, secrets } }: Guardrail
   }
 }
 
-/** Patterns and words: those that are masked in one stage, those that refuse a call in another. */
+/** Patterns and words: those that mask in one stage, those that refuse a call in another. */
 function readFilter ({ params }: Guardrail): Made | string {
   const found: Array<{ readonly action: unknown, readonly pattern: unknown }> = []
   for (const entry of listOf(params['patterns']).map(objectOf)) {
@@ -219,7 +219,7 @@ function readFilter ({ params }: Guardrail): Made | string {
   return { verdict: 'approximate', note: 'patterns with the same name differ in detail', stages }
 }
 
-/** Returns a pattern of an operator; `undefined` for one that is not linear in the length of a text. */
+/** Returns an operator's pattern; `undefined` if it is not linear in the length of a text. */
 function ownPattern (name: unknown, match: string, index: number): JsonObject | undefined {
   const slug = String(name).toLowerCase().replaceAll(/[^a-z0-9_-]+/g, '-').replace(/^[_-]+/, '')
   try {

@@ -1,6 +1,6 @@
 /**
- * Reads what LiteLLM has summed up by day, key and model. It sums the same calls by user, by team, by tag and
- * others: those by user are complete but for keys of no user, of which those by team are read.
+ * Reads LiteLLM's sums by day, key and model. LiteLLM adds up the same calls by user, by team, by tag and
+ * others. The sums by user are complete except for keys without a user, whose sums by team are read.
  */
 
 import { numberOf, textOf } from './values.ts'
@@ -23,7 +23,7 @@ const byDay: SummedTable = {
   sums: [...Object.values(sums), 'spend']
 }
 
-/** The tables, the one whose sums count first where both have a day of a key. */
+/** The tables; the first one takes precedence if both have a day of a key. */
 export const historyTables: ReadonlyMap<string, SummedTable> = new Map([
   ['LiteLLM_DailyUserSpend', byDay],
   ['LiteLLM_DailyTeamSpend', byDay]
@@ -54,7 +54,7 @@ export function readHistory (
   return new Map([...histories].map(([key, days]) => [key, [...days.values()]]))
 }
 
-/** Says of the tables what was made of them. */
+/** Records the outcome for the tables. */
 export function noteHistory (
   rows: ReadonlyMap<string, readonly JsonObject[]>,
   tokens: ReadonlySet<string>,
@@ -95,7 +95,7 @@ function readDay (row: JsonObject, atMs: number): ImportedDay {
   }
 }
 
-/** Adds two entries of one day: names that differ there may be the same here. */
+/** Adds two entries of one day: names that differ at LiteLLM may be the same here. */
 function sumOf (day: ImportedDay, other: ImportedDay | undefined): ImportedDay {
   if (other === undefined) return day
   return {

@@ -1,4 +1,4 @@
-/** Reads the limits of a key, a team or a user of LiteLLM, and what was spent of its budgets. */
+/** Reads the limits of a key, a team or a user of LiteLLM, and the spending of its budgets. */
 
 import { readBudget, type BudgetClock, type LitellmBudget, type ReadBudget } from './litellm-budgets.ts'
 import { isEmpty, numberOf, objectOf, textOf } from './values.ts'
@@ -14,7 +14,7 @@ export interface ReadLimits {
 }
 
 export interface LimitSources {
-  /** The row of `LiteLLM_BudgetTable` whose limits hold where the row itself has none. */
+  /** The row of `LiteLLM_BudgetTable` whose limits apply if the row itself has none. */
   readonly shared?: TableRow | undefined
   /** Returns the dollars that were spent in the running period of one of `budget_limits`. */
   readonly spentIn: (duration: string) => number
@@ -31,7 +31,7 @@ export const countedColumns = [
 const maxBudgets = 8
 
 interface BudgetAt extends LitellmBudget {
-  /** The column that sets the budget: `soft_budget` one that only warns. */
+  /** The column of the budget: `soft_budget` for one that only warns. */
   readonly column: 'max_budget' | 'budget_limits' | 'soft_budget'
 }
 
@@ -78,7 +78,7 @@ function readCounts (
   return { amounts, isNothing }
 }
 
-/** Returns the budgets that `spend` counts in: the one that refuses, and the one that warns. */
+/** Returns the budgets toward which `spend` counts: the one that refuses, and the one that warns. */
 function mainBudgets (row: TableRow, { shared }: LimitSources): BudgetAt[] {
   const periodColumns = ['budget_duration', 'budget_reset_at']
   const own = row.number('max_budget')
@@ -105,7 +105,7 @@ function mainBudgets (row: TableRow, { shared }: LimitSources): BudgetAt[] {
   ]
 }
 
-/** Returns the budgets that have amounts and periods of their own. */
+/** Returns the budgets with separate amounts and periods. */
 function otherBudgets (row: TableRow, { spentIn }: LimitSources): BudgetAt[] {
   return row.list('budget_limits').map(objectOf).flatMap(entry => {
     const [amount, duration] = [numberOf(entry['max_budget']), textOf(entry['budget_duration'])]

@@ -1,5 +1,5 @@
 /**
- * Reads `model_list` of LiteLLM: its deployments, the providers that serve them, and what is known of them.
+ * Reads `model_list` of LiteLLM: its deployments, their providers, and the facts about each.
  */
 
 import { readModelBudget } from './litellm-named-budgets.ts'
@@ -20,7 +20,7 @@ export interface Deployment {
   readonly order: number | undefined
   /** Defaults of requests. */
   readonly settings: JsonObject
-  /** Where it stands in the file. */
+  /** Its place in the file. */
   readonly path: string
 }
 
@@ -46,7 +46,7 @@ const capabilities = {
   supports_response_schema: 'structured_output'
 } as const
 
-/** Entries that become no setting of their own, and what the plan says about them. */
+/** Entries without a setting here, with the plan's note about each. */
 const noted: ReadonlyArray<readonly [entry: string, verdict: Verdict, note: string]> = [
   [
     'litellm_params.rpm',
@@ -94,7 +94,7 @@ export class LitellmModels {
   /** The deployments behind each `model_name`. */
   readonly deployments = new Map<string, Deployment[]>()
 
-  /** Entries of `limits.models`, by id: of deployments of one model the first counts. */
+  /** Entries of `limits.models`, by id; of several deployments of one model, the first counts. */
   readonly budgets = new Map<string, JsonObject>()
   readonly #clock: BudgetClock
 
@@ -152,7 +152,7 @@ export class LitellmModels {
     }])
   }
 
-  /** Returns the name of the provider with these settings: models that have the same share one. */
+  /** Returns the name of the provider with these settings: models with equal settings share one. */
   #providerFor (prefix: string, row: ProviderRow, params: JsonObject, path: string): string {
     const settings = this.#settingsOf(prefix, row, params, path)
     const printed = JSON.stringify(settings)
@@ -217,7 +217,7 @@ export class LitellmModels {
     return unknownAddress
   }
 
-  /** Reads prices, limits and capabilities, which stand in either of two places. */
+  /** Reads prices, limits and capabilities, which are in either of two places. */
   #readFacts (params: JsonObject, info: JsonObject, id: string, path: string): void {
     const price: Record<string, number> = {}
     const can: Record<string, number | boolean> = {}
@@ -240,7 +240,7 @@ export class LitellmModels {
   }
 }
 
-/** Names a provider: by its kind where it is that service, else by its prefix or its host. */
+/** Names a provider: by its kind if it is that service, otherwise by its prefix or its host. */
 function nameOf (
   prefix: string,
   row: ProviderRow,

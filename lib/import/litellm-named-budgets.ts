@@ -1,4 +1,4 @@
-/** Turns budgets of tags, models and end users of LiteLLM into those of the configuration. */
+/** Converts LiteLLM's budgets of tags, models and end users to those of the configuration. */
 
 import { fromKeyLimits } from '../keys/key-limits.ts'
 import { TableRow, type ColumnPlan } from './column-plan.ts'
@@ -11,12 +11,12 @@ import type { JsonObject } from '../json/guards.ts'
 export interface StoredBudgets {
   /** Entries of `limits.tags`. */
   readonly tags: readonly JsonObject[]
-  /** The one that `litellm_settings.max_end_user_budget_id` names. */
+  /** The budget that `litellm_settings.max_end_user_budget_id` names. */
   readonly endUser?: LitellmBudget | undefined
 }
 
 const maxTagLength = 64
-/** The longest window of end users, who have no budget without an end. */
+/** The longest window of end users, whose budgets must end. */
 const longest = '366d'
 
 /** Reads the budgets that tables refer to. */
@@ -50,12 +50,12 @@ function budgetOf (row: TableRow): LitellmBudget | undefined {
   }
 }
 
-/** Returns an entry with the budget in the shape of the configuration. */
+/** Returns an entry with the budget in the form of the configuration. */
 function entryOf ({ budget }: ReadBudget): JsonObject {
   return { ...fromKeyLimits({ budget }) }
 }
 
-/** Returns `end_users`; `undefined` where the proxy has no budget of all of them. */
+/** Returns `end_users`; `undefined` if the proxy has no budget for all of them. */
 export function readEndUsers (
   document: JsonObject,
   plan: ImportPlan,
@@ -81,10 +81,7 @@ export function readEndUsers (
   return { default_budget: { usd: read.budget.usd, every: longest, from, unpriced: 'allow' } }
 }
 
-/**
- * Returns an entry of `limits.models` for what a deployment may spend; `undefined` where it has no such
- * limit.
- */
+/** Returns an entry of `limits.models` for a deployment's budget; `undefined` if it has none. */
 export function readModelBudget (
   model: string,
   params: JsonObject,

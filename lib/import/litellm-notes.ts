@@ -1,8 +1,8 @@
-/** What becomes of settings of LiteLLM that are no models, routes or secrets. */
+/** The outcome for settings of LiteLLM that are not models, routes or secrets. */
 
 import type { Verdict } from './plan.ts'
 
-/** Settings that hold here anyway, or that someone has to take care of, and what the plan says about them. */
+/** Settings that apply here anyway, or that need a person, with the plan's note about each. */
 export const settingNotes: ReadonlyArray<readonly [entry: string, verdict: Verdict, note: string]> = [
   ['router_settings.cooldown_time', 'approximate', 'a model that fails is paused for 5 seconds, then longer'],
   ['router_settings.allowed_fails', 'approximate', 'five failures in a row, or ten of twenty attempts'],

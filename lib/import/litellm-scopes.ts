@@ -1,4 +1,4 @@
-/** Reads what keys of LiteLLM may use: models by their names and groups, endpoints by their addresses. */
+/** Reads what keys of LiteLLM may use: models by names and groups, endpoints by addresses. */
 
 import { entriesOf, listOf, objectOf, textOf } from './values.ts'
 import { isPattern, patternFinder } from '../models/name-patterns.ts'
@@ -9,7 +9,7 @@ const allModels: ReadonlySet<string> = new Set(['all-proxy-models', 'all-team-mo
 const noModels = 'no-default-models'
 
 export interface ModelScope {
-  /** Absent means all. */
+  /** Absent: all. */
   readonly models?: readonly string[]
   /** Names that no model has. */
   readonly unknown: readonly string[]
@@ -20,12 +20,12 @@ export class ModelScopes {
   /** Names of `model_list`. */
   readonly #names: readonly string[]
   readonly #groups = new Map<string, string[]>()
-  /** What names with `*` lead to. */
+  /** The targets of names with `*`. */
   readonly #targets = new Map<string, string>()
 
   /**
    * @param file the configuration of LiteLLM, with the models of its database
-   * @param models the section of the configuration that was made of it
+   * @param models the section of the configuration created from it
    */
   constructor (file: JsonObject, models: unknown) {
     const entries = listOf(file['model_list']).map(objectOf)

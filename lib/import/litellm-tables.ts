@@ -1,4 +1,4 @@
-/** What is made of the tables of LiteLLM's database, and of the columns whose value makes no difference. */
+/** The outcome for the tables of LiteLLM's database, and for columns whose value makes no difference. */
 
 import type { ColumnNote, ColumnNotes } from './column-plan.ts'
 
@@ -18,7 +18,7 @@ const makers = {
   created_at: made, created_by: made, updated_at: made, updated_by: made
 } as const
 
-/** By table. The others have functions of their own. */
+/** By table. The others have separate functions. */
 export const litellmColumns: ColumnNotes = {
   LiteLLM_VerificationToken: {
     ...makers,
@@ -252,7 +252,7 @@ export const litellmColumns: ColumnNotes = {
   }
 }
 
-/** Other tables, by their names without `LiteLLM_`, where they have rows. */
+/** Other tables, by their names without `LiteLLM_`, if they have rows. */
 export const otherTables: ReadonlyArray<readonly [names: RegExp, ...note: ColumnNote]> = [
   [/^(?:SpendLog|ErrorLog|AuditLog|Daily|Deleted|Retired)\w*$/, 'approximate', 'the history stays there'],
   [/^(?:CronJob|ProxyWorker|HealthCheck|UserNotifications|UISettings)\w*$/, 'exact', 'a state of its own'],

@@ -1,11 +1,11 @@
-/** Turns the callback `otel` of LiteLLM into `telemetry.otlp`. */
+/** Converts LiteLLM's callback `otel` to `telemetry.otlp`. */
 
 import { isPlainAddress, objectOf, textOf } from './values.ts'
 import type { ImportPlan } from './plan.ts'
 import type { ImportedSecrets } from './secrets.ts'
 import type { JsonObject } from '../json/guards.ts'
 
-/** Exporters that speak OTLP over HTTP; LiteLLM takes `console` for it once there is an address. */
+/** Exporters that speak OTLP over HTTP; LiteLLM treats `console` as one if there is an address. */
 const protocols: ReadonlyMap<string, string> = new Map([
   ['otlp_http', 'http/protobuf'],
   ['http/protobuf', 'http/protobuf'],
@@ -14,8 +14,7 @@ const protocols: ReadonlyMap<string, string> = new Map([
 ])
 
 /**
- * Returns `telemetry`; `undefined` where the address of the collector is not in the file, or it is asked by
- * gRPC.
+ * Returns `telemetry`; `undefined` if the file has no address of the collector, or if it uses gRPC.
  *
  * @param path of the callback
  */

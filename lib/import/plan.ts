@@ -1,4 +1,4 @@
-/** Records what became of each entry of an imported configuration. */
+/** Records the outcome for each entry of an imported configuration. */
 
 import { isObject, type JsonObject } from '../json/guards.ts'
 
@@ -15,7 +15,7 @@ export interface PlanRow {
   /** Of the entry: `model_list[0].litellm_params.model`. */
   readonly path: string
   readonly verdict: Verdict
-  /** What was made of it, or why nothing was. */
+  /** The result, or why there is none. */
   readonly note: string
 }
 
@@ -35,7 +35,7 @@ export class ImportPlan {
     return [...this.#rows.values()]
   }
 
-  /** Says what became of an entry, where there is one. Of several things, the worst stands. */
+  /** Records the outcome for an entry, if it exists. The worst of several outcomes counts. */
   note (path: string, verdict: Verdict, note: string): void {
     const known = this.#rows.get(path)
     const isWorse = known !== undefined && verdicts.indexOf(verdict) > verdicts.indexOf(known.verdict)
@@ -44,17 +44,17 @@ export class ImportPlan {
     }
   }
 
-  /** Says the same of several entries of one. */
+  /** Records the same outcome for several entries of one. */
   noteFields (path: string, fields: readonly string[], verdict: Verdict, note: string): void {
     for (const field of fields) this.note(`${path}.${field}`, verdict, note)
   }
 
-  /** Returns true for an entry of which something was said. */
+  /** Returns true if an entry has an outcome. */
   has (path: string): boolean {
     return this.#rows.has(path)
   }
 
-  /** Notes every entry of which nothing was said, itself or with all that it is in, as not supported. */
+  /** Records every entry without an outcome, itself or with everything inside it, as unsupported. */
   noteOthers (value: unknown = this.#file, path = ''): void {
     if (this.#rows.has(path)) return
     const entries = entriesOf(value, path)

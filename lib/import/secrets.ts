@@ -9,9 +9,9 @@ import type { ImportPlan } from './plan.ts'
 export interface ReferenceStyle {
   /** Its first group is the name of the variable. */
   readonly pattern: RegExp
-  /** Texts that begin so are references, and never secrets themselves. */
+  /** Texts that begin like this are references, and never secrets themselves. */
   readonly starts: readonly string[]
-  /** Begins the names of variables for secrets that stand in the file. */
+  /** Prefix of the variables for secrets in the file. */
   readonly variablePrefix: string
   /** Variables that the other gateway reads by itself. */
   readonly defaults: readonly string[]
@@ -32,11 +32,11 @@ export function variableIn (
   return typeof value === 'string' ? pattern.exec(value)?.[1] : undefined
 }
 
-/** Collects secrets that stand in a file in clear, and names a variable for each. */
+/** Collects secrets in clear text, and names a variable for each. */
 export class ImportedSecrets {
   readonly #plan: ImportPlan
   readonly #style: ReferenceStyle
-  /** Names that are in use: a secret stored under one of them would be sent wherever that variable is. */
+  /** Names in use: a secret stored under one of them would be sent wherever that variable is. */
   readonly #reserved: ReadonlySet<string>
   readonly values = new Map<string, string>()
 
@@ -50,7 +50,7 @@ export class ImportedSecrets {
   /**
    * Returns the reference to a secret, `env:NAME`.
    *
-   * @param name of the variable for one that stands in the file
+   * @param name of the variable for a secret in the file
    * @param path of the entry, for the plan
    */
   refer (value: unknown, name: string, path: string): string | undefined {
@@ -72,7 +72,7 @@ export class ImportedSecrets {
     return `env:${own}`
   }
 
-  /** Refers to every value of a map. */
+  /** Replaces every value of a map by a reference. */
   referAll (values: unknown, name: string, path: string): Record<string, string> {
     return Object.fromEntries(Object.entries(Object(values)).flatMap(([key, value]) => {
       const secret = this.refer(value, `${name}_${key}`, `${path}.${key}`)

@@ -1,4 +1,4 @@
-/** Reads values of a file that has not been validated. */
+/** Reads values of an unvalidated file. */
 
 import { isObject, type JsonObject } from '../json/guards.ts'
 
@@ -6,7 +6,7 @@ export function textOf (value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined
 }
 
-/** Returns a number from 0 on, which may be written as text. */
+/** Returns a number from 0, which may be written as text. */
 export function numberOf (value: unknown): number | undefined {
   const number = typeof value === 'string' && value.trim() !== '' ? Number(value) : value
   return typeof number === 'number' && Number.isFinite(number) && number >= 0 ? number : undefined
@@ -28,7 +28,7 @@ export function isEmpty (object: object): boolean {
   return Object.keys(object).length === 0
 }
 
-/** Returns true for an address that may stand in a configuration: user, query and fragment may be secrets. */
+/** Returns true for an address that a configuration may contain: user, query and fragment may be secrets. */
 export function isPlainAddress (address: string): boolean {
   if (!URL.canParse(address)) return false
   const { protocol, username, password, search, hash } = new URL(address)

@@ -2,7 +2,7 @@ import { localPrograms } from './programs.ts'
 import { otherUpstreamApi } from '../providers/kinds.ts'
 import type { ModelEntry } from '../core/model.ts'
 
-/** Lists the models of the local engine by the programs there are: `ocr`, `tts`, both or nothing. */
+/** Lists the models of the local engine that the installed programs support: `ocr`, `tts`, both or none. */
 export async function localModels (providerId: string): Promise<ModelEntry[]> {
   const { tesseract, espeak } = await localPrograms()
   const models: ModelEntry[] = []

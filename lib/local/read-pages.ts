@@ -1,6 +1,6 @@
 /**
- * Reads documents with the programs of this machine: the text layer of a PDF where there is one,
- * else recognition of what the page looks like.
+ * Reads documents with the programs of this machine: the text layer of a PDF if there is one, otherwise
+ * recognition of the page images.
  */
 
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'

@@ -4,7 +4,7 @@ import { FairSemaphore } from '../async/fair-semaphore.ts'
 import { runProgram } from '../async/run-program.ts'
 import type { SendOptions } from '../providers/provider.ts'
 
-/** The fields of a speech request it understands. */
+/** The supported fields of a speech request. */
 export interface Utterance {
   readonly input: string
   readonly voice: string
@@ -14,7 +14,7 @@ export interface Utterance {
 
 const wordsPerMinute = 175
 const headBytes = 44
-/** The longest text at the slowest speed takes less than half of it. */
+/** The longest text at the slowest speed takes less than half of this. */
 const maxBytes = 128 * 1024 * 1024
 const pcmRate = 24_000
 

@@ -1,7 +1,6 @@
 /**
- * Reads documents and speaks with the programs of this machine, as a provider inside the process.
- * It answers in the dialects of Mistral's OCR and of OpenAI's speech, so calls to it pass the same
- * stages as any other.
+ * Reads documents and speaks with the programs of this machine, as an in-process provider. It answers in the
+ * dialects of Mistral's OCR and OpenAI's speech, so calls to it pass the same stages as any other.
  */
 
 import { bufferBody } from '../wire/buffer-body.ts'
@@ -17,7 +16,7 @@ import type {
   UpstreamRequest
 } from '../providers/provider.ts'
 
-/** Looks for the programs at once, and waits for what it finds with the first call. */
+/** Starts searching for the programs immediately, and waits for the result with the first call. */
 export function localTransport (): Transport {
   const found = localPrograms()
   return {
@@ -47,7 +46,7 @@ async function readDocument (
   }
 }
 
-/** Speaks a text; without a format as a WAV file: to make an MP3 takes more than a voice. */
+/** Speaks a text; without a format as a WAV file, since MP3 needs an encoder as well. */
 async function say (
   { body }: UpstreamRequest,
   { espeak }: LocalPrograms,

@@ -1,6 +1,6 @@
 /**
- * Makes one answer of the sandbox, token by token, before it is written as a stream or complete. Both
- * are written from this, so they say the same.
+ * Composes one answer of the sandbox, token by token, before it is printed as a stream or as one object. Both
+ * are printed from the same answer, so they agree.
  */
 
 import { completionId, toolCallId } from '../text/ids.ts'
@@ -28,7 +28,7 @@ export interface AnswerChoice {
   readonly index: number
   readonly reasoning: readonly string[]
   readonly text: readonly string[]
-  /** True when the text is a refusal. */
+  /** True if the text is a refusal. */
   readonly refused: boolean
   readonly calls: readonly AnswerCall[]
   readonly finish: Finish

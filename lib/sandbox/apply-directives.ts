@@ -1,4 +1,4 @@
-/** Applies directives to a script the way the directives ask for: late, slow, broken off, or an error. */
+/** Applies directives to a script: late, slow, broken off, or an error. */
 
 import { dataOf, done } from './chat-stream.ts'
 import { errorBody, Refusal } from './refusal.ts'
@@ -8,7 +8,7 @@ import type { Directives, Fault } from './directives.ts'
 const page = '<html><body>This is not JSON.</body></html>'
 const sentence = 'The sandbox was instructed to fail.'
 
-/** @param streamed whether the script is a stream of frames, or one piece */
+/** @param streamed whether the script is a stream of frames, or one object */
 export function applyDirectives (script: Script, directives: Directives, streamed: boolean): Script {
   const acted = failed(script, directives, streamed)
   const { delayMs, dripMs } = directives
@@ -53,7 +53,7 @@ const streamFaults: Readonly<Record<Exclude<Fault, 'filter'>, (code: string | un
   error: code => [{ type: 'send', bytes: dataOf(errorBody(500, sentence, { code })) + done }]
 }
 
-/** Yields the steps up to so many words, then the ending. With fewer words than that, nothing happens. */
+/** Yields the steps up to a number of words, then the ending. A script with fewer words is unchanged. */
 function * broken (steps: Iterable<Step>, after: number, ending: readonly Step[]): Generator<Step, void> {
   let sent = 0
   for (const step of steps) {

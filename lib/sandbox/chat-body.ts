@@ -1,4 +1,4 @@
-/** A chat request as it reaches the sandbox: the dialect's fields that it honours. */
+/** A chat request as the sandbox receives it: the supported fields of the dialect. */
 
 import { readJsonBody } from './read-json-body.ts'
 import { isObject } from '../json/guards.ts'
@@ -14,7 +14,7 @@ export type ChatBody = Pick<ChatInput,
   readonly model: string
 }
 
-/** @throws Refusal 400 for a body that is not a chat request at all */
+/** @throws Refusal 400 for a body that is not a chat request */
 export async function readChatBody ({ body }: UpstreamRequest): Promise<ChatBody> {
   const value = await readJsonBody(body)
   if (!isChat(value)) {

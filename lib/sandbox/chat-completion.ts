@@ -61,7 +61,7 @@ function callsOf (first: AnswerCall, calls: readonly AnswerCall[]): object {
   }
 }
 
-/** Returns log probabilities where they belong: to the text, or to the refusal. */
+/** Returns log probabilities for the text or for the refusal, whichever there is. */
 export function logprobsOf ({ refused }: AnswerChoice, list: readonly TokenLogprobs[]): object {
   return refused ? { content: null, refusal: list } : { content: list, refusal: null }
 }

@@ -1,4 +1,4 @@
-/** `POST /chat/completions`: reads the request, composes the answer, writes it down. */
+/** `POST /chat/completions`: reads the request, composes the answer, prints it. */
 
 import { randomUUID } from 'node:crypto'
 import { applyDirectives } from './apply-directives.ts'
@@ -15,7 +15,7 @@ import { jsonScript, type Script } from './script.ts'
 import type { SandboxOptions } from './options.ts'
 import type { UpstreamRequest } from '../providers/provider.ts'
 
-/** @throws Refusal 404 for a model the sandbox does not have; 400 for what it cannot follow */
+/** @throws Refusal 404 for an unknown model; 400 for unsupported directives */
 export async function chatCompletions (request: UpstreamRequest, options: SandboxOptions): Promise<Script> {
   const body = await readChatBody(request)
   const model = body.model.replace(/^sandbox\//, '')

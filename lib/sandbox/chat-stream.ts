@@ -1,6 +1,6 @@
 /**
- * Prints an answer as a stream of `chat.completion.chunk` objects: one token a chunk, the choices in
- * turns, at the pace that was requested.
+ * Prints an answer as a stream of `chat.completion.chunk` objects: one token per chunk, the choices in turns,
+ * at the requested pace.
  */
 
 import { chatUsage, logprobsOf } from './chat-completion.ts'
@@ -13,11 +13,11 @@ interface Piece {
   readonly delta: object
   readonly logprobs?: object | undefined
   readonly finish?: string
-  /** 1 for a token, 0 for what frames it. */
+  /** 1 for a token, 0 for other chunks. */
   readonly words: 0 | 1
 }
 
-/** @param wordsPerSecond 0 is without a pause */
+/** @param wordsPerSecond 0 means without a pause */
 export function* streamOf (
   answer: ChatAnswer,
   body: ChatBody,

@@ -1,14 +1,14 @@
 /**
- * Paces an answer of the sandbox, one pause at a time: its only timers.
+ * Paces an answer of the sandbox, one pause at a time, with its only timers.
  *
- * A pause listens to the signal only while it lasts, so an answer that is dropped without being
- * read leaves neither a timer nor a listener behind.
+ * A pause listens to the signal only while it lasts, so an unread answer that is dropped leaves neither a
+ * timer nor a listener.
  */
 
 import type { CallSignal } from '../core/call-signal.ts'
 import { GatewayError } from '../core/errors.ts'
 
-/** The longest delay a Node timer keeps; anything above would fire at once. */
+/** The maximum delay of a Node.js timer; a longer one would fire immediately. */
 const maxMs = 2 ** 31 - 1
 
 export class Clock {
@@ -20,10 +20,10 @@ export class Clock {
   }
 
   /**
-   * Waits `ms` milliseconds, but no longer than the caller is willing to.
+   * Waits `ms` milliseconds, but no longer than the caller does.
    *
-   * @throws GatewayError `upstream_timeout` after `limitMs`; the reason of the signal or of `stop`
-   *   as soon as either comes
+   * @throws GatewayError `upstream_timeout` after `limitMs`; the reason of the signal or of `stop`, whichever
+   *   comes first
    */
   async pause (ms: number, limitMs: number): Promise<void> {
     this.#signal.throwIfAborted()

@@ -1,4 +1,4 @@
-/** POST /embeddings: vectors made of the words and letters of a text, with no model behind them. */
+/** POST /embeddings: vectors computed from the words and letters of a text, without a model. */
 
 import { randomUUID } from 'node:crypto'
 import { base64Of } from '../embeddings/read-vector.ts'
@@ -17,7 +17,7 @@ import type { EmbeddingsRequest } from '../../schemas/embeddings.ts'
 import type { SandboxOptions } from './options.ts'
 import type { SendOptions, UpstreamRequest } from '../providers/provider.ts'
 
-/** The rest of a long text counts as one feature: making up vectors must not cost much. */
+/** The rest of a long text counts as one feature, to limit the work. */
 const readCharacters = 2000
 
 interface EmbeddingsBody extends Pick<EmbeddingsRequest, 'input' | 'encoding_format' | 'dimensions'> {
@@ -25,12 +25,12 @@ interface EmbeddingsBody extends Pick<EmbeddingsRequest, 'input' | 'encoding_for
 }
 
 /**
- * Returns unit vectors that behave like those of a model: the same text has the same vector, texts that
- * share words are near each other, and a shorter vector is the start of the longer one. Directives
- * (see `directives`) are read in the last text.
+ * Returns unit vectors that behave like those of a model: equal texts have equal vectors, texts that share
+ * words are close, and a shorter vector is the start of the longer one. Directives (see `directives`) are
+ * read from the last text.
  *
- * @throws Refusal 404 for another model; 400 for more dimensions or tokens than it has, and for
- *   directives it cannot follow; the signal's reason
+ * @throws Refusal 404 for another model; 400 for too many dimensions or tokens, and for unsupported
+ *   directives; the signal's reason
  */
 export async function embeddings (
   request: UpstreamRequest, _options: SandboxOptions, { signal }: Pick<SendOptions, 'signal'>

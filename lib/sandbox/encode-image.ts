@@ -4,11 +4,11 @@ import { encodePng, type Raster } from './png.ts'
 export type ImageFormat = 'png' | 'jpeg' | 'webp'
 
 /**
- * Returns the bytes of an image file. PNG is written here; the others by sharp, which is an optional
- * dependency and loaded with the first of them.
+ * Returns the bytes of an image file. PNG is encoded here; other formats by sharp, an optional dependency
+ * that is loaded when first needed.
  *
  * @param quality 0–100, for JPEG and WebP
- * @throws Refusal 400 when sharp is not installed
+ * @throws Refusal 400 if sharp is not installed
  */
 export async function encodeImage (raster: Raster, format: ImageFormat, quality: number): Promise<Buffer> {
   if (format === 'png') return await encodePng(raster)

@@ -1,4 +1,6 @@
-/** Values of a question to fill arguments with, when none were given: words, quotes, numbers. */
+/**
+ * Values from a question for the arguments of a tool, if the question states none: words, quotes, numbers.
+ */
 
 export interface Hints {
   /** The entire question, for arguments that are a query or a text. */

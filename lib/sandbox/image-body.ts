@@ -1,4 +1,4 @@
-/** An image request as it reaches the sandbox, from JSON or from a form. */
+/** An image request as the sandbox receives it, from JSON or from a form. */
 
 import { yieldFairly } from '../async/yield-fairly.ts'
 import { bufferBody } from '../wire/buffer-body.ts'
@@ -9,7 +9,7 @@ import type { UpstreamRequest } from '../providers/provider.ts'
 
 export interface ImageBody {
   readonly model: string
-  /** The text to paint; for a variation, which has no prompt, one made of its image. */
+  /** The text to paint; for a variation, which has no prompt, one derived from its image. */
   readonly text: string
   readonly n: number
   readonly width: number
@@ -25,7 +25,7 @@ export interface ImageBody {
 
 const formats = ['png', 'jpeg', 'webp'] as const
 
-/** @throws Refusal 400 for what is no image request, or one for an image that is too large */
+/** @throws Refusal 400 for anything but an image request, and for an image that is too large */
 export async function readImageBody (request: UpstreamRequest): Promise<ImageBody> {
   const fields = await readFields(request)
   const text = (name: string): string => fields.get(name) ?? ''
@@ -51,7 +51,7 @@ export async function readImageBody (request: UpstreamRequest): Promise<ImageBod
   }
 }
 
-/** Files as texts of their own, so that other images give other pictures. */
+/** Represents files by texts, so that other images give other pictures. */
 async function readFields (request: UpstreamRequest): Promise<Map<string, string>> {
   const type = request.headers['content-type'] ?? ''
   try {

@@ -1,5 +1,5 @@
 /**
- * Answers the image paths, with real image files of the size that was requested, painted out of the prompt.
+ * Answers the image paths with real image files of the requested size, painted from the prompt.
  */
 
 import { applyDirectives } from './apply-directives.ts'

@@ -1,9 +1,9 @@
 /**
- * Makes a value that validates against a JSON schema, always the same one for the same schema.
+ * Generates a value that matches a JSON schema, always the same for the same schema.
  *
- * Knows types, `enum`, `const`, `default`, ranges, lengths, `pattern`, `format`, objects, arrays,
- * `$ref` inside the document, `allOf`, and takes the first branch of `anyOf` and `oneOf`. Rules
- * that exclude (`not`, `if`, `dependentRequired`) are not looked at.
+ * Supports types, `enum`, `const`, `default`, ranges, lengths, `pattern`, `format`, objects, arrays, `$ref`
+ * inside the document and `allOf`, and takes the first branch of `anyOf` and `oneOf`. Rules that exclude
+ * values (`not`, `if`, `dependentRequired`) are ignored.
  */
 
 import { numberFor } from './number-for.ts'
@@ -14,9 +14,9 @@ import { Refusal } from './refusal.ts'
 import type { Hints } from './hints.ts'
 
 export interface JsonOptions {
-  /** True to fill in what is not required as well, unless that would go on for ever. */
+  /** True to include optional members as well, unless that would be endless. */
   readonly optional: boolean
-  /** The number among several different values, from 0. */
+  /** Index of the value among several different ones. */
   readonly variant?: number
   /** The words and numbers to fill free strings and numbers with. */
   readonly hints?: Hints

@@ -1,4 +1,4 @@
-/** Reads a conversation the way the sandbox understands one: who said what, and how far we are. */
+/** Interprets a conversation for the sandbox: who said what, and which turn comes next. */
 
 import { nonEmptyText, property } from '../json/guards.ts'
 import { withoutDirectives } from './directives.ts'
@@ -16,11 +16,11 @@ export interface Question {
   readonly text: string
   /** The system and developer messages. */
   readonly instructions: string
-  /** `1 image_url`, `2 file`: what came along with the text. */
+  /** `1 image_url`, `2 file`: attachments of the text. */
   readonly attachments: readonly string[]
   /** The turn to reply to, counted from the last user message: 1, then 2 with tool results. */
   readonly turn: number
-  /** The results of the tools, when that is how the conversation ends. */
+  /** The results of the tools, if the conversation ends with them. */
   readonly results: readonly ToolResult[]
 }
 
@@ -44,9 +44,7 @@ export function readQuestion (conversation: readonly Message[]): Question {
   }
 }
 
-/**
- * Agents put reminders around a prompt, full of words that would be taken for directives and names of tools.
- */
+/** Agents add reminders to a prompt, with words that could be mistaken for directives and names of tools. */
 function questionText (content: unknown): string {
   if (!Array.isArray(content)) return contentText(content)
   const texts = content.map(part => contentText([part])).filter(text => text !== '')
@@ -56,12 +54,12 @@ function questionText (content: unknown): string {
 
 const reminder = '<system-reminder>'
 
-/** Returns true for a message that is nothing but a reminder. */
+/** Returns true for a message that is only a reminder. */
 function isReminder (text: string): boolean {
   return text.trimStart().startsWith(reminder) && text.trimEnd().endsWith('</system-reminder>')
 }
 
-/** Pictures of tool results come in a message of the user behind these, which is no new question. */
+/** Images in tool results follow in a user message, which is not a new question. */
 function showsResults ({ role, content }: Message, before: Message | undefined): boolean {
   const afterResults = before?.role === 'tool' || before?.role === 'function'
   return role === 'user' && afterResults && attachmentsOf(content).length > 0

@@ -1,4 +1,4 @@
-/** Makes a number between the bounds of a schema. */
+/** Generates a number within the bounds of a schema. */
 
 import { numberOf } from '../json/guards.ts'
 import type { Schema } from './schema.ts'
@@ -6,7 +6,7 @@ import type { Schema } from './schema.ts'
 interface NumberOptions {
   readonly integer: boolean
   readonly variant: number
-  /** Taken if it is within the limits. */
+  /** Used if it is within the bounds. */
   readonly hint: number | undefined
 }
 

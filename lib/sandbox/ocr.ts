@@ -1,4 +1,4 @@
-/** `POST /ocr`: made-up pages, as many as the document has and the same for the same document. */
+/** `POST /ocr`: invented pages, as many as the document has and always the same for a document. */
 
 import { createHash } from 'node:crypto'
 import { yieldFairly } from '../async/yield-fairly.ts'
@@ -13,12 +13,12 @@ import type { SandboxOptions } from './options.ts'
 import type { SendOptions, UpstreamRequest } from '../providers/provider.ts'
 
 const wordsPerPage = 60
-/** Characters at both ends of a document by which its text is chosen. */
+/** Characters at both ends of a document that determine its text. */
 const hashedLength = 1024 * 1024
-/** Characters of base64 that are decoded in one turn of the event loop. */
+/** Characters of base64 decoded per turn of the event loop. */
 const decodedLength = 4 * 1024 * 1024
 
-/** @throws Refusal 404 for another model, 400 for a body without document */
+/** @throws Refusal 404 for another model, 400 for a body without a document */
 export async function readDocuments (
   { body }: UpstreamRequest, _options: SandboxOptions, sending: Pick<SendOptions, 'signal' | 'keyId'>
 ): Promise<Script> {

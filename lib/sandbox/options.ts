@@ -1,14 +1,14 @@
-/** The settings under `options` of a sandbox provider. */
+/** The `options` of a sandbox provider. */
 
 export interface SandboxOptions {
-  /** The speed of streams; 0 is as fast as they are read. Default 50. */
+  /** Words per second of streams; 0 means as fast as they are read. Default 50. */
   readonly wordsPerSecond: number
 }
 
 /** As the configuration writes them. */
 export const sandboxOptionNames: readonly string[] = ['words_per_second']
 
-/** A value that an option cannot have. */
+/** An option with an invalid value. */
 export class SandboxOptionError extends Error {
   /** As the configuration writes it. */
   readonly option: string

@@ -1,11 +1,11 @@
-/** Patterns out of prompts: squares in a few colours, the same for the same prompt. */
+/** Paints patterns from prompts: squares in a few colours, always the same for a prompt. */
 
 import { hash, randomFrom } from './random.ts'
 import type { Raster } from './png.ts'
 
 export interface Picture {
   readonly text: string
-  /** The number among several pictures for one text, from 0. */
+  /** Index among several pictures for one text. */
   readonly number: number
   readonly width: number
   readonly height: number
@@ -16,8 +16,8 @@ export interface Picture {
 }
 
 /**
- * Paints row by row rather than pixel by pixel: nothing else runs meanwhile, and a large picture has
- * 16 million pixels.
+ * Paints row by row rather than pixel by pixel: it blocks the event loop, and a large picture has 16 million
+ * pixels.
  *
  * @returns exactly `width` by `height` pixels
  */
@@ -46,7 +46,7 @@ export function paint ({ text, number, width, height, transparent, squares }: Pi
   return { width, height, pixels }
 }
 
-/** Returns red, green, blue, and all of it. */
+/** Returns red, green, blue and full opacity. */
 function pixelOf (colour: number): Buffer {
   const pixel = Buffer.alloc(4)
   pixel.writeUInt32BE(colour * 256 + 255)

@@ -1,4 +1,4 @@
-/** Writes PNG files with nothing but zlib: the sandbox needs no image library. */
+/** Writes PNG files with zlib alone: the sandbox needs no image library. */
 
 import { promisify } from 'node:util'
 import { crc32, deflate } from 'node:zlib'

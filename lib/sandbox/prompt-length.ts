@@ -3,11 +3,11 @@ import { Refusal } from './refusal.ts'
 import { inputTokenLimit } from './sandbox-models.ts'
 import type { ChatBody } from './chat-body.ts'
 
-/** A longer text is refused before its tokens are counted, which takes 25 ms for a million. */
+/** A longer text is refused before its tokens are counted, which would take 25 ms for a million. */
 const maxCharacters = 2_000_000
 
 /**
- * Refuses a prompt that is longer than any the models take, as real ones do.
+ * Refuses a prompt that is longer than any model accepts, as real providers do.
  *
  * @throws Refusal 400 `context_length_exceeded`
  */
@@ -21,7 +21,7 @@ function promptTooLong (): Refusal {
   })
 }
 
-/** Fields that hold media in base64, which are no text. */
+/** Fields with media in base64, which is not text. */
 const mediaFields = new Set(['url', 'data', 'file_data', 'image_url'])
 
 /** Adds up the lengths of all strings and keys. */

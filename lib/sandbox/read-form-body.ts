@@ -1,6 +1,6 @@
 /**
- * Reads a form of `wire/multipart`: the parser of `Response.formData` needs 90 ms in one turn of the event
- * loop for a recording of 24 MB, to search for the boundary takes ten. Files are views of the body: as
+ * Reads a form of `wire/multipart`. The parser of `Response.formData` needs 90 ms in one turn of the event
+ * loop for a recording of 24 MB; searching for the boundary takes ten. Files are views of the body: as
  * `Blob`s they would be copied twice.
  */
 
@@ -10,14 +10,14 @@ import type { UpstreamRequest } from '../providers/provider.ts'
 
 const lineEnd = '\r\n'
 
-/** A field of a form; it has the name of its file if it is one. */
+/** A field of a form; a file has a file name. */
 export interface SandboxFormPart {
   readonly name: string
   readonly fileName?: string
   readonly bytes: Buffer
 }
 
-/** @throws TypeError for what is no form, or none that the adapters write */
+/** @throws TypeError for anything but a form as the adapters write it */
 export async function readFormBody ({
   body,
   headers

@@ -7,10 +7,10 @@ import type { UpstreamRequest } from '../providers/provider.ts'
 const maxDepth = 1000
 
 /**
- * Parses the body of a request, that of a large one in slices.
+ * Parses the body of a request, a large one in slices.
  *
- * @param media takes its media
- * @throws Refusal 400 for what is not JSON
+ * @param media its extracted media
+ * @throws Refusal 400 for invalid JSON
  */
 export async function readJsonBody (
   body: UpstreamRequest['body'],

@@ -1,4 +1,4 @@
-/** The endpoints of the sandbox, by method and path. A further endpoint is one file and one line. */
+/** The endpoints of the sandbox, by method and path. Another endpoint needs one file and one line. */
 
 import { chatCompletions } from './chat-completions.ts'
 import { embeddings } from './embeddings.ts'

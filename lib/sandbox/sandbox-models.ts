@@ -1,14 +1,14 @@
-/** The models of the sandbox: what the catalogue lists, and how each of them answers. */
+/** The models of the sandbox: their catalogue entries, and how each answers. */
 
 import { otherUpstreamApi } from '../providers/kinds.ts'
 import type { ModelEntry } from '../core/model.ts'
 
-/** Describes how a model answers, where it is not like `echo`. */
+/** How a model answers, where it differs from `echo`. */
 export interface Character {
-  /** `echo` repeats the question, `story` writes on. */
+  /** `echo` repeats the question, `story` continues it. */
   readonly voice: 'echo' | 'story'
   readonly thinks: boolean
-  /** Its own pace, whatever the provider's. */
+  /** The pace of the model, overriding the provider's. */
   readonly wordsPerSecond?: number
 }
 
@@ -25,13 +25,13 @@ export const ocrModel = 'reader'
 export const speechModel = 'speaker'
 export const transcriptionModel = 'listener'
 
-/** Tokens of a prompt at most. */
+/** Maximum tokens of a prompt. */
 export const inputTokenLimit = 250_000
 
-/** Tokens of one answer at most, all its choices together. */
+/** Maximum tokens of one answer, over all its choices. */
 export const outputTokenLimit = 32_768
 
-/** The one model that makes vectors. */
+/** The only model for embeddings. */
 export const embeddingModel = {
   name: 'embedding',
   dimensions: 256,

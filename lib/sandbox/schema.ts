@@ -1,3 +1,3 @@
-/** A JSON schema as it comes: anything may be anything, so every keyword is read with care. */
+/** A JSON schema as received: any keyword may have any value, so each is read with care. */
 
 export type Schema = Readonly<Record<string, unknown>>

@@ -1,4 +1,4 @@
-/** Plays the body of a script to its reader, one `send` per read and never ahead of it. */
+/** Plays the body of a script to its reader, one `send` per read and never ahead. */
 
 import { done } from '../pipeline/sources.ts'
 import { GatewayError } from '../core/errors.ts'
@@ -9,15 +9,15 @@ import type { UpstreamBody } from '../providers/provider.ts'
 type Result = IteratorResult<Uint8Array, undefined>
 
 /**
- * A class and not an async generator, because leaving early must end a current pause:
- * `return` of a generator waits for its pending `next`.
+ * A class instead of an async generator, because leaving early must end a current pause: `return` of a
+ * generator waits for its pending `next`.
  */
 export class ScriptBody implements UpstreamBody, AsyncIterator<Uint8Array, undefined> {
   readonly #clock: Clock
   readonly #idleMs: number
   #steps: Iterator<Step> | undefined
 
-  /** @param idleMs the longest pause the reader puts up with, in milliseconds */
+  /** @param idleMs the longest pause the reader accepts, in milliseconds */
   constructor (steps: Iterable<Step>, clock: Clock, idleMs: number) {
     this.#steps = steps[Symbol.iterator]()
     this.#clock = clock

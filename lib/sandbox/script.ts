@@ -1,15 +1,14 @@
 /**
- * The steps the sandbox will take for one request, as data.
+ * The steps of the sandbox for one request, as data.
  *
- * Handlers are pure: they write a script, and the transport plays it with real pauses. So an
- * answer, a failure and a slow answer are all made of the same steps, and only the transport
- * has timers to look after.
+ * Handlers are pure: they write a script, and the transport plays it with real pauses. Answers, failures and
+ * slow answers are therefore made of the same steps, and only the transport has timers.
  */
 
 export type Step =
-  /** Bytes for the caller. `words` says how many words of the answer they hold; default none. */
+  /** Bytes for the caller. `words` is the number of words of the answer in them; default none. */
   | { readonly type: 'send', readonly bytes: string | Uint8Array, readonly words?: number }
-  /** Silence, in milliseconds. `Infinity` is a provider that hangs. */
+  /** Silence, in milliseconds. `Infinity` simulates a provider that hangs. */
   | { readonly type: 'pause', readonly ms: number }
   /** The connection is lost, as when a server is killed. */
   | { readonly type: 'lose' }
@@ -19,11 +18,11 @@ export interface Script {
   readonly before: readonly Step[]
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
-  /** Made while it is read, so an answer that is not read to its end costs little. */
+  /** Generated while it is read, so an answer that is not read to its end costs little. */
   readonly body: Iterable<Step>
 }
 
-/** Returns a script that answers at once with one JSON value. */
+/** Returns a script that answers immediately with one JSON value. */
 export function jsonScript (
   status: number,
   value: unknown,
@@ -32,7 +31,7 @@ export function jsonScript (
   return jsonTextScript(status, JSON.stringify(value), headers)
 }
 
-/** Returns the same with a value that is JSON already. */
+/** Returns the same for a printed JSON value. */
 export function jsonTextScript (
   status: number,
   json: string,

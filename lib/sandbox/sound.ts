@@ -1,27 +1,27 @@
 /**
- * Sound files of a given length, as real as players need them: a tone where samples are written as
- * they are, silence where one frame that is repeated stands for it.
+ * Sound files of a given length that players accept: a tone in formats of plain samples, silence in formats
+ * where one repeated frame can stand for it.
  *
- * Everything is 24,000 samples a second, one channel.
+ * All have 24,000 samples a second and one channel.
  */
 
 import type { SpeechFormat } from '../../schemas/speech.ts'
 
 const rate = 24_000
 
-/** `undefined` for what needs an encoder. */
+/** `undefined` for formats that need an encoder. */
 const writers: Readonly<Record<SpeechFormat, ((seconds: number) => Buffer) | undefined>> = {
   pcm: tone, wav, mp3, aac, flac: undefined, opus: undefined
 }
 
-/** The formats that there are. */
+/** The supported formats. */
 export const soundFormats = Object.entries(writers).flatMap(([format, write]) =>
   write === undefined ? [] : [format]
 )
 
 /**
  * @param seconds length; codecs round up to their next frame, of at most 43 milliseconds
- * @returns `undefined` for a format that is none of `soundFormats`
+ * @returns `undefined` for a format that is not in `soundFormats`
  */
 export function soundFile (format: SpeechFormat, seconds: number): Buffer | undefined {
   return writers[format]?.(seconds)

@@ -1,4 +1,4 @@
-/** `POST /audio/speech`: a sound file of the format that was requested, as long as the text would take. */
+/** `POST /audio/speech`: a sound file in the requested format, as long as the text would take. */
 
 import { applyDirectives } from './apply-directives.ts'
 import { dataOf, done } from './chat-stream.ts'

@@ -1,4 +1,4 @@
-/** Makes a string of the pattern, format and length a schema asks for. */
+/** Generates a string with the pattern, format and length of a schema. */
 
 import { numberOf } from '../json/guards.ts'
 import type { Schema } from './schema.ts'
@@ -7,7 +7,7 @@ import { stringFromPattern } from './string-from-pattern.ts'
 
 interface StringOptions {
   readonly variant: number
-  /** Taken if nothing but its length is prescribed, and that is right. */
+  /** Used if only the length is prescribed, and it fits. */
   readonly hint: string | undefined
 }
 
@@ -28,7 +28,7 @@ const formats: Readonly<Record<string, (variant: number) => string>> = {
   uuid: variant => `00000000-0000-4000-8000-${String(variant + 1).padStart(12, '0')}`
 }
 
-/** @throws Refusal 400 when a minimum length is beyond reason */
+/** @throws Refusal 400 for an unreasonable minimum length */
 export function stringFor (schema: Schema, { variant, hint }: StringOptions): string {
   const least = numberOf(schema['minLength']) ?? 0
   const most = numberOf(schema['maxLength']) ?? Infinity

@@ -1,4 +1,4 @@
-/** Makes a short string that matches a regular expression of a schema. */
+/** Generates a short string that matches a regular expression of a schema. */
 
 import { parsePattern, PatternError, type CodeRange, type PatternNode } from '../text/parse-pattern.ts'
 

@@ -1,4 +1,4 @@
-/** Writes the sandbox's texts: the echo, the story, the reasoning, and what tools have returned. */
+/** Writes the sandbox's texts: the echo, the story, the reasoning, and summaries of tool results. */
 
 import { hash, randomFrom } from './random.ts'
 import type { ChatBody } from './chat-body.ts'

@@ -1,6 +1,6 @@
 /**
- * Splits texts into the tokens of the sandbox: a word with the space in front of it, long words in pieces of
- * 16 characters. Limits, usage, log probabilities and the frames of a stream all count these.
+ * Splits texts into tokens of the sandbox: a word with its leading space, long words in pieces of 16
+ * characters. Limits, usage, log probabilities and the frames of a stream all count these.
  */
 
 import { hash } from './random.ts'

@@ -1,9 +1,9 @@
 /**
- * Decides which tools the sandbox calls, and with what.
+ * Decides which tools the sandbox calls, and with which arguments.
  *
- * A tool is called when the question names it (`use get_weather with {"city":"Paris"}`), or else
- * when the question has the words of its name in it (`What is the weather in Paris?`); several
- * are called in parallel. `tool_choice` and `parallel_tool_calls` are obeyed.
+ * A tool is called if the question names it (`use get_weather with {"city":"Paris"}`), or else if the
+ * question has the words of its name (`What is the weather in Paris?`); several are called in parallel.
+ * `tool_choice` and `parallel_tool_calls` are obeyed.
  */
 
 import { nonEmptyText, property } from '../json/guards.ts'
@@ -34,7 +34,7 @@ interface Choice {
   readonly only?: readonly string[]
 }
 
-/** Words of a tool's name that say nothing about its subject. */
+/** Words in names of tools that do not describe their subject. */
 const verbs = new Set([
   'get',
   'set',

@@ -1,6 +1,6 @@
 /**
- * Answers the paths that listen, with a made-up transcript that says what was sent: the same for the same
- * file.
+ * Answers the transcription and translation paths with an invented transcript that describes the upload:
+ * always the same for a file.
  */
 
 import { srt, vtt } from '../audio/subtitles.ts'
@@ -16,7 +16,7 @@ import { tokenLogprobs, tokensOf } from './tokens.ts'
 import type { SandboxOptions } from './options.ts'
 import type { UpstreamRequest } from '../providers/provider.ts'
 
-/** Assumed for files whose length is not in their head: 128 kbit/s. */
+/** Assumed for files without a length in their header: 128 kbit/s. */
 const bytesPerSecond = 16_000
 
 interface Heard {
@@ -171,7 +171,7 @@ function segmentsOf ({ sentences, seconds }: Heard) {
   }))
 }
 
-/** Texts one after the other, each as long as its share of the characters. */
+/** Consecutive texts, each as long as its share of the characters. */
 function timed (
   texts: readonly string[],
   seconds: number

@@ -1,9 +1,8 @@
 /**
- * Answers inside the process like a provider that speaks the chat-completions dialect, and never touches
- * the network.
+ * Answers in-process like a provider of the chat-completions dialect, without network.
  *
- * It is a transport and nothing more, so a call to it passes the same stages and the same adapter
- * as a call to any other provider, and its answers arrive as bytes that have to be read.
+ * It is only a transport: a call to it passes the same stages and the same adapter as any other call, and its
+ * answers arrive as bytes.
  */
 
 import { GatewayError } from '../core/errors.ts'
@@ -18,7 +17,7 @@ import type { SendOptions, Transport, UpstreamRequest } from '../providers/provi
 
 /**
  * @param options `options` of the provider's settings: `words_per_second`
- * @throws Error when an option has a value that makes no sense
+ * @throws Error for an invalid option
  */
 export function sandboxTransport (options: Readonly<Record<string, unknown>> = {}): Transport {
   const checked = sandboxOptions(options)
