@@ -25,7 +25,7 @@ import { addLitellmHeaders } from './http/litellm-headers.ts'
 import type { Address } from './http/listen.ts'
 import { openFiles } from './http/open-files.ts'
 import { refuseMalformed } from './http/refuse-malformed.ts'
-import { onceRecorded, createLimiter, type Limiter } from './limits/limiter.ts'
+import { afterRecording, createLimiter, type Limiter } from './limits/limiter.ts'
 import type { NamedBudgets } from './limits/named-budgets.ts'
 import { closeJudges } from './judges/close-judges.ts'
 import { loggableError } from './text/describe-error.ts'
@@ -194,7 +194,7 @@ async function openGateway (
     degraded,
     recordAnswer: history.recordAnswer,
     recordSent: history.recordSent,
-    limiter: onceRecorded(limiter, () => history.importing),
+    limiter: afterRecording(limiter, () => history.importing),
     ready: () => !stop.isDraining,
     holdMemory: keyId => app.admission.holdMemory(keyId),
     beginTrace: tracer?.begin,

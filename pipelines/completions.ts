@@ -13,7 +13,7 @@ import { answerReply } from '../lib/replies/answer-reply.ts'
 import { chatRequirements } from '../lib/routing/requirements.ts'
 import { answerTexts } from '../lib/stages/answer-texts.ts'
 import { auth } from '../lib/stages/auth.ts'
-import { checkUses } from '../lib/stages/check-uses.ts'
+import { checkProviderUses } from '../lib/stages/check-provider-uses.ts'
 import { boundText } from '../lib/stages/bound-text.ts'
 import { callOptions } from '../lib/stages/call-options.ts'
 import { cachedAnswer } from '../lib/stages/cached-answer.ts'
@@ -87,7 +87,7 @@ export function completions (
     }),
     boundText(),
     dryRun(services, 'textCompletion', { estimate: estimateText }),
-    checkUses(services, chatUses),
+    checkProviderUses(services, chatUses),
     limits<TextInput>(services, { estimate: estimateText }),
     requestTexts<TextInput>(textGuards, {
       replaceTexts: replaceCompletionTexts,

@@ -19,10 +19,10 @@ import { callOptions } from '../lib/stages/call-options.ts'
 import { cachedAnswer } from '../lib/stages/cached-answer.ts'
 import { capAnswer } from '../lib/stages/cap-answer.ts'
 import { checkAddresses } from '../lib/stages/check-addresses.ts'
-import { checkUses } from '../lib/stages/check-uses.ts'
+import { checkProviderUses } from '../lib/stages/check-provider-uses.ts'
 import { defer } from '../lib/stages/defer.ts'
 import { fitRoutes } from '../lib/stages/fit-routes.ts'
-import { dryRun, type LostFields } from '../lib/stages/dry-run.ts'
+import { dryRun, type OmittedFields } from '../lib/stages/dry-run.ts'
 import { joinPlaceholders } from '../lib/stages/join-placeholders.ts'
 import { limits } from '../lib/stages/limits.ts'
 import { mirror } from '../lib/stages/mirror.ts'
@@ -70,7 +70,7 @@ export function conversation<S extends TObject, C> (
   { afterRules = map(call => call), beforeAnswer = map(call => call) }: ConversationOptions = {}
 ): Handler<Call> {
   const { textGuards, answerCache } = services
-  const isAnsweredAtOnce = answeredAtOnceTest(dialect)
+  const isAnsweredAtOnce = awaitsVerdictIn(dialect)
   return pipeline(
     auth(services),
     validated,
@@ -87,8 +87,8 @@ export function conversation<S extends TObject, C> (
       session: sessionOfCall,
       requirements: chatRequirements
     }),
-    dryRun(services, 'chat', { estimate: estimateChat, lost: lossFinder(dialect) }),
-    checkUses(services, chatUses, dialect),
+    dryRun(services, 'chat', { estimate: estimateChat, lost: lostFieldsIn(dialect) }),
+    checkProviderUses(services, chatUses, dialect),
     answerEmpty(services, dialect),
     limits(services, { estimate: estimateChat }),
     checkAddresses(services, dialect),
@@ -107,30 +107,30 @@ export function conversation<S extends TObject, C> (
       textGuards,
       dialect.directTexts,
       answerCache === undefined
-        ? answerInSlices(services)
-        : cachedAnswer(answerCache, answerInSlices(services), { isStored: storedTest(dialect) })
+        ? answerInTurns(services)
+        : cachedAnswer(answerCache, answerInTurns(services), { isStored: isStoredIn(dialect) })
     ),
     normalise({ estimate: dialect.startsWithUsage === true ? estimateChat : undefined }),
     answerReply(dialect)
   )
 }
 
-function lossFinder ({
+function lostFieldsIn ({
   directDialect
-}: Pick<Dialect, 'directDialect'>): LostFields<ChatInput> {
+}: Pick<Dialect, 'directDialect'>): OmittedFields<ChatInput> {
   return (request, reader) => lostReasoning(request, {
     ...reader,
     ...speaksDialect(reader.provider, directDialect) && { direct: directDialect }
   })
 }
 
-function storedTest<C> ({
+function isStoredIn<C> ({
   isStored
 }: Pick<Dialect<never, C>, 'isStored'>): (call: RoutedChatCall) => boolean {
   return call => isStored?.(call.context as C) ?? false // by the `input` of the same dialect
 }
 
-function answeredAtOnceTest<C> ({
+function awaitsVerdictIn<C> ({
   runsLater = () => false
 }: Pick<Dialect<never, C>, 'runsLater'>): (call: RoutedChatCall) => boolean {
   // by the `input` of the same dialect
@@ -140,7 +140,7 @@ function answeredAtOnceTest<C> ({
 type Answer = Stage<RoutedChatCall, ChatBatch>
 
 /** Has the provider answer, in as many turns as its tool calls need. */
-function answerInSlices (services: Services): Answer {
+function answerInTurns (services: Services): Answer {
   return toolExecute(services, chain(capAnswer(services), providerCall(services, 'chat'), recordUsage()))
 }
 
@@ -156,7 +156,7 @@ export function resumedConversation<C> (
   return pipeline(
     named,
     limits(services, { estimate: estimateChat, waitForCapacity: true }),
-    answerTexts(services.textGuards, dialect.directTexts, answerInSlices(services)),
+    answerTexts(services.textGuards, dialect.directTexts, answerInTurns(services)),
     normalise({ estimate: dialect.startsWithUsage === true ? estimateChat : undefined }),
     answerReply(dialect)
   )

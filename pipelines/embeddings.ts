@@ -7,7 +7,7 @@ import { embeddingsUsage, estimateEmbeddings } from '../lib/limits/estimate.ts'
 import { embeddingsReply } from '../lib/replies/embeddings-reply.ts'
 import { auth } from '../lib/stages/auth.ts'
 import { callOptions } from '../lib/stages/call-options.ts'
-import { checkUses } from '../lib/stages/check-uses.ts'
+import { checkProviderUses } from '../lib/stages/check-provider-uses.ts'
 import { dryRun } from '../lib/stages/dry-run.ts'
 import { embeddingLimits } from '../lib/stages/embeddings/embedding-limits.ts'
 import { limits } from '../lib/stages/limits.ts'
@@ -53,7 +53,7 @@ export function embeddings (services: Services): Handler<Call> {
     map(embeddingsInput),
     routeModel(services),
     dryRun(services, 'embeddings', { estimate: estimateEmbeddings }),
-    checkUses(services, () => []),
+    checkProviderUses(services, () => []),
     limits<EmbeddingsRequest>(services, { estimate: estimateEmbeddings }),
     requestTexts(services.textGuards, textsAt<EmbeddingsRequest>(embeddingsRequestTexts)),
     embeddingLimits(services),

@@ -8,7 +8,7 @@ import { pipeline, type Handler } from './pipeline.ts'
 import { Health, ProbeStatus, type ListedCooldown } from '../schemas/health.ts'
 import type { AuthedCall, Call } from '../lib/core/call.ts'
 import { mayUseModel } from '../lib/models/scope.ts'
-import { untilOf } from '../lib/routing/decision.ts'
+import { endTimeText } from '../lib/routing/decision.ts'
 import { jsonReply } from '../lib/replies/reply-with.ts'
 import type { Services } from '../lib/services.ts'
 import { map } from '../lib/pipeline/stage.ts'
@@ -72,7 +72,7 @@ function listCooldowns (
   return [...routeHealth.cooldowns(key.id)].flatMap(([name, { reason, origin, forMs }]) => {
     const [provider = '', isModel] = [name.split('/', 1)[0], name.includes('/')]
     if (!mayUseModel(key, isModel ? name : `${provider}/*`)) return []
-    return [{ provider, ...isModel && { model: name }, reason, origin, until: untilOf(forMs) }]
+    return [{ provider, ...isModel && { model: name }, reason, origin, until: endTimeText(forMs) }]
   })
 }
 

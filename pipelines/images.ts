@@ -7,7 +7,7 @@ import { imageRequestTexts, replaceImageTexts } from '../lib/images/text-places.
 import { streamOrJson } from '../lib/replies/answer-reply.ts'
 import { answerValues } from '../lib/stages/answer-values.ts'
 import { auth } from '../lib/stages/auth.ts'
-import { checkUses } from '../lib/stages/check-uses.ts'
+import { checkProviderUses } from '../lib/stages/check-provider-uses.ts'
 import { dryRun } from '../lib/stages/dry-run.ts'
 import { defaultImageModel } from '../lib/stages/images/default-image-model.ts'
 import { imageFrames } from '../lib/stages/images/image-frames.ts'
@@ -145,7 +145,7 @@ function answer (
   )
   return chain(
     dryRun<RequestOf<Capability>>(services, capability, { estimate: estimateImages }),
-    checkUses(services, () => []),
+    checkProviderUses(services, () => []),
     limits<RequestOf<Capability>>(services, { estimate: estimateImages }),
     requestTexts(textGuards, texts[capability]),
     answerValues(textGuards, replaceImageTexts, given)

@@ -11,7 +11,7 @@ import { messagesSizes } from '../lib/dialects/messages/sizes.ts'
 import { estimateChat } from '../lib/limits/estimate.ts'
 import { replyWith } from '../lib/replies/reply-with.ts'
 import { auth } from '../lib/stages/auth.ts'
-import { checkUses } from '../lib/stages/check-uses.ts'
+import { checkProviderUses } from '../lib/stages/check-provider-uses.ts'
 import { countPrompt, type CountedPrompt } from '../lib/stages/count-prompt.ts'
 import { dryRun } from '../lib/stages/dry-run.ts'
 import { namedGuards } from '../lib/stages/named-guards.ts'
@@ -109,7 +109,7 @@ export function countTokens (
     afterRules,
     routeModel(services),
     dryRun(services, 'chat'),
-    checkUses(services, chatUses, dialect),
+    checkProviderUses(services, chatUses, dialect),
     limits(services, { estimate: estimateChat, onlyGuardCosts: true }),
     requestTexts(services.textGuards, { replaceTexts: replaceCountTexts }),
     countPrompt(services, dialect, request => countOf(estimateChat(request).prompt, request), {

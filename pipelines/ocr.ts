@@ -12,7 +12,7 @@ import { replaceDocumentAddress, replacePageTexts } from '../lib/ocr/text-places
 import { jsonReply } from '../lib/replies/reply-with.ts'
 import { answerValues } from '../lib/stages/answer-values.ts'
 import { auth } from '../lib/stages/auth.ts'
-import { checkUses } from '../lib/stages/check-uses.ts'
+import { checkProviderUses } from '../lib/stages/check-provider-uses.ts'
 import { deadline } from '../lib/stages/deadline.ts'
 import { dryRun } from '../lib/stages/dry-run.ts'
 import { limits } from '../lib/stages/limits.ts'
@@ -70,7 +70,7 @@ export function ocr (services: Services): Handler<Call> {
     routeModel(services, { defaultModel: () => defaultModel }),
     dryRun(services, 'ocr'),
     map(documentReader(services.settings.limits.documentBytes)),
-    checkUses(services, usesOf),
+    checkProviderUses(services, usesOf),
     map(countedPages),
     limits<OcrInput>(services, { estimate: estimateDocument }),
     requestTexts(textGuards, { replaceTexts, lacksFields: true }),

@@ -9,7 +9,7 @@ import { streamOrJson } from '../lib/replies/answer-reply.ts'
 import { asPlainTranscript, transcriptTexts } from '../lib/stages/audio/transcript-texts.ts'
 import { transcriptFrames } from '../lib/stages/audio/transcript-frames.ts'
 import { auth } from '../lib/stages/auth.ts'
-import { checkUses } from '../lib/stages/check-uses.ts'
+import { checkProviderUses } from '../lib/stages/check-provider-uses.ts'
 import { dryRun } from '../lib/stages/dry-run.ts'
 import { limits } from '../lib/stages/limits.ts'
 import { namedGuards } from '../lib/stages/named-guards.ts'
@@ -113,7 +113,7 @@ function recording (
     input,
     routeModel(services),
     dryRun(services, capability, { estimate: estimateRecording }),
-    checkUses(services, () => []),
+    checkProviderUses(services, () => []),
     limits<RecordingInput>(services, { estimate: estimateRecording }),
     requestTexts(textGuards, texts),
     transcriptTexts(textGuards, answer),

@@ -10,7 +10,7 @@ import { responsesDialect } from '../lib/dialects/responses/index.ts'
 import { estimateChat } from '../lib/limits/estimate.ts'
 import { replyWith } from '../lib/replies/reply-with.ts'
 import { auth } from '../lib/stages/auth.ts'
-import { checkUses } from '../lib/stages/check-uses.ts'
+import { checkProviderUses } from '../lib/stages/check-provider-uses.ts'
 import { answerInBackground } from '../lib/stages/responses/answer-in-background.ts'
 import { countPrompt, type CountedPrompt } from '../lib/stages/count-prompt.ts'
 import { dryRun } from '../lib/stages/dry-run.ts'
@@ -124,7 +124,7 @@ export function countInputTokens (
     afterRules,
     routeModel(services),
     dryRun(services, 'chat'),
-    checkUses(services, chatUses, dialect),
+    checkProviderUses(services, chatUses, dialect),
     limits(services, { estimate: estimateChat, onlyGuardCosts: true }),
     requestTexts(services.textGuards, { replaceTexts: dialect.replaceTexts }),
     countPrompt(services, dialect, request => countOf(estimateChat(request).prompt, request)),

@@ -7,7 +7,7 @@ import { estimateSpeech } from '../lib/limits/estimate-units.ts'
 import { bytesReply } from '../lib/replies/bytes.ts'
 import { speechFrames } from '../lib/stages/audio/speech-frames.ts'
 import { auth } from '../lib/stages/auth.ts'
-import { checkUses } from '../lib/stages/check-uses.ts'
+import { checkProviderUses } from '../lib/stages/check-provider-uses.ts'
 import { dryRun } from '../lib/stages/dry-run.ts'
 import { limits } from '../lib/stages/limits.ts'
 import { namedGuards } from '../lib/stages/named-guards.ts'
@@ -53,7 +53,7 @@ export function speech (services: Services): Handler<Call> {
     map(speechInput),
     routeModel(services),
     dryRun(services, 'speech', { estimate: estimateSpeech }),
-    checkUses(services, usesOf),
+    checkProviderUses(services, usesOf),
     limits<SpeechInput>(services, { estimate: estimateSpeech }),
     requestTexts(services.textGuards, textsAt<SpeechInput>(speechRequestTexts)),
     providerCall(services, 'speech'),

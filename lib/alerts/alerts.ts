@@ -61,7 +61,7 @@ export class Alerts {
    * whether there is such an alert.
    */
   #coordinationAway: boolean | undefined
-  #looking: Promise<void> | undefined
+  #polling: Promise<void> | undefined
   #delivering: Promise<void> | undefined
   #isFailing = false
 
@@ -78,8 +78,8 @@ export class Alerts {
   }
 
   /** Checks what to send, and sends what waits. Called every few seconds; a check in progress continues. */
-  look (): void {
-    this.#looking ??= this.#look().catch(this.#failed).finally(() => { this.#looking = undefined })
+  poll (): void {
+    this.#polling ??= this.#poll().catch(this.#failed).finally(() => { this.#polling = undefined })
   }
 
   /** Lists alerts, newest first. */
@@ -113,13 +113,13 @@ export class Alerts {
   /** Ends deliveries in flight; another process sends them, or this one after its next start. */
   readonly close = async (): Promise<void> => {
     this.#closing.abort(new Error('the gateway is stopping'))
-    await this.#looking
+    await this.#polling
     await this.#delivering
     await Promise.all([...this.#options.channels.values()].map(async ({ close }) => await close()))
     await this.#options.onClose()
   }
 
-  async #look (): Promise<void> {
+  async #poll (): Promise<void> {
     if (this.#closing.signal.aborted) return
     const { store, degraded, rulesMs } = this.#options
     const now = new Set(degraded())

@@ -135,7 +135,7 @@ export class AttemptPlan {
    * Returns the next route that is not cooling down, to be started beside the attempt in flight; it is not
    * tried again.
    */
-  second (): PlannedAttempt | undefined {
+  hedge (): PlannedAttempt | undefined {
     if (this.#attempts >= maxAttempts) return undefined
     const { value: route } = this.#candidates.next()
     if (!route) return undefined

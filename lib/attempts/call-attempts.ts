@@ -11,7 +11,7 @@ import { AttemptPlan, type PlannedAttempt } from './attempt-plan.ts'
 import { hedgedAnswer, type SecondAttempt } from './hedged-answer.ts'
 import {
   RouteAttempt,
-  noteAttempt,
+  noteFailedAttempt,
   noteWasted,
   type TriedCall,
   type RouteAnswer,
@@ -56,7 +56,7 @@ export class CallAttempts<E> {
       retries: route =>
         Math.min(this.#requestTo(route).provider.retries, call.options?.maxRetries ?? Infinity),
       credential: route => this.#credentialFor(route),
-      onSkip: (route, reason) => noteAttempt(call, route, reason)
+      onSkip: (route, reason) => noteFailedAttempt(call, route, reason)
     })
   }
 
@@ -171,7 +171,7 @@ export class CallAttempts<E> {
    * no budget for it.
    */
   #startHedge (): SecondAttempt<E> | undefined {
-    const planned = this.#health.hedgeBudget.take() ? this.#plan.second() : undefined
+    const planned = this.#health.hedgeBudget.take() ? this.#plan.hedge() : undefined
     if (planned === undefined) return undefined
     const { record } = this.#call
     record.hedges = (record.hedges ?? 0) + 1

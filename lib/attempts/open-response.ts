@@ -4,7 +4,7 @@ import { GatewayError } from '../core/errors.ts'
 import { yieldFairly } from '../async/yield-fairly.ts'
 import { parseBounded, maxDepth, ValueCounter } from '../json/parse-bounded.ts'
 import { parseInSlices } from '../json/parse-in-slices.ts'
-import { ProviderFailure, invalidResponse, pageInstead } from '../providers/provider-failure.ts'
+import { ProviderFailure, invalidResponse, webPageError } from '../providers/provider-failure.ts'
 import { reportedBy, type ReportedUsage, type Usage } from '../core/usage.ts'
 
 /** The fields of events that matter for answers of every kind. */
@@ -139,7 +139,7 @@ export function parseResponseBytes (bytes: Buffer): unknown {
   try {
     return parseBounded(text.charCodeAt(0) === 0xfeff ? text.slice(1) : text)
   } catch (cause) {
-    throw /^\s*</.test(text) ? pageInstead() : invalidResponse(cause)
+    throw /^\s*</.test(text) ? webPageError() : invalidResponse(cause)
   }
 }
 

@@ -128,12 +128,12 @@ export class RouteAttempt {
       noteWasted(this.#call, this.route, error.usage)
     }
     this.#health.failed(this.route, this.#attempt, error, this.#credential)
-    noteAttempt(this.#call, this.route, error.code)
+    noteFailedAttempt(this.#call, this.route, error.code)
   }
 
   /** Notes that another request succeeded first. */
   overtaken (): void {
-    if (this.#request.reason === undefined) noteAttempt(this.#call, this.route, 'slower')
+    if (this.#request.reason === undefined) noteFailedAttempt(this.#call, this.route, 'slower')
     this.#ended('slower')
   }
 
@@ -182,7 +182,7 @@ export function noteCompleted ({ record }: Pick<TriedCall, 'record'>, route: Rou
 export function noteBrokenAnswer (call: Pick<TriedCall, 'record'>, route: Route, reason: string): void {
   const request = call.record.requests?.findLast(sent => sent.route === route)
   if (request !== undefined) request.reason ??= reason
-  noteAttempt(call, route, reason)
+  noteFailedAttempt(call, route, reason)
 }
 
 /** Notes a wasted request. @param usage of it, where the provider said so */
@@ -196,7 +196,7 @@ export function noteWasted (
 }
 
 /** Notes in the record why a route did not answer. */
-export function noteAttempt ({ record }: Pick<TriedCall, 'record'>, route: Route, reason: string): void {
+export function noteFailedAttempt ({ record }: Pick<TriedCall, 'record'>, route: Route, reason: string): void {
   record.failedAttempts ??= []
   record.failedAttempts.push({ route, reason })
 }

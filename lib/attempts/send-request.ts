@@ -28,7 +28,7 @@ import {
 } from './open-response.ts'
 import { StreamResponse } from './stream-response.ts'
 import { reportedBy, type Usage } from '../core/usage.ts'
-import type { SlowStreamGuard } from './stream-pace.ts'
+import type { SlowStreamPolicy } from './stream-pace.ts'
 import type { RoutedCall } from '../core/call.ts'
 import type { CallSignal } from '../core/call-signal.ts'
 import type { ChildSpan, Propagation } from '../core/call-trace.ts'
@@ -51,7 +51,7 @@ export interface ProviderCallOptions {
   /** How long to wait for visible output before other events go out without it; default 10 s. */
   readonly holdMs?: number
   /** Handles streams that are slower than their provider's `slow_stream` allows. Default: they continue. */
-  readonly mayGiveUp?: SlowStreamGuard['mayGiveUp'] | undefined
+  readonly mayGiveUp?: SlowStreamPolicy['mayGiveUp'] | undefined
 }
 
 /** The call that a request is sent for, and how it is sent. */

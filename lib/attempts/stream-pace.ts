@@ -8,7 +8,7 @@ import { GatewayError } from '../core/errors.ts'
 import type { SlowStreamSettings } from '../core/settings.ts'
 
 /** The slowest pace that is accepted. */
-export interface SlowStreamGuard extends SlowStreamSettings {
+export interface SlowStreamPolicy extends SlowStreamSettings {
   /**
    * Decides whether a slow stream is cancelled. Each cancelled stream costs one more request, to another
    * model or of a caller who retries, so their number is capped.
@@ -17,13 +17,13 @@ export interface SlowStreamGuard extends SlowStreamSettings {
 }
 
 export class StreamPace {
-  readonly #slow: SlowStreamGuard
+  readonly #slow: SlowStreamPolicy
   /** Time waited in the current window, and events that arrived in it. */
   #windowMs = 0
   #windowEvents = 0
   #isGuarded = false
 
-  constructor (slow: SlowStreamGuard) {
+  constructor (slow: SlowStreamPolicy) {
     this.#slow = slow
   }
 

@@ -1,9 +1,9 @@
 /** Reads a response that is an event stream: bytes become events, one batch per read. */
 
 import { GatewayError } from '../core/errors.ts'
-import { invalidResponse, pageInstead, usageOfError, withUsage } from '../providers/provider-failure.ts'
+import { invalidResponse, webPageError, usageOfError, withUsage } from '../providers/provider-failure.ts'
 import { sseReader, type StreamDecoder } from '../wire/sse-reader.ts'
-import { StreamPace, tooSlow, type SlowStreamGuard } from './stream-pace.ts'
+import { StreamPace, tooSlow, type SlowStreamPolicy } from './stream-pace.ts'
 import {
   asInterrupted, readOrRefuse, usageIn, type AnswerMemory, type AnyEvent, type OpenResponse
 } from './open-response.ts'
@@ -23,7 +23,7 @@ export interface StreamOptions<E> {
   readonly memory: Pick<AnswerMemory, 'hold' | 'release'>
   /** Maximum wait for an event, even while bytes arrive. */
   readonly idleEventsMs: number
-  readonly slow?: SlowStreamGuard | undefined
+  readonly slow?: SlowStreamPolicy | undefined
 }
 
 /**
@@ -49,7 +49,7 @@ export class StreamResponse<E extends AnyEvent> implements OpenResponse<E> {
   readonly #memory: StreamOptions<E>['memory']
   /** Reads a response that turns out to be one JSON text; absent once it is known to be a stream. */
   #json: Pick<StreamOptions<E>, 'json' | 'jsonBytes'> | undefined
-  readonly #slow: SlowStreamGuard | undefined
+  readonly #slow: SlowStreamPolicy | undefined
   readonly #idleEventsMs: number
   readonly #eventBytes: number
   /** Events read before the first visible one. */
@@ -208,7 +208,7 @@ export class StreamResponse<E extends AnyEvent> implements OpenResponse<E> {
       if (json !== undefined && (start.startsWith('{') || start.startsWith('['))) {
         return this.#readJson(bytes, into, json)
       }
-      if (start.startsWith('<')) throw pageInstead()
+      if (start.startsWith('<')) throw webPageError()
     }
     const before = into.length
     this.#gather(into, () => {

@@ -24,7 +24,7 @@ export interface BodyRecorderOptions {
 
 class KeptCapture extends CallCapture<CallRule> {}
 
-interface EndedCall {
+interface CapturedCall {
   readonly capture: KeptCapture
   readonly row: Pick<UsageRow, 'id' | 'at_ms'>
   readonly secrets: readonly string[]
@@ -43,7 +43,7 @@ export class BodyRecorder {
   readonly #store: Pick<CallBodyStore, 'add'>
   readonly #options: BodyRecorderOptions
   readonly #memory: BodyMemory
-  #waiting: EndedCall[] = []
+  #waiting: CapturedCall[] = []
   #dropped = 0
   #fails = false
   #work: Promise<void> | undefined
@@ -115,7 +115,7 @@ export class BodyRecorder {
     }
   }
 
-  async #storeOne ({ capture, row, secrets: presented }: EndedCall): Promise<void> {
+  async #storeOne ({ capture, row, secrets: presented }: CapturedCall): Promise<void> {
     const { rule, request, answer, isDropped } = capture
     const { redaction, maxBytes, keepMs, readableBy, projectId, secrets } = rule
     const options: PrintOptions = {

@@ -67,7 +67,7 @@ export class AnswerCache {
       routes.map(({ providerId, model, modelId, traits, settings }) => [
         providerId, model, modelId, traits, settings
       ]),
-      ofProviders(headers),
+      providerHeaders(headers),
       query,
       requestOf(call.request, record.endpoint)
     ])
@@ -119,13 +119,13 @@ function isCacheable (call: RoutedCall<ChatInput>): boolean {
 }
 
 /** Fields that do not change the content of an answer. */
-const ofForm = new Set(['stream', 'stream_options', ...callOptionNames])
-const ofCaller = new Set([...ofForm, 'user', 'safety_identifier', 'prompt_cache_key', 'metadata'])
+const formFields = new Set(['stream', 'stream_options', ...callOptionNames])
+const callerFields = new Set([...formFields, 'user', 'safety_identifier', 'prompt_cache_key', 'metadata'])
 
 function requestOf ({ asWritten, ...request }: ChatInput, endpoint: string): unknown {
   // OpenAI repeats the request in a response.
-  const ignored = endpoint === 'responses' ? ofForm : ofCaller
-  return [without(request, ofCaller), asWritten && without(asWritten, ignored)]
+  const ignored = endpoint === 'responses' ? formFields : callerFields
+  return [without(request, callerFields), asWritten && without(asWritten, ignored)]
 }
 
 function without (request: object, names: ReadonlySet<string>): object {
@@ -133,7 +133,7 @@ function without (request: object, names: ReadonlySet<string>): object {
 }
 
 /** Headers that may be sent to providers. */
-function ofProviders (headers: RoutedCall<unknown>['headers']): unknown {
+function providerHeaders (headers: RoutedCall<unknown>['headers']): unknown {
   return Object.entries(headers)
     .filter(([name]) => /^(?:x-)?(?:anthropic|openai)-/.test(name))
     .toSorted(([one], [other]) => (one < other ? -1 : 1))

@@ -55,7 +55,7 @@ function namedEntries (tool: Record<string, unknown>, offered: OfferedNames): Ar
  * Returns the tool choice for the turns after the first: a model forced to call a tool in every turn would
  * never answer.
  */
-export function relaxedChoice (request: ChatInput): Partial<ChatInput> {
+export function relaxToolChoice (request: ChatInput): Partial<ChatInput> {
   const { tool_choice: choice, function_call: legacy, tool_config: config } = request
   return {
     ...choice !== undefined && { tool_choice: relaxed(choice) },

@@ -82,10 +82,10 @@ export function httpTransport (options: HttpTransportOptions): HttpTransport {
       const { signal, credential, trace } = sendOptions
       const ownPath = prefix + request.path
       const path = base.search === '' ? ownPath : withQuery(ownPath, base.search)
-      const send = (body: UpstreamRequest['body'], carrying: CredentialHeaders): void => {
+      const send = (body: UpstreamRequest['body'], credentialHeaders: CredentialHeaders): void => {
         if (signal.aborted) throw signal.reason
         if (isClosed) throw new GatewayError('upstream_unreachable', { cause: 'the transport is closed' })
-        const headers: Record<string, string> = { ...trace, ...fixed, ...request.headers, ...carrying }
+        const headers: Record<string, string> = { ...trace, ...fixed, ...request.headers, ...credentialHeaders }
         new Exchange(sendOptions, context, resolve, reject).start({
           method: request.method,
           path,

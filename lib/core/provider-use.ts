@@ -1,6 +1,6 @@
 /**
  * Something that a request uses at a provider with the gateway's credential, besides the chosen model. Each
- * dialect and each kind of request lists its uses; only `stages/check-uses` decides which of them a key may
+ * dialect and each kind of request lists its uses; only `stages/check-provider-uses` decides which of them a key may
  * have.
  */
 export type ProviderUse =

@@ -453,7 +453,7 @@ export function noteError (record: CallRecord, error: unknown): Outcome {
 }
 
 /** Returns true for a call that had several routes, or a route that failed or was skipped. */
-export function hadChoice ({ routes, failedAttempts }: CallRecord): boolean {
+export function hadSeveralRoutes ({ routes, failedAttempts }: CallRecord): boolean {
   return failedAttempts !== undefined || (routes !== undefined && routes.length > 1)
 }
 

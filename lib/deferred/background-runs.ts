@@ -91,9 +91,9 @@ export class BackgroundRuns {
 
   /** Starts renewing leases, and ends the responses of dead processes. */
   start (): void {
-    const look = (): void => { this.#look().catch(this.#options.onFailure) }
-    this.#timer = setInterval(look, this.#options.leaseMs / 6).unref()
-    look()
+    const poll = (): void => { this.#poll().catch(this.#options.onFailure) }
+    this.#timer = setInterval(poll, this.#options.leaseMs / 6).unref()
+    poll()
   }
 
   /** Ends the running responses as `failed`. */
@@ -299,7 +299,7 @@ export class BackgroundRuns {
     await running.written
   }
 
-  async #look (): Promise<void> {
+  async #poll (): Promise<void> {
     const ids = [...this.#running.keys()]
     // one that is stored during the renewal may be missed by it
     const stored = ids.filter(id => this.#running.get(id)?.isStored === true)

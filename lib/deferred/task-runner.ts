@@ -39,7 +39,7 @@ export class TaskRunner {
   readonly #options: Required<TaskRunnerOptions>
   readonly #running = new Map<string, AbortController>()
   readonly #work = new Set<Promise<void>>()
-  #looking: Promise<void> | undefined
+  #polling: Promise<void> | undefined
   #lookAgain = false
   /** True if tasks were added here since the last poll. */
   #added = false
@@ -57,9 +57,9 @@ export class TaskRunner {
     events.on('added', this.#lookForAdded).on('cancelled', this.#cancel)
     this.#timer = setInterval(() => {
       store.expire(store.now()).catch(this.#options.onFailure)
-      this.look()
+      this.poll()
     }, this.#options.leaseMs / 3).unref()
-    this.look()
+    this.poll()
   }
 
   /** Returns the running tasks to the store. */
@@ -67,7 +67,7 @@ export class TaskRunner {
     this.#stopped = true
     clearInterval(this.#timer)
     this.#deferrals.events.off('added', this.#lookForAdded).off('cancelled', this.#cancel)
-    await this.#looking
+    await this.#polling
     const isGivingBack = this.#running.size > 0
     for (const running of this.#running.values()) running.abort(new GatewayError('shutting_down'))
     await Promise.all(this.#work)
@@ -85,20 +85,20 @@ export class TaskRunner {
 
   readonly #lookForAdded = (): void => {
     this.#added = true
-    this.look()
+    this.poll()
   }
 
   /** Polls for waiting tasks: one poll at a time, and one more if a task was added in between. */
-  look (): void {
-    if (this.#looking !== undefined) {
+  poll (): void {
+    if (this.#polling !== undefined) {
       this.#lookAgain = true
       return
     }
-    this.#looking = this.#takeAll().catch(this.#options.onFailure).finally(() => {
-      this.#looking = undefined
+    this.#polling = this.#takeAll().catch(this.#options.onFailure).finally(() => {
+      this.#polling = undefined
       if (!this.#lookAgain) return
       this.#lookAgain = false
-      this.look()
+      this.poll()
     })
   }
 
@@ -115,7 +115,7 @@ export class TaskRunner {
       const work = this.#carryOut(task, controller).catch(this.#options.onFailure).finally(() => {
         this.#running.delete(task.id)
         this.#work.delete(work)
-        this.look()
+        this.poll()
       })
       this.#work.add(work)
     }

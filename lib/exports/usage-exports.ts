@@ -69,7 +69,7 @@ export class UsageExports {
   /** Why the last attempt of this process failed, by target. */
   readonly #failures = new Map<string, string>()
   /** Checks in progress, by target. */
-  readonly #looking = new Map<string, Promise<void>>()
+  readonly #polling = new Map<string, Promise<void>>()
   #isStoreFailing = false
 
   constructor (options: UsageExportsOptions) {
@@ -85,10 +85,10 @@ export class UsageExports {
    * Writes the due files. Called every few seconds; a check in progress continues. A failing or slow target
    * does not delay the others.
    */
-  look (): void {
+  poll (): void {
     for (const [name, target] of this.#options.targets) {
-      if (this.#looking.has(name)) continue
-      this.#looking.set(name, this.#look(name, target).finally(() => this.#looking.delete(name)))
+      if (this.#polling.has(name)) continue
+      this.#polling.set(name, this.#poll(name, target).finally(() => this.#polling.delete(name)))
     }
   }
 
@@ -115,7 +115,7 @@ export class UsageExports {
     const { store } = this.#options
     await store.hurry(name)
     const due = await store.countDue(name)
-    this.look()
+    this.poll()
     return due
   }
 
@@ -141,7 +141,7 @@ export class UsageExports {
   /** Ends attempts in flight; another process writes the files, or this one after its next start. */
   readonly close = async (): Promise<void> => {
     this.#closing.abort(new Error('the gateway is stopping'))
-    await Promise.all(this.#looking.values())
+    await Promise.all(this.#polling.values())
     await Promise.all([...this.#options.targets.values()].map(async ({ destination }) => {
       await destination.close()
     }))
@@ -149,7 +149,7 @@ export class UsageExports {
   }
 
   /** Logs the first of consecutive failures. */
-  async #look (name: string, target: ExportTarget): Promise<void> {
+  async #poll (name: string, target: ExportTarget): Promise<void> {
     try {
       await this.#export(name, target)
       this.#isStoreFailing = false

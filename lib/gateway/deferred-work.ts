@@ -65,8 +65,8 @@ export class DeferredWork {
   }
 
   /** Checks for deferred calls waiting at other gateways. */
-  look (): void {
-    this.#tasks.look()
+  poll (): void {
+    this.#tasks.poll()
   }
 
   /** Resolves when nothing is running. */

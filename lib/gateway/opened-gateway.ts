@@ -67,7 +67,7 @@ const firstRequestMs = 100
 const expireEveryMs = 60_000
 
 /** Milliseconds between two checks for alerts and exports. A failure in two checks raises an alert. */
-const lookEveryMs = 10_000
+const pollEveryMs = 10_000
 
 /** An open gateway. Its methods are bound, so they can be passed on individually. */
 export class OpenedGateway {
@@ -78,7 +78,7 @@ export class OpenedGateway {
     this.#options = options
     this.#timers = [
       setInterval(() => this.#expire(), expireEveryMs).unref(),
-      setInterval(() => this.#look(), lookEveryMs).unref()
+      setInterval(() => this.#poll(), pollEveryMs).unref()
     ]
   }
 
@@ -113,10 +113,10 @@ export class OpenedGateway {
     await this.#options.live.replace(settings)
   }
 
-  #look (): void {
+  #poll (): void {
     const { alerts, usageExports } = this.services
-    alerts?.look()
-    usageExports?.look()
+    alerts?.poll()
+    usageExports?.poll()
   }
 
   readonly load = (): Load => {
@@ -184,7 +184,7 @@ export class OpenedGateway {
   #begin (): void {
     const { work, coordination, live, log } = this.#options
     work?.start()
-    coordination?.onTasks(() => work?.look())
+    coordination?.onTasks(() => work?.poll())
     coordination?.cooldowns.listen({
       digestOf: id => live.digestOf(id),
       learn: (cooldown, origin) => this.services.routeHealth.learn(cooldown, origin)

@@ -1,7 +1,7 @@
 /** Writes replies to the socket. */
 
 import { explainRoute } from '../core/explain-route.ts'
-import { hadChoice } from '../core/record.ts'
+import { hadSeveralRoutes } from '../core/record.ts'
 import { writeChunk } from './node-internals.ts'
 import type { ServerResponse } from 'node:http'
 import { toHeaderValue } from '../text/header-value.ts'
@@ -95,7 +95,7 @@ function headersOf (reply: Reply, { call, addHeaders }: ReplyTarget): Record<str
   if (record.attempts > 0) headers['x-headgate-attempts'] = String(record.attempts)
   if (record.cache !== undefined) headers['x-headgate-cache'] = record.cache
   if (record.stages !== undefined) headers['x-headgate-stages'] = record.stages.join(', ')
-  if (hadChoice(record)) headers['x-headgate-route'] = explainRoute(record)
+  if (hadSeveralRoutes(record)) headers['x-headgate-route'] = explainRoute(record)
   if (record.ignoredFields !== undefined) {
     headers['x-headgate-ignored'] = toHeaderValue(record.ignoredFields.join(', '))
   }

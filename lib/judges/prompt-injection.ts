@@ -10,7 +10,7 @@ import { randomBytes } from 'node:crypto'
 import { GatewayError } from '../core/errors.ts'
 import { charactersPerToken, usageOfTokens, withinWholes, type Usage } from '../core/usage.ts'
 import { printText } from '../json/print-in-slices.ts'
-import { checkLookAffordable } from '../limits/prices.ts'
+import { checkInspectionAffordable } from '../limits/prices.ts'
 import { usageOfError } from '../providers/provider-failure.ts'
 import { areLarge, askProvider, routeOf } from './ask-provider.ts'
 import type { ChatInput } from '../chat/input.ts'
@@ -48,7 +48,7 @@ export function openPromptInjection ({
       const request: ChatInput = { model, ...await requestFor(prompt, texts, words) }
       const { models } = services()
       const most = maxTokensOf(request.messages)
-      checkLookAffordable(call, models, route, { prompt: most, completion: maxTokens })
+      checkInspectionAffordable(call, models, route, { prompt: most, completion: maxTokens })
       const begun: JudgedRequest = {
         modelId: model,
         usage: estimate(request.messages, ''),

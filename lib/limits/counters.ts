@@ -10,11 +10,11 @@ import { RateCounters } from './rate-counters.ts'
 import {
   amountToReserve,
   amountToTake,
-  mostWanted,
-  nameRefusal,
+  maxRequested,
+  sumRefusal,
   releasedChange,
   settledChange,
-  wantedOfSum
+  requestedOfSum
 } from './reservation-rules.ts'
 import {
   nothingReserved,
@@ -24,7 +24,7 @@ import {
   type LimitDecision,
   type LimitsLeft,
   type ReservationRequest,
-  type WantedAmounts
+  type RequestedAmounts
 } from './reservation.ts'
 import { SumCounters } from './sum-counters.ts'
 import { counterOf, sumsOf, type Counter, type SumKey } from './sum-key.ts'
@@ -143,7 +143,7 @@ export class LimitCounters {
   }
 
   /** Yields the reservations whose calls have one of these usage row ids, with the id. */
-  *withRecords (
+  *reservationsOf (
     rowIds: ReadonlySet<string>
   ): Generator<readonly [rowId: string, reservation: number], void, undefined> {
     for (const [reservation, { rowId }] of this.#reservations) {
@@ -156,7 +156,7 @@ export class LimitCounters {
    * the slowest to refill.
    */
   #refusalOf (
-    counters: readonly Counter[], wanted: WantedAmounts, nowMs: number
+    counters: readonly Counter[], wanted: RequestedAmounts, nowMs: number
   ): AccountRefusal | undefined {
     let tooManyOpen: AccountRefusal | undefined
     let longest: AccountRefusal | undefined
@@ -175,27 +175,27 @@ export class LimitCounters {
   }
 
   #refuses (
-    { account, sum }: Counter, wanted: WantedAmounts, nowMs: number
+    { account, sum }: Counter, wanted: RequestedAmounts, nowMs: number
   ): Omit<AccountRefusal, 'accountIndex'> | undefined {
     if (sum === undefined) {
       const waitMs = this.#rates.waitMs(account, amountToTake(account, wanted), nowMs)
       return waitMs === 0 ? undefined : { reason: countedLimits[account.limit].refusal, waitMs }
     }
-    const refused = this.sums.refusalOf(sum, account.amount, wantedOfSum(account, wanted).least)
-    return refused && { ...nameRefusal(account.name, refused), endMs: sum.period.endMs }
+    const refused = this.sums.refusalOf(sum, account.amount, requestedOfSum(account, wanted).least)
+    return refused && { ...sumRefusal(account.name, refused), endMs: sum.period.endMs }
   }
 
   /**
    * Returns the amount to reserve of each unit: the wanted amount or, if the call accepts less, what its sums
    * have left.
    */
-  #grantOf (counters: readonly Counter[], wanted: WantedAmounts): Granted {
-    const granted = mostWanted(wanted)
+  #grantOf (counters: readonly Counter[], wanted: RequestedAmounts): Granted {
+    const granted = maxRequested(wanted)
     for (const { account, sum } of counters) {
       if (sum === undefined || !account.strict) continue
       const left = this.sums.leftOf(sum, account.amount)
       granted[account.unit] = Math.max(
-        wantedOfSum(account, wanted).least,
+        requestedOfSum(account, wanted).least,
         Math.min(granted[account.unit] ?? 0, left)
       )
     }

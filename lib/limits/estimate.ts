@@ -11,7 +11,7 @@ import type { Route } from '../core/route.ts'
 import type { EmbeddingInput, EmbeddingsRequest } from '../../schemas/embeddings.ts'
 import type { ModelEntry } from '../core/model.ts'
 import { countPrompt, type PromptCount, type PromptMedia } from './prompt-tokens.ts'
-import type { Wanted } from './reservation.ts'
+import type { RequestedAmount } from './reservation.ts'
 
 export interface Estimate {
   readonly prompt: number
@@ -310,13 +310,13 @@ export function maxMediaTokens (media: SentMedia | undefined, model: ModelEntry 
 /**
  * Returns the wanted amounts of units billed instead of tokens or made by a tool. Unused units are absent.
  */
-export function wantedUnits ({
+export function requestedUnits ({
   units,
   maxUnits = units,
   minUnits = maxUnits,
   toolImages = 0
-}: Estimate): Partial<Record<NonTokenColumn, Wanted>> {
-  const wanted: Partial<Record<NonTokenColumn, Wanted>> = {}
+}: Estimate): Partial<Record<NonTokenColumn, RequestedAmount>> {
+  const wanted: Partial<Record<NonTokenColumn, RequestedAmount>> = {}
   if (toolImages > 0) wanted.images = { most: toolImages }
   if (units === undefined) return wanted
   for (const { name, column, perUnit } of recordedNonTokenUnits) {

@@ -47,7 +47,7 @@ export interface Limiter {
  *
  * @param recording returns a promise for the end of the import; `undefined` once it is over
  */
-export function onceRecorded (limiter: Limiter, recording: () => Promise<void> | undefined): Limiter {
+export function afterRecording (limiter: Limiter, recording: () => Promise<void> | undefined): Limiter {
   return {
     reserve: request => {
       const recorded = request.accounts.some(({ counting }) => counting === 'sum') ? recording() : undefined
@@ -195,7 +195,7 @@ export class LocalLimiter implements Limiter {
   async settleRecorded (usages: readonly RecordedUsage[]): Promise<void> {
     if (usages.length === 0) return
     const byRow = new Map(usages.map(usage => [usage.row.id, usage]))
-    for (const [rowId, reservation] of this.counters.withRecords(new Set(byRow.keys()))) {
+    for (const [rowId, reservation] of this.counters.reservationsOf(new Set(byRow.keys()))) {
       this.settle(reservation, byRow.get(rowId) ?? undoReservation)
     }
   }

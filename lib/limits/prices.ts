@@ -249,7 +249,7 @@ export function affordableTokens<R extends ChatInput> (
   const media = { counts, bodyBytes: requestBytes(record), prompts: choices }
   const prompt = promptTokens + maxPrompt * choices
   const amounts = { prompt, media, completion: completionTokens, writesCache, searches: searched + searches }
-  const left = record.maxCostNanoUsd - maxCostBeside(record, models) - maxCostOf(routes, models, amounts)
+  const left = record.maxCostNanoUsd - maxExtraCost(record, models) - maxCostOf(routes, models, amounts)
   // One token may cost less than a billionth of a dollar.
   const perMillion = maxAnswerCostOf(routes, models, { prompt, media })
   return {
@@ -266,7 +266,7 @@ export function affordableTokens<R extends ChatInput> (
  * @param amounts the most that the request may use
  * @throws GatewayError `insufficient_quota` if it does not, for a key with a strict budget
  */
-export function checkLookAffordable (
+export function checkInspectionAffordable (
   { record, routes }: Pick<RoutedCall<unknown>, 'record' | 'routes'>,
   models: Pick<ModelRegistry, 'find'>,
   route: Route,
@@ -276,7 +276,7 @@ export function checkLookAffordable (
   const { promptTokens = 0, completionTokens = 0, searches } = record.usage ?? {}
   const answered = { prompt: promptTokens, completion: completionTokens, searches }
   const used =
-    maxCostBeside(record, models) +
+    maxExtraCost(record, models) +
     (record.callerProviderKey === true ? 0 : maxCostOf(routes, models, answered))
   if (used + maxCostOf([route], models, amounts) <= record.maxCostNanoUsd) return
   throw new GatewayError('insufficient_quota', {
@@ -288,7 +288,7 @@ export function checkLookAffordable (
  * Returns the highest cost of a call so far without its answers: failed requests, and those of guards. A
  * guard may still be checking the request, so the full answer of an open check is included.
  */
-function maxCostBeside (record: CallRecord, models: Pick<ModelRegistry, 'find'>): number {
+function maxExtraCost (record: CallRecord, models: Pick<ModelRegistry, 'find'>): number {
   const { judged = [] } = record
   const looks = judged.map(look => ({ ...look, usage: look.mostUsage ?? look.usage }))
   return costOfWasted(record, models) + costOfJudged(looks, models)

@@ -18,14 +18,14 @@ import type {
   RecordedUsage,
   RefusedDecision,
   ReservationRequest,
-  WantedAmounts
+  RequestedAmounts
 } from './reservation.ts'
 import {
   amountToReserve,
-  mostWanted,
-  nameRefusal,
+  maxRequested,
+  sumRefusal,
   settledChange,
-  wantedOfSum,
+  requestedOfSum,
   type SumRefusalReason
 } from './reservation-rules.ts'
 import { counterOf, sumKeysOf, sumsOf, type Counter, type SumKey } from './sum-key.ts'
@@ -125,7 +125,7 @@ export class RedisCounters {
       accounts: this.#countedAccounts(planned, wanted, recordedOf),
       purpose
     })) as Reply
-    const { granted, rateLimits, used } = limitsIn(reply, planned, mostWanted(wanted))
+    const { granted, rateLimits, used } = limitsIn(reply, planned, maxRequested(wanted))
     const parts = planned.parts.map(part => ({
       ...part,
       amount: amountToReserve(part.account, wanted, granted, purpose)
@@ -143,7 +143,7 @@ export class RedisCounters {
   /** Lists the accounts of a reservation as the script expects them. */
   #countedAccounts (
     { parts }: RedisReservation,
-    wanted: WantedAmounts,
+    wanted: RequestedAmounts,
     recordedOf: (sum: SumKey) => number
   ): CountedAccount[] {
     return parts.map(({ account, amount: takes, sum }): CountedAccount => {
@@ -157,7 +157,7 @@ export class RedisCounters {
         unit,
         amount,
         strict: account.strict,
-        ...wantedOfSum(account, wanted),
+        ...requestedOfSum(account, wanted),
         recorded: recordedOf(sum),
         keep_ms: this.#keepMs(sum.period)
       }
@@ -169,7 +169,7 @@ export class RedisCounters {
    */
   plan (id: string, { accounts, wanted, purpose = 'admit' }: ReservationRequest): RedisReservation {
     const [first] = accounts
-    const most = mostWanted(wanted)
+    const most = maxRequested(wanted)
     const nowMs = this.#server.now()
     const parts = accounts.map((account): RedisPart => ({
       ...counterOf(account, nowMs), amount: amountToReserve(account, wanted, most, purpose)
@@ -252,7 +252,7 @@ export class RedisCounters {
   ): AccountRefusal {
     const { account, sum } = parts[accountIndex] as RedisPart // the script returns an index of its input
     if (sum === undefined) return { accountIndex, reason: countedLimits[account.limit].refusal, waitMs }
-    const refused = nameRefusal(account.name, reason as SumRefusalReason) // only these for a sum
+    const refused = sumRefusal(account.name, reason as SumRefusalReason) // only these for a sum
     return { accountIndex, ...refused, endMs: sum.period.endMs }
   }
 

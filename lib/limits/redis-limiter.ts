@@ -23,9 +23,9 @@ import {
   type RateLimits,
   type RecordedUsage,
   type ReservationRequest,
-  type WantedAmounts
+  type RequestedAmounts
 } from './reservation.ts'
-import { mostWanted } from './reservation-rules.ts'
+import { maxRequested } from './reservation-rules.ts'
 import { sumKeysOf, type SumKey } from './sum-key.ts'
 import { PrunedMap } from '../async/pruned-map.ts'
 import { recordedAfterMs } from '../usage/refunds.ts'
@@ -121,7 +121,7 @@ export class RedisLimiter implements Limiter {
     const { accounts, wanted } = request
     if (accounts.length === 0) {
       return {
-        admitted: true, reservation: ++this.#last, granted: mostWanted(wanted), rateLimits: {}, used: []
+        admitted: true, reservation: ++this.#last, granted: maxRequested(wanted), rateLimits: {}, used: []
       }
     }
     if (!this.#server.isUp) return await this.#reserveAlone(request)
@@ -192,7 +192,7 @@ export class RedisLimiter implements Limiter {
     }
     if (request.purpose === 'describe') return { ...nothingReserved, used, rateLimits }
     const reservation = this.#admit({ held, isShared: true })
-    return { admitted: true, granted: mostWanted(wanted), rateLimits, used, reservation }
+    return { admitted: true, granted: maxRequested(wanted), rateLimits, used, reservation }
   }
 
   /** Reserves in the accounts of one party, and notes the usage that Redis returns. */
@@ -228,7 +228,7 @@ export class RedisLimiter implements Limiter {
         return { ...plan, parts: plan.parts.filter(({ account: { counting } }) => counting !== 'rate') }
       })
     if (without === 'allow') {
-      const granted = mostWanted(request.wanted)
+      const granted = maxRequested(request.wanted)
       return {
         admitted: true,
         reservation: this.#admit({ held: heldOf(granted), isShared: false }),
@@ -400,7 +400,7 @@ function accountsByParty (
 }
 
 /** Limits the wanted amounts to what a party has granted. */
-function atMost (wanted: WantedAmounts, granted: Granted): WantedAmounts {
+function atMost (wanted: RequestedAmounts, granted: Granted): RequestedAmounts {
   return Object.fromEntries(Object.entries(wanted).map(([unit, { least, most, usual }]) => [unit, {
     most: Math.min(most, granted[unit as keyof Granted] ?? most),
     least: least ?? most,

@@ -11,10 +11,10 @@ import {
   type PartyBudget,
   type SumAccount
 } from './call-accounts.ts'
-import { maxMediaTokens, wantedUnits, type Estimate } from './estimate.ts'
+import { maxMediaTokens, requestedUnits, type Estimate } from './estimate.ts'
 import { noMedia } from './prompt-tokens.ts'
 import { checkGuardsPriced, maxCompletionOf, maxCostOf, pricedRoutes } from './prices.ts'
-import type { ReservationRequest, Wanted } from './reservation.ts'
+import type { ReservationRequest, RequestedAmount } from './reservation.ts'
 import type { ModelRegistry } from '../models/model-registry.ts'
 import type { RoutedCall } from '../core/call.ts'
 import type { Route } from '../core/route.ts'
@@ -43,7 +43,7 @@ export interface ReservationPlan<R> {
   readonly routes: RoutedCall<R>['routes']
 }
 
-const noCost: Wanted = { most: 0, least: 0, usual: 0 }
+const noCost: RequestedAmount = { most: 0, least: 0, usual: 0 }
 
 /**
  * Plans what a call reserves in the limits of parties.
@@ -60,7 +60,7 @@ export function planReservation<R> (
 ): ReservationPlan<R> {
   const { models, settings, isEstimated, onlyGuardCosts } = options
   const { record } = call
-  const units = onlyGuardCosts ? {} : wantedUnits(tokens)
+  const units = onlyGuardCosts ? {} : requestedUnits(tokens)
   // Guards use the gateway's provider keys, whoever pays for the call.
   const paysProvider = !onlyGuardCosts && record.callerProviderKey !== true
   const accounts = accountsOf(parties, paysProvider || spending.length > 0).filter(
@@ -108,7 +108,7 @@ function costsOf (
   isStrict: boolean,
   bodyBytes: number,
   { models, settings }: PlanOptions
-): Wanted {
+): RequestedAmount {
   const {
     prompt,
     maxPrompt = prompt,
@@ -147,7 +147,7 @@ function costsOf (
 
 /**
  * Returns what guards may spend on models: they check the request, and the tool results of each turn. Each
- * check is assumed to cost one token per character of the request, which `checkLookAffordable` enforces.
+ * check is assumed to cost one token per character of the request, which `checkInspectionAffordable` enforces.
  */
 function costOfGuards (
   spending: readonly JudgeSpending[],
@@ -164,7 +164,7 @@ function costOfGuards (
 }
 
 /** Adds an amount to each part. */
-function withExtra ({ most, least, usual }: Wanted, amount: number): Wanted {
+function withExtra ({ most, least, usual }: RequestedAmount, amount: number): RequestedAmount {
   return {
     most: most + amount,
     ...least !== undefined && { least: least + amount },

@@ -10,20 +10,20 @@ import type {
   ActualUsage,
   Granted,
   ReservationPurpose,
-  WantedAmounts
+  RequestedAmounts
 } from './reservation.ts'
 
 /** Returns the most that is wanted of each unit. */
-export function mostWanted (wanted: WantedAmounts): Partial<Record<Unit, number>> {
+export function maxRequested (wanted: RequestedAmounts): Partial<Record<Unit, number>> {
   const amounts: Partial<Record<Unit, number>> = {}
   for (const [unit, { most }] of Object.entries(wanted)) amounts[unit as Unit] = most // its keys are units
   return amounts
 }
 
 /** Returns the most and the least that a call reserves of a sum. */
-export function wantedOfSum (
+export function requestedOfSum (
   { unit, strict }: SumAccount,
-  wanted: WantedAmounts
+  wanted: RequestedAmounts
 ): { readonly most: number, readonly least: number } {
   const { most = 0, least = most, usual = most } = wanted[unit] ?? {}
   return strict ? { most, least } : { most: usual, least: usual }
@@ -32,12 +32,12 @@ export function wantedOfSum (
 /** Returns the amount that a reservation takes from an account. */
 export function amountToReserve (
   account: Account,
-  wanted: WantedAmounts,
+  wanted: RequestedAmounts,
   granted: Granted,
   purpose: ReservationPurpose = 'admit'
 ): number {
   if (account.counting === 'sum') {
-    return account.strict ? granted[account.unit] ?? 0 : wantedOfSum(account, wanted).most
+    return account.strict ? granted[account.unit] ?? 0 : requestedOfSum(account, wanted).most
   }
   return purpose === 'count' && isPerCall(account.unit) ? 0 : amountToTake(account, wanted)
 }
@@ -45,7 +45,7 @@ export function amountToReserve (
 /**
  * Returns the amount taken from a rate or from open calls: at most a minute's amount, the size of a bucket.
  */
-export function amountToTake ({ unit, amount }: RateOrOpenAccount, wanted: WantedAmounts): number {
+export function amountToTake ({ unit, amount }: RateOrOpenAccount, wanted: RequestedAmounts): number {
   return isPerCall(unit) ? 1 : Math.min(wanted[unit]?.most ?? 0, amount)
 }
 
@@ -71,7 +71,7 @@ export const retryAfterMs = 1000
 export type SumRefusalReason = 'exhausted' | 'too_small' | 'reserved'
 
 /** Returns the refusal of a sum, and when to retry. */
-export function nameRefusal (
+export function sumRefusal (
   name: SumAccount['name'],
   why: SumRefusalReason
 ): Pick<AccountRefusal, 'reason' | 'waitMs'> {

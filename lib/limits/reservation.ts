@@ -4,7 +4,7 @@ import type { Account, Unit } from './call-accounts.ts'
 import type { Refusal } from '../core/key.ts'
 
 /** An amount of one unit that a call may use. */
-export interface Wanted {
+export interface RequestedAmount {
   /** The most it can use. */
   readonly most: number
   /** The least a strict budget must have left; it reserves between this and `most`. Default: `most`. */
@@ -14,11 +14,11 @@ export interface Wanted {
 }
 
 /** The amounts a call may use, in addition to one request and one open call; absent units are not used. */
-export type WantedAmounts = Readonly<Partial<Record<Unit, Wanted>>>
+export type RequestedAmounts = Readonly<Partial<Record<Unit, RequestedAmount>>>
 
 export interface ReservationRequest {
   readonly accounts: readonly Account[]
-  readonly wanted: WantedAmounts
+  readonly wanted: RequestedAmounts
   /** The id of the call's future usage row. If the process is killed, the row settles the reservation. */
   readonly rowId?: string
   /** Default: `admit`. */

@@ -83,12 +83,12 @@ export class ToolLoop {
   constructor (
     call: RoutedChatCall,
     open: OpenTools,
-    input: AnswerTurn,
+    answerTurn: AnswerTurn,
     { limits, seesImages, canAffordTurn, textGuards }: LoopOptions
   ) {
     this.#call = call
     this.#open = open
-    this.#answerTurn = input
+    this.#answerTurn = answerTurn
     this.#limits = new LoopLimits(limits, call.request)
     this.#seesImages = seesImages
     this.#canAffordTurn = canAffordTurn

@@ -22,12 +22,12 @@ import type { FinishedToolCall } from './run-tools.ts'
 import type { ToolOutcome } from './tool-servers.ts'
 
 /** Runs the stages on the texts of a value, one after another. Rejects if a stage refuses the call. */
-type Look = <T>(value: T, replaceTexts: (value: T, replace: ReplaceText) => Promise<T>) => Promise<T>
+type InspectTexts = <T>(value: T, replaceTexts: (value: T, replace: ReplaceText) => Promise<T>) => Promise<T>
 
 /** Works in slices. Throws `content_refused` if a finding refuses the call. */
 export class ToolTexts {
-  readonly #lookAtCalls: readonly Look[]
-  readonly #lookAtResults: readonly Look[]
+  readonly #lookAtCalls: readonly InspectTexts[]
+  readonly #lookAtResults: readonly InspectTexts[]
   /** Returns the arguments to send to a server; absent if they stay unchanged. */
   readonly sentArguments: ((given: JsonObject) => Promise<JsonObject>) | undefined
 
@@ -70,8 +70,8 @@ function looksFor (
   stages: TextGuards | undefined,
   call: RoutedChatCall,
   point: 'tool_call' | 'tool_result'
-): Look[] {
-  return (stages?.layers ?? []).flatMap((layer): Look | [] => {
+): InspectTexts[] {
+  return (stages?.layers ?? []).flatMap((layer): InspectTexts | [] => {
     if ('judge' in layer) {
       const judge = layer.judge(call, point)
       return judge === undefined
@@ -96,7 +96,7 @@ function filtersOf (filter: TextFilter): PlaceFilters {
 
 /** Runs the stages on all values, one after another. */
 async function inOrder<T> (
-  looks: readonly Look[],
+  looks: readonly InspectTexts[],
   values: readonly T[],
   replaceTexts: (value: T, replace: ReplaceText) => Promise<T>
 ): Promise<readonly T[]> {

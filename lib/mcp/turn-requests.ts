@@ -3,7 +3,7 @@
  * each turn.
  */
 
-import { namedToolChoice, relaxedChoice, type OfferedNames } from '../chat/tool-choice.ts'
+import { namedToolChoice, relaxToolChoice, type OfferedNames } from '../chat/tool-choice.ts'
 import { toolKey } from '../chat/tool-names.ts'
 import type { ChatInput } from '../chat/input.ts'
 import type { Message, ToolCall, UserPart } from '../../schemas/messages.ts'
@@ -79,7 +79,7 @@ function withOfferedNames ({ messages, toolApproval }: ChatInput, open: OpenTool
 export function withResults (request: ChatInput, said: Message, ran: readonly FinishedToolCall[]): ChatInput {
   return {
     ...request,
-    ...relaxedChoice(request),
+    ...relaxToolChoice(request),
     messages: [...request.messages, said, ...ran.map(asToolMessage), ...asImageMessage(ran)]
   }
 }

@@ -10,7 +10,7 @@ import type { Provider, Transport } from './provider.ts'
 
 /** @param transport sends requests to this provider */
 export function createProvider (settings: ProviderSettings, transport: Transport): Provider {
-  const { baseUrl, credential, adapters, quirks, otherQuirks, traits = {} } = kinds[settings.kind]
+  const { baseUrl, credential, adapters, quirks, customAddressQuirks, traits = {} } = kinds[settings.kind]
   const { chat, ...others } = typeof adapters === 'function' ? adapters(settings.options) : adapters
   const keys =
     settings.apiKeys?.map(({ key }) => key) ?? (settings.apiKey === undefined ? [] : [settings.apiKey])
@@ -27,7 +27,7 @@ export function createProvider (settings: ProviderSettings, transport: Transport
     retries: settings.retries,
     propagate: settings.propagate ?? defaultPropagation(settings.baseUrl),
     onDisconnect: settings.onDisconnect,
-    quirks: { ...quirks, ...settings.baseUrl !== baseUrl && otherQuirks, ...settings.quirks },
+    quirks: { ...quirks, ...settings.baseUrl !== baseUrl && customAddressQuirks, ...settings.quirks },
     traits,
     adapters:
       chat === undefined

@@ -57,7 +57,7 @@ export interface Kind {
   readonly adapters: Adapters | ((options: Readonly<Record<string, unknown>>) => Adapters)
   readonly quirks?: Quirks
   /** Additional quirks for servers at a custom address. */
-  readonly otherQuirks?: Quirks
+  readonly customAddressQuirks?: Quirks
   readonly traits?: ProviderTraits
   /** Names of string `options` that the adapters read. Default: none. */
   readonly options?: readonly string[]
@@ -80,7 +80,7 @@ const compatible: Adapters = { chat, embeddings }
 const textCompletion = textCompletionAt('/completions')
 
 /** A server with both text completions and chat. */
-const completing: Adapters = { ...compatible, textCompletion }
+const chatAndText: Adapters = { ...compatible, textCompletion }
 
 /** OpenAI's audio API, which other servers have copied. */
 const audio: Adapters = { speech, transcription, translation }
@@ -142,7 +142,7 @@ export const kinds: Readonly<Record<ProviderKind, Kind>> = {
     credential: anthropicHeaders,
     adapters: anthropicAdapters,
     // Compatible servers sign nothing, and some reject a conversation without its thinking.
-    otherQuirks: { unsignedThinking: true },
+    customAddressQuirks: { unsignedThinking: true },
     traits: {
       historyMarks: ['signed_thinking'],
       callerFields: true,
@@ -229,7 +229,7 @@ export const kinds: Readonly<Record<ProviderKind, Kind>> = {
     variables: ['FIREWORKS'],
     baseUrl: 'https://api.fireworks.ai/inference/v1',
     credential: bearer,
-    adapters: completing,
+    adapters: chatAndText,
     quirks: {
       tokenLimitField: 'max_tokens',
       omit: accountFields,
@@ -263,7 +263,7 @@ export const kinds: Readonly<Record<ProviderKind, Kind>> = {
     baseUrl: 'http://127.0.0.1:11434/v1',
     listModels: true,
     credential: bearer,
-    adapters: completing,
+    adapters: chatAndText,
     quirks: {
       ...selfHosted,
       omit: [...accountFields, 'logprobs', 'top_logprobs', 'logit_bias', 'parallel_tool_calls'],
@@ -277,7 +277,7 @@ export const kinds: Readonly<Record<ProviderKind, Kind>> = {
     baseUrl: 'http://127.0.0.1:8000/v1',
     listModels: true,
     credential: bearer,
-    adapters: { ...completing, ...audio },
+    adapters: { ...chatAndText, ...audio },
     quirks: { ...selfHosted, extraFields: ['top_k'] },
     traits: { network: 'internal' }
   },
@@ -285,7 +285,7 @@ export const kinds: Readonly<Record<ProviderKind, Kind>> = {
     baseUrl: 'http://127.0.0.1:30000/v1',
     listModels: true,
     credential: bearer,
-    adapters: completing,
+    adapters: chatAndText,
     quirks: { ...selfHosted, extraFields: ['top_k'], base64Embeddings: false },
     traits: { network: 'internal' }
   },
@@ -293,7 +293,7 @@ export const kinds: Readonly<Record<ProviderKind, Kind>> = {
     baseUrl: 'http://127.0.0.1:8080/v1',
     listModels: true,
     credential: bearer,
-    adapters: completing,
+    adapters: chatAndText,
     quirks: { ...selfHosted, multipleChoices: false, extraFields: ['top_k'] },
     traits: { network: 'internal' }
   },
@@ -301,7 +301,7 @@ export const kinds: Readonly<Record<ProviderKind, Kind>> = {
     baseUrl: 'http://127.0.0.1:1234/v1',
     listModels: true,
     credential: bearer,
-    adapters: completing,
+    adapters: chatAndText,
     quirks: { ...selfHosted, multipleChoices: false, base64Embeddings: false },
     traits: { network: 'internal' }
   },

@@ -113,7 +113,7 @@ export function aboutInput (failure: Failure): Failure {
 }
 
 /** Creates the error for an HTML page: the address is not that of the API. */
-export function pageInstead (): GatewayError {
+export function webPageError (): GatewayError {
   return new GatewayError('upstream_invalid_response', {
     message:
       'The provider sent a page of HTML, not JSON: its `base_url` in the configuration may be wrong (see `headgate doctor`).',

@@ -26,7 +26,7 @@ import type { Limits, Settings } from '../core/settings.ts'
 import { accountDigest } from '../providers/account-digest.ts'
 import type { Provider, Providers } from '../providers/provider.ts'
 import {
-  inCallerOrder,
+  orderByCaller,
   applyPreferences,
   readPreferences,
   checkOneProvider,
@@ -36,7 +36,7 @@ import {
 } from './provider-choice.ts'
 import type { RouteHealth } from './route-health.ts'
 import {
-  historyFirst,
+  preferHistoryOrigin,
   originFirst,
   skipUnfit,
   type FilteredRoutes,
@@ -228,7 +228,7 @@ function suitable<R> (
   const capable =
     needed === undefined
       ? fitting.routes
-      : historyFirst(fitting.routes, needed, {
+      : preferHistoryOrigin(fitting.routes, needed, {
           marksOf: id => providers.get(id)?.traits.historyMarks ?? [],
           accountsOf: id => accountsOf(providers.get(id), routeHealth?.credentials(id)?.size),
           providerOf: id => routeHealth?.toolCalls.providerOf(id)
@@ -236,7 +236,7 @@ function suitable<R> (
   const continuing = origin === undefined ? capable : originFirst(capable, origin)
   const { account } = needed ?? {}
   return {
-    routes: preferences === undefined ? continuing : inCallerOrder(continuing, preferences),
+    routes: preferences === undefined ? continuing : orderByCaller(continuing, preferences),
     skipped:
       wanted.skipped.length + fitting.skipped.length === 0 ? none : [...wanted.skipped, ...fitting.skipped],
     ...account !== undefined && { account }

@@ -74,10 +74,10 @@ function credentialsOf (pool: CredentialPool | undefined): Pick<RouteCandidate, 
 function stateOf (cooldown: Cooldown | undefined): Pick<RouteCandidate, 'state' | 'origin' | 'until'> {
   if (cooldown === undefined) return { state: 'ready' }
   const { reason, origin, forMs } = cooldown
-  return { state: reason, origin, ...forMs > 0 && { until: untilOf(forMs) } }
+  return { state: reason, origin, ...forMs > 0 && { until: endTimeText(forMs) } }
 }
 
 /** Returns the end of a cooldown as an ISO date. */
-export function untilOf (forMs: number): string {
+export function endTimeText (forMs: number): string {
   return new Date(Date.now() + forMs).toISOString()
 }

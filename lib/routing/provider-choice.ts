@@ -24,7 +24,7 @@ import { isHeaderSafe } from '../text/header-value.ts'
 import type { ModelRegistry } from '../models/model-registry.ts'
 import type { Providers } from '../providers/provider.ts'
 import { blendedPrice } from '../models/price.ts'
-import { splitByObjection, type FilteredRoutes } from './requirements.ts'
+import { splitBySuitability, type FilteredRoutes } from './requirements.ts'
 import type { ModelEntry } from '../core/model.ts'
 
 export interface ProviderChoice {
@@ -167,12 +167,12 @@ export function applyPreferences (
   const wanted =
     only === undefined
       ? { routes, skipped: [] }
-      : splitByObjection(routes, route => (indexIn(only, route) < 0 ? 'not_in_only' : undefined))
+      : splitBySuitability(routes, route => (indexIn(only, route) < 0 ? 'not_in_only' : undefined))
   if (wanted.routes.length === 0) throw nothingLeft('X-Headgate-Only')
   const affordable =
     maxPrice === undefined
       ? { routes: wanted.routes, skipped: [] }
-      : splitByObjection(wanted.routes, ({ modelId }) => {
+      : splitBySuitability(wanted.routes, ({ modelId }) => {
           const price = blendedPrice(find(modelId)?.price)
           if (price === undefined) return 'price_unknown'
           return price > maxPrice ? 'over_max_price' : undefined
@@ -182,7 +182,7 @@ export function applyPreferences (
 }
 
 /** Moves the routes that the caller names to the front, in the caller's order. */
-export function inCallerOrder (routes: readonly Route[], { order }: Preferences): readonly Route[] {
+export function orderByCaller (routes: readonly Route[], { order }: Preferences): readonly Route[] {
   if (order === undefined) return routes
   const positions = new Map(routes.map(route => [route, indexIn(order, route)]))
   const positionOf = (route: Route): number => positions.get(route) ?? -1

@@ -84,12 +84,12 @@ export interface FilteredRoutes {
 export function skipUnfit (
   routes: readonly Route[], requirements: Requirements, find: (modelId: string) => ModelEntry | undefined
 ): FilteredRoutes {
-  const filtered = splitByObjection(routes, route => reasonUnsuitable(requirements, find(route.modelId)))
+  const filtered = splitBySuitability(routes, route => reasonUnsuitable(requirements, find(route.modelId)))
   return filtered.routes.length === 0 ? { routes, skipped: [] } : filtered
 }
 
 /** Splits routes by whether there is an objection. */
-export function splitByObjection (
+export function splitBySuitability (
   routes: readonly Route[],
   objection: (route: Route) => string | undefined
 ): FilteredRoutes {
@@ -127,7 +127,7 @@ export interface HistoryOrigins {
  * else the providers of its tool calls, else the kind that signed or stored parts of it. Otherwise keeps the
  * order.
  */
-export function historyFirst (
+export function preferHistoryOrigin (
   routes: readonly Route[],
   { history, toolCallIds, account }: Requirements,
   { marksOf, accountsOf, providerOf }: HistoryOrigins

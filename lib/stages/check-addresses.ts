@@ -107,11 +107,11 @@ class InternalProviders {
 
   async has (id: string): Promise<boolean> {
     const baseUrl = this.#baseUrls.get(id)
-    if (baseUrl !== undefined && !this.#lookups.has(id)) this.#lookups.set(id, this.#look(id, baseUrl))
+    if (baseUrl !== undefined && !this.#lookups.has(id)) this.#lookups.set(id, this.#isOwn(id, baseUrl))
     return await this.#lookups.get(id) ?? false
   }
 
-  async #look (id: string, baseUrl: string): Promise<boolean> {
+  async #isOwn (id: string, baseUrl: string): Promise<boolean> {
     const found = await isInternalHost(baseUrl, this.#resolve)
     this.#lookups.set(id, found)
     return found

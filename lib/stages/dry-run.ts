@@ -29,13 +29,13 @@ type DryRunServices = Pick<Services, 'models' | 'providers' | 'routeHealth' | 's
 /** The first candidate. */
 export type RequestReader = Omit<ReasoningReader, 'direct' | 'provider'> & { readonly provider: Provider }
 
-export type LostFields<R> = (request: R, reader: RequestReader) => Iterable<string>
+export type OmittedFields<R> = (request: R, reader: RequestReader) => Iterable<string>
 
 export interface DryRunOptions<R> {
   /** Estimates a request, for its cost and for the prices it needs. Default: the cost is unknown. */
   readonly estimate?: EstimateRequest<R>
   /** Lists the fields of a request that its first candidate would not get. Default: none. */
-  readonly lost?: LostFields<R>
+  readonly lost?: OmittedFields<R>
 }
 
 /**

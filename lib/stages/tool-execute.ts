@@ -49,8 +49,8 @@ export function toolExecute (services: ToolServices, answerTurn: AnswerTurn): An
   const { toolServers: tools, models, settings, textGuards } = services
   const options: LoopOptions = {
     limits: settings.tools,
-    seesImages: imageViewers(services),
-    canAffordTurn: turnsWithin(models),
+    seesImages: seesImagesIn(services),
+    canAffordTurn: canAffordTurnWith(models),
     textGuards
   }
   return flatMap(call => {
@@ -62,7 +62,7 @@ export function toolExecute (services: ToolServices, answerTurn: AnswerTurn): An
   })
 }
 
-function turnsWithin (models: ToolServices['models']): LoopOptions['canAffordTurn'] {
+function canAffordTurnWith (models: ToolServices['models']): LoopOptions['canAffordTurn'] {
   return call => {
     const answer = affordableTokens(call, models)
     return answer === undefined || answer.affordable >= answer.min
@@ -73,7 +73,7 @@ function turnsWithin (models: ToolServices['models']): LoopOptions['canAffordTur
  * Returns true if the model of a route is known to support vision: other models may refuse a whole request
  * because of one image.
  */
-function imageViewers ({ models, providers }: ToolServices): LoopOptions['seesImages'] {
+function seesImagesIn ({ models, providers }: ToolServices): LoopOptions['seesImages'] {
   return ({ modelId, providerId }) =>
     providers.get(providerId)?.quirks.toolImages !== false &&
     models.find(modelId)?.capabilities['vision'] === true

@@ -2,7 +2,7 @@
 
 import { candidatesOf, printAttempts } from '../core/explain-route.ts'
 import { clientAddress } from '../net/client-address.ts'
-import { cutName, hadChoice, unknownCaller, type CallRecord } from '../core/record.ts'
+import { cutName, hadSeveralRoutes, unknownCaller, type CallRecord } from '../core/record.ts'
 import { loggableError } from '../text/describe-error.ts'
 import type { Call } from '../core/call.ts'
 import { recordedUnits } from '../../schemas/billed-units.ts'
@@ -63,7 +63,7 @@ function fieldsOf (
     attempts: record.attempts,
     hedges: record.hedges,
     failed_attempts: record.failedAttempts && printAttempts(record.failedAttempts),
-    candidates: hadChoice(record) ? candidatesOf(record) : undefined,
+    candidates: hadSeveralRoutes(record) ? candidatesOf(record) : undefined,
     findings: record.findings && printFindings(record.findings),
     exceeded_budgets: record.exceededBudgets?.map(({ party, budget }) => `${party}: ${budget}`),
     budget_unread: record.budgetUnread,

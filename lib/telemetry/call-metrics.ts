@@ -24,7 +24,7 @@ type Row = Pick<UsageRow, 'prompt_tokens' | 'completion_tokens' | 'cached_tokens
 type CallLabels = Readonly<Record<'endpoint' | 'model' | 'provider', string>> & { readonly outcome: Outcome }
 
 /** A call that has ended. */
-interface EndedCall {
+interface MeasuredCall {
   readonly record: CallRecord
   readonly labels: CallLabels
   readonly seconds: number
@@ -56,7 +56,7 @@ interface CallMetric {
   /** Bucket bounds of a histogram. Absent for a counter. */
   readonly bounds?: readonly number[]
   /** Adds the values of one call. */
-  readonly count: (call: EndedCall, add: Add) => void
+  readonly count: (call: MeasuredCall, add: Add) => void
 }
 
 /** Counted by endpoint, model, provider and outcome of the call, plus the labels that a row adds. */
@@ -279,7 +279,7 @@ export class CallMetrics {
     const modelOf = (id: string): string => this.#isKnown(id) ? id : other
     const model = modelId === undefined ? '' : modelOf(modelId)
     const { labels, series } = this.#seriesOf({ endpoint, model, provider, outcome })
-    const call: EndedCall = {
+    const call: MeasuredCall = {
       record,
       labels,
       seconds: (nowMs - receivedAtMs) / 1000,
@@ -343,7 +343,7 @@ class Series {
     this.#maxSeries = limit
   }
 
-  count (call: EndedCall): void {
+  count (call: MeasuredCall): void {
     this.#metric.count(call, this.#add)
   }
 

@@ -203,14 +203,14 @@ function serverSpan (
 }
 
 /** Shorter waits are processing time of the gateway. */
-const noticeableMs = 1
+const minWaitMs = 1
 
 /** Returns the wait between the key check and the first request: for the body, a limit or tool servers. */
 function waitEvents ({ keyCheckedAtMs, requests }: CallRecord): SpanEvent[] {
   const startedAtMs = requests?.[0]?.startedAtMs
   if (keyCheckedAtMs === undefined || startedAtMs === undefined) return []
   const waitMs = startedAtMs - keyCheckedAtMs
-  return waitMs < noticeableMs
+  return waitMs < minWaitMs
     ? []
     : [{ name: 'headgate.wait', atMs: keyCheckedAtMs, attributes: { 'headgate.wait_ms': waitMs } }]
 }
@@ -238,7 +238,7 @@ function requestSpan (
     spanId: span?.spanId,
     startedAtMs,
     endedAtMs: completedAtMs ?? (isAnswer ? endedAtMs : firstAtMs ?? endedAtMs),
-    failed: reason !== undefined && !givenUp.has(reason),
+    failed: reason !== undefined && !deliberateReasons.has(reason),
     isAnswer,
     events:
       streamed === true && firstAtMs !== undefined && isAnswer
@@ -283,7 +283,7 @@ function partSpan (
     parentId: attemptSpan.spanId,
     startedAtMs,
     endedAtMs: endedAtMs ?? callEndedAtMs,
-    failed: reason !== undefined && !givenUp.has(reason),
+    failed: reason !== undefined && !deliberateReasons.has(reason),
     events: [],
     attributes: {
       'http.response.status_code': status,
@@ -367,4 +367,4 @@ function usdOf (nanoUsd: number | null | undefined): number | undefined {
 }
 
 /** Reasons why a request was cancelled deliberately rather than failed. */
-const givenUp: ReadonlySet<string> = new Set(['slower', 'client_closed_request', 'cancelled'])
+const deliberateReasons: ReadonlySet<string> = new Set(['slower', 'client_closed_request', 'cancelled'])

@@ -7,7 +7,7 @@
 import { defaultMessage } from '../core/errors.ts'
 import { rankText } from '../core/explain-route.ts'
 import {
-  hadChoice,
+  hadSeveralRoutes,
   type CallRecord,
   type FailedAttempt,
   type SentRequest,
@@ -71,7 +71,7 @@ export interface ToolStep {
  * If the first request is sent later than this, the call has waited for something: its body, a limit or tool
  * servers.
  */
-const noticeableMs = 50
+const minWaitStepMs = 50
 const maxRequests = 16
 const maxTools = 32
 const maxRoutes = 8
@@ -135,11 +135,11 @@ export function printSteps (record: CallRecord, receivedAtMs: number): string | 
 function isPlain (record: CallRecord, receivedAtMs: number): boolean {
   const { requests, toolRuns, refusedBy, trace } = record
   if (trace !== undefined || toolRuns !== undefined || refusedBy !== undefined) return false
-  if (hadChoice(record)) return false
+  if (hadSeveralRoutes(record)) return false
   const first = requests?.[0]
   if (first === undefined) return true
   return (
-    requests?.length === 1 && first.reason === undefined && first.startedAtMs - receivedAtMs < noticeableMs
+    requests?.length === 1 && first.reason === undefined && first.startedAtMs - receivedAtMs < minWaitStepMs
   )
 }
 

@@ -3,7 +3,7 @@
 import type { TimelineEntry } from '../../schemas/admin/calls.ts'
 import type { UsageRow } from '../stores/tables.ts'
 import type { CallSteps, RequestStep, ToolStep } from './call-steps.ts'
-import { looksOf, readNotes, type StageLook } from './guard-notes.ts'
+import { inspectionsOf, readNotes, type StageInspection } from './guard-notes.ts'
 
 type TimedRow = Pick<
   UsageRow,
@@ -29,7 +29,7 @@ export function timelineOf (row: TimedRow, steps: CallSteps): TimelineEntry[] {
     duration_ms: durationMs,
     error_code: errorCode
   } = row
-  const looks = looksOf(readNotes(row.findings))
+  const looks = inspectionsOf(readNotes(row.findings))
   const isPlain = row.steps === null && attempts > 0
   const timed = [
     ...requests.map(requestEntry),
@@ -67,7 +67,7 @@ function entry (event: string, afterMs: number | null, facts: Partial<TimelineEn
 }
 
 /** The time of a guard's check is not recorded: it is listed before the first attempt, or at the end. */
-function lookEntry ({ stage, point, tookMs, findings }: StageLook): TimelineEntry {
+function lookEntry ({ stage, point, tookMs, findings }: StageInspection): TimelineEntry {
   const deeds = findings.map(({ action, count }) => `${action} ${count}`).join(', ')
   return entry('stage', null, {
     stage,
@@ -77,12 +77,12 @@ function lookEntry ({ stage, point, tookMs, findings }: StageLook): TimelineEntr
 }
 
 /** Shorter waits are not listed. */
-const noticeableMs = 1
+const minWaitMs = 1
 
 function waitEntry (checkedMs: number | undefined, first: RequestStep | undefined): TimelineEntry[] {
   if (checkedMs === undefined || first === undefined) return []
   const waitMs = Math.round(10 * (first.at_ms - checkedMs)) / 10
-  return waitMs < noticeableMs ? [] : [entry('wait', checkedMs, { duration_ms: waitMs })]
+  return waitMs < minWaitMs ? [] : [entry('wait', checkedMs, { duration_ms: waitMs })]
 }
 
 function requestEntry ({

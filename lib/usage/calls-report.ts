@@ -7,7 +7,7 @@ import { defaultMessage } from '../core/errors.ts'
 import { beyond, cursorBefore, pageOf, type PageRequest } from '../stores/pages.ts'
 import type { Tables, UsageRow } from '../stores/tables.ts'
 import { readSteps, timelineOf } from './call-timeline.ts'
-import { looksOf, readNotes } from './guard-notes.ts'
+import { inspectionsOf, readNotes } from './guard-notes.ts'
 import { filteredCalls, narrowed, projectOfRecord, type CallFilter, type CallQuery } from './call-filter.ts'
 import { searchBack } from './search-back.ts'
 import { isRowId } from '../text/ids.ts'
@@ -139,7 +139,7 @@ async function keptOf (
 }
 
 /** Which ended calls to find. */
-export interface Look {
+export interface Inspection {
   readonly afterMs: number
   /** The ids of records found before. */
   readonly seen: ReadonlySet<string>
@@ -153,7 +153,7 @@ export interface Look {
 export async function endedCalls (
   query: Kysely<Tables>,
   filter: CallFilter,
-  { afterMs, seen, limit }: Look
+  { afterMs, seen, limit }: Inspection
 ): Promise<CallSummary[]> {
   const columns = new Set<string>([
     ...summaryColumns,
@@ -248,7 +248,7 @@ function detailOf (
     error_message:
       row.error_code === null ? null : (steps.error_message ?? defaultMessage(row.error_code) ?? null),
     timeline: timelineOf(row, steps),
-    stages: looksOf(readNotes(row.findings)).map(({ tookMs, findings, ...look }) => ({
+    stages: inspectionsOf(readNotes(row.findings)).map(({ tookMs, findings, ...look }) => ({
       ...look,
       took_ms: tookMs,
       findings: [...findings]

@@ -34,7 +34,7 @@ export function readNotes (text: string | null): readonly GuardNote[] {
 }
 
 /** What one guard did at one point of a call. */
-export interface StageLook {
+export interface StageInspection {
   readonly stage: string
   readonly point: GuardPoint
   readonly tookMs: number
@@ -43,8 +43,8 @@ export interface StageLook {
 }
 
 /** Groups notes by guard and point. */
-export function looksOf (notes: readonly GuardNote[]): StageLook[] {
-  const looks = new Map<string, StageLook>()
+export function inspectionsOf (notes: readonly GuardNote[]): StageInspection[] {
+  const looks = new Map<string, StageInspection>()
   for (const { stage, point, action, count, took_ms: tookMs = 0 } of notes) {
     const key = `${stage} ${point}`
     const look = looks.get(key) ?? { stage, point, tookMs: 0, findings: [] }

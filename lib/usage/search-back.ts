@@ -3,7 +3,7 @@
 import type { Kysely } from 'kysely'
 import type { Tables } from '../stores/tables.ts'
 
-export interface Stretch {
+export interface TimeRange {
   readonly fromMs: number
   /** Exclusive. */
   readonly untilMs: number
@@ -25,8 +25,8 @@ const maxSearchMs = 3000
  */
 export async function searchBack (
   query: Kysely<Tables>,
-  within: Partial<{ readonly [K in keyof Stretch]: number | undefined }>,
-  read: (stretch: Stretch) => Promise<boolean>,
+  within: Partial<{ readonly [K in keyof TimeRange]: number | undefined }>,
+  read: (stretch: TimeRange) => Promise<boolean>,
   clock: () => number = () => performance.now()
 ): Promise<number | undefined> {
   const { oldest, newest } = await endsOf(query)

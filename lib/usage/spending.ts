@@ -78,7 +78,7 @@ function usedSinceSql (
   fromMs: number,
   endMs: number
 ): RawBuilder<Recorded> {
-  const window: Stretch = [fromMs, Math.min(endMs, endOfTimeMs)]
+  const window: TimeRange = [fromMs, Math.min(endMs, endOfTimeMs)]
   const pieces = isNamed(party)
     ? piecesOfNamed(unit, party, window)
     : piecesOfKeys(unit, keysOf(party), window)
@@ -106,7 +106,7 @@ function keysOf (party: string): RawBuilder<boolean> {
 function piecesOfKeys (
   unit: SummedUnit,
   ofParty: RawBuilder<boolean>,
-  window: Stretch
+  window: TimeRange
 ): RawBuilder<unknown>[] {
   const amount = sql.ref(unit === 'nanoUsd' ? 'cost_nano_usd' : unit)
   const days = splitBy(dayMs, [window])
@@ -130,24 +130,24 @@ function piecesOfKeys (
  * These parties have budgets and no other limits. Their windows begin on a quarter of an hour
  * (`config/check-cross-references`).
  */
-function piecesOfNamed (unit: SummedUnit, party: string, window: Stretch): RawBuilder<unknown>[] {
+function piecesOfNamed (unit: SummedUnit, party: string, window: TimeRange): RawBuilder<unknown>[] {
   if (unit !== 'nanoUsd') return [sql`select 0 as amount`]
   const days = splitBy(dayMs, [window])
-  const sumsOf = (spanMs: number) => ([fromMs, endMs]: Stretch): RawBuilder<unknown> =>
+  const sumsOf = (spanMs: number) => ([fromMs, endMs]: TimeRange): RawBuilder<unknown> =>
     sql`select cost_nano_usd as amount from party_spending where party = ${party} and span_ms = ${spanMs} and from_ms >= ${fromMs} and from_ms < ${endMs}`
   return [...days.whole.map(sumsOf(dayMs)), ...days.rest.map(sumsOf(quarterMs))]
 }
 
 /** From a start to an exclusive end. */
-type Stretch = readonly [fromMs: number, endMs: number]
+type TimeRange = readonly [fromMs: number, endMs: number]
 
 /** Splits ranges into whole UTC days or hours, and the rest before and after. */
 function splitBy (
   unitMs: number,
-  stretches: readonly Stretch[]
-): { readonly whole: readonly Stretch[], readonly rest: readonly Stretch[] } {
-  const whole: Stretch[] = []
-  const rest: Stretch[] = []
+  stretches: readonly TimeRange[]
+): { readonly whole: readonly TimeRange[], readonly rest: readonly TimeRange[] } {
+  const whole: TimeRange[] = []
+  const rest: TimeRange[] = []
   for (const [fromMs, endMs] of stretches) {
     const [firstMs, lastMs] = [Math.ceil(fromMs / unitMs) * unitMs, Math.floor(endMs / unitMs) * unitMs]
     if (firstMs >= lastMs) {

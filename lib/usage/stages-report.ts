@@ -4,7 +4,7 @@ import type { Kysely } from 'kysely'
 import type { GuardOutcome } from '../core/guard-findings.ts'
 import type { Tables } from '../stores/tables.ts'
 import { filteredCalls } from './call-filter.ts'
-import { looksOf, readNotes } from './guard-notes.ts'
+import { inspectionsOf, readNotes } from './guard-notes.ts'
 
 export interface StageCounts {
   /** Calls that it checked. */
@@ -34,7 +34,7 @@ export async function stagesReport (
     .select('record.findings').orderBy('record.at_ms', 'desc').limit(maxCalls).execute()
   const sums = new Map<string, StageSums>()
   for (const { findings } of rows) {
-    const looks = looksOf(readNotes(findings))
+    const looks = inspectionsOf(readNotes(findings))
     for (const name of new Set(looks.map(({ stage }) => stage))) {
       const sum = sums.get(name) ?? new StageSums()
       sums.set(name, sum)
@@ -50,7 +50,7 @@ class StageSums {
   #findings = 0
   #unavailable = 0
 
-  add (looks: ReturnType<typeof looksOf>): void {
+  add (looks: ReturnType<typeof inspectionsOf>): void {
     const deeds = looks.flatMap(({ findings }) => findings)
     const sumOf = (isMeant: (action: GuardOutcome) => boolean): number =>
       deeds.reduce((sum, { action, count }) => sum + (isMeant(action) ? count : 0), 0)

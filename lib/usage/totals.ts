@@ -8,7 +8,7 @@ import { dayMs, dayText } from '../core/day.ts'
 import { attributionNames } from '../../schemas/admin/usage.ts'
 import { otherNames } from '../stores/name-rollups.ts'
 import { planParts } from './plan-parts.ts'
-import { groupOf, highestGroups, withListed, type ListedGroups } from './usage-report.ts'
+import { groupOf, highestGroups, withListedGroups, type ListedGroups } from './usage-report.ts'
 import { namesIn, usageParts } from './usage-parts.ts'
 
 export const groupings = ['key', 'model', 'provider', 'endpoint', 'day', ...attributionNames] as const
@@ -64,7 +64,7 @@ export async function usageTotals (
   const names = sql.join(by.map(grouping => sql`${sql.ref(`by_${grouping}`)} nulls last`))
   const rows = await usageParts(
     query,
-    listed === undefined ? plan : withListed(plan, listed),
+    listed === undefined ? plan : withListedGroups(plan, listed),
     Object.values(sums)
   )
     .select(by.map(grouping => columns[grouping].as(`by_${grouping}`)))

@@ -111,7 +111,7 @@ export async function highestGroups (
 }
 
 /** Returns a plan that distinguishes only listed names. */
-export function withListed (plan: PartsPlan, { by, ids, more }: ListedGroups): PartsPlan {
+export function withListedGroups (plan: PartsPlan, { by, ids, more }: ListedGroups): PartsPlan {
   return more && plan.kind === by ? { ...plan, listed: ids } : plan
 }
 
@@ -129,7 +129,7 @@ async function summariesOf (
   listed?: ListedGroups
 ): Promise<Summaries> {
   const at = sql<number>`record.from_ms - record.from_ms % ${sql.lit(spanMs)}`
-  const rows = await usageParts(query, listed === undefined ? plan : withListed(plan, listed))
+  const rows = await usageParts(query, listed === undefined ? plan : withListedGroups(plan, listed))
     .select([groupOf(listed).as('group_id'), at.as('bucket_ms')])
     .select(rollupSums.map(name => sql<number>`sum(${sql.ref(name)})`.as(name)))
     .select(

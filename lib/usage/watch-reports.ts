@@ -15,7 +15,7 @@ export async function activeKeys (query: Kysely<Tables>, sinceMs: number): Promi
 }
 
 /** A party and a window. */
-export interface SpentQuestion {
+export interface SpendingQuery {
   /** As named by `partyKey` in `limits/call-accounts`. */
   readonly party: string
   readonly fromMs: number
@@ -26,7 +26,7 @@ export interface SpentQuestion {
 /** Returns the spending of each party in its window, in billionths of a dollar, in the same order. */
 export async function spentBy (
   query: Kysely<Tables>,
-  questions: readonly SpentQuestion[]
+  questions: readonly SpendingQuery[]
 ): Promise<number[]> {
   const spent: number[] = []
   for (const { party, fromMs, endMs } of questions) {

@@ -90,7 +90,7 @@ export const TimelineEntry = Type.Object({
 export type TimelineEntry = Static<typeof TimelineEntry>
 
 /** A guard that inspected texts of a call. */
-export const StageLook = Type.Object({
+export const StageInspection = Type.Object({
   stage: Type.String(),
   point: OneOf([...guardPoints]),
   took_ms: Type.Number({ description: 'Milliseconds of all looks at this point.' }),
@@ -151,7 +151,7 @@ export const CallDetail = Type.Object({
   ),
   error_message: OrNull(Type.String(), 'What the caller read of the error, its first 200 characters.'),
   timeline: Type.Array(TimelineEntry, { description: 'The first 16 attempts and 32 tool calls.' }),
-  stages: Type.Array(StageLook, {
+  stages: Type.Array(StageInspection, {
     description: 'The stages of the configuration that looked at it, and what they found: never a text.'
   }),
   candidates: Type.Array(RouteReason, {

@@ -64,7 +64,7 @@ async function lookUntil (
   what: string
 ): Promise<void> {
   await until(async () => {
-    for (const each of alerts) each.look()
+    for (const each of alerts) each.poll()
     return await condition()
   }, what)
 }
@@ -157,7 +157,7 @@ storeTest(
         ]
       }
     ])
-    alerts.look()
+    alerts.poll()
     await outlast(20)
     t.equal(failing.requests.length, 2)
     t.equal(gone.requests.length, 1)
@@ -207,7 +207,7 @@ storeTest('a second answer that nobody asked for counts for no other alert', asy
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}` // listening on TCP
   const store = await raised(database)
   const alerts = closing(t, alertsOn(database, { [ops]: webhookAt(url) }, { retryMs: [] }))
-  alerts.look()
+  alerts.poll()
   await listed(store, isDelivered)
   const second = alertOf(
     { event: 'provider.up', message: 'openai is back.', data: {} },
@@ -240,7 +240,7 @@ storeTest('two nodes on one store send an alert once', async (t, open) => {
       alert.atMs + number
     )
     await Promise.all(databases.map(async database => await raised(database, each)))
-    for (const node of nodes) node.look()
+    for (const node of nodes) node.poll()
   }
   await lookUntil(nodes, () => requests.length >= 20, 'twenty alerts')
   await listed(new AlertStore(databases[0]), isDelivered)
@@ -272,7 +272,7 @@ t.test(
     child.kill('SIGKILL')
     await exited
     const alerts = closing(t, alertsOn(database, { [ops]: webhookAt(url) }))
-    alerts.look()
+    alerts.poll()
     t.match(
       await listed(store),
       [{ deliveries: [{ state: 'pending', attempts: 1 }] }],
@@ -294,13 +294,13 @@ storeTest('a node that stops gives back what it is sending', async (t, open) => 
   )
   const store = await raised(database)
   const stopping = alertsOn(database, { [ops]: webhookAt(url) })
-  stopping.look()
+  stopping.poll()
   await until(() => requests.length === 1, 'the attempt')
   await stopping.close()
   const other = closing(t, alertsOn(database, { [ops]: webhookAt(url) }))
-  other.look()
+  other.poll()
   t.match(await listed(store, isDelivered), [{ deliveries: [{ attempts: 2 }] }])
-  stopping.look()
+  stopping.poll()
   await outlast(20)
   t.equal(requests.length, 2)
 })
@@ -330,12 +330,12 @@ storeTest(
       t,
       alertsOn(guarded, { [ops]: webhookAt(url) }, { store, degraded: () => degraded, retryMs: [1, 1] })
     )
-    alerts.look()
+    alerts.poll()
     await outlast(10)
     degraded.push('store')
     isAway = true
     await lookUntil([alerts], () => requests.length === 2, 'two attempts')
-    alerts.look()
+    alerts.poll()
     await outlast(10)
     t.equal(requests.length, 2, 'it is sent once')
     t.equal(requests[0]?.headers['webhook-id'], requests[1]?.headers['webhook-id'])
@@ -361,10 +361,10 @@ storeTest('Redis that is away for two looks is reported, and when it is back', a
   )
   const store = new AlertStore(databases[0])
   degraded.add('coordination')
-  nodes[0]?.look()
+  nodes[0]?.poll()
   await outlast(50)
   degraded.clear()
-  nodes[0]?.look()
+  nodes[0]?.poll()
   await outlast(50)
   t.same(
     (await store.list(undefined, pageRequest(new URLSearchParams()))).data,
@@ -373,7 +373,7 @@ storeTest('Redis that is away for two looks is reported, and when it is back', a
   )
   degraded.add('coordination')
   await lookUntil(nodes, () => requests.length === 1, 'the alert')
-  for (const node of nodes) node.look()
+  for (const node of nodes) node.poll()
   degraded.clear()
   // Others say that it is back: after a restart nobody is left who has seen it away.
   const later = databases.map(database =>
@@ -381,7 +381,7 @@ storeTest('Redis that is away for two looks is reported, and when it is back', a
   )
   await lookUntil(later, () => requests.length === 2, 'the end')
   t.match(await listed(store, isDelivered), [{ event: 'coordination.back' }, { event: 'coordination.away' }])
-  for (const node of nodes) node.look()
+  for (const node of nodes) node.poll()
   await outlast(50)
   t.equal(requests.length, 2)
 })
@@ -403,7 +403,7 @@ storeTest('a test is sent once, and its result is in the list', async (t, open) 
     delivered_at_ms: Number
   })
   t.equal(await alerts.test('webhooks.other', 'Ada'), undefined)
-  alerts.look()
+  alerts.poll()
   await outlast(20)
   t.match(requests.map(({ json }) => json), [{ type: 'test', data: { by: 'Ada' } }, { type: 'test' }])
   t.equal(requests.length, 2)

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { GatewayError } from '../../lib/core/errors.ts'
 import { Secret } from '../../lib/core/secret.ts'
-import { noteAttempt, RouteAttempt } from '../../lib/attempts/route-attempt.ts'
+import { noteFailedAttempt, RouteAttempt } from '../../lib/attempts/route-attempt.ts'
 import { ProviderFailure } from '../../lib/providers/provider-failure.ts'
 import { RouteHealth } from '../../lib/routing/route-health.ts'
 import { route } from '../support/routes.ts'
@@ -65,8 +65,8 @@ t.test('one that another request overtook is no failure of its route', async t =
 
 t.test('reasons are noted in order', async t => {
   const call = routedCall({})
-  noteAttempt(call, route('one/a'), 'rate_limited')
-  noteAttempt(call, route('two/b'), 'circuit_open')
+  noteFailedAttempt(call, route('one/a'), 'rate_limited')
+  noteFailedAttempt(call, route('two/b'), 'circuit_open')
   t.same(
     call.record.failedAttempts?.map(({ route, reason }) => [route.modelId, reason]),
     [

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { forbidsTools, namedToolChoice, relaxedChoice } from '../../lib/chat/tool-choice.ts'
+import { forbidsTools, namedToolChoice, relaxToolChoice } from '../../lib/chat/tool-choice.ts'
 import type { ChatInput } from '../../lib/chat/input.ts'
 import type { ToolChoice } from '../../schemas/tools.ts'
 
@@ -99,6 +99,6 @@ t.test('after the first turn no call is forced', async t => {
     ]
   ]
   for (const [given, expected] of rows) {
-    t.strictSame(relaxedChoice(request(given)), expected, JSON.stringify(given))
+    t.strictSame(relaxToolChoice(request(given)), expected, JSON.stringify(given))
   }
 })

@@ -1,17 +1,17 @@
 import t from 'tap'
-import { CallRecord, hadChoice } from '../../lib/core/record.ts'
+import { CallRecord, hadSeveralRoutes } from '../../lib/core/record.ts'
 import { candidatesOf, explainRoute } from '../../lib/core/explain-route.ts'
 import { route } from '../support/routes.ts'
 
 t.test('a header names the models that were tried and why, in a few plain letters', async t => {
   const record = new CallRecord('chat')
-  t.notOk(hadChoice(record))
+  t.notOk(hadSeveralRoutes(record))
   const a = route('one/a'); const b = route('two/b')
   Object.assign(record, { routes: [a], chosen: a })
-  t.notOk(hadChoice(record), 'of one route that is neither skipped nor failed')
+  t.notOk(hadSeveralRoutes(record), 'of one route that is neither skipped nor failed')
   t.equal(candidatesOf(record), undefined)
   record.failedAttempts = [{ route: a, reason: 'upstream_error' }]
-  t.ok(hadChoice(record))
+  t.ok(hadSeveralRoutes(record))
   t.equal(explainRoute(record), 'one/a: upstream_error; one/a: first_choice')
   Object.assign(record, { routes: [a, b], chosen: b })
   t.equal(explainRoute(record), 'one/a: upstream_error; two/b: next_choice')

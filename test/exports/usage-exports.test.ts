@@ -260,7 +260,7 @@ storeTest(
     clock.ms = ten + 2 * hourMs + settleMs
     const lookUntil = async (condition: () => boolean | Promise<boolean>, what: string): Promise<void> =>
       await until(async () => {
-        exports.look()
+        exports.poll()
         return await condition()
       }, what)
     await lookUntil(
@@ -321,17 +321,17 @@ storeTest('a bucket that is slow holds up no other target', async (t, open) => {
   }
   const exports = exportsAt(t, database, clock, { cloud: slow, files: hourly(folder) })
   await until(async () => {
-    exports.look()
+    exports.poll()
     return (await listed(exports)).length === 2
   }, 'the first windows')
   clock.ms += hourMs
   await until(() => {
-    exports.look()
+    exports.poll()
     return bucket.requests.length === 1
   }, 'the upload')
   clock.ms += hourMs
   await until(() => {
-    exports.look()
+    exports.poll()
     return exports.counts.get('files')?.written === 2
   }, 'both files of the other target')
   t.same(exports.counts.get('cloud'), { written: 0, failed: 0 })
@@ -351,7 +351,7 @@ storeTest(
     const exports = exportsAt(t, database, clock, { cloud: target() })
     await exports.run()
     clock.ms += hourMs
-    exports.look()
+    exports.poll()
     await until(() => bucket.requests.length === 1, 'the upload')
     await exports.close()
     const next = exportsAt(t, await open(), clock, { cloud: target() })

@@ -4,7 +4,7 @@ import {
   estimateChat,
   estimateEmbeddings,
   estimateText,
-  wantedUnits,
+  requestedUnits,
   maxMediaTokens
 } from '../../lib/limits/estimate.ts'
 import { randomFrom } from '../support/limits.ts'
@@ -384,14 +384,14 @@ t.test('media take what the largest of them do, and no more than a model reads',
 })
 
 t.test('a request wants the most that it can use of a unit, and of others nothing', async t => {
-  t.same(wantedUnits({ prompt: 9, completion: 9 }), {})
-  t.same(wantedUnits({ prompt: 9, completion: 9, units: { images: { count: 2 } } }), {
+  t.same(requestedUnits({ prompt: 9, completion: 9 }), {})
+  t.same(requestedUnits({ prompt: 9, completion: 9, units: { images: { count: 2 } } }), {
     images: { most: 2, least: 2, usual: 2 }
   })
-  t.same(wantedUnits({ prompt: 9, completion: 9, toolImages: 1 }), { images: { most: 1 } })
+  t.same(requestedUnits({ prompt: 9, completion: 9, toolImages: 1 }), { images: { most: 1 } })
   const pages = { units: { pages: 1 }, maxUnits: { pages: 1000 }, minUnits: { pages: 1 } }
-  t.same(wantedUnits({ prompt: 0, completion: 0, ...pages }), { pages: { most: 1000, least: 1, usual: 1 } })
-  t.same(wantedUnits({ prompt: 0, completion: 0, units: { audioSeconds: 1.5 } }), {
+  t.same(requestedUnits({ prompt: 0, completion: 0, ...pages }), { pages: { most: 1000, least: 1, usual: 1 } })
+  t.same(requestedUnits({ prompt: 0, completion: 0, units: { audioSeconds: 1.5 } }), {
     audio_ms: { most: 1500, least: 1500, usual: 1500 }
   })
 })

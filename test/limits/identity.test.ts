@@ -11,8 +11,8 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import t from 'tap'
 import { processState } from '../../lib/async/process-name.ts'
 import { accountsOf, partyKey } from '../../lib/limits/call-accounts.ts'
-import type { LimitDecision, WantedAmounts } from '../../lib/limits/reservation.ts'
-import { wantedOfSum } from '../../lib/limits/reservation-rules.ts'
+import type { LimitDecision, RequestedAmounts } from '../../lib/limits/reservation.ts'
+import { requestedOfSum } from '../../lib/limits/reservation-rules.ts'
 import { LocalLimiter, readUsedFrom, type Limiter } from '../../lib/limits/limiter.ts'
 import { RedisLimiter } from '../../lib/limits/redis-limiter.ts'
 import { answerLimitMessages, WorkerLimiter } from '../../lib/limits/worker-limiter.ts'
@@ -226,11 +226,11 @@ async function compare (
     const node = nodes[number]
     if (node === undefined) throw new Error('no node')
     const most = 1 + random(mostOfCall)
-    const wanted: WantedAmounts = { nanoUsd: { most, least: 1 + random(most) } }
+    const wanted: RequestedAmounts = { nanoUsd: { most, least: 1 + random(most) } }
     const rowId = `AAAAAAAA${String(seed).padStart(4, '0')}-${step.toString(36)}`
     const left = amount - used - heldBy(open)
     const [account] = accounts
-    const { least } = account?.counting === 'sum' ? wantedOfSum(account, wanted) : { least: NaN }
+    const { least } = account?.counting === 'sum' ? requestedOfSum(account, wanted) : { least: NaN }
     const decision = await node.limiter.reserve({ accounts, wanted, rowId })
     const unseen = knowsLate ? heldBy(open.filter(call => call.node !== number)) + unstored() : 0
     const what = `seed ${seed}, step ${step}: ${JSON.stringify({ decision, left, least, unseen, used, unstored: unstored() })}`

@@ -5,7 +5,7 @@
  */
 
 import { accountsOf, partyKey, type SumAccount } from '../../lib/limits/call-accounts.ts'
-import { wantedOfSum } from '../../lib/limits/reservation-rules.ts'
+import { requestedOfSum } from '../../lib/limits/reservation-rules.ts'
 import { LocalLimiter, readUsedFrom } from '../../lib/limits/limiter.ts'
 import { randomFrom } from '../support/limits.ts'
 import { rounds } from '../support/rounds.ts'
@@ -110,7 +110,7 @@ async function jump (t: Test, database: Database, seed: number): Promise<{ admit
       const ofAll = inWindow(account, used)
       const left = account.amount - ofAll
       const free = left - inWindow(account, open)
-      const { least } = wantedOfSum(account, wanted)
+      const { least } = requestedOfSum(account, wanted)
       return { ofAll, free, passes: left > 0 && least <= free, endMs }
     })
     const decision = await limiter.reserve({ accounts, wanted })

@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import t from 'tap'
 import { accountsOf, type Party, type SumAccount } from '../../lib/limits/call-accounts.ts'
 import { recordedUsages } from '../../lib/limits/usage-recorder.ts'
-import type { ReservationRequest, WantedAmounts } from '../../lib/limits/reservation.ts'
-import { wantedOfSum } from '../../lib/limits/reservation-rules.ts'
+import type { ReservationRequest, RequestedAmounts } from '../../lib/limits/reservation.ts'
+import { requestedOfSum } from '../../lib/limits/reservation-rules.ts'
 import { periodOf } from '../../lib/limits/windows.ts'
 import { SteadyClock } from '../../lib/async/steady-clock.ts'
 import { LocalLimiter, readUsedFrom, type LocalLimiterOptions } from '../../lib/limits/limiter.ts'
@@ -430,11 +430,11 @@ t.test(
       for (let step = 0; step < 300; step++) {
         clock.ms += random(4) === 0 ? random(3_000_000) : random(1000)
         const most = 1 + random(120)
-        const wanted: WantedAmounts = {
+        const wanted: RequestedAmounts = {
           nanoUsd: { most, least: 1 + random(most), usual: 1 + random(most) }
         }
         const left = sums.map((_, place) => leftOf(place))
-        const bounds = sums.map(account => wantedOfSum(account, wanted))
+        const bounds = sums.map(account => requestedOfSum(account, wanted))
         const rowId = `row-${step}`
         const decision = await limiter.reserve({ accounts, wanted, rowId }, random(2) === 0 ? 'one' : 'two')
         const mayPass = left.every((amount, place) => amount > 0 && (bounds[place]?.least ?? 0) <= amount)

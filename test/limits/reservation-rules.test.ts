@@ -1,10 +1,10 @@
 import t from 'tap'
 import {
   amountToReserve,
-  nameRefusal,
+  sumRefusal,
   releasedChange,
   settledChange,
-  wantedOfSum
+  requestedOfSum
 } from '../../lib/limits/reservation-rules.ts'
 import type { RateOrOpenAccount, SumAccount } from '../../lib/limits/call-accounts.ts'
 
@@ -31,9 +31,9 @@ const open: RateOrOpenAccount = {
 
 t.test('a strict budget reserves from the least to the most, and another one the usual amount', async t => {
   const wanted = { nanoUsd: { most: 500, least: 20, usual: 90 } }
-  t.strictSame(wantedOfSum(budget, wanted), { most: 500, least: 20 })
-  t.strictSame(wantedOfSum({ ...budget, strict: false }, wanted), { most: 90, least: 90 })
-  t.strictSame(wantedOfSum(budget, { nanoUsd: { most: 500 } }), { most: 500, least: 500 }, 'all or nothing')
+  t.strictSame(requestedOfSum(budget, wanted), { most: 500, least: 20 })
+  t.strictSame(requestedOfSum({ ...budget, strict: false }, wanted), { most: 90, least: 90 })
+  t.strictSame(requestedOfSum(budget, { nanoUsd: { most: 500 } }), { most: 500, least: 500 }, 'all or nothing')
   t.equal(amountToReserve(budget, wanted, { nanoUsd: 120 }), 120)
   t.equal(amountToReserve({ ...budget, strict: false }, wanted, { nanoUsd: 120 }), 90)
 })
@@ -56,7 +56,7 @@ t.test('a call whose process exited was a request, and has used nothing else', a
 })
 
 t.test('the refusal of a sum says whether to try again', async t => {
-  t.strictSame(nameRefusal('budget', 'exhausted'), { reason: 'budget', waitMs: 0 })
-  t.strictSame(nameRefusal('images', 'too_small'), { reason: 'images_too_small', waitMs: 0 })
-  t.strictSame(nameRefusal('images', 'reserved'), { reason: 'images_reserved', waitMs: 1000 })
+  t.strictSame(sumRefusal('budget', 'exhausted'), { reason: 'budget', waitMs: 0 })
+  t.strictSame(sumRefusal('images', 'too_small'), { reason: 'images_too_small', waitMs: 0 })
+  t.strictSame(sumRefusal('images', 'reserved'), { reason: 'images_reserved', waitMs: 1000 })
 })

@@ -6,7 +6,7 @@ import {
   providerChoice,
   routesByChoice,
   type ProviderChoice,
-  inCallerOrder,
+  orderByCaller,
   applyPreferences,
   readPreferences
 } from '../../lib/routing/provider-choice.ts'
@@ -209,8 +209,8 @@ t.test('a choice that leaves nothing is refused', async t => {
 })
 
 t.test('what the caller names comes first, in that order; the others stay as they were', async t => {
-  t.equal(inCallerOrder(routes, {}), routes)
-  t.strictSame(inCallerOrder(routes, { order: ['xai', 'mistral', 'claude', 'anthropic'] }), [
+  t.equal(orderByCaller(routes, {}), routes)
+  t.strictSame(orderByCaller(routes, { order: ['xai', 'mistral', 'claude', 'anthropic'] }), [
     { ...route('mistral/large'), preferred: 'caller_order' },
     { ...route('anthropic/claude'), preferred: 'caller_order' },
     route('openai/gpt-5')

@@ -2,7 +2,7 @@ import t from 'tap'
 import { unknownModelEntry } from '../../lib/models/known-models.ts'
 import {
   chatRequirements,
-  historyFirst,
+  preferHistoryOrigin,
   skipUnfit,
   type HistoryOrigins,
   type Requirements
@@ -122,20 +122,20 @@ t.test('who wrote the history comes first; the order is otherwise kept', async t
     accountsOf: id => (id === 'a' ? ['a1', 'a2'] : []),
     providerOf: id => (id === 'call_c' ? 'c' : undefined)
   }
-  t.equal(historyFirst(routes, needs({}), origins), routes)
+  t.equal(preferHistoryOrigin(routes, needs({}), origins), routes)
   t.equal(
-    historyFirst(routes, needs({ history: new Set(['thought_signature']) }), origins),
+    preferHistoryOrigin(routes, needs({ history: new Set(['thought_signature']) }), origins),
     routes,
     'none of them wrote it'
   )
-  t.strictSame(historyFirst(routes, needs({ history: new Set(['signed_thinking']) }), origins), [
+  t.strictSame(preferHistoryOrigin(routes, needs({ history: new Set(['signed_thinking']) }), origins), [
     { ...route('b/2'), preferred: 'wrote_history' },
     { ...route('b/4'), preferred: 'wrote_history' },
     route('a/1'),
     route('c/3')
   ])
   t.strictSame(
-    historyFirst(
+    preferHistoryOrigin(
       routes,
       needs({ history: new Set(['signed_thinking']), toolCallIds: ['call_x', 'call_c'] }),
       origins
@@ -143,9 +143,9 @@ t.test('who wrote the history comes first; the order is otherwise kept', async t
     [{ ...route('c/3'), preferred: 'wrote_history' }, route('a/1'), route('b/2'), route('b/4')],
     'the provider that made a call knows more than the kind of one that signed'
   )
-  t.equal(historyFirst(routes, needs({ toolCallIds: ['call_x'] }), origins), routes)
+  t.equal(preferHistoryOrigin(routes, needs({ toolCallIds: ['call_x'] }), origins), routes)
   t.strictSame(
-    historyFirst(
+    preferHistoryOrigin(
       routes,
       needs({ account: 'a2', history: new Set(['signed_thinking']), toolCallIds: ['call_c'] }),
       origins
@@ -154,7 +154,7 @@ t.test('who wrote the history comes first; the order is otherwise kept', async t
     'and an account that encrypted its reasoning more than that'
   )
   t.same(
-    historyFirst(routes, needs({ account: 'a3', toolCallIds: ['call_c'] }), origins)[0]?.modelId,
+    preferHistoryOrigin(routes, needs({ account: 'a3', toolCallIds: ['call_c'] }), origins)[0]?.modelId,
     'c/3',
     'one that is gone says nothing'
   )

@@ -5,5 +5,5 @@ import { alertsOn, webhookAt } from './alerts.ts'
 
 const [, , directory = '', url = ''] = process.argv
 const database = await openSqlite(directory)
-alertsOn(database, { 'webhooks.ops': webhookAt(url) }, { leaseMs: 1000 }).look()
+alertsOn(database, { 'webhooks.ops': webhookAt(url) }, { leaseMs: 1000 }).poll()
 setInterval(() => undefined, 1000)

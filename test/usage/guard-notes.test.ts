@@ -1,6 +1,6 @@
 import t from 'tap'
 import { GuardFindings } from '../../lib/core/guard-findings.ts'
-import { looksOf, printNotes, readNotes } from '../../lib/usage/guard-notes.ts'
+import { inspectionsOf, printNotes, readNotes } from '../../lib/usage/guard-notes.ts'
 
 t.test('what stages did is printed without looks at nothing, and read back', async t => {
   t.equal(printNotes(new GuardFindings()), null)
@@ -19,12 +19,12 @@ t.test('what stages did is printed without looks at nothing, and read back', asy
     { stage: 'judge', point: 'answer', action: 'look', count: 1, took_ms: 100 },
     { stage: 'judge', point: 'answer', action: 'unavailable', count: 1 }
   ])
-  t.same(looksOf(readNotes(text)), [
+  t.same(inspectionsOf(readNotes(text)), [
     { stage: 'cards', point: 'request', tookMs: 1.123, findings: [{ action: 'mask', count: 2 }] },
     { stage: 'cards', point: 'answer', tookMs: 0.5, findings: [] },
     { stage: 'judge', point: 'answer', tookMs: 100, findings: [{ action: 'unavailable', count: 1 }] }
   ])
-  t.same(looksOf(readNotes(null)), [])
+  t.same(inspectionsOf(readNotes(null)), [])
 })
 
 t.test('the notes of a call are bounded', async t => {

@@ -3,7 +3,7 @@
 import { PrintedJson } from '../../core/reply.ts'
 import { objectOf } from '../../json/guards.ts'
 import { parseBounded } from '../../json/parse-bounded.ts'
-import { shownMessage } from './direct-frames.ts'
+import { messageForCaller } from './direct-frames.ts'
 import { StreamEvents } from './stream-events.ts'
 import type { AnswerBlock, MessagesAnswer, MessagesStreamEvent } from '../../../schemas/messages-answer.ts'
 import type { AnswerStart, ChatBatch } from '../dialect.ts'
@@ -16,7 +16,7 @@ export function messageReply (
 ): MessagesAnswer | PrintedJson {
   for (const { events } of batches) {
     for (const event of events) {
-      if (event.type === 'direct-answer') return new PrintedJson(shownMessage(event.json, start))
+      if (event.type === 'direct-answer') return new PrintedJson(messageForCaller(event.json, start))
     }
   }
   return toMessage(start, batches)

@@ -1,5 +1,5 @@
 import { PrintedJson } from '../../core/reply.ts'
-import { shownAnswer, storedResponse } from './direct-answer.ts'
+import { responseForCaller, storedResponse } from './direct-answer.ts'
 import { OutputItems } from './output-items.ts'
 import { responseUsage, startedResponse } from './response-object.ts'
 import type { ItemListener } from './output/open-item.ts'
@@ -23,7 +23,7 @@ function directReply (
   start: AnswerStart<ResponsesContext>,
   json: string
 ): PrintedJson | Promise<PrintedJson> {
-  const shown = shownAnswer(start, json)
+  const shown = responseForCaller(start, json)
   return start.context.keep === undefined
     ? new PrintedJson(shown)
     : storedResponse(start, json, shown).then(stored => new PrintedJson(stored))

@@ -18,7 +18,7 @@ export function shownResponse (start: Start, response: string): string {
 }
 
 /** Returns the text of a complete answer as the caller gets it. */
-export function shownAnswer (start: Start, json: string): string {
+export function responseForCaller (start: Start, json: string): string {
   return shownResponse(start, completeParts(json))
 }
 
@@ -30,7 +30,7 @@ export function shownAnswer (start: Start, json: string): string {
 export async function storedResponse (
   start: Start,
   text: string,
-  shown = shownAnswer(start, text)
+  shown = responseForCaller(start, text)
 ): Promise<string> {
   const {
     route,

@@ -10,7 +10,7 @@ import { Approvals } from './approvals.ts'
 import { identified, itemId } from './item-ids.ts'
 import { readItems } from './items.ts'
 import { SentNames } from './sent-names.ts'
-import { isReference, nothingStored, type StoredInput } from './stored-input.ts'
+import { isReference, noStoredInput, type StoredInput } from './stored-input.ts'
 import { readToolChoice, readTools, toolsOfItem } from './tools.ts'
 import { ResponsesTool } from '../../../schemas/responses.ts'
 import { maxToolServers } from '../../../schemas/tools.ts'
@@ -67,7 +67,7 @@ export interface ResponsesInputOptions {
 /** @throws GatewayError `invalid_value` or `unsupported_parameter` with the invalid parameter */
 export function responsesInput (
   call: ValidCall<ResponsesRequest>,
-  { archive, recordAnswer, stored = nothingStored }: ResponsesInputOptions = {}
+  { archive, recordAnswer, stored = noStoredInput }: ResponsesInputOptions = {}
 ): DialectCall<ResponsesContext> {
   const { request, key, record } = call
   const isLarge = archive !== undefined && record.bodyBytes > archive.maxBodyBytes

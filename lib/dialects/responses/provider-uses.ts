@@ -1,7 +1,7 @@
 import { isObject, objectsOf, type JsonObject } from '../../json/guards.ts'
 import { isObjectName } from '../../json/object-names.ts'
 import { visitFields } from '../../json/visit-fields.ts'
-import { isIdAlone } from './stored-input.ts'
+import { isIdOnly } from './stored-input.ts'
 import { routerUses } from '../../chat/provider-uses.ts'
 import type { ProviderUse } from '../../core/provider-use.ts'
 import type { ResponsesContext } from './input.ts'
@@ -50,7 +50,7 @@ export function responsesUses ({ request, stored }: UsedContext): readonly Provi
   if (request.conversation !== undefined) uses.push({ kind: 'object', param: 'conversation' })
   if (request.prompt !== undefined) uses.push({ kind: 'object', param: 'prompt' })
   for (const [index, item] of objectsOf(request.input).entries()) {
-    if (isIdAlone(item) && !stored.items.has(item.id)) {
+    if (isIdOnly(item) && !stored.items.has(item.id)) {
       uses.push({ kind: 'object', param: `input[${index}].id` })
     }
   }

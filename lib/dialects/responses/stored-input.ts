@@ -16,7 +16,7 @@ export interface StoredInput {
 
 type ReadingCall = Pick<ValidCall<ResponsesRequest>, 'request' | 'key' | 'record' | 'takeMemory'>
 
-export const nothingStored: StoredInput = { items: new Map() }
+export const noStoredInput: StoredInput = { items: new Map() }
 
 /**
  * Loads what the request uses from stored responses; `undefined` if it uses nothing.
@@ -57,7 +57,7 @@ async function read (
 function referredId (item: InputItem): string[] {
   const { id } = item
   if (typeof id !== 'string') return []
-  if (isReference(item) || isIdAlone(item)) return [id]
+  if (isReference(item) || isIdOnly(item)) return [id]
   return item.type === 'reasoning' &&
     !('encrypted_content' in item && typeof item.encrypted_content === 'string')
     ? [id]
@@ -92,7 +92,7 @@ const contentFields = [
  * Detects a hosted tool's record with an id but no content, which only the provider's account could resolve.
  * Settings, such as the size of an image, are not content.
  */
-export function isIdAlone (item: object): item is { readonly id: string } {
+export function isIdOnly (item: object): item is { readonly id: string } {
   const { id, type, ...fields } = item as {
     readonly id?: unknown
     readonly type?: unknown

@@ -26,7 +26,7 @@ export function readResponse (body: unknown, { request }: AdapterInput<ChatInput
   return withReportedUsage(() => reader.usage, () => {
     reader.read(wire, events)
     if (!reader.anyChoice) throw invalidResponse('the response has no choices')
-    if (partsOf(wire['choices'], 'the list of choices').some(isHollow)) {
+    if (partsOf(wire['choices'], 'the list of choices').some(isEmptyChoice)) {
       throw invalidResponse('a choice has no message')
     }
     reader.end(events)
@@ -35,7 +35,7 @@ export function readResponse (body: unknown, { request }: AdapterInput<ChatInput
 }
 
 /** Returns true for an empty choice that does not report truncation or filtering. */
-function isHollow ({ message, delta, text, finish_reason: reason }: WireChoice): boolean {
+function isEmptyChoice ({ message, delta, text, finish_reason: reason }: WireChoice): boolean {
   return (
     [message, delta, text].every(value => value === undefined || value === null) &&
     (finishReasonOf(reason) ?? 'stop') === 'stop'

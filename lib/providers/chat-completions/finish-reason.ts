@@ -51,6 +51,6 @@ const fullContext: ReadonlySet<unknown> = new Set([
 ])
 
 /** Returns true if the reason is a full context window, not a limit of the request. */
-export function namesFullContext (value: unknown): boolean {
+export function isFullContextReason (value: unknown): boolean {
   return fullContext.has(value)
 }

@@ -9,7 +9,7 @@
 
 import { callIdsIn } from '../../chat/call-ids.ts'
 import { offersFunctionsOnly } from '../../chat/legacy-functions.ts'
-import { finishReasonOf, namesFullContext } from './finish-reason.ts'
+import { finishReasonOf, isFullContextReason } from './finish-reason.ts'
 import { textDelta, textLogprobs } from './text-choice.ts'
 import { ToolCalls, toolCallPieces } from './tool-calls.ts'
 import { laterUsage, usageIn } from './usage.ts'
@@ -218,7 +218,7 @@ export class ResponseReader {
     // not look complete.
     const cuts = reason === 'length' || reason === 'content_filter'
     if (reason !== undefined && (choice.finish === undefined || cuts)) choice.finish = reason
-    if (reason === 'length' && namesFullContext(wire.finish_reason)) choice.isContextFull = true
+    if (reason === 'length' && isFullContextReason(wire.finish_reason)) choice.isContextFull = true
     // vLLM and SGLang report the matched stop sequence; numeric values are token ids.
     for (const met of [wire.stop_reason, wire.matched_stop]) {
       if (this.#stops.has(met)) choice.stopSequence = String(met)

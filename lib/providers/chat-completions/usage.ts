@@ -71,7 +71,7 @@ export function readUsage (value: unknown): Usage | undefined {
   if (prompt === undefined && completion === undefined && total === undefined) return undefined
   const cached = countAt(usage, countPaths.cached)
   const cacheWrite = countAt(usage, countPaths.cacheWrite)
-  const promptTokens = (prompt ?? 0) + besidePrompt(usage)
+  const promptTokens = (prompt ?? 0) + tokensOutsidePrompt(usage)
   return possibleUsage({
     promptTokens,
     completionTokens: completion ?? 0,
@@ -94,7 +94,7 @@ function lessThan (total: number | undefined, part: number | undefined): number 
 }
 
 /** Anthropic's names imply Anthropic's counting: `input_tokens` excludes cached tokens. */
-function besidePrompt (usage: JsonObject): number {
+function tokensOutsidePrompt (usage: JsonObject): number {
   if (usage['prompt_tokens'] !== undefined || usage['input_tokens_details'] !== undefined) return 0
   return (
     (countOf(usage['cache_read_input_tokens']) ?? 0) + (countOf(usage['cache_creation_input_tokens']) ?? 0)

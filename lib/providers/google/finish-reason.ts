@@ -43,6 +43,6 @@ const failures: ReadonlySet<string | undefined> = new Set([
  * Returns true if an answer without output failed for this reason: agents would take an empty answer for the
  * end of their work.
  */
-export function namesFailure (wire: string | undefined): boolean {
+export function isFailureReason (wire: string | undefined): boolean {
   return failures.has(wire)
 }

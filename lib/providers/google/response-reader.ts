@@ -10,7 +10,7 @@ import { offersFunctionsOnly } from '../../chat/legacy-functions.ts'
 import { callIdsIn, uniqueCallId } from '../../chat/call-ids.ts'
 import { objectArguments, partsOf } from '../answer-parts.ts'
 import { invalidResponse } from '../provider-failure.ts'
-import { finishReasonOf, namesFailure } from './finish-reason.ts'
+import { finishReasonOf, isFailureReason } from './finish-reason.ts'
 import { signatureExtra } from './tool-calls.ts'
 import { logprobsOf } from './logprobs.ts'
 import { readUsageMetadata } from './usage.ts'
@@ -110,7 +110,7 @@ export class ResponseReader {
       )
     }
     for (const { index, calls, hasOutput, finish } of this.#choices.values()) {
-      if (!hasOutput && namesFailure(finish)) throw invalidResponse(`the finishReason is ${finish}`)
+      if (!hasOutput && isFailureReason(finish)) throw invalidResponse(`the finishReason is ${finish}`)
       const kind = calls === 0 ? 'none' : this.#legacy ? 'legacy' : 'tools'
       events.push({ type: 'choice-end', choice: index, reason: finishReasonOf(finish, kind) })
     }

@@ -1,7 +1,7 @@
 /** Transcripts in the formats of providers: text, JSON, or events. */
 
 import { inBandError } from '../chat-completions/errors.ts'
-import { ProviderFailure, invalidResponse, pageInstead } from '../provider-failure.ts'
+import { ProviderFailure, invalidResponse, webPageError } from '../provider-failure.ts'
 import { typedStream } from './typed-stream.ts'
 import { countOf, numberOf, objectOf, objectsOf } from '../../json/guards.ts'
 import { maxCount } from '../../core/usage.ts'
@@ -18,7 +18,7 @@ import type { StreamReader } from '../provider.ts'
  * @throws GatewayError `upstream_invalid_response` for an HTML page
  */
 export function readTranscriptText (text: string, format: TranscriptFormat): TranscriptEvent[] {
-  if (/^\s*<(?:!doctype|html)\b/i.test(text)) throw pageInstead()
+  if (/^\s*<(?:!doctype|html)\b/i.test(text)) throw webPageError()
   const written = format === 'srt' || format === 'vtt' ? { written: format } : {}
   return [{ type: 'transcript-end', transcript: { text, ...written } }]
 }

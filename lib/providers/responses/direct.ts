@@ -8,7 +8,7 @@ import { objectIn } from '../json-api.ts'
 import { ProviderFailure } from '../provider-failure.ts'
 import { checkedResponse, readResponse } from './chat-response.ts'
 import { readStream } from './chat-stream.ts'
-import { failedResponse, saysMissingPath } from './errors.ts'
+import { failedResponse, reportsMissingPath } from './errors.ts'
 import { sealingAccount } from './response-reader.ts'
 import { finishReasonOf } from './finish-reason.ts'
 import { responseUsage } from './usage.ts'
@@ -56,7 +56,7 @@ function readInstead (value: unknown, input: AdapterInput<ChatInput>): ChatEvent
  * Some proxies answer every path with chat completions, and LM Studio answers unknown paths with status 200.
  */
 function refuseOtherApi (answer: Record<string, unknown> | undefined): void {
-  if (answer?.['choices'] !== undefined || saysMissingPath(answer?.['error'])) {
+  if (answer?.['choices'] !== undefined || reportsMissingPath(answer?.['error'])) {
     throw new ProviderFailure({ kind: 'missing_api' })
   }
 }

@@ -45,7 +45,7 @@ const missingPath =
 const codeOfPath = /^(?:\d+|(?:resource_?)?not_?found(?:_error)?|(?:invalid|unknown)_url)$/i
 
 /** Returns true if an error inside a response concerns its path: some servers send it with status 200. */
-export function saysMissingPath (error: unknown): boolean {
+export function reportsMissingPath (error: unknown): boolean {
   return typeof error === 'string' && missingPath.test(error)
 }
 

@@ -69,7 +69,7 @@ t.test(
       async () => (await place.database.query.selectFrom('usage').select('id').execute()).length > 0,
       'the record'
     )
-    place.api.gateway.services.alerts?.look()
+    place.api.gateway.services.alerts?.poll()
     const { body: list } = await eventually(
       async () => await send('GET /admin/v1/alerts?event=budget.threshold'),
       ({ body }) => body.data[0]?.deliveries[0]?.state === 'delivered',
@@ -165,7 +165,7 @@ t.test('channels come and go with the configuration', async t => {
   })
   const { gateway } = place.api
   await gateway.reload({ ...gateway.services.settings, alerts: { ...alertsTo(second.url), emails: {} } })
-  gateway.services.alerts?.look()
+  gateway.services.alerts?.poll()
   await until(() => second.requests.length === 1, 'the alert')
   t.match(second.requests[0]?.json, { type: 'key.expiring', data: { key: { name: 'mine' } } })
   t.equal(first.requests.length, 0)

@@ -41,7 +41,7 @@ t.test('files are listed with their state, and a failure is what is degraded', a
   mkdirSync(folder, { recursive: true })
   const { send } = await place.user('admin')
   const { gateway } = place.api
-  const look = (): void => gateway.services.usageExports?.look()
+  const look = (): void => gateway.services.usageExports?.poll()
   const list = async (query = ''): Promise<Array<Record<string, unknown>>> => {
     look()
     return (await send(`GET /admin/v1/usage-exports${query}`)).body.data

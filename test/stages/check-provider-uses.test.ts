@@ -3,7 +3,7 @@ import { chatUses } from '../../lib/chat/provider-uses.ts'
 import { CallRecord } from '../../lib/core/record.ts'
 import { NamedBudgets } from '../../lib/limits/named-budgets.ts'
 import { once } from '../../lib/pipeline/sources.ts'
-import { checkUses } from '../../lib/stages/check-uses.ts'
+import { checkProviderUses } from '../../lib/stages/check-provider-uses.ts'
 import { provider, providerSettings, settings } from '../support/settings.ts'
 import { collect, route, routedCall } from '../support/stages.ts'
 import type { ChatInput } from '../../lib/chat/input.ts'
@@ -40,7 +40,7 @@ async function check (
   const known = settings({
     providers: [{ ...providerSettings('one', 'google'), baseUrl: 'https://proxy.example/v1' }]
   })
-  const stage = checkUses(
+  const stage = checkProviderUses(
     {
       providers: new Map([
         ['one', given],

@@ -26,7 +26,7 @@ import type { Services } from '../services.ts'
  * @param dialect lists what a request in the caller's own dialect uses
  * @throws GatewayError `insufficient_permissions` naming the field
  */
-export function checkUses<R, C> (
+export function checkProviderUses<R, C> (
   { providers, settings, namedBudgets }: Pick<Services, 'providers' | 'settings' | 'namedBudgets'>,
   usesOf: (request: R) => readonly ProviderUse[],
   dialect: Pick<Dialect<never, C>, 'uses' | 'directDialect'> = {}
