@@ -196,7 +196,11 @@ export function noteWasted (
 }
 
 /** Notes in the record why a route did not answer. */
-export function noteFailedAttempt ({ record }: Pick<TriedCall, 'record'>, route: Route, reason: string): void {
+export function noteFailedAttempt (
+  { record }: Pick<TriedCall, 'record'>,
+  route: Route,
+  reason: string
+): void {
   record.failedAttempts ??= []
   record.failedAttempts.push({ route, reason })
 }

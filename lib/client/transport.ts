@@ -85,7 +85,9 @@ export function httpTransport (options: HttpTransportOptions): HttpTransport {
       const send = (body: UpstreamRequest['body'], credentialHeaders: CredentialHeaders): void => {
         if (signal.aborted) throw signal.reason
         if (isClosed) throw new GatewayError('upstream_unreachable', { cause: 'the transport is closed' })
-        const headers: Record<string, string> = { ...trace, ...fixed, ...request.headers, ...credentialHeaders }
+        const headers: Record<string, string> = {
+          ...trace, ...fixed, ...request.headers, ...credentialHeaders
+        }
         new Exchange(sendOptions, context, resolve, reject).start({
           method: request.method,
           path,

@@ -1,7 +1,7 @@
 /**
  * Something that a request uses at a provider with the gateway's credential, besides the chosen model. Each
- * dialect and each kind of request lists its uses; only `stages/check-provider-uses` decides which of them a key may
- * have.
+ * dialect and each kind of request lists its uses; only `stages/check-provider-uses` decides which of them a
+ * key may have.
  */
 export type ProviderUse =
   /** Another model, by its name at the provider. */

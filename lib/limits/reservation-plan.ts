@@ -147,7 +147,8 @@ function costsOf (
 
 /**
  * Returns what guards may spend on models: they check the request, and the tool results of each turn. Each
- * check is assumed to cost one token per character of the request, which `checkInspectionAffordable` enforces.
+ * check is assumed to cost one token per character of the request, which `checkInspectionAffordable`
+ * enforces.
  */
 function costOfGuards (
   spending: readonly JudgeSpending[],

@@ -390,7 +390,9 @@ t.test('a request wants the most that it can use of a unit, and of others nothin
   })
   t.same(requestedUnits({ prompt: 9, completion: 9, toolImages: 1 }), { images: { most: 1 } })
   const pages = { units: { pages: 1 }, maxUnits: { pages: 1000 }, minUnits: { pages: 1 } }
-  t.same(requestedUnits({ prompt: 0, completion: 0, ...pages }), { pages: { most: 1000, least: 1, usual: 1 } })
+  t.same(requestedUnits({ prompt: 0, completion: 0, ...pages }), {
+    pages: { most: 1000, least: 1, usual: 1 }
+  })
   t.same(requestedUnits({ prompt: 0, completion: 0, units: { audioSeconds: 1.5 } }), {
     audio_ms: { most: 1500, least: 1500, usual: 1500 }
   })

@@ -50,7 +50,10 @@ export class DirectFrames {
 }
 
 /** Returns a message with the caller's model name, and with its cost if requested. */
-export function messageForCaller (message: string, { head, call }: Pick<AnswerStart, 'head' | 'call'>): string {
+export function messageForCaller (
+  message: string,
+  { head, call }: Pick<AnswerStart, 'head' | 'call'>
+): string {
   const text = readObjectText(message)
   return text === undefined || !text.fields.has('model')
     ? message
