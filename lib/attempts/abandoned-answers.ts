@@ -35,7 +35,7 @@ const defaults: AbandonedAnswerLimits = { maxMs: 60_000, bytes: 16 * 1024 * 1024
 
 export class AbandonedAnswers {
   readonly #limits: AbandonedAnswerLimits
-  /** By the signal of their request. */
+  /** By the signal of the caller's request. */
   readonly #running = new Map<CallCancellation, Running>()
 
   constructor (limits: Partial<AbandonedAnswerLimits> = {}) {
@@ -54,7 +54,7 @@ export class AbandonedAnswers {
   ): Promise<OpenResponse<E>> {
     if (signal.aborted) throw signal.reason
     const own = new CallCancellation()
-    const meter = new UsageMeter(record) // knows the turns before this one
+    const meter = new UsageMeter(record) // takes the turns before this one into account
     const onAbort = (): void => this.#onCallerLeft(own, record, signal.reason)
     signal.addEventListener('abort', onAbort, { once: true })
     const release = (): void => {
@@ -73,7 +73,7 @@ export class AbandonedAnswers {
       isComplete: () => answer.isComplete(),
       sizeBytes: () => answer.sizeBytes(),
       reported: () => answer.reported(),
-      // its own promise: an answer that outlives its caller is read as any other is
+      // kept apart: an abandoned answer must be read by the same reader as before
       next: () => answer.next(),
       close: () => {
         if (this.#running.has(own)) {
@@ -90,7 +90,7 @@ export class AbandonedAnswers {
     return this.#running.size
   }
 
-  /** Gives up every answer that is being read on. */
+  /** Aborts every answer that is being read on. */
   stop (): void {
     for (const [own, { record }] of this.#running) giveUp(own, record, new GatewayError('shutting_down'))
   }
@@ -123,7 +123,7 @@ export class AbandonedAnswers {
         }
       }
     } catch (cause) {
-      // No caller waits for this answer any more; the log says why its usage is an estimate.
+      // No caller waits for this answer any more; the log explains why its usage is an estimate.
       record.cause ??= cause
     } finally {
       record.reported = answer.reported()
@@ -132,7 +132,7 @@ export class AbandonedAnswers {
   }
 }
 
-/** Ends the request of an answer that is not read to its end: its provider may go on, and bill it. */
+/** Aborts the request of an answer that is not read to its end: its provider may continue, and bill it. */
 function giveUp (own: CallCancellation, record: CallRecord, reason: unknown): void {
   record.answerGivenUp = true
   own.abort(reason)

@@ -75,7 +75,7 @@ export class AnswerBatches<R, E> implements AsyncIterableIterator<Batch<R, E>, u
     }
   }
 
-  /** Returns a batch of the events; `undefined` for none of them after the first. */
+  /** Returns a batch of the events; `undefined` if there are none, except for the first batch. */
   #give (events: E[] | undefined): Result<R, E> | undefined {
     if (events === undefined || this.#open === undefined) {
       this.#end()
@@ -84,7 +84,7 @@ export class AnswerBatches<R, E> implements AsyncIterableIterator<Batch<R, E>, u
     if (events.length === 0 && this.#begun) return undefined
     this.#begun = true
     const { answer, route } = this.#open
-    // Closed before its reader sees it: a reader who refuses a complete answer gives nothing up.
+    // Closed before its reader sees it: a reader that refuses a complete answer abandons nothing.
     if (answer.isComplete()) this.#end()
     return { done: false, value: { call: this.#call, route, events } }
   }
@@ -92,7 +92,7 @@ export class AnswerBatches<R, E> implements AsyncIterableIterator<Batch<R, E>, u
   #end (): void {
     this.#ended = true
     const open = this.#open
-    this.#open = undefined // closed once: an answer that is read on without its caller is read from there
+    this.#open = undefined // closed once: an answer that is read on without its caller continues here
     if (open === undefined) return
     noteCompleted(this.#call, open.route)
     open.answer.close()

@@ -107,7 +107,7 @@ export class AttemptPlan {
         : undefined
     if (another !== undefined) return another
     const isTransient = fault === 'transient' || fault === 'rate_limit'
-    // A provider that has accepted a request will charge for it: the same is not sent again.
+    // A provider that has accepted a request will charge for it: the same request is not sent again.
     if (
       last !== undefined &&
       isTransient &&
@@ -121,8 +121,8 @@ export class AttemptPlan {
   }
 
   /**
-   * Plans the same model with another credential. It takes nothing from the retry budget: a credential that
-   * failed says nothing about the load of the provider.
+   * Plans the same model with another credential. It takes nothing from the retry budget, since a failed
+   * credential says nothing about the provider's load.
    */
   #nextCredential (last: RouteTries): PlannedAttempt | undefined {
     const { providerId } = last.route
@@ -132,8 +132,8 @@ export class AttemptPlan {
   }
 
   /**
-   * Returns the next route that is not cooling down, to be started beside the attempt in flight; it is not
-   * tried again.
+   * Returns the next route that is not cooling down, for a hedge beside the attempt in flight. The route is
+   * not tried again later.
    */
   hedge (): PlannedAttempt | undefined {
     if (this.#attempts >= maxAttempts) return undefined
@@ -154,7 +154,7 @@ export class AttemptPlan {
         return this.#start({ route, attempts: 1 }, 0)
       }
       this.#options.onSkip(route, 'retry_budget_exhausted')
-      this.#failed.push({ route, attempts: 0 }) // by then, answers may have earned it
+      this.#failed.push({ route, attempts: 0 }) // by then, answers may have refilled it
     }
     return undefined
   }
@@ -175,7 +175,7 @@ export class AttemptPlan {
     return undefined
   }
 
-  /** Returns what `retry-after` said, or an exponential backoff with jitter. */
+  /** Returns the delay from `retry-after`, or an exponential backoff with jitter. */
   #waitFor ({ route, attempts }: RouteTries): number {
     const backoffMs = Math.min(
       initialBackoffMs * 2 ** (attempts - 1) * (0.75 + Math.random() / 4),
@@ -200,7 +200,10 @@ export class AttemptPlan {
     return { route, waitMs, isRetry: attempts > 1 || another !== undefined, credential }
   }
 
-  /** Returns the credentials to choose from; `undefined` where there is one, or the first is to be used. */
+  /**
+   * Returns the credentials to choose from; `undefined` if there is only one, or if the first one must be
+   * used.
+   */
   #poolOf ({ providerId }: Route): CredentialPool | undefined {
     return this.#options.firstCredential === true ? undefined : this.#health.credentials(providerId)
   }

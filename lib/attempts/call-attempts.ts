@@ -84,7 +84,7 @@ export class CallAttempts<E> {
   /** @throws GatewayError the failure of the last attempt, if no route could answer */
   async firstAnswer (): Promise<RouteAnswer<E>> {
     const { record, routes } = this.#call
-    record.routes ??= routes // of the first turn, if there are several
+    record.routes ??= routes // keeps the routes of the first turn
     try {
       let planned = this.#plan.first()
       if (planned === undefined) throw modelDoesNotServe(routes[0])
@@ -116,7 +116,7 @@ export class CallAttempts<E> {
     }
   }
 
-  /** Records as wasted what was billed for routes that do not answer. */
+  /** Records as wasted the usage billed by routes that do not answer. */
   #recordUnusedParts (answering: Route | undefined): void {
     for (const [route, request] of this.#requests) {
       if (route !== answering) for (const usage of request.billed()) noteWasted(this.#call, route, usage)
@@ -145,12 +145,16 @@ export class CallAttempts<E> {
     return first
   }
 
-  /** Returns the attempt after one that failed. @throws its error when there is none */
+  /**
+   * Returns the attempt after a failed one.
+   *
+   * @throws the error of the failed one if there is none
+   */
   #planNext (attempt: RouteAttempt, thrown: unknown): PlannedAttempt {
     const { signal, record } = this.#call
     if (signal.aborted) {
       const usage = usageOfError(thrown)
-      if (usage !== undefined) noteUsage(record, usage, record.usage) // as of an answer that its caller left
+      if (usage !== undefined) noteUsage(record, usage, record.usage) // like an abandoned answer
       throw signal.reason
     }
     const error = attempt.errorOf(thrown)
@@ -167,8 +171,8 @@ export class CallAttempts<E> {
   }
 
   /**
-   * Prepares the next route as a second request beside the one in flight; `undefined` when there is none, or
-   * no budget for it.
+   * Prepares the next route as a hedge beside the request in flight; `undefined` if there is none, or no
+   * budget for it.
    */
   #startHedge (): SecondAttempt<E> | undefined {
     const planned = this.#health.hedgeBudget.take() ? this.#plan.hedge() : undefined
@@ -191,7 +195,7 @@ export class CallAttempts<E> {
   }
 }
 
-/** Waits between two attempts. The time counts as waiting for the provider, as that of an attempt does. */
+/** Waits between two attempts. The time counts as waiting for the provider, like that of an attempt. */
 async function backOff (
   waitMs: number,
   { record, signal }: Pick<TriedCall, 'record' | 'signal'>

@@ -74,7 +74,7 @@ export class PreparedRequest<
     if (this.#mustTranslate) return this.#openTranslated(context)
     const parts = this.#partsFor(credential)
     if (parts[0]?.input.direct === undefined) return this.#open(context, parts)
-    // Not an `async` function, which is suspended for as long as the provider takes.
+    // Not an `async` function, which would stay suspended until the provider answers.
     return this.#open(context, parts).then(opened => {
       this.#shared.missingApis.noteServed(this.provider)
       return opened
@@ -87,8 +87,8 @@ export class PreparedRequest<
   }
 
   /**
-   * Retries a refused direct request in translated form. What it reveals about the server counts for all
-   * callers only if no caller's own key was used.
+   * Retries a refused direct request in translated form. The missing API is remembered for all callers only
+   * if no caller's own key was used.
    */
   #openTranslated (context: SendContext): Promise<OpenResponse<E>> {
     return this.#open(context, this.#partsFor(context.credential)).then(opened => {
@@ -126,11 +126,11 @@ export class PreparedRequest<
   }
 }
 
-/** Makes the input of the route's adapter: the request with the settings of the route. */
+/** Creates the input of the route's adapter: the request with the settings of the route. */
 function adapterInput<R extends { readonly stream?: boolean | undefined }> (
   call: RoutedCall<R>, route: Route, provider: Provider, options: FitOptions
 ): AdapterInput<R> {
-  // it gives what it takes
+  // `fit` returns the type of request that it was given
   const fitted = call.fit?.(call.request, route, options) as FittedRequest<R> | undefined
   const given = fitted?.request ?? call.request
   const request = route.settings === undefined ? given : mergeSettings(given, route.settings)

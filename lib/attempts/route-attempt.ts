@@ -91,7 +91,7 @@ export class RouteAttempt {
       status: undefined,
       span: this.span
     }
-    // a list that grows has room for 16
+    // a literal: V8 reserves 16 places when an empty list grows
     if (call.record.requests === undefined) call.record.requests = [this.#request]
     else call.record.requests.push(this.#request)
   }
@@ -107,7 +107,7 @@ export class RouteAttempt {
     )
   }
 
-  /** Returns the error a caller reads out of what the attempt threw. */
+  /** Converts what an attempt threw to the error for the caller. */
   errorOf (thrown: unknown): GatewayError {
     if (thrown instanceof ProviderFailure) this.#request.status = thrown.status
     const { id, secrets } = this.#provider
@@ -131,24 +131,24 @@ export class RouteAttempt {
     noteFailedAttempt(this.#call, this.route, error.code)
   }
 
-  /** Notes that another request succeeded first. */
+  /** Records that another request succeeded first. */
   overtaken (): void {
     if (this.#request.reason === undefined) noteFailedAttempt(this.#call, this.route, 'slower')
     this.#ended('slower')
   }
 
-  /** Releases an answer that came after that of another request. */
+  /** Releases an answer that arrived after that of another request. */
   discard (answer: OpenResponse<unknown>): void {
     this.#noteWasted(answer.reported().usage)
     answer.close()
   }
 
-  /** Notes the error of a request that was aborted. */
+  /** Records the error of an aborted request. */
   aborted (error: unknown): void {
     this.#noteWasted(usageOfError(error))
   }
 
-  /** Notes that the connection was lost, and the same request is sent once more. */
+  /** Records that the connection was lost and the same request is sent again. */
   reconnects (): void {
     this.#ended('reconnect')
   }
@@ -161,7 +161,7 @@ export class RouteAttempt {
     }
   }
 
-  /** Notes the end and the reason of a request whose answer is not used. The first note stays. */
+  /** Records when and why a request ended without a used answer. Only the first call has an effect. */
   #ended (reason: string): void {
     this.#request.endedAtMs ??= performance.now()
     this.#request.reason ??= reason
@@ -172,20 +172,24 @@ export class RouteAttempt {
   }
 }
 
-/** Notes that the answer of a route was read to its end, or given up. */
+/** Records that the answer of a route was read to its end, or abandoned. */
 export function noteCompleted ({ record }: Pick<TriedCall, 'record'>, route: Route): void {
   const request = record.requests?.findLast(sent => sent.route === route)
   if (request !== undefined) request.completedAtMs ??= performance.now()
 }
 
-/** Notes that an answer broke off after its attempt had succeeded: as an attempt that failed. */
+/** Records a failed attempt for an answer that broke off after its attempt had succeeded. */
 export function noteBrokenAnswer (call: Pick<TriedCall, 'record'>, route: Route, reason: string): void {
   const request = call.record.requests?.findLast(sent => sent.route === route)
   if (request !== undefined) request.reason ??= reason
   noteFailedAttempt(call, route, reason)
 }
 
-/** Notes a wasted request. @param usage of it, where the provider said so */
+/**
+ * Records a wasted request.
+ *
+ * @param usage reported by the provider, if any
+ */
 export function noteWasted (
   { record }: Pick<TriedCall, 'record'>,
   { modelId }: Route,
@@ -195,7 +199,7 @@ export function noteWasted (
   record.wasted.push({ modelId, usage: usage && withinWholes(usage) })
 }
 
-/** Notes in the record why a route did not answer. */
+/** Adds to the record why a route did not answer. */
 export function noteFailedAttempt (
   { record }: Pick<TriedCall, 'record'>,
   route: Route,

@@ -83,7 +83,7 @@ export function joinChoices<E extends AnyEvent> (parts: number): Join<E> {
     },
     end: into => {
       const [first] = usages.values()
-      // Less than all of it would be a wrong bill: `reported` has what is known.
+      // A partial sum would be a wrong bill: `reported` has the known usage.
       if (first === undefined || usages.size < parts) return
       const usage = [...usages.values()].reduce<Usage | undefined>(
         (sum, event) => addUsage(sum, event.usage),
@@ -96,7 +96,7 @@ export function joinChoices<E extends AnyEvent> (parts: number): Join<E> {
 
 const nothing: ReportedUsage = { usage: undefined, unreported: 0 }
 
-/** A batch that waits to be taken; its part is not read on before. */
+/** A batch to be taken; its part is read on only afterwards. */
 interface Offer<E> {
   readonly events: E[]
   readonly taken: () => void
@@ -118,12 +118,12 @@ class JoinedResponse<E extends AnyEvent> implements OpenResponse<E> {
   #failed = false
   #ended = false
   #sizeBytes = 0
-  /** Of complete parts. */
+  /** Usage of complete parts. */
   #complete = nothing
-  /** Of parts that failed. */
+  /** Usage of failed parts. */
   #wasted = nothing
 
-  /** @param keeps true: complete answers of parts are kept with them */
+  /** @param keeps true if complete answers of parts are kept with them */
   constructor (
     parts: ReadonlyArray<UpstreamPart<unknown, E>>, join: Join<E>, keeps: boolean, notes: PartNotes,
     open: (part: number, signal: AbortSignal) => Promise<OpenResponse<E>>
@@ -137,7 +137,7 @@ class JoinedResponse<E extends AnyEvent> implements OpenResponse<E> {
     for (let runner = this.#running; runner > 0; runner--) void this.#run()
   }
 
-  /** Waits for the first batch, which stays to be read. */
+  /** Waits for the first batch, without taking it. */
   async begun (): Promise<this> {
     await this.#changed()
     if (this.#failed) throw withUsage(this.#failure, this.reported().usage)
@@ -162,11 +162,11 @@ class JoinedResponse<E extends AnyEvent> implements OpenResponse<E> {
     await this.#changed()
     const offer = this.#offers.shift()
     offer?.taken()
-    if (offer === undefined && this.#failed) throw withUsage(this.#failure, undefined) // `reported` has it
+    if (offer === undefined && this.#failed) throw withUsage(this.#failure, undefined) // also in `reported`
     return offer?.events ?? this.#last()
   }
 
-  /** Waits a moment for the parts that are in flight when one has failed, and cancels the rest. */
+  /** Waits briefly for the parts in flight after one has failed, and cancels the rest. */
   async #partsInFlight (): Promise<void> {
     const timer = setTimeout(() => this.close(), partsGraceMs)
     while (this.#running > 0) await new Promise<void>(resolve => { this.#wake = resolve })
@@ -195,20 +195,20 @@ class JoinedResponse<E extends AnyEvent> implements OpenResponse<E> {
     this.#offers.length = 0
   }
 
-  /** Cancels all parts; what was read of them is still there. */
+  /** Cancels all parts; everything read so far stays available. */
   #cancel (): void {
     this.#stopStarting()
     this.#cancelled.abort()
     for (const response of this.#responses) response.close()
   }
 
-  /** Begins no further part. Those that wait until their batch is taken go on. */
+  /** Starts no further part. Parts that wait for their batch to be taken continue. */
   #stopStarting (): void {
     this.#nextPart = this.#parts.length
     for (const { taken } of this.#offers) taken()
   }
 
-  /** Resolves when there is a batch, a failure, or nothing more to come. */
+  /** Resolves when there is a batch or a failure, or when all parts have ended. */
   async #changed (): Promise<void> {
     while (this.#offers.length === 0 && !this.#failed && this.#running > 0) {
       await new Promise<void>(resolve => { this.#wake = resolve })
@@ -295,7 +295,7 @@ class JoinedResponse<E extends AnyEvent> implements OpenResponse<E> {
   }
 }
 
-/** Returns true for a failure after which the same may be tried again. */
+/** Returns true for a failure after which the same request may be retried. */
 function mayPass (error: unknown): boolean {
   if (error instanceof ProviderFailure) return passingKinds.has(error.failure.kind)
   return error instanceof GatewayError && error.fault === 'transient'

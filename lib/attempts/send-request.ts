@@ -97,7 +97,7 @@ export function sendRequest<R, E extends AnyEvent> (
   target: RequestTarget<R, E>
 ): Promise<OpenResponse<E>> {
   const { provider, adapter } = target
-  // Not an `async` function, which is suspended for as long as the provider takes, with the request in it.
+  // Not an `async` function, which would stay suspended, with the request in it, until the provider answers.
   const send = (request: UpstreamRequest): Promise<OpenResponse<E>> => {
     call.record.attempts++
     return provider.transport.send(request, {
@@ -122,8 +122,8 @@ export function sendRequest<R, E extends AnyEvent> (
 }
 
 /**
- * Returns the headers that match the provider's log with ours. Each further request of a call gets another
- * id: vLLM refuses an id that is in use.
+ * Returns the headers that relate the provider's log to the gateway's. Each further request of a call gets
+ * another id: vLLM refuses an id that is in use.
  */
 function contextHeaders (
   { id, record: { attempts } }: SendContext['call'],
@@ -147,7 +147,7 @@ async function openResponse<R, E extends AnyEvent> (
   const upstreamRequestId = typeof id === 'string' ? cutName(id) : undefined
   record.upstreamRequestId = upstreamRequestId
 
-  // A key that the caller brings has other limits than the gateway's.
+  // The caller's own key has other limits than the gateway's.
   if (call.providerKey !== undefined && input.direct !== undefined) {
     record.upstreamLimits = headersStarting('anthropic-ratelimit-', headers)
   }
@@ -155,7 +155,7 @@ async function openResponse<R, E extends AnyEvent> (
   if (status < 200 || status > 299) throw await failureOf(response, input, adapter)
   try {
     const opened = await openBody(response, adapter.read(response, input), target, call)
-    record.upstreamRequestId = upstreamRequestId // another request may have had its head meanwhile
+    record.upstreamRequestId = upstreamRequestId // another request may have received its head in the meantime
     return opened
   } catch (error) {
     response.body.cancel()
@@ -164,7 +164,7 @@ async function openResponse<R, E extends AnyEvent> (
   }
 }
 
-/** Reads the failure that a response tells of, as its adapter does. */
+/** Reads the failure in a response, with its adapter. */
 async function failureOf<R> (
   response: UpstreamResponse,
   input: AdapterInput<R>,
@@ -239,7 +239,7 @@ async function openBody<E extends AnyEvent> (
   }
 }
 
-/** Waits for the first bytes, so that a failure before them is still a status. */
+/** Waits for the first bytes, so that an earlier failure still becomes a status. */
 async function openPieces<E extends AnyEvent> (
   body: UpstreamResponse['body'], read: (piece: Uint8Array, into: E[]) => void
 ): Promise<OpenResponse<E>> {
@@ -270,7 +270,7 @@ async function openPieces<E extends AnyEvent> (
 }
 
 /**
- * Reads all of an event stream that came where none was requested.
+ * Reads an event stream to its end if it arrives without being requested.
  *
  * @param maxBytes of one event
  */
@@ -301,19 +301,20 @@ async function readCompleteStream<E extends AnyEvent> (
   return events
 }
 
-/** Bytes of a stream that are read in one turn of the event loop, as from a socket. */
+/** Bytes of a stream read per turn of the event loop, like from a socket. */
 const streamBytes = 64 * 1024
 
 /**
- * Returns whether a request was given up because it took too long: its provider may do the work all the same.
+ * Returns whether a request was cancelled because it took too long: its provider may complete the work
+ * nevertheless.
  */
 function isTimeout (error: unknown): error is GatewayError {
   return error instanceof GatewayError && error.code === 'upstream_timeout'
 }
 
 /**
- * Returns whether the work of a request that failed was done all the same, or goes on. A stream that broke
- * before any output has cost next to nothing; a response that was to come at once is done when its head is.
+ * Returns whether the work of a failed request was done nevertheless, or continues. A stream that broke
+ * before any output has cost next to nothing; a complete response is finished when its head arrives.
  */
 function isAccepted (error: unknown, streamed: boolean): error is GatewayError {
   if (!(error instanceof GatewayError)) return false
@@ -333,8 +334,8 @@ function headersStarting (prefix: string, headers: UpstreamResponse['headers']):
 const openingBrace = 0x7b
 
 /**
- * Returns the JSON after comments of an event stream, by which servers keep a connection alive while they
- * work on a complete answer; anything else as it is.
+ * Returns the JSON after comments of an event stream, with which servers keep a connection alive while they
+ * work on a complete answer; any other text unchanged.
  */
 function withoutComments (bytes: Buffer): Buffer {
   const colon = 0x3a
@@ -348,7 +349,7 @@ function withoutComments (bytes: Buffer): Buffer {
   return isJson ? bytes.subarray(at) : bytes
 }
 
-/** Returns the place after spaces, tabs and line ends. */
+/** Returns the index after spaces, tabs and line ends. */
 function blanksAt (bytes: Buffer, from: number): number {
   let at = from
   while (bytes[at] === 0x20 || bytes[at] === 0x09 || bytes[at] === 0x0a || bytes[at] === 0x0d) at++

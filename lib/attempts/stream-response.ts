@@ -100,7 +100,7 @@ export class StreamResponse<E extends AnyEvent> implements OpenResponse<E> {
       while (!this.#finished) {
         this.#pending ??= this.#bytes.next()
         const waitsSinceMs = performance.now()
-        // A failure comes out of the read below.
+        // The read below reports a failure.
         const first = await Promise.race([
           this.#pending.then(undefined, () => undefined),
           over.elapsed,
@@ -119,7 +119,7 @@ export class StreamResponse<E extends AnyEvent> implements OpenResponse<E> {
         const events = await this.#read()
         if (events === undefined) return
         for (const event of events) this.#buffered.push(event)
-        // Fields that a provider adds may come with the head, before anything that a caller reads.
+        // Fields that a provider adds may come with the head, before any output for the caller.
         if (events.some(event => event.type !== 'extra' && isVisibleOutput(event))) return
         if (this.#failure !== undefined) throw this.#failure
         const { length } = this.#buffered
@@ -158,7 +158,7 @@ export class StreamResponse<E extends AnyEvent> implements OpenResponse<E> {
     if (!this.#finished) this.#body.cancel()
   }
 
-  /** Gives the events of one read; `undefined` when there is nothing left to read. */
+  /** Returns the events of one read; `undefined` after the last. */
   #read (): Promise<E[] | undefined> {
     if (this.#failure !== undefined) return Promise.reject(this.#failure)
     if (this.#finished) return Promise.resolve(undefined)
@@ -194,7 +194,7 @@ export class StreamResponse<E extends AnyEvent> implements OpenResponse<E> {
     return events
   }
 
-  /** @returns a promise when more has to be read first */
+  /** @returns a promise if more has to be read first */
   #readBytes (bytes: Uint8Array, arrivedMs: number, into: E[]): Promise<void> | undefined {
     if (!this.#started) {
       const start = opening(bytes)
@@ -204,7 +204,7 @@ export class StreamResponse<E extends AnyEvent> implements OpenResponse<E> {
       }
       this.#started = true
       const json = this.#json
-      this.#json = undefined // its closure keeps the request, and a stream may be open for long
+      this.#json = undefined // its closure retains the request, and a stream may be open for long
       if (json !== undefined && (start.startsWith('{') || start.startsWith('['))) {
         return this.#readJson(bytes, into, json)
       }
@@ -228,7 +228,7 @@ export class StreamResponse<E extends AnyEvent> implements OpenResponse<E> {
     return undefined
   }
 
-  /** Counts the time spent on bytes without an event as well: a flood of them leaves nothing to wait for. */
+  /** Also counts the time spent on bytes that form no event: during a flood of them, no read waits. */
   #checkIdle (arrivedMs: number): void {
     this.#idleMs += performance.now() - arrivedMs
     if (this.#idleMs > this.#idleEventsMs) throw new GatewayError('upstream_timeout')
@@ -251,8 +251,8 @@ export class StreamResponse<E extends AnyEvent> implements OpenResponse<E> {
   }
 
   /**
-   * Ends a stream whose connection broke. A response that has all its finish reasons is complete even without
-   * its last message; any other has failed.
+   * Ends a stream whose connection broke. A response with all finish reasons is complete even without its
+   * last message; any other has failed.
    */
   #cut (error: unknown, into: E[]): void {
     this.#finished = true
@@ -277,8 +277,9 @@ export class StreamResponse<E extends AnyEvent> implements OpenResponse<E> {
   }
 
   /**
-   * Keeps an error for the next read where this one has events, such as the usage that came with it. @throws
-   * the error where it has none
+   * Keeps an error for the next read if this one has events, such as the usage that came with it.
+   *
+   * @throws the error if it has none
    */
   #failAfter (events: E[], error: unknown): void {
     const usage = usageOfError(error)
@@ -287,7 +288,7 @@ export class StreamResponse<E extends AnyEvent> implements OpenResponse<E> {
     this.#failure = withUsage(error, undefined)
   }
 
-  /** Reads one JSON text where a stream was requested: an error, or the complete answer. */
+  /** Reads one JSON text that arrived instead of a stream: an error, or the complete answer. */
   async #readJson (
     first: Uint8Array,
     into: E[],
@@ -311,7 +312,7 @@ export class StreamResponse<E extends AnyEvent> implements OpenResponse<E> {
     }
   }
 
-  /** Reads a body a moment longer than its response, and tears its connection down only then. */
+  /** Reads the rest of a body briefly after its response has ended, and only then closes its connection. */
   #readRest (): void {
     const timer = setTimeout(() => this.#body.cancel(), restMs).unref()
     const next = (): void => {
@@ -325,28 +326,28 @@ export class StreamResponse<E extends AnyEvent> implements OpenResponse<E> {
 }
 
 /**
- * Returns the first non-blank characters: decoding a whole chunk to look at one character would cost as much
- * as reading its messages.
+ * Returns the first non-blank characters: decoding a whole chunk for one character would cost as much as
+ * reading its messages.
  */
 function opening ({ buffer, byteOffset, byteLength }: Uint8Array): string {
   const start = Buffer.from(buffer, byteOffset, Math.min(byteLength, 64)).toString().trimStart()
   return start === '' ? Buffer.from(buffer, byteOffset, byteLength).toString().trimStart() : start
 }
 
-/** Returns whether a caller sees the event: not a head, an empty delta or the usage. */
+/** Returns whether a caller sees the event: false for a head, an empty delta and usage. */
 export function isVisibleOutput (
   { type, text, isHead }: { readonly type: string, readonly text?: string, readonly isHead?: boolean }
 ): boolean {
   return type !== 'response-start' && type !== 'usage' && text !== '' && isHead !== true
 }
 
-/** A timer that is waited for as a promise. */
+/** A timer with a promise. */
 interface Timer<T> {
   readonly elapsed: Promise<T>
   readonly stop: () => void
 }
 
-/** Starts a timer; its promise never rejects, and stays pending once it is stopped. */
+/** Starts the timer. Its promise never rejects, and stays pending if the timer is stopped. */
 function startTimer<T> (ms: number, value: T): Timer<T> {
   let timer: NodeJS.Timeout | undefined
   const elapsed = new Promise<T>(resolve => { timer = setTimeout(resolve, ms, value) })

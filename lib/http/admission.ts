@@ -33,7 +33,7 @@ export interface ByteReservation {
   readonly take: (bytes: number) => void
 }
 
-/** A call whose caller does not read pending output. */
+/** A call that can be ended to free memory, because its caller does not read pending output. */
 export interface EvictableCall {
   readonly keyId: string
   /** Bytes of memory freed by its end. */
@@ -203,7 +203,7 @@ class ShareReservation implements ByteReservation, HeldMemory {
   }
 
   take (bytes: number): void {
-    // A body may still be arriving when its call has ended: nothing would give back what it takes.
+    // A body may still be arriving when its call has ended: nothing would release what it takes.
     if (this.#closed || bytes === 0) return
     while (!this.#share.take(this.#keyId, bytes)) {
       if (this.#bytes + bytes > this.#share.maxAlone) {
@@ -211,7 +211,7 @@ class ShareReservation implements ByteReservation, HeldMemory {
           message: `The body needs more ${this.#resource} than one API key may use.`
         })
       }
-      // Others make room only for what this key may have.
+      // Other calls are ended only if this key stays within its share.
       const isShortForAll = this.#share.used + bytes > this.#share.total
       const mayHave = this.#share.amountOf(this.#keyId) + bytes <= this.#share.maxAlone
       if (this.#stalled?.endLongest(isShortForAll && mayHave ? undefined : this.#keyId) !== true) {
@@ -240,11 +240,10 @@ class ShareReservation implements ByteReservation, HeldMemory {
 }
 
 /**
- * Shares a bounded resource of the process among keys: open calls, memory of bodies, disk of uploads.
+ * Shares a bounded resource of the process among keys: open calls, memory for bodies, disk for uploads.
  *
- * A key may hold a share of what the other keys leave. One at its share is refused more while
- * there is still room for the others: with a share of a half, the second key finds a half, the third a
- * quarter.
+ * A key may hold a share of what the other keys leave. A key at its share is refused more although there is
+ * room left for others: with a share of one half, the first key may hold a half, the second a quarter.
  */
 export class FairShare {
   #total: number
@@ -252,13 +251,13 @@ export class FairShare {
   readonly #amounts = new Map<string, number>()
   #used = 0
 
-  /** @param share from 0 to 1: how much one key may hold of what others leave */
+  /** @param share from 0 to 1: how much of the rest one key may hold */
   constructor (total: number, share: number) {
     this.#total = total
     this.#share = share
   }
 
-  /** Changes the bounds. Amounts already taken stay, even beyond them. */
+  /** Changes the limits. Amounts already taken stay, even if they exceed the new limits. */
   resize (total: number, share: number): void {
     this.#total = total
     this.#share = share
@@ -272,25 +271,25 @@ export class FairShare {
     return this.#used
   }
 
-  /** Returns what this owner holds now. */
+  /** Returns the amount that this owner holds. */
   amountOf (owner: string): number {
     return this.#amounts.get(owner) ?? 0
   }
 
-  /** Returns the most that this owner may hold now, at least 1. */
+  /** Returns the maximum for this owner now, at least 1. */
   maxOf (owner: string): number {
     const amountOfOwner = this.#amounts.get(owner) ?? 0
     return Math.max(1, Math.floor((this.#total - this.#used + amountOfOwner) * this.#share))
   }
 
-  /** Returns the most that an owner may hold while there is no other. */
+  /** Returns the maximum for an owner if there is no other. */
   get maxAlone (): number {
     return Math.max(1, Math.floor(this.#total * this.#share))
   }
 
   /**
-   * Returns true when half of everything, and half of what this owner may hold, would still be free with so
-   * much more.
+   * Returns true if, after taking this amount, half of the total and half of this owner's share would still
+   * be free.
    */
   leavesHalf (owner: string, amount: number): boolean {
     return (
@@ -299,7 +298,7 @@ export class FairShare {
     )
   }
 
-  /** Takes all of the amount, or nothing and returns false. */
+  /** Takes the whole amount, or returns false and takes nothing. */
   take (owner: string, amount: number): boolean {
     const amountOfOwner = this.#amounts.get(owner) ?? 0
     if (this.#used + amount > this.#total || amountOfOwner + amount > this.maxOf(owner)) return false
@@ -308,7 +307,7 @@ export class FairShare {
     return true
   }
 
-  /** @param amount no more than the owner has taken */
+  /** @param amount at most what the owner holds */
   give (owner: string, amount: number): void {
     const amountOfOwner = (this.#amounts.get(owner) ?? 0) - amount
     this.#used -= amount

@@ -149,7 +149,7 @@ class CallInFlight extends RingMember implements OpenCall, EvictableCall {
 
   /** Called when the connection has delivered and accepted nothing for a while. */
   #onSilence (): void {
-    if (this.#response.writableLength > 0) this.endAsTooSlow() // else the provider is slow, not the caller
+    if (this.#response.writableLength > 0) this.endAsTooSlow() // otherwise the provider is slow
   }
 
   async #write (reply: Reply): Promise<void> {
@@ -171,7 +171,7 @@ class CallInFlight extends RingMember implements OpenCall, EvictableCall {
     const { errorReply = chatCompletionsErrors } = this.#parts.options
     const failure = asGatewayError(error)
     const { record } = this.#call
-    this.abort(failure) // releases what the pipeline has open
+    this.abort(failure) // releases the resources of the pipeline
     noteError(record, failure)
     record.status ??= failure.status
     try {
@@ -209,11 +209,11 @@ function pathOf ({ url = '' }: IncomingMessage): string {
 }
 
 /**
- * Drops the rest of a body for a moment, then closes: the caller may still be sending it and must get to read
- * the answer.
+ * Discards the rest of a body for a moment, then closes the connection: a caller who is still sending must be
+ * able to read the answer.
  */
 function discardBody (request: IncomingMessage): void {
-  // Not the response's `close`: that comes as soon as the answer is written.
+  // Not the response's `close`, which is emitted as soon as the answer is written.
   const timer = setTimeout(() => request.destroy(), discardMs)
   request.once('close', () => clearTimeout(timer))
   request.resume()

@@ -71,7 +71,7 @@ export function createApp (options: AppOptions): App {
     ...endpointRoutes(live, answer)
   ])
   const koa = new Koa()
-  koa.silent = true // a caller who leaves is in the log of calls
+  koa.silent = true // the log of calls mentions callers who leave
   for (const step of [...options.middleware ?? [], middleware]) koa.use(step)
   const listener = koa.callback()
 
@@ -90,7 +90,7 @@ export function createApp (options: AppOptions): App {
   }
 }
 
-/** Joins middleware to one, as a Koa app runs a list: each is given what follows as `next`. */
+/** Composes middleware in the order of the list, like a Koa app: each gets the rest as `next`. */
 function nested (steps: readonly Middleware[]): Middleware {
   // Our middleware always returns a promise.
   return steps.reduce(

@@ -155,9 +155,9 @@ interface CallBodyDeps {
   readonly record: CallRecord
 }
 
-/** The body of a call, and what it takes of the memory of the process. */
+/** The body of a call, with the memory of the process that it holds. */
 class CallBody {
-  /** Absent while the call has taken nothing. */
+  /** Absent while the call holds nothing. */
   admitted: CallResources | undefined
   media: MediaStrings | undefined
   kept: ParsedText | undefined
@@ -169,7 +169,7 @@ class CallBody {
     const { context: { req, res } } = deps
     this.#deps = deps
     this.#expectsContinue = req.headers.expect !== undefined
-    // A caller who gets an answer while waiting to send a body may send it or not: no request can follow.
+    // A caller who gets an answer while waiting to send a body may or may not send it: no request can follow.
     if (this.#expectsContinue) res.setHeader('connection', 'close')
   }
 
@@ -185,7 +185,7 @@ class CallBody {
     return body === 'multipart' ? await this.#readForm(admitted) : await this.#readJson(admitted)
   }
 
-  /** Gives back what the body took, once its files are deleted. */
+  /** Releases the memory of the body after its files have been deleted. */
   close (onUploadDeleteFailed?: (error: unknown) => void): void {
     if (this.#upload === undefined) this.admitted?.release()
     else
@@ -230,7 +230,7 @@ class CallBody {
         }
       },
       mediaOf: keepsMedia ? bytes => {
-        // What the store may keep is kept as text.
+        // Bodies that the store may keep stay text.
         if (bytes > limits.storedBodyBytes) this.media = new MediaStrings()
         return this.media
       } : undefined,

@@ -37,7 +37,7 @@ function pathsOfApi (endpoints: readonly Endpoint[]): (path: string) => boolean 
   const fixed = new Set([...beginnings, '/openapi.json'])
   const open = ['/v1/', ...beginnings.filter(path => path.endsWith('/'))]
   return path => {
-    const lower = path.toLowerCase() // as routes are found
+    const lower = path.toLowerCase() // in the same way as routes are found
     return fixed.has(lower) || open.some(beginning => lower.startsWith(beginning))
   }
 }
@@ -47,7 +47,7 @@ function isPreflight ({ req: { method, headers } }: Context): boolean {
 }
 
 /**
- * Callers authenticate by a header that the page itself sends, so any header may be there: a browser adds no
+ * Callers authenticate with a header that the page itself sends, so any header is allowed: browsers add no
  * credential.
  */
 function answerPreflight (context: Context): void {

@@ -24,12 +24,12 @@ export async function createHttpServer (
     {
       ...options,
       ...readTlsFiles(tls),
-      // The time of headers begins after the handshake, to which Node gives 2 minutes by itself.
+      // The time limit for headers starts after the handshake, for which Node.js itself allows 2 minutes.
       ...options.headersTimeout !== undefined && { handshakeTimeout: options.headersTimeout }
     },
     handle
   )
-  // Node passes these on as `clientError`, but an answer cannot be sent before the handshake.
+  // Node.js reports these as `clientError`, but no answer can be sent before the handshake.
   server.on('tlsClientError', (_error, socket) => { socket.destroy() })
   return { server, close: followTlsFiles(server, tls, tls) }
 }

@@ -50,11 +50,11 @@ export function endpointRoutes (live: LiveEndpoints, answer: AnswerCall): readon
       const endpoint = live.endpoints[methodsAt(context.path)?.get(context.method) ?? -1]
       return endpoint === undefined ? next() : answer(context, endpoint)
     },
-    router.routes() as Middleware, // its type wants what it adds to the context
+    router.routes() as Middleware, // its type requires the fields that it adds to the context
     async (context, next) => {
       await next()
       if (isAnswered(context)) return
-      const matched: ReadonlyArray<Pick<Layer, 'methods'>> = context.matched // by the router
+      const matched: ReadonlyArray<Pick<Layer, 'methods'>> = context.matched // set by the router
       const methods = [...methodsAt(context.path)?.keys() ?? [], ...matched.flatMap(layer => layer.methods)]
       if (methods.length === 0) return await answer(context, notFound.errorOf(context.method, context.path))
       context.set('allow', [...new Set(methods)].join(', '))
@@ -72,8 +72,8 @@ function isAnswered ({ respond, status, body, headerSent }: Context): boolean {
 }
 
 /**
- * Clients that try WebSocket first fall back to POST on 426 at once, and on other statuses only after several
- * tries.
+ * Clients that try WebSocket first fall back to POST immediately on 426, and only after several tries on
+ * another status.
  */
 function wrongMethod ({ headers }: IncomingMessage): GatewayError {
   if (headers.upgrade?.toLowerCase() !== 'websocket') return new GatewayError('method_not_allowed')

@@ -17,7 +17,7 @@ export async function listen (server: Server, { host, port, secure = false }: Ad
       resolve()
     })
   })
-  const address = server.address() as AddressInfo // listening on TCP, so it is one
+  const address = server.address() as AddressInfo // it listens on TCP
   return { host, port: address.port, ...secure && { secure } }
 }
 
@@ -26,8 +26,8 @@ export function isEverywhere ({ host }: Address): boolean {
 }
 
 /**
- * Returns the URL for people and programs of this machine: an address that listens everywhere is not one
- * to connect to.
+ * Returns the URL for people and programs of this machine: an address that accepts connections from
+ * everywhere is not one to connect to.
  */
 export function urlOf (address: Address): string {
   const { host, port, secure = false } = address

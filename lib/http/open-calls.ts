@@ -36,7 +36,8 @@ export class OpenCalls implements Iterable<OpenCall> {
   shorten (call: OpenCall, deadlineMs: number): void {
     if (deadlineMs >= call.deadlineMs) return
     call.deadlineMs = deadlineMs
-    // Callers set it: without the minimum, thousands could each force a sweep of all open calls.
+    // Callers set deadlines: without a minimum, thousands of calls could each force a sweep of all open
+    // calls.
     const atMs = Math.max(deadlineMs, performance.now() + minSweepMs)
     if (atMs < this.#sweepAtMs) this.#sweepAt(atMs)
   }
@@ -51,13 +52,13 @@ export class OpenCalls implements Iterable<OpenCall> {
     }
   }
 
-  /** Resolves when the calls that are open now have ended; later ones do not count. */
+  /** Resolves when the calls that are open now have ended; later calls do not count. */
   async whenIdle (): Promise<void> {
     if (this.size === 0) return
     await new Promise<void>(resolve => { this.#waiting.add({ calls: new Set(this), resolve }) })
   }
 
-  /** Iterates over the calls open now: additions and deletions meanwhile change nothing. */
+  /** Iterates over the calls open now: later additions and deletions change nothing. */
   [Symbol.iterator] (): Iterator<OpenCall> {
     return this.#calls[Symbol.iterator]()
   }
@@ -69,8 +70,8 @@ export class OpenCalls implements Iterable<OpenCall> {
   }
 
   /**
-   * Ends the calls whose deadline has passed. Deadlines need not be in order: a new configuration may have
-   * shorter ones.
+   * Ends the calls past their deadline. Deadlines need not be in order: a new configuration may have shorter
+   * ones.
    */
   #sweep (): void {
     const nowMs = performance.now()

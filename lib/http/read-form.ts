@@ -85,7 +85,7 @@ export async function readForm (context: Context, limits: FormLimits): Promise<O
   }
   const remove = async (): Promise<void> => {
     isRemoved = true
-    // The parser may still be at work when a call was given up: a file that it opens now would stay.
+    // The parser may still be working when a call was aborted: a file that it opens now would stay.
     await Promise.all(writers.map(writer => writer.close()))
     if (directory !== undefined) await removeUploadDirectory(await directory)
   }
@@ -97,10 +97,14 @@ export async function readForm (context: Context, limits: FormLimits): Promise<O
   }
 }
 
-/** Longer ones are not allowed. @see https://www.rfc-editor.org/rfc/rfc2046#section-5.1.1 */
+/**
+ * Maximum length of a boundary.
+ *
+ * @see https://www.rfc-editor.org/rfc/rfc2046#section-5.1.1
+ */
 const maxBoundaryLength = 70
 
-/** @throws GatewayError for a form that cannot be read */
+/** @throws GatewayError for an unreadable form */
 function checkHeaders ({ headers }: RequestBody): void {
   const contentType = headers['content-type'] ?? ''
   const encoding = headers['content-encoding'] ?? 'identity'
@@ -153,7 +157,7 @@ async function parse (
   signal.addEventListener('abort', onAbort, { once: true })
   try {
     body.pipe(source)
-    // The parser begins to listen late: an error before that would pass it by.
+    // The parser starts listening late, and would miss an earlier error.
     await Promise.race([middleware(bounded, async () => undefined), source.failed])
     parts.check()
   } catch (error) {
@@ -167,9 +171,9 @@ async function parse (
   return await formOf(parts.fields, parts.files)
 }
 
-/** The parts of a form as the parser finds them: counted, bounded, and files handed to their writers. */
+/** The parts of a form as the parser finds them: counted, limited, with files passed to their writers. */
 class FormParts {
-  readonly fields: Record<string, string | string[]> = Object.create(null) // any name is only a name
+  readonly fields: Record<string, string | string[]> = Object.create(null) // any name is valid
   /** In the order of the form: the parser hands files over as they finish. */
   readonly files: NamedFile[] = []
   /** Bytes of parts that the parser has handed over. */
@@ -183,7 +187,7 @@ class FormParts {
   readonly #newWriter: () => UploadWriter
   readonly #end: (error: Error) => void
 
-  /** @param end ends the form, of which the parser may have read the last byte already */
+  /** @param end ends the form, even if the parser has already read its last byte */
   constructor (limits: FormLimits, newWriter: () => UploadWriter, end: (error: Error) => void) {
     this.#limits = limits
     this.#newWriter = newWriter
@@ -198,7 +202,7 @@ class FormParts {
       maxTotalFileSize: maxBytes,
       allowEmptyFiles: true,
       minFileSize: 0,
-      // Nothing is written under this name. The default is a random one, whose hash takes 16 µs.
+      // Nothing is written under this name. The default is a random name, whose hash takes 16 µs.
       filename: () => 'upload',
       onFileBegin: (name, file) => { this.files.push({ name, file, writer: this.#newWriter() }) },
       fileWriteStreamHandler: () => {
@@ -210,14 +214,16 @@ class FormParts {
     }
   }
 
-  /** @throws the reason of a refusal, or the error of a file: formidable drops it after the last boundary */
+  /**
+   * @throws the reason of a refusal, or the error of a file: formidable ignores it after the last boundary
+   */
   check (): void {
     if (this.refused !== undefined) throw this.refused
     for (const { writer } of this.files) if (writer.errored !== null) throw writer.errored
   }
 
   /**
-   * Begins a part. An error thrown here, later in `handlePart` or in a listener would end the process: nobody
+   * Starts a part. An error thrown here, later in `handlePart` or in a listener would end the process: nobody
    * awaits these promises.
    */
   #onPart (part: FormPart, handlePart: (part: FormPart) => void): void {
@@ -231,14 +237,14 @@ class FormParts {
       this.bytes += bytes.length
     })
     if (part.name === null) return
-    // The parser takes a part for a file when it has a type. It is one when it has a file name.
+    // The parser treats a part with a type as a file. It is one only if it has a file name.
     if (part.originalFilename === null) return this.#readField(part, part.name)
     part.mimetype ??= 'application/octet-stream'
     const handled: unknown = handlePart(part)
     Promise.resolve(handled).catch((error: unknown) => this.#refuse(error))
   }
 
-  /** Reads a field as UTF-8: the parser would decode it by its transfer encoding, and fail at `8bit`. */
+  /** Reads a field as UTF-8: the parser would decode it by its transfer encoding, and fail on `8bit`. */
   #readField (part: FormPart, name: string): void {
     if (++this.#fieldCount > this.#limits.maxFields) return this.#refuse(tooManyParts(this.#limits))
     const decoder = new StringDecoder()
@@ -277,7 +283,7 @@ function explained (
   parts: FormParts,
   limits: FormLimits
 ): unknown {
-  // that a body is too large does not say which file is
+  // the error does not tell which file is too large
   const isExplained = error === parts.refused || property(error, 'code') !== 'file_too_large'
   if (error instanceof GatewayError && isExplained) return error
   switch (property(error, 'code')) {
@@ -312,7 +318,7 @@ function malformed (message: string): GatewayError {
 }
 
 async function formOf (fields: UploadForm['fields'], parsed: readonly NamedFile[]): Promise<UploadForm> {
-  const files: Record<string, UploadedFile[]> = Object.create(null) // any name is only a name
+  const files: Record<string, UploadedFile[]> = Object.create(null) // any name is valid
   for (const { name, file, writer } of parsed) {
     if (file.size === 0) {
       if ((file.originalFilename ?? '') === '') continue
@@ -343,7 +349,7 @@ async function fileOf (
   }
 }
 
-/** Without path and control characters. */
+/** Removes path and control characters. */
 function plainName (name: string): string {
   const last = name.slice(Math.max(name.lastIndexOf('/'), name.lastIndexOf('\\')) + 1)
   return last.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, '').slice(-255)

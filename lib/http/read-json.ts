@@ -190,7 +190,7 @@ class BodyReader {
         bytes,
         this.#bodyBytes === undefined ? undefined : this.#bodyBytes - this.#sizeBytes + bytes.length
       )
-    if (this.#sizeBytes === this.#bodyBytes) return this.#onEnd() // `end` would say so in a later turn
+    if (this.#sizeBytes === this.#bodyBytes) return this.#onEnd() // `end` would come a turn later
     this.#unpausedBytes += bytes.length + bytesPerPiece
     if (this.#unpausedBytes >= bytesPerTurn) void this.#pause()
   }
@@ -241,7 +241,7 @@ class BodyReader {
         message: `The body is compressed more than ${limits.maxCompression}:1.`
       })
     }
-    // Twice: as bytes, and as the text that is parsed or the medium that is decoded.
+    // Twice: as bytes, and as the parsed text or the decoded medium.
     limits.memory.take(2 * piece.length)
     if (this.#counter === undefined) {
       // A body this small has neither long strings nor too many values.
@@ -283,7 +283,7 @@ class BodyReader {
   #settle (): void {
     const [request, inflate, listeners] = [this.#request, this.#inflate, this.#listeners]
     this.#settled = true
-    this.#pieces = [] // whatever is still attached to the request keeps no text
+    this.#pieces = [] // listeners that stay attached to the request must not retain the text
     this.#smallPieces = undefined
     if (listeners === undefined) return
     this.#listeners = undefined
@@ -299,8 +299,8 @@ class BodyReader {
 }
 
 /**
- * Ignores an error of a socket after its body was read or given up: Node wants a listener, and one
- * that is a closure of the reader would keep the text to the end of the answer.
+ * Ignores an error of a socket after its body was read or abandoned. Node.js requires a listener, and a
+ * closure of the reader would retain the text until the end of the answer.
  */
 function ignoreLateError (): void {
   // The end of the connection ends the call.
@@ -326,29 +326,29 @@ function counted (pieces: readonly Buffer[]): ValueCounter {
 }
 
 export interface ParsedBody {
-  /** A promise for a large body. */
+  /** Returns a promise for a large body. */
   readonly value: unknown
   /** The text of a body that is not large. */
   readonly text?: string
 }
 
 export interface BodyLimits {
-  /** Levels of nesting inside the body, which does not count itself. */
+  /** Maximum nesting inside the body, which itself does not count. */
   readonly maxDepth: number
-  /** Bytes of a string that is not media. */
+  /** Maximum bytes of a string that is not media. */
   readonly maxStringBytes: number
 }
 
 /**
- * @param media takes the media of a large body
- * @throws GatewayError `invalid_json`, `file_too_large`; a large body rejects
+ * @param media extracts the media of a large body
+ * @throws GatewayError `invalid_json`, `file_too_large`; for a large body, the promise rejects
  */
 export function parseBody (pieces: readonly Buffer[], limits: BodyLimits, media?: MediaStrings): ParsedBody {
   const sizeBytes = pieces.reduce((sum, { length }) => sum + length, 0)
   if (sizeBytes > sliceBytes) return { value: parseLarge(pieces, limits, media) }
   const [first] = pieces
   const bytes = pieces.length === 1 && first !== undefined ? first : Buffer.concat(pieces)
-  // Decoding leniently would send the model something else.
+  // Lenient decoding would send the model another text.
   if (!isUtf8(bytes)) throw notUtf8()
   const text = bytes.toString()
   let value: unknown
@@ -361,7 +361,7 @@ export function parseBody (pieces: readonly Buffer[], limits: BodyLimits, media?
   return { value, text }
 }
 
-/** Says where a body stops being JSON, by the position that V8 names, and never quotes it. */
+/** Describes where a body stops being JSON, by the position that V8 reports, without quoting it. */
 function invalidJsonMessage (cause: unknown, text: string): string {
   if (text.trim() === '') return 'The body is empty. Send a JSON object.'
   const message = cause instanceof Error ? cause.message : ''
@@ -379,7 +379,7 @@ function invalidJsonMessage (cause: unknown, text: string): string {
   return `The body is not JSON: ${reason === undefined ? 'unexpected character' : reason.charAt(0).toLowerCase() + reason.slice(1)} at line ${before.length}, column ${(before.at(-1)?.length ?? 0) + 1}.`
 }
 
-/** Parses in several turns of the event loop; validating and sending the body takes another. */
+/** Parses over several turns of the event loop; validating and sending the body takes another. */
 async function parseLarge (
   pieces: readonly Buffer[],
   limits: BodyLimits,

@@ -14,7 +14,7 @@ import { jsonReplyHeaders } from '../core/reply.ts'
  * closed in any case.
  */
 export function refuseMalformed (server: Server): void {
-  /** Responses of a connection not yet sent. */
+  /** Unsent responses, by connection. */
   const open = new WeakMap<Duplex, Set<ServerResponse>>()
   const note = ({ socket }: IncomingMessage, response: ServerResponse): void => {
     const responses = open.get(socket) ?? new Set()

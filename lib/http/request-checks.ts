@@ -26,7 +26,7 @@ function refusalOf (context: Context, allowsHost: (header: string) => boolean): 
         'The gateway does not serve this host name. The operator can add it to `server.accepted_hosts`.'
     })
   }
-  if (httpVersion === '1.1') { // older callers know none of these headers
+  if (httpVersion === '1.1') { // HTTP/1.0 has none of these headers
     if (headers.host === undefined) return noHost()
     // https://www.rfc-editor.org/rfc/rfc9112#section-6.1
     if (headers['transfer-encoding'] !== undefined && !/^chunked$/i.test(headers['transfer-encoding'])) {
@@ -49,13 +49,15 @@ function noHost (): GatewayError {
   return new GatewayError('invalid_value', { message: 'The request has no Host header.' })
 }
 
-/** Returns the host of a target in absolute form, which counts more than `Host`: `GET http://name/path`. */
+/**
+ * Returns the host of a target in absolute form, which takes precedence over `Host`: `GET http://name/path`.
+ */
 function hostOfTarget (url: string): string[] {
   const [, authority] = /^[a-z][a-z\d+.-]*:\/\/([^/?#]*)/i.exec(url) ?? []
   return authority === undefined ? [] : [authority.slice(authority.lastIndexOf('@') + 1)]
 }
 
-/** Callers may write anything as the target of a request, `http://[` too. */
+/** Callers may send any target, even `http://[`. */
 function hasReadableUrl (context: Context): boolean {
   try {
     return typeof context.path === 'string'

@@ -38,7 +38,7 @@ export async function sweepUploads (): Promise<void> {
   await Promise.all(names.map(async name => {
     const pid = Number(/^headgate-uploads-(\d+)-/.exec(name)?.[1])
     const path = join(parent, name)
-    // A process with our own number and another directory was an earlier one, as in a container.
+    // A process with our own id but another directory was an earlier one, as in a restarted container.
     if (Number.isNaN(pid) || path === ownPath || (pid !== process.pid && isProcessAlive(pid))) return
     await rm(path, { recursive: true, force: true })
   }))

@@ -50,7 +50,7 @@ export function writeReply (reply: Reply, target: ReplyTarget): Promise<void> {
 
 async function writeComplete (body: Piece, reply: Reply, target: ReplyTarget): Promise<void> {
   const { response, call, recordAnswer } = target
-  await recordAnswer?.(call) // first: the headers say what the call cost
+  await recordAnswer?.(call) // first, since the headers include the cost of the call
   if (response.destroyed) return
   response.writeHead(reply.status, {
     ...headersOf(reply, target),
@@ -65,8 +65,8 @@ async function writeComplete (body: Piece, reply: Reply, target: ReplyTarget): P
 }
 
 /**
- * Writes a long piece in short ones, each after the caller has taken the one before. The progress of a
- * single write is seen only when all of it was taken, so a slow caller would look like one who has left. Once
+ * Writes a long piece in short ones, each after the caller has accepted the one before. A single write
+ * reports progress only when all of it was accepted, so a slow caller would look like one who has left. Once
  * the call has aborted, the rest is written without waiting.
  */
 async function writeInPieces (
@@ -83,7 +83,7 @@ async function writeInPieces (
   }
 }
 
-/** Returns the headers of an answer, with the id of the call and the time that the gateway itself took. */
+/** Returns the headers of an answer, with the id of the call and the gateway's own processing time. */
 function headersOf (reply: Reply, { call, addHeaders }: ReplyTarget): Record<string, string> {
   const { id, record } = call
   const headers: Record<string, string> = {
@@ -149,7 +149,7 @@ class StreamWriter extends TimedMember {
     this.#read()
   }
 
-  /** Writes a sign of life when nothing else was written for a while. */
+  /** Writes a keep-alive after a while without output. */
   onDue (): void {
     const { response } = this.#target
     this.#silence?.start(this)
@@ -189,7 +189,7 @@ class StreamWriter extends TimedMember {
 
   readonly #onFailure = (error: unknown): void => this.#settle(this.#break(error))
 
-  /** Returns whether there is room for more. */
+  /** Returns whether the buffer has room. */
   readonly #send = (piece: Piece): boolean => {
     const hasRoom = writeChunk(this.#target.response, piece)
     this.#silence?.start(this)
@@ -215,7 +215,7 @@ class StreamWriter extends TimedMember {
     clearImmediate(this.#head)
     const { response } = this.#target
     if (response.headersSent) {
-      flushAndCheckBacklog(response) // what came before the error goes out
+      flushAndCheckBacklog(response) // data before the error goes out
       response.destroy()
     }
     await this.#pieces.return?.()
@@ -227,8 +227,8 @@ type Piece = string | Uint8Array
 
 /**
  * Hands written bytes to the system, and returns whether some still wait for the caller to read. `write`
- * keeps them until the end of the turn, and reports a full buffer when they are many; mostly the system takes
- * all of them.
+ * keeps them until the end of the turn, and reports a full buffer if there are many; usually the system
+ * accepts all of them.
  */
 function flushAndCheckBacklog (response: ServerResponse): boolean {
   response.socket?.uncork()
@@ -236,14 +236,14 @@ function flushAndCheckBacklog (response: ServerResponse): boolean {
 }
 
 /**
- * Resolves when the last byte is sent or the connection is closed: until then the call is open, so
- * that it counts, has its deadline and is waited for. A caller who does not read the last bytes
- * within the grace period after a deadline loses the socket.
+ * Resolves when the last byte is sent or the connection is closed. Until then the call is open: it counts,
+ * has its deadline, and is waited for. A caller who does not read the last bytes within the grace period
+ * after a deadline loses the connection.
  */
 function written (target: ReplyTarget): Promise<void> {
   const { response } = target
   if (response.destroyed) return Promise.resolve()
-  // The system has taken every byte: the close follows, even if the call is aborted.
+  // The system has accepted every byte: the close follows, even if the call is aborted.
   return response.writableLength === 0
     ? new Promise(resolve => {
         response.once('close', resolve)

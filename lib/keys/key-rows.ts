@@ -29,7 +29,7 @@ export function entriesOfRow (
   project: ProjectRow | undefined,
   owner?: LimitedUser
 ): Array<readonly [digest: string, entry: KeyEntry]> {
-  // Such a key was made while its project was being archived: earlier ones are revoked.
+  // Such a key was created while its project was being archived: earlier ones are revoked.
   if (typeof project?.archived_at_ms === 'number') return []
   const key = ownedBy(inProject(fromRow(row), project), owner)
   const { expiresAtMs = Infinity } = key
@@ -44,13 +44,13 @@ export function entriesOfRow (
 /** The parts of a user that their keys depend on. */
 export type LimitedUser = Pick<UserRow, 'id' | 'name' | 'limits'>
 
-/** Adds the owner to a key whose limits count in it. */
+/** Adds the owner to a key that counts toward the owner's limits. */
 function ownedBy (key: ApiKey, owner: LimitedUser | undefined): ApiKey {
   if (typeof owner?.limits !== 'string') return key
   return { ...key, member: { id: owner.id, name: owner.name, limits: parseLimits(owner.limits) } }
 }
 
-/** Adds its project to a key, and narrows it to what that allows. */
+/** Adds its project to a key, and restricts the key to the project's rights. */
 function inProject (key: ApiKey, project: ProjectRow | undefined): ApiKey {
   if (project === undefined) return key
   const { id, name, models: allowed, limits } = project
@@ -66,12 +66,12 @@ function inProject (key: ApiKey, project: ProjectRow | undefined): ApiKey {
   }
 }
 
-/** Returns the stages that calls of a project pass. */
+/** Returns the guards of a project. */
 export function stagesOf ({ stages }: ProjectRow): readonly string[] | undefined {
   return stages === null ? undefined : parseList(stages)
 }
 
-/** Returns the names of two lists, each once. */
+/** Returns the names of two lists without duplicates. */
 export function allStages (
   own: readonly string[] | undefined,
   others: readonly string[] | undefined
@@ -79,12 +79,12 @@ export function allStages (
   return own === undefined || others === undefined ? own ?? others : [...new Set([...own, ...others])]
 }
 
-/** Reads limits that were written here or by the admin API. */
+/** Reads limits that this program or the admin API has written. */
 export function parseLimits (text: string): KeyLimits {
-  return JSON.parse(text) as KeyLimits // written by us
+  return JSON.parse(text) as KeyLimits // written by this program
 }
 
-/** Returns the key of a row, as it is without its project. */
+/** Returns the key of a row, without its project. */
 export function fromRow (row: KeyRow): ApiKey {
   const {
     id,
@@ -112,7 +112,7 @@ export function fromRow (row: KeyRow): ApiKey {
   }
 }
 
-/** Returns what a list shows of a row. */
+/** Returns a row as lists show it. */
 export function listedKey (row: KeyRow): ListedKey {
   const key = fromRow(row)
   const { created_at_ms: createdAtMs, revoked_at_ms: revokedAtMs } = row

@@ -223,7 +223,7 @@ class LoadedKeys {
     if (cached !== undefined) return cached.untilMs <= Date.now() ? undefined : cached.key
     const text = digestOf(presented)
     const entry = this.#configured.get(text) ?? this.#stored.get(text)
-    // Compares the digest in constant time as well, which the map does not.
+    // Also compares the digest in constant time, which the map does not.
     if (entry === undefined || !timingSafeEqual(Buffer.from(text, 'base64'), entry.digest)) return undefined
     if (!this.#configured.has(text) && this.#isTooOld()) throw unreadable()
     if (entry.untilMs <= Date.now()) return undefined
@@ -254,7 +254,7 @@ class LoadedKeys {
     this.#onReplaced()
   }
 
-  /** Forgets valid keys, so that each is checked when it is presented next. */
+  /** Forgets valid keys, so that each is checked at its next use. */
   recheck (): void {
     this.#accepted.clear()
   }
@@ -271,8 +271,8 @@ class LoadedKeys {
 }
 
 /**
- * Counts rows and their changes: rows are never deleted, so the counts show every change of a key. The
- * default project may have none.
+ * Counts rows and their changes. Rows are never deleted, so the counts reveal every change of a key. The
+ * default project may have no row.
  */
 async function countChanges (query: Database['query']): Promise<string> {
   const { made, revoked, changes, stages } = await query
@@ -287,7 +287,7 @@ async function countChanges (query: Database['query']): Promise<string> {
   return `${made} ${revoked} ${changes} ${stages ?? ''}`
 }
 
-/** Reads the keys that are not revoked, with what their projects say of them. */
+/** Reads the keys that are not revoked, with the rules of their projects. */
 async function readStored (
   query: Database['query']
 ): Promise<{ readonly entries: Entries, readonly defaultStages: readonly string[] | undefined }> {
@@ -313,7 +313,7 @@ async function readStored (
   }
 }
 
-/** @throws DuplicateKeyNameError when an active key of the store has that name */
+/** @throws DuplicateKeyNameError when an active stored key has that name */
 async function insertKey (
   query: Database['query'],
   {

@@ -306,7 +306,7 @@ export class StoredKeys {
   }
 
   async #describe (row: KeyRow & { readonly last_used_at_ms: number | null }): Promise<Key> {
-    // written by us, as the lists
+    // written by this program, like the lists
     const limits = row.limits === null ? undefined : JSON.parse(row.limits) as KeyLimits
     const list = (text: string | null): string[] | null => text === null ? null : JSON.parse(text) as string[]
     const { mcp_servers: servers, mcp_urls: urls, last_used_at_ms: lastUsed } = row
@@ -347,7 +347,7 @@ export class StoredKeys {
   }
 }
 
-/** Returns true for a row with the rights and the owner that were looked at before it is changed. */
+/** Returns true if a row still has the rights and the owner that were checked before the change. */
 function isAsRead (row: KeyRow, key: Pick<Key, 'set_by_admin' | 'owner_id' | 'provider_objects'>): boolean {
   return (
     String(setByAdmin(row)) === String(key.set_by_admin) &&
@@ -357,7 +357,7 @@ function isAsRead (row: KeyRow, key: Pick<Key, 'set_by_admin' | 'owner_id' | 'pr
 }
 
 function setByAdmin (row: KeyRow): LimitingField[] {
-  // written by us
+  // written by this program
   return row.set_by_admin === null ? setFieldsOfRow(row) : JSON.parse(row.set_by_admin) as LimitingField[]
 }
 

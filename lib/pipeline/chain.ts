@@ -51,7 +51,7 @@ export function chain<const L extends readonly AnyStage[]> (
   const stage =
     others.length === 0 && first !== undefined
       ? first
-      : // as each takes it
+      : // each accepts the output of the one before
         (source: AsyncIterable<unknown>) =>
           stages.reduce((before, next) => next(before as AsyncIterable<never>), source)
   if (stages.length > 1) chained.set(stage, stages)

@@ -137,10 +137,10 @@ export class FusedStages<Out> implements AsyncIterableIterator<Out, undefined> {
       }
       if (out === undefined) return undefined
     }
-    return { done: false, value: out as Out } // the last one gives it
+    return { done: false, value: out as Out } // the type of the last one's output
   }
 
-  /** Ends the transformers, by an error or without. Returns the first of their last values. */
+  /** Ends the transformers, with or without an error. Returns the first of their last values. */
   async #end (failure?: Failure): Promise<Result<Out>> {
     if (this.#hasLeft) return done
     this.#rest = this.#lastValues(failure)
@@ -149,8 +149,8 @@ export class FusedStages<Out> implements AsyncIterableIterator<Out, undefined> {
   }
 
   /**
-   * Yields the last values of each transformer. Those before the one that handles an error are not ended: it
-   * no longer reads them.
+   * Yields the last values of each transformer. Those before the one that handles an error are not ended,
+   * since their output is no longer read.
    */
   async * #lastValues (first: Failure | undefined): AsyncGenerator<Out, undefined> {
     let failure = first
@@ -184,10 +184,10 @@ export class FusedStages<Out> implements AsyncIterableIterator<Out, undefined> {
   }
 }
 
-/** An error of the source or of a transformer. No `Error` of its own, which would capture a stack. */
+/** An error of the source or of a transformer. Not an `Error`, which would capture a stack. */
 class Failure {
   readonly error: unknown
-  /** The index of the transformer that handles it: the one whose `push` threw, else the next one. */
+  /** The index of the transformer that handles it: the one whose `push` threw, otherwise the next one. */
   readonly at: number
 
   constructor (error: unknown, at: number) {
@@ -197,9 +197,9 @@ class Failure {
 }
 
 /**
- * Yields what a transformer gives once its source has ended or failed.
+ * Yields the values of a transformer after its source has ended or failed.
  *
- * @throws the error that it does not handle, or one of its own
+ * @throws an error that it does not handle, or its own
  */
 async function * lastValues (
   transformer: AnyTransformer,

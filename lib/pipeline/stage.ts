@@ -37,19 +37,19 @@ export function map<In, Out> (step: (value: In) => Out | Promise<Out>): Stage<In
 }
 
 /**
- * Makes a stage that answers each value with a source of its own, one after the other: what
- * `yield *` does in a generator.
+ * Makes a stage that answers each value with its own source, one after the other, like `yield *` in a
+ * generator.
  */
 export function flatMap<In, Out> (open: (value: In) => AsyncIterable<Out>): Stage<In, Out> {
   return stageOf({ steps: [], open: open as StageFunctions['open'], begins: [] })
 }
 
-/** Makes a stage of synchronous steps that share a state: at most one value out for each value in. */
+/** Makes a stage of synchronous steps with shared state: at most one value out for each value in. */
 export function transform<In, Out> (begin: () => Transformer<In, Out>): Stage<In, Out> {
   return stageOf({ steps: [], begins: [begin as StageFunctions['begins'][number]] })
 }
 
-/** The functions each stage was made from. Hand-written stages have no entry. */
+/** The functions of each stage. Hand-written stages have no entry. */
 const stageFunctions = new WeakMap<Stage<never, unknown>, StageFunctions>()
 
 /** Makes the stage that calls these functions. */
@@ -59,7 +59,7 @@ export function stageOf<In, Out> (functions: StageFunctions): Stage<In, Out> {
   return stage
 }
 
-/** Returns the functions that a stage calls; `undefined` for one that was written by hand. */
+/** Returns the functions that a stage calls; `undefined` for a hand-written stage. */
 export function functionsOf (stage: Stage<never, unknown>): StageFunctions | undefined {
   return stageFunctions.get(stage)
 }

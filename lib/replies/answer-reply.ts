@@ -40,28 +40,28 @@ export function answerReply<C> ({
     if (placeholders !== undefined && printedTexts !== undefined) {
       reply = withRestoredTexts(reply, placeholders, printedTexts)
     }
-    // Spreading `reply` in front of `headers` costs 3 µs.
+    // Spreading `reply` before `headers` costs 3 µs.
     return headers === undefined
       ? reply
       : Object.assign({}, reply, { headers: Object.assign({}, reply.headers, headers(call)) })
   }
 }
 
-/** Batches of a call that says whether it wants a stream. */
+/** Batches of a call that states whether it wants a stream. */
 type StreamableBatch = Batch<{ readonly stream?: boolean | undefined }, unknown>
 
 export interface StreamOrJson<B, W> {
-  /** Batches to the frames of an event stream. */
+  /** Turns batches into the frames of an event stream. */
   readonly streamed: Stage<B, string | Uint8Array>
-  /** All batches of an answer as one value. */
+  /** Folds all batches of an answer into one value. */
   readonly complete: (batches: B[]) => W
-  /** That value as a reply. Default: its JSON. */
+  /** Turns that value into a reply. Default: its JSON. */
   readonly write?: (value: W, record: CallRecord) => Reply | Promise<Reply>
 }
 
 /**
- * Answers with batches of any kind. Waits for the first, which decides the status: a source that fails before
- * it rejects.
+ * Replies with batches of any kind. Waits for the first batch, which decides the status: a source that fails
+ * before it rejects the promise.
  */
 export function streamOrJson<B extends StreamableBatch, W = unknown> (
   { streamed, complete, write = toAnswerReply }: StreamOrJson<B, W>
@@ -73,20 +73,20 @@ export function streamOrJson<B extends StreamableBatch, W = unknown> (
   }
 }
 
-/** Returns the start of an answer by its first normalised batch. */
+/** Returns the start of an answer from its first normalised batch. */
 export function answerStart<C> ({ call, route, events }: ChatBatch): AnswerStart<C> {
   return {
-    head: events[0] as AnswerHead, // by normalise
+    head: events[0] as AnswerHead, // set by normalise
     call,
     route,
-    context: call.context as C // by the `input` of the same dialect
+    context: call.context as C // set by `input` of the same dialect
   }
 }
 
 /**
- * Makes a reply of the frames of an event stream.
+ * Creates the reply of an event stream from its frames.
  *
- * @param silence returns what keeps a quiet stream alive. Default: a comment
+ * @param silence returns the text that keeps a quiet stream alive. Default: a comment
  */
 export function eventStream (frames: AsyncIterable<string | Uint8Array>, silence?: () => string): Reply {
   return {
@@ -97,7 +97,7 @@ export function eventStream (frames: AsyncIterable<string | Uint8Array>, silence
   }
 }
 
-/** Makes a JSON reply of a complete answer; a promise only for a large one. */
+/** Creates a JSON reply of a complete answer; a promise only for a large one. */
 export function toAnswerReply (
   value: unknown,
   { answerBytes }: Pick<CallRecord, 'answerBytes'>

@@ -29,7 +29,7 @@ export function withRestoredTexts (reply: Reply, placeholders: Placeholders, tex
       return {
         ...noted,
         body: stream.frames(body),
-        // An event with a number is not to pass those that wait.
+        // A numbered event must not overtake waiting ones.
         ...keepAlive !== undefined && {
           keepAlive: { ...keepAlive, text: () => stream.isHolding ? keepAliveComment : shown(keepAlive.text) }
         }
@@ -56,13 +56,13 @@ async function restoredBody (
 }
 
 /**
- * Restores the texts of a stream. An event that is large ends the texts before it, and so does one with which
- * more waits than `maxHeldLength`: a placeholder that is cut there stays.
+ * Restores the texts of a stream. A large event ends the texts before it; so does an event that makes more
+ * than `maxHeldLength` wait. A placeholder that is cut there stays.
  */
 class RestoredStream {
   readonly #placeholders: Placeholders
   readonly #texts: DirectTexts
-  readonly #reader: StreamDecoder = sseReader(Infinity) // the frames are ours
+  readonly #reader: StreamDecoder = sseReader(Infinity) // the frames are the gateway's own
   readonly #filter: PlaceholderFilter
   readonly #held: HeldTexts
 
@@ -77,7 +77,9 @@ class RestoredStream {
     return this.#held.characters > 0
   }
 
-  /** Yields the frames with their texts restored. What comes before the first placeholder passes. */
+  /**
+   * Yields the frames with their texts restored. Everything before the first placeholder passes unchanged.
+   */
   async * frames (
     frames: AsyncIterable<string | Uint8Array>
   ): AsyncGenerator<string | Uint8Array, void, undefined> {

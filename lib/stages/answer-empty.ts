@@ -24,7 +24,7 @@ export function answerEmpty<C> (
     ) {
       return call
     }
-    const context = call.context as C // by the `input` of the same dialect
+    const context = call.context as C // set by `input` of the same dialect
     throw new EarlyReply(empty(extend(call, { context })))
   })
 }

@@ -46,7 +46,7 @@ export function answerTexts<R> (
     if ('stages' in layer) {
       const batches = before(once(call))
       const { answer: stage } = layer.stages(call)
-      // of the request that it was given
+      // a module's stage returns batches of the call it was given
       return stage === undefined ? batches : stage(batches) as AsyncIterable<Batch<R, ChatEvent>>
     }
     const inspection = inspectionBy(layer, call, direct)
@@ -57,7 +57,7 @@ export function answerTexts<R> (
 /** How a layer inspects one answer. */
 interface Inspection {
   readonly inspector: AnswerInspector
-  /** False: events go on before they are inspected. */
+  /** False if events go on before they are inspected. */
   readonly delays: boolean
   /** Returns an error with its texts replaced, or rejects with another. */
   readonly errorReplaced: (error: GatewayError) => GatewayError | Promise<GatewayError>
@@ -86,7 +86,9 @@ function inspectionBy (
       }
 }
 
-/** Passes on what goes out of an answer while it is inspected, and what was decided before it failed. */
+/**
+ * Yields the parts of an answer that may go out while it is inspected, and what was decided before it failed.
+ */
 async function* inspectedBatches<R> (
   given: Stage<RoutedCall<R>, Batch<R, ChatEvent>>,
   call: RoutedCall<R>,
@@ -111,7 +113,8 @@ async function* inspectedBatches<R> (
         reading = undefined
         const passed = output.onRead(step.batch)
         if (passed !== undefined) yield passed
-        // What was already passed on is not refused for its size; what exceeds the bound is not inspected.
+        // Events that were already passed on are not refused for their size; text above the limit is not
+        // inspected.
         if (!delays && heldBytesOf(inspector) > maxHeldBytes) continue
         try {
           inspector.push(step.batch.events, output.decided)
@@ -149,19 +152,23 @@ async function* inSlices<R> (
   }
 }
 
-/** Says which batches of an inspected answer go out, and when. */
+/** Decides which batches of an inspected answer go out, and when. */
 interface Output<R> {
-  /** Events that are decided; the inspector appends to it. */
+  /** Decided events; the inspector appends to it. */
   readonly decided: ChatEvent[]
   /** Returns what goes out before a batch is inspected. */
   readonly onRead: (batch: Batch<R, ChatEvent>) => Batch<R, ChatEvent> | undefined
-  /** Returns what goes out after events may have been decided. @param end of the answer, if it is over */
+  /**
+   * Returns what goes out after events may have been decided.
+   *
+   * @param end of the answer, if it has ended
+   */
   readonly onDecided: (end: AnswerEnd | undefined) => Batch<R, ChatEvent> | undefined
-  /** Returns what goes out before the error of an answer that is refused. */
+  /** Returns what goes out before the error of a refused answer. */
   readonly onRefusal: () => Batch<R, ChatEvent> | undefined
 }
 
-/** Passes batches on at once. */
+/** Passes batches on immediately. */
 class DirectOutput<R> implements Output<R> {
   decided: ChatEvent[] = []
 
@@ -170,13 +177,13 @@ class DirectOutput<R> implements Output<R> {
   }
 
   onDecided (): undefined {
-    this.decided = [] // they were passed on before
+    this.decided = [] // already passed on
   }
 
   onRefusal (): undefined {}
 }
 
-/** Passes on what is decided, from the first event that a caller sees. */
+/** Passes on decided events, from the first one that a caller sees. */
 class DelayedOutput<R> implements Output<R> {
   decided: ChatEvent[] = []
   #last: Batch<R, ChatEvent> | undefined
@@ -191,7 +198,7 @@ class DelayedOutput<R> implements Output<R> {
     return this.#isBegun || isComplete || this.decided.some(isVisibleOutput) ? this.#take() : undefined
   }
 
-  /** What is decided goes out first, as what is read does before any other error. */
+  /** +Decided events go out first, as with any other error. */
   onRefusal (): Batch<R, ChatEvent> | undefined {
     return this.#isBegun ? this.#take() : undefined
   }
@@ -206,8 +213,8 @@ class DelayedOutput<R> implements Output<R> {
 }
 
 /**
- * Returns a function that counts the memory of what is held. It throws for an answer that is too large and
- * not passed on before.
+ * Returns a function that counts the memory of held text. It throws for an answer that is too large, unless
+ * the answer was already passed on.
  */
 function heldMemory (
   { inspector, delays }: Inspection,
@@ -234,7 +241,7 @@ function heldBytesOf ({ characters }: AnswerInspector): number {
 
 type Step<R> = AnswerStep<R, ChatEvent>
 
-/** Returns what is read next, later; `undefined` where something is to be decided before that. */
+/** Returns the next batch, later; `undefined` if something must be decided before that. */
 function inTime<R> (
   reading: Promise<Step<R>>,
   { dueInMs }: AnswerInspector
@@ -257,7 +264,7 @@ export function replaceInError (error: GatewayError, replace: ReplaceText): Gate
   })
 }
 
-/** Adapters put the words of the provider there, for the log. An `Error` has none of them. */
+/** Adapters put the provider's message there, for the log. An `Error` has none. */
 function replacedCause (cause: unknown, replace: ReplaceText): unknown {
   return cause instanceof Error ? cause : everywhere(undefined).replace(cause, replace)
 }

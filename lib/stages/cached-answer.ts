@@ -87,7 +87,7 @@ async function find<R extends ChatInput> (
       }
       const flight = cache.flight(digest, request.stream === true)
       if (flight === undefined) return begin()
-      // Wait once only: otherwise equal calls could queue forever.
+      // Wait only once: otherwise equal calls could queue forever.
       if (isKept) return undefined
       const end = await flight.wait(signal)
       if (end === 'uncached') return undefined
@@ -109,9 +109,10 @@ function noteHit ({ call: { record, request }, route, events }: Batch<ChatInput,
 }
 
 /**
- * Passes the answer on and keeps it. It is read to its end when its caller has left and others wait for it.
+ * Passes the answer on and stores it. It is read to its end even if its caller has left, as long as others
+ * wait for it.
  *
- * @param flight the one that the call has begun. Default: nobody waits for it
+ * @param flight started by the call. Default: nobody waits for the answer
  */
 async function* answerAndRecord<R extends ChatInput> (
   call: RoutedCall<R>,
@@ -140,7 +141,7 @@ async function* answerAndRecord<R extends ChatInput> (
         return undefined
       }
       recorder.add(value, sent)
-      if (recorder.hasGivenUp) flight?.end('uncached') // nobody waits in vain while its caller reads slowly
+      if (recorder.hasGivenUp) flight?.end('uncached') // nobody has to wait while its caller reads slowly
       return value
     } catch (error) {
       end(false)
@@ -184,9 +185,9 @@ async function* answerAndRecord<R extends ChatInput> (
 }
 
 /**
- * Lets the answer go on for the calls that wait for it, without the caller of this one.
+ * Continues the answer for the calls that wait for it, without the caller of this one.
  *
- * @param finished resolves when it has been read: the flight may end before, for an answer that is not kept
+ * @param finished resolves when it has been read: for an answer that is not kept, the flight may end earlier
  */
 function leaveFlight (
   flight: Flight,
@@ -197,7 +198,7 @@ function leaveFlight (
   flight.leave(signal.reason ?? new GatewayError('client_closed_request'))
 }
 
-/** @param reading the read that was begun for the caller */
+/** @param reading the pending read for the caller */
 async function readToEnd<R extends ChatInput> (
   reading: Promise<Batch<R, ChatEvent> | undefined> | undefined,
   read: () => Promise<Batch<R, ChatEvent> | undefined>,
@@ -207,7 +208,7 @@ async function readToEnd<R extends ChatInput> (
     let batch = await reading
     while (batch !== undefined) batch = await read()
   } catch (error) {
-    // One of the calls that wait tries again. The words of the error have not passed the stages.
+    // One of the waiting calls tries again. Guards have not inspected the message of the error.
     record.cause ??= asGatewayError(error).code
   }
 }

@@ -223,7 +223,7 @@ function addressesAsWritten (request: object): NamedAddress[] {
     if (Array.isArray(value)) {
       for (const item of value) open.push([param, item])
     } else if (isObject(value)) {
-      // The data of a document in plain text is that text.
+      // The data of a plain-text document is the text itself.
       const isText = (name: string): boolean => texts.has(name) || (name === 'data' && value.type === 'text')
       for (const [name, field] of Object.entries(value)) {
         if (!descriptions.has(name) && !(isText(name) && isStrings(field))) open.push([name, field])
@@ -242,7 +242,7 @@ function isStrings (field: unknown): boolean {
   return typeof field === 'string' || (Array.isArray(field) && field.every(item => typeof item === 'string'))
 }
 
-/** Also fields of servers that take more than OpenAI does, such as `video_url`. */
+/** Includes fields of servers that accept more than OpenAI, such as `video_url`. */
 function holdsMedia (field: string): boolean {
   return /^(?:url|data|image|images|audio|video|file)$|_(?:url|urls|data)$/.test(field)
 }
@@ -271,7 +271,7 @@ async function checkEach (
   }
 }
 
-/** Judges the server itself by where it is; one that cannot be resolved may be anywhere. */
+/** Decides by the address of the server itself; a name that cannot be resolved may be anywhere. */
 async function isInternalHost (baseUrl: string, resolve: Resolve): Promise<boolean> {
   const addresses = await resolve(bareHost(new URL(baseUrl).hostname)).catch(() => [])
   return addresses.length === 0 || !addresses.every(isPublicAddress)

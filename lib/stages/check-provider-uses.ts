@@ -35,15 +35,15 @@ export function checkProviderUses<R, C> (
     settings.providers.map(({ id, kind, baseUrl }) => [id, hostsOf(baseUrl, kinds[kind].baseUrl)])
   )
   return map(<T extends RoutedCall<R>>(call: T): T => {
-    const asWritten = dialect.uses?.(call.context as C) ?? [] // by the `input` of the same dialect
+    const asWritten = dialect.uses?.(call.context as C) ?? [] // set by `input` of the same dialect
     for (const use of usesOf(call.request)) check(use, call, false)
     for (const use of asWritten) check(use, call, true)
     return call
   })
 
   /**
-   * Other models, servers and tools count only where a provider gets the caller's own words: translations
-   * leave them out.
+   * Other models, servers and tools matter only if a provider gets the caller's own request: translations
+   * omit them.
    */
   function check (use: ProviderUse, call: RoutedCall<unknown>, isAsWritten: boolean): void {
     const { key, routes } = call
@@ -93,8 +93,8 @@ export function checkProviderUses<R, C> (
     }
 
     /**
-     * A later attempt may send the same words to another provider of the dialect. `*` stands for any model of
-     * it.
+     * A later attempt may send the same request to another provider of the dialect. `*` stands for any model
+     * of it.
      */
     function checkModel (
       name: string,
@@ -111,8 +111,8 @@ export function checkProviderUses<R, C> (
 }
 
 /**
- * Refuses what is stored in the provider's account: all keys of the gateway share it, so each could reach
- * what belongs to another. A caller with an account of their own may do with it as they like.
+ * Refuses objects in the provider's account: all keys of the gateway share it, so each key could reach
+ * objects of the others. A caller with their own account may use everything in it.
  */
 function checkObject ({ key, providerKey }: RoutedCall<unknown>, param: string): void {
   if (providerKey !== undefined || key.providerObjects === true) return
@@ -124,7 +124,7 @@ function checkObject ({ key, providerKey }: RoutedCall<unknown>, param: string):
   )
 }
 
-/** Returns true where a provider gets a field of chat requests that this gateway does not know. */
+/** Returns true if a provider gets a field of chat requests that this gateway does not know. */
 function passesOn (provider: Provider | undefined, field: string): boolean {
   return provider?.quirks.extraFields?.includes(field) === true
 }
@@ -134,9 +134,9 @@ function hostsOf (...baseUrls: ReadonlyArray<string | undefined>): readonly stri
 }
 
 /**
- * Returns true for an address at one of the hosts, and for one that no other server than the provider could
- * read (`gs://`). One that is longer than addresses may be is not parsed, which takes a second for some
- * megabytes, and counts as such.
+ * Returns true for an address at one of the hosts, and for one that only the provider could read (`gs://`).
+ * An address above the maximum length counts as such without being parsed, which would take a second for some
+ * megabytes.
  */
 function isAt (url: string, hosts: readonly string[]): boolean {
   if (url.length > maxUrlLength) return true

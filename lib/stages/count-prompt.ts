@@ -63,7 +63,7 @@ export function countPrompt<C> (
       return await countBy(extend(call, { signal }))
     } catch {
       call.signal.throwIfAborted()
-      return estimated // the attempts in the record say why
+      return estimated // the attempts in the record show why
     } finally {
       end()
     }

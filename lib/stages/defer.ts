@@ -68,7 +68,7 @@ async function deferOrPass (
   const [first, ...others] = call.routes
   const canDefer = ({ providerId }: Route): boolean =>
     providers.get(providerId)?.adapters.deferred !== undefined
-  // An answer that the provider defers would reach the caller without passing the stages.
+  // An answer deferred by the provider would reach the caller without passing the guards.
   const isLookedAt = textGuards !== undefined && altersAnswer(textGuards, call)
   const native = canDefer(first) && !isLookedAt
   if (
@@ -96,13 +96,13 @@ async function deferOrPass (
   throw new GatewayError('upstream_invalid_response', { cause: 'the response has no request_id' })
 }
 
-/** Answers as the call would have done without `deferred`. */
+/** Answers as if `deferred` were not set. */
 async function completionAtOnce (answer: ChatBatch, finish: Stage<ChatBatch>): Promise<EarlyReply> {
   answer.call.record.deferred = undefined
   return new EarlyReply(toJsonReply(toCompletion(await collected(finish(once(answer))))))
 }
 
-/** Checks before the provider is called: an answer that is paid for is always kept. */
+/** Checks this before the provider is called: a paid answer is always stored. */
 async function checkKept ({ key }: RoutedChatCall, { store }: Deferrals, maxBytes: number): Promise<void> {
   if (await store.keptBytes(key.id) < maxBytes) return
   throw new GatewayError('insufficient_quota', {
@@ -112,7 +112,7 @@ async function checkKept ({ key }: RoutedChatCall, { store }: Deferrals, maxByte
 }
 
 /**
- * Charges the call what was reserved for it, until the answer is fetched: the provider makes it in any case.
+ * Charges the call the reserved amount until the answer is fetched: the provider generates it in any case.
  */
 function ticketOf (
   call: RoutedChatCall,
@@ -186,7 +186,7 @@ function unsupported (param: string, message: string): GatewayError {
   return new GatewayError('unsupported_parameter', { message, param })
 }
 
-/** Returns a completion without choices, so that clients which read one can read this. */
+/** Returns a completion without choices, which clients of completions can read. */
 function receipt (requestId: string, model: string): EarlyReply {
   return new EarlyReply(toJsonReply({
     id: requestId, object: 'chat.completion', created: nowSeconds(), model, choices: [], request_id: requestId

@@ -82,7 +82,7 @@ function decisionOn<R> (
     const reader = { provider, route, hasAccount: (digest: string) => accounts.includes(digest) }
     for (const field of lost(request, reader)) noteIgnored(record, field)
   }
-  // models without settings have one in common
+  // models without settings share one
   const expected = new Map<Route['settings'], Usage | undefined>()
   const decision = decide({
     requested: record.requestedModel ?? '',
@@ -115,7 +115,7 @@ function isLookedAt (endpoint: string): boolean {
   return endpointsWhere('hasTexts').some(name => name === endpoint)
 }
 
-/** Returns the tokens of a call that is billed by tokens. */
+/** Returns the tokens of a call billed by tokens. */
 function tokenUsage ({ prompt, completion, units }: Estimate): Usage | undefined {
   return units === undefined ? usageOfTokens(prompt, completion) : undefined
 }

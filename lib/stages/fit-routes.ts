@@ -24,7 +24,7 @@ export function fitRoutes<C> (
   capability: 'chat' | 'tokenCount' = 'chat'
 ): Stage<RoutedCall<ChatInput>> {
   return map(call => {
-    const context = call.context as C // by the `input` of the same dialect
+    const context = call.context as C // set by `input` of the same dialect
     return refine(call, {
       fit: (
         given: unknown,
@@ -32,7 +32,7 @@ export function fitRoutes<C> (
         { credential, isTranslated = false, record = call.record }: FitOptions = {}
       ): FittedRequest => {
         const model = models.find(route.modelId)
-        // `given` is of this call, perhaps with other limits
+        // `given` belongs to this call, possibly with other limits
         const request = withinModel(given as ChatInput, model, record)
         const provider = providers.get(route.providerId)
         const account = (): string =>
@@ -61,7 +61,7 @@ export function fitRoutes<C> (
   })
 }
 
-/** Providers refuse more tokens than their model can write. */
+/** Providers refuse more tokens than their model can generate. */
 function withinModel (
   request: ChatInput,
   model: ModelEntry | undefined,

@@ -18,7 +18,7 @@ export function joinPlaceholders<C> (
   const { reversible } = textGuards ?? {}
   if (reversible === undefined) return map(call => call)
   return map(async <T extends RoutedCall<object>>(call: T): Promise<T> => {
-    const id = continues(call.context as C) // by the `input` of the same dialect
+    const id = continues(call.context as C) // set by `input` of the same dialect
     const placeholders = id === undefined ? undefined : reversible.placeholdersOf(call)
     if (id === undefined || placeholders === undefined) return call
     const sealed = await responseStore?.placeholders(call.key.id, id)

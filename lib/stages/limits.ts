@@ -115,14 +115,18 @@ class CallLimits<R> {
       models, settings, isEstimated: estimate !== undefined, onlyGuardCosts
     })
     const decision = limiter.reserve(plan.request)
-    // Usually this process decides by itself, and there is no promise to wait for.
+    // Usually this process decides by itself, without a promise.
     return decision instanceof Promise || this.#waits(decision)
       ? this.#reserveLater(plan.request, decision, call.signal)
         .then(later => this.#decided(call, estimated, plan, later))
       : this.#decided(call, estimated, plan, decision)
   }
 
-  /** Notes a decision in the record. @throws GatewayError for a refusal */
+  /**
+   * Adds a decision to the record.
+   *
+   * @throws GatewayError for a refusal
+   */
   #decided<C extends RoutedCall<R>> (
     call: C,
     estimated: RequestEstimate<R>,
@@ -175,9 +179,7 @@ class CallLimits<R> {
   }
 }
 
-/**
- * Waits for another process to decide. If the call ends first, a reservation granted later is released.
- */
+/** Waits for another process to decide. If the call ends first, a reservation granted later is released. */
 async function untilAborted (
   limiter: Limiter,
   decision: LimitDecision | Promise<LimitDecision>,
@@ -200,8 +202,8 @@ async function untilAborted (
 }
 
 /**
- * Counts usage without refusing: one call in, the same call out. For calls that fetch what an earlier call
- * was admitted for.
+ * Counts usage without refusing: one call in, the same call out. For calls that fetch the result of an
+ * admitted call.
  */
 export function countOnly ({
   limiter,

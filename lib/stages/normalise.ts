@@ -106,7 +106,7 @@ function isDirectAnswer ({ type }: ChatEvent): boolean {
   return type === 'direct-answer' || type === 'direct-frame'
 }
 
-/** The common batch of a stream goes through as it is. */
+/** The usual batch of a stream passes unchanged. */
 function isOnlyText (events: readonly ChatEvent[]): boolean {
   for (const event of events) {
     if (event.type !== 'text-delta' && event.type !== 'direct-frame') return false

@@ -21,7 +21,7 @@ export function recordUsage<R = unknown, E extends AnswerEvent = AnswerEvent> (
   { estimate }: RecordUsageOptions<R> = {}
 ): PassThroughStage<Batch<R, E>> {
   const stage: Stage<Batch<R, AnswerEvent>> = transform(() => {
-    let meter: UsageMeter | undefined // of one answer, of one turn
+    let meter: UsageMeter | undefined // state of one answer, of one turn
     return {
       push: batch => {
         const { record, request } = batch.call

@@ -77,7 +77,7 @@ function seenBy<R> (call: RoutedCall<R>, looks: ReadonlyArray<Promise<unknown>> 
   }
   const pass = (): void => { call.record.awaitsInspection = false }
   const requestVerdict = Promise.all(looks).then(pass, (error: unknown) => refuse(call, error))
-  requestVerdict.catch(() => undefined) // it is awaited later, unless the call ends before that
+  requestVerdict.catch(() => undefined) // awaited later, unless the call ends before that
   return refine(call, { requestVerdict })
 }
 
@@ -93,7 +93,7 @@ function replaceBy<R> (
     if (judge === undefined) return call
     const look = judgeTexts(judge, call, replaceTexts)
     if (judge.duringAnswer !== true || looks === undefined) return look.catch(failed)
-    look.catch(() => undefined) // it is awaited with the others
+    look.catch(() => undefined) // awaited with the others
     looks.push(look)
     return call
   }
@@ -109,25 +109,25 @@ function replaceBy<R> (
   }
 }
 
-/** @throws Error where the guard lets no call through */
+/** @throws Error if the guard passes no call on */
 async function passed<R> (
   call: RoutedCall<R>,
   stage: Stage<RoutedCall<unknown>> | undefined
 ): Promise<RoutedCall<R>> {
   if (stage === undefined) return call
-  for await (const out of stage(once(call))) return out as RoutedCall<R> // of the request that it was given
+  for await (const out of stage(once(call))) return out as RoutedCall<R> // the call it was given
   throw new Error('a stage of a module let no call through')
 }
 
-/** Drops the captured request of a refused call, and throws the error. */
+/** Discards the captured request of a refused call, and throws the error. */
 function refuse ({ record }: RoutedCall<unknown>, error: unknown): never {
   record.bodies?.takeRequest([])
   throw error
 }
 
 /**
- * Returns a function that replaces a text in full. A long text without spaces may be held as media, of which
- * only the beginning is a string.
+ * Returns a function that replaces a text in full. A long text without spaces may be stored as media, with
+ * only its beginning as a string.
  */
 function inWhole ({ media }: RoutedCall<unknown>, replace: ReplaceText): ReplaceText {
   return (text, place) => {

@@ -12,17 +12,14 @@ export function textsAt<R extends object> (places: PlaceTable): RequestTexts<R> 
       const request = places.replace(call.request, replace)
       if (request === call.request) return call
       renewAttribution(call.request, request, call)
-      // a project keeps the text without what was replaced
+      // a project keeps the text with the replacements
       call.record.bodies?.takeRequest([Buffer.from(JSON.stringify(request))])
       return refine(call, { request })
     }
   }
 }
 
-/**
- * Returns how texts are replaced in the request of a form: in some of its fields, and in the names of its
- * files.
- */
+/** Returns how to replace the texts in a form: in some of its fields, and in the names of its files. */
 export function formTextsAt<R extends object> (fields: ReadonlyArray<keyof R & string>): RequestTexts<R> {
   const names: ReadonlySet<string> = new Set(fields)
   return {
@@ -33,7 +30,7 @@ export function formTextsAt<R extends object> (fields: ReadonlyArray<keyof R & s
       if (others.every((other, at) => other === entries[at]?.[1])) return call
       const request = Object.fromEntries(entries.map(([name], at) => [name, others[at]]))
       renewAttribution(call.request, request, call)
-      // a project keeps the text without what was replaced
+      // a project keeps the text with the replacements
       call.record.bodies?.takeForm(formOf(request))
       return extend(call, { request: request as R }) // the same fields
     }

@@ -42,7 +42,7 @@ export function validate<S extends TSchema> (
 ): Stage<AuthedCall, ValidCall<WithoutNulls<Static<S>>>> {
   const check = bodyCheck(schema)
   return map(call => call.body().then(body => {
-    // the check has just shown that it is one
+    // the check has just shown it
     const request = withoutNulls(check(noteAttribution(body, call))) as WithoutNulls<Static<S>>
     const valid = refine(call, { request })
     return needsSlices(call.record) ? yieldFairly().then(() => valid) : valid
@@ -50,10 +50,10 @@ export function validate<S extends TSchema> (
 }
 
 /**
- * Makes the check of a JSON body, which returns the body as it is.
+ * Creates the check of a JSON body, which returns the body unchanged.
  *
- * @throws GatewayError `invalid_json` when the body is not an object
- * @throws ValidationError (422) with at most 20 details when it does not match the schema
+ * @throws GatewayError `invalid_json` if the body is not an object
+ * @throws ValidationError (422) with at most 20 details if it does not match the schema
  */
 export function bodyCheck (schema: TSchema): (body: unknown) => JsonObject {
   const matches = compileCheck(schema)
@@ -66,14 +66,14 @@ export function bodyCheck (schema: TSchema): (body: unknown) => JsonObject {
 }
 
 /**
- * Reads the multipart form of each call and yields the call with it as `request`, its texts
- * converted to what the schema asks for and its files as they are: one call in, one out.
+ * Reads the multipart form of each call and sets it as `request`, with its texts converted as the schema
+ * requires and its files unchanged: one call in, one out.
  *
- * A list may be sent as `name[]` or `name`, repeated or with commas; an object as JSON or as `name[key]`. Of
- * a field that is sent twice, the last value counts, unless it is a list. Unknown fields are left out.
+ * A list may be sent as `name[]` or `name`, repeated or comma-separated; an object as JSON or as `name[key]`.
+ * The last value of a repeated field counts, unless it is a list. Unknown fields are dropped.
  *
- * @throws GatewayError `unsupported_media_type` when the body is not a form.
- * @throws ValidationError (422) with at most 20 details when it does not match the schema.
+ * @throws GatewayError `unsupported_media_type` if the body is not a form
+ * @throws ValidationError (422) with at most 20 details if it does not match the schema
  */
 export function validateForm<S extends TSchema> (
   schema: S
@@ -87,13 +87,13 @@ export function validateForm<S extends TSchema> (
     noteAttribution(form.fields, call)
     const { values, request, faults } = parseFormFields(schema, form)
     if (faults.length > 0 || !matches(values)) {
-      // A field that could not be read is reported already; its absence is not another fault.
+      // An unreadable field has already been reported; its absence is not another error.
       const unread = new Set(faults.map(fault => fault.loc[1]))
       const others = explain(schema, values, { limit: maxDetails }).filter(({ loc }) => !unread.has(loc[1]))
       const detail = [...faults, ...others].slice(0, maxDetails)
       throw new ValidationError(detail.length > 0 ? detail : [unexplained])
     }
-    // The check has just shown it; files stand where the schema has a `FormFile`.
+    // The check has just shown it; files replace each `FormFile` of the schema.
     return refine(call, { request: request as FormRequest<Static<S>> })
   })
 }
@@ -117,7 +117,7 @@ function reasons (schema: TSchema, body: unknown): ValidationDetail[] {
   return detail.length > 0 ? detail : [unexplained]
 }
 
-/** Returns the same object when there is no null in it, which is most often. */
+/** Returns the same object if it has no nulls, which is the usual case. */
 function withoutNulls (body: Record<string, unknown>): Record<string, unknown> {
   for (const key in body) {
     if (body[key] === null) {

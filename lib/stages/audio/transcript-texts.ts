@@ -111,7 +111,7 @@ async function* streamed (
   }
 }
 
-/** All that was sent is what is left of the text: its parts would say what was replaced. */
+/** Everything sent is the rest of the text: its parts would reveal what was replaced. */
 function plain (
   { words: _words, segments: _segments, logprobs: _logprobs, ...rest }: Transcript,
   text: string

@@ -64,7 +64,7 @@ async function batchOf (
   const request: ChatInput = {
     model: route.modelId,
     messages: [],
-    // All that the form of the answer depends on.
+    // Everything that the form of the answer depends on.
     n: maxChoices,
     ...upstream.legacy && { functions: [{ name: 'any' }] }
   }

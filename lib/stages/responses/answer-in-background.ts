@@ -32,7 +32,7 @@ export function answerInBackground (
 ): Stage<RoutedChatCall> {
   const { backgroundRuns: runs } = services
   return map(async call => {
-    const context = call.context as ResponsesContext // by the `input` of this dialect
+    const context = call.context as ResponsesContext // set by `input` of this dialect
     if (context.request.background !== true || runs === undefined) return call
     const queued = queuedResponse(call, context)
     const isStreamed = call.request.stream === true
@@ -85,7 +85,7 @@ function queuedResponse (call: RoutedChatCall, context: ResponsesContext): Respo
   return { ...started, status: 'queued' }
 }
 
-/** @param record puts the call on record, before its response can be fetched */
+/** @param record records the call before its response can be fetched */
 function keepIn (
   runs: BackgroundRuns,
   { placeholders }: Pick<CallRecord, 'placeholders'>,
