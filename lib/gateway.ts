@@ -175,9 +175,9 @@ async function openGateway (
       onWaiting: coordination?.notifyOfTasks,
       services
     }))
-  // Outlives each configuration: what counters and the cache know by digests is still found after a reload.
+  // Outlives each configuration: counters and the cache still find entries by digest after a reload.
   const secret = work?.deferrals.secret ?? randomBytes(32)
-  // As well: what the modules of an earlier configuration have not ended.
+  // Also outlives it: modules of an earlier configuration may not have finished.
   const openWork: OpenWork = new Map()
   const admin = lazyAdmin(options)
   const degraded = (): string[] => [
@@ -243,7 +243,7 @@ async function openGateway (
   })
 }
 
-/** Opens what records calls; a tracer, if there is one, observes each that has ended. */
+/** Opens what records calls; a tracer, if there is one, observes each ended call. */
 function openHistory (
   { keys, log, database, usageDatabase, observers = [] }: GatewayOptions,
   limiter: Limiter,
@@ -272,7 +272,7 @@ interface Opened extends Omit<JudgeInput, 'settings'> {
 }
 
 /**
- * Opens what each configuration needs anew: the recorder of bodies, judges, exports and alerts. After a
+ * Opens what each configuration needs: the recorder of bodies, judges, exports and alerts. After a
  * ConfigError nothing is left open.
  */
 async function openConfigured (
@@ -293,7 +293,7 @@ async function openConfigured (
   }
 }
 
-/** Creates every endpoint of the API, its aliases if the settings say so, and the page of the dashboard. */
+/** Creates every endpoint of the API, its aliases if configured, and the dashboard. */
 function allEndpoints (services: Services, { server }: Settings): readonly Endpoint[] {
   const endpoints = createEndpoints(services)
   return [...endpoints, ...server.aliases ? aliasEndpoints(endpoints) : [], ...dashboardEndpoints(services)]
@@ -328,9 +328,7 @@ interface LazyAdmin {
   readonly close: () => Promise<void>
 }
 
-/**
- * Returns what the admin API works with, opened when it is first used; `undefined` without a store of keys.
- */
+/** Returns the services of the admin API, opened when first used; `undefined` without a store of keys. */
 function lazyAdmin ({ database, keyStore, configuration }: GatewayOptions): LazyAdmin | undefined {
   if (database === undefined || keyStore === undefined) return undefined
   let opened: Promise<Admin> | undefined
@@ -345,8 +343,9 @@ function lazyAdmin ({ database, keyStore, configuration }: GatewayOptions): Lazy
 }
 
 /**
- * Opens the stages that are no patterns, loaded once a configuration has some. @throws ConfigError for one
- * that cannot be used
+ * Opens the guards other than patterns, loaded once a configuration has some.
+ *
+ * @throws ConfigError for an unusable one
  */
 async function loadJudges (
   settings: Settings,
@@ -358,7 +357,7 @@ async function loadJudges (
 }
 
 /**
- * Finds budgets by names that calls have, loaded once a configuration has some.
+ * Finds budgets by names in calls, loaded once a configuration has some.
  *
  * @param secret of the store
  */
@@ -375,8 +374,9 @@ async function loadNamedBudgets (
 }
 
 /**
- * Opens alerts, loaded once a configuration has channels for them. @throws ConfigError where a package that
- * these need is not installed
+ * Opens alerts, loaded once a configuration has channels.
+ *
+ * @throws ConfigError if a required package is not installed
  */
 async function loadAlerts (
   settings: Settings,
@@ -401,7 +401,11 @@ async function loadExports (
   return openExports(settings, { database, log })
 }
 
-/** Creates the HTTP server of an app. @throws where the certificate cannot be used */
+/**
+ * Creates the HTTP server of an app.
+ *
+ * @throws if the certificate cannot be used
+ */
 async function openServer (
   { server: { tls, keepAliveMs, maxClientConnections }, limits }: Settings,
   app: App,
@@ -411,9 +415,9 @@ async function openServer (
     {
       keepAliveTimeout: keepAliveMs,
       headersTimeout: limits.headersMs,
-      // Node looks for late headers only every 30 s by itself.
+      // By itself, Node.js checks for late headers only every 30 s.
       connectionsCheckingInterval: Math.min(limits.headersMs, 1000),
-      requestTimeout: 0, // bodies have a clock of their own
+      requestTimeout: 0, // bodies have a separate time limit
       requireHostHeader: false, // refused by the app, with a body and an id
       maxHeaderSize: 32 * 1024
     },
@@ -427,10 +431,10 @@ async function openServer (
   )
   const { server } = opened
   server.maxConnections = openFiles({ maxClientConnections }).connections
-  // Node would drop those beyond 2,000, among them what a proxy adds; their size is bounded above.
+  // Node.js would drop headers beyond 2,000, including those that a proxy adds; their size is limited above.
   server.maxHeadersCount = 0
   refuseMalformed(server)
-  // A caller that expects `100 Continue` before sending a body gets it when the body is read, not before.
+  // A caller that expects `100 Continue` before sending a body gets it when the body is read, not earlier.
   server.on('checkContinue', app.handle).on('checkExpectation', app.handle)
   return opened
 }

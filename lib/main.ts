@@ -14,13 +14,13 @@ requireNode()
 
 // A command that never ends, with nothing left to wait for, has failed.
 process.exitCode = 1
-// The reader of the output may stop early (`headgate models | head`), which is no failure.
+// The reader of the output may stop early (`headgate models | head`), which is not a failure.
 process.stdout.on('error', () => { process.exitCode = 0 })
 
-// Standard output that is not a terminal carries the log alone, one JSON object a line.
+// Standard output that is not a terminal has the log only, one JSON object per line.
 const notices = process.stdout.isTTY ? process.stdout : process.stderr
 
-// Without `await`, which a file that `require` loads must not have at its top level.
+// Without `await`, which is not allowed at the top level of a file loaded by `require`.
 void run(process.argv.slice(2), {
   env: process.env,
   cwd: process.cwd(),
@@ -36,7 +36,7 @@ void run(process.argv.slice(2), {
   error: text => {
     process.stderr.write(`${text}\n`)
   }
-}).then(exitWhenPrinted) // whatever socket is still open
+}).then(exitWhenPrinted) // even if sockets are still open
 
 async function run (args: readonly string[], terminal: Terminal): Promise<ExitCode> {
   return await (await import('./cli/run.ts')).run(args, terminal)

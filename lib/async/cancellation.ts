@@ -46,7 +46,7 @@ export class CallCancellation implements CallSignal {
   }
 }
 
-/** Runs a listener; one that throws does not keep the others from running, as with an `EventTarget`. */
+/** Runs a listener. An error in one does not keep the others from running, as with an `EventTarget`. */
 function run (listener: AbortListener | undefined): void {
   try {
     if (typeof listener === 'function') listener()
@@ -56,7 +56,7 @@ function run (listener: AbortListener | undefined): void {
   }
 }
 
-/** Returns a signal for `fetch`, timers, streams and whatever else wants a real one. */
+/** Returns a standard signal for `fetch`, timers, streams and similar APIs. */
 export function standardSignal (signal: CallSignal): AbortSignal {
   if (signal instanceof AbortSignal) return signal
   if (signal instanceof CallCancellation) return signal.standard
@@ -64,8 +64,8 @@ export function standardSignal (signal: CallSignal): AbortSignal {
 }
 
 /**
- * Resolves as `work` does, or rejects with the signal's reason as soon as it aborts: for work that goes
- * on for others or is slow to notice. Nothing is left listening.
+ * Settles like `work`, or rejects with the signal's reason as soon as it aborts: for work that continues for
+ * others, or notices late. Leaves no listener behind.
  */
 export async function abortable<T> (work: Promise<T>, signal: CallSignal): Promise<T> {
   return await new Promise<T>((resolve, reject) => {

@@ -3,7 +3,7 @@ export function isProcessAlive (pid: number): boolean {
   try {
     return process.kill(pid, 0)
   } catch (error) {
-    // It runs, and belongs to another user.
+    // It is running, and belongs to another user.
     return error instanceof Error && 'code' in error && error.code === 'EPERM'
   }
 }

@@ -51,7 +51,7 @@ export async function runInWorker (
   } finally {
     clearTimeout(timer)
     signal.removeEventListener('abort', onAbort)
-    // Not awaited: a thread that waits for a file of a server that is gone does not end.
+    // Not awaited: a thread that waits for a file on an unreachable server does not end.
     ending++
     void worker.terminate().finally(() => { ending-- })
     worker.unref()

@@ -49,7 +49,7 @@ export async function runProgram (
   const onAbort = (): void => { child.kill('SIGKILL') }
   signal.addEventListener('abort', onAbort, { once: true })
   try {
-    await once(child, 'spawn') // fails where the system has no descriptors left: then there are no pipes
+    await once(child, 'spawn') // fails if the system has no descriptors left: then there are no pipes
     return await new Promise<Buffer>((resolve, reject) => {
       child.stdout.on('data', (bytes: Buffer) => {
         sizeBytes += bytes.length
@@ -59,7 +59,7 @@ export async function runProgram (
       child.stderr.on('data', (bytes: Buffer) => {
         if (complaint.length < errorCharacters) complaint += bytes.toString('latin1', 0, errorCharacters)
       })
-      // It may end without reading all of its input; how it ends is what counts.
+      // It may end without reading all of its input; only its exit matters.
       child.stdin.on('error', () => undefined)
       child.once('error', reject)
       child.once('close', code => {

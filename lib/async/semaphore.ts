@@ -67,7 +67,7 @@ export class Semaphore {
   release (): void {
     this.#free++
     this.#inside--
-    if (this.#serving) return // by one that was served just now and has finished at once
+    if (this.#serving) return // by one that was just served and has already finished
     this.#serving = true
     for (let waiter = this.#next(); waiter !== undefined; waiter = this.#next()) this.#admit(waiter)
     this.#serving = false
@@ -94,7 +94,9 @@ export class Semaphore {
     return undefined
   }
 
-  /** Refuses the latest of the owner with most in the line, unless the newcomer would have as many. */
+  /**
+   * Refuses the latest waiter of the owner with the longest queue, unless the newcomer's would be as long.
+   */
   #makeRoom (newcomer: string): boolean {
     let most: Set<Waiter> | undefined
     for (const line of this.#lines.values()) {

@@ -55,8 +55,8 @@ export class SharedTimer {
       }
     } finally {
       const { first } = this.#waiting
-      // not before: a member that begins to wait anew would set one for itself, and those that are due would
-      // wait for that
+      // Not earlier: a member that restarts its wait would set a timer for itself, and due members would wait
+      // for that one.
       this.#timer = undefined
       if (first !== undefined) this.#runAfter(Math.max(0, first.dueMs - performance.now()))
     }
@@ -65,9 +65,7 @@ export class SharedTimer {
 
 const timers = new Map<number, SharedTimer>()
 
-/**
- * Returns the timer of all waits of this length. There are as many as lengths: use it where these are few.
- */
+/** Returns the timer for all waits of this length. Each length has one, so use few lengths. */
 export function sharedTimer (ms: number): SharedTimer {
   let timer = timers.get(ms)
   if (timer === undefined) timers.set(ms, timer = new SharedTimer(ms))

@@ -111,7 +111,7 @@ export class BodyRecorder {
         }
       }
     } finally {
-      this.#work = undefined // at once: what ends after the last look needs work of its own
+      this.#work = undefined // immediately: what ends after the last check needs work of its own
     }
   }
 

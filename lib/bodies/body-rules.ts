@@ -41,7 +41,7 @@ export function hasBodies (endpoint: string): boolean {
 export function bodyRules (
   { keepBodies, endUsers }: KeptBodies
 ): (key: ApiKey) => BodyRule | undefined {
-  // A digest on the record would hide nothing beside the name in the body.
+  // A digest on the record would hide nothing if the body has the name.
   const hidden = endUsers.store === 'hashed' ? endUserFields : []
   const rules = new Map(
     keepBodies.map(({ project, redact: { fields, patterns }, ...rule }) => [

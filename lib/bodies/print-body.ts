@@ -58,7 +58,7 @@ async function redacted (
   if (mediaType === 'text/event-stream') {
     return await redactJson(await printText(await joinDeltas(await eventsOf(bytes))), options)
   }
-  // A plain text is redacted as one that was no JSON would be: it is one string.
+  // Plain text is redacted like invalid JSON: it is one string.
   return mediaType?.startsWith('text/') === true
     ? await redactPlain(bytes.toString(), options)
     : await redactJson(bytes.toString(), { ...options, isCut })
@@ -70,8 +70,8 @@ async function redactPlain (text: string, options: Parameters<typeof redactJson>
 }
 
 /**
- * Returns the JSON of the events of a stream. What is none, such as `[DONE]` and an event that was cut, is
- * left out.
+ * Returns the JSON of the events of a stream. Anything else, such as `[DONE]` or a truncated event, is left
+ * out.
  */
 async function eventsOf (bytes: Buffer): Promise<unknown[]> {
   const reader = sseReader(bytes.length + 1)
@@ -92,7 +92,7 @@ async function parsed (data: string): Promise<unknown> {
   }
 }
 
-/** Returns as much of a text as has so many bytes in UTF-8, in complete characters. */
+/** Returns the longest prefix of a text with at most so many bytes in UTF-8. */
 export function cutText (text: string, maxBytes: number): string {
   if (text.length * 3 <= maxBytes) return text
   const bytes = Buffer.from(text)

@@ -86,11 +86,11 @@ export async function redactJson (text: string, options: JsonRedaction, depth = 
 /** Returns the index after the string that begins at an index. */
 function endOfString (text: string, start: number): number {
   const end = closingQuote(text, start + 1)
-  return end === -1 ? text.length + 1 : end + 1 // as if its quote were there
+  return end === -1 ? text.length + 1 : end + 1 // as if its closing quote were there
 }
 
 /**
- * Returns where the value of a member begins whose name ends here; `undefined` for a string that is no name.
+ * Returns where the value of a member begins whose name ends here; `undefined` if the string is not a name.
  */
 function valueAfter (text: string, end: number): number | undefined {
   const colon = withoutSpaces(text, end)
@@ -103,7 +103,7 @@ function withoutSpaces (text: string, from: number): number {
   return at
 }
 
-/** True for a member that is `null`: clients and servers write out what they do not use. */
+/** Returns true for a member that is `null`: clients and servers write out unused members. */
 function saysNothing (text: string, start: number): boolean {
   return /^null(?![\w.])/.test(text.slice(start, start + 5))
 }
@@ -131,7 +131,7 @@ function endOfValue (text: string, start: number): number {
   return text.length
 }
 
-/** Returns what a string of JSON says; one that is cut in an escape or no JSON as it is written. */
+/** Returns the content of a JSON string; a string that is cut in an escape, or invalid, as it is written. */
 function decoded (written: string): string {
   if (!written.includes('\\')) return written
   try {
@@ -141,12 +141,12 @@ function decoded (written: string): string {
   }
 }
 
-/** True for more than the punctuation, numbers and constants of JSON. */
+/** Returns true for anything besides the punctuation, numbers and constants of JSON. */
 function hasWords (between: string): boolean {
   return /[A-Za-z]/.test(between.replace(/true|false|null|\d[eE]/g, ''))
 }
 
-/** Redacts what stands between strings: numbers, and anything in a text that is no JSON. */
+/** Redacts the text between strings: numbers, and anything in a text that is not JSON. */
 async function redactedBetween (
   between: string,
   hasPatterns: boolean,
@@ -162,7 +162,7 @@ async function redactedBetween (
   return result
 }
 
-/** Returns what stands for media in base64; `undefined` for other strings. */
+/** Returns the replacement for media in base64; `undefined` for other strings. */
 function mediaNote (string: string): string | undefined {
   if (string.length < minMediaLength) return undefined
   const [scheme = ''] = /^data:[\w.+/;=-]{0,200},/.exec(string) ?? []

@@ -83,7 +83,7 @@ export class MemoryEntries implements Entries {
 }
 
 /**
- * Keeps sealed texts in storage that several processes share: only a process that knows the request can open
+ * Stores sealed texts where several processes can read them: only a process that knows the request can open
  * its text.
  */
 export class SealedEntries implements Entries {

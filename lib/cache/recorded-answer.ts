@@ -68,7 +68,7 @@ export class AnswerRecorder<R> {
     return this.#events === undefined
   }
 
-  /** Returns the text of a complete answer that may be reused; else `undefined`. */
+  /** Returns the text of a complete answer that may be reused; otherwise `undefined`. */
   text (): string | undefined {
     if (this.#events === undefined || this.#first === undefined) return undefined
     const { providerId, modelId } = this.#first.route
@@ -113,10 +113,10 @@ export class AnswerRecorder<R> {
 }
 
 /**
- * Returns a recorded answer as the answer to an equal call, in one batch; `undefined` if it is too old or its
- * form differs from the form that the call asks for.
+ * Returns a recorded answer as the answer to an equal call, in one batch; `undefined` if it is too old or has
+ * another form than the call asks for.
  *
- * @param text as `AnswerRecorder` made it
+ * @param text created by `AnswerRecorder`
  */
 export function replayedAnswer<R extends ChatInput> (
   text: string,
@@ -128,7 +128,7 @@ export function replayedAnswer<R extends ChatInput> (
   if (form !== 'events' && (form === 'frames') !== (call.request.stream === true)) return undefined
   const route = call.routes.find(one => one.providerId === providerId && one.modelId === modelId)
   if (route === undefined) return undefined
-  // The dialect notes there that the route answers in the caller's words.
+  // The dialect records there that the route answers in the caller's dialect.
   if (form !== 'events' && call.fit?.(call.request, route).direct === undefined) return undefined
   return { call, route, events }
 }

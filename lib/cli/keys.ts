@@ -150,7 +150,7 @@ interface KeyAccess {
 interface Context {
   /** The file of the store. */
   readonly path: string
-  /** True when the store did not exist before this command. */
+  /** True if the store did not exist before this command. */
   readonly isNew: boolean
   readonly checked: CheckedConfig
 }

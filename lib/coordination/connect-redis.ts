@@ -50,18 +50,18 @@ export interface RedisClient extends Scripts, Pick<EventEmitter, 'on'> {
 
 /** Returns the servers that hold keys. */
 export function nodesOf (client: RedisClient): ReadonlyArray<Pick<Redis, 'scanStream' | 'unlink'>> {
-  // `createRedisClient` makes no other
+  // `createRedisClient` creates only these
   const redis = client as unknown as Redis | Cluster
   return 'nodes' in redis ? redis.nodes('master') : [redis]
 }
 
-/** @throws the error of the file system when the file of the authority cannot be read */
+/** @throws the error of the file system if the file of the authority cannot be read */
 export async function createRedisClient (
   location: RedisLocation, options: ClientOptions
 ): Promise<RedisClient> {
   const { Redis, Cluster } = await import('ioredis')
   const { address: { hosts: [first, ...others] }, isCluster, sentinel } = location
-  // The scripts are methods at run time only, which no type of the package says.
+  // The scripts become methods at run time, which the package's types do not show.
   if (isCluster === true) {
     return connectingNodes(
       new Cluster([first, ...others], clusterOptions(location, options)) as Cluster & Scripts
@@ -72,8 +72,8 @@ export async function createRedisClient (
 }
 
 /**
- * Connects to each node of a cluster when it is found, not with its first commands, of which all but one
- * would be refused.
+ * Connects to each node of a cluster when it is found instead of with its first commands, all but one of
+ * which would be refused.
  */
 function connectingNodes<C extends Cluster> (cluster: C): C {
   cluster.on('+node', (node: Redis) => {
@@ -83,8 +83,8 @@ function connectingNodes<C extends Cluster> (cluster: C): C {
 }
 
 /**
- * Keeps a second error of a socket from ending the process: the package listens for the first one, and a
- * handshake of TLS that is broken off, as with a server that is not trusted, may have another.
+ * Prevents a second error of a socket from ending the process: the package listens for the first one only,
+ * and an interrupted TLS handshake, as with an untrusted server, may emit another.
  */
 function reportingOnce (redis: Redis): Redis {
   return redis.on('connecting', () => {
@@ -101,7 +101,7 @@ function serverOptions (location: RedisLocation, options: ClientOptions) {
     db: location.address.database,
     scripts,
     retryStrategy: () => options.retryMs,
-    // Calls are not kept waiting for a connection, and nothing is sent twice.
+    // Calls do not wait for a connection, and nothing is sent twice.
     ...options.subscribes !== true && {
       enableOfflineQueue: false,
       autoResendUnfulfilledCommands: false,
@@ -119,9 +119,9 @@ function sentinelOptions (
   return {
     name,
     sentinels: [...address.hosts],
-    // Not `failoverDetector`: with it the last Sentinel to hear of a failover ends connections that are at
-    // the new primary already. A connection that stays at the old one has no sign of life, which is written,
-    // or no echo of it.
+    // Not `failoverDetector`: with it, the last Sentinel to hear of a failover ends connections that are
+    // already at the new primary. A connection that stays at the old one lacks its heartbeat, which is a
+    // write, or the echo of it.
     failoverDetector: false,
     sentinelCommandTimeout: timeoutMs,
     sentinelRetryStrategy: () => retryMs,
@@ -137,11 +137,11 @@ function clusterOptions (location: RedisLocation, options: ClientOptions) {
     scripts,
     clusterRetryStrategy: () => options.retryMs,
     enableOfflineQueue: options.subscribes === true,
-    // What was sent may have run: only what a node refused for another one is sent again.
+    // Sent commands may have run: only a command that one node redirects to another is sent again.
     retryDelayOnFailover: 0,
     retryDelayOnClusterDown: 0,
     slotsRefreshTimeout: options.timeoutMs,
-    // A certificate is made for a name, not for its address.
+    // Certificates are issued for names, not for addresses.
     ...location.address.isSecure && {
       dnsLookup: (host: string, found: (error: null, address: string) => void) => found(null, host)
     }

@@ -118,7 +118,7 @@ export class CooldownExchange {
     const sent = this.#server.run(
       'hgCooldown',
       [cooldownsKey],
-      // The clock of a Redis that has just come back may be behind.
+      // The clock of a Redis that has just restarted may be behind.
       [member, Math.round(forMs), Math.max(0, Math.round(nowMs - reported.sinceMs))]
     )
     sent.then(
@@ -138,18 +138,18 @@ export class CooldownExchange {
         this.#learn(member, untilMs - nowMs, unknownFailingMs)
       }
     } catch {
-      // Redis is away, which the server has emitted: with the next connection it is read again.
+      // Redis is away, which the server has reported: it is read again with the next connection.
     }
   }
 
-  /** Reads `5000 800 ["origin",…]`. What another version writes in another form is left. */
+  /** Reads `5000 800 ["origin",…]`. Entries in the form of another version are ignored. */
   #read (message: string): void {
     const [, forMs, failingMs, member] = /^(\d+) (-?\d+) (\[.*\])$/s.exec(message) ?? []
     if (member !== undefined) this.#learn(member, Number(forMs), Math.max(0, Number(failingMs)))
   }
 
   #learn (member: string, forMs: number, failingMs: number): void {
-    // written by a process of ours
+    // written by a process of this program
     const [origin, digest, providerId, modelId, credential, keyId] = JSON.parse(member) as Member
     if (origin === this.#server.id || this.#listener?.digestOf(providerId) !== digest) return
     this.#listener.learn(

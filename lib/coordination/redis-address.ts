@@ -51,7 +51,7 @@ function parseHost (text: string, defaultPort: number): RedisHost | undefined {
     : { host: hostname.replace(/^\[|\]$/g, ''), port: port === '' ? defaultPort : Number(port) }
 }
 
-/** @throws URIError for what is not percent-encoded */
+/** @throws URIError for invalid percent-encoding */
 function decoded (text: string | undefined): string | undefined {
   return text === undefined || text === '' ? undefined : decodeURIComponent(text)
 }

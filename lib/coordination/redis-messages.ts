@@ -36,12 +36,12 @@ export class RedisMessages {
     this.#listeners = new Map([[echoTopic, () => { this.#silentBeats = 0 }]])
     client.on('error', (error: unknown) => this.#fail(error))
     client.on('ready', () => { void this.#subscribe() })
-    // A cluster's connection for messages moves to another node without a word when its own is gone.
+    // A cluster silently moves its connection for messages to another node when the node is lost.
     client.on('-node', () => this.#resume())
     client.on('message', (topic: string, message: string) => this.#listeners.get(topic)?.(message))
   }
 
-  /** Calls back for each message of a topic, of which there is one listener. */
+  /** Calls back for each message of a topic, which has a single listener. */
   listen (topic: string, listener: MessageListener): void {
     this.#listeners.set(topic, listener)
     if (this.#client.status === 'ready') void this.#subscribe()
@@ -50,9 +50,9 @@ export class RedisMessages {
          }
   }
 
-  /** Connects again where the client has given up, or receives nothing. Called after each sign of life. */
+  /** Reconnects if the client has given up, or receives nothing. Called after each heartbeat. */
   check (): void {
-    if (this.#closed) return // by the reply to a sign of life that was sent before
+    if (this.#closed) return // by the reply to an earlier heartbeat
     if (this.#client.status === 'end') this.#client.connect().catch((error: unknown) => this.#fail(error))
     if (this.#client.status !== 'ready' || ++this.#silentBeats <= maxSilentBeats) return
     this.#silentBeats = 0
@@ -71,7 +71,7 @@ export class RedisMessages {
       this.#failed = false
       this.#resume()
     } catch (error) {
-      this.#fail(error) // and with the next connection again
+      this.#fail(error) // and again with the next connection
     }
   }
 

@@ -60,7 +60,7 @@ export const lostAfterMs = 600_000
 export class RedisServer extends EventEmitter<Events> {
   /** The name of this process among those that use the server. */
   readonly id: string
-  /** True where all keys of one script must be on the same node. */
+  /** True if all keys of one script must be on the same node. */
   readonly isCluster: boolean
   readonly #echoTopic: string
   readonly #redis: RedisClient
@@ -95,14 +95,15 @@ export class RedisServer extends EventEmitter<Events> {
       echoTopic: this.#echoTopic,
       onFailure: error => this.emit('deaf', error)
     })
-    // Commands fail with it, and say less about it.
+    // Commands fail with it, and tell less about it.
     redis.on('error', (error: unknown) => { this.#unconnected = error })
     redis.on('ready', () => { this.#unconnected = undefined })
   }
 
   /**
-   * Connects, unless Redis is away: then it goes on trying. @throws the error of the file system when the
-   * authority of its certificate cannot be read
+   * Connects, unless Redis is away: then it keeps trying.
+   *
+   * @throws the error of the file system if the file of its certificate authority cannot be read
    */
   static async connect ({
     timeoutMs,
@@ -138,12 +139,12 @@ export class RedisServer extends EventEmitter<Events> {
     return this.#unconnected
   }
 
-  /** Returns the seconds that commands took, those without a reply included. */
+  /** Returns the seconds that commands took, including those without a reply. */
   get times (): HistogramValue {
     return this.#times.value
   }
 
-  /** Returns how many processes used Redis at the last sign of life, this one included. */
+  /** Returns how many processes used Redis at the last heartbeat, including this one. */
   get processes (): number {
     return this.#processes
   }
@@ -154,9 +155,9 @@ export class RedisServer extends EventEmitter<Events> {
   }
 
   /**
-   * Runs a script in one round trip; several at once do not wait for each other.
+   * Runs a script in one round trip; several do not wait for each other.
    *
-   * @throws Error when there is no reply in time: the script may have run all the same
+   * @throws Error if there is no reply in time: the script may have run nevertheless
    */
   async run (
     script: Exclude<ScriptName, 'hgBeat' | 'hgExited'>,
@@ -172,8 +173,9 @@ export class RedisServer extends EventEmitter<Events> {
   }
 
   /**
-   * Returns the members of a sorted set whose score is at least `min`, each with its score. @throws Error
-   * when there is no reply in time
+   * Returns the members of a sorted set whose score is at least `min`, with their scores.
+   *
+   * @throws Error if there is no reply in time
    */
   async scored (key: string, min: number): Promise<Array<readonly [member: string, score: number]>> {
     try {
@@ -188,29 +190,35 @@ export class RedisServer extends EventEmitter<Events> {
   }
 
   /**
-   * Returns the text of a key. What fails here says nothing about the counters: a text may be too large, or
-   * memory used up.
+   * Returns the text of a key. A failure does not mean that the counters fail: a text may be too large, or
+   * memory exhausted.
    *
-   * @throws Error when Redis refuses, or does not reply in time
+   * @throws Error if Redis refuses, or does not reply in time
    */
   async get (key: string): Promise<string | undefined> {
     return (await this.#timed(this.#redis.get(key))) ?? undefined
   }
 
-  /** Keeps a text for some milliseconds. @throws as `get` does */
+  /**
+   * Stores a text for some milliseconds.
+   *
+   * @throws as `get` does
+   */
   async set (key: string, text: string, ttlMs: number): Promise<void> {
     await this.#timed(this.#redis.set(key, text, 'PX', ttlMs))
   }
 
   /**
-   * Deletes the keys that begin with a text. @returns how many
-   * @throws Error when there is no reply in time
+   * Deletes the keys with a prefix.
+   *
+   * @returns how many
+   * @throws Error if there is no reply in time
    */
   async deleteAll (prefix: string): Promise<number> {
     let count = 0
     for (const node of nodesOf(this.#redis)) {
       for await (const keys of node.scanStream({ match: `${prefix}*`, count: 1000 })) {
-        // One by one: those of a node of a cluster may be in several slots. Redis lists texts.
+        // One by one: keys of one node of a cluster may be in several slots. Redis lists texts.
         const deleted = await Promise.all((keys as string[]).map(key => node.unlink(key)))
         count += deleted.reduce((sum, one) => sum + one, 0)
       }
@@ -219,8 +227,8 @@ export class RedisServer extends EventEmitter<Events> {
   }
 
   /**
-   * Sends a message to all processes, this one included: the last one of a topic again when Redis is back,
-   * which may then arrive twice.
+   * Sends a message to all processes, including this one. The last message of a topic is sent again when
+   * Redis is back, and may then arrive twice.
    */
   publish (topic: string, message: string): void {
     this.#redis.publish(topic, message).catch((error: unknown) => {
@@ -229,7 +237,7 @@ export class RedisServer extends EventEmitter<Events> {
     })
   }
 
-  /** Calls back for each message of a topic, and each time when messages may have been lost. */
+  /** Calls back for each message of a topic, and whenever messages may have been lost. */
   subscribe (topic: string, listener: MessageListener): void {
     this.#messages.listen(topic, listener)
   }
@@ -240,7 +248,7 @@ export class RedisServer extends EventEmitter<Events> {
     try {
       if (this.#isUp) await this.#redis.zrem(processesKey, this.id)
     } catch (error) {
-      this.#lose(error) // this process counts as gone ten seconds later
+      this.#lose(error) // other processes forget this one ten seconds later
     }
     this.#redis.disconnect()
   }
@@ -255,8 +263,8 @@ export class RedisServer extends EventEmitter<Events> {
   }
 
   /**
-   * Begins to connect, and waits no longer than for a reply: with Sentinels that are away, or a cluster that
-   * is not ready, it may take forever.
+   * Starts connecting, and waits no longer than for a reply: with unavailable Sentinels, or a cluster that is
+   * not ready, connecting may take forever.
    */
   async #connect (): Promise<void> {
     await withTimeout(
@@ -271,7 +279,7 @@ export class RedisServer extends EventEmitter<Events> {
     if (this.#beating) return
     this.#beating = true
     try {
-      // A client gives up when Sentinels change their mind while it connects.
+      // A client gives up when Sentinels change the primary while it connects.
       if (this.#redis.status === 'end') await this.#connect()
       const sentMs = steadyNow()
       // see the script
@@ -294,14 +302,14 @@ export class RedisServer extends EventEmitter<Events> {
       }
     } catch (error) {
       this.#lose(error)
-      // A connection that says nothing may be dead.
+      // A silent connection may be dead.
       if (this.#redis.status === 'ready') this.#redis.disconnect(true)
     } finally {
       this.#beating = false
     }
   }
 
-  /** Shows the others which processes of this machine have exited, and reads which of other machines have. */
+  /** Reports which processes of this machine have exited, and reads which of other machines have. */
   async #shareExits (names: readonly string[]): Promise<void> {
     for (const name of names.filter(name => name !== this.id && this.#isGone(name))) {
       await this.#redis.hgExited(1, exitedKey, name, lostAfterMs)

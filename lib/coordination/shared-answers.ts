@@ -30,7 +30,12 @@ export class SharedAnswers {
     this.#server.set(prefix + name, text, Math.max(1, Math.round(ttlMs))).catch(() => undefined)
   }
 
-  /** Deletes all of them. @returns how many @throws Error when Redis does not reply */
+  /**
+   * Deletes all cached answers.
+   *
+   * @returns how many
+   * @throws Error if Redis does not reply
+   */
   async clear (): Promise<number> {
     return await this.#server.deleteAll(prefix)
   }

@@ -280,7 +280,7 @@ export function defaultMessage (code: string | undefined): string | undefined {
 
 /**
  * Returns true for the code of an attempt that failed because of the provider, its network or the gateway's
- * account there: not because of the request, of the caller's own key or of a caller who left.
+ * account there, rather than because of the request, the caller's own key or a caller who left.
  */
 export function isProviderFault (code: string): boolean {
   const row: CodeRow | undefined = code in codes ? codes[code as ErrorCode] : undefined // as above
@@ -291,17 +291,17 @@ export function isProviderFault (code: string): boolean {
 }
 
 export interface GatewayErrorOptions {
-  /** Message for the caller. Default: that of the table. */
+  /** Message for the caller. Default: the message of the table. */
   message?: string | undefined
   /** The parameter at fault, as the caller wrote it: `messages[0].content`. */
   param?: string | undefined
   /** Overrides the table's status, for upstream 4xx that pass through. */
   status?: number | undefined
   type?: ErrorType | undefined
-  /** The upstream's own code, when it says more than the gateway's. */
+  /** The provider's own code, if it says more than the gateway's. */
   shownCode?: string | undefined
   fault?: FaultKind | undefined
-  /** Seconds to wait as the provider says, already clamped to 1–60. */
+  /** Seconds to wait as the provider asks, already clamped to 1–60. */
   retryAfterSeconds?: number | undefined
   /** The provider's own limits, as headers of the answer. */
   rateLimits?: Readonly<Record<string, string>> | undefined
@@ -309,20 +309,18 @@ export interface GatewayErrorOptions {
   original?: OriginalError | undefined
   /** Only for the log. */
   cause?: unknown
-  /**
-   * True when the provider had accepted the request: it bills for it, so the same model is not tried again.
-   */
+  /** True if the provider had accepted the request: it is billed, so the same model is not tried again. */
   acceptedByProvider?: boolean | undefined
   /**
-   * True when the provider may have done the work and bill it: an estimate counts, and the same model may be
+   * True if the provider may have done the work and bill it: an estimate counts, and the same model may be
    * tried again.
    */
   mayBeBilled?: boolean | undefined
-  /** What the failed request used, where the provider said so. */
+  /** Usage of the failed request, if the provider reported it. */
   usage?: Usage | undefined
   /**
-   * True when the connection had been idle and was closed as the request was sent: over another one, the same
-   * may be sent at once.
+   * True if the connection had been idle and was closed as the request was sent: the same request may be sent
+   * immediately over another connection.
    */
   staleConnection?: boolean | undefined
 }
@@ -361,7 +359,7 @@ export class GatewayError extends Error {
     this.#shownCode = options.shownCode
   }
 
-  /** Returns the same error with other words, another parameter or cause. */
+  /** Returns a copy of the error with another message, parameter or cause. */
   with (
     changes: Pick<
       GatewayErrorOptions,
@@ -405,7 +403,7 @@ export class GatewayError extends Error {
     return new GatewayError(code, { ...same, ...changes })
   }
 
-  /** The code as callers see it: the provider's own where that is more use to them. */
+  /** The code that callers see: the provider's own if it is more useful to them. */
   get shownCode (): string {
     return this.#shownCode ?? this.code
   }
@@ -417,8 +415,8 @@ export class GatewayError extends Error {
   }
 
   /**
-   * Returns answer headers that go with the error: `retry-after` on every 429 and 503, and on any other whose
-   * wait is known; the limits that were met if the provider sent them; and `x-should-retry: false` where the
+   * Returns answer headers for the error: `retry-after` on every 429 and 503, and on any other whose delay is
+   * known; the limits that were hit, if the provider sent them; and `x-should-retry: false` where the
    * official clients would retry in vain.
    */
   headers (): Record<string, string> {
@@ -447,12 +445,12 @@ export class GatewayError extends Error {
   }
 }
 
-/** One row of a 422 answer, in the vocabulary of pydantic 2. */
+/** One entry of a 422 answer, in the vocabulary of pydantic 2. */
 export type ValidationDetail = ValidationErrorBody['detail'][number]
 
 /**
- * A body of the wrong shape: 422 with `{ detail: [...], error }`, one row of `detail` for each field at
- * fault. `error` is about the first of them, for clients that show nothing else.
+ * Means a body of the wrong shape: 422 with `{ detail: [...], error }`, with one entry of `detail` for each
+ * invalid field. `error` describes the first of them, for clients that show nothing else.
  */
 export class ValidationError extends GatewayError {
   readonly detail: ValidationDetail[]
@@ -482,10 +480,7 @@ function errorOf ({
     : { message: `Invalid value for \`${param}\`: ${msg}.`, param, shownCode: codeOf(type) }
 }
 
-/**
- * Returns a place as OpenAI writes it, without the `body` or `query` that it begins with:
- * `messages[0].content`.
- */
+/** Returns a path in OpenAI's notation, without its leading `body` or `query`: `messages[0].content`. */
 function pathOf ([, ...loc]: ValidationDetail['loc']): string {
   let path = ''
   for (const step of loc) path += typeof step === 'number' ? `[${step}]` : path === '' ? step : `.${step}`
@@ -498,21 +493,19 @@ function codeOf (type: string): string {
 }
 
 /**
- * Returns true for an answer that a stage of the gateway refused: what has begun of it ends as filtered
- * content does.
+ * Returns true for an answer that a guard of the gateway refused: an answer that has begun ends like filtered
+ * content.
  */
 export function isRefused ({ code }: GatewayError): boolean {
   return code === 'content_refused'
 }
 
-/** Returns a `GatewayError`: anything unexpected becomes `internal_error` with itself as cause. */
+/** Returns a `GatewayError`: anything unexpected becomes `internal_error` with the original as cause. */
 export function asGatewayError (error: unknown): GatewayError {
   return error instanceof GatewayError ? error : new GatewayError('internal_error', { cause: error })
 }
 
-/**
- * Returns the error for a pipeline that ended without a value: a stage that lost one, so a mistake of ours.
- */
+/** Returns the error for a pipeline that ended without a value: a stage lost it, which is a bug. */
 export function emptyPipeline (): GatewayError {
   return new GatewayError('internal_error', { cause: 'the pipeline ended without a value' })
 }

@@ -146,13 +146,13 @@ export class CallRecord {
   requestLine: string | undefined = undefined
   /** Fields of the request that had no effect, as `x-headgate-ignored` lists them. */
   ignoredFields: string[] | undefined = undefined
-  /** The limit of the answer, where the request allowed more than its model or its budget does. */
+  /** The limit of the answer, if the request allowed more than its model or its budget does. */
   maxTokens: number | undefined = undefined
   keyId: string | undefined = undefined
   keyName: string | undefined = undefined
   /** Absent for a key in the default project. */
   projectName: string | undefined = undefined
-  /** The key that was refused, as far as it may be logged. */
+  /** The refused key, as far as it may be logged. */
   refusedKey: string | undefined = undefined
   /** The HTTP method; absent for a call without an HTTP request. */
   method: string | undefined = undefined
@@ -172,19 +172,19 @@ export class CallRecord {
   tags: readonly string[] | undefined = undefined
   /** The user of the caller's application: the name from the caller, or its digest by `digestEndUser`. */
   endUser: string | undefined = undefined
-  /** Returns the digest that replaces an end user's name; absent where names are kept. */
+  /** Returns the digest that replaces an end user's name; absent if names are stored as given. */
   digestEndUser: ((name: string) => string) | undefined = undefined
   /** The session that the call belongs to, as the caller names it. */
   session: string | undefined = undefined
-  /** Parties, in addition to key, project and member, whose budgets the call counts toward. */
+  /** Parties, other than key, project and member, toward whose budgets the call counts. */
   parties: readonly string[] | undefined = undefined
   /** Soft budgets that were used up when the call was admitted. */
   exceededBudgets: readonly ExceededBudget[] | undefined = undefined
   /** True if the call was admitted without reading its end user's spending from the store. */
   budgetUnread: boolean | undefined = undefined
-  /** Pairs of texts that the caller sent, and `unsentMetadata` as JSON. */
+  /** The caller's metadata as strings; values that are not strings are also in `unsentMetadata`. */
   metadata: Readonly<Record<string, string>> | undefined = undefined
-  /** True where values of `metadata` need not be strings. */
+  /** True if values of `metadata` need not be strings. */
   acceptsAnyMetadata = false
   /** Metadata values that are not strings; they were removed from the request. */
   unsentMetadata: Readonly<Record<string, unknown>> | undefined = undefined
@@ -193,11 +193,14 @@ export class CallRecord {
   /** Memory of the stored responses that the request uses. */
   storedInputBytes = 0
   streamed: boolean | undefined = undefined
-  /** True when the caller brought a key of their own to the provider, who bills them. */
+  /** True if the caller sent their own key for the provider, who bills them. */
   callerProviderKey: boolean | undefined = undefined
-  /** True for a call that only asks which routes it would take. */
+  /** True for a call that only asks for its routes. */
   dryRun: boolean | undefined = undefined
-  /** True when another call delivers the answer: this one got a receipt, or 202 for not ready yet. */
+  /**
+   * True if another call delivers the answer: this one got a receipt, or 202 because the answer was not
+   * ready.
+   */
   deferred: boolean | undefined = undefined
 
   // Its routes.
@@ -207,29 +210,29 @@ export class CallRecord {
   upstreamRequestId: string | undefined = undefined
   /** Provider limits of the caller's own key, as headers of the dialect that caller and provider share. */
   upstreamLimits: Readonly<Record<string, string>> | undefined = undefined
-  /** Best first, without those that were skipped. */
+  /** Best first, without skipped routes. */
   routes: readonly Route[] | undefined = undefined
   /** The route that succeeded. */
   chosen: Route | undefined = undefined
-  /** Requests made to providers, retries and fallbacks included. */
+  /** Number of requests to providers, including retries and fallbacks. */
   attempts = 0
   /** Size of the provider's complete JSON answer. */
   answerBytes = 0
-  /** Further attempts at a model that had just failed. */
+  /** Number of further attempts at a model that had just failed. */
   retries: number | undefined = undefined
-  /** Requests that were started because another one was slow. */
+  /** Number of requests started because another one was slow. */
   hedges: number | undefined = undefined
-  /** Turns of a tool loop that were begun. */
+  /** Number of started turns of a tool loop. */
   turns: number | undefined = undefined
-  /** The reasons why other routes were passed over: one entry per failed attempt. */
+  /** Why other routes were not used: one entry per failed attempt or skipped route. */
   failedAttempts: FailedAttempt[] | undefined = undefined
-  /** Requests to providers, in the order in which they were sent. */
+  /** Requests to providers, in order of sending. */
   requests: SentRequest[] | undefined = undefined
   /** The parts of split requests; absent where the call has no trace. */
   sentParts: SentPart[] | undefined = undefined
-  /** Calls of tools, in the order in which they ended. */
+  /** Tool calls, in order of their end. */
   toolRuns: ToolRun[] | undefined = undefined
-  /** Requests for the tools of servers, failed ones included. */
+  /** Requests for the tools of servers, including failed ones. */
   toolListings: ToolListing[] | undefined = undefined
 
   /** The result of the lookup in the cache of answers; absent where there is no cache. */
@@ -262,7 +265,7 @@ export class CallRecord {
 
   // What it used (`stages/record-usage`).
   usage: Usage | undefined = undefined
-  /** True when `usage` is not wholly reported by the provider, but estimated or partial. */
+  /** True if `usage` is partly or wholly estimated, or incomplete. */
   usageEstimated: boolean | undefined = undefined
   /**
    * The usage of each answer that `usage` adds up. Each is priced separately, since long prompts have other
@@ -280,7 +283,7 @@ export class CallRecord {
   openTurn: OpenTurn | undefined = undefined
   /** Usage reported during the last answer; counts if the answer ended without final usage. */
   reported: ReportedUsage | undefined = undefined
-  /** True when a turn had to be estimated. */
+  /** True if a turn had to be estimated. */
   turnsEstimated: boolean | undefined = undefined
   /** Length of the answer's text so far, for an estimate when no usage is reported. */
   outputCharacters: number | undefined = undefined
@@ -339,11 +342,11 @@ export class CallRecord {
   errorCode: string | undefined = undefined
   /** The message that the caller gets. */
   errorMessage: string | undefined = undefined
-  /** The unexpected error or the upstream's words, for the log only. */
+  /** The unexpected error or the provider's message, for the log only. */
   cause: unknown = undefined
   /**
-   * Set when the answer is read on although the caller has left: resolves, and never rejects, when
-   * the record is complete.
+   * Set if the answer is read on although the caller has left: resolves, and never rejects, when the record
+   * is complete.
    */
   whenUsageKnown: Promise<void> | undefined = undefined
   /**
@@ -357,7 +360,7 @@ export class CallRecord {
   }
 }
 
-/** The attribution of a call whose request is not inspected yet: nothing is kept. */
+/** The attribution of a call whose request has not been inspected yet: nothing is kept. */
 export const unknownCaller: Attribution = {
   tags: undefined, endUser: undefined, session: undefined, metadata: undefined
 }
@@ -367,7 +370,7 @@ export type Attribution = Pick<CallRecord, 'tags' | 'endUser' | 'session' | 'met
 
 /** On whose behalf a deferred call was made. */
 export interface KeptAttribution extends Partial<Attribution> {
-  /** True where `endUser` is a digest. Absent, as earlier versions left it: unknown. */
+  /** True if `endUser` is a digest. Absent, as in earlier versions: unknown. */
   readonly hashed?: boolean | undefined
 }
 
@@ -379,12 +382,12 @@ export function attributionIn (
   return { tags, endUser, session, metadata, ...endUser !== undefined && { hashed } }
 }
 
-/** The form of the digests that `stores/end-user-digests` makes. */
+/** The form of digests by `stores/end-user-digests`. */
 const digestForm = /^[\w-]{22}$/
 
 /**
- * Returns the end user of a call admitted earlier, for the record of the call that does its work: a digest
- * even if names were still kept as given at that time.
+ * Returns the end user of a call admitted earlier, for the record of the call that does its work: a digest,
+ * even if names were still stored as given at that time.
  */
 export function keptEndUser (
   { endUser, hashed }: KeptAttribution,
@@ -430,7 +433,7 @@ export function estimatedTurn (
   return estimatedAnswer(reported, countPrompt(), outputCharacters - before)
 }
 
-/** Adds to the length of an answer's text, for an estimate if the answer is cut short without usage. */
+/** Adds to the length of an answer's text, for an estimate if the answer ends without usage. */
 export function noteOutput (record: CallRecord, characters: number): void {
   if (characters > 0) record.outputCharacters = (record.outputCharacters ?? 0) + characters
 }
@@ -452,7 +455,7 @@ export function noteError (record: CallRecord, error: unknown): Outcome {
   return record.outcome
 }
 
-/** Returns true for a call that had several routes, or a route that failed or was skipped. */
+/** Returns true for a call with several routes, or with a route that failed or was skipped. */
 export function hadSeveralRoutes ({ routes, failedAttempts }: CallRecord): boolean {
   return failedAttempts !== undefined || (routes !== undefined && routes.length > 1)
 }
@@ -487,7 +490,7 @@ export function isLargeRequest (record: Pick<CallRecord, 'bodyBytes' | 'storedIn
 /** Maximum characters of a name in rows and log lines. */
 export const maxNameLength = 256
 
-/** Truncates a name supplied by a caller or a server: nothing else bounds its size in rows and log lines. */
+/** Truncates a name from a caller or a server: nothing else limits its size in rows and log lines. */
 export function cutName (name: string): string {
   return name.length > maxNameLength ? name.slice(0, maxNameLength) : name
 }
@@ -495,7 +498,7 @@ export function cutName (name: string): string {
 const maxIgnoredFields = 20
 const maxIgnoredName = 64
 
-/** Notes a field of the request that had no effect, once. */
+/** Records a field of the request that had no effect, once. */
 export function noteIgnored (record: Partial<Pick<CallRecord, 'ignoredFields'>>, name: string): void {
   const ignored = record.ignoredFields ??= []
   const shown = name.slice(0, maxIgnoredName)

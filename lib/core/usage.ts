@@ -45,8 +45,8 @@ const partsOfWholes = Object.entries<TokenKind>(tokenKinds).flatMap(([name, { pa
 )
 
 /**
- * Returns usage in which no kind of tokens counts more than the kind that it is part of: servers have
- * reported more cached tokens than the prompt has.
+ * Returns usage in which no kind of tokens exceeds the kind that it is part of: servers have reported more
+ * cached tokens than the prompt has.
  */
 export function withinWholes (usage: Usage): Usage {
   let bounded: Partial<Record<TokenKindName, number>> | undefined
@@ -57,35 +57,32 @@ export function withinWholes (usage: Usage): Usage {
   return bounded === undefined ? usage : { ...usage, ...bounded }
 }
 
-/**
- * Characters of text that make about one token in most languages: for estimates, where a provider reports
- * nothing.
- */
+/** Characters of text per token in most languages: for estimates, if a provider reports nothing. */
 export const charactersPerToken = 4
 
-/** What providers have reported of an answer, which may not be complete. */
+/** What providers have reported about an answer, possibly incomplete. */
 export interface ReportedUsage {
-  /** The last report: the least that was used. */
+  /** The last report: a lower bound of the usage. */
   readonly usage: Usage | undefined
-  /** Requests of which nothing was reported, not even the length of the prompt. */
+  /** Number of requests without any report, not even of the length of the prompt. */
   readonly unreported: number
 }
 
-/** Returns what is known of one request by its last report. */
+/** Returns the known usage of one request from its last report. */
 export function reportedBy (usage: Usage | undefined): ReportedUsage {
   return { usage, unreported: usage === undefined ? 1 : 0 }
 }
 
-/** Adds up what is known of several requests. */
+/** Adds up the known usage of several requests. */
 export function addReported (sum: ReportedUsage, one: ReportedUsage): ReportedUsage {
   return { usage: addUsage(sum.usage, one.usage), unreported: sum.unreported + one.unreported }
 }
 
 /**
- * Estimates an answer whose provider did not report all of it: the prompt as reported, and of the rest what
- * was reported or a token for four characters of its text, whichever is more.
+ * Estimates an answer whose provider did not report all of it: the prompt as reported; for the rest, the
+ * reported tokens or a token for four characters of its text, whichever is more.
  *
- * @param promptTokens estimated for each request of which nothing was reported
+ * @param promptTokens estimated for each request without any report
  */
 export function estimatedAnswer (
   { usage, unreported }: ReportedUsage,
@@ -101,16 +98,16 @@ export function estimatedAnswer (
   }
 }
 
-/** Says what a call costs, as its record does. */
+/** The cost of a call, from its record. */
 export interface UsageCost {
-  /** In US dollars; `null` where no price is known. */
+  /** In US dollars; `null` if no price is known. */
   readonly usd: number | null
   readonly isEstimated: boolean
-  /** The tokens of its record: an estimate, where the provider reports none. */
+  /** The tokens of its record: an estimate if the provider reports none. */
   readonly usage: Usage
 }
 
-/** Returns what `usage` of an answer says of the cost, in any dialect; nothing where it is not to. */
+/** Returns the cost fields in `usage` of an answer, in any dialect; none if the answer must not show them. */
 export function costFields (
   cost: UsageCost | undefined
 ): { readonly cost?: number | null, readonly cost_status?: 'estimated' | 'unpriced' } {
@@ -119,7 +116,7 @@ export function costFields (
   return { cost: cost.usd, ...cost.isEstimated && { cost_status: 'estimated' } }
 }
 
-/** Adds up what the turns of an answer used; what none of them reported stays absent. */
+/** Adds up the usage of the turns of an answer; what none of them reported stays absent. */
 export function addUsage (sum: Usage | undefined, usage: Usage | undefined): Usage | undefined {
   if (sum === undefined || usage === undefined) return sum ?? usage
   const total: Record<string, number> = {}
@@ -129,14 +126,14 @@ export function addUsage (sum: Usage | undefined, usage: Usage | undefined): Usa
   return { ...sum, ...total }
 }
 
-/** Units that a call is billed by in place of tokens. */
+/** Units by which a call is billed instead of tokens. */
 export interface Units extends Readonly<
   Partial<Record<Exclude<NonTokenUnit, 'images'>, number | undefined>>
 > {
   readonly images?: Images | undefined
 }
 
-/** Images of one size and quality; `auto` and absent are not known. */
+/** Images of one size and quality; `auto` and absent are unknown. */
 export interface Images {
   readonly count: number
   readonly size?: string | undefined
@@ -145,7 +142,7 @@ export interface Images {
 
 type Amounts = Readonly<Partial<Record<UnitName, number>>>
 
-/** Returns the amount of a unit that was used, where it is known. */
+/** Returns the used amount of a unit, if it is known. */
 export function amountOf (
   name: UnitName,
   usage: Usage | undefined,
@@ -153,11 +150,11 @@ export function amountOf (
 ): number | undefined {
   if (name === 'images') return units?.images?.count ?? usage?.images
   const withTokens: Amounts | undefined = usage
-  const otherUnits = units as Amounts | undefined // but for images, which are above
+  const otherUnits = units as Amounts | undefined // except images, which are handled above
   return withTokens?.[name] ?? otherUnits?.[name]
 }
 
-/** An estimate of what a request uses: units, or tokens where a model is paid by these. */
+/** An estimate of the usage of a request: units, or tokens if a model is billed by them. */
 export interface EstimatedUnits extends Units {
   readonly promptTokens: number
   readonly completionTokens: number

@@ -44,7 +44,7 @@ export function createTaskAnswerer (
 ): (task: string, signal: AbortSignal) => Promise<StoredAnswer> {
   return async (task, signal) => {
     const { request, requestedStages, requestedNames, routes, placeholders: sealed, ...admitted } =
-      await parseText(task) as DeferredTask // by us
+      await parseText(task) as DeferredTask // written by this program
     try {
       return await runDetached(
         services,
@@ -77,7 +77,7 @@ export function createTaskAnswerer (
         }
       )
     } catch (error) {
-      if (signal.aborted || !(error instanceof GatewayError)) throw error // a task that cannot be run at all
+      if (signal.aborted || !(error instanceof GatewayError)) throw error // a task that can never run
       return { status: error.status, body: JSON.stringify(error.toBody()) }
     }
   }

@@ -219,8 +219,8 @@ export class BackgroundRuns {
   }
 
   /**
-   * Reads the stored frames of a stream from a number on: their text, the number after them, and the last of
-   * them or the one before.
+   * Reads the stored frames of a stream from an index on: their text, the index after them, and the last one
+   * read or the one before.
    */
   async *#storedFrames (
     id: string,
@@ -264,7 +264,7 @@ export class BackgroundRuns {
     }
   }
 
-  /** @throws GatewayError `file_too_large` for a stream that takes more room than is kept for one */
+  /** @throws GatewayError `file_too_large` for a stream that exceeds the limit of its stored size */
   #counted (running: Running, text: string): string {
     const maxBytes = this.#store.maxStreamBytes
     running.bytes += Buffer.byteLength(text)
@@ -283,11 +283,14 @@ export class BackgroundRuns {
     running.changed = promise()
   }
 
-  /** Stores the frames that are not stored yet: one write at a time. What failed is part of the next. */
+  /**
+   * Stores the frames that are not stored yet, one write at a time. Frames of a failed write are part of the
+   * next one.
+   */
   async #write (id: string, running: Running): Promise<void> {
     const before = running.written
     const write = async (): Promise<void> => {
-      await before.catch(() => undefined) // its caller reports it; its frames are still there
+      await before.catch(() => undefined) // the caller reports it; its frames are kept
       while (running.frames.length > 0) {
         const added = firstOf(running.frames, 0)
         await this.#store.frames.add(id, running.stored, added)
@@ -301,7 +304,7 @@ export class BackgroundRuns {
 
   async #poll (): Promise<void> {
     const ids = [...this.#running.keys()]
-    // one that is stored during the renewal may be missed by it
+    // the renewal may miss a response stored at the same time
     const stored = ids.filter(id => this.#running.get(id)?.isStored === true)
     if (ids.length > 0) {
       const mine = await this.#store.renew(ids, this.#lease())
@@ -334,8 +337,8 @@ function endingOf (response: ResponseObject, number: number): string {
 }
 
 /**
- * Returns frames from a place on, as many as are joined in a turn of the event loop: at least one, if there
- * is one.
+ * Returns the frames from an index on that are joined per turn of the event loop: at least one, if there is
+ * one.
  */
 function firstOf (frames: readonly string[], from: number): readonly string[] {
   let to = from

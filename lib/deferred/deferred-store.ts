@@ -201,14 +201,14 @@ export class DeferredStore {
           .executeTakeFirst()
     )
     if (row !== undefined) return { isStored: true, isNew: true }
-    // One that failed may have stored it.
+    // A failed write may have been stored.
     const stored = await this.#use(async () => await this.#query.selectFrom('deferred').select('id')
       .where('id', '=', id).where('state', '=', 'done').where('body', '=', body).executeTakeFirst())
     if (stored === undefined) await this.#texts.remove([id], [textName, placeholdersName(owner)])
     return { isStored: stored !== undefined, isNew: false }
   }
 
-  /** Returns the placeholders of an answer, as it was stored with them; `undefined` where it has none. */
+  /** Returns the placeholders stored with an answer; `undefined` if there are none. */
   async placeholders (id: string): Promise<string | undefined> {
     const row = await this.#use(async () => await this.#query.selectFrom('deferred').select('owner')
       .where('id', '=', id).where('state', '=', 'done').executeTakeFirst())
@@ -224,10 +224,10 @@ export class DeferredStore {
   }
 
   /**
-   * Adds a task, which is not taken before all of it is stored. Of `max` places a key may take half of those
+   * Adds a task, which is not taken before all of it is stored. A key may use half of the slots, of `max`,
    * that others leave free.
    *
-   * @returns false when there is no place left for this key
+   * @returns false if there is no slot left for this key
    * @throws GatewayError `overloaded` when its row was deleted before all of it was stored
    */
   async add (
@@ -235,7 +235,7 @@ export class DeferredStore {
     expiresAtMs: number,
     max: number
   ): Promise<boolean> {
-    // One statement: counting first would be two, between which another process may add one.
+    // One statement: with a separate count, another process could add a task in between.
     const waiting = this.#query.selectFrom('deferred').select(({ fn }) => fn.countAll<number>().as('count'))
       .where('state', 'in', ['queued', 'running'])
     const own = waiting.where('key_id', '=', keyId)
@@ -292,7 +292,11 @@ export class DeferredStore {
     return row !== undefined
   }
 
-  /** Leases a task that waits, or one whose owner is dead. @param except ids of tasks that are not taken */
+  /**
+   * Leases a task that is waiting, or whose owner has died.
+   *
+   * @param except ids of tasks that are not taken
+   */
   async take (lease: Lease, nowMs: number, except: readonly string[] = []): Promise<LeasedTask | undefined> {
     const row = await this.#use(
       async () =>
@@ -322,7 +326,7 @@ export class DeferredStore {
     return row === undefined || task === undefined ? undefined : { id: row.id, task, attempts: row.attempts }
   }
 
-  /** @returns false when the task was cancelled or is another process's now: it must stop */
+  /** @returns false if the task was cancelled or belongs to another process now: it must stop */
   async renew (id: string, { owner, untilMs }: Lease): Promise<boolean> {
     const row = await this.#use(
       async () =>
@@ -338,7 +342,7 @@ export class DeferredStore {
     return row !== undefined
   }
 
-  /** @returns false when no task waits or runs under this id */
+  /** @returns false if no task waits or runs under this id */
   async cancel (id: string): Promise<boolean> {
     const row = await this.#use(
       async () =>
@@ -370,7 +374,7 @@ export class DeferredStore {
     }
   }
 
-  /** Deletes rows that have expired, last of all what says that they are there. */
+  /** Deletes expired rows; the row that refers to the others comes last. */
   async #delete (ids: readonly string[]): Promise<void> {
     if (ids.length === 0) return
     await this.#texts.end(ids)

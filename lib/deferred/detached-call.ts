@@ -124,9 +124,8 @@ function callOf (
 }
 
 /**
- * Returns the key with its present project and owner, and of the present limits of all three those that
- * depend on what a call uses. Its stages are the present ones, and those of the time when the call was
- * admitted that the configuration still has.
+ * Returns the key with its current project and owner, and of their current limits those that depend on usage.
+ * Its guards are the current ones, and those at the time of admission that are still configured.
  */
 function usageLimited (
   { project: _project, member: _member, stages: admittedStages = [], ...admitted }: ApiKey,

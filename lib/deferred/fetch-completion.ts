@@ -127,10 +127,10 @@ async function fetchOnce (
     let completion: StoredAnswer
     try {
       completion = { status: 200, body: await printText(await complete(bytes)) }
-      // What it really cost takes the place of what the receipt was charged.
+      // The actual cost replaces the charge for the receipt.
       if (call.record.usage !== undefined) refund(fetch)
     } catch (error) {
-      // xAI says so under status 200 as well.
+      // xAI reports this with status 200 as well.
       if (error instanceof ProviderFailure && error.failure.kind === 'model') return await gone()
       const usage = usageOfError(error)
       if (usage !== undefined) {
@@ -148,26 +148,26 @@ async function fetchOnce (
     } catch (error) {
       call.record.cause = error
     }
-    // in any case: the provider does not hand it out again, so no other fetch records what it cost
+    // in any case: the provider delivers it only once, so no other fetch records its cost
     return completion
   }
   const body = await readErrorBody(answer)
   if (isGone(answer.status, body)) return await gone()
   const failure = errorOf(fetch, answer, body)
   if (failure.fault === 'caller' || failure.fault === 'unsupported') {
-    // One that is not kept comes again with the next fetch, which refunds then.
+    // An answer that is not kept is fetched again, and refunded then.
     return await fail(failure, call, async answer => { if (await keep(answer)) refund(fetch) })
   }
   await (isRetry || failure.fault === 'transient' ? store.release(id, owner) : store.forget(id, owner))
   throw failure
 }
 
-/** Takes back what the receipt was charged. Only who hands the answer out for the first time comes here. */
+/** Takes back the charge for the receipt. Only the first delivery of the answer gets here. */
 function refund ({ call: { record }, upstream: { chargedNanoUsd } }: CompletionFetch): void {
   record.refundedNanoUsd = chargedNanoUsd
 }
 
-/** Sends it, but not on the caller's signal: a caller who leaves now may come back for it. */
+/** Sends the request without the caller's signal: a caller who leaves now may come back for the answer. */
 async function send (
   { provider, upstream, callerKey, call }: CompletionFetch,
   onSent: FetchOptions['onSent']
@@ -207,13 +207,13 @@ function errorOf (
   return callerError(new ProviderFailure(failure ?? { kind: 'error' }), secrets, callerKey)
 }
 
-/** Recognises the answer for an id that is unknown, expired or collected, which is not documented. */
+/** Recognises the undocumented answer for an id that is unknown, expired or already collected. */
 function isGone (status: number, body: unknown): boolean {
   return status === 404 || status === 410 ||
     (status === 400 && /not found|expired|no such|does not exist/i.test(JSON.stringify(body)))
 }
 
-/** A failure for good: kept, so that it is the same the next time. */
+/** A permanent failure: stored, so that it is the same the next time. */
 async function fail (
   failure: GatewayError,
   { record }: AuthedCall,

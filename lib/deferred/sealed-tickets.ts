@@ -61,21 +61,21 @@ export class SealedTickets {
   /** Opens an id; `undefined` for any text that was not sealed with this secret. */
   open (id: string): DeferredTicket | undefined {
     const bytes = Buffer.from(id.slice(prefix.length), 'base64url')
-    // One spelling only: base64 can be written in several ways.
+    // Accepts one spelling only: base64 can be written in several ways.
     if (id !== prefix + bytes.toString('base64url') || bytes.length < ivBytes + tagBytes) return undefined
     const decipher = createDecipheriv(algorithm, this.#secret, bytes.subarray(0, ivBytes))
     decipher.setAuthTag(bytes.subarray(-tagBytes))
     try {
       const text =
         decipher.update(bytes.subarray(ivBytes, -tagBytes), undefined, 'utf8') + decipher.final('utf8')
-      return JSON.parse(text) as DeferredTicket // sealed by us
+      return JSON.parse(text) as DeferredTicket // sealed by this program
     } catch {
       return undefined
     }
   }
 }
 
-/** Returns the digest that stands for an id or a credential where the text itself must not be. */
+/** Returns the digest of an id or a credential, for places that must not have the text itself. */
 export function digest (text: string): string {
   return createHash('sha256').update(text).digest('base64url')
 }

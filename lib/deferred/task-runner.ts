@@ -107,7 +107,7 @@ export class TaskRunner {
     this.#added = false
     while (!this.#stopped && this.#running.size < this.#options.parallel) {
       const { store } = this.#deferrals
-      // Of those that run here leases may have ended as well, while the store was away.
+      // Leases of tasks that run here may have expired too, while the store was away.
       const task = await store.take(this.#lease(), store.now(), [...this.#running.keys()])
       if (task === undefined) return
       const controller = new AbortController()
@@ -119,7 +119,7 @@ export class TaskRunner {
       })
       this.#work.add(work)
     }
-    if (wereAdded) this.#options.onWaiting() // this process has as many as it may
+    if (wereAdded) this.#options.onWaiting() // this process runs its maximum
   }
 
   async #carryOut ({ id, task, attempts }: LeasedTask, controller: AbortController): Promise<void> {
@@ -134,18 +134,18 @@ export class TaskRunner {
           ? failed(givenUp())
           : await run(task, controller.signal).catch((error: unknown) => {
               if (controller.signal.aborted) return undefined
-              onFailure(error) // what cannot be run now cannot be run later
+              onFailure(error) // what cannot run now cannot run later
               return failed(new GatewayError('internal_error'))
             })
       if (answer === undefined)
-        await store.requeue(id, owner) // a cancelled one is gone already
+        await store.requeue(id, owner) // a cancelled one no longer exists
       else await this.#finish(id, answer, controller.signal)
     } finally {
       clearInterval(pulse)
     }
   }
 
-  /** Stores an answer. A store that fails is tried again; once the signal has aborted, one last time. */
+  /** Stores an answer. A failing store is retried; once the signal has aborted, one last time. */
   async #finish (id: string, answer: StoredAnswer, signal: AbortSignal): Promise<void> {
     const { store, owner } = this.#deferrals
     const { keepMs, onFailure, leaseMs } = this.#options

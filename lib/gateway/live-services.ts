@@ -118,7 +118,11 @@ export class LiveServices {
   }
 }
 
-/** Creates services. @throws errors of `createServices`, after closing what was opened for them */
+/**
+ * Creates services.
+ *
+ * @throws errors of `createServices`, after closing what was opened
+ */
 async function created (settings: Settings, options: ServiceOptions): Promise<OwnedServices> {
   try {
     return createServices(settings, options)

@@ -137,7 +137,7 @@ export class OpenedGateway {
     const { settings, app, server: { server, close: closeServer }, live, stop } = this.#options
     stop.isDraining = true
     live.freeze()
-    // If the start failed there are no callers to warn.
+    // If the start failed, there are no callers to warn.
     const delayMs = server.listening ? settings.server.shutdownDelayMs : 0
     if (delayMs > 0) {
       await sleep(delayMs)

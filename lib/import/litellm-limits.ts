@@ -8,7 +8,7 @@ import type { KeyLimits } from '../core/key.ts'
 
 export interface ReadLimits {
   readonly limits?: KeyLimits
-  /** True where a limit is 0: nothing is allowed. */
+  /** True if a limit is 0: nothing is allowed. */
   readonly isNothing: boolean
   readonly spent: readonly ImportedSpending[]
 }

@@ -12,7 +12,7 @@ import { usedSince } from '../usage/spending.ts'
 export interface Spent {
   /** In the current period of the first budget; without one, since the beginning of the month in UTC. */
   readonly usd: number
-  /** True when a budget that refuses calls is used up. */
+  /** True if a budget that refuses calls is used up. */
   readonly isExhausted: boolean
 }
 

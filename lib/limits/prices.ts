@@ -35,7 +35,7 @@ export interface Amounts {
   readonly units?: Units | undefined
   /** Media of the prompt, in addition to its tokens. */
   readonly media?: SentMedia | undefined
-  /** True when the entire prompt may be written to a cache. */
+  /** True if the entire prompt may be written to a cache. */
   readonly writesCache?: boolean | undefined
   /** Searches of the web. Default 0. */
   readonly searches?: number | undefined

@@ -54,15 +54,15 @@ export function writeLine (
   message: string
 ): void {
   const stream = streams.get(log)
-  // a logger that was created elsewhere
+  // a logger created elsewhere
   if (stream === undefined) log[level](JSON.parse(`{${fields}}`), message)
   else stream.write(`{"level":"${level}"${timestamp()},${fields},"msg":"${message}"}\n`)
 }
 
 /**
- * Passes each further line of the log of the process on as well: JSON, whatever is written.
+ * Also passes each further line of the process's log on, as JSON in any case.
  *
- * @param copy `undefined` to end it
+ * @param copy `undefined` to stop
  */
 export function copyLines (log: Log, copy: ((line: string) => void) | undefined): void {
   const stream = streams.get(log)
@@ -70,8 +70,8 @@ export function copyLines (log: Log, copy: ((line: string) => void) | undefined)
 }
 
 /**
- * Resolves when all lines so far are written, or cannot be: nothing may read standard output any more.
- * The lines that are left after a second are dropped; the end of the process would wait for them forever.
+ * Resolves when all lines so far are written, or cannot be because nothing reads standard output any more.
+ * Lines left after a second are dropped; otherwise the end of the process would wait for them forever.
  */
 export async function flushed (log: Log): Promise<void> {
   const written = new Promise<true>(resolve => { log.flush(() => resolve(true)) })
@@ -80,12 +80,12 @@ export async function flushed (log: Log): Promise<void> {
 }
 
 let stampedSecond = NaN
-/** The time up to its milliseconds. */
+/** The time without its milliseconds. */
 let second = ''
 
 /**
- * Formats the time as ISO 8601, all but the milliseconds once a second: formatting costs as much as the rest
- * of a line.
+ * Formats the time as ISO 8601; everything except the milliseconds is formatted once a second, since
+ * formatting costs as much as the rest of a line.
  */
 function timestamp (): string {
   const nowMs = Date.now()
@@ -100,31 +100,28 @@ function timestamp (): string {
 /** Lines are written once they reach this length, or after this interval. */
 const maxBufferedLength = 32 * 1024
 const writeIntervalMs = 250
-/** Text that waits for what is being written; more is dropped. */
+/** Maximum text that waits for the current write; more is dropped. */
 const maxUnreadLength = 16 * 1024 * 1024
 const retryMs = 100
-/** A longer write is one that nothing reads. An exit tries no longer either. */
+/** Maximum duration of a write that nothing reads, and of an exit. */
 const maxWriteMs = 1000
 
-/**
- * Codes of errors that say that there is no place to write to any more: a closed terminal, pipe or
- * descriptor.
- */
+/** Codes of errors which mean that there is nowhere left to write: a closed terminal, pipe or descriptor. */
 const goneCodes: ReadonlySet<unknown> = new Set(['EIO', 'EPIPE', 'EBADF'])
 const busyCodes: ReadonlySet<unknown> = new Set(['EAGAIN', 'EBUSY'])
 
 const standardOutput = 1
 
-/** The part of `node:fs` that is needed. */
+/** The required part of `node:fs`. */
 interface System {
   readonly write: (file: number, bytes: Buffer, done: (error: Error | null, written: number) => void) => void
   readonly writeSync: (file: number, bytes: Buffer, offset: number) => number
 }
 
 /**
- * Writes lines of the log to standard output, many at once, while calls go on. What cannot be written now, as
- * nothing reads it or the disk is full, waits up to a limit. Once there is no place to write to, as a
- * terminal that was closed, lines are dropped.
+ * Writes lines of the log to standard output, many at a time, while calls continue. Lines that cannot be
+ * written now, because nothing reads them or the disk is full, wait up to a limit. Once there is nowhere left
+ * to write, as after a terminal was closed, lines are dropped.
  */
 export class LogOutput {
   readonly #system: System
@@ -134,16 +131,16 @@ export class LogOutput {
   #lines = ''
   readonly #waiting: string[] = []
   #waitingLength = 0
-  /** Bytes that are being written, or that could not be yet. */
+  /** Bytes that are being written, or could not be yet. */
   #bytes: Buffer | undefined
   /** Known while the system writes. */
   #startedMs: number | undefined
   #idle: Array<() => void> = []
   #isClosed = false
-  /** Takes each line as well. */
+  /** Gets a copy of each line. */
   copy: ((line: string) => void) | undefined
 
-  /** @param format makes what is written of a line. Default: the line itself */
+  /** @param format converts a line to its written form. Default: the line itself */
   constructor (system: System = fs, format?: (line: string) => string) {
     this.#system = system
     this.#format = format
@@ -164,7 +161,7 @@ export class LogOutput {
     else this.#idle.push(done)
   }
 
-  /** Drops what is not written, and everything that follows. */
+  /** Drops everything unwritten, and everything that follows. */
   close (): void {
     this.#isClosed = true
     clearInterval(this.#timer)
@@ -176,7 +173,7 @@ export class LogOutput {
   }
 
   /**
-   * Writes what is left, without the event loop. Takes no longer than a second, unless the system makes the
+   * Writes the rest without the event loop. Takes no longer than a second, unless the system makes the
    * process wait for a reader.
    */
   writeBeforeExit (): void {
@@ -184,7 +181,7 @@ export class LogOutput {
     const isWriting = this.#startedMs !== undefined
     const isUnread = performance.now() - (this.#startedMs ?? Infinity) > maxWriteMs
     const text = Buffer.from(this.#waiting.join('') + this.#lines)
-    // The system ends a write that it has begun.
+    // The system finishes a write that it has begun.
     const left = this.#bytes === undefined || isWriting ? text : Buffer.concat([this.#bytes, text])
     this.close()
     if (!isUnread) this.#writeAll(left)

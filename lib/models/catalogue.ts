@@ -41,21 +41,21 @@ export interface CatalogueEntries {
 
 const builtIn = entriesOf(data as Catalogue) // the build has checked it with `readCatalogue`
 
-/** As they stand in the file. */
+/** As in the file. */
 export const builtInModels: readonly CatalogueModel[] = (data as Catalogue).models
 
 export const { models: catalogue, families } = builtIn
 
-/** Limits of models for embeddings that have none of their own. */
+/** Limits of embedding models without their own. */
 export const embeddingDefaults = {
   tokensPerInput: data.embeddings.tokens_per_input,
   tokensPerRequest: data.embeddings.tokens_per_request
 }
 
-/** Entries by the catalogue of the operator: an index is built from them again and again. */
+/** Entries by the operator's catalogue: indexes are built from them repeatedly. */
 const merged = new WeakMap<Catalogue, CatalogueEntries>()
 
-/** Returns the built-in catalogue, with the models and families of the operator's own before it. */
+/** Returns the built-in catalogue, preceded by the operator's own models and families. */
 export function catalogueOf ({ catalogue: own }: Pick<Settings, 'catalogue'>): CatalogueEntries {
   if (own === undefined) return builtIn
   const existing = merged.get(own)
@@ -74,7 +74,7 @@ export function catalogueOf ({ catalogue: own }: Pick<Settings, 'catalogue'>): C
 /**
  * Checks a catalogue and returns its entries, in order.
  *
- * @throws Error naming the position and the id of the first bad entry.
+ * @throws Error with the position and the id of the first invalid entry
  */
 export function readCatalogue (data: unknown): CatalogueEntries {
   if (!Check(Catalogue, data)) throw firstError(data)
@@ -99,7 +99,7 @@ function entriesOf ({ defaults = {}, models, families }: Catalogue): CatalogueEn
 }
 
 function firstError (data: unknown): Error {
-  // The schema is ours and well-formed: no need to compile the schema of schemas first.
+  // The schema is our own and valid: it need not be checked itself.
   const check = new (loadAjv())({ meta: false, validateSchema: false }).compile(Catalogue)
   check(data)
   const { instancePath = '', message = '' } = check.errors?.[0] ?? {}
@@ -107,7 +107,7 @@ function firstError (data: unknown): Error {
 }
 
 /**
- * Names the place of a problem, with the model's id where it has one: `/models/3/price/input (openai/gpt-5)`.
+ * Names the place of a problem, with the model's id if it has one: `/models/3/price/input (openai/gpt-5)`.
  */
 function describe (data: unknown, path: string): string {
   const index = /^\/models\/(\d+)/.exec(path)?.[1]
@@ -118,7 +118,7 @@ function describe (data: unknown, path: string): string {
 
 function toEntry (model: CatalogueModel): ModelEntry {
   const { id, can, price } = model
-  // Of a release whose day is not known, the day its price was read is one by which it was there.
+  // If the day of a release is unknown, the model existed by the day its price was read.
   const released = model.created_at ?? price?.as_of
   const slash = id.indexOf('/')
   const capabilities: Record<string, boolean | number> = {}

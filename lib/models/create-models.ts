@@ -314,16 +314,16 @@ function resolveAliases (
 }
 
 /**
- * Returns false for a name with white space around it or invisible characters in it, which a server may read
- * as another name, and for one with a lone surrogate, which JSON can hold but a URL cannot.
+ * Returns false for a name with surrounding white space or invisible characters, which a server may read as
+ * another name, and for one with a lone surrogate, which JSON allows and a URL does not.
  */
 function isModelName (name: string): boolean {
   return name.isWellFormed() && !/^\s|\s$|\p{Cc}|\p{Cf}/u.test(name)
 }
 
 /**
- * Ids by name. Names that hold a slash themselves (`openai/gpt-oss-120b` at Groq) are left out:
- * without their prefix they would look like a model of another provider.
+ * Ids by name. Names with a slash (`openai/gpt-oss-120b` at Groq) are left out: without their prefix they
+ * would look like a model of another provider.
  */
 function groupIdsByName (models: readonly ModelEntry[]): Map<string, string[]> {
   const idsByName = new Map<string, string[]>()

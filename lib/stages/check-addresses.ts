@@ -95,7 +95,7 @@ class InternalProviders {
     }
   }
 
-  /** True where every provider is on the internet. */
+  /** True if every provider is on the internet. */
   get isNone (): boolean {
     return this.#lookups.size === 0 && this.#baseUrls.size === 0
   }

@@ -25,7 +25,7 @@ export interface CountPromptOptions {
    */
   readonly maxMs?: number
   /**
-   * True where clients react to errors of a provider of their own dialect: its error is thrown. Default:
+   * True if clients react to errors of a provider of their own dialect: its error is thrown. Default:
    * false.
    */
   readonly passesErrors?: boolean

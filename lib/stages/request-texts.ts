@@ -16,7 +16,7 @@ export type ReplaceTexts<R> = (call: RoutedCall<R>, replace: ReplaceText) => Rou
 
 export interface RequestTexts<R> {
   readonly replaceTexts: ReplaceTexts<R>
-  /** True where the request may lack fields of the body, such as those naming an end user. Default: false. */
+  /** True if the request may lack fields of the body, such as those naming an end user. Default: false. */
   readonly lacksFields?: boolean
   /** Returns the call without log probabilities and audio in its answer. Default: the call unchanged. */
   readonly asTextAnswer?: ((call: RoutedCall<R>) => RoutedCall<R>) | undefined

@@ -235,7 +235,7 @@ export class Ledger {
     if (this.waiting + openLines.length > 0) this.#leaveForNextStart(openLines)
   }
 
-  /** True when neither memory nor the journal can take another row. */
+  /** True if neither memory nor the journal can take another row. */
   get #hasNoPlace (): boolean {
     return this.#waiting.length >= this.#options.maxWaiting && this.#journal.error !== undefined
   }

@@ -17,7 +17,7 @@ export class Findings {
     this.#path = path
   }
 
-  /** True when no more details are wanted, which ends the walk. */
+  /** True if no more details are wanted, which ends the walk. */
   get full (): boolean {
     return this.details.length >= this.#limit
   }
