@@ -98,8 +98,9 @@ export class Accounts {
   }
 
   /**
-   * Deletes a user, and what they may have kept. @returns false for one who is gone, or has another role
+   * Deletes a user, and what they may have kept.
    *
+   * @returns false if the user does not exist, or has another role
    * @throws GatewayError as `changeUser` does
    */
   async removeUser ({ id, role }: UserRow, by: Principal): Promise<boolean> {
@@ -113,7 +114,7 @@ export class Accounts {
   }
 
   /**
-   * Makes a link by which a user signs in; one that was not used before ends.
+   * Creates a link with which a user signs in; an unused earlier one ends.
    *
    * @throws GatewayError `insufficient_permissions` when `by` has lost their role
    */
@@ -135,7 +136,7 @@ export class Accounts {
 
   /**
    * Makes a change in one transaction. It locks the user, the owners and the actor, and checks the role of
-   * the actor again: someone who is demoted at the same moment leaves no link or invitation behind.
+   * the actor again: an actor who is demoted at the same moment leaves no link or invitation behind.
    */
   async #change<T> (
     by: Principal | undefined,
@@ -146,7 +147,7 @@ export class Accounts {
     return await this.#use(
       async () =>
         await transaction([], async ({ query }) => {
-          // in one order, so that no two changes wait for each other
+          // in a fixed order, so that no two changes wait for each other
           const locked = await lockRows(
             query
               .selectFrom('users')
@@ -171,9 +172,9 @@ export class Accounts {
 }
 
 /**
- * Deletes links and invitations that give a role which the user could give before and no longer can.
+ * Deletes links and invitations with a role that the user could grant before and no longer can.
  *
- * @param now the new role; `undefined` for a user who is disabled or deleted
+ * @param now the new role; `undefined` for a disabled or deleted user
  */
 async function endIssued (links: Links, before: Role, now: Role | undefined): Promise<void> {
   const given = (by: Role | undefined): readonly Role[] =>

@@ -33,7 +33,7 @@ export class Admin {
     this.configuration = configuration
     this.accounts = new Accounts(database)
     this.reports = new Reports(database)
-    // The thread of SQLite makes one at a time, and loses those that wait in it when one takes too long.
+    // The thread of SQLite computes one report at a time, and loses waiting ones if one takes too long.
     this.reportTurns = new FairSemaphore(isSqlite(database) ? 1 : maxReports)
     this.bodies = new CallBodyStore(database)
     this.namesOfEndUser = async endUser => await recordedNames(database.query, endUser)

@@ -80,7 +80,7 @@ async function link (
   if (!emailVerified || user.email_by_other === 1 || (await identities.has(issuer, user.id))) {
     throw new Refusal('email_taken')
   }
-  // first, so that no request of theirs adds a passkey or a password after the others are gone
+  // first, so that no request of theirs adds a passkey or a password after the others were removed
   await sessions.endAll(user.id)
   const removed = await passkeys.removeAll(user.id)
   const changed = await accounts.changeUser(user, { password: null }) ?? user

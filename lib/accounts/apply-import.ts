@@ -223,7 +223,7 @@ class Import {
     for (const known of this.#known.values()) {
       if (known.kind !== 'key' || wanted.has(known.source_id)) continue
       const { id, source_id: digest, revoked_at_ms: revokedAtMs } = known
-      // what it spent there is in the sum of its project
+      // its spending there is in the sum of its project
       const starts = this.#periodsOf(byId.get(id)?.project_id, projects)
       const spent = this.#spend(id, 'key', digest, await cancelledSpending(this.#query, id, starts))
       const gone = await this.#remember('key', digest, id, { revokedAtMs, spent })
@@ -231,7 +231,7 @@ class Import {
     }
   }
 
-  /** Returns the beginnings of the periods in which a project of the source has spent. */
+  /** Returns the starts of the periods in which a project of the source has spent. */
   #periodsOf (id: string | undefined, projects: readonly ImportedProject[]): readonly number[] {
     const project = projects.find(({ sourceId }) => this.#idOf('project', sourceId) === id)
     return project?.spent.map(({ fromMs }) => fromMs) ?? []
@@ -287,7 +287,7 @@ class Import {
     }
     const columns = {
       ...this.#columns(key, row.stages),
-      // a key that was rotated here has another one before
+      // a key that was rotated here has a previous one
       ...row.digest === key.digest && {
         previous_digest: key.previous?.digest ?? null,
         previous_until_ms: key.previous?.untilMs ?? null
@@ -319,9 +319,9 @@ class Import {
   }
 
   /**
-   * Returns what the source decides about a key, in columns of the store.
+   * Returns the source's decisions about a key, in columns of the store.
    *
-   * @param presentStages those that are set here, which stay where the source names none
+   * @param presentStages those set here, which stay if the source names none
    */
   #columns (
     { endpoints, models, mcpServers, stages, limits, expiresAtMs, project }: ImportedKey,
@@ -339,9 +339,9 @@ class Import {
   }
 
   /**
-   * Notes what a party has spent more, or less, at the source than earlier imports have brought here.
+   * Records how much more, or less, a party has spent at the source since the last import.
    *
-   * @returns what all imports together have brought, as the store has it
+   * @returns the sum over all imports, as stored
    */
   #spend (
     id: string,
@@ -374,7 +374,7 @@ class Import {
     return this.#known.get(`${kind} ${sourceId}`)?.id
   }
 
-  /** Remembers that something came from the source; what is not given stays as it was. */
+  /** Remembers that something came from the source; fields that are not given stay. */
   async #remember (
     kind: ImportedRow['kind'],
     sourceId: string,
@@ -405,13 +405,13 @@ class Import {
   }
 }
 
-/** Returns the amounts by the beginning of their periods. */
+/** Returns the amounts by the start of their periods. */
 function parseSpent (text: string): Map<number, number> {
   const entries = Object.entries(JSON.parse(text) as Readonly<Record<string, number>>) // written above
   return new Map(entries.map(([fromMs, nanoUsd]) => [Number(fromMs), nanoUsd]))
 }
 
-/** Returns a name that none of these is, and adds it to them. */
+/** Returns a name that is not among these, and adds it to them. */
 function freeName (wanted: string, names: Set<string>): string {
   const base = wanted.trim().slice(0, maxNameLength - 6) || 'imported'
   let name = base

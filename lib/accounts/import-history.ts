@@ -52,7 +52,7 @@ export async function historyRows (
       const added = names.map(column => [column, day[columns[column]] - (before?.[column] ?? 0)] as const)
       if (!added.some(([, amount]) => amount > 0)) continue
       const amounts = Object.fromEntries(added)
-      // a record counts as one call at least
+      // a row counts as at least one call
       rows.push({ ...row, ...amounts, attempts: Math.max(1, amounts['attempts'] ?? 1) })
     }
   }
@@ -60,10 +60,10 @@ export async function historyRows (
 }
 
 /**
- * Returns the spending that takes the history of a key out of periods that run, for a key that is gone at the
- * source: there its project has counted it.
+ * Returns the spending that removes a key's history from current periods, for a key deleted at the source:
+ * its project has counted it there.
  *
- * @param starts beginnings of periods
+ * @param starts starts of periods
  */
 export async function cancelledSpending (
   query: Within['query'],

@@ -110,15 +110,15 @@ async function load ({ issuer, clientId, clientSecret }: OidcSettings): Promise<
     {
       timeout: timeoutSeconds,
       [customFetch]: fetchFromOidc,
-      // Tokens travel in clear to a provider of this machine only.
+      // Tokens are sent in clear text only to a provider on this machine.
       ...server.protocol === 'http:' && isLoopback(server.hostname) && { execute: [allowInsecureRequests] }
     }
   )
 }
 
 /**
- * Fetches with the package's client: the one of Node.js 20 can end the process by a timer of a closed
- * connection.
+ * Fetches with the package's own client: a timer of a closed connection in Node.js 20's fetch can end the
+ * process.
  */
 const fetchFromOidc: CustomFetch = async (url, { body, ...options }) => {
   return await loadUndici().fetch(url, { ...options, ...body !== null && body !== undefined && { body } })

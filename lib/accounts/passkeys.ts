@@ -86,15 +86,15 @@ export class Passkeys {
       user: account,
       pubKeyCredParams,
       excludeCredentials: rows.map(({ credential_id: id }) => ({ type: 'public-key', id })),
-      // Without a user name to look it up by, the device must keep the passkey itself, and must verify its
-      // user in place of a password.
+      // Without a user name for the lookup, the device must store the passkey itself, and must verify its
+      // user instead of a password.
       authenticatorSelection: { residentKey: 'required', userVerification: 'required' }
     }
   }
 
   /**
-   * @throws GatewayError `invalid_value` for what no device has made for this challenge and page, `conflict`
-   *   when there are too many by now
+   * @throws GatewayError `invalid_value` for a response that no device created for this challenge and page;
+   *   `conflict` if there are too many passkeys by now
    */
   async add ({ user, name, challenge, page, credential }: NewPasskey): Promise<Passkey> {
     const { verifyRegistrationResponse } = await import('@simplewebauthn/server')
@@ -135,7 +135,7 @@ export class Passkeys {
     return describePasskey(row)
   }
 
-  /** Returns what a browser needs to look for a passkey: of any user, as it knows which ones it has. */
+  /** Returns what a browser needs to find a passkey: of any user, since the device knows its passkeys. */
   async signInOptions (page: URL): Promise<PasskeyChallenge['options']> {
     const { generateAuthenticationOptions } = await import('@simplewebauthn/server')
     const { challenge } = await generateAuthenticationOptions({ rpID: hostOf(page) })
@@ -143,14 +143,13 @@ export class Passkeys {
   }
 
   /**
-   * Returns the id of the user whose passkey it is.
+   * Returns the id of the user who owns a passkey.
    *
-   * A device uses a passkey at every port of its host name, and on subdomains, where programs of others may
-   * serve pages. What such a program passes on says in its headers whatever is expected; so what the browser
-   * has signed is compared with the origin of the configuration, or with that of the page where the passkey
-   * was made.
+   * A device uses a passkey at every port of its host name, and on subdomains, where other programs may serve
+   * pages. Headers of requests that such a program relays can say anything, so the signed origin is compared
+   * with the configured one, or with the origin of the page where the passkey was created.
    *
-   * @throws GatewayError `invalid_credentials` for one that is unknown, or proves nothing
+   * @throws GatewayError `invalid_credentials` for a passkey that is unknown, or proves nothing
    */
   async check ({ challenge, page, isConfigured, credential }: PasskeyProof): Promise<string> {
     const row = await this.#use(
@@ -189,7 +188,7 @@ export class Passkeys {
     return row.user_id
   }
 
-  /** @returns the passkey that works no more; `undefined` when the user has none with this id */
+  /** @returns the removed passkey; `undefined` if the user has none with this id */
   async remove (userId: string, id: string): Promise<Passkey | undefined> {
     const row = await this.#use(
       async () =>
@@ -213,7 +212,11 @@ export class Passkeys {
     ).length
   }
 
-  /** Returns the passkeys of a user who may add another. @throws GatewayError `conflict` */
+  /**
+   * Returns the passkeys of a user who may add another.
+   *
+   * @throws GatewayError `conflict`
+   */
   async #rowsBelowLimit (userId: string): Promise<PasskeyRow[]> {
     const rows = await this.#rows(userId)
     if (rows.length < maxPerUser) return rows
@@ -236,7 +239,7 @@ export class Passkeys {
   }
 }
 
-/** @throws GatewayError `invalid_value` for an address of numbers: browsers keep passkeys for names only */
+/** @throws GatewayError `invalid_value` for an IP address: browsers keep passkeys for names only */
 function hostOf ({ hostname }: URL): string {
   if (!/^[\d.]+$|:/.test(hostname)) return hostname
   throw new GatewayError('invalid_value', {
@@ -253,7 +256,7 @@ function refused (cause?: unknown): GatewayError {
   })
 }
 
-/** Answers alike for a passkey that is unknown and for one that does not fit. */
+/** The same answer for an unknown passkey and for one that does not match. */
 function wrongPasskey (cause?: unknown): GatewayError {
   return new GatewayError('invalid_credentials', {
     message: 'No user of this gateway has this passkey.',

@@ -218,7 +218,7 @@ export class Projects {
     )
   }
 
-  /** Makes every process read the keys again, with what their project allows now. */
+  /** Makes every process read the keys again, with the current rights of their project. */
   async #touchKeys (id: string): Promise<void> {
     await this.#use(
       async () =>

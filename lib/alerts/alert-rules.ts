@@ -106,7 +106,7 @@ const minUnusualNanoUsd = 5e9
 const unusualHours: Rule = async ({ query, reports, nowMs }) => {
   const hour = nowMs - nowMs % hourMs
   const alerts: Alert[] = []
-  // The hour before as well: its last calls are recorded in this one.
+  // Includes the previous hour: its last calls are recorded in this one.
   for (const fromMs of [hour - hourMs, hour]) {
     const found = (await reports.make('hourSpending', fromMs, minUnusualNanoUsd))
       .filter(({ nanoUsd, medianNanoUsd }) => nanoUsd > unusualTimes * medianNanoUsd)
@@ -143,7 +143,7 @@ const expiring: Rule = async ({ settings: { alerts: { keyExpiryDays } }, query, 
 }
 
 const attemptsMs = 3 * minuteMs
-/** Fewer failures may be those of one call. */
+/** Fewer failures may belong to one call. */
 const minFailedAttempts = 5
 
 const providers: Rule = async ({ settings, reports, nowMs }) => {
@@ -194,7 +194,7 @@ const errors: Rule = async ({ settings: { alerts: { errorPercent } }, reports, n
   }
 }
 
-/** Attempts of an export that fail at least: a service may be away for some minutes. */
+/** Minimum failed attempts of an export: a service may be away for some minutes. */
 const minFailedExports = 3
 
 const exports: Rule = async ({ settings: { usage }, query }) => {
@@ -224,7 +224,7 @@ const exports: Rule = async ({ settings: { usage }, query }) => {
   }
 }
 
-/** The rules by name, as the log has them. */
+/** The rules, by their names in the log. */
 export const alertRules: Readonly<Record<string, Rule>> = {
   budgets,
   unusualHours,

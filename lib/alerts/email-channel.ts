@@ -40,7 +40,7 @@ export function emailChannel (
         to: [...to],
         subject: `[Headgate] ${printable(alert.message)}`,
         text: textOf(alert),
-        // The same in every attempt: mail systems drop a repeat.
+        // The same in every attempt: mail systems drop duplicates.
         messageId: `<${alert.id}@${from.slice(from.indexOf('@') + 1)}>`,
         headers: { 'X-Headgate-Event': alert.event, 'Auto-Submitted': 'auto-generated' },
         signal
@@ -54,7 +54,7 @@ export function emailChannel (
   }
 }
 
-/** Returns a password as SMTP sends it: a server may repeat a command that it refuses. */
+/** Returns a password as SMTP sends it: a server may quote a command that it refuses. */
 function formsOf (user: string | undefined, password: string): string[] {
   const inBase64 = [`\0${user ?? ''}\0${password}`, password].map(text =>
     Buffer.from(text).toString('base64')
@@ -62,7 +62,7 @@ function formsOf (user: string | undefined, password: string): string[] {
   return [...inBase64, password]
 }
 
-/** Names that others choose begin no line of their own. */
+/** Names chosen by others must not begin a line. */
 function textOf ({ id, event, atMs, message, data }: Alert): string {
   const facts = Object.entries({ event, at: new Date(atMs).toISOString(), ...data, id }).map(
     ([name, value]) => `${name}: ${printable(typeof value === 'string' ? value : JSON.stringify(value))}`

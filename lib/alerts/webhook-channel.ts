@@ -29,7 +29,7 @@ export function webhookChannel (
   const [, folder = ''] = pathname.split('/')
   const transport = httpTransport({ baseUrl: origin, connections: 8, connectMs: wait, headers })
   return {
-    // What follows may be a secret.
+    // The rest may be a secret.
     target: `${origin}/${folder}`,
     events,
     send: async (alert, signal) => {

@@ -90,7 +90,7 @@ export class AdminClient {
   }
 }
 
-/** Returns `undefined` for what is no JSON, as of a proxy in front: the status says enough. */
+/** Returns `undefined` for anything but JSON, such as a proxy's page: the status is enough then. */
 function jsonOf (text: string): unknown {
   try {
     return JSON.parse(text)

@@ -57,16 +57,16 @@ export async function startDiscovery (
     }))
   }
   if (signal.aborted || targets.length === 0) return
-  // `read` handles every rejection itself, so its promise can be left alone.
+  // `read` handles every rejection, so its promise needs no handler.
   const timer = setInterval(() => { void read() }, everyMs).unref()
   signal.addEventListener('abort', () => clearInterval(timer), { once: true })
   await read()
 }
 
 /**
- * Asks a provider for its models.
+ * Requests a provider's models.
  *
- * @throws GatewayError of the transport; ModelListFailure for an answer that is not a list.
+ * @throws GatewayError of the transport; ModelListFailure for an answer that is not a list
  */
 export async function listModels (
   provider: Provider,
@@ -107,9 +107,7 @@ async function readList (
   return entries
 }
 
-/**
- * Returns true for a refused key: Google and xAI send 400 for one that is wrong. Reads or cancels the body.
- */
+/** Returns true for a refused key: Google and xAI answer a wrong one with 400. Reads or cancels the body. */
 async function refusesKey (answer: UpstreamResponse): Promise<boolean> {
   if (answer.status === 400) return /api[ _]key/i.test(JSON.stringify(await readErrorBody(answer)))
   answer.body.cancel()

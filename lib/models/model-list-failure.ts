@@ -63,7 +63,7 @@ export function describeListFailure (error: unknown, provider: Entry): string {
 }
 
 function refusedKey ({ id, apiKey, apiKeys }: Entry, status: number): string {
-  const key = apiKeys?.[0]?.key ?? apiKey // the one that lists are requested with
+  const key = apiKeys?.[0]?.key ?? apiKey // the path with which lists are requested
   const entry = `providers.${id}.api_key`
   return key === undefined
     ? `The provider refused the request without a key (${status}): set \`${entry}\`.`
@@ -76,7 +76,7 @@ function addressOf ({ baseUrl }: Entry, path: string): string {
   return redact(origin + withoutTrailingSlashes(pathname) + pathOnly(path))
 }
 
-/** Returns what may be wrong with the base URL. Kinds whose paths have no version expect it there. */
+/** Returns a likely error in the base URL. Kinds whose paths have no version expect it there. */
 function hintOf ({ baseUrl }: Entry, path: string): string {
   const endsInVersion = /\/v\d[^/]*$/.test(withoutTrailingSlashes(new URL(baseUrl).pathname))
   if (!/^\/v\d/.test(path)) return endsInVersion ? 'is `base_url` right?' : 'does `base_url` lack `/v1`?'

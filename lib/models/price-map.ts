@@ -96,9 +96,7 @@ export function priceOf (entry: JsonObject): Price | undefined {
   return Object.keys(price).length === 0 ? undefined : price // its fields are those of the tables
 }
 
-/**
- * Returns prices by the size of the prompt where they have two tiers at most, as many as prices have here.
- */
+/** Returns prices by the size of the prompt if they have at most two tiers, the maximum here. */
 function tieredPrice (tiers: unknown): Record<string, unknown> {
   if (!Array.isArray(tiers) || tiers.length > 2) return {}
   const [base, long] = tiers.filter(isObject)
@@ -115,13 +113,13 @@ function tokenPrices (entry: JsonObject, suffix: string): Record<string, unknown
   }))
 }
 
-/** Returns the price of so many units, without what a product of fractions leaves behind. */
+/** Returns the price of a number of units, without rounding errors. */
 function usdOf (perUnit: unknown, units: number): number | undefined {
   if (typeof perUnit !== 'number' || !(perUnit >= 0)) return undefined
   return Math.min(1_000_000, Number((perUnit * units).toPrecision(12)))
 }
 
-/** `gemini/gemini-2.5-pro` of `gemini`, `azure/gpt-4o` of `azure`: the name at the provider. */
+/** Returns the name at the provider: `gemini/gemini-2.5-pro` of `gemini`, `azure/gpt-4o` of `azure`. */
 function withoutPrefix (name: string, provider: string): string {
   return name.startsWith(`${provider}/`) ? name.slice(provider.length + 1) : name
 }

@@ -46,7 +46,7 @@ function textOf (path: string): string | undefined {
   try {
     return readTextFile(path)
   } catch {
-    return undefined // the one in use stays, and its reload has logged why
+    return undefined // the previous one stays in use, and its reload has logged why
   }
 }
 
@@ -55,7 +55,7 @@ function firstEnd (pem: string): number | undefined {
     try {
       return [Date.parse(new X509Certificate(text).validTo)]
     } catch {
-      return [] // no certificate, which a check of the configuration has said
+      return [] // not a certificate, which a check of the configuration reports
     }
   })
   return ends.length === 0 ? undefined : Math.min(...ends)

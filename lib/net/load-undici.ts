@@ -8,6 +8,6 @@ import type * as Undici from 'undici'
 
 /** Returns the module; later calls cost nothing. */
 export function loadUndici (): typeof Undici {
-  // what its types say; synchronous, unlike `import`
+  // as its types say; synchronous, unlike `import`
   return createRequire(import.meta.url)('undici') as typeof Undici
 }

@@ -26,7 +26,7 @@ export function isPublicAddress (address: string): boolean {
   return first >= 0x2000 && first <= 0x3fff
 }
 
-/** Holds the exceptions of the operator: names with or without a port, addresses, ranges. */
+/** The operator's exceptions: names with or without a port, addresses, ranges. */
 export class AllowedAddresses {
   readonly #hosts = new Set<string>()
   readonly #ranges: Array<[ipaddr.IPv4 | ipaddr.IPv6, number]> = []
@@ -56,7 +56,7 @@ export class AllowedAddresses {
   }
 }
 
-/** Parses an address; mapped version 4 addresses become version 4. */
+/** Parses an address; mapped IPv4 addresses become IPv4. */
 function parse (address: string): ipaddr.IPv4 | ipaddr.IPv6 | undefined {
   const [plain = ''] = bareHost(address).split('%')
   return isIP(plain) === 0 ? undefined : ipaddr.process(plain)
@@ -66,7 +66,7 @@ export function bareHost (host: string): string {
   return host.replace(/^\[|\]$/g, '')
 }
 
-/** Rewrites `[::1]` and `[::1]:80` as hosts are compared: `::1`, `::1:80`. */
+/** Normalises `[::1]` and `[::1]:80` for comparison: `::1`, `::1:80`. */
 function withoutBrackets (entry: string): string {
   return entry.replace(/^\[([^\]]*)\]/, '$1')
 }

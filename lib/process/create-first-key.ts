@@ -25,7 +25,7 @@ export async function createFirstKey (
   try {
     return (await keys.create({ name: 'first', ...!interactive && { limits: loggedKeyLimits } })).key
   } catch (error) {
-    // Another gateway with the same store started at the same moment and has printed it.
+    // Another gateway with the same store started at the same moment, and has printed the key.
     if (error instanceof DuplicateKeyNameError) return undefined
     throw error
   }

@@ -51,9 +51,9 @@ export async function openCoordination (
 ): Promise<Coordination | undefined> {
   if (settings.url === undefined) return undefined
   const { directory } = usageDatabase
-  // The name of this process says which one it has, and with PostgreSQL nothing has needed it so far.
+  // Its own name says which directory it has; with PostgreSQL nothing has needed the directory so far.
   createDataDirectory(directory)
-  // Of a process with another directory, nobody here knows whether its usage rows are stored.
+  // For a process with another directory, this one cannot know whether its usage rows are stored.
   const isGone = (name: string): boolean =>
     processState(name) === 'exited' && worksIn(name, directory) && !hasAbandonedJournal(directory)
   const server = await connect(locationOf(settings, settings.url), {
@@ -108,8 +108,10 @@ function createDataDirectory (directory: string): void {
 }
 
 /**
- * Reads where Redis is. @throws CommandError when the address is none of Redis, or of several servers that
- * are neither Sentinels nor a cluster
+ * Reads the location of Redis.
+ *
+ * @throws CommandError if the address is not one of Redis, or names several servers that are neither
+ *   Sentinels nor a cluster
  */
 function locationOf (
   { sentinel, sentinelPassword, cluster }: Settings['coordination'],
@@ -128,9 +130,10 @@ function locationOf (
 }
 
 /**
- * Deletes the answers in the Redis that the configuration names. @returns how many there were
+ * Deletes the answers in the configured Redis.
  *
- * @throws CommandError without Redis, or when it does not reply
+ * @returns how many there were
+ * @throws CommandError without Redis, or if it does not reply
  */
 export async function clearAnswers (
   { coordination: settings }: Pick<Settings, 'coordination'>
@@ -143,12 +146,16 @@ export async function clearAnswers (
   return await useRedis(settings, settings.url, async server => await new SharedAnswers(server).clear())
 }
 
-/** @throws CommandError when the Redis of the configuration does not reply */
+/** @throws CommandError if the configured Redis does not reply */
 export async function checkRedis ({ coordination: settings }: Pick<Settings, 'coordination'>): Promise<void> {
   if (settings.url !== undefined) await useRedis(settings, settings.url, async () => {})
 }
 
-/** Runs the work of a command with Redis. @throws CommandError when it does not reply */
+/**
+ * Runs the work of a command with Redis.
+ *
+ * @throws CommandError if it does not reply
+ */
 async function useRedis<T> (
   settings: Settings['coordination'],
   url: Secret,

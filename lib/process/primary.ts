@@ -49,8 +49,8 @@ async function runWorkersWith (
   const { settings } = started
   const key = await makeFirstKey(database, settings, terminal)
   const linkToken = await createFirstLink(database, settings, terminal)
-  // What follows is done for calls of all workers: none of them waits while another program has locked the
-  // store.
+  // What follows is done for calls of all workers: none of them must wait while another program has locked
+  // the store.
   database.stopWaiting()
   const limiter = createLimiter(database, log)
   const configuration = new SharedConfiguration(started)
@@ -111,7 +111,7 @@ async function makeFirstKey (
   return await createFirstKey(keys, terminal)
 }
 
-/** Lists models for the example of the banner; the workers have lists of their own. */
+/** Lists models for the example in the banner; the workers have their own lists. */
 async function modelsOf (settings: Settings): Promise<OwnedServices['models']> {
   const services = createLookupServices(settings, { log: createLog('silent'), discoverModels: false })
   await services.close()

@@ -304,12 +304,12 @@ function watchForChanges (watching: Watching): SettingsWatch | undefined {
   }
 }
 
-/** Applies a new configuration, but for what requires a restart. */
+/** Applies a new configuration, except for settings that require a restart. */
 async function reload (
   next: AppliedConfiguration,
   { started, gateway, keys, configuration, metrics, onReload, log }: Watching
 ): Promise<void> {
-  keys.replaceConfigured(next.settings.keys) // first, so that removed keys are refused at once
+  keys.replaceConfigured(next.settings.keys) // first, so that removed keys are refused immediately
   await gateway.reload(keepRestartOnly(started.settings, next.settings))
   log.level = next.settings.server.logLevel
   const { changed, needs_restart: entries } = configuration.reloaded(next)
@@ -319,7 +319,7 @@ async function reload (
   if (entries.length > 0) log.warn({ entries }, 'these settings require a restart')
 }
 
-/** Logs that the system allows too few open files for the callers that may connect. */
+/** Warns if the system allows too few open files for the callers that may connect. */
 export function logLowFileLimit (server: ServerSettings, log: Log): void {
   const { limit, wanted, low, connections } = openFiles(server)
   if (low) {
@@ -330,9 +330,7 @@ export function logLowFileLimit (server: ServerSettings, log: Log): void {
   }
 }
 
-/**
- * Logs that the file of the store is there and empty, as after a disk that was full or a copy that failed.
- */
+/** Warns if the file of the store exists and is empty, as after a full disk or a failed copy. */
 export function logEmptyStore ({ server, store }: Settings, log: Log): void {
   const file = databasePath(server.dataDir)
   if (store.url === undefined && isEmptyFile(file)) {
@@ -347,7 +345,7 @@ export function logWarnings (warnings: readonly Problem[], log: Log): void {
   if (warnings.length > 0) log.warn({ warnings: formatWarnings(warnings) }, 'configuration warnings')
 }
 
-/** Logs uncaught exceptions and unhandled rejections; from here on no input may end the process. */
+/** Logs uncaught exceptions and unhandled rejections; from here on no input can end the process. */
 function logUncaught (log: Log): void {
   process.on('uncaughtException', error => log.error({ cause: loggableError(error) }, 'uncaught exception'))
   process.on('unhandledRejection', error =>

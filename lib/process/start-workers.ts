@@ -89,7 +89,7 @@ class WorkerPool {
     this.#heartbeats.stop()
     this.#log.info('draining open calls; signal again to exit immediately')
     for (const worker of workers()) {
-      // A worker that is still starting has nothing to drain and does not listen yet.
+      // A worker that is still starting has nothing to drain and is not listening yet.
       if (this.#serving.has(worker)) sendMessage(worker, stopMessage)
       else worker.process.kill('SIGKILL')
     }
@@ -163,8 +163,8 @@ class WorkerPool {
 }
 
 /**
- * Returns the workers that have not exited. `cluster.workers` still holds one that has, until its IPC channel
- * has closed as well, and a stop that waits for it would not end.
+ * Returns the workers that have not exited. `cluster.workers` still lists one that has exited until its IPC
+ * channel has closed, and a stop that waits for it would not end.
  */
 function workers (): Worker[] {
   // undefined is not

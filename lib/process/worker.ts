@@ -34,7 +34,7 @@ function isStartFailure (error: unknown): error is Error {
 export async function runWorker (sources: ConfigSources): Promise<ExitCode> {
   const stop = stopMessageReceived()
   const limiter = new WorkerLimiter(process)
-  // A worker that does not serve yet has nothing to end, and would wait for its primary for ever.
+  // A worker that does not serve yet has nothing to end, and would wait for its primary forever.
   const exit = (): void => process.exit(1)
   process.once('disconnect', exit)
   if (!process.connected) exit()
@@ -54,7 +54,7 @@ export async function runWorker (sources: ConfigSources): Promise<ExitCode> {
     })
   } catch (error) {
     if (!isStartFailure(error)) throw error
-    // All workers fail alike; the primary reports it once.
+    // All workers fail in the same way; the primary reports it once.
     await send({ failure: error.message })
     return 1
   }
@@ -70,10 +70,10 @@ export async function runWorker (sources: ConfigSources): Promise<ExitCode> {
 }
 
 /**
- * Resolves when the primary sends the stop message or is gone: open calls may end then as well. Signals are
- * ignored: Ctrl-C reaches all of the process group, and together with the primary's message would count as a
- * second signal. The SIGHUP of a terminal that is closed reaches all of it as well; the watch on the
- * configuration listens to it too.
+ * Resolves when the primary sends the stop message or has exited, which also allows open calls to end.
+ * Signals are ignored: Ctrl-C reaches the whole process group, and together with the primary's message would
+ * count as a second signal. So does the SIGHUP of a closing terminal; the watcher of the configuration
+ * handles SIGHUP as well.
  */
 async function stopMessageReceived (): Promise<void> {
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP']) process.on(signal, () => {})

@@ -7,7 +7,7 @@ let settings: Settings | undefined
 export function defaultSettings (): Settings {
   settings ??= loadSettings({
     env: {},
-    cwd: import.meta.dirname, // holds no .env
+    cwd: import.meta.dirname, // a directory without .env
     config: { providers: { sandbox: { options: { words_per_second: 0 } } } }
   })
   return settings

@@ -7,13 +7,13 @@ export function loggableError (cause: unknown): unknown {
     return redact(typeof cause === 'string' ? cause : (JSON.stringify(cause) ?? ''))
   }
   const code: unknown = Reflect.get(cause, 'code')
-  // Not by position: a message may have lines of its own.
+  // Not by position: a message may have several lines.
   const at = cause.stack
     ?.split('\n')
     .map(line => line.trim())
     .filter(line => /^at .*:\d+:\d+\)?$/.test(line))
     .slice(0, 3)
-  // A parser quotes the text it could not read.
+  // A parser quotes the text that it could not read.
   const message = cause instanceof SyntaxError ? undefined : redact(cause.message)
   return {
     name: cause.name,
@@ -24,7 +24,8 @@ export function loggableError (cause: unknown): unknown {
 }
 
 /**
- * Returns the same as one sentence, for people: what failed, and in brackets why, unless it says that itself.
+ * Returns the error as one sentence for people: what failed, with the cause in brackets unless the message
+ * has it.
  */
 export function describeError (error: unknown): string {
   if (!(error instanceof Error)) return redact(String(error))
@@ -34,7 +35,7 @@ export function describeError (error: unknown): string {
   return redact(message + why)
 }
 
-/** Returns true for an error of the system with a code, such as `ENOENT`. */
+/** Returns true for a system error with a code, such as `ENOENT`. */
 export function hasCode (error: unknown, code: string): boolean {
   return error instanceof Error && 'code' in error && error.code === code
 }

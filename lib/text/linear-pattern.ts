@@ -74,7 +74,11 @@ export class LinearPattern {
     return search.spans
   }
 
-  /** Adds the instructions of a part. @returns the first of them */
+  /**
+   * Adds the instructions of a part.
+   *
+   * @returns the index of the first
+   */
   #compile (node: PatternNode, next: number): number {
     switch (node.type) {
       case 'code':
@@ -90,7 +94,7 @@ export class LinearPattern {
     }
   }
 
-  /** Lazy or not, it is the same: all matches are kept. */
+  /** Lazy and greedy are equal here: all matches are kept. */
   #compileRepeat ({ part, min, max }: RepeatNode, next: number): number {
     let first = next
     if (max === Infinity) {
@@ -113,7 +117,7 @@ export class LinearPattern {
     return this.#instructions.push(instruction) - 1
   }
 
-  /** Returns the instructions that may come first, whatever the position. */
+  /** Returns the instructions that may come first, at any position. */
   #reachable (from: number): Instruction[] {
     const found = new Set<number>()
     const open = [from]
@@ -128,17 +132,15 @@ export class LinearPattern {
   }
 }
 
-/** Keeps what one search knows at an index of its text. */
+/** The state of a search at an index of its text. */
 class Search {
   readonly spans: TextSpan[] = []
   work = 0
   readonly #text: string
   readonly #instructions: readonly Instruction[]
-  /** The index at which each instruction was reached last. */
+  /** The index at which each instruction was last reached. */
   readonly #reached: Int32Array
-  /**
-   * Instructions that wait for the next character, and where the match of each began: the first ones first.
-   */
+  /** Instructions that wait for the next character, with the start of their match; earliest first. */
   #threads: number[] = []
   #starts: number[] = []
 
@@ -152,12 +154,12 @@ class Search {
     return this.#threads.length === 0
   }
 
-  /** Begins a match at an index. */
+  /** Starts a match at an index. */
   begin (first: number, at: number): void {
     this.#follow(first, at, at)
   }
 
-  /** Passes the character at an index. */
+  /** Processes the character at an index. */
   read (code: number, at: number): void {
     const [threads, starts] = [this.#threads, this.#starts]
     this.#threads = []
@@ -173,8 +175,8 @@ class Search {
   }
 
   /**
-   * Adds the instructions that follow without another character. Those that are there already belong to a
-   * match that began before.
+   * Adds the instructions that follow without another character. Existing ones belong to a match that began
+   * earlier.
    */
   #follow (first: number, start: number, at: number): void {
     const open = [first]
@@ -203,7 +205,7 @@ class Search {
   }
 }
 
-/** A match that ends later than those before it may begin before them. */
+/** A match that ends later than others may begin before them. */
 function addSpan (spans: TextSpan[], start: number, end: number): void {
   let first = start
   for (let last = spans.at(-1); last !== undefined && last.end >= first; last = spans.at(-1)) {

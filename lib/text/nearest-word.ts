@@ -14,7 +14,7 @@ export function nearestWord (word: string, candidates: Iterable<string>): string
     const text = plain(candidate)
     const allowed = Math.max(1, Math.floor(Math.max(wanted.length, text.length) / 3))
     const limit = Math.min(allowed, bestDistance - 1)
-    // Words of very different lengths cannot be near: most of a long catalogue ends here.
+    // Words of very different lengths are never near: most of a long catalogue ends here.
     if (Math.abs(wanted.length - text.length) > limit) continue
     const distance = distanceOf(wanted, text)
     if (distance > limit) continue
@@ -47,7 +47,7 @@ function distanceOf (a: string, b: string): number {
   return at(previous, b.length)
 }
 
-/** Indices here are always within the row; the type checker cannot know. */
+/** Indexes here are always within the row, which the type checker cannot know. */
 function at (row: readonly number[], index: number): number {
   return row[index] ?? Infinity
 }

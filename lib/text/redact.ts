@@ -38,9 +38,9 @@ const patterns: readonly Replacement[] = [
 ]
 
 /**
- * Returns the text without secrets, at most 2000 characters of it.
+ * Returns the text without secrets, at most 2000 characters.
  *
- * @param secrets values that must not show; those of three characters and fewer are no secrets
+ * @param secrets values to be removed; those of three characters or fewer are not treated as secrets
  */
 export function redact (text: string, secrets: readonly string[] = []): string {
   const open = withoutValues(text, secrets)
@@ -49,7 +49,7 @@ export function redact (text: string, secrets: readonly string[] = []): string {
   return clean
 }
 
-/** Returns the error without the secrets, wherever its message or its cause quotes them. */
+/** Returns the error without the secrets that its message or its cause quotes. */
 export function redactError (error: GatewayError, secrets: readonly string[]): GatewayError {
   const cause = printed(error.cause)
   const shown = `${error.message} ${cause}`
@@ -57,7 +57,7 @@ export function redactError (error: GatewayError, secrets: readonly string[]): G
   return error.with({ message: withoutValues(error.message, secrets), cause: withoutValues(cause, secrets) })
 }
 
-/** Returns the text without these values. Those of three characters and fewer are no secrets. */
+/** Returns the text without these values. Values of three characters or fewer stay. */
 export function withoutValues (text: string, secrets: readonly string[]): string {
   return secrets.reduce((left, secret) => secret.length > 3 ? left.replaceAll(secret, mark) : left, text)
 }

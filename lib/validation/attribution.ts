@@ -46,7 +46,7 @@ export function noteAttribution (body: unknown, { headers, record }: AttributedC
   const tags = metadata?.['tags']
   const userId = metadata?.['user_id']
   const claudeUser = typeof userId === 'string' ? userId : undefined
-  // Of any program, Claude Code, Codex and OpenCode.
+  // Session headers of any program, Claude Code, Codex and OpenCode.
   const session =
     headers['x-session-id'] ||
     headers['x-claude-code-session-id'] ||
@@ -74,8 +74,8 @@ export function noteAttribution (body: unknown, { headers, record }: AttributedC
 }
 
 /**
- * Puts on the record what the request of a call says of it, now that stages have replaced something in it.
- * What the request did not say before stays: a header said it, or a field that the endpoint does not have.
+ * Updates the record from a request in which guards have replaced something. Parts that the request did not
+ * name stay: they come from a header, or from a field that the endpoint lacks.
  */
 export function renewAttribution (
   before: object,
@@ -84,18 +84,18 @@ export function renewAttribution (
 ): void {
   const byHeaders = namesIn(undefined, headers)
   const [was, is] = [namesIn(before), namesIn(request)]
-  // a digest stays as it is: that of the name as it came
+  // a digest stays: it is that of the name as received
   if (byHeaders.endUser === undefined && record.endUser === was.endUser) record.endUser = is.endUser
   if (byHeaders.session === undefined && record.session === was.session) record.session = is.session
   if (was.metadata !== undefined) record.metadata = pairsOf(is.metadata ?? {}, record.unsentMetadata)
 }
 
 /**
- * Replaces what is on the record of a call and not in its request: what headers say, tags, what was taken out
- * of `metadata`, and fields that the endpoint does not have.
+ * Replaces texts of the record that are not in the request: from headers, tags, values removed from
+ * `metadata`, and fields that the endpoint lacks.
  *
- * @param request given where it may lack fields of the body. Default: it has all of them
- * @returns true where something was replaced: the body as it came may hold it
+ * @param request given if it may lack fields of the body. Default: it has all of them
+ * @returns true if something was replaced: the received body may contain it
  */
 export function replaceNames (
   { headers, record }: AttributedCall,
@@ -129,10 +129,10 @@ export function replaceNames (
   return isReplaced
 }
 
-/** A value whose strings are all texts, and whose numbers are looked at as well. */
+/** A value whose strings are all texts, and whose numbers are inspected as well. */
 const anyTexts = new PlaceTable({ '**': freeText })
 
-/** Returns what a request and headers say; neither is changed. */
+/** Returns the attribution in a request and its headers; neither is changed. */
 function namesIn (request: unknown, headers: AttributedCall['headers'] = {}): Attribution {
   const names: Attribution = { ...unknownCaller }
   noteAttribution(request, { headers, record: names })
@@ -161,7 +161,7 @@ function nameOf (text: string, digest = (name: string) => name): string | undefi
   return name === '' ? undefined : digest(name)
 }
 
-/** Returns what is kept of the name of an end user, as a caller gives it; empty where nothing is left. */
+/** Returns the stored form of an end user's name from a caller; empty if nothing is left of it. */
 export function keptName (text: string): string {
   return plainText(cutName(withoutSession(text)))
 }
@@ -169,7 +169,7 @@ export function keptName (text: string): string {
 /**
  * Returns the session that a caller names.
  *
- * @param userId where Claude Code may name it as well
+ * @param userId in which Claude Code may name it as well
  */
 function sessionOf (name: unknown, userId = ''): string | undefined {
   if (typeof name === 'string' && name !== '') {
@@ -179,12 +179,19 @@ function sessionOf (name: unknown, userId = ''): string | undefined {
   return inUser.exec(userId)?.[1]
 }
 
-/** Returns the user of whom Claude Code names a session: all sessions of a person are of one user. */
+/**
+ * Returns the user part of a name in which Claude Code names a session: all sessions of a person belong to
+ * one user.
+ */
 function withoutSession (userId: string): string {
   return userId.replace(partOfUser, '')
 }
 
-/** Lists the first tags, each once. @param sources lists, or texts with commas */
+/**
+ * Lists the first tags without duplicates.
+ *
+ * @param sources lists, or comma-separated texts
+ */
 function tagsOf (sources: readonly unknown[]): readonly string[] | undefined {
   const found = new Set<string>()
   const texts = sources.flat().filter(source => typeof source === 'string')
@@ -197,10 +204,10 @@ function tagsOf (sources: readonly unknown[]): readonly string[] | undefined {
 }
 
 /**
- * Splits `metadata` into what the request keeps and, where any value is accepted, the values that are not
- * strings. A list of tags is in neither.
+ * Splits `metadata` into the part that stays in the request and, if any value is accepted, values that are
+ * not strings. A list of tags is in neither part.
  *
- * @returns as `sent` the same object where all of it is kept; no `unsent` where there is none
+ * @returns as `sent`, the same object if all of it stays; no `unsent` if there is none
  */
 function splitMetadata (
   metadata: JsonObject,
@@ -219,7 +226,7 @@ function splitMetadata (
 }
 
 /**
- * Keeps the first pairs of texts, without those that have a place of their own.
+ * Keeps the first pairs of texts, except those that are recorded elsewhere.
  *
  * @param unsent values that follow them as JSON
  */
@@ -235,7 +242,7 @@ function pairsOf (
   return pairs.length === 0 ? undefined : Object.fromEntries(pairs)
 }
 
-/** Prints as much of a value as a pair may hold, and not all of a large one for it. */
+/** Prints as much of a value as a pair may hold, without printing all of a large one. */
 function startOfJson (value: unknown): string {
   let json = ''
   for (const part of partsOf(value)) {
@@ -245,7 +252,7 @@ function startOfJson (value: unknown): string {
   return json
 }
 
-/** Leaves out what a store may refuse: control characters, and half of a pair of UTF-16. */
+/** Removes what a store may refuse: control characters, and lone surrogates. */
 function plainText (text: string): string {
   return text.toWellFormed().replace(/\p{Cc}/gu, '')
 }

@@ -24,7 +24,7 @@ export function camelCased<T extends TSchema> (
       Object.entries(value).map(([name, entry]) => [camelCase(name), walk(properties[name], entry)])
     )
   }
-  return walk(schema, value) as CamelCased<Static<T>> // what the type says of names is what `walk` does
+  return walk(schema, value) as CamelCased<Static<T>> // the type of names describes what `walk` does
 }
 
 /** Stands in for schemas without secrets. */
@@ -32,7 +32,7 @@ function refuse (): never {
   throw new Error('a secret where none is expected')
 }
 
-/** Returns a name of the configuration as a name of code: `per_minute` as `perMinute`. */
+/** Returns a name of the configuration as a name in code: `per_minute` as `perMinute`. */
 export function camelCase<Name extends string> (name: Name): CamelCase<Name> {
   // as the type does
   return name.replace(/_(.)/g, (_, letter: string) => letter.toUpperCase()) as CamelCase<Name>

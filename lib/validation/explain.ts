@@ -109,12 +109,12 @@ function checkUnion (anyOf: readonly JsonSchema[], value: unknown, found: Findin
   if (tag !== undefined && isObject(value)) return checkTagged(tag, value, found)
   const fitting = meantList(branches.filter(branch => fits(branch, value)), value)
   if (fitting.length > 0) return checkNearest(fitting, value, found)
-  // `null` only ever means absent: advice to send it helps no caller.
+  // `null` only means absent: advice to send it helps no caller.
   const wanted = branches.filter(branch => branch.type !== 'null')
   for (const branch of distinct(wanted)) wrongType(branch, value, found)
 }
 
-/** A list is meant as a list of what its first item is, where the union knows one of those. */
+/** A list is interpreted by its first item, if the union has a list of such items. */
 function meantList (branches: readonly JsonSchema[], value: unknown): readonly JsonSchema[] {
   if (branches.length < 2 || !Array.isArray(value) || value.length === 0) return branches
   const first: unknown = value[0]
@@ -154,7 +154,7 @@ function checkNearest (all: readonly JsonSchema[], value: unknown, found: Findin
   if (nearest !== undefined) found.take(nearest)
 }
 
-/** A branch that forbids a field is not meant where the field is. */
+/** A branch that forbids a field is not meant if the field is present. */
 function forbids ({ properties = {} }: JsonSchema, value: unknown): boolean {
   return (
     isObject(value) &&

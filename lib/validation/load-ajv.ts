@@ -9,5 +9,5 @@ import type * as Ajv from 'ajv/dist/2019.js'
 /** Returns the class; later calls cost nothing. */
 export function loadAjv (): typeof Ajv.Ajv2019 {
   const require = createRequire(import.meta.url) // synchronous, unlike `import`
-  return (require('ajv/dist/2019.js') as typeof Ajv).Ajv2019 // what its types say
+  return (require('ajv/dist/2019.js') as typeof Ajv).Ajv2019 // as its types say
 }
