@@ -184,20 +184,20 @@ export class AttemptPlan {
     return Math.max(this.#health.pauseMs(route.providerId), backoffMs)
   }
 
-  #start (attempt: RouteTries, waitMs: number, another?: number): PlannedAttempt {
+  #start (attempt: RouteTries, waitMs: number, nextCredential?: number): PlannedAttempt {
     const { route, attempts } = attempt
     this.#last = attempt
     this.#attempts++
     this.#waitedMs += waitMs
     const { keyId, session, credential: preferred } = this.#options
     const pool = this.#poolOf(route)
-    const credential = another ?? (pool && (preferred?.(route) ?? pool.choose(keyId, session)))
+    const credential = nextCredential ?? (pool && (preferred?.(route) ?? pool.choose(keyId, session)))
     this.#credential = credential
     if (credential !== undefined) {
       const tried = this.#tried ??= new Map()
       tried.set(route.providerId, (tried.get(route.providerId) ?? new Set()).add(credential))
     }
-    return { route, waitMs, isRetry: attempts > 1 || another !== undefined, credential }
+    return { route, waitMs, isRetry: attempts > 1 || nextCredential !== undefined, credential }
   }
 
   /**

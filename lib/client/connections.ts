@@ -38,6 +38,6 @@ export interface Connections {
   /** Number of connections open or opening. */
   readonly open: number
   readonly acquire: () => Connection
-  /** Closes idle connections, and the others after their last request. */
+  /** Closes all connections. Call it when no request is in flight. */
   readonly close: () => void
 }

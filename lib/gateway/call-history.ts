@@ -102,7 +102,7 @@ export class CallHistory {
       const storedIds = new Set(stored.map(({ id }) => id))
       report(interrupted.filter(({ id }) => !storedIds.has(id)))
     } catch (error) {
-      this.#options.log.warn({ cause: loggableError(error) }, 'failed to create the spans of interrupted calls')
+      this.#options.log.warn({ cause: loggableError(error) }, 'failed to look up interrupted calls; their spans are not sent')
     }
   }
 

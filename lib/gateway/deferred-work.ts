@@ -9,6 +9,7 @@ import { BackgroundRuns } from '../deferred/background-runs.ts'
 import { openDeferrals, type Deferrals } from '../deferred/deferrals.ts'
 import { TaskRunner } from '../deferred/task-runner.ts'
 import { ResponseStore, type ResponseStoreOptions } from '../stores/response-store.ts'
+import { loggableError } from '../text/describe-error.ts'
 import type { Settings } from '../core/settings.ts'
 import type { CallEvents } from '../deferred/detached-call.ts'
 import type { Log } from '../log/log.ts'
@@ -41,14 +42,15 @@ export class DeferredWork {
     this.backgroundRuns = new BackgroundRuns(this.responseStore, {
       events,
       maxRunning: () => services().settings.deferred.maxPending,
-      onFailure: error => log.error({ error: String(error) }, 'background response or its store failed')
+      onFailure: error =>
+        log.error({ cause: loggableError(error) }, 'failed to run or store a background response')
     })
     this.#tasks = new TaskRunner(deferrals, {
       run: async (task, signal) =>
         await createTaskAnswerer(services(), deferredChat(services()), events)(task, signal),
       keepMs: () => services().settings.deferred.keepMs,
       onFailure: error =>
-        log.error({ error: String(error) }, 'failed to run or store a deferred completion'),
+        log.error({ cause: loggableError(error) }, 'failed to run or store a deferred completion'),
       ...onWaiting !== undefined && { onWaiting }
     })
   }

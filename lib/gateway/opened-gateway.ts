@@ -212,7 +212,7 @@ export class OpenedGateway {
   #expire (): void {
     const { history, work, log } = this.#options
     const failed = (what: string) => (error: unknown) =>
-      log.error({ error: String(error) }, `failed to delete expired ${what}`)
+      log.error({ cause: loggableError(error) }, `failed to delete expired ${what}`)
     work?.responseStore.expire(Date.now()).catch(failed('responses'))
     history.expire(Date.now()).catch(failed('bodies of calls'))
   }

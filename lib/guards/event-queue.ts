@@ -51,7 +51,7 @@ export class EventQueue<T extends RunningText> {
   /** Characters of the queued events. */
   characters = 0
   /** Characters in queued pieces of visible texts. */
-  said = 0
+  visibleCharacters = 0
 
   /** The texts that may still grow. */
   get texts (): Iterable<T> {
@@ -79,7 +79,7 @@ export class EventQueue<T extends RunningText> {
     const running = this.#texts.get(key) ?? open(piece)
     if (running === undefined) return { key, text, start: 0, running }
     this.#texts.set(key, running)
-    if (running.isSaid) this.said += text.length
+    if (running.isVisible) this.visibleCharacters += text.length
     return { key, text, running, start: running.add(text) }
   }
 
@@ -89,9 +89,9 @@ export class EventQueue<T extends RunningText> {
   }
 
   /** Ends the matching texts, and returns them. */
-  endTexts (isMeant: (text: T, key: string) => boolean): T[] {
-    const meant = [...this.#texts].filter(([key, running]) => isMeant(running, key))
-    return meant.flatMap(([key]) => this.endText(key) ?? [])
+  endTexts (matches: (text: T, key: string) => boolean): T[] {
+    const matching = [...this.#texts].filter(([key, running]) => matches(running, key))
+    return matching.flatMap(([key]) => this.endText(key) ?? [])
   }
 
   /** Ends the text with a key, and returns it. */
@@ -121,7 +121,7 @@ export class EventQueue<T extends RunningText> {
   /** Returns the replacement for a piece. */
   #take ({ running, start, text }: HeldPiece<T>): string {
     if (running === undefined) return text
-    if (running.isSaid) this.said -= text.length
+    if (running.isVisible) this.visibleCharacters -= text.length
     return running.take(start, text)
   }
 }

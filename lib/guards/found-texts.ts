@@ -7,7 +7,7 @@ interface Found {
   readonly text: string
   readonly place: TextPlace
   /** Index in the texts that the judge sees; `undefined` if the judge does not see it. */
-  readonly number: number | undefined
+  readonly index: number | undefined
 }
 
 /** The texts of one value, such as a request or an event, for one judge. */
@@ -24,7 +24,7 @@ export class FoundTexts {
   /** Records a text. */
   readonly collect: ReplaceText = (text, place) => {
     const point = this.#judge.pointOf(place)
-    this.#found.push({ text, place, number: point === undefined ? undefined : this.seen.length })
+    this.#found.push({ text, place, index: point === undefined ? undefined : this.seen.length })
     if (point !== undefined) this.seen.push({ text, point })
     return text
   }
@@ -36,8 +36,8 @@ export class FoundTexts {
    * @throws GatewayError if a changed text cannot be replaced
    */
   putBack (judged: readonly string[]): ReplaceText | undefined {
-    const texts = this.#found.map(({ text, place, number }) => {
-      const other = number === undefined ? text : judged[number] ?? text
+    const texts = this.#found.map(({ text, place, index }) => {
+      const other = index === undefined ? text : judged[index] ?? text
       if (other !== text && place.kind === 'fixed') throw this.#judge.refusal()
       return other
     })

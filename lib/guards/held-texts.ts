@@ -115,13 +115,13 @@ export class HeldTexts implements AnswerInspector {
   }
 
   #holdRead (read: ReadEvent, into: ChatEvent[]): void {
-    const { queue: number, ends } = read
-    if (number === undefined) {
+    const { queue: queueIndex, ends } = read
+    if (queueIndex === undefined) {
       this.#decideTexts(into) // release earlier events if possible
       into.push(read.event)
       return
     }
-    const queue = this.#queues.at(number)
+    const queue = this.#queues.at(queueIndex)
     if (ends !== undefined) this.#end(queue, ends)
     queue.push(read, ({ place }) => {
       const filter = this.#filters.at(place)
@@ -165,7 +165,7 @@ export class HeldTexts implements AnswerInspector {
   #isDecided ({ pieces }: HeldEvent<FilteredText>, queue: EventQueue<FilteredText>): boolean {
     return pieces.every(({ key, start, text, running }) => {
       if (running === undefined || start + text.length <= running.decided) return true
-      const others = queue.said - (running.isSaid ? running.held : 0)
+      const others = queue.visibleCharacters - (running.isVisible ? running.held : 0)
       if (running.isOfCall || others <= running.filter.reach) return false
       queue.endText(key)
       this.#decideEnd(running)

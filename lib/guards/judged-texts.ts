@@ -95,7 +95,7 @@ export class JudgedTexts implements AnswerInspector {
     const held = queue.push(read, ({ place }) =>
       this.#judge.pointOf(place) === undefined ? undefined : new JudgedText(place))
     const texts = held.pieces.flatMap(({ running }) => running ?? [])
-    for (const text of texts) text.saidAt = queue.said
+    for (const text of texts) text.visibleAtArrival = queue.visibleCharacters
     if (found.seen.length > 0) this.#unread.set(held, () => this.#collectEvent(held, found))
     if (found.seen.length > 0 || texts.some(text => text.isDecidable(this.#overlap))) {
       this.#sinceMs ??= performance.now()
@@ -136,7 +136,8 @@ export class JudgedTexts implements AnswerInspector {
   #endPaused (): void {
     for (const queue of this.#queues.all()) {
       this.#end(queue.endTexts(
-        ({ isOfCall, saidAt }) => !isOfCall && queue.said - saidAt >= Math.max(this.#overlap, 1)
+        ({ isOfCall, visibleAtArrival }) =>
+          !isOfCall && queue.visibleCharacters - visibleAtArrival >= Math.max(this.#overlap, 1)
       ))
     }
   }
@@ -202,8 +203,8 @@ function isDecided ({ pieces }: HeldEvent<JudgedText>): boolean {
 }
 
 class JudgedText extends RunningText {
-  /** `said` of its queue (characters still held) when the last piece arrived. */
-  saidAt = 0
+  /** `visibleCharacters` of its queue (characters still held) when the last piece arrived. */
+  visibleAtArrival = 0
   #lengthWhenJudged = 0
 
   /** The undecided text. */

@@ -28,7 +28,7 @@ export class RunningText {
   /**
    * True for a text whose growth ends others. Unknown texts do not, because they may repeat in each event.
    */
-  get isSaid (): boolean {
+  get isVisible (): boolean {
     return !this.isOfCall && this.place !== unlistedPiece
   }
 

@@ -43,7 +43,7 @@ export interface JudgeSpending {
   readonly answerTokens: number
 }
 
-/** One configured guard. */
+/** The implementation of a kind of guard: a model, a webhook or a module. */
 export interface Judge {
   /** Supported points. Default: all. */
   readonly points?: readonly GuardPoint[]
@@ -73,7 +73,7 @@ export interface JudgeWindow {
 
 /** A guard checking one call. */
 export interface CallJudge {
-  /** False for a guard that only reports: answers do not wait for it. */
+  /** False for a guard that only reports findings: answers do not wait for it. */
   readonly alters: boolean
   /** True if it may check a request while the provider answers. Default: false. */
   readonly duringAnswer?: boolean

@@ -28,7 +28,7 @@ export interface AdmissionLimits {
 /** Bytes of one kind held by a call. */
 export interface ByteReservation {
   /** True if after so many more bytes, half of the total and half of the key's share would still be free. */
-  readonly isCheap: (bytes: number) => boolean
+  readonly leavesHalfFree: (bytes: number) => boolean
   /** @throws GatewayError `overloaded`; `file_too_large` for more than a key can ever hold */
   readonly take: (bytes: number) => void
 }
@@ -51,12 +51,12 @@ class EvictableCalls {
     this.#patienceMs = patienceMs
   }
 
-  add (caller: EvictableCall): void {
-    if (!this.#sinceMs.has(caller)) this.#sinceMs.set(caller, performance.now())
+  add (call: EvictableCall): void {
+    if (!this.#sinceMs.has(call)) this.#sinceMs.set(call, performance.now())
   }
 
-  delete (caller: EvictableCall): void {
-    this.#sinceMs.delete(caller)
+  delete (call: EvictableCall): void {
+    this.#sinceMs.delete(call)
   }
 
   /**
@@ -67,11 +67,11 @@ class EvictableCalls {
    */
   endLongest (keyId?: string): boolean {
     const nowMs = performance.now()
-    for (const [caller, sinceMs] of this.#sinceMs) {
+    for (const [call, sinceMs] of this.#sinceMs) {
       if (nowMs - sinceMs < this.#patienceMs) return false
-      if (caller.heldBytes === 0 || (keyId !== undefined && caller.keyId !== keyId)) continue
-      this.delete(caller)
-      caller.endAsTooSlow()
+      if (call.heldBytes === 0 || (keyId !== undefined && call.keyId !== keyId)) continue
+      this.delete(call)
+      call.endAsTooSlow()
       return true
     }
     return false
@@ -132,9 +132,9 @@ export class Admission {
    * Records whether output is pending for a caller; called again when some has been accepted. While memory is
    * short, the calls whose callers have accepted nothing for longest are ended.
    */
-  setStalled (caller: EvictableCall, isStalled: boolean): void {
-    if (isStalled) this.#stalled.add(caller)
-    else this.#stalled.delete(caller)
+  setStalled (call: EvictableCall, isStalled: boolean): void {
+    if (isStalled) this.#stalled.add(call)
+    else this.#stalled.delete(call)
   }
 }
 
@@ -198,7 +198,7 @@ class ShareReservation implements ByteReservation, HeldMemory {
     this.#resource = resource
   }
 
-  isCheap (bytes: number): boolean {
+  leavesHalfFree (bytes: number): boolean {
     return this.#share.leavesHalf(this.#keyId, bytes)
   }
 

@@ -12,7 +12,7 @@ import { answerCalls, type AnswerOptions, type AnswerLimits } from './answer-cal
 import { allowOrigins } from './cors.ts'
 import { endpointRoutes, type LiveEndpoints } from './endpoint-routes.ts'
 import { OpenCalls } from './open-calls.ts'
-import { boundPipelining, Pipelining } from './pipelining.ts'
+import { limitPipelining, Pipelining } from './pipelining.ts'
 import { checkRequest } from './request-checks.ts'
 import type { RequestListener } from 'node:http'
 import type { GatewayError } from '../core/errors.ts'
@@ -66,7 +66,7 @@ export function createApp (options: AppOptions): App {
   const answer = answerCalls({ options, limits: () => limits, admission, open })
   const middleware = nested([
     allowOrigins(corsOrigins, live.endpoints),
-    boundPipelining(pipelining, answer),
+    limitPipelining(pipelining, answer),
     checkRequest(allowsHost, answer),
     ...endpointRoutes(live, answer)
   ])
@@ -84,7 +84,7 @@ export function createApp (options: AppOptions): App {
     applyLimits: next => {
       limits = next
       admission.applyLimits(next)
-      pipelining.maxOutstanding = next.pipelinedRequests
+      pipelining.maxPipelined = next.pipelinedRequests
     },
     abortAll: reason => { for (const { abort } of open) abort(reason) }
   }

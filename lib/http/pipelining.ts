@@ -14,11 +14,11 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 
 /** Returns middleware that limits the requests waiting behind another one of their connection. */
-export function boundPipelining (pipelining: Pipelining, answer: AnswerCall): Middleware {
+export function limitPipelining (pipelining: Pipelining, answer: AnswerCall): Middleware {
   return (context, next) => {
     switch (pipelining.admit(context.req, context.res)) {
       case 'serve': return next()
-      case 'refuse': return answer(context, tooManyOutstanding(pipelining.maxOutstanding))
+      case 'refuse': return answer(context, tooManyPipelined(pipelining.maxPipelined))
       case 'drop':
         context.respond = false
         return Promise.resolve()
@@ -26,7 +26,7 @@ export function boundPipelining (pipelining: Pipelining, answer: AnswerCall): Mi
   }
 }
 
-function tooManyOutstanding (limit: number): GatewayError {
+function tooManyPipelined (limit: number): GatewayError {
   return new GatewayError('overloaded', {
     message: `Too many pipelined requests on this connection (limit ${limit}).`
   })
@@ -35,13 +35,13 @@ function tooManyOutstanding (limit: number): GatewayError {
 /** Counts the waiting requests, by connection. */
 export class Pipelining {
   /** Answers that a connection may wait for. */
-  maxOutstanding: number
+  maxPipelined: number
   readonly #waiting = new WeakMap<Socket, number>()
   /** Connections with a refused request: they end with that answer. */
   readonly #refused = new WeakSet<Socket>()
 
-  constructor (maxOutstanding: number) {
-    this.maxOutstanding = maxOutstanding
+  constructor (maxPipelined: number) {
+    this.maxPipelined = maxPipelined
   }
 
   /** Decides about a new request. Costs nothing for a request that does not wait. */
@@ -49,7 +49,7 @@ export class Pipelining {
     if (!isPipelined(response)) return 'serve'
     if (this.#refused.has(socket)) return 'drop'
     const waiting = this.#waiting.get(socket) ?? 0
-    if (waiting + 1 >= this.maxOutstanding) {
+    if (waiting + 1 >= this.maxPipelined) {
       this.#refused.add(socket)
       response.setHeader('connection', 'close')
       socket.pause()

@@ -266,7 +266,7 @@ class BodyReader {
       throw tooLarge(limits.maxTextBytes)
     }
     const atMost = sizeBytes * valueBytes
-    if (counter === undefined && limits.memory.isCheap(atMost)) return limits.memory.take(atMost)
+    if (counter === undefined && limits.memory.leavesHalfFree(atMost)) return limits.memory.take(atMost)
     const values = counter ?? counted(this.#pieces)
     if (values.parseCost > limits.maxValues) throw tooManyValues(limits)
     limits.memory.take(values.count * valueBytes)

@@ -51,7 +51,7 @@ export class UploadWriter extends Writable {
       while (
         this.#onDisk === undefined &&
         waiting[0] !== undefined &&
-        memory.isCheap(waiting[0].length + bytesPerPiece)
+        memory.leavesHalfFree(waiting[0].length + bytesPerPiece)
       ) {
         memory.take(waiting[0].length + bytesPerPiece)
         this.#inMemory.push(waiting[0])

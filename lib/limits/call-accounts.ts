@@ -43,7 +43,7 @@ export interface Party {
   readonly limits: KeyLimits
 }
 
-interface Common {
+interface AccountBase {
   readonly party: PartyKind
   readonly partyId: string
   readonly unit: Unit
@@ -52,14 +52,14 @@ interface Common {
 }
 
 /** A limit per minute, or of concurrent calls. */
-export interface RateOrOpenAccount extends Common {
+export interface RateOrConcurrencyAccount extends AccountBase {
   readonly counting: Exclude<Counting, 'sum'>
   /** Its row in the table of limits. */
   readonly limit: CountedLimitName
 }
 
 /** A limit on usage within a window. */
-export interface SumAccount extends Common {
+export interface SumAccount extends AccountBase {
   readonly counting: 'sum'
   /** Its row in the table of limits, which has none for budgets. */
   readonly limit: CountedLimitName | 'budget'
@@ -76,7 +76,7 @@ export interface SumAccount extends Common {
   readonly soft?: readonly Budget[]
 }
 
-export type Account = RateOrOpenAccount | SumAccount
+export type Account = RateOrConcurrencyAccount | SumAccount
 
 /** Lists the parties whose limits apply to a key: the key, its project and its owner. */
 export function limitedParties (

@@ -43,7 +43,7 @@ export class LimitShare {
   async reserve (request: ReservationRequest): Promise<LimitDecision> {
     const { accounts } = request
     const nowMs = this.#options.now()
-    return await this.#reader.onceRead(sumKeysOf(accounts, nowMs), request, () => {
+    return await this.#reader.afterReading(sumKeysOf(accounts, nowMs), request, () => {
       for (const account of sumAccountsOf(accounts)) this.#divide(sumKeyOf(account, nowMs), account.amount)
       return this.#counters.reserve({ ...request, accounts: accounts.map(account => this.#shareOf(account)) })
     })

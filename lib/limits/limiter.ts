@@ -7,7 +7,7 @@ import { hasAbandonedJournal } from '../usage/journal-name.ts'
 import { isSummed, usedSince } from '../usage/spending.ts'
 import { LimitCounters } from './counters.ts'
 import {
-  undoReservation,
+  cancelledUsage,
   type ActualUsage,
   type LimitDecision,
   type RecordedUsage,
@@ -139,7 +139,7 @@ export class LocalLimiter implements Limiter {
     holder?: string
   ): LimitDecision | Promise<LimitDecision> {
     if (this.#peers?.isShared() === true) return this.#reserveShared(this.#peers, sums, request, holder)
-    return this.#reader.onceRead(sums, request, () => this.#reserveRead(sums, request, holder))
+    return this.#reader.afterReading(sums, request, () => this.#reserveRead(sums, request, holder))
   }
 
   /** Reserves in sums that have been read. Another gateway may have joined the store during the read. */
@@ -170,7 +170,7 @@ export class LocalLimiter implements Limiter {
       await retryWhenLocked(async () => {
         // The write may have failed only because the store was locked: cancel the reservation and reserve
         // again.
-        if (decision?.admitted === true) this.counters.settle(decision.reservation, undoReservation)
+        if (decision?.admitted === true) this.counters.settle(decision.reservation, cancelledUsage)
         decision = undefined
         peers.reserve(sums, found => {
           for (const { sum, recorded, reserved, recent } of found) {
@@ -196,7 +196,7 @@ export class LocalLimiter implements Limiter {
     if (usages.length === 0) return
     const byRow = new Map(usages.map(usage => [usage.row.id, usage]))
     for (const [rowId, reservation] of this.counters.reservationsOf(new Set(byRow.keys()))) {
-      this.settle(reservation, byRow.get(rowId) ?? undoReservation)
+      this.settle(reservation, byRow.get(rowId) ?? cancelledUsage)
     }
   }
 
@@ -241,7 +241,7 @@ export function createLimiter (usageDatabase: Database | undefined, log: Log): L
     onFailure: error =>
       log.error(
         { cause: loggableError(error) },
-        'budgets cannot use the store; they count what this process knows'
+        'failed to read spending from the store; budgets count this process only'
       )
   })
 }

@@ -2,7 +2,7 @@
 
 import { PrunedMap } from '../async/pruned-map.ts'
 import { fullBucket, fullInMs, remaining, take, waitMs, type Bucket } from './bucket.ts'
-import { partyKey, type Account, type RateOrOpenAccount, type Unit } from './call-accounts.ts'
+import { partyKey, type Account, type RateOrConcurrencyAccount, type Unit } from './call-accounts.ts'
 import { retryAfterMs } from './reservation-rules.ts'
 import type { RateLimits, RateLimitStatus } from './reservation.ts'
 
@@ -28,7 +28,7 @@ export class RateCounters {
   }
 
   /** Returns the milliseconds until an amount is available; 0 if it is available now. */
-  waitMs (account: RateOrOpenAccount, amount: number, nowMs: number): number {
+  waitMs (account: RateOrConcurrencyAccount, amount: number, nowMs: number): number {
     const { counting, amount: limit } = account
     switch (counting) {
       case 'open': return this.#openOf(account) < limit ? 0 : retryAfterMs
@@ -38,7 +38,7 @@ export class RateCounters {
   }
 
   /** @param amount negative to return an amount */
-  add (account: RateOrOpenAccount, amount: number, nowMs: number): void {
+  add (account: RateOrConcurrencyAccount, amount: number, nowMs: number): void {
     const { counting, amount: limit } = account
     switch (counting) {
       case 'rate':

@@ -16,7 +16,7 @@ import {
 } from './redis-counters.ts'
 import {
   nothingReserved,
-  undoReservation,
+  cancelledUsage,
   type ActualUsage,
   type Granted,
   type LimitDecision,
@@ -126,7 +126,7 @@ export class RedisLimiter implements Limiter {
     }
     if (!this.#server.isUp) return await this.#reserveAlone(request)
     const sums = sumKeysOf(accounts, this.#server.now())
-    return await this.#reader.onceRead(sums, request, async () => (
+    return await this.#reader.afterReading(sums, request, async () => (
       await this.#reserveAtParties(request) ?? await this.#reserveAlone(request)
     ))
   }
@@ -263,7 +263,7 @@ export class RedisLimiter implements Limiter {
 
   /** Cancels the reservations of a call that is not admitted. */
   #release (held: readonly RedisReservation[]): void {
-    for (const reservation of held) this.#settleSoon(reservation, undoReservation, 0)
+    for (const reservation of held) this.#settleSoon(reservation, cancelledUsage, 0)
   }
 
   /** @param recordedAtMs when the ledger has the call's usage; 0 if it used nothing */

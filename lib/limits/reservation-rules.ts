@@ -3,7 +3,7 @@
  * Redis.
  */
 
-import type { Account, RateOrOpenAccount, SumAccount, Unit } from './call-accounts.ts'
+import type { Account, RateOrConcurrencyAccount, SumAccount, Unit } from './call-accounts.ts'
 import { isPerCall } from './limit-table.ts'
 import type {
   AccountRefusal,
@@ -45,7 +45,7 @@ export function amountToReserve (
 /**
  * Returns the amount taken from a rate or from open calls: at most a minute's amount, the size of a bucket.
  */
-export function amountToTake ({ unit, amount }: RateOrOpenAccount, wanted: RequestedAmounts): number {
+export function amountToTake ({ unit, amount }: RateOrConcurrencyAccount, wanted: RequestedAmounts): number {
   return isPerCall(unit) ? 1 : Math.min(wanted[unit]?.most ?? 0, amount)
 }
 
@@ -60,7 +60,7 @@ export function settledChange (
 }
 
 /** Returns the refund for a call whose process exited: the request count is kept. */
-export function releasedChange ({ counting, unit }: RateOrOpenAccount, reserved: number): number {
+export function releasedChange ({ counting, unit }: RateOrConcurrencyAccount, reserved: number): number {
   return counting === 'rate' && isPerCall(unit) ? 0 : -reserved
 }
 

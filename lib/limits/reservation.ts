@@ -106,7 +106,7 @@ export interface RecordedUsage extends ActualUsage {
 }
 
 /** Cancels a reservation and refunds its request. */
-export const undoReservation: ActualUsage = { used: { requests: -1 } }
+export const cancelledUsage: ActualUsage = { used: { requests: -1 } }
 
 /** The decision for a request that reserves nothing. */
 export const nothingReserved = { admitted: true, reservation: 0, granted: {} } as const

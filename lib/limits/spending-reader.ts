@@ -55,7 +55,7 @@ export class SpendingReader {
    *
    * @param sums the sums of the call's accounts
    */
-  onceRead (
+  afterReading (
     sums: readonly SumKey[],
     { accounts, withoutStore }: Pick<ReservationRequest, 'accounts' | 'withoutStore'>,
     decide: () => LimitDecision | Promise<LimitDecision>

@@ -3,7 +3,7 @@
 import {
   partyKey,
   type Account,
-  type RateOrOpenAccount,
+  type RateOrConcurrencyAccount,
   type SumAccount,
   type Unit
 } from './call-accounts.ts'
@@ -35,7 +35,7 @@ export function sumKeyOf (account: SumAccount, nowMs: number): SumKey {
 /** A counter of a call: an account and, for sums, the sum at the time of the call. */
 export type Counter =
   | { readonly account: SumAccount, readonly sum: SumKey }
-  | { readonly account: RateOrOpenAccount, readonly sum?: undefined }
+  | { readonly account: RateOrConcurrencyAccount, readonly sum?: undefined }
 
 /** Returns the counter of an account at a time in Unix milliseconds. */
 export function counterOf (account: Account, nowMs: number): Counter {

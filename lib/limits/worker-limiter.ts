@@ -13,7 +13,7 @@ import { sendMessage, type IpcChannel, type WorkerChannel } from '../async/ipc.t
 import { GatewayError } from '../core/errors.ts'
 import type { Account } from './call-accounts.ts'
 import {
-  undoReservation,
+  cancelledUsage,
   type ActualUsage,
   type LimitDecision,
   type RecordedUsage,
@@ -264,7 +264,7 @@ export function answerLimitMessages (
     // The worker exited while usage rows were read, so no call has the reservation.
     if (!hasExited)
       sendMessage(worker, { limits: 'decisions', decisions: [{ request, decision }], isLate: true })
-    else if (decision.admitted) limiter.settle(decision.reservation, undoReservation)
+    else if (decision.admitted) limiter.settle(decision.reservation, cancelledUsage)
   }
 }
 

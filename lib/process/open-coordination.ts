@@ -73,9 +73,9 @@ export async function openCoordination (
   server.on('away', cause =>
     log.warn({ cause: loggableError(cause) }, 'Redis cannot be reached; limits are decided without it')
   )
-  server.on('back', () => log.info('Redis is back; counting limits together'))
+  server.on('back', () => log.info('Redis is reachable again; limits are shared between gateways'))
   server.on('deaf', cause =>
-    log.warn({ cause: loggableError(cause) }, 'Redis delivers no messages; changes of keys are polled')
+    log.warn({ cause: loggableError(cause) }, 'failed to subscribe to messages in Redis; polling for changes of keys')
   )
   if (!server.isUp) {
     log.warn(

@@ -20,7 +20,7 @@ import { refusalError } from '../limits/refusal-error.ts'
 import { RequestEstimate } from '../limits/request-estimate.ts'
 import { planReservation, type ReservationPlan } from '../limits/reservation-plan.ts'
 import {
-  undoReservation,
+  cancelledUsage,
   type LimitDecision,
   type RefusedDecision,
   type ReservationRequest
@@ -191,7 +191,7 @@ async function untilAborted (
   } catch (error) {
     decision.then(
       late => {
-        if (late.admitted) limiter.settle(late.reservation, undoReservation)
+        if (late.admitted) limiter.settle(late.reservation, cancelledUsage)
       },
       () => {
         /* nothing is reserved */

@@ -30,7 +30,7 @@ export async function keepSummingUp (database: Database, log: Log, signal: Abort
         ? { at_ms: endMs }
         : await retryWhenLocked(async () => await sumUpStep(database))
       if (backlog === undefined) {
-        if (loggedMs > 0) log.info({}, 'usage records of an earlier version are summed up')
+        if (loggedMs > 0) log.info({}, 'finished summing up usage records of an earlier version')
         return
       }
       waitMs = Math.max(pausePerStep * (performance.now() - startedMs), endMs - database.now())

@@ -149,11 +149,11 @@ t.test(
 t.test("what leaves half of a key's share is cheap", async t => {
   const admission = new Admission(limits)
   const call = admission.enter('a')
-  t.same([call.memory.isCheap(250), call.memory.isCheap(251)], [true, false])
+  t.same([call.memory.leavesHalfFree(250), call.memory.leavesHalfFree(251)], [true, false])
   const more = admission.enter('b')
   more.memory.take(200)
   t.same(
-    [call.memory.isCheap(200), more.memory.isCheap(51)],
+    [call.memory.leavesHalfFree(200), more.memory.leavesHalfFree(51)],
     [true, false],
     'what a key holds in all its calls counts'
   )

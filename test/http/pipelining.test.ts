@@ -70,7 +70,7 @@ t.test(
     const socket = await raw(t, url)
     socket.write(livez.repeat(11))
     await until(() => open.length === 11, 'eleven requests')
-    pipelining.maxOutstanding = 2
+    pipelining.maxPipelined = 2
     socket.write(livez.repeat(3))
     await until(() => dropped === 2, 'the others to be dropped')
     for (const response of open) response.end()

@@ -140,13 +140,13 @@ t.test('a file is in memory while that is cheap, and what comes after that on di
     const taken = { memory: 0, disk: 0 }
     const { url, next } = await reader(t, {
       memory: {
-        isCheap: bytes => taken.memory + bytes <= cheapBytes,
+        leavesHalfFree: bytes => taken.memory + bytes <= cheapBytes,
         take: bytes => {
           taken.memory += bytes
         }
       },
       disk: {
-        isCheap: () => false,
+        leavesHalfFree: () => false,
         take: bytes => {
           taken.disk += bytes
         }
@@ -172,7 +172,7 @@ t.test('a file is in memory while that is cheap, and what comes after that on di
 
 t.test('what a form may not take, in memory or on disk, refuses it', async t => {
   const full = {
-    isCheap: () => false,
+    leavesHalfFree: () => false,
     take: () => {
       throw new GatewayError('overloaded')
     }

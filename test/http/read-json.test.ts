@@ -193,9 +193,9 @@ t.test('a body that comes in chunks of a byte each is kept in few pieces', async
 })
 
 t.test('a body takes memory for its bytes as they come and for its values before they are made', async t => {
-  const taken = async (body: string, isCheap: boolean): Promise<number> => {
+  const taken = async (body: string, leavesHalfFree: boolean): Promise<number> => {
     let sum = 0
-    await read(t, { body, limits: { memory: { isCheap: () => isCheap, take: bytes => { sum += bytes } } } })
+    await read(t, { body, limits: { memory: { leavesHalfFree: () => leavesHalfFree, take: bytes => { sum += bytes } } } })
     return sum
   }
   const body = list(100, '1')
@@ -215,7 +215,7 @@ t.test('a body there is no memory for is refused before it is parsed', async t =
     body: '{"a":1}',
     limits: {
       memory: {
-        isCheap: () => false,
+        leavesHalfFree: () => false,
         take: () => {
           throw full
         }

@@ -50,7 +50,7 @@ t.test('a reader who leaves closes the file, and another may follow', async t =>
 t.test('a file of small pieces takes little more memory than its bytes', async t => {
   let taken = 0
   const memory = {
-    isCheap: () => true,
+    leavesHalfFree: () => true,
     take: (bytes: number) => {
       taken += bytes
     }

@@ -1,11 +1,11 @@
 import t from 'tap'
 import { RateCounters } from '../../lib/limits/rate-counters.ts'
-import type { RateOrOpenAccount } from '../../lib/limits/call-accounts.ts'
+import type { RateOrConcurrencyAccount } from '../../lib/limits/call-accounts.ts'
 
-const requests: RateOrOpenAccount = {
+const requests: RateOrConcurrencyAccount = {
   party: 'key', partyId: 'key-1', counting: 'rate', unit: 'requests', limit: 'requests_per_minute', amount: 2
 }
-const calls: RateOrOpenAccount = {
+const calls: RateOrConcurrencyAccount = {
   party: 'key', partyId: 'key-1', counting: 'open', unit: 'calls', limit: 'concurrent_calls', amount: 1
 }
 

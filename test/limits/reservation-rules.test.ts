@@ -6,7 +6,7 @@ import {
   settledChange,
   requestedOfSum
 } from '../../lib/limits/reservation-rules.ts'
-import type { RateOrOpenAccount, SumAccount } from '../../lib/limits/call-accounts.ts'
+import type { RateOrConcurrencyAccount, SumAccount } from '../../lib/limits/call-accounts.ts'
 
 const party = { party: 'key', partyId: 'key-1' } as const
 const budget: SumAccount = {
@@ -19,13 +19,13 @@ const budget: SumAccount = {
   amount: 1000,
   strict: true
 }
-const requests: RateOrOpenAccount = {
+const requests: RateOrConcurrencyAccount = {
   ...party, counting: 'rate', unit: 'requests', limit: 'requests_per_minute', amount: 60
 }
-const tokens: RateOrOpenAccount = {
+const tokens: RateOrConcurrencyAccount = {
   ...party, counting: 'rate', unit: 'tokens', limit: 'tokens_per_minute', amount: 100
 }
-const open: RateOrOpenAccount = {
+const open: RateOrConcurrencyAccount = {
   ...party, counting: 'open', unit: 'calls', limit: 'concurrent_calls', amount: 4
 }
 

@@ -32,9 +32,9 @@ function readerOf (options: Partial<SpendingReaderOptions>) {
 
 t.test('calls at once wait for one reading of each sum, and later ones for none', async t => {
   const { reader, read } = readerOf({ readUsed: async ({ party }) => party.length })
-  await Promise.all([reader.onceRead(sums, { accounts }, admit), reader.onceRead(sums, { accounts }, admit)])
+  await Promise.all([reader.afterReading(sums, { accounts }, admit), reader.afterReading(sums, { accounts }, admit)])
   t.strictSame(read, [['key-1', 5], ['end_user:p/ada', 14]])
-  t.notOk(reader.onceRead(sums, { accounts }, admit) instanceof Promise)
+  t.notOk(reader.afterReading(sums, { accounts }, admit) instanceof Promise)
   t.equal(read.length, 2)
   const [first] = sums
   if (first !== undefined) await reader.readAgain(first)
@@ -44,7 +44,7 @@ t.test('calls at once wait for one reading of each sum, and later ones for none'
 t.test('a key decides with what is known when the store fails', async t => {
   const error = new Error('gone')
   const { reader, failures } = readerOf({ readUsed: async () => await Promise.reject(error) })
-  const decision = await reader.onceRead(sums.slice(0, 1), { accounts, withoutStore: 'refuse' }, admit)
+  const decision = await reader.afterReading(sums.slice(0, 1), { accounts, withoutStore: 'refuse' }, admit)
   t.strictSame(decision, admit())
   t.strictSame(failures, [error])
 })
@@ -54,11 +54,11 @@ t.test('an end user whose spending is not known in time is refused, or admitted 
     readUsed: async sum => sum.party === 'key-1' ? 0 : await never()
   })
   const startedMs = performance.now()
-  t.match(await reader.onceRead(sums, { accounts, withoutStore: 'refuse' }, admit), {
+  t.match(await reader.afterReading(sums, { accounts, withoutStore: 'refuse' }, admit), {
     admitted: false, reason: 'budget_unread', accountIndex: 1, waitMs: 1000
   })
   t.ok(performance.now() - startedMs > endUserWaitMs - 10)
-  t.match(await reader.onceRead(sums, { accounts, withoutStore: 'allow' }, admit), {
+  t.match(await reader.afterReading(sums, { accounts, withoutStore: 'allow' }, admit), {
     admitted: true, isUnread: true
   })
 })
@@ -66,7 +66,7 @@ t.test('an end user whose spending is not known in time is refused, or admitted 
 t.test('a sum that could not be read is refused by its account, also once its window has ended', async t => {
   const { reader } = readerOf({ readUsed: async () => await Promise.reject(new Error('gone')) })
   const ended = sumKeysOf(accounts, Date.UTC(2025, 10, 20))
-  t.match(await reader.onceRead(ended, { accounts, withoutStore: 'refuse' }, admit), {
+  t.match(await reader.afterReading(ended, { accounts, withoutStore: 'refuse' }, admit), {
     admitted: false, accountIndex: 1
   })
 })

@@ -49,7 +49,7 @@ storeTest(
         oldest: '2025-10-30T00:00:00.000Z',
         from: /^2025-10-30T00:00:00\.\d{3}Z$/
       },
-      { level: 'info', msg: 'usage records of an earlier version are summed up' }
+      { level: 'info', msg: 'finished summing up usage records of an earlier version' }
     ])
     t.match(await database.query.selectFrom('name_rollups').selectAll().orderBy('name').execute(), [
       { name: '', calls: 500 },
