@@ -49,9 +49,9 @@ type NeededServices = Pick<Services, 'settings' | 'admin'>
 /**
  * Authenticates a call of the admin API: one in, the same one with its principal out.
  *
- * A request with a cookie must come from the gateway's own pages, unless it only redirects. Browsers tell
- * where a request comes from. In addition, each request carries a token that only pages of the same origin
- * know, because cookies are also sent to other ports of the host. Browsers never add an admin key by
+ * A request with a cookie must come from the gateway's own pages, unless the route says otherwise. Browsers
+ * tell where a request comes from. In addition, each request carries a token that only pages of the same
+ * origin know, because cookies are also sent to other ports of the host. Browsers never add an admin key by
  * themselves, so it needs neither check.
  *
  * @throws GatewayError `invalid_api_key` without a valid session or key; `insufficient_permissions` for a
@@ -74,7 +74,7 @@ export function adminAuth (
       await checkRights(admin, principal, spec, settings.server)
       return extend(call, { admin, origin, principal, credential: key })
     }
-    if (spec.redirects !== true) checkSite(call, settings.server)
+    if (spec.fromOtherSites !== true) checkSite(call, settings.server)
     if (spec.role === 'none') return extend(call, { admin, origin, principal: undefined, credential: '' })
     const cookie = readCookie(call.headers, 'session', origin.secure)
     const principal = cookie === undefined ? undefined : await sessionPrincipal(admin, cookie)

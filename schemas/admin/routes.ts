@@ -91,8 +91,10 @@ export interface AdminRouteSpec {
   readonly query?: Readonly<Record<string, QueryParameter>>
   readonly request?: TSchema
   readonly answer: TSchema
-  /** True if other sites may send browsers to the route: its answer is a redirect. */
+  /** True if the answer is a redirect. */
   readonly redirects?: boolean
+  /** True if pages of other sites may send browsers to the route. */
+  readonly fromOtherSites?: boolean
   /** Media type of the answer. Default: JSON. For an event stream, `answer` is one message. */
   readonly mediaType?: 'text/csv' | 'text/event-stream'
 }
@@ -163,7 +165,8 @@ export const adminRoutes = {
       error: { description: 'Of the provider, instead of a code.', type: 'string' }
     },
     answer: AnyObject,
-    redirects: true
+    redirects: true,
+    fromOtherSites: true
   },
 
   'GET /admin/v1/session': {

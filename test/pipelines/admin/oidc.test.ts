@@ -301,6 +301,23 @@ t.test('only verified emails of the allowed domains come in', async t => {
   }
 })
 
+t.test('a page of another site begins no sign-in', async t => {
+  const { api: { url } } = await open(t)
+  for (const [site, status] of [
+    ['cross-site', 403],
+    ['same-site', 403],
+    ['same-origin', 303],
+    ['none', 303]
+  ] as const) {
+    const response = await fetch(`${url}/admin/v1/sign-in/oidc`, {
+      redirect: 'manual',
+      headers: { 'sec-fetch-site': site }
+    })
+    t.equal(response.status, status, site)
+    t.equal(response.headers.has('set-cookie'), status === 303, `${site}: the cookie`)
+  }
+})
+
 t.test('a code counts once, in the browser that began', async t => {
   const { api: { url, lines }, provider } = await open(t)
   provider.signsIn = 'subject-1'
