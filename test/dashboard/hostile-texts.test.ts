@@ -3,6 +3,7 @@
  * them.
  */
 
+import { execFileSync } from 'node:child_process'
 import t, { type Test } from 'tap'
 import type { Page } from 'playwright-core'
 import { adminGateway, type AdminGateway } from '../support/admin.ts'
@@ -113,6 +114,32 @@ t.test('in a browser', { skip: noBrowser }, async t => {
     t.same(await read("img')].map(image => image.getAttribute('src'))"), [pixel])
     t.same(await read("span')].map(span => span.textContent)"), texts)
     await isUntouched(t, page, faults, 'images')
+    await page.context().close()
+  })
+
+  t.test('the name of a model runs nothing in the examples of a key', async t => {
+    const model = `x'"$(false);\\`
+    const place = await adminGateway(t)
+    const { send } = await place.user('owner')
+    const key = (await send('POST /admin/v1/keys', { name: 'hostile', models: [model] })).body.key.id
+    const { page, faults } = await visit(browser, place.api.url)
+    await enter(page, place)
+    await page.goto(`${place.api.url}/dashboard/keys/${key}`)
+    const example = async (program: string): Promise<string> => {
+      await page.getByRole('button', { name: program, exact: true }).click()
+      return (await page.getByLabel(program, { exact: true }).textContent()) ?? ''
+    }
+    const printed = (script: string): string => execFileSync('sh', ['-c', script], { encoding: 'utf8' })
+    const sent = printed(`curl () { for last; do :; done; printf %s "$last"; }\n${await example('curl')}`)
+    t.match(JSON.parse(sent), { model })
+    t.equal(
+      printed(`claude () { printf %s "$ANTHROPIC_MODEL"; }\n${await example('Claude Code')}`),
+      model
+    )
+    for (const program of ['Python', 'TypeScript', 'dedalus_labs', 'Codex']) {
+      t.match(await example(program), JSON.stringify(model), program)
+    }
+    t.same(faults, [])
     await page.context().close()
   })
 })

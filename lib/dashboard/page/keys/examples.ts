@@ -1,9 +1,15 @@
-/** Commands that make a first call with a key. */
+/**
+ * Commands that make a first call with a key. The name of the model may come from a provider, and people
+ * paste these into a shell: it is quoted as each language requires.
+ */
+
+import { shellWord } from '../format/shell.ts'
 
 export interface Example { readonly id: string, readonly label: string, readonly text: string }
 
 /** @param url the address of the gateway, without a trailing slash */
 export function examples (url: string, key: string, model: string): readonly Example[] {
+  const quoted = JSON.stringify(model) // a string in Python, TypeScript and TOML too
   return [
     {
       id: 'curl',
@@ -11,12 +17,12 @@ export function examples (url: string, key: string, model: string): readonly Exa
       text: `curl ${url}/v1/chat/completions \\
   -H "Authorization: Bearer ${key}" \\
   -H "Content-Type: application/json" \\
-  -d '{"model": "${model}", "messages": [{"role": "user", "content": "Hello"}]}'`
+  -d ${shellWord(`{"model": ${quoted}, "messages": [{"role": "user", "content": "Hello"}]}`)}`
     },
     {
       id: 'python',
       label: 'Python',
-      text: pythonLines('from openai import OpenAI', 'OpenAI', `${url}/v1`, key, model)
+      text: pythonLines('from openai import OpenAI', 'OpenAI', `${url}/v1`, key, quoted)
     },
     {
       id: 'typescript',
@@ -28,7 +34,7 @@ const client = new OpenAI({
   apiKey: '${key}'
 })
 const completion = await client.chat.completions.create({
-  model: '${model}',
+  model: ${quoted},
   messages: [{ role: 'user', content: 'Hello' }]
 })
 console.log(completion.choices[0]?.message.content)`
@@ -36,21 +42,21 @@ console.log(completion.choices[0]?.message.content)`
     {
       id: 'dedalus',
       label: 'dedalus_labs',
-      text: pythonLines('from dedalus_labs import Dedalus', 'Dedalus', url, key, model)
+      text: pythonLines('from dedalus_labs import Dedalus', 'Dedalus', url, key, quoted)
     },
     {
       id: 'claude-code',
       label: 'Claude Code',
       text: `export ANTHROPIC_BASE_URL=${url}
 export ANTHROPIC_AUTH_TOKEN=${key}
-export ANTHROPIC_MODEL=${model}
+export ANTHROPIC_MODEL=${shellWord(model)}
 claude`
     },
     {
       id: 'codex',
       label: 'Codex',
       text: `# ~/.codex/config.toml
-model = "${model}"
+model = ${quoted}
 model_provider = "headgate"
 
 [model_providers.headgate]
@@ -75,7 +81,7 @@ client = ${client}(
     api_key="${key}",
 )
 completion = client.chat.completions.create(
-    model="${model}",
+    model=${model},
     messages=[{"role": "user", "content": "Hello"}],
 )
 print(completion.choices[0].message.content)`

@@ -1,5 +1,6 @@
 /** A request as code, in three languages. */
 
+import { shellWord } from '../format/shell.ts'
 import type { Choice } from '../parts/select.tsx'
 
 export const languages: readonly Choice[] = [
@@ -21,7 +22,7 @@ function curl (url: string, body: unknown): string {
   return `curl -N ${url}/v1/chat/completions \\
   -H "Authorization: Bearer $HEADGATE_API_KEY" \\
   -H "Content-Type: application/json" \\
-  -d '${JSON.stringify(body, null, 2).replaceAll("'", String.raw`'\''`)}'`
+  -d ${shellWord(JSON.stringify(body, null, 2))}`
 }
 
 /** Fields that OpenAI's libraries do not know: they are passed in the extra body. */
