@@ -1092,6 +1092,21 @@ t.test('in a browser', { skip: noBrowser }, async t => {
     await page.context().close()
   })
 
+  t.test('pages open whatever period the address names', async t => {
+    const { page, faults } = await visit(browser, url)
+    await enter(page, gateway)
+    const periods = ['from=1e999&until=-1', 'from=1&until=1e999', 'from=x&until=y', 'from=2&until=1']
+    for (const path of ['', 'calls']) {
+      for (const period of periods) {
+        await page.goto(`${url}/dashboard/${path}?${period}`)
+        const title = page.getByRole('heading', { level: 1 })
+        t.equal(await title.textContent(), path === '' ? 'Overview' : 'Calls', `${path}?${period}`)
+      }
+    }
+    t.same(faults, [])
+    await page.context().close()
+  })
+
   t.test('an error is said once, beside its field where there is one', async t => {
     const { page } = await visit(browser, url)
     await enter(page, gateway)

@@ -26,11 +26,16 @@ export const periodChoices = [
 ]
 
 export function currentPeriod (): Period {
-  const [from, until] = [query.value.get('from'), query.value.get('until')]
-  if (from !== null && until !== null) return { fromMs: Number(from), untilMs: Number(until), name: 'custom' }
+  const [from, until] = [momentOf('from'), momentOf('until')]
+  if (from < until) return { fromMs: from, untilMs: until, name: 'custom' }
   const name = query.value.get('period') ?? 'day'
   const untilMs = Date.now()
   return { fromMs: untilMs - (lengths[name] ?? dayMs), untilMs, name }
+}
+
+/** Returns a parameter as Unix milliseconds; `NaN` if it is absent or not a moment. */
+function momentOf (name: 'from' | 'until'): number {
+  return new Date(Number(query.value.get(name) ?? NaN)).getTime()
 }
 
 /** Returns the parameters that lead another page to the same period. */
