@@ -60,7 +60,7 @@ export function writeLine (
 }
 
 /**
- * Also passes each further line of the process's log on, as JSON in any case.
+ * Passes each further line of the process's log on as well, as JSON in any case.
  *
  * @param copy `undefined` to stop
  */

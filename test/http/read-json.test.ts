@@ -195,7 +195,8 @@ t.test('a body that comes in chunks of a byte each is kept in few pieces', async
 t.test('a body takes memory for its bytes as they come and for its values before they are made', async t => {
   const taken = async (body: string, leavesHalfFree: boolean): Promise<number> => {
     let sum = 0
-    await read(t, { body, limits: { memory: { leavesHalfFree: () => leavesHalfFree, take: bytes => { sum += bytes } } } })
+    const memory = { leavesHalfFree: () => leavesHalfFree, take: (bytes: number) => { sum += bytes } }
+    await read(t, { body, limits: { memory } })
     return sum
   }
   const body = list(100, '1')
