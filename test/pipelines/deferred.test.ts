@@ -684,7 +684,7 @@ t.test('a task that cannot be read fails, once', async t => {
     'the task to be done'
   )
   t.match(row, { status: 500, body: /internal_error/ })
-  t.match(api.lines, [{ level: 'error', error: /TypeError/ }])
+  t.match(api.lines, [{ level: 'error', cause: { name: 'TypeError' } }])
 })
 
 t.test('the task of a dead process is taken over, and its late answer is not taken', async t => {
