@@ -70,7 +70,7 @@ export function conversation<S extends TObject, C> (
   { afterRules = map(call => call), beforeAnswer = map(call => call) }: ConversationOptions = {}
 ): Handler<Call> {
   const { textGuards, answerCache } = services
-  const isAnsweredAtOnce = awaitsVerdictIn(dialect)
+  const isAnsweredAtOnce = isAnsweredAtOnceIn(dialect)
   return pipeline(
     auth(services),
     validated,
@@ -130,7 +130,7 @@ function isStoredIn<C> ({
   return call => isStored?.(call.context as C) ?? false // by the `input` of the same dialect
 }
 
-function awaitsVerdictIn<C> ({
+function isAnsweredAtOnceIn<C> ({
   runsLater = () => false
 }: Pick<Dialect<never, C>, 'runsLater'>): (call: RoutedChatCall) => boolean {
   // by the `input` of the same dialect

@@ -40,7 +40,7 @@ export class TaskRunner {
   readonly #running = new Map<string, AbortController>()
   readonly #work = new Set<Promise<void>>()
   #polling: Promise<void> | undefined
-  #lookAgain = false
+  #pollAgain = false
   /** True if tasks were added here since the last poll. */
   #added = false
   #timer: NodeJS.Timeout | undefined
@@ -54,7 +54,7 @@ export class TaskRunner {
   /** Runs the waiting tasks, now and whenever one is added; polls for those of dead processes. */
   start (): void {
     const { events, store } = this.#deferrals
-    events.on('added', this.#lookForAdded).on('cancelled', this.#cancel)
+    events.on('added', this.#pollForAdded).on('cancelled', this.#cancel)
     this.#timer = setInterval(() => {
       store.expire(store.now()).catch(this.#options.onFailure)
       this.poll()
@@ -66,7 +66,7 @@ export class TaskRunner {
   async stop (): Promise<void> {
     this.#stopped = true
     clearInterval(this.#timer)
-    this.#deferrals.events.off('added', this.#lookForAdded).off('cancelled', this.#cancel)
+    this.#deferrals.events.off('added', this.#pollForAdded).off('cancelled', this.#cancel)
     await this.#polling
     const isGivingBack = this.#running.size > 0
     for (const running of this.#running.values()) running.abort(new GatewayError('shutting_down'))
@@ -83,7 +83,7 @@ export class TaskRunner {
     this.#running.get(id)?.abort(new GatewayError('client_closed_request'))
   }
 
-  readonly #lookForAdded = (): void => {
+  readonly #pollForAdded = (): void => {
     this.#added = true
     this.poll()
   }
@@ -91,13 +91,13 @@ export class TaskRunner {
   /** Polls for waiting tasks: one poll at a time, and one more if a task was added in between. */
   poll (): void {
     if (this.#polling !== undefined) {
-      this.#lookAgain = true
+      this.#pollAgain = true
       return
     }
     this.#polling = this.#takeAll().catch(this.#options.onFailure).finally(() => {
       this.#polling = undefined
-      if (!this.#lookAgain) return
-      this.#lookAgain = false
+      if (!this.#pollAgain) return
+      this.#pollAgain = false
       this.poll()
     })
   }

@@ -139,7 +139,7 @@ async function keptOf (
 }
 
 /** Which ended calls to find. */
-export interface Inspection {
+export interface LiveQuery {
   readonly afterMs: number
   /** The ids of records found before. */
   readonly seen: ReadonlySet<string>
@@ -153,7 +153,7 @@ export interface Inspection {
 export async function endedCalls (
   query: Kysely<Tables>,
   filter: CallFilter,
-  { afterMs, seen, limit }: Inspection
+  { afterMs, seen, limit }: LiveQuery
 ): Promise<CallSummary[]> {
   const columns = new Set<string>([
     ...summaryColumns,

@@ -17,8 +17,8 @@ const local = /^(?:|localhost|127\.\d+\.\d+\.\d+|\[::1\])$/
 export function serverAddress (text: string): ServerAddress | undefined {
   if (!/^postgres(?:ql)?:\/\//.test(text) || !URL.canParse(text)) return undefined
   const { host, hostname, pathname, searchParams } = new URL(text)
-  const isVisible = ['ssl', 'sslmode', 'host'].some(option => searchParams.has(option))
-  return { name: `postgres://${host}${pathname}`, needsTls: !isVisible && !local.test(hostname) }
+  const isConfigured = ['ssl', 'sslmode', 'host'].some(option => searchParams.has(option))
+  return { name: `postgres://${host}${pathname}`, needsTls: !isConfigured && !local.test(hostname) }
 }
 
 /**
