@@ -22,10 +22,10 @@ import { median } from './support/statistics.ts'
 const { values: flags } = parseArgs({ options: { seconds: { type: 'string', default: '600' } } })
 const outageSeconds = Number(flags.seconds)
 if (!(outageSeconds >= 1 && outageSeconds <= 3600)) throw new Error('`--seconds` is between 1 and 3600')
-/** Of the other phases. */
+/** Duration of the other phases. */
 const phaseSeconds = Math.min(60, outageSeconds)
 const sliceSeconds = Math.min(5, outageSeconds)
-/** How late the slow collector answers: later than the time that OpenTelemetry's exporters wait. */
+/** Delay of the slow collector: longer than OpenTelemetry's exporters wait. */
 const lateMs = 15_000
 
 const lane = laneNamed('JSON, 1 KB body, 32 callers')
@@ -80,7 +80,7 @@ interface Phase {
 const { upstreamPort, mock } = await startMock()
 const load = await startLoad()
 
-/** @throws Error where a call did not succeed */
+/** @throws Error if a call failed */
 async function phase (contender: Contender, running: Running, seconds: number): Promise<Phase> {
   const slices = []
   let maxRssBytes = 0

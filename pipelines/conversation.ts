@@ -127,13 +127,13 @@ function lostFieldsIn ({
 function isStoredIn<C> ({
   isStored
 }: Pick<Dialect<never, C>, 'isStored'>): (call: RoutedChatCall) => boolean {
-  return call => isStored?.(call.context as C) ?? false // by the `input` of the same dialect
+  return call => isStored?.(call.context as C) ?? false // set by `input` of the same dialect
 }
 
 function isAnsweredAtOnceIn<C> ({
   runsLater = () => false
 }: Pick<Dialect<never, C>, 'runsLater'>): (call: RoutedChatCall) => boolean {
-  // by the `input` of the same dialect
+  // set by `input` of the same dialect
   return ({ request, context }) => request.deferred !== true && !runsLater(context as C)
 }
 

@@ -1,4 +1,4 @@
-/** Notes when the parts of a split request began and how they ended, for their spans. */
+/** Records when the parts of a split request began and how they ended, for their spans. */
 
 import { callerError, ProviderFailure } from '../providers/provider-failure.ts'
 import type { CallRecord, SentPart } from '../core/record.ts'
@@ -11,7 +11,7 @@ export class PartNotes {
   readonly #attemptSpan: ChildSpan | undefined
   readonly #waiting = new Map<number, SentPart>()
 
-  /** @param attemptSpan absent where the call has no trace: nothing is noted then */
+  /** @param attemptSpan absent if the call has no trace: nothing is recorded then */
   constructor (
     record: Pick<CallRecord, 'trace' | 'sentParts'>, route: Route, attemptSpan: ChildSpan | undefined
   ) {
@@ -20,7 +20,11 @@ export class PartNotes {
     this.#attemptSpan = attemptSpan
   }
 
-  /** Returns the span of the part that begins. @param index of the part, from 0 */
+  /**
+   * Returns the span of a part that begins.
+   *
+   * @param index of the part, from 0
+   */
   begin (index: number): ChildSpan | undefined {
     if (this.#attemptSpan === undefined) return undefined
     const span = this.#record.trace?.child()
@@ -45,7 +49,7 @@ export class PartNotes {
     this.#end(index)
   }
 
-  /** @param isCancelled true where the part was given up for another reason than its own failure */
+  /** @param isCancelled true if the part was cancelled for another reason than its own failure */
   failed (index: number, error: unknown, isCancelled: boolean): void {
     const part = this.#end(index)
     if (part === undefined) return

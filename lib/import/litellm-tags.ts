@@ -1,6 +1,6 @@
 /**
- * Collects the tags of LiteLLM's keys and teams. Here they are in the configuration, which refers to keys and
- * projects by name.
+ * Collects the tags of LiteLLM's keys and teams for the configuration, which refers to keys and projects by
+ * name.
  */
 
 import type { TableRow } from './column-plan.ts'
@@ -8,7 +8,7 @@ import type { JsonObject } from '../json/guards.ts'
 
 const maxTags = 10
 const maxTagLength = 64
-/** Longer names are cut in the store. */
+/** The store truncates longer names. */
 const maxNameLength = 94
 
 export class ImportedTags {
@@ -16,16 +16,16 @@ export class ImportedTags {
   readonly #names: readonly string[]
   readonly #entries: JsonObject[] = []
 
-  /** @param names of all keys, or of all projects: one that is not unique identifies none */
+  /** @param names of all keys, or of all projects: a name that is not unique identifies none */
   constructor (party: 'key' | 'project', names: readonly string[]) {
     this.#party = party
     this.#names = names
   }
 
   /**
-   * Adds the tags of a key or a project, and notes what became of them.
+   * Adds the tags of a key or a project, and records the outcome for them.
    *
-   * @returns false where there are none
+   * @returns false if there are none
    */
   add (row: TableRow, name: string, tags: readonly unknown[]): boolean {
     if (tags.length === 0) return false

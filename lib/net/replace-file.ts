@@ -2,11 +2,10 @@ import { randomUUID } from 'node:crypto'
 import { renameSync, rmSync, writeFileSync } from 'node:fs'
 
 /**
- * Puts a new file in the place of another one, all of it or nothing. A link or a pipe in that place is
- * replaced, not written to.
+ * Replaces a file completely or not at all. A link or a pipe at its path is replaced instead of written to.
  *
- * @param check gets the path of the new file before it takes its place, and throws for one that must not
- * @throws the error of the system, or that of the check
+ * @param check called with the path of the new file before it takes its place; throws to prevent that
+ * @throws the system error, or that of the check
  */
 export function replaceFile (
   path: string,

@@ -14,9 +14,9 @@ export interface TlsProblem {
   readonly message: string
 }
 
-/** Returns which part OpenSSL cannot use, and why; `undefined` if it can use all. */
+/** Returns the part that OpenSSL cannot use, with the reason; `undefined` if it can use all of them. */
 export function tlsProblem ({ ca, cert, key }: TlsTexts): TlsProblem | undefined {
-  // OpenSSL ignores authorities that are no certificates.
+  // OpenSSL silently ignores authorities that are not certificates.
   if (ca !== undefined) {
     const reason = failureOf(() => new X509Certificate(ca))
     if (reason !== undefined) return { part: 'ca', message: `is not a certificate in PEM (${reason})` }

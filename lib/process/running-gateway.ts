@@ -12,9 +12,9 @@ import { loggableError } from '../text/describe-error.ts'
 const nameIn = (dataDir: string): string => join(dataDir, 'gateway.json')
 
 /**
- * Notes the address of this process; a gateway that cannot note it runs all the same.
+ * Records the address of this process. A gateway runs even if this fails.
  *
- * @returns ends the note, unless another gateway has made its own meanwhile
+ * @returns a function that removes the record, unless another gateway has replaced it
  */
 export function noteRunning (dataDir: string, url: string, log: Pick<Log, 'warn'>): () => void {
   const file = nameIn(dataDir)
@@ -49,14 +49,17 @@ function noteIn (dataDir: string): Note | undefined {
   try {
     note = JSON.parse(readTextFile(nameIn(dataDir)))
   } catch {
-    return undefined // no gateway has run there, or the file is not a note
+    return undefined // no gateway has run there, or the file is not such a record
   }
   if (!isObject(note)) return undefined
   const { pid, url } = note
   return typeof pid === 'number' && typeof url === 'string' ? { pid, url } : undefined
 }
 
-/** True for a process that there is; one of another user may not be asked, and says so. */
+/**
+ * Returns true for an existing process. Signalling a process of another user fails, which also shows that it
+ * exists.
+ */
 function isAlive (pid: number): boolean {
   try {
     process.kill(pid, 0)

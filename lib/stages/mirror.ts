@@ -23,6 +23,7 @@ const endpoint = 'mirror'
  * translated, and once. Its tool calls are not run, and nobody gets its answer. Only text conversations up to
  * 256 KB are mirrored, without tool servers, `store` or the caller's own provider key.
  *
+ * @param isAnsweredAtOnce returns false for a call whose answer is fetched later
  * @param random returns a number from 0 up to but not including 1
  */
 export function mirror (
