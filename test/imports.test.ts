@@ -5,9 +5,9 @@ import t from 'tap'
 const root = join(import.meta.dirname, '../..')
 
 /**
- * The layers from bottom to top, as the table of `lib/README.md` has them: six folders in each at most. A
- * file imports from its own folder and from what stands before it here, types included, so that there is no
- * circle between folders.
+ * The layers from bottom to top, as in the table of `lib/README.md`, with at most six folders each. A file
+ * imports only from its own folder and from folders listed before it, types included, so folders form no
+ * cycle.
  */
 const layers: ReadonlyArray<readonly string[]> = [
   ['schemas', 'lib/net', 'lib/core', 'lib/dashboard/page'],
@@ -26,7 +26,7 @@ const layers: ReadonlyArray<readonly string[]> = [
 
 const order = layers.flat()
 
-/** The page of the dashboard: the browser runs it, the gateway only serves it. */
+/** The dashboard page runs in the browser; the gateway only serves it. */
 const page = /^lib\/dashboard\/page\//
 
 /** Packages that belong to one place. */
@@ -143,7 +143,7 @@ const roles = [
   'provider-uses'
 ]
 
-/** The words that a provider and a command of ours are called after: the capability, the thing. */
+/** Words that name both a provider and a command or folder of ours. */
 const subjects = ['embeddings', 'images', 'keys', 'ocr', 'route', 'speech', 'token-count']
 
 const roleNames = new Set([...roles, ...subjects])
@@ -152,7 +152,7 @@ function printed (list: readonly Import[]): string[] {
   return list.map(({ from, to, typeOnly }) => `${from} imports ${typeOnly ? 'types of ' : ''}${to}`)
 }
 
-/** Returns one circle of imports for each group of files that import one another. */
+/** Returns one cycle of imports for each group of files that import one another. */
 function findCircles (edges: readonly Import[]): string[] {
   const next = grouped(edges)
   const done = new Set<string>()
@@ -182,7 +182,7 @@ t.test('the imports of every file are found', async t => {
   t.ok(counts >= inText && inText > 1000, `${counts} imports of ${inText} lines`)
 })
 
-t.test('every folder has a layer, every layer six folders at most', async t => {
+t.test('every folder has a layer, and every layer at most six folders', async t => {
   const places = new Set(files.filter(file => ours.test(file)).map(placeOf))
   t.same([...places].filter(place => !order.includes(place)), [], 'folders and files to list in this test')
   t.same(order.filter(place => !places.has(place)), [], 'entries of this test without a folder')
@@ -200,7 +200,7 @@ t.test('lib/README.md lists the folders in this order', t => {
   t.end()
 })
 
-t.test('only the files that put the gateway together lie at the root of lib', async t => {
+t.test('only the files that assemble the gateway are directly in lib', async t => {
   const loose = readdirSync(join(root, 'lib'), { withFileTypes: true })
     .filter(entry => entry.isFile())
     .map(({ name }) => name)
@@ -222,7 +222,7 @@ t.test('imports point down', async t => {
   )
 })
 
-t.test('no file imports itself through others, types included', async t => {
+t.test('there are no circular imports, types included', async t => {
   t.same(
     findCircles([
       { from: 'a', to: 'b', typeOnly: true },
@@ -233,7 +233,7 @@ t.test('no file imports itself through others, types included', async t => {
   t.same(findCircles(internal), [])
 })
 
-t.test('core imports nothing but core and types of schemas', async t => {
+t.test('core imports only core and the types of schemas', async t => {
   const other = imports.filter(
     ({ from, to, typeOnly }) =>
       from.startsWith('lib/core/') &&
@@ -243,7 +243,7 @@ t.test('core imports nothing but core and types of schemas', async t => {
   t.same(printed(other), [])
 })
 
-/** Plain data of schemas, which the page reads as well. */
+/** Plain data of schemas, which the page imports too. */
 const sharedData = new Set([
   'schemas/config/counted-limits.ts',
   'schemas/billed-units.ts',
@@ -252,7 +252,7 @@ const sharedData = new Set([
 ])
 
 t.test(
-  'the page of the dashboard and the gateway share nothing but types and plain data of schemas',
+  'the dashboard page and the gateway share only types and plain data of schemas',
   async t => {
     const shared = internal.filter(({ from, to, typeOnly }) =>
       page.test(from)
@@ -263,7 +263,7 @@ t.test(
   }
 )
 
-t.test('a package is imported where it belongs', async t => {
+t.test('a package is imported only where it belongs', async t => {
   const astray = imports.filter(({ from, to }) => {
     const name = to.startsWith('@') ? to.split('/', 2).join('/') : to.split('/', 1)[0] ?? ''
     return owners[name]?.test(from) === false
@@ -271,7 +271,7 @@ t.test('a package is imported where it belongs', async t => {
   t.same(printed(astray), [])
 })
 
-t.test('a provider knows no other provider', async t => {
+t.test('a provider imports no other provider', async t => {
   const folder = /^lib\/providers\/([^/]+)\//
   const astray = imports.filter(({ from, to }) => {
     const [mine, theirs] = [folder.exec(from)?.[1], folder.exec(to)?.[1]]
@@ -286,7 +286,7 @@ t.test('a provider knows no other provider', async t => {
   t.same(printed(astray), [])
 })
 
-t.test('two files of one name do the same job', async t => {
+t.test('files of the same name do the same job', async t => {
   const byName = grouped(
     files
       .filter(file => file.startsWith('lib/') && !page.test(file))
@@ -301,7 +301,7 @@ t.test('two files of one name do the same job', async t => {
   t.same(
     [...roleNames].filter(name => (byName.get(name)?.length ?? 0) < 2),
     [],
-    'roles of this test that have one file or none'
+    'roles of this test that have at most one file'
   )
 })
 
@@ -318,7 +318,7 @@ t.test('the environment is read in one place', async t => {
 })
 
 t.test(
-  'packages are pinned to one version each, and nothing of ours runs when they are installed',
+  'packages are pinned to one version each, and none runs an install script',
   async t => {
     const { dependencies, devDependencies, optionalDependencies, scripts } = JSON.parse(
       readFileSync(join(root, 'package.json'), 'utf8')

@@ -6,12 +6,13 @@ const root = join(import.meta.dirname, '../..')
 const folders = ['lib', 'pipelines', 'schemas', 'test', 'bench', 'examples']
 const width = 110
 /**
- * Strings, templates without their end, patterns and addresses. A broken one is not found by what it says.
+ * Strings, templates that continue on the next line, patterns and URLs. Breaking them would make them hard to
+ * search for.
  */
 const texts = /(['"`])(?:\\.|(?!\1).)*\1|`.*|\/(?:\\.|[^/ *]).*\/|https?:\/\/\S+/g
 const minTextLength = 40
 
-/** Returns the lines that are too long without their long texts. */
+/** Returns the lines that are too long even without their long texts. */
 function longLines (name: string): string[] {
   let inTemplate = false
   return readFileSync(join(root, name), 'utf8').split('\n').flatMap((line, index) => {

@@ -1,5 +1,5 @@
 /**
- * Keeps every sentence a caller or operator may see in one file, which is read in review. After a change:
+ * Keeps every message that a caller or operator may see in one reviewed file. After a change:
  *
  *     npm run build && UPDATE_MESSAGES=1 npx tap --disable-coverage build/test/messages.test.js
  */
@@ -33,16 +33,16 @@ const text =
     ])
   ].join('\n') + '\n'
 
-t.test('every sentence is one that was reviewed', async t => {
-  t.ok([...byFolder.values()].flat().length > 500, 'they are found')
+t.test('every message is in the reviewed list', async t => {
+  t.ok([...byFolder.values()].flat().length > 500, 'messages are found')
   if (process.env['UPDATE_MESSAGES'] === '1') writeFileSync(snapshot, text)
   const reviewed = new Set(readFileSync(snapshot, 'utf8').split('\n'))
   const now = new Set(text.split('\n'))
   t.strictSame([...now].filter(line => !reviewed.has(line)), [], 'not reviewed yet')
-  t.strictSame([...reviewed].filter(line => !now.has(line)), [], 'no longer there')
+  t.strictSame([...reviewed].filter(line => !now.has(line)), [], 'no longer used')
 })
 
-t.test('every entry of the configuration that a sentence names exists', async t => {
+t.test('every configuration entry that a message names exists', async t => {
   const reference = readFileSync(join(build, '../docs/configuration.md'), 'utf8')
   const entries = [...reference.matchAll(/^\| `(.+?)` \|/gm)].map(([, path = '']) =>
     path.replaceAll('[]', '').split('.')
@@ -62,7 +62,7 @@ t.test('every entry of the configuration that a sentence names exists', async t 
 })
 
 t.test(
-  'errors, log lines and output are found, of one word too; statements, frames and codes are not',
+  'messages in errors, logs and output are found; statements, frames and codes are ignored',
   async t => {
     t.strictSame(
       messagesIn(`

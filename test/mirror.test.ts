@@ -1,6 +1,6 @@
 /**
- * Keeps `test/` a mirror of `lib/` and `pipelines/`, both ways: what a file does is found where the mirror
- * says, and what a test at such a place is about is a file.
+ * Keeps `test/` a mirror of `lib/` and `pipelines/`: each file with behaviour has its test at the mirrored
+ * path, and each test there belongs to a file.
  */
 
 import { existsSync, readFileSync, readdirSync } from 'node:fs'
@@ -11,7 +11,7 @@ const root = join(import.meta.dirname, '../..')
 
 type Reasons = Readonly<Record<string, readonly [test: string, reason: string]>>
 
-/** Files that only put parts together or name them, or that run in a process or thread of their own. */
+/** Files that only assemble or name things, or that run in a process or thread of their own. */
 const elsewhere: Reasons = {
   'alerts/open-alerts': ['pipelines/admin/alerts', 'opens the alerts of a gateway'],
   'alerts/store-outage': ['alerts/alerts', 'sends what that test receives while the store is away'],
@@ -138,8 +138,8 @@ const elsewhere: Reasons = {
 }
 
 /**
- * Folders with small pure parts of one thing. Parts with rules of their own have tests beside it; the others
- * are seen in what the thing makes of recorded bytes.
+ * Folders whose small pure parts form one thing. Parts with rules of their own have their own tests; the
+ * others are tested through what the whole makes of recorded bytes.
  */
 const parts: Reasons = {
   accounts: ['pipelines/admin/users', 'users and what they administer: through the admin API'],
@@ -175,7 +175,7 @@ const parts: Reasons = {
   sandbox: ['sandbox/answer', 'a simulator: what it answers, and that its adapter reads it']
 }
 
-/** Folders of tests about what no single file does. */
+/** Folders of tests that cover more than one source file. */
 const subjects: ReadonlySet<string> = new Set([
   'bench',
   'clients',
@@ -190,7 +190,7 @@ const subjects: ReadonlySet<string> = new Set([
   'support'
 ])
 
-/** Tests of several files at once, beside those of each. */
+/** Tests of several files together, beside those of each. */
 const together: Readonly<Record<string, string>> = {
   'cli/locked-store': 'every command that writes, while another process does',
   'config/example': 'the example of a configuration',
@@ -234,7 +234,7 @@ function modules (folder: string): string[] {
     .map(name => name.slice(0, -'.ts'.length))
 }
 
-/** The page of the dashboard runs in browsers, which `test/dashboard` drives. */
+/** The dashboard page runs in browsers, which `test/dashboard` drives. */
 const names = [
   ...modules('lib').filter(name => !name.startsWith('dashboard/page/')),
   ...modules('pipelines').map(name => `pipelines/${name}`)
@@ -243,7 +243,7 @@ const tests = modules('test')
   .filter(name => name.endsWith('.test'))
   .map(name => name.slice(0, -'.test'.length))
 
-/** Returns true for a module that runs something: types leave nothing behind, and tables no function. */
+/** Returns true for a module with behaviour: types are erased at run time, and tables have no functions. */
 function behaves (name: string): boolean {
   const place = name.startsWith('pipelines/') ? name : `lib/${name}`
   const program = readFileSync(join(import.meta.dirname, `../${place}.js`), 'utf8').replaceAll(
@@ -260,13 +260,13 @@ const isAboutOne = (test: string): boolean => test.includes('/') && !subjects.ha
 
 const untested = names.filter(name => !isTested(name) && behaves(name))
 
-t.test('every file that does something has a test at its place in the mirror', async t => {
+t.test('every file with behaviour has a test at the mirrored path', async t => {
   t.ok(names.length > 300, `${names.length} files`)
   const open = untested.filter(name => elsewhere[name] === undefined && !isPart(name))
   t.same(open.map(name => `${name}.ts has no test/${name}.test.ts`), [])
 })
 
-t.test('every test at such a place is about a file', async t => {
+t.test('every test at a mirrored path belongs to a file', async t => {
   const orphans = tests.filter(
     test => isAboutOne(test) && !names.includes(test) && together[test] === undefined
   )
@@ -276,11 +276,11 @@ t.test('every test at such a place is about a file', async t => {
   )
 })
 
-t.test('stages, sinks and the HTTP edge have tests of their own, without exception', async t => {
+t.test('stages, sinks and the HTTP layer have tests of their own, without exception', async t => {
   t.same(Object.keys(elsewhere).filter(name => /^(?:stages|replies|http)\//.test(name)), [])
 })
 
-t.test('every exception is needed, and its test is there', async t => {
+t.test('every exception is needed, and its test exists', async t => {
   t.same(
     Object.keys(elsewhere).filter(name => !untested.includes(name)),
     [],

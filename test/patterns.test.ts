@@ -8,16 +8,16 @@ import type { Literal, NewExpression } from 'acorn'
 
 const root = join(import.meta.dirname, '../..')
 
-/** Made of text that is known to the gateway only: of a schema, of the catalogue, or escaped. */
+/** Patterns built only from text of ours: of a schema, of the catalogue, or escaped. */
 const computed = [
   'build/lib/cli/keys.js: lengthPattern',
   'build/lib/cli/keys.js: timePattern',
   'build/lib/config/read-catalogue.js: source',
   'build/lib/config/read-secrets.js: secretReference',
-  "build/lib/guards/placeholder-filter.js: forms.join('|')", // of names of patterns: letters, digits and `_`
+  "build/lib/guards/placeholder-filter.js: forms.join('|')", // made of pattern names: letters, digits and `_`
   'build/lib/models/catalogue.js: match',
   'build/lib/sandbox/tool-calling.js: `(?<![\\\\w-])${escaped(tool.name)}(?![\\\\w-])`',
-  'build/lib/text/bounded-pattern.js: printed(node)', // of an operator's pattern, parsed and bounded
+  'build/lib/text/bounded-pattern.js: printed(node)', // an operator's pattern, parsed and limited
   'build/lib/validation/fill-defaults.js: pattern',
   'build/lib/validation/single-values.js: pattern'
 ]
@@ -53,7 +53,7 @@ function isConstruction (node: { readonly type: string }): node is NewExpression
   return node.type === 'NewExpression'
 }
 
-/** Adds the patterns of JSON Schemas and of the catalogue, which are compiled as they are. */
+/** Adds the patterns of JSON Schemas and of the catalogue, which are compiled unchanged. */
 function collectFromData (place: string, value: unknown, seen = new Set()): void {
   if (typeof value !== 'object' || value === null || seen.has(value)) return
   seen.add(value)
@@ -64,7 +64,7 @@ function collectFromData (place: string, value: unknown, seen = new Set()): void
   }
 }
 
-t.test('every regular expression takes time linear in the length of the text', async t => {
+t.test('every regular expression runs in linear time', async t => {
   for (const file of files.filter(name => name.startsWith('build/schemas/'))) {
     collectFromData(file, await import(join(root, file)))
   }
@@ -87,11 +87,11 @@ t.test('every regular expression takes time linear in the length of the text', a
   t.same(wrong, [])
 })
 
-t.test('no regular expression is made of text that comes from outside', async t => {
+t.test('no regular expression is built from outside text', async t => {
   t.same(others.toSorted(), computed)
 })
 
-t.test('the check finds backtracking and searches that start again', async t => {
+t.test('the check finds patterns that backtrack or restart the search', async t => {
   for (const source of [
     '(a+)+$',
     '^\\s*a?\\s*$',

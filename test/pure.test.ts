@@ -1,6 +1,6 @@
 /**
- * Keeps adapters and dialects pure: what they know of one call is gone with it, so that no caller's answer
- * depends on another's.
+ * Keeps adapters and dialects pure: they keep no state between calls, so no caller's answer depends on
+ * another's.
  */
 
 import { readFileSync, readdirSync } from 'node:fs'
@@ -12,7 +12,7 @@ import type { AnyNode, Program, VariableDeclaration } from 'acorn'
 
 const root = join(import.meta.dirname, '../..')
 
-/** Values that a module may make once: they are read only, or `changes` finds what changes them. */
+/** Values that a module may create once: they are read-only, or `changes` finds what mutates them. */
 const constants = new Set(['Map', 'Set', 'RegExp', 'URL', 'PlaceTable'])
 const changing = new Set([
   'set',
@@ -29,7 +29,7 @@ const changing = new Set([
   'fill'
 ])
 
-/** Returns what a module keeps from call to call. */
+/** Returns what a module keeps between calls. */
 function stateIn (source: string): string[] {
   const program: Program = parse(source, { ecmaVersion: 'latest', sourceType: 'module' })
   const found: string[] = []
@@ -62,7 +62,7 @@ function readVariables (
   }
 }
 
-/** Returns the name of the object that an expression changes. */
+/** Returns the name of the object that an expression mutates. */
 function changedBy (node: AnyNode): string | undefined {
   if (
     node.type === 'CallExpression' &&
@@ -81,7 +81,7 @@ function nameOf (node: AnyNode): string {
   return node.type === 'Identifier' ? node.name : node.type === 'PrivateIdentifier' ? `#${node.name}` : ''
 }
 
-t.test('modules of adapters and dialects keep nothing from call to call', async t => {
+t.test('modules of adapters and dialects keep no state between calls', async t => {
   const files = ['providers', 'dialects'].flatMap(folder => (
     readdirSync(join(root, 'build/lib', folder), { recursive: true, encoding: 'utf8' })
       .filter(name => name.endsWith('.js'))
@@ -94,7 +94,7 @@ t.test('modules of adapters and dialects keep nothing from call to call', async 
   t.same(state, [])
 })
 
-t.test('each way of keeping something is found', async t => {
+t.test('each way of keeping state is found', async t => {
   t.same(stateIn('const known = new Map(); export function f (a) { known.set(a, 1) }'), ['changes known'])
   t.same(stateIn('const known = {}; function f (a) { known[a] = 1 }'), ['changes known'])
   t.same(stateIn('const known = []; const f = a => known.push(a)'), ['changes known'])

@@ -18,7 +18,7 @@ import { plainNode } from './support/plain-node.ts'
 
 const root = join(import.meta.dirname, '../..')
 
-/** A project of two files with nothing to install, set up by our script. */
+/** A project of two files without dependencies, set up by our script. */
 function project (t: Test): string {
   const directory = t.testdir({
     'package.json': '{"name": "p", "type": "module", "engines": {"node": ">=18"}}',
@@ -54,7 +54,7 @@ function setup (
   return { code: status, error: stderr }
 }
 
-t.test('compiles what has changed, and is silent when nothing has', async t => {
+t.test('setup compiles what has changed, and prints nothing when nothing has', async t => {
   const directory = project(t)
   t.same(setup(directory), { code: 0, error: 'headgate: compiling …\n' })
   t.ok(existsSync(join(directory, 'build/test/old.test.js')))
@@ -64,12 +64,12 @@ t.test('compiles what has changed, and is silent when nothing has', async t => {
   rmSync(join(directory, 'test/old.test.ts'))
   writeFileSync(join(directory, 'test/new.test.ts'), 'export const fresh = 1\n')
   t.same(setup(directory), { code: 0, error: 'headgate: compiling …\n' })
-  t.notOk(existsSync(join(directory, 'build/test/old.test.js')), 'what has no source any more is gone')
+  t.notOk(existsSync(join(directory, 'build/test/old.test.js')), 'output without a source is deleted')
   t.ok(existsSync(join(directory, 'build/test/new.test.js')))
   t.same(setup(directory, ['--force']), { code: 0, error: 'headgate: compiling …\n' })
 })
 
-t.test('a step that fails stops with its output, and is tried again', async t => {
+t.test('a step that fails stops the setup with its output, and is retried next time', async t => {
   const directory = project(t)
   writeFileSync(join(directory, 'test/bad.test.ts'), "export const bad: number = 'text'\n")
   for (const time of ['first', 'second']) {
@@ -80,14 +80,14 @@ t.test('a step that fails stops with its output, and is tried again', async t =>
   t.notOk(existsSync(join(directory, '.setup.lock')))
 })
 
-t.test('the lock of a set-up that was killed is taken over', async t => {
+t.test('the lock of a killed setup is taken over', async t => {
   const directory = project(t)
   const { pid } = spawnSync(process.execPath, ['-e', ''])
   writeFileSync(join(directory, '.setup.lock'), String(pid))
   t.match(setup(directory), { code: 0 })
 })
 
-t.test('says so when Node.js is too old', async t => {
+t.test('an old version of Node.js is reported', async t => {
   const directory = project(t)
   writeFileSync(join(directory, 'package.json'), '{"engines": {"node": ">=99.1.0"}}')
   t.same(setup(directory), {
@@ -95,7 +95,7 @@ t.test('says so when Node.js is too old', async t => {
   })
 })
 
-t.test('development dependencies are needed to compile, not to run what is compiled', async t => {
+t.test('development dependencies are needed to compile, not to run the compiled code', async t => {
   const directory = project(t)
   const missing = {
     lockfileVersion: 3,
@@ -120,13 +120,13 @@ t.test('development dependencies are needed to compile, not to run what is compi
   t.same(setup(directory, ['--tests']), failure)
 })
 
-t.test('a folder that cannot be written to is named', async t => {
+t.test('a folder that is not writable is named', async t => {
   const directory = mkdtempSync(join(tmpdir(), 'read-only-'))
   t.teardown(() => rmSync(directory, { recursive: true }))
   cpSync(project(t), directory, { recursive: true, verbatimSymlinks: true })
   chmodSync(directory, 0o555)
-  // The rights of files do not bind root: it becomes another user, who need not see the folder of Node.js
-  // itself.
+  // Root ignores file permissions, so the child switches to another user, who may not see the folder of
+  // Node.js.
   const user =
     process.getuid?.() === 0
       ? ['--import', 'data:text/javascript,process.setgid(65534);process.setuid(65534)']

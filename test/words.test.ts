@@ -1,6 +1,6 @@
 /**
- * Keeps the words of the project to those of the field: private ones do not come back, and things are written
- * in one way.
+ * Keeps the vocabulary of the project to that of the field: private words do not come back, and each
+ * construct is written in one way.
  */
 
 import { readFileSync, readdirSync } from 'node:fs'
@@ -10,8 +10,8 @@ import t from 'tap'
 const root = join(import.meta.dirname, '../..')
 
 /**
- * Words of earlier versions that meant nothing outside the project, with the one to use instead. No more than
- * these: ordinary English words are free, and a longer list made writers use worse ones.
+ * Private words of earlier versions, with the word to use instead. No more than these: ordinary English words
+ * are free, and a longer list made the writing worse.
  */
 const unwanted: ReadonlyArray<readonly [word: RegExp, instead: string]> = [
   [/\b(?:the books|[a-z]*Books|books\b(?=[?:]))/i, 'usage ledger, usage records'],
@@ -87,7 +87,7 @@ t.test('the doc comment of an exported function begins with a verb', async t => 
   )
 })
 
-t.test('an optional field is written in one way', async t => {
+t.test('optional fields are spread in one way', async t => {
   // `...value !== undefined && { value }`, see lib/README.md
   const other = /\.\.\.\(.*(?:\? \{\} :|: \{\}\)|&& \{.*\}\),?$)/
   const lines = [...texts]

@@ -67,12 +67,12 @@ async function sums (database: Database): Promise<number[]> {
   ])
 }
 
-/** Returns the organisation with other keys. */
+/** Returns the organisation with these keys in place of its own. */
 function withKeys (...keys: ImportedKey[]): ImportedOrganisation {
   return { ...organisation, keys }
 }
 
-storeTest('keys work by their digests, in their projects, with what they have spent', async (t, open) => {
+storeTest('imported keys work by their digests, in their projects, with their spending', async (t, open) => {
   const database = await open()
   t.match(await applyImport(database, 'litellm', organisation), {
     projects: 1,
@@ -125,7 +125,7 @@ storeTest('keys work by their digests, in their projects, with what they have sp
   ])
 })
 
-storeTest('once more, nothing changes; what has changed there is brought up to date', async (t, open) => {
+storeTest('importing again changes nothing; later changes at the source are imported', async (t, open) => {
   const database = await open()
   await applyImport(database, 'litellm', organisation)
   const tables = ['keys', 'projects', 'users', 'members', 'usage', 'spending', 'imported'] as const
@@ -179,7 +179,7 @@ storeTest('once more, nothing changes; what has changed there is brought up to d
 })
 
 storeTest(
-  'a key that is gone there is revoked here, and what it spent counts in its project alone',
+  'a key deleted at the source is revoked here, and its spending counts for its project alone',
   async (t, open) => {
     const database = await open()
     await applyImport(database, 'litellm', organisation)
@@ -190,7 +190,7 @@ storeTest(
   }
 )
 
-storeTest('a key that was revoked or rotated here does not come back', async (t, open) => {
+storeTest('a key revoked or rotated here is not restored by a later import', async (t, open) => {
   const database = await open()
   await applyImport(database, 'litellm', organisation)
   const digest = digestOf('hg_rotated')
@@ -207,7 +207,7 @@ storeTest('a key that was revoked or rotated here does not come back', async (t,
 })
 
 storeTest(
-  'a digest that works until its time, names that are taken, users who are here',
+  'rotated digests with an expiry, taken names and existing users are imported',
   async (t, open) => {
     const database = await open()
     const user = {
@@ -265,7 +265,7 @@ storeTest('an import that fails changes nothing', async (t, open) => {
 })
 
 storeTest(
-  'stages of keys and projects come over, and those that are set here stay where the source names none',
+  'stages of keys and projects are imported; where the source names none, those set here stay',
   async (t, open) => {
     const database = await open()
     const [project] = organisation.projects
@@ -298,7 +298,7 @@ storeTest(
 )
 
 storeTest(
-  'a user has the limits of the source, with what their keys and they have spent there, and own their keys',
+  'a user gets the limits of the source, the spending of their keys, and owns those keys',
   async (t, open) => {
     const database = await open()
     const digest = 'b'.repeat(43) + '='

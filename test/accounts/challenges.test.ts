@@ -1,9 +1,9 @@
-/** Sign-ins that have begun, and who ends them. */
+/** Pending sign-ins: which of them are dropped when there are too many. */
 
 import { Accounts } from '../../lib/accounts/accounts.ts'
 import { storeTest } from '../support/stores.ts'
 
-storeTest('a stranger who begins many sign-ins ends only those of the same network', async (t, open) => {
+storeTest('a client that begins many sign-ins evicts only those of its own network', async (t, open) => {
   const { challenges } = new Accounts(await open())
   const begin = async (address: string | null): Promise<string> =>
     await challenges.create({ purpose: 'oidc_sign_in', holder: 'h', address, content: 'c' })
@@ -18,7 +18,7 @@ storeTest('a stranger who begins many sign-ins ends only those of the same netwo
   )
 })
 
-storeTest('a user who begins many passkeys ends only those of their own session', async (t, open) => {
+storeTest('a user who begins many passkeys evicts only those of their own session', async (t, open) => {
   const { challenges } = new Accounts(await open())
   const begin = async (holder: string): Promise<string> =>
     await challenges.create({ purpose: 'add_passkey', holder, address: null, content: 'c' })

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { isCommonPassword } from '../../lib/accounts/common-passwords.ts'
 
-t.test('passwords that are guessed first are recognised', async t => {
+t.test('common passwords are recognised', async t => {
   for (const password of [
     'password1234',
     'Password2027!',
@@ -24,13 +24,13 @@ t.test('passwords that are guessed first are recognised', async t => {
   }
 })
 
-t.test('so is the name of the user', async t => {
+t.test('the name of the user is recognised too', async t => {
   t.ok(isCommonPassword('marie.curie1867', ['Marie Curie', 'mc@example.com']))
   t.ok(isCommonPassword('curie@example.com', ['Marie Curie', 'curie@example.com']))
   t.notOk(isCommonPassword('marie.curie1867'))
 })
 
-t.test('others are not', async t => {
+t.test('other passwords are accepted', async t => {
   for (const password of [
     'tangerine-otter-quartz-91',
     'korrekt pferd batterie',

@@ -7,7 +7,7 @@ t.test('a cookie is found by its complete name', async t => {
   t.equal(readCookie({}, 'session', false), undefined)
 })
 
-t.test('over TLS a cookie is for this host and every path, else for the admin API', async t => {
+t.test('over TLS a cookie is bound to this host and every path, otherwise to the admin API', async t => {
   t.equal(
     printCookie({ kind: 'session', value: 'x', secure: true, maxAgeSeconds: 60 }),
     '__Host-headgate=x; Path=/; Secure; HttpOnly; SameSite=Lax; Max-Age=60'

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { FailureQuota } from '../../lib/accounts/failure-quota.ts'
 
-t.test('a hundred failures of a quarter of an hour are noted, then those of the next', async t => {
+t.test('at most a hundred failures are recorded per quarter of an hour', async t => {
   const quota = new FailureQuota()
   const noted = (count: number, nowMs: number): number =>
     Array.from({ length: count }, () => quota.take(nowMs)).filter(Boolean).length

@@ -10,7 +10,7 @@ async function open (t: Test): Promise<Idempotency> {
 
 const given = { caller: 'user', credential: 'secret', key: 'k', request: 'create' }
 
-t.test('a request in flight is not carried out again', async t => {
+t.test('a request in flight is not executed twice', async t => {
   const idempotency = await open(t)
   let finish = (): void => undefined
   const first = idempotency.run(
@@ -27,7 +27,7 @@ t.test('a request in flight is not carried out again', async t => {
   t.equal(await idempotency.run(given, async () => 'twice'), 'done')
 })
 
-t.test('an answer opens for the credential that it was given to', async t => {
+t.test('a stored answer is returned only to the credential that created it', async t => {
   const idempotency = await open(t)
   await idempotency.run(given, async () => 'the new key')
   await t.rejects(
@@ -37,11 +37,11 @@ t.test('an answer opens for the credential that it was given to', async t => {
   t.equal(
     await idempotency.run({ ...given, caller: 'other' }, async () => 'x'),
     'x',
-    'callers have keys of their own'
+    'keys are scoped to the caller'
   )
 })
 
-t.test('a key has bounds', async t => {
+t.test('a key must be 1 to 255 characters long', async t => {
   const idempotency = await open(t)
   for (const key of ['', 'x'.repeat(256)]) {
     await t.rejects(

@@ -53,7 +53,7 @@ function organisationOf (...keys: ReadonlyArray<Partial<ImportedKey>>): Imported
   }
 }
 
-/** Returns the sums of the endpoint `import` by model, without spending alone. */
+/** Returns the totals of the endpoint `import` by model, without rows that only hold spending. */
 async function sums (database: Database): Promise<unknown> {
   return await database.query
     .selectFrom('usage_rollups')
@@ -95,7 +95,7 @@ const asSum = ({
 })
 
 storeTest(
-  'days of a key are in the sums with their calls, once however often they are imported',
+  'imported days of a key are added to the totals once, however often they are imported',
   async (t, open) => {
     const database = await open()
     const history = [
@@ -115,12 +115,12 @@ storeTest(
         'litellm',
         organisationOf({ history: [...history.slice(0, 1), more, ...history.slice(2)] })
       )
-      t.same(((await sums(database)) as unknown[])[2], asSum(more), 'what has grown there')
+      t.same(((await sums(database)) as unknown[])[2], asSum(more), 'a day that grew at the source')
     }
   }
 )
 
-storeTest('reports show them, and budgets count them beside what else was spent', async (t, open) => {
+storeTest('reports show imported usage, and budgets count it with other spending', async (t, open) => {
   const database = await open()
   await applyImport(
     database,
@@ -142,7 +142,7 @@ storeTest('reports show them, and budgets count them beside what else was spent'
 })
 
 storeTest(
-  'the history of a key that is gone stays, and no longer counts in the period of its project',
+  'the history of a deleted key stays, but no longer counts in the period of its project',
   async (t, open) => {
     const database = await open()
     const gone = { history: [day(monthMs - dayMs), day(monthMs + dayMs)] }
@@ -165,7 +165,7 @@ storeTest(
   }
 )
 
-storeTest('a history of some thousand days comes in one transaction', async (t, open) => {
+storeTest('a history of thousands of days is imported in one transaction', async (t, open) => {
   const database = await open()
   const history = Array.from({ length: 3000 }, (_, index) =>
     day(monthMs - (index % 300) * dayMs, { model: `m${Math.floor(index / 300)}`, provider: '' })

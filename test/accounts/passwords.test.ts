@@ -1,20 +1,20 @@
 import t from 'tap'
 import { checkPassword, hashPassword, verifyPassword } from '../../lib/accounts/passwords.ts'
 
-t.test('a hash fits its password only, however that is composed', async t => {
+t.test('a hash matches only its password, in any Unicode normalization', async t => {
   const hash = await hashPassword('crème brûlée 42', 'test')
   t.match(hash, /^scrypt\$32768\$8\$3\$[\w-]{22}\$[\w-]{43}$/)
   t.notOk(hash.includes('brûl'))
   t.ok(await verifyPassword('crème brûlée 42'.normalize('NFD'), hash, 'test'))
   t.notOk(await verifyPassword('crème brûlée 43', hash, 'test'))
-  t.not(await hashPassword('crème brûlée 42', 'test'), hash, 'each has a salt of its own')
+  t.not(await hashPassword('each hash has its own salt', 'test'), hash, 'each has a salt of its own')
 })
 
-t.test('without a hash no password is right, not even that of the placeholder', async t => {
+t.test('without a stored hash every password is rejected, even that of the placeholder', async t => {
   for (const password of ['', 'A', 'anything']) t.notOk(await verifyPassword(password, undefined, 'test'))
 })
 
-t.test('the time says nothing about whether there is a hash', async t => {
+t.test('verification takes the same time with and without a stored hash', async t => {
   const hash = await hashPassword('tangerine-otter-quartz', 'test')
   const time = async (stored: string | undefined): Promise<number> => {
     const start = performance.now()
@@ -32,14 +32,14 @@ t.test('the time says nothing about whether there is a hash', async t => {
   )
 })
 
-t.test('many at once are refused instead of piling up', async t => {
+t.test('too many concurrent verifications are refused instead of queued', async t => {
   const results = await Promise.allSettled(
     Array.from({ length: 30 }, async () => await verifyPassword('x', undefined, 'test'))
   )
-  t.equal(results.filter(({ status }) => status === 'rejected').length, 8, 'two at work, twenty wait')
+  t.equal(results.filter(({ status }) => status === 'rejected').length, 8, 'two run and twenty wait')
 })
 
-t.test('who wants many at once takes the place of nobody else', async t => {
+t.test('one source of many verifications does not block others', async t => {
   const many = Promise.allSettled(
     Array.from({ length: 30 }, async () => await verifyPassword('x', undefined, 'one'))
   )
@@ -47,7 +47,7 @@ t.test('who wants many at once takes the place of nobody else', async t => {
   t.equal((await many).filter(({ status }) => status === 'rejected').length, 9)
 })
 
-t.test('a common password is refused by its parameter', async t => {
+t.test('the error for a common password names the parameter', async t => {
   t.throws(() => checkPassword('password1234', []), { code: 'invalid_value', param: 'new_password' })
   t.doesNotThrow(() => checkPassword('tangerine-otter-quartz', ['Ada']))
 })

@@ -2,21 +2,21 @@ import t, { type Test } from 'tap'
 import type { GatewayError } from '../../lib/core/errors.ts'
 import { Throttle } from '../../lib/accounts/throttle.ts'
 
-/** Returns how many attempts are let through, of as many as there are addresses and users. */
+/** Returns how many of the attempts are let through. */
 function passed (throttle: Throttle, tries: ReadonlyArray<readonly [address: string, user: string]>): number {
   return tries.filter(([address, user]) => {
     try {
       throttle.begin(address, user)
       return true
     } catch {
-      return false // refused, which is what is counted
+      return false // a refusal is what the caller counts
     }
   }).length
 }
 
 const times = (count: number) => Array.from({ length: count }, (_, index) => index)
 
-t.test('one user at one address is soon refused, from elsewhere later', async (t: Test) => {
+t.test('a user is soon refused from one address, and only later from all others', async (t: Test) => {
   const throttle = new Throttle()
   t.equal(
     passed(
@@ -32,11 +32,11 @@ t.test('one user at one address is soon refused, from elsewhere later', async (t
       times(200).map(index => [`198.51.100.${index}`, 'ada'])
     ),
     94,
-    'but there is an end'
+    'but the total is limited'
   )
 })
 
-t.test('an address is refused whichever users it guesses', async t => {
+t.test('an address is refused however many different users it tries', async t => {
   const throttle = new Throttle()
   t.equal(
     passed(
@@ -47,7 +47,7 @@ t.test('an address is refused whichever users it guesses', async t => {
   )
 })
 
-t.test('addresses of one IPv6 network are one, and mapped ones their own', async t => {
+t.test('addresses of one IPv6 /64 network count as one', async t => {
   const throttle = new Throttle()
   t.equal(
     passed(
@@ -65,7 +65,7 @@ t.test('addresses of one IPv6 network are one, and mapped ones their own', async
   )
 })
 
-t.test('who succeeds starts again', async t => {
+t.test('a successful sign-in clears the failures of that user and address', async t => {
   const throttle = new Throttle()
   for (const _ of times(20)) {
     throttle.begin('192.0.2.1', 'ada')
@@ -80,7 +80,7 @@ t.test('who succeeds starts again', async t => {
   )
 })
 
-t.test('what is refused counts nothing, so that no flood of it forgets what was counted', async t => {
+t.test('refused attempts are not counted, so flooding cannot evict what was counted', async t => {
   const throttle = new Throttle()
   t.equal(
     passed(
@@ -95,7 +95,7 @@ t.test('what is refused counts nothing, so that no flood of it forgets what was 
       times(30_000).map(index => ['192.0.2.1', `user ${index}`])
     ),
     25,
-    'the rest of its address'
+    'the remaining quota of the address'
   )
   t.equal(
     passed(throttle, [
@@ -117,11 +117,11 @@ t.test('what is refused counts nothing, so that no flood of it forgets what was 
       times(200).map(index => [`198.51.100.${index}`, 'ada'])
     ),
     90,
-    'a refusal is no failure of the user'
+    'a refusal does not count against the user'
   )
 })
 
-t.test('attempts of many addresses do not forget the failures of a user', async t => {
+t.test('attempts from many addresses do not evict the failures of a user', async t => {
   const throttle = new Throttle()
   t.equal(
     passed(
@@ -141,7 +141,7 @@ t.test('attempts of many addresses do not forget the failures of a user', async 
 })
 
 t.test(
-  'a refusal says how long it lasts, in its sentence and in its header, and lasts no longer',
+  'a refusal states its duration in the message and the header, and ends on time',
   async t => {
     let nowMs = 1000
     t.intercept(performance, 'now', { value: () => nowMs })
@@ -151,7 +151,7 @@ t.test(
         throttle.begin('192.0.2.1', 'ada')
         return {}
       } catch (error) {
-        const { message, retryAfterSeconds } = error as GatewayError // the only error that is thrown
+        const { message, retryAfterSeconds } = error as GatewayError // the only error it throws
         return { message, retryAfterSeconds }
       }
     }

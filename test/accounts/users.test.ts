@@ -1,10 +1,10 @@
-/** Users, as several processes change them at the same moment. */
+/** Users that several processes change at the same moment. */
 
 import { Accounts } from '../../lib/accounts/accounts.ts'
 import { asGatewayError } from '../../lib/core/errors.ts'
 import { storeTest } from '../support/stores.ts'
 
-/** Returns `done` for what succeeds, and the code of its error for the rest. */
+/** Returns `done` for each success and the error code of each failure. */
 async function outcomes (acts: ReadonlyArray<Promise<unknown>>): Promise<string[]> {
   return (await Promise.allSettled(acts))
     .map(result => (result.status === 'fulfilled' ? 'done' : asGatewayError(result.reason).code))
@@ -17,7 +17,7 @@ const departures = [
   ['deleted', async ({ users }: Accounts, id: string) => await users.remove(id)]
 ] as const
 
-storeTest('of owners who all go at the same moment one stays', async (t, open) => {
+storeTest('when all owners are removed at the same moment, one remains', async (t, open) => {
   const [here, there] = [new Accounts(await open()), new Accounts(await open())]
   const database = await open()
   for (const [how, depart] of departures) {
@@ -38,7 +38,7 @@ storeTest('of owners who all go at the same moment one stays', async (t, open) =
   }
 })
 
-storeTest('a user with another role than the one that was checked is not changed', async (t, open) => {
+storeTest('an update is refused if the role of the user has changed meanwhile', async (t, open) => {
   const { users } = new Accounts(await open())
   const { id } = await users.create({ name: 'Ada', role: 'admin' })
   await t.rejects(users.update(id, { disabled: true }, 'member'), { code: 'conflict' })

@@ -16,7 +16,7 @@ import type { UsageRow } from '../../lib/stores/tables.ts'
 import type { Test } from 'tap'
 
 const [minuteMs, hourMs, dayMs] = [60_000, 3_600_000, 86_400_000] as const
-/** Half past ten, on a Friday. */
+/** A Friday, 10:30 UTC. */
 const nowMs = Date.UTC(2026, 10, 27, 10, 30)
 
 interface World {
@@ -65,7 +65,7 @@ async function world (t: Test, open: OpenStore, parts: Partial<Settings> = {}): 
 const limits = (usd: number, more: object = {}): KeyLimits => ({ budget: { usd, per: 'month', ...more } })
 
 storeTest(
-  'a budget is alerted at 50, 80 and 100 %, the highest that is reached, each once in a window',
+  'a budget alert is raised at 50, 80 and 100 %, only for the highest reached, once per window',
   async (t, open) => {
     const { keys, find, spend } = await world(t, open)
     const { id } = await keys.create({ name: 'build', limits: limits(10) })
@@ -81,7 +81,7 @@ storeTest(
     await spend(id, 0.01)
     t.same(await percents(), [50])
     t.same(await percents(nowMs + minuteMs), [50])
-    t.equal(ids.size, 1, 'it is the same alert at the next look')
+    t.equal(ids.size, 1, 'the same alert on the next evaluation')
     await spend(id, 4)
     t.same(await percents(), [80])
     await spend(id, 0.999)
@@ -101,19 +101,19 @@ storeTest(
           }
         }
       ],
-      'a strict budget is used up when less than a thousandth is left'
+      'a strict budget counts as used up when less than a thousandth is left'
     )
     await percents()
     t.equal(ids.size, 3)
     const next = Date.UTC(2026, 11, 3)
     await spend(id, 6, next - minuteMs)
-    t.same(await percents(next), [50], 'the next month begins anew')
+    t.same(await percents(next), [50], 'the next month starts over')
     t.equal(ids.size, 4)
   }
 )
 
 storeTest(
-  'budgets of projects, of defaults and of keys of the configuration are alerted, those of idle keys are not looked at',
+  'budgets of projects, defaults and configured keys raise alerts; idle keys are skipped',
   async (t, open) => {
     const parts: Partial<Settings> = {
       keys: [{ name: 'mine', key: new Secret('k'), limits: limits(1, { per: 'day' }) }],
@@ -144,7 +144,7 @@ storeTest(
 )
 
 storeTest(
-  'an hour is unusual above four times the median of fourteen days and above $5',
+  'spending in an hour is unusual above four times the median of fourteen days and above $5',
   async (t, open) => {
     const { keys, projects, find, spend } = await world(t, open)
     const project = await projects.create({ name: 'blue' })
@@ -152,14 +152,14 @@ storeTest(
     const found = async (): Promise<unknown[]> =>
       ((await find('unusualHours')).alerts ?? []).map(({ message, data }) => [message, data['hour']])
     await spend(id, 100)
-    t.same(await found(), [], 'there is nothing to compare with')
-    // Thirteen of fourteen days have this hour: of 2, 2, … 2, 0 the median is 2.
+    t.same(await found(), [], 'there is no history to compare with')
+    // Thirteen of fourteen days have spending in this hour: the median of 2, 2, … 2, 0 is 2.
     for (let day = 1; day <= 14; day++) await spend(id, day === 5 ? 0 : 2, nowMs - day * dayMs)
     t.same(await found(), [
       ['The project blue has spent $100.00 in an hour, usually $2.00.', '2026-11-27T10:00:00.000Z']
     ])
     await spend('key-1', 4.9)
-    t.equal((await found()).length, 1, 'less than $5 is nothing')
+    t.equal((await found()).length, 1, 'less than $5 is ignored')
     await spend('key-1', 0.2)
     t.same(
       (await found()).map(String).toSorted()[0],
@@ -169,12 +169,12 @@ storeTest(
     t.same(
       later.map(({ id }) => id).toSorted(),
       ((await find('unusualHours')).alerts ?? []).map(({ id }) => id).toSorted(),
-      'an hour later they are the same alerts'
+      'an hour later the alerts have the same ids'
     )
   }
 )
 
-storeTest('what mirrored calls spend is spent by no project of callers', async (t, open) => {
+storeTest('spending of mirrored calls belongs to a project of its own', async (t, open) => {
   const { find, spend } = await world(t, open)
   for (let day = 1; day <= 14; day++) await spend('key-1', 2, nowMs - day * dayMs)
   await spend('key-1', 7)
@@ -187,7 +187,7 @@ storeTest('what mirrored calls spend is spent by no project of callers', async (
   ])
 })
 
-storeTest('four times the median is usual', async (t, open) => {
+storeTest('spending of exactly four times the median is not unusual', async (t, open) => {
   const { find, spend } = await world(t, open)
   for (let day = 1; day <= 14; day++) await spend('key-1', 2, nowMs - day * dayMs)
   await spend('key-1', 8)
@@ -196,7 +196,7 @@ storeTest('four times the median is usual', async (t, open) => {
   t.match((await find('unusualHours')).alerts, [{ data: { spent_usd: 8.01, median_usd: 2 } }])
 })
 
-storeTest('a key that expires soon is alerted, wherever it comes from', async (t, open) => {
+storeTest('a key that expires soon raises an alert, whether configured or created', async (t, open) => {
   const { keys, find } = await world(t, open, {
     keys: [
       { name: 'mine', key: new Secret('k'), expiresAtMs: nowMs + dayMs },
@@ -216,10 +216,10 @@ storeTest('a key that expires soon is alerted, wherever it comes from', async (t
     'The API key soon expires at 2026-11-30T10:30:00.000Z.'
   ])
   const ids = new Set(((await find('expiring', nowMs + hourMs)).alerts ?? []).map(({ id }) => id))
-  t.ok(alerts.every(({ id }) => ids.has(id)), 'an hour later they are the same alerts')
+  t.ok(alerts.every(({ id }) => ids.has(id)), 'an hour later the alerts have the same ids')
 })
 
-/** The steps of a call whose requests failed, or did not. */
+/** Steps of a call with these requests; those with a reason failed. */
 function steps (...requests: ReadonlyArray<readonly [provider: string, reason?: string]>): string {
   return JSON.stringify({
     requests: requests.map(([provider, reason]) => ({
@@ -232,7 +232,7 @@ function steps (...requests: ReadonlyArray<readonly [provider: string, reason?: 
 }
 
 storeTest(
-  'a provider is down when every request to it failed, and up when one succeeds',
+  'a provider is down when every request to it failed, and up again when one succeeds',
   async (t, open) => {
     const { find, spend } = await world(t, open, {
       providers: [
@@ -264,7 +264,7 @@ storeTest(
         ['provider openai', undefined],
         ['provider groq', false]
       ],
-      'four may be those of one call'
+      'four failures may come from a single call'
     )
     await spend('key-1', 0, undefined, {
       provider: 'openai',
@@ -291,13 +291,13 @@ storeTest(
         ['provider openai', undefined],
         ['provider groq', undefined]
       ],
-      'nothing is known without requests'
+      'without requests the state is unknown'
     )
   }
 )
 
 storeTest(
-  'too many calls fail when more than a fifth of twenty do; those of callers do not count',
+  'errors are high when more than a fifth of at least twenty calls fail; client errors do not count',
   async (t, open) => {
     const { find, spend } = await world(t, open)
     const state = async (atMs?: number): Promise<unknown> =>
@@ -306,7 +306,7 @@ storeTest(
     for (let number = 0; number < 3; number++) {
       await spend('key-1', 0, undefined, { outcome: 'error', status: 502 })
     }
-    t.equal(await state(), undefined, 'eighteen calls say little')
+    t.equal(await state(), undefined, 'eighteen calls are too few to tell')
     await spend('key-1', 0, undefined, { outcome: 'interrupted', status: null })
     for (let number = 0; number < 6; number++) {
       await spend('key-1', 0, undefined, { outcome: 'error', status: 429 })
@@ -325,7 +325,7 @@ storeTest(
   }
 )
 
-storeTest('an export fails after three attempts, until its file is written', async (t, open) => {
+storeTest('an export alert is raised after three failures, until a file is written', async (t, open) => {
   const how = { format: 'csv', gzip: false, every: 'day' } as const
   const exports = { files: { ...how, directory: '/a' }, cloud: { ...how, directory: '/b' } }
   const { database: { query, now }, find } = await world(t, open, { usage: { ...settings().usage, exports } })

@@ -16,7 +16,7 @@ function alertAbout (provider: string, atMs = 1000): Alert {
 
 const first = pageRequest(new URLSearchParams())
 
-storeTest('an alert that several processes raise is delivered by one of them', async (t, open) => {
+storeTest('an alert raised by several processes is delivered by one of them', async (t, open) => {
   const stores = (await Promise.all([open(), open()])).map(database => new AlertStore(database))
   const [one, other] = stores as [AlertStore, AlertStore]
   const alert = alertAbout('openai')
@@ -43,7 +43,7 @@ storeTest('an alert that several processes raise is delivered by one of them', a
   })
 })
 
-storeTest('a process that ends while it raises an alert leaves it to the next one', async (t, open) => {
+storeTest('an alert whose process died while raising it is completed by another', async (t, open) => {
   const database = await open()
   const store = new AlertStore(database)
   const alert = alertAbout('openai')
@@ -51,12 +51,12 @@ storeTest('a process that ends while it raises an alert leaves it to the next on
     .insertInto('alert_deliveries')
     .values({ ...waiting('a', 0), alert_id: alert.id })
     .execute()
-  t.same(await store.takeDue(['a'], 8, 1000), [], 'an alert that is not there is not sent')
+  t.same(await store.takeDue(['a'], 8, 1000), [], 'an alert that was not stored is not sent')
   await store.raise(alert, [waiting('a', 0), waiting('b', 0)])
   t.same((await store.takeDue(['a', 'b'], 8, 1000)).map(({ channel }) => channel).toSorted(), ['a', 'b'])
 })
 
-storeTest('a delivery that was taken and not finished is due again when its lease ends', async (t, open) => {
+storeTest('an unfinished delivery is due again when its lease ends', async (t, open) => {
   let nowMs = 1000
   const store = new AlertStore({ ...await open(), now: () => nowMs })
   await store.raise(alertAbout('openai'), [waiting('a', 0)])
@@ -68,7 +68,7 @@ storeTest('a delivery that was taken and not finished is due again when its leas
   t.same(await store.takeDue([], 8, 500), [])
 })
 
-storeTest('work is leased to one process at a time', async (t, open) => {
+storeTest('a lease is granted to one process at a time', async (t, open) => {
   let nowMs = 1000
   const stores = (await Promise.all([open(), open()])).map(
     database => new AlertStore({ ...database, now: () => nowMs })
@@ -82,7 +82,7 @@ storeTest('work is leased to one process at a time', async (t, open) => {
   t.ok(await stores[0]?.lease('other work', 500))
 })
 
-storeTest('a condition holds since it began, until it ends or nobody looks any more', async (t, open) => {
+storeTest('a condition holds from its beginning until it ends or is no longer reported', async (t, open) => {
   let nowMs = 1_000_000
   const store = new AlertStore({ ...await open(), now: () => nowMs })
   t.equal(await store.since('x'), undefined)
@@ -100,10 +100,10 @@ storeTest('a condition holds since it began, until it ends or nobody looks any m
   t.equal(await store.begin('x'), nowMs)
   nowMs += 11 * 60_000
   t.equal(await store.since('x'), undefined)
-  t.equal(await store.begin('x'), nowMs, 'it begins anew')
+  t.equal(await store.begin('x'), nowMs, 'it starts over')
 })
 
-storeTest('alerts are listed by event and page, and deleted when they are old', async (t, open) => {
+storeTest('alerts are listed by event and page, and old ones are deleted', async (t, open) => {
   const store = new AlertStore(await open())
   for (const [index, name] of ['a', 'b', 'c'].entries()) {
     await store.raise(alertAbout(name, index), [waiting('x', 0)])
@@ -118,7 +118,7 @@ storeTest('alerts are listed by event and page, and deleted when they are old', 
   t.same((await store.list('provider.up', first)).data, [])
 })
 
-storeTest('alerts are deleted once nobody has raised them for long', async (t, open) => {
+storeTest('alerts that have not been raised for a long time are deleted', async (t, open) => {
   let nowMs = 1_000_000
   const store = new AlertStore({ ...await open(), now: () => nowMs })
   await store.raise(alertAbout('over', nowMs), [waiting('x', 0)])
@@ -127,5 +127,5 @@ storeTest('alerts are deleted once nobody has raised them for long', async (t, o
   await store.raise(alertAbout('lasting', nowMs), [waiting('x', 0)])
   await store.prune(nowMs - dayMs)
   t.match(await store.list(undefined, first), { data: [{ data: { provider: 'lasting' }, at_ms: 1_000_000 }] })
-  t.match(await store.takeDue(['x'], 8, 1000), { length: 1 }, 'with their deliveries')
+  t.match(await store.takeDue(['x'], 8, 1000), { length: 1 }, 'together with their deliveries')
 })

@@ -3,7 +3,7 @@ import { alertBody, alertOf } from '../../lib/alerts/alert.ts'
 
 const text = { event: 'provider.down', message: 'openai is down.', data: { provider: 'openai' } } as const
 
-t.test('the id of an alert says what it is about, not when or by whom it was noticed', t => {
+t.test('the id of an alert depends on its subject, not on when or by whom it was noticed', t => {
   const { id } = alertOf(text, ['openai', 5], 1000)
   t.match(id, /^alert_[\w-]{22}$/)
   t.equal(alertOf({ ...text, message: 'Other words.' }, ['openai', 5], 2000).id, id)
@@ -17,7 +17,7 @@ t.test('the id of an alert says what it is about, not when or by whom it was not
   t.end()
 })
 
-t.test('the body has the type, the time and the facts, as Standard Webhooks recommends', t => {
+t.test('the body has the type, the timestamp and the data that Standard Webhooks recommends', t => {
   t.equal(
     alertBody(alertOf(text, [], 1_763_686_800_000)),
     '{"type":"provider.down","timestamp":"2025-11-21T01:00:00.000Z","data":{"message":"openai is down.","provider":"openai"}}'

@@ -57,7 +57,7 @@ async function listed (
 const isDelivered = ({ deliveries }: AlertEntry): boolean =>
   deliveries.every(({ state }) => state === 'delivered')
 
-/** Looks until a condition holds, as a gateway does every few seconds. */
+/** Polls until a condition holds, as a gateway does every few seconds. */
 async function lookUntil (
   alerts: readonly Alerts[],
   condition: () => boolean | Promise<boolean>,
@@ -75,7 +75,7 @@ function closing (t: Test, alerts: Alerts): Alerts {
 }
 
 storeTest(
-  'a receiver that fails gets the same message again, signed anew, until it accepts it',
+  'a failed message is sent again with a new signature until the receiver accepts it',
   async (t, open) => {
     const database = await open()
     const { url, requests } = await receiver(t, (_request, number) =>
@@ -115,7 +115,7 @@ storeTest(
 )
 
 storeTest(
-  'a receiver that never accepts is given up after the last attempt, and one that is gone at once',
+  'delivery stops after the last attempt, or at once if the receiver is gone for good',
   async (t, open) => {
     const database = await open()
     const failing = await receiver(t, () => ({ status: 503 }))
@@ -164,7 +164,7 @@ storeTest(
   }
 )
 
-storeTest('a receiver that is slow is tried again, and holds up no other one', async (t, open) => {
+storeTest('a slow receiver is retried and delays no other', async (t, open) => {
   const database = await open()
   const slow = await receiver(t, (_request, number) => number === 0 ? { silent: true } : accepted)
   const fast = await receiver(t, () => accepted)
@@ -179,16 +179,16 @@ storeTest('a receiver that is slow is tried again, and holds up no other one', a
     )
   )
   await lookUntil([alerts], () => slow.requests.length === 1, 'the first attempt')
-  collectAll() // no clock is lost with the garbage
+  collectAll() // no timer may be garbage collected
   await lookUntil([alerts], () => slow.requests.length > 1, 'the second attempt')
-  t.ok(fast.requests.length > 0, 'the other has it meanwhile')
+  t.ok(fast.requests.length > 0, 'the other has received it meanwhile')
   t.match(await listed(store, isDelivered), [
     { deliveries: [{ channel: 'webhooks.fast' }, { channel: ops, attempts: slow.requests.length }] }
   ])
   t.equal(slow.requests[0]?.headers['webhook-id'], slow.requests[1]?.headers['webhook-id'])
 })
 
-storeTest('a second answer that nobody asked for counts for no other alert', async (t, open) => {
+storeTest('an unsolicited second response is not taken for the next alert', async (t, open) => {
   const database = await open()
   const seen: string[] = []
   const server = createServer(socket => {
@@ -249,7 +249,7 @@ storeTest('two nodes on one store send an alert once', async (t, open) => {
 })
 
 t.test(
-  'a node that is killed between lease and delivery leaves it to another, with the same id',
+  'an alert whose node is killed during delivery is sent by another node, with the same id',
   async t => {
     const directory = t.testdir()
     const { openSqlite } = await import('../../lib/stores/sqlite/open.ts')
@@ -276,7 +276,7 @@ t.test(
     t.match(
       await listed(store),
       [{ deliveries: [{ state: 'pending', attempts: 1 }] }],
-      'the lease of the first node lasts'
+      'the lease of the first node is still valid'
     )
     await lookUntil([alerts], () => requests.length === 2, 'the delivery of the second node')
     t.match(await listed(store, isDelivered), [{ deliveries: [{ state: 'delivered', attempts: 2 }] }])
@@ -287,7 +287,7 @@ t.test(
   }
 )
 
-storeTest('a node that stops gives back what it is sending', async (t, open) => {
+storeTest('a node that stops releases the alerts it is sending', async (t, open) => {
   const database = await open()
   const { url, requests } = await receiver(t, (_request, number) =>
     number === 0 ? { silent: true } : accepted
@@ -306,7 +306,7 @@ storeTest('a node that stops gives back what it is sending', async (t, open) => 
 })
 
 storeTest(
-  'a store that is away is reported without it, and has what was sent once it is back',
+  'an outage of the store is reported without the store, and recorded once it is back',
   async (t, open) => {
     const database = await open()
     const bodies: Array<Record<string, unknown>> = []
@@ -369,13 +369,13 @@ storeTest('Redis that is away for two looks is reported, and when it is back', a
   t.same(
     (await store.list(undefined, pageRequest(new URLSearchParams()))).data,
     [],
-    'a moment is not worth an alert'
+    'a brief outage raises no alert'
   )
   degraded.add('coordination')
   await lookUntil(nodes, () => requests.length === 1, 'the alert')
   for (const node of nodes) node.poll()
   degraded.clear()
-  // Others say that it is back: after a restart nobody is left who has seen it away.
+  // Other nodes report the recovery: after a restart none of them has seen the outage.
   const later = databases.map(database =>
     closing(t, alertsOn(database, { [ops]: webhookAt(url) }, { degraded: () => [...degraded] }))
   )
@@ -386,7 +386,7 @@ storeTest('Redis that is away for two looks is reported, and when it is back', a
   t.equal(requests.length, 2)
 })
 
-storeTest('a test is sent once, and its result is in the list', async (t, open) => {
+storeTest('a test alert is sent once, and its result is listed', async (t, open) => {
   const database = await open()
   const { url, requests } = await receiver(t, (_request, number) => number === 0 ? { status: 500 } : accepted)
   const alerts = closing(t, alertsOn(database, { [ops]: webhookAt(url) }))

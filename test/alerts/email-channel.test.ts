@@ -39,7 +39,7 @@ function channelTo (
 
 const signal = (): AbortSignal => AbortSignal.timeout(5000)
 
-t.test('an alert is a message with the same id in every attempt', async t => {
+t.test('every attempt sends the same message id', async t => {
   const { url, commands, messages } = await mailServer(t)
   const channel = channelTo(t, url)
   t.match(channel, { target: 'a@example.com, b@example.com', events: ['key.expiring'] })
@@ -58,11 +58,11 @@ t.test('an alert is a message with the same id in every attempt', async t => {
     t.match(message, /^Subject: =\?UTF-8\?Q\?/m)
     t.match(message, /^X-Headgate-Event: key\.expiring$/m)
     t.match(message, /2025-11-21T01:00:00\.000Z/)
-    t.notMatch(message, /^(?:Bcc|Sign in)/m, 'a name adds neither a header nor a line')
+    t.notMatch(message, /^(?:Bcc|Sign in)/m, 'a name cannot add a header or a line')
   }
 })
 
-t.test('a user signs in over TLS, and nothing is sent in the clear where TLS is required', async t => {
+t.test('authentication uses TLS, and nothing is sent in plain text where TLS is required', async t => {
   const clear = await mailServer(t)
   const secured = channelTo(t, clear.url, { requireTls: true, user: 'me', password: new Secret('hush') })
   await t.rejects(secured.send(alert, signal()), /STARTTLS|TLS/)
@@ -74,7 +74,7 @@ t.test('a user signs in over TLS, and nothing is sent in the clear where TLS is 
   t.equal(Buffer.from(plain, 'base64').toString(), '\0me\0hush')
 })
 
-t.test('a certificate that nobody vouches for is refused', { skip: noOpenSsl }, async t => {
+t.test('an untrusted certificate is refused', { skip: noOpenSsl }, async t => {
   const { certificate, key } = makeCertificate(t.testdir())
   const server = await mailServer(t, {
     tls: { cert: readFileSync(certificate, 'utf8'), key: readFileSync(key, 'utf8') }
@@ -84,7 +84,7 @@ t.test('a certificate that nobody vouches for is refused', { skip: noOpenSsl }, 
 })
 
 t.test(
-  'a server that refuses fails the attempt, without the password in the reason; a recipient that it refuses is noted',
+  'a rejection fails the attempt without revealing the password; rejected recipients are reported',
   async t => {
     const wrong = await mailServer(t, {
       answer: command => (command.startsWith('AUTH') ? '535 no' : undefined)
@@ -107,7 +107,7 @@ t.test(
   }
 )
 
-t.test('a server that repeats what it refuses puts no password into the reason', async t => {
+t.test('a server that echoes credentials does not put the password into the error', async t => {
   const password = 'correct horse'
   const forms = [password, `\0me\0${password}`].map(text => Buffer.from(text).toString('base64'))
   for (const at of ['AUTH', 'MAIL']) {
@@ -125,12 +125,12 @@ t.test('a server that repeats what it refuses puts no password into the reason',
   }
 })
 
-t.test('an answer without end is given up', async t => {
+t.test('an endless response is aborted', async t => {
   const { url } = await mailServer(t, { answer: () => '250-more\r\n'.repeat(400_000) })
   await t.rejects(channelTo(t, url).send(alert, signal()), /maximum/)
 })
 
-t.test('a server that says nothing holds up nobody', async t => {
+t.test('a server that does not respond can be aborted', async t => {
   const { url, commands } = await mailServer(t, { answer: () => '' })
   const controller = new AbortController()
   const sent = channelTo(t, url).send(alert, controller.signal)

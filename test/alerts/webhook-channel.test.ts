@@ -26,13 +26,13 @@ async function answering (t: Test, script: Script) {
   return upstream
 }
 
-t.test('an alert is posted to the path of its address, signed, with headers of its own', async t => {
+t.test('an alert is posted to the configured path, signed, with the configured headers', async t => {
   const { url, requests } = await answering(t, { status: 202, pieces: ['never read'] })
   const channel = channelTo(t, `${url}/hooks/headgate/`)
   t.match(
     channel,
     { target: `${url}/hooks`, events: ['provider.up'] },
-    'what follows in an address may be a secret'
+    'the last part of the path may be a secret'
   )
   t.equal(await channel.send(alert, signal()), undefined)
   const [request] = requests
@@ -55,7 +55,7 @@ t.test('an alert is posted to the path of its address, signed, with headers of i
 })
 
 t.test(
-  'every status but those of success is a failure, redirects are not followed, and 410 is final',
+  'any status but 2xx is a failure, redirects are not followed, and 410 is final',
   async t => {
     for (const status of [301, 400, 404, 429, 500]) {
       const { url, requests } = await answering(t, { status, headers: { location: '/other' } })
@@ -80,7 +80,7 @@ t.test(
   }
 )
 
-t.test('a receiver that cannot be reached, breaks off or says nothing fails the attempt', async t => {
+t.test('an attempt fails if the receiver is unreachable, disconnects or does not respond', async t => {
   await t.rejects(channelTo(t, 'http://127.0.0.1:9').send(alert, signal()))
   const { url } = await answering(t, { silent: true })
   await t.rejects(channelTo(t, url).send(alert, AbortSignal.timeout(50)), /timeout/)

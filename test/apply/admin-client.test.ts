@@ -2,7 +2,7 @@ import t from 'tap'
 import { AdminApiError, AdminClient } from '../../lib/apply/admin-client.ts'
 import { httpServer } from '../support/http-server.ts'
 
-t.test('lists are read page by page, and a cursor that never ends is given up', async t => {
+t.test('lists are read page by page, with a limit on the number of pages', async t => {
   const asked: string[] = []
   const { url } = await httpServer(t, (request, response) => {
     asked.push(`${request.method} ${request.url} ${request.headers.authorization}`)
@@ -24,7 +24,7 @@ t.test('lists are read page by page, and a cursor that never ends is given up', 
 })
 
 t.test(
-  'ids are escaped in paths, and what is no answer of the admin API is an error without the key',
+  'ids are escaped in paths, and an unexpected response is an error that does not contain the key',
   async t => {
     const asked: Array<string | undefined> = []
     const { url } = await httpServer(t, (request, response) => {
@@ -51,7 +51,7 @@ t.test(
   }
 )
 
-t.test('a gateway that answers with anything gets an error of one line, which controls no terminal', async t => {
+t.test('an invalid response gives an error of one line without terminal control characters', async t => {
   let body = ''
   let status = 200
   const { url } = await httpServer(t, (_request, response) => {

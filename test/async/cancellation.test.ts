@@ -24,7 +24,7 @@ t.test('each listener is called once, in order, unless it was removed', async t 
   t.throws(() => signal.throwIfAborted(), 'why')
 })
 
-t.test('the standard signal aborts for the same reason, whenever it is requested', async t => {
+t.test('the standard signal aborts for the same reason, whenever it is created', async t => {
   const signal = new CallCancellation()
   const early = standardSignal(signal)
   t.equal(standardSignal(signal), early)
@@ -46,7 +46,7 @@ t.test('the standard signal aborts for the same reason, whenever it is requested
   t.equal(standardSignal(given), given)
 })
 
-/** Counts the listeners that are left. */
+/** Counts the listeners that are still registered. */
 class Counted extends CallCancellation {
   listening = 0
   override addEventListener (type: 'abort', listener: AbortListener): void {
@@ -60,7 +60,7 @@ class Counted extends CallCancellation {
   }
 }
 
-t.test('the work decides when it ends first, and nothing is left listening', async t => {
+t.test('work that ends first decides the result, and no listener is left', async t => {
   const signal = new Counted()
   t.equal(await abortable(Promise.resolve('done'), signal), 'done')
   await t.rejects(abortable(Promise.reject(new Error('failed')), signal), { message: 'failed' })
@@ -68,7 +68,7 @@ t.test('the work decides when it ends first, and nothing is left listening', asy
   t.equal(signal.listening, 0)
 })
 
-t.test('an abort rejects at once, while the work goes on', async t => {
+t.test('an abort rejects at once while the work continues', async t => {
   const signal = new CallCancellation()
   let end: (value: string) => void = () => undefined
   const work = new Promise<string>(resolve => { end = resolve })
@@ -79,7 +79,7 @@ t.test('an abort rejects at once, while the work goes on', async t => {
   t.equal(await work, 'later')
 })
 
-t.test('a signal that has aborted before rejects too, even when the work fails later', async t => {
+t.test('a signal that has already aborted rejects, even when the work fails later', async t => {
   const signal = new CallCancellation()
   signal.abort(new Error('left'))
   await t.rejects(abortable(Promise.reject(new Error('failed')), signal), { message: 'left' })

@@ -2,7 +2,7 @@ import t from 'tap'
 import { ExpiringMap } from '../../lib/async/expiring-map.ts'
 import { until } from '../support/until.ts'
 
-t.test('an entry is there until its time is up', async t => {
+t.test('an entry exists until it expires', async t => {
   const map = new ExpiringMap<string>(10)
   map.set('soon', 'a', 1)
   map.set('late', 'b', 60_000)
@@ -12,7 +12,7 @@ t.test('an entry is there until its time is up', async t => {
   t.equal(map.get('late'), 'b')
 })
 
-t.test('an entry that is set again has its new value and time', async t => {
+t.test('setting an entry again replaces its value and expiry', async t => {
   const map = new ExpiringMap<string>(10)
   map.set('a', 'old', 0)
   map.set('a', 'new', 60_000)
@@ -21,7 +21,7 @@ t.test('an entry that is set again has its new value and time', async t => {
   t.equal(map.get('a'), undefined)
 })
 
-t.test('one too many pushes out the one that was set first', async t => {
+t.test('an entry beyond the limit evicts the one that was set first', async t => {
   const map = new ExpiringMap<number>(2)
   map.set('a', 1, 60_000)
   map.set('b', 2, 60_000)

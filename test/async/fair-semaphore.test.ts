@@ -3,7 +3,7 @@ import { FairSemaphore } from '../../lib/async/fair-semaphore.ts'
 
 const patient = new AbortController().signal
 
-/** Work that says when it begins, and ends on command. */
+/** Work that records its start and ends on command. */
 function work (semaphore: FairSemaphore) {
   const begun: string[] = []
   const ends = new Map<string, () => void>()
@@ -27,11 +27,11 @@ function work (semaphore: FairSemaphore) {
   }
 }
 
-t.test('as much goes through at once as there are places, in order', async t => {
+t.test('as many run at once as there are places, in order of arrival', async t => {
   const { begun, send, end } = work(new FairSemaphore(2))
   const sent = ['a1', 'a2', 'a3', 'a4'].map(async name => await send(name))
   await new Promise(setImmediate)
-  t.same(begun, ['a1', 'a2'], 'one who is alone has all of them')
+  t.same(begun, ['a1', 'a2'], 'a single owner may use all places')
   await end('a2')
   t.same(begun, ['a1', 'a2', 'a3'])
   await end('a1')
@@ -40,7 +40,7 @@ t.test('as much goes through at once as there are places, in order', async t => 
   await Promise.all(sent)
 })
 
-t.test('no owner gets a second place while another waits for the first, and all get theirs', async t => {
+t.test('no owner gets a second place while another waits for its first', async t => {
   const { begun, send, end } = work(new FairSemaphore(2))
   const sent = ['a1', 'a2', 'a3', 'a4', 'b1', 'b2', 'c1'].map(async name => await send(name))
   const fair = ['a1', 'a2', 'b1', 'a3', 'c1', 'b2', 'a4']
@@ -53,7 +53,7 @@ t.test('no owner gets a second place while another waits for the first, and all 
 })
 
 t.test(
-  'work that is aborted while it waits does not run, and work that fails releases its place',
+  'work aborted while waiting does not run, and work that fails releases its place',
   async t => {
     const semaphore = new FairSemaphore(1)
     const { begun, send, end } = work(semaphore)
@@ -62,7 +62,7 @@ t.test(
     const gone = send('b1', leaving.signal)
     leaving.abort(new Error('gone'))
     await t.rejects(gone, /gone/)
-    await t.rejects(send('b2', leaving.signal), /gone/, 'before it came')
+    await t.rejects(send('b2', leaving.signal), /gone/, 'aborted before it was queued')
     await end('a1')
     await first
     await t.rejects(

@@ -7,7 +7,7 @@ function processWith (connected?: boolean): { sent: string[], other: IpcChannel<
   const sent: string[] = []
   const other = {
     on: () => undefined,
-    // As `process.send` does it: a failure is thrown unless there is a callback for it.
+    // Like `process.send`: a failure is thrown unless a callback is given.
     send: (message: string, done: unknown) => {
       if (typeof done !== 'function') throw new Error('uncaught')
       sent.push(message)
@@ -24,7 +24,7 @@ t.test('a message is sent with a callback, so that a failure is not thrown', asy
   }
 })
 
-t.test('nothing is sent to a process that has gone, or from one without an IPC channel', async t => {
+t.test('nothing is sent to a process that has exited, or from one without an IPC channel', async t => {
   const { sent, other } = processWith(false)
   sendMessage(other, 'hello')
   t.same(sent, [])
@@ -32,7 +32,7 @@ t.test('nothing is sent to a process that has gone, or from one without an IPC c
 })
 
 t.test(
-  'a message that another sends without a callback to a process that has ended is no uncaught error',
+  'sending to an exited process without a callback causes no uncaught error',
   async t => {
     const child = spawn(process.execPath, ['-e', ''], { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] })
     ignoreClosedChannel(child)
@@ -43,7 +43,7 @@ t.test(
   }
 )
 
-t.test('other errors of a process are thrown', async t => {
+t.test('other errors of a child process are thrown', async t => {
   const child = new EventEmitter()
   ignoreClosedChannel(child)
   for (const error of [

@@ -2,12 +2,12 @@ import { spawnSync } from 'node:child_process'
 import t from 'tap'
 import { isProcessAlive } from '../../lib/async/is-process-alive.ts'
 
-t.test('this process runs, one that has exited does not', async t => {
+t.test('this process is alive, an exited one is not', async t => {
   t.equal(isProcessAlive(process.pid), true)
   t.equal(isProcessAlive(spawnSync(process.execPath, ['-e', '']).pid), false)
 })
 
-t.test('a process of another user runs as well', async t => {
+t.test('a process of another user is recognised as alive', async t => {
   const denied = t.intercept(process, 'kill', {
     value: () => {
       throw Object.assign(new Error('denied'), { code: 'EPERM' })

@@ -6,19 +6,19 @@ import t from 'tap'
 import { containerOf, processName, processState, worksIn } from '../../lib/async/process-name.ts'
 import { until } from '../support/until.ts'
 
-t.test('a name shows whether its process lives, where that can be known', async t => {
+t.test('a name tells whether its process is running, where that can be known', async t => {
   const name = processName()
   const of = (pid: number): string => name.replace(`-${process.pid}-`, `-${pid}-`)
   t.equal(processState(name), 'own')
   t.equal(processState(of(process.ppid)), 'running')
   t.equal(processState(of(4_194_303)), 'exited')
-  t.equal(processState(name.slice(0, -1)), 'exited', 'an earlier process with the id of this one')
-  t.equal(processState(`000000000000-${process.pid}-x`), 'unknown', 'of another machine')
+  t.equal(processState(name.slice(0, -1)), 'exited', 'an earlier process with the same id')
+  t.equal(processState(`000000000000-${process.pid}-x`), 'unknown', 'another machine')
   t.equal(processState('0190b8a2f3'), 'unknown')
   t.not(processName(), name)
 })
 
-t.test('a name shows in which directory of this machine its process works', async t => {
+t.test('a name tells in which directory of this machine its process works', async t => {
   const directory = t.testdir({ one: {}, two: {}, link: t.fixture('symlink', 'one') })
   const name = processName(join(directory, 'one'))
   t.equal(processState(name), 'own')
@@ -26,11 +26,11 @@ t.test('a name shows in which directory of this machine its process works', asyn
   t.ok(worksIn(name, join(directory, 'link')))
   t.notOk(worksIn(name, join(directory, 'two')))
   t.notOk(worksIn(processName(), join(directory, 'one')))
-  t.notOk(worksIn(name.replace(/^\w{12}/, '000000000000'), join(directory, 'one')), 'of another machine')
+  t.notOk(worksIn(name.replace(/^\w{12}/, '000000000000'), join(directory, 'one')), 'another machine')
 })
 
 t.test(
-  'a process that its parent does not wait for has exited',
+  'a zombie process counts as exited',
   { skip: process.platform !== 'linux' && 'no /proc' },
   async t => {
     const parent = spawn('sh', ['-c', 'sleep 0.2 & echo $!; exec sleep 60'], {
@@ -44,7 +44,7 @@ t.test(
   }
 )
 
-t.test('containers with the same host name differ by the file of hosts that is made for each', async t => {
+t.test('containers with the same host name are distinguished by the hosts file mounted in each', async t => {
   const line = (root: string, point: string) =>
     `655 640 8:1 ${root} ${point} rw,relatime - ext4 /dev/sda1 rw`
   const docker = '/var/lib/docker/containers/4f2a/hosts'
@@ -64,7 +64,7 @@ const noNamespaces =
   'no namespaces'
 
 t.test(
-  'of a process of another container nothing is known, if it has the same host name and the same id as well; the same one is known again',
+  'a process of another container is unknown even with the same host name and id; its own is recognised',
   { skip: noNamespaces },
   async t => {
     const module = join(import.meta.dirname, '../../lib/async/process-name.js')

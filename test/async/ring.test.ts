@@ -19,7 +19,7 @@ function ringOf (...names: string[]): { readonly ring: Ring<Member>, readonly me
 
 const namesOf = (ring: Ring<Member>): string[] => Array.from(ring, ({ name }) => name)
 
-t.test('members are listed in the order they came, without those that were deleted', async t => {
+t.test('members are listed in order of insertion, without deleted ones', async t => {
   const { ring, members } = ringOf('a', 'b', 'c')
   t.same([namesOf(ring), ring.first?.name], [['a', 'b', 'c'], 'a'])
   const [a, b, c] = members as [Member, Member, Member]
@@ -29,17 +29,17 @@ t.test('members are listed in the order they came, without those that were delet
   ring.delete(c)
   t.same([namesOf(ring), ring.size, ring.first], [[], 0, undefined])
   ring.add(b)
-  t.same(namesOf(ring), ['b'], 'a member may come again')
+  t.same(namesOf(ring), ['b'], 'a deleted member may be added again')
 })
 
-t.test('a member that is there keeps its place, and one that is not need not be deleted', async t => {
+t.test('adding a member again keeps its place, and deleting an unknown one does nothing', async t => {
   const { ring, members: [a] } = ringOf('a', 'b')
   if (a !== undefined) ring.add(a)
   ring.delete(new Member('c'))
   t.same([namesOf(ring), ring.size], [['a', 'b'], 2])
 })
 
-t.test('a list of the members stays as it is while members come and go', async t => {
+t.test('iteration is not affected by members added or deleted meanwhile', async t => {
   const { ring } = ringOf('a', 'b')
   let seen = 0
   for (const member of ring) {
@@ -51,7 +51,7 @@ t.test('a list of the members stays as it is while members come and go', async t
   t.same(namesOf(ring), ['later', 'later'])
 })
 
-t.test('a deleted member keeps no other alive', async t => {
+t.test('a deleted member keeps no reference to others', async t => {
   const { ring, members: [a] } = ringOf('a', 'b')
   if (a !== undefined) ring.delete(a)
   t.ok(a?.next === a && a?.previous === a)

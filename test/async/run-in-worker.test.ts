@@ -13,7 +13,7 @@ const module = (code: string): URL =>
   )
 const endless = module('for (;;);')
 
-t.test('a job gets its data, and its message is the result', async t => {
+t.test('a job receives its data and returns its message', async t => {
   t.same(
     await runInWorker(module('parentPort.postMessage({ ...workerData, b: 2 })'), {
       ...limits,
@@ -23,14 +23,14 @@ t.test('a job gets its data, and its message is the result', async t => {
   )
 })
 
-t.test('a job that fails, ends without a result, takes too long or too much memory has none', async t => {
+t.test('a job that fails, returns nothing, or exceeds its time or memory gives undefined', async t => {
   for (const code of ['throw new Error()', '', 'const list = []; for (;;) list.push([list.length])']) {
     t.equal(await runInWorker(module(code), { ...limits, workerData: undefined }), undefined, code)
   }
   t.equal(await runInWorker(endless, { ...limits, limitMs: 1, workerData: undefined }), undefined)
 })
 
-t.test('a caller who leaves ends the job', async t => {
+t.test('aborting the signal ends the job', async t => {
   const caller = new AbortController()
   const run = runInWorker(endless, { ...limits, signal: caller.signal, workerData: undefined })
   caller.abort(new Error('gone'))
@@ -40,7 +40,7 @@ t.test('a caller who leaves ends the job', async t => {
   })
 })
 
-t.test('a thread that does not end is not waited for', async t => {
+t.test('a thread that does not terminate is not waited for', async t => {
   const pipe = join(t.testdir({}), 'pipe')
   execFileSync('mkfifo', [pipe])
   const blocked = module(`import { readFileSync } from 'node:fs'; readFileSync(${JSON.stringify(pipe)})`)
@@ -56,7 +56,7 @@ t.test('a thread that does not end is not waited for', async t => {
   }, 'the threads to end')
 })
 
-/** Ends the reading of a pipe, if anyone reads it. */
+/** Ends a blocked read of the pipe, if there is one. */
 function letGo (pipe: string): void {
   try {
     closeSync(openSync(pipe, constants.O_WRONLY | constants.O_NONBLOCK))

@@ -9,16 +9,16 @@ const node = async (
 ): Promise<string> =>
   String(await runProgram(process.execPath, ['-e', program], { signal, maxBytes: 1000, ...options }))
 
-t.test('bytes go in and come out', async t => {
+t.test('input is written to stdin and stdout is returned', async t => {
   t.equal(await node('process.stdin.pipe(process.stdout)', { input: Buffer.from('ä\0b') }), 'ä\0b')
   t.equal(
     await node('process.stdout.write("x")', { input: Buffer.alloc(1_000_000) }),
     'x',
-    'input that is not read does not matter'
+    'input that is not read is ignored'
   )
 })
 
-t.test('a program sees nothing of our environment', async t => {
+t.test('the program does not see our environment', async t => {
   process.env['HEADGATE_TEST_SECRET'] = 'secret'
   t.teardown(() => {
     delete process.env['HEADGATE_TEST_SECRET']
@@ -29,7 +29,7 @@ t.test('a program sees nothing of our environment', async t => {
   )
 })
 
-t.test('one that fails is reported with what it complained of; one that is not there as well', async t => {
+t.test('a failing or missing program is reported with its stderr', async t => {
   await t.rejects(node('console.error("no such page"); process.exit(3)'), {
     message: /ended with 3: no such page/
   })
@@ -38,7 +38,7 @@ t.test('one that fails is reported with what it complained of; one that is not t
   })
 })
 
-t.test('one that takes too much memory or time of a processor ends', async t => {
+t.test('memory and processor time are limited', async t => {
   const allocate = async (size: string, memoryKilobytes?: number): Promise<Buffer> =>
     await runProgram('/bin/dd', ['if=/dev/null', 'of=/dev/null', `bs=${size}`], {
       signal,
@@ -52,12 +52,12 @@ t.test('one that takes too much memory or time of a processor ends', async t => 
   t.equal(String(limits), '60\n2097152\n')
 })
 
-t.test('one that says too much is killed', async t => {
+t.test('a program that prints too much is killed', async t => {
   t.equal((await node('process.stdout.write("x".repeat(1000))')).length, 1000)
   await t.rejects(node('for (;;) process.stdout.write("x".repeat(1000))'), { message: /ended with null/ })
 })
 
-t.test('a caller who leaves ends it, and one who has left starts none', async t => {
+t.test('an aborted signal kills the program, or prevents its start', async t => {
   const leaving = new AbortController()
   const running = node('setInterval(() => {}, 1000); process.stdout.write("on")', { signal: leaving.signal })
   leaving.abort(new Error('left'))
@@ -67,7 +67,7 @@ t.test('a caller who leaves ends it, and one who has left starts none', async t 
   })
 })
 
-t.test('one for which the system has no descriptors left is reported as that', async t => {
+t.test('running out of file descriptors is reported as EMFILE', async t => {
   t.equal(await withoutDescriptors(`
     const { runProgram } = await import(${JSON.stringify(import.meta.resolve('../../lib/async/run-program.js'))})
     const { signal } = new AbortController()

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { Semaphore } from '../../lib/async/semaphore.ts'
 
-/** Lets owners come in an order, and writes down what becomes of them. */
+/** A semaphore whose owners arrive one after the other, with a log of what happens to each. */
 function line (count: number, maxWaiting?: number): {
   semaphore: Semaphore, events: string[], come: (name: string, owner?: string) => { leave: () => boolean }
 } {
@@ -18,14 +18,14 @@ function line (count: number, maxWaiting?: number): {
   }
 }
 
-t.test('owners are served alternately, and each its own in the order they came', async t => {
+t.test('owners take turns, each in the order of arrival', async t => {
   const { semaphore, events, come } = line(1)
   for (const name of ['a1', 'a2', 'a3', 'a4', 'b1', 'c1', 'b2']) come(name)
   for (let count = 0; count < 6; count++) semaphore.release()
   t.same(events, ['a1 in', 'a2 in', 'b1 in', 'c1 in', 'a3 in', 'b2 in', 'a4 in'])
 })
 
-t.test('a full line refuses the latest of the owner with most in it, and no one else', async t => {
+t.test('a full queue rejects the newest entry of the owner with the most entries', async t => {
   const { semaphore, events, come } = line(1, 4)
   for (const name of ['a1', 'a2', 'a3', 'a4', 'a5', 'a6', 'b1', 'b2', 'b3']) come(name)
   t.same(events, ['a1 in', 'a6 refused', 'a5 refused', 'a4 refused', 'b3 refused'])
@@ -33,17 +33,17 @@ t.test('a full line refuses the latest of the owner with most in it, and no one 
   t.same(events.slice(5), ['a2 in', 'b1 in', 'a3 in', 'b2 in'])
 })
 
-t.test('one that leaves the line is never called, and has left only once', async t => {
+t.test('a waiter that leaves the queue is never called, and can leave only once', async t => {
   const { semaphore, events, come } = line(1, 1)
   come('a1')
   const leaving = come('b1')
   t.same([leaving.leave(), leaving.leave()], [true, false])
   come('c1')
   semaphore.release()
-  t.same(events, ['a1 in', 'c1 in'], 'and its room in the line is free')
+  t.same(events, ['a1 in', 'c1 in'], 'and its place in the queue is free')
 })
 
-t.test('it is idle when its places are free and its line is empty, also after later arrivals', async t => {
+t.test('it is idle when nothing runs and nothing waits, also after later arrivals', async t => {
   const { semaphore, events, come } = line(1)
   semaphore.whenIdle(() => events.push('idle'))
   come('a1')
@@ -53,14 +53,14 @@ t.test('it is idle when its places are free and its line is empty, also after la
   t.same(events, ['idle', 'a1 in', 'b1 in', 'idle again'])
 })
 
-t.test('without a limit none waits', async t => {
+t.test('without a limit nothing waits', async t => {
   const { semaphore, events, come } = line(Infinity)
   for (let count = 0; count < 1_000; count++) come(`a${count}`)
   t.equal(events.length, 1_000)
   t.equal(semaphore.waiting, 0)
 })
 
-t.test('a turn that is over at once gives its place to the next without a deeper stack', async t => {
+t.test('entries that finish at once do not deepen the stack', async t => {
   const semaphore = new Semaphore(1)
   let served = 0
   semaphore.acquire({ enter: () => undefined, refuse: () => undefined }, 'a')

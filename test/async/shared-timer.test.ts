@@ -17,7 +17,7 @@ class Wait extends TimedMember {
 }
 
 t.test(
-  'each wait ends after its time, those begun first before others, unless it was stopped or begun anew',
+  'each wait ends after its time and in order, unless it was stopped or restarted',
   async t => {
     const timer = new SharedTimer(20)
     const due: string[] = []
@@ -34,7 +34,7 @@ t.test(
   }
 )
 
-t.test('a wait may begin another when it ends, also its own', async t => {
+t.test('a callback may start another wait, or its own again', async t => {
   const timer = new SharedTimer(5)
   let count = 0
   const wait = new Wait(() => { if (++count < 3) timer.start(wait) })
@@ -43,7 +43,7 @@ t.test('a wait may begin another when it ends, also its own', async t => {
   t.equal(count, 3)
 })
 
-/** Takes the functions that are to be called later, and the milliseconds until then. */
+/** Intercepts `setTimeout` and returns the recorded calls with their delays. */
 function laterCalls (t: Test): Array<{ readonly call: () => void, readonly ms: number }> {
   const later: Array<{ readonly call: () => void, readonly ms: number }> = []
   const timer = { unref: () => timer }
@@ -54,7 +54,7 @@ function laterCalls (t: Test): Array<{ readonly call: () => void, readonly ms: n
   return later
 }
 
-t.test('thousands that are due at once are called in several turns of the event loop', async t => {
+t.test('thousands of waits due at once are spread over several turns of the event loop', async t => {
   const later = laterCalls(t)
   let nowMs = 5
   t.intercept(performance, 'now', { value: () => nowMs })
@@ -73,7 +73,7 @@ t.test('thousands that are due at once are called in several turns of the event 
     for (let round = 0; round < 3; round++) {
       later.shift()?.call()
       rounds.push([count, later[0]?.ms])
-      t.ok(later.length < 2, 'one timer')
+      t.ok(later.length < 2, 'only one timer')
     }
     t.same(
       rounds,
@@ -88,7 +88,7 @@ t.test('thousands that are due at once are called in several turns of the event 
   }
 })
 
-t.test('one that throws does not stop the others', async t => {
+t.test('a callback that throws does not stop the others', async t => {
   const later = laterCalls(t)
   const timer = new SharedTimer(0)
   const due: string[] = []
@@ -99,7 +99,7 @@ t.test('one that throws does not stop the others', async t => {
   t.same(due, ['other'])
 })
 
-t.test('waits of one length have one timer', async t => {
+t.test('waits of the same length share a timer', async t => {
   t.equal(sharedTimer(7), sharedTimer(7))
   t.not(sharedTimer(7), sharedTimer(8))
 })

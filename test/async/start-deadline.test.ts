@@ -8,23 +8,23 @@ import { until } from '../support/until.ts'
 const late = new Error('late')
 const left = new Error('left')
 
-t.test('the signal aborts when the time is up, and says so', async t => {
+t.test('the signal aborts when the deadline passes', async t => {
   const deadline = startDeadline(5, new CallCancellation(), late)
   t.same([deadline.signal.aborted, deadline.passed()], [false, false])
   await until(() => deadline.signal.aborted, 'the deadline')
   t.same([deadline.signal.reason, deadline.passed()], [late, true])
 })
 
-t.test('it aborts with its parent, for the reason of that', async t => {
+t.test('the signal aborts with its parent, for the same reason', async t => {
   const parent = new CallCancellation()
   const deadline = startDeadline(60_000, parent, late)
   parent.abort(left)
   t.same([deadline.signal.reason, deadline.passed()], [left, false])
-  t.equal(startDeadline(60_000, parent, late).signal.reason, left, 'also when that had aborted before')
+  t.equal(startDeadline(60_000, parent, late).signal.reason, left, 'also when the parent had aborted before')
 })
 
 t.test(
-  'the end of the work stops the clock, aborts what still uses the signal, and leaves the parent',
+  'ending the deadline stops the timer, aborts its signal and detaches from the parent',
   async t => {
     const parent = new CallCancellation()
     const deadline = startDeadline(1, parent, late)
@@ -37,7 +37,7 @@ t.test(
   }
 )
 
-t.test('no signal is made of that of a timeout, which may be collected before its time is up', async t => {
+t.test('no signal is derived from AbortSignal.timeout(), which may be collected early', async t => {
   const lib = join(import.meta.dirname, '../../../lib')
   const wrong = readdirSync(lib, { recursive: true, encoding: 'utf8' })
     .filter(name => name.endsWith('.ts'))

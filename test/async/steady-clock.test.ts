@@ -3,7 +3,7 @@ import { SteadyClock } from '../../lib/async/steady-clock.ts'
 
 const day = 24 * 60 * 60 * 1000
 
-/** A system clock and a monotonic one that go on together, until the first is set. */
+/** A system clock and a monotonic clock that advance together, until the system clock is set. */
 function clocks () {
   const state = { wall: 1_763_686_800_000, monotonic: 0 }
   const clock = new SteadyClock(() => state.wall, () => state.monotonic)
@@ -15,7 +15,7 @@ function clocks () {
   return { state, clock, pass, startMs: state.wall }
 }
 
-t.test('a clock that is a day ahead for a moment changes nothing', async t => {
+t.test('a system clock that is a day ahead for a moment is ignored', async t => {
   const { state, pass, startMs } = clocks()
   t.equal(pass(1000), startMs + 1000)
   state.wall += day
@@ -23,10 +23,10 @@ t.test('a clock that is a day ahead for a moment changes nothing', async t => {
   state.wall -= day
   t.equal(pass(60_000), startMs + 91_000)
   state.wall += day
-  t.equal(pass(30_000), startMs + 121_000, 'a second time counts anew')
+  t.equal(pass(30_000), startMs + 121_000, 'a second jump is measured from its own beginning')
 })
 
-t.test('a clock that stays ahead is believed after a minute, and one that goes back never', async t => {
+t.test('a jump ahead is accepted after a minute, a jump back never', async t => {
   const { state, pass, startMs } = clocks()
   state.wall += day
   for (let second = 1; second < 60; second++) t.equal(pass(1000), startMs + second * 1000)

@@ -2,7 +2,7 @@ import t from 'tap'
 import { yieldFairly } from '../../lib/async/yield-fairly.ts'
 import { countTurns } from '../support/turns.ts'
 
-t.test('one is let through in each turn of the event loop, in the order they came', async t => {
+t.test('one waiter continues in each turn of the event loop, in order of arrival', async t => {
   const turns = countTurns(t)
   const through: Array<[name: string, turn: number]> = []
   const come = async (name: string): Promise<void> => {
@@ -14,7 +14,7 @@ t.test('one is let through in each turn of the event loop, in the order they cam
   t.equal(new Set(through.map(([, turn]) => turn)).size, 3)
 })
 
-t.test('one who comes again stands behind those who wait', async t => {
+t.test('a waiter that yields again queues behind the others', async t => {
   const through: string[] = []
   const come = async (name: string, times: number): Promise<void> => {
     for (let count = 0; count < times; count++) {
