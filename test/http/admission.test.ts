@@ -32,7 +32,7 @@ const body = (message: string): object => ({
   error: { message, type: 'server_error', code: 'overloaded', param: null }
 })
 
-t.test('a key that has its share of open calls is refused more, and others are not', async t => {
+t.test('a key with its full share of open calls is refused more, other keys are not', async t => {
   const admission = new Admission(limits)
   const calls = [admission.enter('a'), admission.enter('a')]
   t.same(
@@ -58,7 +58,7 @@ t.test('a key that has its share of open calls is refused more, and others are n
   t.equal(admission.openCalls, 0, 'leaving twice gives back one place')
 })
 
-t.test('a call gives back the memory and disk it took, also what arrives after its end', async t => {
+t.test('a call releases its memory and disk space when it ends, also for late data', async t => {
   const admission = new Admission(limits)
   const call = admission.enter('a')
   const other = admission.enter('a')
@@ -83,7 +83,7 @@ t.test('a call gives back the memory and disk it took, also what arrives after i
   t.same(admission.inUse, { memoryBytes: 0, diskBytes: 0 }, 'disk that was never used')
 })
 
-t.test('a body that could never fit is too large, and no other call is waited for', async t => {
+t.test('a body that could never fit is refused as too large at once', async t => {
   const call = new Admission(limits).enter('a')
   t.match(
     refusal(() => call.memory.take(501)),
@@ -95,7 +95,7 @@ t.test('a body that could never fit is too large, and no other call is waited fo
 })
 
 t.test(
-  'memory that is short is taken from callers who do not read: of the same key where its share is used up, else of any',
+  'memory shortage ends stalled calls: of the same key if its share is used up, else of any',
   async t => {
     let nowMs = 1000
     t.intercept(performance, 'now', { value: () => nowMs })
@@ -146,7 +146,7 @@ t.test(
   }
 )
 
-t.test("what leaves half of a key's share is cheap", async t => {
+t.test("an amount that leaves half of a key's share free counts as cheap", async t => {
   const admission = new Admission(limits)
   const call = admission.enter('a')
   t.same([call.memory.leavesHalfFree(250), call.memory.leavesHalfFree(251)], [true, false])
@@ -159,7 +159,7 @@ t.test("what leaves half of a key's share is cheap", async t => {
   )
 })
 
-t.test('without a setting, bodies may take a quarter of the heap', async t => {
+t.test('bodies may take a quarter of the heap by default', async t => {
   const { bodyMemoryBytes: _given, ...others } = limits
   const call = new Admission({ ...others, maxSharePerKey: 1 }).enter('a')
   const quarter = Math.floor(getHeapStatistics().heap_size_limit / 4)
@@ -177,7 +177,7 @@ function takeAll (budget: FairShare, owner: string): number {
   return taken
 }
 
-t.test('a key may hold its share of what the others leave', async t => {
+t.test('a key may hold its share of what other keys leave free', async t => {
   const budget = new FairShare(100, 0.5)
   t.same(
     ['a', 'b', 'c'].map(owner => takeAll(budget, owner)),
@@ -189,19 +189,19 @@ t.test('a key may hold its share of what the others leave', async t => {
   t.ok(budget.take('d', 10), 'what one gives back, others can take')
 })
 
-t.test('a share of 1 is no share: the first may take it all', async t => {
+t.test('with a share of 1, one key may take everything', async t => {
   const budget = new FairShare(3, 1)
   t.equal(takeAll(budget, 'a'), 3)
   t.notOk(budget.take('b', 1))
 })
 
-t.test('a single place can be taken whatever the share', async t => {
+t.test('a single slot can be taken whatever the share', async t => {
   const budget = new FairShare(1, 0.01)
   t.ok(budget.take('a', 1))
   t.notOk(budget.take('b', 1))
 })
 
-t.test('new bounds apply to what is taken from then on', async t => {
+t.test('new limits apply to later requests for space only', async t => {
   const budget = new FairShare(10, 1)
   t.equal(takeAll(budget, 'a'), 10)
   budget.resize(6, 0.5)
@@ -213,7 +213,7 @@ t.test('new bounds apply to what is taken from then on', async t => {
   t.equal(takeAll(budget, 'b'), 8)
 })
 
-t.test('never more than the total is taken, and all of it is free once all is given back', async t => {
+t.test('the total is never exceeded, and all of it is free once everything is released', async t => {
   const step = fc.record({
     owner: fc.constantFrom('a', 'b', 'c'),
     amount: fc.integer({ min: 1, max: 20 }),
@@ -236,7 +236,7 @@ t.test('never more than the total is taken, and all of it is free once all is gi
   )
 })
 
-t.test('no caller of another key makes room for what a key could not have', async t => {
+t.test('callers of other keys are not cut off for a request that its own key could not hold', async t => {
   let nowMs = 1000
   t.intercept(performance, 'now', { value: () => nowMs })
   const admission = new Admission({ ...limits, openCalls: 40, patienceMs: 1000 })
@@ -261,7 +261,7 @@ t.test('no caller of another key makes room for what a key could not have', asyn
   t.equal(ended, 0)
 })
 
-t.test('memory of what arrives is in the share of its key, and is given back bit by bit', t => {
+t.test('arriving bytes count in the share of their key and are released bit by bit', t => {
   const admission = new Admission(limits)
   const first = admission.holdMemory('a')
   const other = admission.holdMemory('a')

@@ -4,7 +4,7 @@ import { allowedHosts } from '../../lib/http/allowed-hosts.ts'
 import { testGateway, testKey } from '../support/gateway.ts'
 import { settings } from '../support/settings.ts'
 
-t.test('at a loopback address only loopback and the names of the operator are allowed', async t => {
+t.test('on a loopback address only loopback names and configured host names are allowed', async t => {
   for (const host of ['127.0.0.1', '::1', 'localhost', '127.0.0.2']) {
     const allows = allowedHosts({ host, acceptedHosts: ['ai.example.com'] })
     for (const header of [
@@ -34,13 +34,13 @@ t.test('at a loopback address only loopback and the names of the operator are al
   }
 })
 
-t.test('at another address any name is allowed, unless the operator lists some', async t => {
+t.test('on another address any host name is allowed unless some are configured', async t => {
   t.ok(allowedHosts({ host: '0.0.0.0', acceptedHosts: [] })('evil.test'))
   t.notOk(allowedHosts({ host: '0.0.0.0', acceptedHosts: ['ai.example.com'] })('evil.test'))
   t.ok(allowedHosts({ host: '127.0.0.1', acceptedHosts: ['*'] })('evil.test'))
 })
 
-t.test('a request under another name is refused before its key is looked at', async t => {
+t.test('a request with a forbidden host name is refused before its key is checked', async t => {
   const api = await testGateway(t, { server: { ...settings().server, acceptedHosts: [] } })
   const ask = async (host: string): Promise<number> => {
     const { statusCode, body } = await request(`${api.url}/v1/models`, {

@@ -11,7 +11,7 @@ import type { Reply } from '../../lib/core/reply.ts'
 import type { App } from '../../lib/http/app.ts'
 import type { Test } from 'tap'
 
-t.test('an unexpected error is 500 without its words, which stay in the record', async t => {
+t.test('an unexpected error gives a 500 without its message, which only the record has', async t => {
   const { url, ended } = await smallApp(t)
   const response = await fetch(`${url}/broken`)
   t.equal(response.status, 500)
@@ -27,7 +27,7 @@ t.test('an unexpected error is 500 without its words, which stay in the record',
   t.match(ended[0]?.record, { outcome: 'error', errorCode: 'internal_error', cause: new Error('private') })
 })
 
-t.test('an endpoint that throws at once gives an error reply, and its call ends', async t => {
+t.test('an endpoint that throws synchronously gives an error reply, and its call ends', async t => {
   const { app, url, ended } = await smallApp(t)
   t.equal((await fetch(`${url}/throws`)).status, 404)
   await until(() => ended.length === 1, 'the call to end')
@@ -35,7 +35,7 @@ t.test('an endpoint that throws at once gives an error reply, and its call ends'
   t.equal(app.openCalls(), 0)
 })
 
-t.test('while the process shuts down, an answer closes its connection', async t => {
+t.test('during shutdown an answer closes its connection', async t => {
   const stop = { isClosed: false }
   const { url } = await smallApp(t, { stop })
   t.equal((await fetch(`${url}/plain`)).headers.get('connection'), 'keep-alive')
@@ -70,7 +70,7 @@ async function * endless (): AsyncGenerator<Buffer> {
   for (let piece = 0; piece < 1e6; piece++) yield Buffer.alloc(65_536)
 }
 
-t.test('a caller who accepts nothing of an answer that waits loses the connection', async t => {
+t.test('a caller who reads nothing of a pending answer is disconnected', async t => {
   for (const [name, body] of [
     ['a stream', endless()],
     ['a complete answer', 'x'.repeat(30_000_000)]
@@ -82,7 +82,7 @@ t.test('a caller who accepts nothing of an answer that waits loses the connectio
   }
 })
 
-t.test('while memory is short, the call that has waited longest for its caller makes room', async t => {
+t.test('when memory runs short, the call that has waited longest for its caller is ended', async t => {
   const get = { method: 'GET', body: 'none', maxBodyBytes: 0 } as const
   const large = 'x'.repeat(30_000_000)
   const keeping = (name: string, body: Reply['body'], bytes: number): Endpoint => ({
@@ -149,7 +149,7 @@ async function readSlowly (socket: Socket): Promise<{ readonly bytes: number, re
   return { bytes, ms: performance.now() - startedMs }
 }
 
-t.test('while memory is short, a caller who reads slowly is not one who has stopped', async t => {
+t.test('when memory runs short, a slow reader is not treated as stalled', async t => {
   const large = 'x'.repeat(60_000_000)
   const keeping = (name: string, body: Reply['body'], bytes: number): Endpoint => ({
     method: 'GET', body: 'none', maxBodyBytes: 0, name, path: `/${name}`, handle: async ({ takeMemory }) => {
@@ -196,7 +196,7 @@ t.test('while memory is short, a caller who reads slowly is not one who has stop
   t.same(ended.filter(({ record }) => record.outcome !== 'ok' && record.endpoint !== 'more'), [])
 })
 
-t.test('a caller who reads slowly, and one whose answer is slow to come, keep the connection', async t => {
+t.test('slow readers and callers of slow answers keep their connection', async t => {
   const slow = await slowly(t, 'x'.repeat(60_000_000), 400)
   const { bytes, ms } = await readSlowly(slow.socket)
   t.ok(bytes > 60_000_000)

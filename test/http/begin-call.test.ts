@@ -52,7 +52,7 @@ async function opened (
 }
 
 t.test(
-  'a call has the headers and parameters of its request, and an id that the caller may choose',
+  'a call has the headers and parameters of its request, and an id that the caller may set',
   async t => {
     const { call } = await opened(t, { headers: { 'x-request-id': 'mine-1', 'x-other': 'a' }, body: '{}' })
     t.match(call, {
@@ -65,7 +65,7 @@ t.test(
   }
 )
 
-t.test('a request for no endpoint is a call without a body', async t => {
+t.test('a request for an unknown endpoint becomes a call without a body', async t => {
   const pair = await openRequest(t, '/', { method: 'POST', body: '{}' })
   const admission = new Admission({ openCalls: 1, maxSharePerKey: 1, uploadDiskBytes: 1 })
   const { call, close } = beginCall(koaContext(pair.request, pair.response), {}, undefined, limits, admission)
@@ -75,7 +75,7 @@ t.test('a request for no endpoint is a call without a body', async t => {
   t.equal(admission.openCalls, 0)
 })
 
-t.test('a place among open calls is taken with the body and given back with the call', async t => {
+t.test('a slot among the open calls is taken with the body and released with the call', async t => {
   const { call, close, admission } = await opened(t, {
     body: '{"a":[1,2]}',
     headers: { 'content-type': 'application/json' }
@@ -89,7 +89,7 @@ t.test('a place among open calls is taken with the body and given back with the 
   t.same(admission.inUse, { memoryBytes: 0, diskBytes: 0 })
 })
 
-t.test('a body is kept as it came, unless it is large', async t => {
+t.test('a body is kept as received unless it is large', async t => {
   const admission = new Admission({
     openCalls: 4,
     maxSharePerKey: 4,
@@ -113,14 +113,14 @@ t.test('a body is kept as it came, unless it is large', async t => {
   }
 })
 
-t.test('without a place the body is not read', async t => {
+t.test('without a free slot the body is not read', async t => {
   const { call, admission, request } = await opened(t, { body: '{"a":1}' })
   admission.enter('other')
   await t.rejects(call.body(), { code: 'overloaded', status: 503 })
   t.equal(request.readableFlowing, null)
 })
 
-t.test('uploads are deleted with their call, and their memory and disk space are free then', async t => {
+t.test('uploads are deleted with their call, and their memory and disk space are released', async t => {
   const form = new FormData()
   form.append('file', new Blob(['x'.repeat(700_000)]), 'a.wav')
   const { call, close, admission } = await opened(t, { body: form }, { body: 'multipart' })
@@ -134,7 +134,7 @@ t.test('uploads are deleted with their call, and their memory and disk space are
   t.same([keptUploads(), admission.inUse], [[], { memoryBytes: 0, diskBytes: 0 }])
 })
 
-t.test('a call ends with its caller or when it is aborted', async t => {
+t.test('a call ends when its caller disconnects or when it is aborted', async t => {
   const leaving = new AbortController()
   const left = await opened(t, { signal: leaving.signal })
   const aborted = once(standardSignal(left.call.signal), 'abort')
@@ -148,7 +148,7 @@ t.test('a call ends with its caller or when it is aborted', async t => {
   t.match(refused.call.signal.reason, { code: 'shutting_down' }, 'for the first reason')
 })
 
-t.test('a call whose answer is complete does not end with the connection', async t => {
+t.test('a call whose answer is complete is not cancelled when the connection closes', async t => {
   const { call, response, answer } = await opened(t)
   const closed = once(response, 'close')
   response.end('ok')

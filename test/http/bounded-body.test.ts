@@ -23,12 +23,12 @@ async function passed (
   return await Promise.race([buffer(source), source.failed])
 }
 
-t.test('a body passes as it is, in whatever pieces it comes', async t => {
+t.test('a body passes unchanged, however it is split', async t => {
   const bytes = Buffer.from(Array.from({ length: 400_000 }, (_, index) => index % 256))
   for (const pieceBytes of [400_000, 16_384, 1000]) t.ok(bytes.equals(await passed(bytes, pieceBytes)))
 })
 
-t.test('a body that is too large, or has too much around its parts, is cut off', async t => {
+t.test('a body that is too large, or has too much data around its parts, is cut off', async t => {
   await t.rejects(passed(Buffer.alloc(1001), 500, { maxBytes: 1000 }), { code: 'file_too_large' })
   t.equal((await passed(Buffer.alloc(1000), 500, { maxBytes: 1000 })).length, 1000)
   await t.rejects(passed(Buffer.alloc(100_000), 5000, { maxFramingBytes: 2048 }), {
@@ -41,7 +41,7 @@ t.test('a body that is too large, or has too much around its parts, is cut off',
   )
 })
 
-t.test('a body of carriage returns is refused, one that has as many as recordings have is not', async t => {
+t.test('a body full of carriage returns is refused, a recording-like one is not', async t => {
   const every = (distance: number): Buffer =>
     Buffer.from(Array.from({ length: 300_000 }, (_, index) => (index % distance === 0 ? 0x0d : 0x61)))
   for (const pieceBytes of [65_536, 1000, 100]) {

@@ -12,13 +12,13 @@ const preflight = {
   }
 }
 
-t.test('by default no other page may read an answer', async t => {
+t.test('by default pages of other origins may not read answers', async t => {
   const { get, url } = await testGateway(t)
   t.equal((await get('/v1/models', { headers: { origin } })).headers.get('access-control-allow-origin'), null)
   t.equal((await fetch(`${url}/v1/chat/completions`, preflight)).status, 405)
 })
 
-t.test('a page of an allowed origin may call the API, and read answers and errors', async t => {
+t.test('a page of an allowed origin may call the API and read answers and errors', async t => {
   const { get, url } = await testGateway(t, { server: { ...settings().server, corsOrigins: [origin] } })
   const reply = await fetch(`${url}/v1/chat/completions`, preflight)
   t.equal(reply.status, 204)
@@ -49,7 +49,7 @@ t.test('a page of an allowed origin may call the API, and read answers and error
   }
 })
 
-t.test('aliases are of the API as well, and paths of other programs are not', async t => {
+t.test('aliases belong to the API too, paths of an embedding program do not', async t => {
   const { get } = await testGateway(t, { server: { ...settings().server, corsOrigins: [origin] } })
   const allowed = async (path: string): Promise<string | null> =>
     (await get(path, { headers: { origin } })).headers.get('access-control-allow-origin')
@@ -67,7 +67,7 @@ t.test('aliases are of the API as well, and paths of other programs are not', as
   for (const path of ['/health/liveliness', '/mine', '/modelsx']) t.equal(await allowed(path), null, path)
 })
 
-t.test('the admin API and the page are for no other page, whatever is allowed', async t => {
+t.test('the admin API and the dashboard allow no other origin, whatever is configured', async t => {
   const { get, url } = await testGateway(t, { server: { ...settings().server, corsOrigins: ['*'] } })
   t.equal(
     (await get('/v1/models', { headers: { origin: 'https://any.example' } })).headers.get(

@@ -10,7 +10,7 @@ import { createLog } from '../../lib/log/log.ts'
 import { makeCertificate, noOpenSsl } from '../support/certificate.ts'
 import { settings } from '../support/settings.ts'
 
-t.test('a gateway with a certificate is at https://', { skip: noOpenSsl }, async t => {
+t.test('a gateway with a certificate serves https://', { skip: noOpenSsl }, async t => {
   const paths = makeCertificate(t.testdir({}))
   const gateway = await createGateway(settings({ server: { ...settings().server, tls: paths } }), {
     keys: { check: () => undefined },
@@ -26,7 +26,7 @@ t.test('a gateway with a certificate is at https://', { skip: noOpenSsl }, async
   t.equal(response.resume().statusCode, 200)
 })
 
-t.test('a connection that never shakes hands ends when headers would be late', { skip: noOpenSsl }, async t => {
+t.test('a TLS handshake that never completes times out like headers', { skip: noOpenSsl }, async t => {
   const paths = makeCertificate(t.testdir({}))
   const { server, limits } = settings()
   const gateway = await createGateway(
@@ -44,7 +44,7 @@ t.test('a connection that never shakes hands ends when headers would be late', {
   }
 })
 
-t.test('versions of TLS before 1.2 are refused, and so are endless handshakes', { skip: noOpenSsl }, async t => {
+t.test('TLS versions before 1.2 and endless handshakes are refused', { skip: noOpenSsl }, async t => {
   const paths = makeCertificate(t.testdir({}))
   const gateway = await createGateway(settings({ server: { ...settings().server, tls: paths } }), {
     keys: { check: () => undefined },

@@ -3,7 +3,7 @@ import { raw, rest } from '../support/raw.ts'
 import { refusal, smallApp } from '../support/small-app.ts'
 import { until } from '../support/until.ts'
 
-t.test('a request goes to the endpoint of its method and path', async t => {
+t.test('a request is routed by method and path', async t => {
   const { url, ended } = await smallApp(t)
   const rows: ReadonlyArray<readonly [title: string, method: string, path: string, answer: string]> = [
     ['as it is written', 'GET', '/plain', 'plain'],
@@ -35,7 +35,7 @@ t.test('a request goes to the endpoint of its method and path', async t => {
 })
 
 t.test(
-  'a request for no endpoint is refused in the form of any other, and noted with method and path',
+  'a request for an unknown endpoint is refused like any other and logged with method and path',
   async t => {
     const { url, ended } = await smallApp(t)
     const rows: ReadonlyArray<
@@ -78,7 +78,7 @@ t.test(
 )
 
 t.test(
-  'a WebSocket upgrade where only other methods are served is refused so that clients fall back at once',
+  'a WebSocket upgrade of a path without GET is refused at once so that clients fall back',
   async t => {
     const { url } = await smallApp(t)
     const socket = await raw(t, url)

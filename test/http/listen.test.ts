@@ -2,7 +2,7 @@ import { createServer } from 'node:http'
 import t from 'tap'
 import { isEverywhere, listen, urlOf } from '../../lib/http/listen.ts'
 
-t.test('port 0 takes a free port, and says which', async t => {
+t.test('port 0 takes a free port and reports it', async t => {
   const server = createServer((_request, response) => response.end('here'))
   t.teardown(() => { server.close().closeAllConnections() })
   const address = await listen(server, { host: '127.0.0.1', port: 0 })
@@ -10,14 +10,14 @@ t.test('port 0 takes a free port, and says which', async t => {
   t.equal(await (await fetch(urlOf(address))).text(), 'here')
 })
 
-t.test('a port that is taken is an error', async t => {
+t.test('a port in use is an error', async t => {
   const first = createServer()
   t.teardown(() => first.close())
   const address = await listen(first, { host: '127.0.0.1', port: 0 })
   await t.rejects(listen(createServer(), address), { code: 'EADDRINUSE' })
 })
 
-t.test('the URL of an address can be connected to', async t => {
+t.test('the reported URL can be connected to', async t => {
   const rows: ReadonlyArray<readonly [title: string, host: string, url: string, everywhere: boolean]> = [
     ['loopback', '127.0.0.1', 'http://127.0.0.1:80', false],
     ['a name', 'gateway.internal', 'http://gateway.internal:80', false],

@@ -5,7 +5,7 @@ import { testGateway, upstreamAt } from '../support/gateway.ts'
 import { settings } from '../support/settings.ts'
 import { chatAnswer, fakeUpstream } from '../support/upstream.ts'
 
-t.test('with the switch answers have the headers of LiteLLM as well, streams without the cost', async t => {
+t.test("when enabled, answers carry LiteLLM's headers too; streams omit the cost", async t => {
   const upstream = await fakeUpstream({ pieces: [chatAnswer('there')] })
   t.teardown(upstream.close)
   const providers = [
@@ -36,7 +36,7 @@ t.test('with the switch answers have the headers of LiteLLM as well, streams wit
   )
 })
 
-t.test('a name with characters that no header holds is printed without them', async t => {
+t.test('characters that a header cannot carry are removed from names', async t => {
   const call = receivedCall({})
   call.record.requestedModel = 'modèle\n'
   const headers: Record<string, string> = { 'x-headgate-model': 'openai/x' }

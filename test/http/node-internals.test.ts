@@ -37,7 +37,7 @@ function recordWrites (t: Test, { socket }: ServerResponse): string[] {
 const get = 'GET / HTTP/1.1\r\nhost: x\r\n\r\n'
 
 // Otherwise: response.write(text), which is right and slower.
-t.test('writeChunk frames a text as one chunk, in one write of which Node adds nothing', async t => {
+t.test('writeChunk sends text as one chunk in one write, and Node adds nothing', async t => {
   const { response, answer } = await openRequest(t)
   response.writeHead(200)
   response.flushHeaders()
@@ -50,7 +50,7 @@ t.test('writeChunk frames a text as one chunk, in one write of which Node adds n
   t.equal(await (await answer).text(), 'größe!')
 })
 
-t.test('writeChunk keeps text and bytes in order, however much is waiting', async t => {
+t.test('writeChunk keeps the order of text and bytes, however much is buffered', async t => {
   const { response, answer } = await openRequest(t)
   response.writeHead(200)
   const pieces = Array.from({ length: 40 }, (_, number) => [
@@ -66,7 +66,7 @@ t.test('writeChunk keeps text and bytes in order, however much is waiting', asyn
   )
 })
 
-t.test('writeChunk leaves a response alone that has no chunks', async t => {
+t.test('writeChunk does nothing to a response that is not chunked', async t => {
   const { url } = await httpServer(t, (_request, response) => {
     writeChunk(response, 'ä')
     response.end()
@@ -78,7 +78,7 @@ t.test('writeChunk leaves a response alone that has no chunks', async t => {
 
 // Otherwise: Node emits `close` on it, as it does from Node.js 24 on, or has a documented event for it.
 t.test(
-  'a response that waits behind another has no socket, and hears of the end of its connection once',
+  'a response queued behind another has no socket and learns once that its connection closed',
   async t => {
     const responses: ServerResponse[] = []
     const { url } = await httpServer(t, (_request, response) => {
@@ -108,7 +108,7 @@ t.test(
 )
 
 // Otherwise: server.close(), if it leaves connections with unsent bytes alone.
-t.test('stopAccepting refuses new connections and leaves the open ones alone', async t => {
+t.test('stopAccepting refuses new connections and keeps open ones', async t => {
   const { server, url } = await httpServer(t, (_request, response) => response.end('ok'))
   const open = await raw(t, url)
   open.write(get)
@@ -122,7 +122,7 @@ t.test('stopAccepting refuses new connections and leaves the open ones alone', a
 })
 
 // Otherwise: nothing; the calls of a worker end with its primary.
-t.test('outlivePrimary keeps a worker whose primary is killed', async t => {
+t.test('outlivePrimary keeps a worker alive after its primary is killed', async t => {
   const program = `
     import cluster from 'node:cluster'
     import { writeSync } from 'node:fs'

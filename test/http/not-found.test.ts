@@ -3,7 +3,7 @@ import { testGateway } from '../support/gateway.ts'
 import { settings } from '../support/settings.ts'
 
 t.test(
-  'paths that clients know from providers say what serves instead, in the dialect of the caller',
+  'for paths known from providers the error names the endpoint to use, in the dialect of the caller',
   async t => {
     const { server } = settings()
     const api = await testGateway(t, { server: { ...server, aliases: false } })

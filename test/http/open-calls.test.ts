@@ -26,7 +26,7 @@ t.test('calls are listed until they end', async t => {
   t.ok([...open][0] === second.call)
 })
 
-t.test('a call past its deadline is ended, whatever the order of deadlines', async t => {
+t.test('a call past its deadline is ended, in whatever order deadlines were set', async t => {
   const open = new OpenCalls()
   const [late, first, second, ended] = [60_000, 1, 30, 1].map(ms => openCall(open, ms))
   if (ended !== undefined) open.delete(ended.call)
@@ -38,7 +38,7 @@ t.test('a call past its deadline is ended, whatever the order of deadlines', asy
   await until(() => shorter.endedBy() === 'timeout', 'the deadline of a call that came later')
 })
 
-t.test('open calls keep one timer, which does not keep the process', async t => {
+t.test('all open calls share one timer, which does not keep the process alive', async t => {
   const open = new OpenCalls()
   const timers = (): number => process.getActiveResourcesInfo().filter(name => name === 'Timeout').length
   const before = timers()

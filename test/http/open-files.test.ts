@@ -4,7 +4,7 @@ import { openFiles } from '../../lib/http/open-files.ts'
 
 const server = { maxClientConnections: 10_000 }
 
-t.test('half of the files that may be open are for callers, the others for providers', async t => {
+t.test('half of the file descriptors are for callers, half for providers', async t => {
   const limits = (
     soft: string
   ): string => `Limit                     Soft Limit           Hard Limit           Units     

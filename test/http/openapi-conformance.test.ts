@@ -539,7 +539,7 @@ t.test('documents', async () => {
   })
 })
 
-t.test('models, health and the document itself', async () => {
+t.test('models, health and the OpenAPI document', async () => {
   for (const [path, url] of [
     ['/v1/models', '/v1/models'],
     ['/v1/models/{model}', '/v1/models/sandbox%2Fecho'],
@@ -560,7 +560,7 @@ t.test('models, health and the document itself', async () => {
   })
 })
 
-t.test('a dry run answers what the document says', async t => {
+t.test('a dry run answers as documented', async t => {
   const bodies: Readonly<Record<string, object>> = {
     [chat]: { messages: 'hi', model: ['sandbox/echo', 'openai/gpt-4o', 'sandbox/embedding'] },
     '/v1/completions': { model: 'sandbox/echo', prompt: 'a' },
@@ -618,7 +618,7 @@ const requests: readonly Request[] = [
   { path: '/v1/audio/translations', fields: { file }, isForm: true }
 ]
 
-t.test('errors of a request are what the document says, on every endpoint', async t => {
+t.test('request errors are as documented on every endpoint', async t => {
   for (const { path, fields, isForm = false, provider = 'openai', wrongShape = 422 } of requests) {
     const send = async (changes: Record<string, unknown>, key = testKey): Promise<number> => {
       const body = { ...fields, model: `${provider}/m`, ...changes }
@@ -658,7 +658,7 @@ t.test('errors of a request are what the document says, on every endpoint', asyn
   }
 })
 
-t.test('failures of a provider are what the document says, on every endpoint', async t => {
+t.test('provider failures are as documented on every endpoint', async t => {
   for (const { path, fields, isForm = false, provider = 'openai', isRouted = true } of requests) {
     if (!isRouted) continue
     const send = async (status: number, headers: Record<string, string> = {}): Promise<number> => {
@@ -691,7 +691,7 @@ t.test('failures of a provider are what the document says, on every endpoint', a
   }
 })
 
-t.test('so are answers that cannot be read, and a limit of the key', async t => {
+t.test("unreadable answers and a key's limits are as documented", async t => {
   for (const fault of ['garbage', 'cut', 'error']) {
     const text = `x [sandbox: ${fault}]`
     for (const [path, body] of [
@@ -722,7 +722,7 @@ t.test('so are answers that cannot be read, and a limit of the key', async t => 
   t.match(poor.headers.get('x-headgate-budget-reset'), /^\d+$/)
 })
 
-t.test('so is the refusal of a stage', async t => {
+t.test("a guard's refusal is as documented", async t => {
   for (const { path, fields, isForm = false, provider = 'openai' } of requests) {
     const text = JSON.stringify({ ...fields, model: `${provider}/m` }).replaceAll('"hi"', '"forbidden"')
     if (isForm || !text.includes('forbidden')) continue
@@ -748,7 +748,7 @@ const bodiless: ReadonlyArray<readonly [method: 'get' | 'delete' | 'post', path:
   ['get', '/openapi.json']
 ]
 
-t.test('errors of requests without a body are what the document says', async t => {
+t.test('errors of requests without a body are as documented', async t => {
   for (const [method, path, url = path] of bodiless) {
     for (const [key, status] of [
       ['no', 401],
@@ -767,7 +767,7 @@ t.test('errors of requests without a body are what the document says', async t =
   }
 })
 
-t.test('failures of a provider that deferred a completion are what the document says', async t => {
+t.test('provider failures of deferred completions are as documented', async t => {
   for (const [theirs, ours, headers] of [
     [400, 400],
     [418, 418],
@@ -818,7 +818,7 @@ function answersIn (text: string): Response[] {
   return [answer, ...answersIn(text.slice(end + length))]
 }
 
-t.test('refusals of HTTP requests are what the document says, on every endpoint', async t => {
+t.test('HTTP-level refusals are as documented on every endpoint', async t => {
   const strict = await testGateway(t, { limits: { ...settings().limits, pipelinedRequests: 1, bodyMs: 50 } })
   const operations = [...bodiless, ...requests.map(({ path }) => ['post', path] as const)]
   await Promise.all(
@@ -851,7 +851,7 @@ t.test('refusals of HTTP requests are what the document says, on every endpoint'
   )
 })
 
-t.test('an error in the middle of a stream is the event that the document speaks of', async t => {
+t.test('an error in the middle of a stream is the documented event', async t => {
   for (const fault of ['cut after=1', 'error after=1', 'garbage after=1']) {
     const text = `Say more about it. [sandbox: ${fault}]`
     const echo = { model: 'sandbox/echo', stream: true }
@@ -896,7 +896,7 @@ const unreachable: Readonly<Record<string, string>> = Object.fromEntries(
   ])
 )
 
-t.test('every answer of the document was seen', async t => {
+t.test('every documented answer was seen', async t => {
   // The admin API is compared by every test of it, see `support/admin`.
   t.same(missing().filter(answer => unreachable[answer] === undefined && !answer.includes('/admin/v1/')), [])
   t.same(Object.keys(unreachable).filter(answer => !missing().includes(answer)), [], 'exceptions to remove')

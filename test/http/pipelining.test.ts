@@ -15,7 +15,7 @@ function statuses (text: string): string[] {
   return [...text.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => status ?? '')
 }
 
-t.test('a connection may wait for 16 answers; the next request is refused and ends it', async t => {
+t.test('a connection may have 16 pending answers; the next request is refused and closes it', async t => {
   const api = await testGateway(t)
   const socket = await raw(t, api.url)
   socket.write(livez.repeat(200))
@@ -31,7 +31,7 @@ t.test('a connection may wait for 16 answers; the next request is refused and en
   )
 })
 
-t.test('requests that come one after the other are never refused', async t => {
+t.test('sequential requests are never refused', async t => {
   const api = await testGateway(t)
   const socket = await raw(t, api.url)
   for (let count = 0; count < 40; count++) {
@@ -41,7 +41,7 @@ t.test('requests that come one after the other are never refused', async t => {
   }
 })
 
-t.test('as many requests as may wait are all served', async t => {
+t.test('the maximum number of pipelined requests is served', async t => {
   const upstream = await fakeUpstream({ pieces: [chatAnswer('x')] })
   t.teardown(upstream.close)
   const api = await testGateway(t, { providers: [upstreamAt(`${upstream.url}/v1`)] })
@@ -52,7 +52,7 @@ t.test('as many requests as may wait are all served', async t => {
 })
 
 t.test(
-  'a bound that is lowered below what waits refuses the next request and serves all before it',
+  'a limit lowered below the pending requests refuses the next one and serves those',
   async t => {
     const pipelining = new Pipelining(16)
     const open: ServerResponse[] = []
@@ -79,7 +79,7 @@ t.test(
 )
 
 t.test(
-  '20,000 requests at once on each of 10 connections take no place from a caller with a key',
+  '20,000 pipelined requests on each of 10 connections take no slot from a caller with a key',
   async t => {
     const upstream = await fakeUpstream({ pieces: [chatAnswer('x')] })
     t.teardown(upstream.close)

@@ -86,7 +86,7 @@ async function send (url: string, body: string, contentType = type): Promise<num
   return (await fetch(url, { method: 'POST', body, headers: { 'content-type': contentType } })).status
 }
 
-t.test('fields and files come as they were sent, and files can be read again and again', async t => {
+t.test('fields and files arrive as sent, and files can be read repeatedly', async t => {
   const { url, next } = await reader(t)
   const form = new FormData()
   const bytes = Buffer.alloc(9000, 'a multi-byte ü ')
@@ -124,7 +124,7 @@ t.test('fields and files come as they were sent, and files can be read again and
   t.same(keptUploads(), [])
 })
 
-t.test('a file is in memory while that is cheap, and what comes after that on disk', async t => {
+t.test('a file is kept in memory while that is cheap, the rest of it on disk', async t => {
   const bytes = Buffer.from(Array.from({ length: 90_000 }, (_, index) => index % 251))
   const form = (): FormData => {
     const form = new FormData()
@@ -170,7 +170,7 @@ t.test('a file is in memory while that is cheap, and what comes after that on di
   }
 })
 
-t.test('what a form may not take, in memory or on disk, refuses it', async t => {
+t.test('a form that exceeds its memory or disk limit is refused', async t => {
   const full = {
     leavesHalfFree: () => false,
     take: () => {
@@ -188,7 +188,7 @@ t.test('what a form may not take, in memory or on disk, refuses it', async t => 
   }
 })
 
-t.test('a part with a file name is a file, any other a field, whatever its type says', async t => {
+t.test('a part with a file name is a file, any other a field, whatever its type', async t => {
   const { url, next } = await reader(t)
   await send(
     url,
@@ -212,7 +212,7 @@ t.test('a part with a file name is a file, any other a field, whatever its type 
   await remove()
 })
 
-t.test('parts may say how they are encoded, as some clients do', async t => {
+t.test('parts may name their transfer encoding, as some clients do', async t => {
   const { url, next } = await reader(t)
   const encoded = (name: string, encoding: string): string =>
     `Content-Disposition: form-data; name="${name}"\r\nContent-Transfer-Encoding: ${encoding}`
@@ -234,7 +234,7 @@ t.test('parts may say how they are encoded, as some clients do', async t => {
   await remove()
 })
 
-t.test('a body that comes one byte a chunk is read as any other', async t => {
+t.test('a body sent one byte per chunk is read normally', async t => {
   const { url, next } = await reader(t)
   const request = httpRequest(url, { method: 'POST', headers: { 'content-type': type } })
   for (const byte of Buffer.from(written([['Content-Disposition: form-data; name="a"', 'ü\r\n--xy']]))) {
@@ -246,7 +246,7 @@ t.test('a body that comes one byte a chunk is read as any other', async t => {
   await remove()
 })
 
-t.test('koa-body alone reads a body that never comes to a part, with all its options set', async t => {
+t.test('koa-body alone with every option set would read an endless body without parts', async t => {
   const app = new Koa().use(
     koaBody({
       multipart: true,
@@ -268,7 +268,7 @@ t.test('koa-body alone reads a body that never comes to a part, with all its opt
   t.match(await next(), { code: 'invalid_value', message: /512 KB/ })
 })
 
-t.test('forms that cannot be taken leave nothing behind', async t => {
+t.test('refused forms leave nothing behind', async t => {
   const { url, next } = await reader(t)
   const field = ['Content-Disposition: form-data; name="a"', 'b'] as const
   const file = (name: string, body: string): readonly [string, string] => [
@@ -400,7 +400,7 @@ t.test('forms that cannot be taken leave nothing behind', async t => {
   await taken.remove()
 })
 
-t.test('the operator says how many fields and files a form may have', async t => {
+t.test('the configuration limits the number of fields and files', async t => {
   const { url, next } = await reader(t, { maxFields: 2, maxFiles: 1 })
   const field = ['Content-Disposition: form-data; name="a"', 'b'] as const
   const file = [
@@ -420,7 +420,7 @@ t.test('the operator says how many fields and files a form may have', async t =>
   }
 })
 
-t.test('the limit holds for a body that does not say its length', async t => {
+t.test('the limit holds for a body without a Content-Length', async t => {
   const { url, next } = await reader(t)
   const request = httpRequest(url, { method: 'POST', headers: { 'content-type': type } })
   request.on('error', () => undefined)
@@ -433,7 +433,7 @@ t.test('the limit holds for a body that does not say its length', async t => {
   request.destroy()
 })
 
-t.test('a caller who leaves and a body that does not come in time leave nothing behind', async t => {
+t.test('a caller who disconnects and a body that times out leave nothing behind', async t => {
   const leaving = new AbortController()
   const gone = new GatewayError('client_closed_request')
   const aborted = await reader(t, { signal: leaving.signal })
@@ -457,7 +457,7 @@ t.test('a caller who leaves and a body that does not come in time leave nothing 
   }
 })
 
-t.test('a recording of random bytes is read whole, in whatever pieces it comes', async t => {
+t.test('a recording of random bytes is read completely, however it is split', async t => {
   const bytes = Buffer.concat(
     Array.from({ length: 40 }, (_, index) => createHash('sha512').update(String(index)).digest())
   ).subarray(0, 2500)
@@ -481,7 +481,7 @@ t.test('a recording of random bytes is read whole, in whatever pieces it comes',
   }
 })
 
-t.test('what a dead process left is deleted, what a living one keeps is not', async t => {
+t.test('files left by a dead process are deleted, files of a running one are kept', async t => {
   const dead = join(tmpdir(), `headgate-uploads-${2 ** 22 + 1}-dead`)
   const alive = join(tmpdir(), `headgate-uploads-${process.ppid}-alive`)
   const other = join(tmpdir(), `headgate-uploads-other-${process.pid}`)

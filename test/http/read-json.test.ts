@@ -55,7 +55,7 @@ const text = JSON.stringify(
   Array.from({ length: 60_000 }, (_, number) => String((number * 7919) % 1_000_003)).join(' ')
 )
 
-t.test('a body is what was sent, however it was packed', async t => {
+t.test('a body is decoded to what was sent under any content encoding', async t => {
   const value = { text: 'größe 👋', list: [1, 2, { deep: null }] }
   const json = JSON.stringify(value)
   t.same(await read(t, { body: json }), value, 'plain')
@@ -69,7 +69,7 @@ t.test('a body is what was sent, however it was packed', async t => {
   t.same(await read(t, encoded('br', brotliCompressSync(json))), value, 'brotli')
 })
 
-t.test('a body that cannot be taken is refused for its own reason', async t => {
+t.test('a body that cannot be accepted is refused with its specific reason', async t => {
   const rows: Readonly<Record<string, readonly [Sent, unknown]>> = {
     'another type': [
       { body: 'x', headers: { 'content-type': 'text/plain' } },
@@ -143,7 +143,7 @@ t.test('a body that cannot be taken is refused for its own reason', async t => {
   for (const [title, [sent, expected]] of Object.entries(rows)) t.same(await read(t, sent), expected, title)
 })
 
-t.test('long strings count for the larger bound, and commas in strings for none', async t => {
+t.test('long strings count towards the larger limit, and commas inside strings are not counted', async t => {
   t.equal(await read(t, { body: JSON.stringify('x'.repeat(3_500_000)) }), 'x'.repeat(3_500_000))
   t.equal(await read(t, { body: JSON.stringify(',:[{'.repeat(20_000)) }), ',:[{'.repeat(20_000))
   t.same(
@@ -158,14 +158,14 @@ t.test('long strings count for the larger bound, and commas in strings for none'
   )
 })
 
-t.test('text that is compressed as text can be is read', async t => {
+t.test('text with the compression ratio of normal text is accepted', async t => {
   const long = `[${text},${text},${text}]`
   const packed = gzipSync(long)
   t.ok(long.length > 1_048_576 && long.length < 20 * packed.length)
   t.same(await read(t, encoded('gzip', packed)), JSON.parse(long))
 })
 
-t.test('a body that comes in chunks of a byte each is kept in few pieces', async t => {
+t.test('a body sent one byte per chunk is kept in few buffers', async t => {
   const value = { text: 'größe 👋 \\"'.repeat(3000), long: 'x'.repeat(100_000) }
   const bytes = Buffer.from(JSON.stringify(value))
   // The first and every thousandth chunk are larger: their order must stay.
@@ -192,7 +192,7 @@ t.test('a body that comes in chunks of a byte each is kept in few pieces', async
   t.ok(pieces > 1 && pieces < 2 * bytes.length / 4096, `${pieces} pieces of ${chunks.length} chunks`)
 })
 
-t.test('a body takes memory for its bytes as they come and for its values before they are made', async t => {
+t.test('a body reserves memory for its bytes as they arrive and for its values before parsing', async t => {
   const taken = async (body: string, leavesHalfFree: boolean): Promise<number> => {
     let sum = 0
     const memory = { leavesHalfFree: () => leavesHalfFree, take: (bytes: number) => { sum += bytes } }
@@ -210,7 +210,7 @@ t.test('a body takes memory for its bytes as they come and for its values before
   t.equal(await taken(larger, true), larger.length * 2 + 9001 * 128, 'a larger body is always counted')
 })
 
-t.test('a body there is no memory for is refused before it is parsed', async t => {
+t.test('a body without enough free memory is refused before it is parsed', async t => {
   const full = new GatewayError('overloaded', { message: 'full' })
   const refused = await read(t, {
     body: '{"a":1}',
@@ -226,7 +226,7 @@ t.test('a body there is no memory for is refused before it is parsed', async t =
   t.same(refused, [503, 'overloaded', 'full'])
 })
 
-t.test('a body that does not come in time, or whose call has ended, is given up', async t => {
+t.test('reading stops when a body times out or its call has ended', async t => {
   const body = new ReadableStream({ start: body => body.enqueue(Buffer.from('{')) })
   const { request } = await openRequest(t, '/', { method: 'POST', body, duplex: 'half' })
   await t.rejects(readJson(request, { ...limits, timeoutMs: 5 }), { code: 'request_timeout', status: 408 })
@@ -257,7 +257,7 @@ async function refusal (bytes: string | Buffer, changes: Partial<typeof parsing>
   }
 }
 
-t.test('a large body gives the same as a small one, for what is right and for what is wrong', async t => {
+t.test('a large body gives the same values and errors as a small one', async t => {
   const fill = `"fill":"${'ä'.repeat(200_000)}"`
   for (const member of ['"fill":""', fill]) {
     t.same(
@@ -278,14 +278,14 @@ t.test('a large body gives the same as a small one, for what is right and for wh
   }
 })
 
-t.test('a string of a large body may be as long as the limit, which the refusal names', async t => {
+t.test('a string in a large body may be as long as the limit, which the refusal names', async t => {
   t.equal(
     await refusal(`{"a":"${'ä'.repeat(600_000)}"}`, { maxStringBytes: 1024 * 1024 }),
     'The body has a string of more than 1 MB that is not base64.'
   )
 })
 
-t.test('others run while a large body is parsed, and a small one is not waited for', async t => {
+t.test('other work continues while a large body is parsed, a small one is parsed at once', async t => {
   const turns = countTurns(t)
   t.notOk(parseBody(pieces('{"a":1}'), parsing).value instanceof Promise)
   const before = turns()
@@ -293,7 +293,7 @@ t.test('others run while a large body is parsed, and a small one is not waited f
   t.ok(turns() - before > 20, `${turns() - before} turns`)
 })
 
-t.test('a body that is not JSON is refused with the place and the reason, and is not quoted', async t => {
+t.test('a body that is not JSON is refused with position and reason, without quoting it', async t => {
   const rows: ReadonlyArray<readonly [body: string, message: string]> = [
     ['', 'The body is empty. Send a JSON object.'],
     ['{"a":', 'The body is not JSON: it ends too early, after 5 characters.'],

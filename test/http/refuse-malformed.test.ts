@@ -19,7 +19,7 @@ async function answerTo (t: Test, ...pieces: readonly string[]): Promise<string>
   return begun.toString()
 }
 
-t.test('what is no HTTP gets an error like any other request, and the connection closed', async t => {
+t.test('malformed HTTP gets a normal error answer, and the connection is closed', async t => {
   const rows: ReadonlyArray<readonly [title: string, text: string, status: string, message: string]> = [
     ['no HTTP', 'hello\r\n\r\n', '400 Bad Request', 'The request is not valid HTTP.'],
     [
@@ -63,7 +63,7 @@ t.test('what is no HTTP gets an error like any other request, and the connection
   }
 })
 
-t.test('an answer that has begun is cut, and no other follows it', async t => {
+t.test('an answer that has begun is cut off, and no other follows it', async t => {
   const text = await answerTo(t, 'GET / HTTP/1.1\r\nhost: x\r\n\r\n', 'no HTTP\r\n\r\n')
   t.match(text, /^HTTP\/1\.1 200 OK[^]*begun/)
   t.notMatch(text, 'invalid_value')

@@ -6,12 +6,12 @@ import type { Context } from 'koa'
 
 const post = { method: 'POST', body: '{"a":1}', headers: { 'content-encoding': 'identity' } }
 
-t.test('a body that nobody has read is the request', async t => {
+t.test('an unread body is the request itself', async t => {
   const { request } = await openRequest(t, '/', post)
   t.equal(requestBody(contextOf(request)), request)
 })
 
-t.test('a body that was read is what the body parser has kept, without its encoding', async t => {
+t.test('an already parsed body is taken from the body parser, without its content encoding', async t => {
   for (const rawBody of ['{"größe":1}', Buffer.from('{"größe":1}')]) {
     const { request } = await openRequest(t, '/', post)
     await buffer(request)

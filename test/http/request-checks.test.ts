@@ -3,7 +3,7 @@ import { allowedHosts } from '../../lib/http/allowed-hosts.ts'
 import { raw, rest } from '../support/raw.ts'
 import { refusal, smallApp } from '../support/small-app.ts'
 
-t.test('a request that cannot be met by any endpoint is refused before one is looked for', async t => {
+t.test('a request that no endpoint could serve is refused before routing', async t => {
   const { url } = await smallApp(t)
   const rows: ReadonlyArray<readonly [title: string, request: string, status: number, message: string]> = [
     ['no Host', 'GET /plain HTTP/1.1\r\n', 400, 'The request has no Host header.'],
@@ -36,7 +36,7 @@ t.test('a request that cannot be met by any endpoint is refused before one is lo
   }
 })
 
-t.test('a name that the gateway is not served under is refused wherever the request has it', async t => {
+t.test('a forbidden host name is refused in every place a request can carry it', async t => {
   const { url } = await smallApp(t, { allowsHost: allowedHosts({ host: '127.0.0.1', acceptedHosts: [] }) })
   const rows: ReadonlyArray<readonly [request: string, status: number]> = [
     ['GET /plain HTTP/1.1\r\nhost: localhost', 200],

@@ -7,7 +7,7 @@ const sizes = fc.array(fc.oneof(fc.integer({ min: 1, max: 40 }), fc.integer({ mi
   maxLength: 60
 })
 
-t.test('what comes out is what went in, however it was cut, in few pieces that do not change', async t => {
+t.test('the output equals the input however it is split, in few buffers that do not change', async t => {
   holds(
     t,
     fc.property(sizes, fc.boolean(), (lengths, isLengthKnown) => {

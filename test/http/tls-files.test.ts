@@ -35,7 +35,7 @@ async function serve (t: Test, directory: string) {
 }
 
 t.test(
-  'a certificate that was renewed is used for new connections; one that cannot be used is not',
+  'a renewed certificate is used for new connections; an unusable one is ignored',
   { skip: noOpenSsl },
   async t => {
     const directory = t.testdir({})
@@ -50,7 +50,7 @@ t.test(
   }
 )
 
-t.test('a certificate without its key is refused at the start', { skip: noOpenSsl }, async t => {
+t.test('a certificate without its key is refused at startup', { skip: noOpenSsl }, async t => {
   const directory = t.testdir({ a: {}, b: {} })
   const [one, other] = [makeCertificate(join(directory, 'a')), makeCertificate(join(directory, 'b'))]
   const tls = { onReload: () => undefined, onFailure: () => undefined }

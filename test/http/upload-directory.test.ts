@@ -9,7 +9,7 @@ import {
   sweepUploads
 } from '../../lib/http/upload-directory.ts'
 
-t.test('each call has a directory of its own in one that only this user can read', async t => {
+t.test('each call has its own directory inside one that only this user can read', async t => {
   const [first, second] = [await createUploadDirectory(), await createUploadDirectory()]
   t.not(first, second)
   t.equal(dirname(first), dirname(second))
@@ -22,7 +22,7 @@ t.test('each call has a directory of its own in one that only this user can read
   await removeUploadDirectory(second)
 })
 
-t.test('a sweep deletes what processes left that no longer run, and nothing else', async t => {
+t.test('a sweep deletes only what exited processes left', async t => {
   const { pid: ended } = spawnSync(process.execPath, ['--version'])
   const mine = await createUploadDirectory()
   const directoryOf = (pid: number): string => {

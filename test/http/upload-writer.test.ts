@@ -7,7 +7,7 @@ import { UploadWriter } from '../../lib/http/upload-writer.ts'
 import { scarce, unbounded } from '../support/holding.ts'
 import { until } from '../support/until.ts'
 
-t.test('a disk that cannot be written ends the file with its error', async t => {
+t.test('a disk write error ends the file with that error', async t => {
   const directory = t.testdir({ taken: 'by another' })
   for (const path of [join(directory, 'missing', 'file'), join(directory, 'taken')]) {
     const writer = new UploadWriter({ memory: scarce, disk: unbounded, newPath: async () => path })
@@ -18,7 +18,7 @@ t.test('a disk that cannot be written ends the file with its error', async t => 
   }
 })
 
-t.test('an empty file takes nothing', async t => {
+t.test('an empty file takes no space', async t => {
   const writer = new UploadWriter({
     memory: scarce,
     disk: unbounded,
@@ -32,7 +32,7 @@ t.test('an empty file takes nothing', async t => {
   t.equal((await writer.head()).length, 0)
 })
 
-t.test('a reader who leaves closes the file, and another may follow', async t => {
+t.test('a reader that stops early closes the file, and another can follow', async t => {
   const path = join(t.testdir(), 'file')
   const writer = new UploadWriter({ memory: scarce, disk: unbounded, newPath: async () => path })
   const bytes = Buffer.alloc(300_000, 'abc')
@@ -47,7 +47,7 @@ t.test('a reader who leaves closes the file, and another may follow', async t =>
   t.ok(bytes.equals(await buffer(writer.open())))
 })
 
-t.test('a file of small pieces takes little more memory than its bytes', async t => {
+t.test('a file of small chunks takes little more memory than its bytes', async t => {
   let taken = 0
   const memory = {
     leavesHalfFree: () => true,
@@ -70,7 +70,7 @@ t.test('a file of small pieces takes little more memory than its bytes', async t
   t.ok(taken < 60_000, `${taken} bytes`)
 })
 
-t.test('a writer that is given up while it waits for its path opens no file', async t => {
+t.test('a writer abandoned while it waits for its path opens no file', async t => {
   const directory = t.testdir()
   let found: (path: string) => void = () => t.fail('no path was requested')
   const writer = new UploadWriter({
@@ -89,7 +89,7 @@ t.test('a writer that is given up while it waits for its path opens no file', as
   t.notOk(existsSync(path))
 })
 
-t.test('a writer is closed once its file is', async t => {
+t.test('a writer is closed with its file', async t => {
   const path = join(t.testdir(), 'file')
   const writer = new UploadWriter({ memory: scarce, disk: unbounded, newPath: async () => path })
   writer.write(Buffer.alloc(5000))

@@ -266,7 +266,7 @@ async function printed (response: Response): Promise<string> {
   return `${response.status} ${type}\n${body.trimEnd()}`
 }
 
-t.test('the bodies of every endpoint are those of the reviewed file', async t => {
+t.test('the bodies of every endpoint match the reviewed snapshot', async t => {
   const upstream = await fakeUpstream(script)
   t.teardown(upstream.close)
   const database = await openDatabase(t.testdir())

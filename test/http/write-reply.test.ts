@@ -60,7 +60,7 @@ async function chunksAt (port: number, onText: (text: string) => void = () => un
   return chunks
 }
 
-t.test('a quiet stream shows that it lives, by a line that stands in front of the next event', async t => {
+t.test('a quiet stream sends a keep-alive comment before the next event', async t => {
   let speak = (): void => undefined
   const pinged = new Promise<void>(resolve => { speak = resolve })
   const { keepAlive, ...reply } = eventStream((async function * () {
@@ -80,7 +80,7 @@ t.test('a quiet stream shows that it lives, by a line that stands in front of th
   t.same(sseReader(1e6).push(Buffer.from(text)).map(({ data }) => data), ['a', 'b'])
 })
 
-t.test('a body that fails cuts the connection: it never looks complete', async t => {
+t.test('a failing body cuts the connection, so it never looks complete', async t => {
   let fail = (): void => undefined
   const begun = new Promise<void>(resolve => { fail = resolve })
   const response = await responseTo(t, {
@@ -96,7 +96,7 @@ t.test('a body that fails cuts the connection: it never looks complete', async t
   await t.rejects(response.text())
 })
 
-t.test('a text comes out as it went in, whatever its letters', async t => {
+t.test('text is sent unchanged, whatever characters it has', async t => {
   const pieces = ['data: plain\n\n', '', 'data: “naïve” 漢字 👋\n\n', 'data: größe\n\n', 'x'.repeat(100_000)]
   const response = await responseTo(t, {
     status: 200,
@@ -106,7 +106,7 @@ t.test('a text comes out as it went in, whatever its letters', async t => {
   t.equal(await response.text(), pieces.join(''))
 })
 
-t.test('each piece is a chunk, and is sent before the next one is there', async t => {
+t.test('each piece is one chunk, sent before the next one is ready', async t => {
   t.same(await chunksOf(t, yields('a', '', 'ä', Buffer.from('ö'), 'b'.repeat(20_000))), [
     'a',
     'ä',
@@ -134,7 +134,7 @@ t.test('each piece is a chunk, and is sent before the next one is there', async 
   )
 })
 
-t.test('a body that fails has sent what came before', async t => {
+t.test('everything before a failure of the body is sent', async t => {
   const { port } = await serving(t, {
     status: 200,
     headers: {},
@@ -147,7 +147,7 @@ t.test('a body that fails has sent what came before', async t => {
 })
 
 t.test(
-  'nothing is read of a body while its caller does not read, and it goes on once the caller does',
+  'a body is not read while its caller does not read, and continues once the caller does',
   async t => {
     let taken = 0
     const body = (async function* () {
@@ -168,7 +168,7 @@ t.test(
   }
 )
 
-t.test('a caller who leaves ends the body', async t => {
+t.test('a caller who disconnects ends the body', async t => {
   let left = false
   const body = (async function * () {
     try {
@@ -205,7 +205,7 @@ t.test('a head that cannot be sent ends a body that has begun', async t => {
   t.pass()
 })
 
-t.test('a caller of HTTP/1.0, who knows no chunks, gets the bare text', async t => {
+t.test('an HTTP/1.0 caller gets the body without chunked encoding', async t => {
   const { port } = await serving(t, {
     status: 200,
     headers: {},

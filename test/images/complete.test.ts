@@ -5,7 +5,7 @@ import type { ImageEvent } from '../../lib/core/events.ts'
 
 const batch = (...events: ImageEvent[]) => ({ call: routedCall({}), route, events })
 
-t.test('images of all requests are one answer, with what the first one says of them', async t => {
+t.test('the images of several requests become one answer with the metadata of the first', async t => {
   const answer = toImages([
     batch({ type: 'image-answer', createdSeconds: 7, data: [{ b64_json: 'a' }], about: { size: '1x1' } }),
     batch(
@@ -25,7 +25,7 @@ t.test('images of all requests are one answer, with what the first one says of t
   })
 })
 
-t.test('a stream where a complete answer was requested is folded: finished images only', async t => {
+t.test('a stream is folded where a complete answer was requested: finished images only', async t => {
   const before = Math.floor(Date.now() / 1000)
   const answer = toImages([
     batch(
@@ -37,7 +37,7 @@ t.test('a stream where a complete answer was requested is folded: finished image
   t.strictSame({ ...answer, created: 0 }, { created: 0, data: [{ b64_json: 'e' }] })
 })
 
-t.test('an answer without images has an empty list; a frame that is not JSON is no answer', async t => {
+t.test('an answer without images has an empty list; a frame that is not JSON is an error', async t => {
   t.match(toImages([]), { data: [] })
   t.match(toImages([batch({ type: 'image-end', json: 'null' })]), { data: [{}] })
   t.throws(() => toImages([batch({ type: 'image-end', json: '{' })]), { code: 'upstream_invalid_response' })

@@ -13,7 +13,7 @@ function png (width: number, height: number): Buffer {
 const jpeg = Buffer.from('ffd8ffe000104a46494600', 'hex')
 const webp = Buffer.from('RIFF\0\0\0\0WEBPVP8 ', 'latin1')
 
-t.test('PNG, JPEG and WebP are recognised by their first bytes, wherever in memory they lie', async t => {
+t.test('PNG, JPEG and WebP are recognised by their first bytes at any buffer offset', async t => {
   const inside = Buffer.concat([Buffer.alloc(3), png(1, 1)]).subarray(3)
   t.same(
     [inside, jpeg, webp].map(bytes => imageKind(new Uint8Array(bytes))?.extension),
@@ -25,13 +25,13 @@ t.test('PNG, JPEG and WebP are recognised by their first bytes, wherever in memo
   )
 })
 
-t.test('anything else is no image', async t => {
+t.test('other bytes are not an image', async t => {
   for (const bytes of ['', 'GIF89a', 'RIFF\0\0\0\0WAVEfmt ', '\x89PNG', '<svg></svg>']) {
     t.equal(imageKind(Buffer.from(bytes, 'latin1')), undefined, bytes)
   }
 })
 
-t.test('the size of a PNG is in its header', async t => {
+t.test('the size of a PNG is read from its header', async t => {
   t.same(pngSize(png(640, 480)), { width: 640, height: 480 })
   t.equal(pngSize(png(640, 480).subarray(0, 23)), undefined, 'which has to be there')
   const other = png(1, 1)
@@ -40,7 +40,7 @@ t.test('the size of a PNG is in its header', async t => {
   t.equal(pngSize(Buffer.concat([jpeg, Buffer.alloc(40)])), undefined)
 })
 
-t.test('the size of an image is read as its encoders write it', async t => {
+t.test('image sizes are read as real encoders write them', async t => {
   const opaque = sharp({ create: { width: 321, height: 123, channels: 3, background: 'teal' } })
   const transparent = sharp({
     create: { width: 321, height: 123, channels: 4, background: { r: 9, g: 9, b: 9, alpha: 0.5 } }
@@ -71,7 +71,7 @@ t.test('the size of an image is read as its encoders write it', async t => {
   }
 })
 
-t.test('a family takes any of the three, or square PNGs below 4 MB', async t => {
+t.test('a family accepts all three formats, or only square PNGs below 4 MB', async t => {
   const check =
     (head: Buffer, files: 'any' | 'square_png', sizeBytes = 10) =>
     () =>

@@ -147,7 +147,7 @@ const rows: ReadonlyArray<
   ['newer', {}, undefined, 'variation']
 ]
 
-t.test('each rule of each family, with its code and parameter', async t => {
+t.test('each rule of each family gives its code and parameter', async t => {
   for (const [family, request, expected, task] of rows) {
     t.equal(
       refusal(family, request, task),
@@ -158,7 +158,7 @@ t.test('each rule of each family, with its code and parameter', async t => {
   t.equal(familyOf(undefined), anyImageFamily)
 })
 
-t.test('a family has what it can do, whatever the lengths and numbers', async t => {
+t.test('a family allows its own features, whatever the lengths and numbers', async t => {
   const oldest: ImageFamily = {
     ...anyImageFamily,
     tasks: ['edit'],
@@ -198,7 +198,7 @@ function png (width: number, height: number): Buffer {
   return bytes
 }
 
-t.test('image files are known by their bytes', async t => {
+t.test('image files are recognised by their bytes', async t => {
   t.match(imageKind(png(1, 1)), { mediaType: 'image/png' })
   t.match(imageKind(Buffer.from('ffd8ffe0', 'hex')), { mediaType: 'image/jpeg' })
   t.match(imageKind(Buffer.from('RIFF\0\0\0\0WEBPVP8 ')), { mediaType: 'image/webp' })

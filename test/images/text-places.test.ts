@@ -4,14 +4,14 @@ import { ImageRequest } from '../../schemas/images.ts'
 import { countSeen, forgottenTexts } from '../support/schema-texts.ts'
 import type { ImageEvent } from '../../lib/core/events.ts'
 
-t.test('every string of a request is seen, or not seen for a reason', async t => {
+t.test('every string of a request is inspected or excluded for a stated reason', async t => {
   t.same(forgottenTexts(ImageRequest, imageRequestTexts), [])
   t.equal(countSeen(ImageRequest, imageRequestTexts), 2)
 })
 
 const replace = (text: string): string => text.replaceAll('Zoë', '(a name)')
 
-t.test('of images only what the model made of the prompt is text', async t => {
+t.test('in image events only the revised prompt is text', async t => {
   const events: readonly ImageEvent[] = [
     {
       type: 'image-answer',
@@ -34,7 +34,7 @@ t.test('of images only what the model made of the prompt is text', async t => {
   for (const event of events) t.equal(replaceImageTexts(event, text => text), event)
 })
 
-t.test('of an event that has a field twice nothing hides, and unknown fields are looked at', async t => {
+t.test('a duplicate field cannot hide text, and unknown fields are inspected', async t => {
   const twice = '{"b64_json":"aGk=","revised_prompt":"of Zoë","revised_prompt":"of Zoë, again"}'
   t.same(replaceImageTexts({ type: 'image-end', json: twice }, replace), {
     type: 'image-end',
