@@ -34,7 +34,7 @@ function commandsOf (page: typeof pages[number]): string[] {
 
 const runBook = [
   'test/import/litellm-database.test.ts',
-  'each step of the run-book is done beside a LiteLLM that serves, and undone'
+  'each step of the run-book works beside a serving LiteLLM and can be undone'
 ] as const
 const signature = [
   'test/package/release.test.ts',

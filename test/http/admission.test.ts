@@ -12,7 +12,7 @@ const limits: AdmissionLimits = {
   uploadDiskBytes: 100
 }
 
-/** Returns the answer to what throws. */
+/** Returns status, message and code of the error that a function throws. */
 function refusal (attempt: () => unknown): unknown {
   try {
     attempt()

@@ -43,10 +43,7 @@ t.test('during shutdown an answer closes its connection', async t => {
   t.equal((await fetch(`${url}/plain`)).headers.get('connection'), 'close')
 })
 
-/**
- * Serves answers to a caller on a connection of its own, with a short time in which some of them must be
- * accepted.
- */
+/** Serves answers on one connection, with a short time in which the caller must read some of each. */
 async function slowly (
   t: Test,
   body: Reply['body'],
@@ -133,7 +130,7 @@ t.test('when memory runs short, the call that has waited longest for its caller 
   )
 })
 
-/** Reads more at a time than the buffers of the system hold back, and rests in between. */
+/** Reads more at a time than the system buffers hold, and pauses between reads. */
 async function readSlowly (socket: Socket): Promise<{ readonly bytes: number, readonly ms: number }> {
   const startedMs = performance.now()
   let bytes = 0

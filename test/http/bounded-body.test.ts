@@ -3,7 +3,7 @@ import { buffer } from 'node:stream/consumers'
 import t from 'tap'
 import { BoundedBody, type BoundedBodyOptions } from '../../lib/http/bounded-body.ts'
 
-/** Sends bytes through a bounded body, in pieces of a size, and returns what comes out. */
+/** Sends bytes through a bounded body in pieces of the given size, and returns the output. */
 async function passed (
   bytes: Buffer,
   pieceBytes = 16_384,

@@ -1,6 +1,6 @@
 /**
- * Holds what `lib/http/node-internals.ts` relies on in Node. When one of these fails after an
- * upgrade, the title says which reach is broken and the comment what to do without it.
+ * Tests what `lib/http/node-internals.ts` relies on in Node.js. When one of these fails after an upgrade, its
+ * title says which assumption is broken and its comment what to do instead.
  */
 
 import { spawn } from 'node:child_process'
@@ -36,7 +36,7 @@ function recordWrites (t: Test, { socket }: ServerResponse): string[] {
 
 const get = 'GET / HTTP/1.1\r\nhost: x\r\n\r\n'
 
-// Otherwise: response.write(text), which is right and slower.
+// If it fails: use response.write(text), which is correct and slower.
 t.test('writeChunk sends text as one chunk in one write, and Node adds nothing', async t => {
   const { response, answer } = await openRequest(t)
   response.writeHead(200)
@@ -76,7 +76,7 @@ t.test('writeChunk does nothing to a response that is not chunked', async t => {
   t.match(await rest(socket), /\r\n\r\nä$/)
 })
 
-// Otherwise: Node emits `close` on it, as it does from Node.js 24 on, or has a documented event for it.
+// If it fails: Node.js may emit `close` on the response, as from version 24 on, or document an event for it.
 t.test(
   'a response queued behind another has no socket and learns once that its connection closed',
   async t => {
@@ -107,7 +107,7 @@ t.test(
   }
 )
 
-// Otherwise: server.close(), if it leaves connections with unsent bytes alone.
+// If it fails: use server.close() if it keeps connections with unsent bytes open.
 t.test('stopAccepting refuses new connections and keeps open ones', async t => {
   const { server, url } = await httpServer(t, (_request, response) => response.end('ok'))
   const open = await raw(t, url)
@@ -121,7 +121,7 @@ t.test('stopAccepting refuses new connections and keeps open ones', async t => {
   await closed
 })
 
-// Otherwise: nothing; the calls of a worker end with its primary.
+// If it fails: drop it; the calls of a worker then end with its primary.
 t.test('outlivePrimary keeps a worker alive after its primary is killed', async t => {
   const program = `
     import cluster from 'node:cluster'

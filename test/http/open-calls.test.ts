@@ -4,7 +4,7 @@ import { OpenCalls, type OpenCall } from '../../lib/http/open-calls.ts'
 import type { GatewayError } from '../../lib/core/errors.ts'
 import { until } from '../support/until.ts'
 
-/** Adds a call that is to end after `ms`; `endedBy` returns what ended it. */
+/** Adds a call with a deadline in `ms`; `endedBy` returns what ended it. */
 function openCall (
   open: OpenCalls,
   ms: number

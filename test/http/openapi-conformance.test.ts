@@ -1,7 +1,6 @@
 /**
- * Compares answers of every endpoint with the document that the gateway serves: complete answers, streams,
- * streams that break off, and each status that the document lists. A status or a field that only one of the
- * two knows fails.
+ * Compares the answers of every endpoint with the served OpenAPI document: complete answers, streams, broken
+ * streams, and each documented status. A status or field on one side only fails the test.
  */
 
 import t from 'tap'
@@ -28,7 +27,7 @@ const png = await encodePng(
   paint({ text: 'a', number: 0, width: 64, height: 64, transparent: false, squares: 4 })
 )
 
-/** Scripts the provider of these tests: everything the document speaks of, and more. */
+/** The scripted provider of these tests; its answers have every documented field and some more. */
 function script ({ path, json, method, text }: SeenRequest): Script {
   const streamed = /"stream":true/.test(text)
   const failing = Number(/fails-(\d+)/.exec(path + text)?.[1] ?? 200)
@@ -151,7 +150,7 @@ const head = {
   system_fingerprint: 'fp_1'
 }
 
-/** A message with each field that a message can have. */
+/** A message with every possible field. */
 const full = {
   role: 'assistant',
   content: 'Hi',
@@ -582,16 +581,16 @@ t.test('a dry run answers as documented', async t => {
   }
 })
 
-/** A request that each endpoint with a body answers, without its model. */
+/** A valid request for each endpoint with a body, without its model. */
 interface Request {
   readonly path: string
   readonly fields: Record<string, unknown>
   readonly isForm?: boolean
   /** The provider that takes any model. Default: `openai`. */
   readonly provider?: string
-  /** The status of a request of the wrong shape. Default: 422. */
+  /** The status for a request of the wrong shape. Default: 422. */
   readonly wrongShape?: number
-  /** False where no provider is called. */
+  /** False if no provider is called. */
   readonly isRouted?: boolean
 }
 
@@ -793,7 +792,7 @@ t.test('provider failures of deferred completions are as documented', async t =>
   }
 })
 
-/** Writes requests into one connection, all at once, and returns the answer to the last. */
+/** Writes all requests at once into one connection, and returns the answer to the last. */
 async function pipelined (t: Test, url: string, texts: readonly string[]): Promise<Response> {
   const socket = await raw(t, url)
   socket.write(texts.join(''))
@@ -888,7 +887,7 @@ t.test('an error in the middle of a stream is the documented event', async t => 
   }
 })
 
-/** Answers of the document that no test can bring about, each with the reason. */
+/** Documented answers that no test can cause, each with the reason. */
 const unreachable: Readonly<Record<string, string>> = Object.fromEntries(
   ['/livez', '/readyz', '/openapi.json'].map(path => [
     `get ${path} 500 application/json`,
@@ -897,7 +896,7 @@ const unreachable: Readonly<Record<string, string>> = Object.fromEntries(
 )
 
 t.test('every documented answer was seen', async t => {
-  // The admin API is compared by every test of it, see `support/admin`.
+  // Every test of the admin API compares its answers, see `support/admin`.
   t.same(missing().filter(answer => unreachable[answer] === undefined && !answer.includes('/admin/v1/')), [])
   t.same(Object.keys(unreachable).filter(answer => !missing().includes(answer)), [], 'exceptions to remove')
 })

@@ -21,7 +21,7 @@ t.test('a connection may have 16 pending answers; the next request is refused an
   socket.write(livez.repeat(200))
   const text = await rest(socket)
   const all = statuses(text)
-  // As the first is served while the others are still being parsed, it may have made room for another.
+  // The first may be served while the others are still being parsed, which makes room for one more.
   t.ok(all.length >= 17 && all.length <= 40, `${all.length} answers`)
   t.same(new Set(all.slice(0, -1)), new Set(['200']))
   t.equal(all.at(-1), '503')

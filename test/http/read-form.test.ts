@@ -33,11 +33,11 @@ const limits: FormLimits = {
 
 interface Reader {
   readonly url: string
-  /** Resolves with what became of the next request. */
+  /** Resolves with the result of the next request. */
   readonly next: () => Promise<OpenForm | GatewayError>
 }
 
-/** A server that reads forms, and answers errors as the gateway does: the rest is read and dropped. */
+/** A server that reads forms and answers errors as the gateway does, discarding the rest of the body. */
 async function reader (t: Test, parts: Partial<FormLimits> = {}): Promise<Reader> {
   const results: Array<Promise<OpenForm | GatewayError>> = []
   const read = async (context: Context): Promise<OpenForm | GatewayError> => {

@@ -50,7 +50,7 @@ const encoded = (encoding: string, body: Uint8Array): Sent => ({
   headers: { 'content-encoding': encoding }
 })
 const list = (count: number, item: string): string => `[${Array.from({ length: count }, () => item).join()}]`
-/** A text of its own, so that it cannot be compressed far. */
+/** Text that does not compress well. */
 const text = JSON.stringify(
   Array.from({ length: 60_000 }, (_, number) => String((number * 7919) % 1_000_003)).join(' ')
 )
@@ -168,7 +168,7 @@ t.test('text with the compression ratio of normal text is accepted', async t => 
 t.test('a body sent one byte per chunk is kept in few buffers', async t => {
   const value = { text: 'größe 👋 \\"'.repeat(3000), long: 'x'.repeat(100_000) }
   const bytes = Buffer.from(JSON.stringify(value))
-  // The first and every thousandth chunk are larger: their order must stay.
+  // The first and every thousandth chunk are larger, to check that the order is kept.
   const sizes = Array.from({ length: bytes.length }, (_, index) => index % 1000 === 0 ? 5000 : 1)
   const chunks: string[] = []
   for (let at = 0, index = 0; at < bytes.length; at += sizes[index++] ?? 1) {

@@ -5,7 +5,7 @@ import { httpServer } from '../support/http-server.ts'
 import { raw, rest } from '../support/raw.ts'
 import type { Test } from 'tap'
 
-/** Sends bytes to a server that refuses what is no request, and reads everything that comes back. */
+/** Sends bytes to a server that refuses malformed HTTP, and reads everything it answers. */
 async function answerTo (t: Test, ...pieces: readonly string[]): Promise<string> {
   const { server, url } = await httpServer(t, (_request, response) => { response.write('begun') })
   refuseMalformed(server)

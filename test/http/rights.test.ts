@@ -1,4 +1,4 @@
-/** A key's models are checked against the model that will be called, however the call names it. */
+/** A key's scope is checked against the model that will be called, however the call names it. */
 
 import t, { type Test } from 'tap'
 import { encodePng } from '../../lib/sandbox/png.ts'
@@ -17,7 +17,7 @@ const picture = await encodePng(
 const image: Script = { pieces: ['{"created":1,"data":[{"b64_json":"AAAA"}]}'] }
 const transcript: Script = { pieces: ['{"text":"x"}'] }
 
-/** An answer in Anthropic's words. */
+/** An answer in Anthropic's dialect. */
 const compacted: Script = {
   pieces: [
     '{"id":"resp_1","object":"response.compaction","created_at":1,"output":[],"usage":{"input_tokens":1,"output_tokens":1,"total_tokens":2}}'
@@ -36,11 +36,11 @@ interface EndpointCase {
   readonly body: Readonly<Record<string, unknown>>
   readonly file?: readonly [field: string, bytes: Buffer]
   readonly answer: Script
-  /** False where the gateway answers by itself. Default: true. */
+  /** False if the gateway answers by itself. Default: true. */
   readonly isSent?: boolean
 }
 
-/** Every endpoint that takes a model. Models are names at the provider of the endpoint. */
+/** Every endpoint that takes a model. Models are named as at the provider of the endpoint. */
 const endpoints: readonly EndpointCase[] = [
   {
     path: 'chat/completions',
@@ -154,7 +154,7 @@ const endpoints: readonly EndpointCase[] = [
   }
 ]
 
-/** No model is named there. */
+/** These requests name no model. */
 const bodiless = new Set(['/v1/responses/:response_id/cancel'])
 
 t.test('every endpoint that takes a body is in this table', async t => {
@@ -171,7 +171,7 @@ async function openStore (t: Test): Promise<Database> {
   return database
 }
 
-/** Responses are requested as chat completions, which is what the fake answers. */
+/** Responses are sent as chat completions, which is what the fake answers. */
 const chatOnly = { quirks: { responsesApi: false } }
 
 interface Attempt {

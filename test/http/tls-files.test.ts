@@ -9,7 +9,7 @@ import { checkTlsFiles } from '../../lib/process/check-tls-files.ts'
 import { makeCertificate, noOpenSsl } from '../support/certificate.ts'
 import { until } from '../support/until.ts'
 
-/** Connects, and returns the name that the certificate of the server has. */
+/** Connects, and returns the name in the server's certificate. */
 async function nameAt (port: number): Promise<string | undefined> {
   const socket: TLSSocket = connect({ port, host: '127.0.0.1', rejectUnauthorized: false })
   await once(socket, 'secureConnect')

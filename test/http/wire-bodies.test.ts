@@ -28,7 +28,7 @@ import type { EndpointDoc } from '../../lib/wire/endpoint-doc.ts'
 
 const file = join(import.meta.dirname, '../../../test/http/wire-bodies.snapshot.txt')
 
-/** A provider whose answers are fixed. */
+/** A provider with fixed answers. */
 function script ({ path, text }: SeenRequest): Script {
   if (text.includes('fail')) return { status: 500, pieces: ['{"error":{"message":"down"}}'] }
   if (path.endsWith('/completions')) {
@@ -84,7 +84,7 @@ const [generate, edit, vary] = ['/v1/images/generations', '/v1/images/edits', '/
 const [transcribe, translate] = ['/v1/audio/transcriptions', '/v1/audio/translations']
 const painted = { model: 'sandbox/painter', prompt: 'A cat.', size: '256x256' }
 
-/** Without a status the title says what is sent; errors are requested by their cause. */
+/** Without a status the title says what is sent; errors are named by their cause. */
 const message = { model: 'mine/m', max_tokens: 100, messages: [{ role: 'user', content: 'hello' }] }
 
 const asks: readonly Ask[] = [
@@ -313,8 +313,8 @@ t.test('the bodies of every endpoint match the reviewed snapshot', async t => {
 })
 
 /**
- * Answers of the admin API are compared with their schemas in `test/pipelines/admin/`; browsers and the
- * command line read them, no clients of others.
+ * Admin API answers are compared with their schemas in `test/pipelines/admin/`; only the dashboard and the
+ * command line read them.
  */
 const isOfClients = (doc: EndpointDoc): boolean => doc.path !== '/openapi.json' && !isOfAdmin(doc)
 

@@ -11,13 +11,13 @@ import type { AddressInfo } from 'node:net'
 import type { Reply } from '../../lib/core/reply.ts'
 import type { Test } from 'tap'
 
-/** Sends the reply to a caller of its own. */
+/** Sends the reply to a new caller. */
 async function responseTo (t: Test, reply: Reply): Promise<Response> {
   const { port } = await serving(t, reply)
   return await fetch(`http://127.0.0.1:${port}`)
 }
 
-/** A server that has only this reply. */
+/** A server that answers every request with this reply. */
 async function serving (t: Test, reply: Reply): Promise<AddressInfo> {
   const call = receivedCall({})
   const server = createServer((_request, response) => {
@@ -40,7 +40,7 @@ async function chunksOf (t: Test, body: AsyncIterable<string | Uint8Array>): Pro
   return await chunksAt(port)
 }
 
-/** @param onText is called with all that has come so far */
+/** @param onText is called with all the text received so far */
 async function chunksAt (port: number, onText: (text: string) => void = () => undefined): Promise<string[]> {
   const socket = connect(port, '127.0.0.1')
   socket.write('GET / HTTP/1.1\r\nhost: test\r\nconnection: close\r\n\r\n')

@@ -17,12 +17,12 @@ import { readEvents } from '../support/read-events.ts'
 import { cut, cutSizes } from '../support/cuts.ts'
 import type { UploadedFile } from '../../lib/core/upload.ts'
 
-/** The rules of a model of the catalogue; of others those that forbid nothing. */
+/** The rules of a catalogue model; for others, rules that forbid nothing. */
 function known (model: string): ImageFamily {
   return familyOf(catalogue.find(({ id }) => id === `openai/${model}`)?.traits?.images)
 }
 
-/** The code and parameter a request is refused with; undefined when it is allowed. */
+/** The code and parameter of the refusal; undefined if the request is allowed. */
 function refusal (
   family: string,
   request: ImageParameters,
@@ -53,7 +53,7 @@ const invalid = (param: string): string => `400 invalid_value ${param}`
 const rows: ReadonlyArray<
   readonly [family: string, request: ImageParameters, expected: string | undefined, task?: ImageTask]
 > = [
-  // Length counts code points: a cat face is one, though two units of a JavaScript text.
+  // Length is in code points: an emoji counts as one, though it is two UTF-16 units.
   [a, { prompt: '🐱'.repeat(1000) }, undefined],
   [a, { prompt: '🐱'.repeat(1001) }, invalid('prompt')],
   [b, { prompt: 'x'.repeat(4000) }, undefined],

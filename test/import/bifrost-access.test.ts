@@ -35,7 +35,7 @@ function noteOf ({ rows }: ImportedBifrost, path: string): string {
   return row === undefined ? 'nothing' : `${row.verdict}: ${row.note}`
 }
 
-t.test('a virtual key comes by its digest, from the file or from a variable', async t => {
+t.test('a virtual key is imported by its digest, from the file or from a variable', async t => {
   const result = imported(
     {
       virtual_keys: [
@@ -57,7 +57,7 @@ t.test('a virtual key comes by its digest, from the file or from a variable', as
   t.same([without.missing, without.organisation?.keys], [['VK'], []])
 })
 
-t.test('it may use the models of its providers, and nothing where the file allows nothing', async t => {
+t.test('a key may use the models of its providers, or nothing where the file allows nothing', async t => {
   const models = (configs: readonly JsonObject[]): unknown =>
     imported({ virtual_keys: [virtualKey({ provider_configs: configs })] }).organisation?.keys[0]?.models
   t.same(models(everything), ['openai/*'])
@@ -110,7 +110,7 @@ t.test('it may use the models of its providers, and nothing where the file allow
   t.match(noteOf(open, 'governance.virtual_keys[0].provider_configs[0].rate_limit_id'), /^unsupported/)
 })
 
-t.test('teams and customers of keys are projects, with the limits that the file gives them', async t => {
+t.test('teams and customers of keys become projects with the limits of the file', async t => {
   const { organisation, rows } = imported({
     teams: [{ id: 't', name: 'Team', rate_limit_id: 'r', calendar_aligned: true }],
     customers: [
@@ -171,7 +171,7 @@ t.test('teams and customers of keys are projects, with the limits that the file 
   })
 })
 
-t.test('limits of several projects, of one model and of a provider have no counterpart', async t => {
+t.test('limits across projects, of one model or of a provider have no counterpart', async t => {
   const result = imported({
     customers: [{ id: 'c', name: 'C', budget_id: 'b' }],
     teams: [{ id: 't', name: 'T', customer_id: 'c' }],
@@ -192,7 +192,7 @@ t.test('limits of several projects, of one model and of a provider have no count
   )
 })
 
-t.test('a limit of nothing revokes, of a key and of all keys of a project', async t => {
+t.test('a limit of 0 revokes a key, or all keys of a project', async t => {
   const blocked = (governance: JsonObject): unknown => imported(governance).organisation?.keys[0]?.isBlocked
   t.equal(
     blocked({
@@ -212,7 +212,7 @@ t.test('a limit of nothing revokes, of a key and of all keys of a project', asyn
   t.equal(blocked({ virtual_keys: [virtualKey({})] }), false)
 })
 
-t.test('tool servers: those that the key names with all tools, and those for every key', async t => {
+t.test('tool servers: those named by the key with all their tools, and those open to every key', async t => {
   const server = (name: string, more: JsonObject = {}): JsonObject => ({
     name,
     connection_type: 'http',

@@ -5,7 +5,7 @@ import type { JsonObject } from '../../lib/json/guards.ts'
 const nowMs = Date.parse('2026-03-14T10:00:00Z')
 const read = (row: JsonObject, isAligned = false) => readBifrostBudget(row, { path: 'b', isAligned, nowMs })
 
-t.test('periods of the calendar are the same here', async t => {
+t.test('calendar periods are kept', async t => {
   const periods = ['1h', '1d', '1w', '1M'].map(duration =>
     read({ max_limit: 5, reset_duration: duration, current_usage: 2 }, true)
   )
@@ -24,7 +24,7 @@ t.test('periods of the calendar are the same here', async t => {
   })
 })
 
-t.test('other periods go on from the beginning of the last one', async t => {
+t.test('other periods continue from the start of the last one', async t => {
   t.match(
     read({ max_limit: 5, reset_duration: '1M', last_reset: '2026-03-01T12:00:00.5Z', current_usage: 3.5 }),
     {
@@ -44,7 +44,7 @@ t.test('other periods go on from the beginning of the last one', async t => {
   })
 })
 
-t.test('a budget of nothing refuses all, and one that cannot be read is none', async t => {
+t.test('a budget of 0 refuses everything, and an unreadable one is ignored', async t => {
   t.match(read({ max_limit: 0, reset_duration: '1d' }), { amount: 0, note: /nothing may be spent/ })
   t.same(
     [

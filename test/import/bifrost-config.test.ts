@@ -12,7 +12,7 @@ function imported (file: JsonObject, env: Readonly<Record<string, string>> = {})
   return importBifrostConfig(file, env, nowMs)
 }
 
-/** Reads what was made as the gateway does, with a value for every variable. */
+/** Loads the imported configuration as the gateway does, with a value for every variable. */
 function settingsOf (t: Test, { config }: ImportedBifrost): Settings {
   const text = printDocument(config)
   const cwd = t.testdir({ 'headgate.yaml': text })
@@ -39,7 +39,7 @@ const key = (name: string, more: JsonObject = {}): JsonObject => ({
   ...more
 })
 
-/** In the manner of those that teams run; each is imported whole. */
+/** Modelled on files that teams run; each is imported completely. */
 const complete: Readonly<Record<string, JsonObject>> = {
   'one provider': {
     $schema: 'https://www.getbifrost.ai/schema',
@@ -199,7 +199,7 @@ for (const [what, file] of Object.entries(complete)) {
 }
 
 t.test(
-  'references to variables stay, also as objects, and what stands in clear goes to the file of secrets',
+  'variable references are kept, also as objects, and plain-text secrets go to the secrets file',
   async t => {
     const { config, secrets, rows } = imported({
       providers: {
@@ -225,7 +225,7 @@ t.test(
   }
 )
 
-t.test('tool servers have the tools, headers and variables of the file', async t => {
+t.test('tool servers keep the tools, headers and variables of the file', async t => {
   const { config, secrets } = imported(complete['tool servers'] ?? {})
   t.same(config['mcp_servers'], {
     'bifrost/weather': {
@@ -250,7 +250,7 @@ t.test('tool servers have the tools, headers and variables of the file', async t
 })
 
 t.test(
-  'a tool server that is off, signs in by itself or hides its address is left out, and said so',
+  'a tool server that is disabled, signs in by itself or has a hidden address is left out and reported',
   async t => {
     const server = (more: JsonObject): JsonObject => ({
       name: 's',
@@ -283,7 +283,7 @@ t.test(
   }
 )
 
-t.test('plugins become sections where there are some, and are noted otherwise', async t => {
+t.test('plugins become configuration sections where one exists, and are reported otherwise', async t => {
   const result = imported({
     plugins: [
       { enabled: true, name: 'telemetry', config: {} },
@@ -340,7 +340,7 @@ t.test('plugins become sections where there are some, and are noted otherwise', 
   t.match(noteOf(grpc, 'plugins[0]'), /^manual: set `telemetry.otlp.endpoint`/)
 })
 
-t.test('every entry has a row: also what nothing here knows, and what is off', async t => {
+t.test('every entry has a row, also unknown and disabled ones', async t => {
   const result = imported({
     client: {
       allow_direct_keys: false,

@@ -26,7 +26,7 @@ const noteOf = ({ rows }: Read, path: string): string => {
   return row === undefined ? 'nothing' : `${row.verdict}: ${row.note}`
 }
 
-t.test('keys of one address and the same models are one provider with their weights', async t => {
+t.test('keys with the same address and models become one provider with weighted credentials', async t => {
   const { read } = providersOf({
     openai: {
       keys: [
@@ -59,7 +59,7 @@ t.test('keys of one address and the same models are one provider with their weig
 })
 
 t.test(
-  'regions of Azure are providers with the deployments of their keys; addresses are read from variables',
+  'Azure regions become providers with the deployments of their keys, and addresses may be variables',
   async t => {
     const azure = {
       azure: {
@@ -114,7 +114,7 @@ t.test(
   }
 )
 
-t.test('addresses get the version that their kind has', async t => {
+t.test('addresses get the version path of their kind', async t => {
   const at = (kind: string, address: string): JsonObject => ({
     keys: [{ name: 'k', value: 'env.K', models: ['*'], weight: 1 }],
     network_config: { base_url: address },
@@ -141,7 +141,7 @@ t.test('addresses get the version that their kind has', async t => {
   )
 })
 
-t.test('what a provider cannot do here is noted', async t => {
+t.test('unsupported provider settings are reported', async t => {
   const read = providersOf({
     bedrock: { keys: [{ name: 'x', value: '', weight: 1 }] },
     azure: {
@@ -184,7 +184,7 @@ t.test('what a provider cannot do here is noted', async t => {
   t.same([...read.read.providers.keys()], ['azure', 'xai'])
 })
 
-t.test('network settings, proxies and certificates come over', async t => {
+t.test('network settings, proxies and certificates are imported', async t => {
   const { read } = providersOf({
     anthropic: {
       keys: [{ name: 'a', value: 'env.A', models: ['*'], weight: 1 }],

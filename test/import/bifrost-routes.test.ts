@@ -17,7 +17,7 @@ const providers = {
   groq: { keys: [key('g', ['shared'])] }
 }
 
-t.test('models of several keys are routes, and others lead to the key that serves all', async t => {
+t.test('models of several keys become routes, others use the key that serves all models', async t => {
   const { config } = importBifrostConfig({ providers }, {}, 0)
   t.same(config['routes'], {
     'openai/gpt-5-mini': {
@@ -80,7 +80,7 @@ t.test('virtual keys share models without a provider by weight', async t => {
   )
 })
 
-t.test('a rule by the name of a model is a route, and others are noted', async t => {
+t.test('a rule on a model name becomes a route, other rules are reported', async t => {
   const rule = (more: JsonObject): JsonObject => ({
     id: 'r',
     name: 'r',

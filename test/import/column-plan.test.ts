@@ -14,7 +14,7 @@ function rowsOf (...rows: readonly JsonObject[]) {
   return plan.rows
 }
 
-t.test('each column that has a value is noted once, with the rows that it is about', async t => {
+t.test('each column with a value is reported once with its rows', async t => {
   t.same(rowsOf({ made: 'x', own: 1, other: true }, { made: 'y', own: 1, limit: 5 }), [
     { path: 'Key.made', verdict: 'exact', note: 'not kept (row 1, row 2)' },
     { path: 'Key.own', verdict: 'approximate', note: 'something like it (row 1, row 2)' },
@@ -24,12 +24,12 @@ t.test('each column that has a value is noted once, with the rows that it is abo
   t.match(rowsOf({ made: 1 }, { made: 1 }, { made: 1 }, { made: 1 }), [{ note: 'not kept (4 rows)' }])
 })
 
-t.test('what is empty is nothing: null, false, 0, empty texts, lists and objects, also as text', async t => {
+t.test('null, false, 0 and empty texts, lists and objects count as empty, also as text', async t => {
   t.same(rowsOf({ a: null, b: '', c: false, d: [], e: {}, f: '{}', g: '[ ]', h: 0 }), [])
   t.match(rowsOf({ a: '{"x":1}', b: '[broken' }), [{ path: 'Key.a' }, { path: 'Key.b' }])
 })
 
-t.test('values are read as what they are, times in UTC', async t => {
+t.test('values are read by their type, times in UTC', async t => {
   const row = new TableRow(
     new ColumnPlan({}),
     'Key',

@@ -2,12 +2,12 @@ import t from 'tap'
 import { ImportPlan } from '../../lib/import/plan.ts'
 import { freeSlug, plainArguments, toolServerSlug } from '../../lib/import/imported-tool-servers.ts'
 
-t.test('a tool server has a name of the gateway that it comes from, which no other has', async t => {
+t.test('a tool server gets a unique name from its name in the other gateway', async t => {
   t.equal(toolServerSlug('bifrost', 'my server'), 'bifrost/my-server')
   t.same([freeSlug('a/b', {}), freeSlug('a/b', { 'a/b': 1, 'a/b-2': 1 })], ['a/b', 'a/b-3'])
 })
 
-t.test('arguments that may hold a secret are left to a person', async t => {
+t.test('arguments that may hold a secret must be moved by hand', async t => {
   const args = { plain: ['-y', 'server'], named: ['--token', 'x'], long: ['aaaaaaaaaaaaaaaaaaaaaaaaaaaa'] }
   const plan = new ImportPlan(args)
   t.same(

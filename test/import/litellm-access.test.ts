@@ -14,7 +14,7 @@ function keyNamed ({ organisation: { keys } }: ImportedDatabase, name: string) {
   return keys.find(key => key.name === name)
 }
 
-t.test('keys keep their digest, their scope, their limits and what they have spent', async t => {
+t.test('keys keep their digest, scope, limits and spending', async t => {
   const all = await importedTables()
   const ends = periodEnds(nowMs)
   const monthMs = Date.UTC(2026, 9)
@@ -81,7 +81,7 @@ t.test('keys keep their digest, their scope, their limits and what they have spe
   )
 })
 
-t.test('teams and users with limits are projects, whose keys do not count twice', async t => {
+t.test('teams and users with limits become projects, whose keys are not counted twice', async t => {
   const { organisation: { projects, users }, ...all } = await importedTables()
   const monthMs = Date.UTC(2026, 9)
   t.match(
@@ -106,7 +106,7 @@ t.test('teams and users with limits are projects, whose keys do not count twice'
   t.match(notesOf(all)['LiteLLM_UserTable.user_id'], /^manual: the master key/)
 })
 
-t.test('keys of a team or a user that may spend nothing are revoked', async t => {
+t.test('keys of a team or user with a budget of 0 are revoked', async t => {
   for (const limit of [{ max_budget: 0 }, { rpm_limit: 0 }]) {
     const all = await importedTables(tables => {
       for (const name of ['LiteLLM_TeamTable', 'LiteLLM_UserTable']) {
@@ -130,7 +130,7 @@ t.test('keys of a team or a user that may spend nothing are revoked', async t =>
   }
 })
 
-t.test('what is not the same is said, with the rows that it is about', async t => {
+t.test('differences are reported with the affected rows', async t => {
   const all = await importedTables(tables => {
     tables['LiteLLM_SpendLogs'] = [{}]
     tables['LiteLLM_AgentsTable'] = [{}]
@@ -156,7 +156,7 @@ t.test('what is not the same is said, with the rows that it is about', async t =
   })
 })
 
-t.test('guardrails of keys and teams are stages that look at all of their calls', async t => {
+t.test('guardrails of keys and teams become guards on all of their calls', async t => {
   const all = await importedTables(tables => {
     const guardrail = (name: string): JsonObject => ({
       guardrail_name: name,

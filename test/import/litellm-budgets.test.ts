@@ -6,7 +6,7 @@ const utc: BudgetClock = { nowMs, timeZone: 'UTC', endsAtMidnight: true }
 const day = 86_400_000
 const [nextDay, nextWeek, nextMonth] = [Date.UTC(2026, 9, 15), Date.UTC(2026, 9, 19), Date.UTC(2026, 10)]
 
-/** Durations with the end of the period that runs, and the budget that counts the same. */
+/** Durations with the end of the current period, and the budget that counts the same. */
 const periods: ReadonlyArray<
   readonly [
     duration: string | undefined,
@@ -109,7 +109,7 @@ for (const [duration, resetAtMs, budget, fromMs, verdict, clock] of periods) {
   })
 }
 
-t.test('a period that is over has cost nothing, and amounts have a bound', async t => {
+t.test('an expired period counts no spending, and amounts are capped', async t => {
   t.same(readBudget({ amount: 5, duration: '7d', resetAtMs: nowMs, spent: 4 }, utc).spent, {
     fromMs: nextWeek - 7 * day,
     nanoUsd: 0
@@ -117,7 +117,7 @@ t.test('a period that is over has cost nothing, and amounts have a bound', async
   t.equal(readBudget({ amount: 1e9, spent: 0 }, utc).budget.usd, 1_000_000)
 })
 
-t.test('each budget finds in its period what was counted there, others included', async t => {
+t.test('each budget finds the spending of its own period, including that of other budgets', async t => {
   const month = Date.UTC(2026, 9)
   const spread = spreadSpending(
     [

@@ -11,7 +11,7 @@ function read (settings: JsonObject) {
   return { cache, rows: plan.rows }
 }
 
-t.test('a cache of answers to equal requests is one here, with its time and its mode', async t => {
+t.test('an exact-match cache is imported with its lifetime and mode', async t => {
   t.same(read({ cache: true }).cache, { answers: { scope: 'project' } })
   const { cache, rows } = read({
     cache: true,
@@ -33,7 +33,7 @@ t.test('a cache of answers to equal requests is one here, with its time and its 
   )
 })
 
-t.test('one that is off is none, and one for similar requests has no counterpart', async t => {
+t.test('a disabled cache is ignored, and a semantic one has no counterpart', async t => {
   t.same(read({ cache: false, cache_params: { type: 'redis' } }), {
     cache: undefined,
     rows: [

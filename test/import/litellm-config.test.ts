@@ -11,7 +11,7 @@ function imported (yaml: string): ImportedConfig {
   return importLitellmConfig(readDocument(yaml, 'config.yaml').value)
 }
 
-/** Reads what was made as the gateway does, with a value for every variable. */
+/** Loads the imported configuration as the gateway does, with a value for every variable. */
 function settingsOf (t: Test, { config }: ImportedConfig): Settings {
   const text = printDocument(config)
   const cwd = t.testdir({ 'headgate.yaml': text })
@@ -25,7 +25,7 @@ function unsupported ({ rows }: ImportedConfig): string[] {
   return rows.filter(({ verdict }) => verdict === 'unsupported').map(({ path }) => path)
 }
 
-/** In the manner of those that teams run; each is imported whole. */
+/** Modelled on files that teams run; each is imported completely. */
 const complete: Readonly<Record<string, string>> = {
   'one model': `
 model_list:
@@ -398,7 +398,7 @@ t.test('thirty configurations are imported', async t => {
   t.ok(Object.keys(complete).length + posted.length >= 30)
 })
 
-t.test('what has no counterpart is named, and the rest is imported', async t => {
+t.test('entries without a counterpart are named, and the rest is imported', async t => {
   const made = imported(`
 model_list:
   - { model_name: claude, litellm_params: { model: bedrock/anthropic.claude-v2, aws_region_name: us-east-1 } }
@@ -485,7 +485,7 @@ t.test('names, weights, fallbacks, settings and prices are those of the file', a
   })
 })
 
-t.test('models for refused content are not in the route, and the plan says why', t => {
+t.test('content policy fallbacks are left out of the route, and the plan says why', t => {
   const { config, rows } = imported(`
 model_list:
   - { model_name: big, litellm_params: { model: openai/gpt-5 } }
@@ -502,13 +502,13 @@ litellm_settings: { content_policy_fallbacks: [{ big: [open] }] }
   t.end()
 })
 
-t.test('no secret of the file is in the configuration or the plan', async t => {
+t.test('no secret of the file appears in the configuration or the plan', async t => {
   const { config, rows } = imported(complete['credentials and several accounts'] ?? '')
   t.notMatch(JSON.stringify([config, rows]), /sk-in-clear|org-1/)
 })
 
 t.test(
-  'an address or an argument that may hold a secret is left to a person, and no key goes elsewhere meanwhile',
+  'an address or argument that may hold a secret must be moved by hand, and no key goes elsewhere',
   async t => {
     const made = imported(`
 model_list:
@@ -539,7 +539,7 @@ mcp_servers:
   }
 )
 
-t.test('names that a program knows, circles and names that meet are no exception', async t => {
+t.test('built-in property names, cycles and colliding names are handled like any other', async t => {
   const made = imported(`
 model_list:
   - { model_name: toString, litellm_params: { model: openai/a } }
@@ -572,7 +572,7 @@ mcp_servers:
   t.ok(settingsOf(t, made))
 })
 
-t.test('a file of thousands of models is read in time that its size bounds', async t => {
+t.test('a file of thousands of models is read in time proportional to its size', async t => {
   const entries = (count: number): string =>
     `model_list:\n${Array.from(
       { length: count },
@@ -584,7 +584,7 @@ t.test('a file of thousands of models is read in time that its size bounds', asy
   t.ok(performance.now() - startedAtMs < 15_000)
 })
 
-t.test('programs that send metadata of any kind go on as before', async t => {
+t.test('programs that send arbitrary metadata keep working', async t => {
   const made = imported('model_list: [{ model_name: m, litellm_params: { model: openai/gpt-4o } }]')
   t.equal(settingsOf(t, made).server.compatibility, 'litellm')
   t.match(made.rows.at(-1), { verdict: 'approximate', note: /`server\.compatibility: litellm`/ })

@@ -1,7 +1,7 @@
 /**
- * Over rows of our own; and, with `HEADGATE_TEST_POSTGRES` and `HEADGATE_TEST_LITELLM=PYTHON` (one that has
- * `litellm[proxy]`), over the tables of its own migrations, with keys and secrets hashed and encrypted by its
- * own functions.
+ * Runs over rows of our own; and, with `HEADGATE_TEST_POSTGRES` and `HEADGATE_TEST_LITELLM=PYTHON` (a Python
+ * with `litellm[proxy]`), over the tables of LiteLLM's own migrations, with keys and secrets hashed and
+ * encrypted by its own functions.
  */
 
 import { execFileSync, spawn } from 'node:child_process'
@@ -31,7 +31,7 @@ import type { Test } from 'tap'
 import type { JsonObject } from '../../lib/json/guards.ts'
 
 t.test(
-  'models and credentials of the database are opened, and their secrets stay out of the configuration',
+  'models and credentials of the database are decrypted, and their secrets stay out of the configuration',
   async t => {
     const { config, secrets, rows } = await importedTables()
     t.match(config, {
@@ -55,7 +55,7 @@ const skip =
   (python === undefined || server === undefined) &&
   'HEADGATE_TEST_LITELLM is no Python with litellm[proxy], or there is no HEADGATE_TEST_POSTGRES'
 
-/** The functions of LiteLLM itself. */
+/** Functions of LiteLLM itself. */
 function litellmFunctions (python: string): LitellmFunctions {
   const output = execFileSync(
     python,
@@ -83,7 +83,7 @@ function litellmFunctions (python: string): LitellmFunctions {
 }
 
 /**
- * Makes a database with the tables of LiteLLM's migrations. Returns its address and a function that runs
+ * Creates a database with the tables of LiteLLM's migrations. Returns its address and a function that runs
  * statements there.
  */
 async function litellmServer (t: Test, python: string, server: string) {
@@ -142,7 +142,7 @@ async function fill (query: Query, tables: Readonly<Record<string, readonly Json
   }
 }
 
-/** Returns all that the tables hold. */
+/** Returns the contents of all tables. */
 async function contents (query: Query): Promise<string> {
   const found = await query("select tablename from pg_tables where schemaname = 'public' order by 1")
   const sums: unknown[] = []
@@ -164,7 +164,7 @@ const embedding = {
   usage: { prompt_tokens: 3, total_tokens: 3 }
 }
 
-t.test('a LiteLLM with its own tables moves over while both serve', { skip, timeout: 120_000 }, async t => {
+t.test('a real LiteLLM is migrated while both gateways serve', { skip, timeout: 120_000 }, async t => {
   if (python === undefined || server === undefined) return
   const upstream = await fakeUpstream(({ path }) => ({
     pieces: [path.endsWith('/embeddings') ? JSON.stringify(embedding) : completion],
@@ -298,7 +298,7 @@ t.test('a LiteLLM with its own tables moves over while both serve', { skip, time
   await until(async () => (await call('sk-team-other')) === 402, 'what was spent there')
 })
 
-/** A shell that is kept between the blocks of a page. */
+/** A shell that stays open across the code blocks of a page. */
 async function pageShell (t: Test, cwd: string, env: Readonly<Record<string, string>>) {
   const child = spawn('sh', [], { cwd, env, detached: true, stdio: ['pipe', 'pipe', 'pipe'] })
   const exit = once(child, 'exit')
@@ -306,12 +306,12 @@ async function pageShell (t: Test, cwd: string, env: Readonly<Record<string, str
   child.stdout.on('data', (bytes: Buffer) => { out += bytes.toString() })
   child.stderr.on('data', (bytes: Buffer) => { errors += bytes.toString() })
   t.teardown(async () => {
-    // the gateway in the background is of the same group
+    // the gateway in the background belongs to the same process group
     if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL')
     await exit
   })
   let blocks = 0
-  /** Runs a block, and returns what it printed and the status of its last command. */
+  /** Runs a code block, and returns its output and the status of its last command. */
   return async (block: string): Promise<{ out: string, status: number, errors: string }> => {
     const from = out.length
     const mark = `end of block ${++blocks}:`
@@ -324,7 +324,7 @@ async function pageShell (t: Test, cwd: string, env: Readonly<Record<string, str
   }
 }
 
-t.test('each step of the run-book is done beside a LiteLLM that serves, and undone', {
+t.test('each step of the run-book works beside a serving LiteLLM and can be undone', {
   skip, timeout: 500_000
 }, async t => {
   if (python === undefined || server === undefined) return

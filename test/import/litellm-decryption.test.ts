@@ -19,7 +19,7 @@ function sealedV3 (text: string): string {
   return `v3:gcm:${Buffer.concat([nonce, cipher.update(text), cipher.final(), cipher.getAuthTag()]).toString('base64url')}`
 }
 
-t.test('each scheme is opened with its key and with no other', async t => {
+t.test('each scheme decrypts with its own key only', async t => {
   const { open } = decryption(saltKey, await loadOpenBox())
   const other = decryption('another', await loadOpenBox())
   t.same(recorded.map(open), ['sk-provider-key ü', 'sk-provider-key ü'])
@@ -32,7 +32,7 @@ t.test('each scheme is opened with its key and with no other', async t => {
   t.equal(open(sealedV3('newest')), 'newest')
 })
 
-t.test('what is not encrypted stays closed', async t => {
+t.test('text that is not encrypted is not decrypted', async t => {
   const { open } = decryption(saltKey, await loadOpenBox())
   for (const value of [
     '',
@@ -49,7 +49,7 @@ t.test('what is not encrypted stays closed', async t => {
   }
 })
 
-t.test('advice says what is missing: the key, or the package', async t => {
+t.test('the advice names what is missing: the key or the package', async t => {
   const [value = ''] = recorded
   t.same(
     [decryption('', await loadOpenBox()).open(value), decryption(saltKey, undefined).open(value)],

@@ -24,7 +24,7 @@ const addresses = {
   presidio_anonymizer_api_base: 'http://anonymizer:3000/'
 }
 
-t.test('presidio: what is masked and what refuses a call are stages of their own', async t => {
+t.test('presidio: masking and refusing become separate guards', async t => {
   const { stages, rows } = made([
     'pii',
     {
@@ -63,7 +63,7 @@ t.test('presidio: what is masked and what refuses a call are stages of their own
   })
 })
 
-t.test('moderation with the account of the models, and a service of the generic form', async t => {
+t.test('moderation with the account of the models, and a generic guardrail API', async t => {
   const { stages, rows, fields, secrets } = made(
     ['Moderated', { guardrail: 'openai_moderation', mode: 'during_call' }],
     [
@@ -125,7 +125,7 @@ t.test('moderation with the account of the models, and a service of the generic 
   t.equal(secrets.get('LITELLM_OWN_KEY'), 'in-clear')
 })
 
-t.test('a filter becomes patterns, unless one of them has no counterpart', async t => {
+t.test('a filter becomes patterns unless one of them has no counterpart', async t => {
   const patterns = [
     { pattern_type: 'prebuilt', pattern_name: 'email', action: 'MASK' },
     { pattern_type: 'regex', name: 'Ticket', pattern: 'PROJ-[0-9]{1,6}', action: 'BLOCK' }
@@ -166,7 +166,7 @@ t.test('a filter becomes patterns, unless one of them has no counterpart', async
   }
 })
 
-t.test('services of others, and code, are left to a person', async t => {
+t.test('other services and custom code must be moved by hand', async t => {
   const { stages, rows } = made(
     ['lakera', { guardrail: 'lakera_v2', mode: 'pre_call' }],
     ['code', { guardrail: 'constructor', mode: 'pre_call' }],

@@ -22,7 +22,7 @@ const tables = (user: readonly JsonObject[], team: readonly JsonObject[] = []) =
     ['LiteLLM_DailyUserSpend', user]
   ])
 
-t.test('sums of a day become amounts of a model as it is called here', async t => {
+t.test('daily sums become amounts under the model names used here', async t => {
   const days = readHistory(
     tables([
       sum({}),
@@ -54,13 +54,13 @@ t.test('sums of a day become amounts of a model as it is called here', async t =
   t.equal(readHistory(tables([sum({ date: 'x' }), sum({ date: '2026-13-40' })])).size, 0)
 })
 
-t.test('names that are one here add up', async t => {
+t.test('sums of names that become one are added up', async t => {
   t.match(readHistory(tables([sum({}), sum({ model: 'openai/gpt-4o' })])).get('k'), [
     { calls: 4, nanoUsd: 1e9, cachedTokens: 10 }
   ])
 })
 
-t.test('sums by team are of keys that have none by user, day by day', async t => {
+t.test('team sums are given to keys without user sums, day by day', async t => {
   const read = readHistory(
     tables(
       [sum({})],
@@ -76,7 +76,7 @@ t.test('sums by team are of keys that have none by user, day by day', async t =>
   )
 })
 
-t.test('a budget counts the days of its period, and beside them what they do not hold', async t => {
+t.test('a budget counts the days of its period, and separately what they lack', async t => {
   const all = await importedTables(tables => {
     const row = (token: string, date: string, spend: number): JsonObject =>
       sum({ api_key: ownFunctions.hash(token), date, spend })

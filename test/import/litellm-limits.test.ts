@@ -16,7 +16,7 @@ function read (row: JsonObject, shared?: JsonObject): ReadLimits & { readonly no
   return { ...limits, notes: plan.rows.map(({ path, verdict, note }) => `${path} ${verdict}: ${note}`) }
 }
 
-t.test('limits of a row stand above those of the budget it refers to', async t => {
+t.test('limits of a row take precedence over those of its budget', async t => {
   const shared = {
     max_budget: 3,
     budget_duration: '30d',
@@ -40,7 +40,7 @@ t.test('limits of a row stand above those of the budget it refers to', async t =
   t.match(read({ max_budget: 8 }).limits, { budgets: [{ usd: 8, per: 'total' }] })
 })
 
-t.test('several budgets hold together, each with what was spent in its period', async t => {
+t.test('several budgets apply together, each with the spending of its period', async t => {
   const limits = read({
     max_budget: 50,
     spend: 20,
@@ -68,7 +68,7 @@ t.test('several budgets hold together, each with what was spent in its period', 
   t.ok(many.notes.some(note => note.startsWith('Key.budget_limits unsupported: at most 8 budgets')))
 })
 
-t.test('a limit of 0 allows nothing, and no limit is none', async t => {
+t.test('a limit of 0 allows nothing, and a missing limit allows everything', async t => {
   for (const row of [
     { max_budget: 0 },
     { rpm_limit: 0 },
@@ -85,7 +85,7 @@ t.test('a limit of 0 allows nothing, and no limit is none', async t => {
   t.same(read({ spend: 0 }).notes, [])
 })
 
-t.test('a soft budget of the row or of the shared one only warns, in the period of the other', async t => {
+t.test('a soft budget only warns and takes the period of the hard one, wherever either is set', async t => {
   const month = { budget_duration: '30d', spend: 6 }
   t.match(read({ max_budget: 9, soft_budget: 5, ...month }), {
     limits: {

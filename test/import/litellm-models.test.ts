@@ -4,7 +4,7 @@ import { LitellmModels } from '../../lib/import/litellm-models.ts'
 import { ImportPlan } from '../../lib/import/plan.ts'
 import { ImportedSecrets } from '../../lib/import/secrets.ts'
 
-t.test('models with the same settings share a provider, others get one of their own', async t => {
+t.test('models with the same settings share a provider, others get their own', async t => {
   const key = (name: string): object => ({ model: 'openai/gpt-4o', api_key: `os.environ/${name}` })
   const file = {
     model_list: [

@@ -17,7 +17,7 @@ function notes ({
   return Object.fromEntries(rows.map(({ path, verdict, note }) => [path, `${verdict}: ${note}`]))
 }
 
-t.test('what a model may spend is a budget of the model', async t => {
+t.test('the spending limit of a model becomes a budget of the model', async t => {
   const params = { model: 'openai/gpt-4o', max_budget: 10, budget_duration: '1d' }
   const model_list = [params, { ...params, max_budget: 99 }, { ...params, model: 'openai/*' }].map(
     (litellm_params, index) => ({ model_name: index === 2 ? '*' : 'm', litellm_params })
@@ -42,7 +42,7 @@ t.test('what a model may spend is a budget of the model', async t => {
   )
 })
 
-t.test('the budget of all end users is theirs here, and one without an end begins anew', async t => {
+t.test('the budget of all end users is imported, and one without a period restarts', async t => {
   const imported = importLitellmConfig({ litellm_settings: { max_end_user_budget: 0.5 } }, nowMs)
   t.same(imported.config['end_users'], {
     default_budget: { usd: 0.5, every: '366d', from: '2026-01-01T00:00:00Z', unpriced: 'allow' }
@@ -67,7 +67,7 @@ t.test('the budget of all end users is theirs here, and one without an end begin
   })
 })
 
-t.test('tags with a budget have it here', async t => {
+t.test('tag budgets are imported', async t => {
   const all = await importedTables(tables => {
     tables['LiteLLM_TagTable'] = [
       { tag_name: 'batch', budget_id: 'shared' },
@@ -83,7 +83,7 @@ t.test('tags with a budget have it here', async t => {
 })
 
 t.test(
-  'the budget of a member of a team is that of the user, where all of their keys are of the team',
+  "the budget of a team member becomes that of the user if all of the user's keys are in the team",
   async t => {
     const bob = (all: Awaited<ReturnType<typeof importedTables>>) =>
       all.organisation.users.find(({ name }) => name === 'Bob')

@@ -68,7 +68,7 @@ for (const [list, endpoints, unknown = []] of routes) {
   )
 }
 
-t.test('every endpoint that a key may be restricted to has an address', async t => {
+t.test('every endpoint that a key may be restricted to has a path', async t => {
   const paths = [
     '/chat/completions',
     '/completions',

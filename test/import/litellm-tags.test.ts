@@ -13,7 +13,7 @@ function notesOfTags (
     .toSorted()
 }
 
-t.test('tags of keys and teams are in the configuration, and calls get them', async t => {
+t.test('tags of keys and teams are in the configuration and apply to calls', async t => {
   const { config, rows, secrets } = await importedTables(tables => {
     const [team] = tables['LiteLLM_TeamTable'] ?? []
     if (team !== undefined) team['metadata'] = { tags: ['research'] }
@@ -48,7 +48,7 @@ t.test('tags of keys and teams are in the configuration, and calls get them', as
   ])
 })
 
-t.test('tags that cannot be written are named, and the others are kept', async t => {
+t.test('invalid tags are reported, and the others are kept', async t => {
   const many = Array.from({ length: 12 }, (_, index) => `tag ${index}`)
   const read = async (tags: unknown): Promise<{ usage: unknown, notes: readonly string[] }> => {
     const { config, rows } = await importedTables(tables => {

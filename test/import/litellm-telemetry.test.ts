@@ -18,7 +18,7 @@ function read (settings: JsonObject) {
 }
 
 t.test(
-  'the address of a collector comes from the settings of the callback or from variables, its headers are secrets',
+  'the collector address comes from the callback settings or from variables, its headers are secrets',
   async t => {
     const { telemetry, secrets, verdict } = read({
       environment_variables: {
@@ -45,7 +45,7 @@ t.test(
   }
 )
 
-t.test('without an address, by gRPC, or with a secret in the address, it is left to a person', async t => {
+t.test('a gRPC exporter, a missing address or a secret in the address must be moved by hand', async t => {
   for (const variables of [
     {},
     { OTEL_EXPORTER: 'otlp_grpc', OTEL_ENDPOINT: 'http://collector:4317' },

@@ -3,7 +3,7 @@ import { ImportPlan } from '../../lib/import/plan.ts'
 
 const file = { list: [{ a: 1, 'b.c': { d: 2 } }], empty: {}, other: 3 }
 
-t.test('only entries that are there get a row, and the worst thing said of one stands', async t => {
+t.test('only existing entries get a row, and the worst verdict on one wins', async t => {
   const plan = new ImportPlan(file)
   plan.note('list[0].a', 'exact', 'first')
   plan.note('list[0].a', 'exact', 'again')
@@ -18,7 +18,7 @@ t.test('only entries that are there get a row, and the worst thing said of one s
   ])
 })
 
-t.test('what nothing was said of is not supported, unless something around it has a row', async t => {
+t.test('an entry that nothing reported is unsupported unless an enclosing one has a row', async t => {
   const plan = new ImportPlan(file)
   plan.note('list[0]', 'exact', 'all of it')
   plan.noteOthers()

@@ -2,7 +2,7 @@ import t from 'tap'
 import { ImportPlan } from '../../lib/import/plan.ts'
 import { ImportedSecrets, variableIn } from '../../lib/import/secrets.ts'
 
-t.test('variables keep their names, and what stands in the file in clear gets one', async t => {
+t.test('variables keep their names, and plain-text secrets get a variable', async t => {
   const file = { a: 'os.environ/MY_KEY', b: 'sk-1', c: 'sk-2' }
   const plan = new ImportPlan(file)
   const secrets = new ImportedSecrets(file, plan)
@@ -27,7 +27,7 @@ t.test('a variable is recognised by its prefix', async t => {
   t.same([variableIn('os.environ/A'), variableIn('A'), variableIn(3)], ['A', undefined, undefined])
 })
 
-t.test('no secret gets a name that stands for another one', async t => {
+t.test('two secrets never get the same name', async t => {
   const file = { a: ['os.environ/LITELLM_OPENAI_API_KEY'], b: 'sk-1', c: 'os.environ/A B' }
   const plan = new ImportPlan(file)
   const secrets = new ImportedSecrets(file, plan)

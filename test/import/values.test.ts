@@ -10,7 +10,7 @@ import {
   textOf
 } from '../../lib/import/values.ts'
 
-t.test('values of another shape count as absent', async t => {
+t.test('values of the wrong type count as absent', async t => {
   t.same([textOf('a'), textOf(''), textOf(1)], ['a', undefined, undefined])
   t.same(['1.5', 2, 0, '', ' ', 'x', -1, NaN, null, {}].map(numberOf), [
     1.5,
@@ -24,11 +24,11 @@ t.test('values of another shape count as absent', async t => {
   t.same([isEmpty({}), isEmpty({ a: undefined })], [true, false])
 })
 
-t.test('seconds become milliseconds that a timeout may have', async t => {
+t.test('seconds become milliseconds within the range of a timeout', async t => {
   t.same([0, 0.5, 600, 1e9].map(milliseconds), [1, 500, 600_000, 3_600_000])
 })
 
-t.test('an address may stand in a configuration without a user, a query and a fragment', async t => {
+t.test('an address may be written to a configuration only without user, query and fragment', async t => {
   t.same(
     [
       'https://a.example/v1',

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { append } from '../../lib/json/append.ts'
 
-t.test('members are added in their order, more than a call has room for', async t => {
+t.test('items are appended in order, even more than a function call accepts as arguments', async t => {
   const list = [0]
   append(list, [1, 2])
   append(list, new Set([3]))

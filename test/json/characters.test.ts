@@ -1,7 +1,7 @@
 import t from 'tap'
 import * as characters from '../../lib/json/characters.ts'
 
-t.test('white space is what JSON.parse takes as such', async t => {
+t.test('white space is what JSON.parse accepts as such', async t => {
   const taken = Array.from({ length: 65_536 }, (_, code) => code).filter(code => {
     try {
       return JSON.parse(`${String.fromCharCode(code)}[]`) !== undefined
@@ -14,7 +14,7 @@ t.test('white space is what JSON.parse takes as such', async t => {
   t.notOk(characters.isSpace(undefined))
 })
 
-t.test('the codes are those of the characters they are named after', async t => {
+t.test('each constant is the code of the character it is named after', async t => {
   const { quote, openObject, closeObject, openList, closeList, colon, comma, backslash } = characters
   t.equal(
     String.fromCharCode(openObject, quote, backslash, colon, openList, comma, closeList, closeObject),

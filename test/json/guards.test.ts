@@ -15,7 +15,7 @@ import {
   textOfValue
 } from '../../lib/json/guards.ts'
 
-t.test('an object is neither null nor a list', async t => {
+t.test('an object is neither null nor an array', async t => {
   t.equal(isObject({}), true)
   for (const value of [null, undefined, [], 'text', 1, true]) {
     t.equal(isObject(value), false)
@@ -25,7 +25,7 @@ t.test('an object is neither null nor a list', async t => {
   t.equal(objectOf(given), given)
 })
 
-t.test('a list is no object that looks like one', async t => {
+t.test('an array-like object is not an array', async t => {
   for (const value of [[], [1], Object.freeze([])]) t.equal(isList(value), true)
   for (const value of [null, undefined, {}, { length: 0 }, 'text']) t.equal(isList(value), false)
 })
@@ -51,7 +51,7 @@ t.test('a text is not empty, a number is finite', async t => {
   }
 })
 
-t.test('a number in text is that number, and a count is whole and not negative', async t => {
+t.test('a number in text is converted, and a count is a non-negative integer', async t => {
   for (const [text, number] of [
     ['12', 12],
     ['-0.5', -0.5],
@@ -73,31 +73,31 @@ t.test('a number in text is that number, and a count is whole and not negative',
   }
 })
 
-t.test('the objects of a list keep their order, and what is no list has none', async t => {
+t.test('the objects of an array keep their order, and anything else has none', async t => {
   t.same(objectsOf([{ a: 1 }, null, 'text', [{}], { b: 2 }]), [{ a: 1 }, { b: 2 }])
   for (const value of [undefined, null, {}, 'text']) t.same(objectsOf(value), [])
 })
 
-t.test('the only object of a list is that of one with nothing else', async t => {
+t.test('the only object of an array is found if it has no other items', async t => {
   t.same(onlyObjectOf([{ a: 1 }]), { a: 1 })
   for (const value of [undefined, {}, [], [null], [[]], [{ a: 1 }, { b: 2 }], [{ a: 1 }, null]]) {
     t.equal(onlyObjectOf(value), undefined)
   }
 })
 
-t.test('a member is read of anything that may have one', async t => {
+t.test('a member can be read of any value', async t => {
   t.equal(property({ a: 1 }, 'a'), 1)
   t.equal(property(new Error('no'), 'message'), 'no')
   t.equal(property([4, 5], '1'), 5)
   for (const value of [undefined, null, 'text', 1]) t.equal(property(value, 'length'), undefined)
 })
 
-t.test('a member is found however deep it is', async t => {
+t.test('a nested member is found at any depth', async t => {
   t.equal(hasMember([{ a: [{ b: null }] }], 'b'), true)
   for (const value of [undefined, null, 'b', ['b'], { a: 'b' }]) t.equal(hasMember(value, 'b'), false)
 })
 
-t.test('no other file has guards of its own', async t => {
+t.test('no other file defines its own guards', async t => {
   const root = join(import.meta.dirname, '../../..')
   const own = ['lib', 'pipelines', 'schemas']
     .flatMap(folder =>
@@ -113,7 +113,7 @@ t.test('no other file has guards of its own', async t => {
   t.same(own, ['lib/json/guards.ts'])
 })
 
-t.test('every value of JSON has a text, whatever its members are called', async t => {
+t.test('every JSON value has a text, whatever the names of its members', async t => {
   t.same(
     ['a', 1, null, undefined, ['x'], { toString: 1, valueOf: 1 }].map(textOfValue),
     ['a', '1', 'null', 'undefined', '["x"]', '{"toString":1,"valueOf":1}']

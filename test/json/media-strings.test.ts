@@ -12,7 +12,7 @@ async function parsed (text: string, media: MediaStrings): Promise<unknown> {
   return await parseInSlices(Buffer.from(text), 10, { media })
 }
 
-t.test('what stands for media begins as it does, and is it again where it is printed', async t => {
+t.test('a placeholder for media begins like the media and is replaced by it when printed', async t => {
   const media = new MediaStrings()
   const value = (await parsed(JSON.stringify({ image, bare: base64(1_500_000), text: 'a' }), media)) as {
     image: string
@@ -25,7 +25,7 @@ t.test('what stands for media begins as it does, and is it again where it is pri
   t.ok(media.bytesOf(value.image)?.equals(Buffer.from(image)))
   t.equal(media.bytesOf(image), undefined)
   const data = (url: string): string => url.slice(url.indexOf(',') + 1)
-  // A mark that the end of a printed piece cuts: pieces have 128 KiB or a little more.
+  // A mark that is cut by the end of a printed piece: pieces have 128 KiB or a little more.
   for (const fill of ['', 'ä'.repeat(100_000), 'x'.repeat(126_000), 'x'.repeat(128_000)]) {
     const print = async (image: string, bare: string): Promise<Buffer> =>
       await bufferBody(() =>
@@ -47,7 +47,7 @@ t.test('what stands for media begins as it does, and is it again where it is pri
   }
 })
 
-t.test('slashes may have a backslash before them, at any place where the string is cut', async t => {
+t.test('slashes may be escaped, wherever the string is cut', async t => {
   const media = new MediaStrings()
   for (const shift of [0, 1, 2, 3]) {
     const text = `"data:image\\/png;base64,${'A'.repeat(shift)}${'\\/'.repeat(1_200_000)}"`
@@ -58,7 +58,7 @@ t.test('slashes may have a backslash before them, at any place where the string 
   }
 })
 
-t.test('every other string stays what it is', async t => {
+t.test('every other string is unchanged', async t => {
   const long = 'A'.repeat(1_500_000)
   const rows: Readonly<Record<string, string>> = {
     'a text': 'word '.repeat(300_000),
@@ -81,7 +81,7 @@ t.test('every other string stays what it is', async t => {
   }
 })
 
-t.test('others run while media is looked at and printed', async t => {
+t.test('other work continues while media is scanned and printed', async t => {
   const turns = countTurns(t)
   const media = new MediaStrings()
   const value = await parsed(JSON.stringify(base64(20_000_000)), media)

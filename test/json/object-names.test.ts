@@ -1,7 +1,7 @@
 import t from 'tap'
 import { isObjectName } from '../../lib/json/object-names.ts'
 
-t.test('ids of what an account keeps differ from those of the request itself', async t => {
+t.test('ids of objects stored in an account differ from ids within the request', async t => {
   for (const name of ['file_id', 'file_ids', 'vector_store_ids', 'skill_id', 'new_kind_of_object_id']) {
     t.ok(isObjectName(name), name)
   }

@@ -8,7 +8,7 @@ function replaced (text: string, values: Readonly<Record<string, string>>): stri
   return outline && replaceFields(text, outline, new Map(Object.entries(values)))
 }
 
-t.test('a field is replaced, and nothing else', async t => {
+t.test('a field is replaced and nothing else', async t => {
   t.equal(replaced('{"model":"a","n":1.0}', { model: '"b"' }), '{"model":"b","n":1.0}')
   t.equal(
     replaced(' { "n" : 1e2 ,\n"model" : "a\\"}" , "x":{"model":"a"} } ', { model: '"b"', n: '3' }),
@@ -23,19 +23,19 @@ t.test('a field is replaced, and nothing else', async t => {
   t.equal(replaced('{}', { model: '"b"' }), '{"model":"b"}')
 })
 
-t.test('what is no object, or has a field twice, is not taken apart', async t => {
+t.test('anything but an object without duplicate fields is rejected', async t => {
   for (const text of ['[]', '"a"', '1', '{"a":1,"b":2,"a":3}', '{"a":1,"\\u0061":3}']) {
     t.equal(readObjectText(text), undefined, text)
   }
 })
 
-t.test('a key that comes twice somewhere inside shows in the count', async t => {
+t.test('a nested duplicate key shows in the count', async t => {
   const text = '{"a":{"b":1,"b":2},"c":[{"d":{}}]}'
   t.equal(readObjectText(text)?.keys, 5)
   t.equal(countKeys(JSON.parse(text)), 4)
 })
 
-t.test('any object: fields are found where a parser finds them', async t => {
+t.test('in any object fields are found where a parser finds them', async t => {
   const objects = fc.dictionary(fc.string(), fc.jsonValue())
   holds(
     t,

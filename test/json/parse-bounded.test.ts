@@ -7,13 +7,13 @@ import { holds } from '../support/property.ts'
 
 const nested = (levels: number): string => '['.repeat(levels) + ']'.repeat(levels)
 
-t.test('texts of others are parsed up to 256 levels', async t => {
+t.test('text from outside is parsed up to 256 levels', async t => {
   t.same(parseBounded(nested(256)), JSON.parse(nested(256)))
   t.throws(() => parseBounded(nested(257)), SyntaxError)
   t.throws(() => parseBounded('[1,'), SyntaxError)
 })
 
-t.test('what takes more than 40 ms to parse is refused', async t => {
+t.test('JSON that takes more than 40 ms to parse is refused', async t => {
   const list = (count: number, item: string): string =>
     `[${Array.from({ length: count }, () => item).join()}]`
   t.equal(Object(parseBounded(list(400_000, '1'))).length, 400_000)
@@ -26,7 +26,7 @@ t.test('what takes more than 40 ms to parse is refused', async t => {
   )
 })
 
-t.test('texts that callers and servers put into strings are parsed with a bound on their depth', async t => {
+t.test('JSON that callers and servers put into strings is parsed with a depth limit', async t => {
   const folder = join(import.meta.dirname, '../../../lib')
   const files = ['attempts', 'chat', 'client', 'dialects', 'mcp', 'providers', 'validation'].flatMap(name =>
     readdirSync(join(folder, name), { recursive: true, encoding: 'utf8' })
@@ -49,7 +49,7 @@ t.test('texts that callers and servers put into strings are parsed with a bound 
   )
 })
 
-t.test('levels of objects and lists count, what stands in them does not', async t => {
+t.test('nested objects and arrays count, brackets inside strings do not', async t => {
   t.equal(isDeeperThan('text', 0), false)
   t.equal(isDeeperThan([], 0), true)
   t.equal(isDeeperThan([], 1), false)
@@ -57,7 +57,7 @@ t.test('levels of objects and lists count, what stands in them does not', async 
   t.equal(isDeeperThan({ a: [1, null, { b: 'x' }] }, 3), false)
 })
 
-t.test('the depth of a text does not choose the depth of the stack', async t => {
+t.test('deep nesting does not grow the stack', async t => {
   t.equal(isDeeperThan(JSON.parse(nested(100_000)), 99_999), true)
 })
 
@@ -68,14 +68,14 @@ function counted (text: string, cut: number, longBytes = 8): ValueCounter {
   return counter
 }
 
-/** Counts what a parser made: every value and every key. */
+/** Counts the values and keys of a parsed value. */
 function valuesIn (value: unknown): number {
   if (Array.isArray(value)) return value.reduce((sum: number, item) => sum + valuesIn(item), 1)
   if (typeof value !== 'object' || value === null) return 1
   return Object.values(value).reduce((sum: number, item) => sum + 1 + valuesIn(item), 1)
 }
 
-t.test('no JSON text has more values than are counted, and at most twice as many are counted', async t => {
+t.test('at least as many values are counted as JSON.parse makes, at most twice as many', async t => {
   holds(t, fc.property(fc.json(), fc.integer({ min: 1, max: 9 }), (text, cut) => {
     const { count } = counted(text, cut)
     const values = valuesIn(JSON.parse(text))
@@ -84,14 +84,14 @@ t.test('no JSON text has more values than are counted, and at most twice as many
   t.equal(counted('{"a":[1,2,{}]}', 3).count, valuesIn({ a: [1, 2, {}] }) + 1)
 })
 
-t.test('the deepest place is known, whatever strings hold', async t => {
+t.test('the deepest point is found, whatever strings contain', async t => {
   for (const cut of [1, 3, 100]) {
     t.equal(counted('[[{"a":["[[[[["]}],[]]', cut).deepest, 4)
     t.equal(counted('"[["', cut).deepest, 0)
   }
 })
 
-t.test('keys, strings, objects and lists weigh as much as eight numbers', async t => {
+t.test('keys, strings, objects and arrays weigh as much as eight numbers', async t => {
   for (const cut of [1, 3, 100]) {
     t.equal(counted('[1,2,3]', cut).parseCost, 4 + 7)
     t.equal(counted('["a","b"]', cut).parseCost, 3 + 7 * 3)
@@ -99,7 +99,7 @@ t.test('keys, strings, objects and lists weigh as much as eight numbers', async 
   }
 })
 
-t.test('what stands in a string is no value, wherever the text is cut', async t => {
+t.test('the contents of a string are not counted as values, wherever the text is cut', async t => {
   for (const text of ['"a,b:c[d{"', String.raw`"\",\\\",{["`, String.raw`"\\"`, String.raw`"\\\\\\\""`]) {
     for (let cut = 1; cut <= text.length; cut++) {
       t.equal(counted(text, cut).count, 1, `${text} in pieces of ${cut}`)

@@ -46,7 +46,7 @@ const texts = fc
   .tuple(values, fc.constantFrom('', ' ', '\n\t'))
   .map(([value, blank]) => JSON.stringify(withShortKeys(value), null, blank))
 
-t.test('a text gives what JSON.parse gives, at any place where it is cut', async t => {
+t.test('the result equals that of JSON.parse, wherever the text is cut', async t => {
   holdsAsync(t, await fc.check(fc.asyncProperty(texts, async text => {
     deepStrictEqual(await parsed(text), JSON.parse(text))
   }), { numRuns: rounds(300) }))
@@ -71,7 +71,7 @@ t.test('a text gives what JSON.parse gives, at any place where it is cut', async
   for (const text of rows) t.strictSame(await parsed(text), JSON.parse(text), text)
 })
 
-t.test('what JSON.parse refuses is refused', async t => {
+t.test('what JSON.parse rejects is rejected', async t => {
   const long = `"${'a'.repeat(30)}"`
   const rows = [
     '',
@@ -146,7 +146,7 @@ t.test('what JSON.parse refuses is refused', async t => {
   }
 })
 
-t.test('a megabyte is parsed in several turns, whatever it holds', async t => {
+t.test('a megabyte is parsed over several turns of the event loop, whatever it contains', async t => {
   const turns = countTurns(t)
   const rows: Readonly<Record<string, string>> = {
     'small objects': `[${'{},'.repeat(400_000)}{}]`,

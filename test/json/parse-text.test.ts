@@ -2,7 +2,7 @@ import t from 'tap'
 import { parseText } from '../../lib/json/parse-text.ts'
 import { countTurns } from '../support/turns.ts'
 
-t.test('a text is parsed, a large one in turns', async t => {
+t.test('text is parsed, a large one over several turns', async t => {
   t.same(await parseText('{"a":[1,"ü"]}'), { a: [1, 'ü'] })
   const value = Array.from({ length: 100_000 }, (_, number) => ({ number, text: 'é' }))
   const turns = countTurns(t)
@@ -10,7 +10,7 @@ t.test('a text is parsed, a large one in turns', async t => {
   t.ok(turns() > 2)
 })
 
-t.test('memory is taken before the values are made, by their number', async t => {
+t.test('memory for the number of values is reserved before they are created', async t => {
   const taken: number[] = []
   const take = (bytes: number): void => { taken.push(bytes) }
   await parseText('[1]', take)

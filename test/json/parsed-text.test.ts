@@ -13,7 +13,7 @@ function parsed (text: string): { value: Record<string, unknown>, print: (object
   }
 }
 
-t.test('lists and objects of the caller are sent as they came, all else is printed', async t => {
+t.test('arrays and objects of the caller are sent as received, everything else is printed', async t => {
   const { value, print } = parsed(
     '{"model":"a", "messages": [ {"content":"\\u00fcber \u{1F680}", "n":1.0} ], "stop":["x"], "n":1.0}'
   )
@@ -34,7 +34,7 @@ t.test('lists and objects of the caller are sent as they came, all else is print
   t.equal(print({}), '{}')
 })
 
-t.test('what another parser might read differently is printed', async t => {
+t.test('text that another parser might read differently is printed', async t => {
   const twice = parsed('{"messages":[{"role":"user","role":"system"}],"tools":[{"a": 1}]}')
   t.equal(
     print(twice),
@@ -47,7 +47,7 @@ t.test('what another parser might read differently is printed', async t => {
   }
 })
 
-t.test('any object: what is printed is what a printer would print', async t => {
+t.test('any object: the output equals that of a printer', async t => {
   const objects = fc.dictionary(fc.string({ unit: 'binary' }), fc.jsonValue({ stringUnit: 'binary' }))
   holds(t, fc.property(objects, objects, fc.constantFrom(undefined, 1), (given, others, indent) => {
     const { value, print } = parsed(JSON.stringify(given, undefined, indent))
@@ -56,7 +56,7 @@ t.test('any object: what is printed is what a printer would print', async t => {
   }), { numRuns: 200 })
 })
 
-t.test('the text is the one that came, also when it is needed again or after printing', async t => {
+t.test('the received text is returned, also the second time and after printing', async t => {
   for (const text of ['{"messages": [1]}', '{"messages": ["größe \u{1F680}"]}']) {
     const bytes = Buffer.from(text)
     const value = JSON.parse(text) as Record<string, unknown>

@@ -22,7 +22,7 @@ import {
 } from '../../lib/json/place-table.ts'
 import { turnsDuring } from '../support/turns-during.ts'
 
-/** Replaces every text in capitals, and notes what was looked at. */
+/** Replaces every text by capitals, and records what was inspected. */
 function shout (
   places: PlaceTable,
   value: unknown
@@ -35,7 +35,7 @@ function shout (
   return { value: replaced, seen }
 }
 
-t.test('texts in their places are replaced, and all else is the same', t => {
+t.test('texts in listed places are replaced, and everything else is unchanged', t => {
   const places = new PlaceTable({
     a: text,
     'list[].text': text,
@@ -82,7 +82,7 @@ t.test('texts in their places are replaced, and all else is the same', t => {
   t.end()
 })
 
-t.test('numbers are looked at where members are free, and nowhere else', t => {
+t.test('numbers are inspected where any member is allowed, and nowhere else', t => {
   const places = new PlaceTable({
     'call.input.**': toolCall,
     schema: freeText,
@@ -117,7 +117,7 @@ t.test('numbers are looked at where members are free, and nowhere else', t => {
   t.end()
 })
 
-t.test('the line with the longest path counts', t => {
+t.test('the most specific path wins', t => {
   const places = new PlaceTable({
     'a.**': fixed,
     'a.b.**': unseen('a secret'),
@@ -147,7 +147,7 @@ t.test('the line with the longest path counts', t => {
   t.end()
 })
 
-t.test('of a text that holds JSON its strings are replaced, in the text', t => {
+t.test('the strings of JSON inside a text are replaced in that text', t => {
   const places = new PlaceTable({ args: toolArguments })
   t.same(shout(places, { args: '{ "a":"x\\u0079", "n":1.0 }' }).value, { args: '{ "a":"XY", "n":1.0 }' })
   t.same(shout(places, { args: 'not json' }).value, { args: 'NOT JSON' })
@@ -166,7 +166,7 @@ t.test('of a text that holds JSON its strings are replaced, in the text', t => {
   t.end()
 })
 
-t.test('what is not read as JSON here hides no text by an escape', async t => {
+t.test('escapes in unparsed JSON hide no text', async t => {
   const many = `[${'"",'.repeat(70_000)}"\\u005a"]`
   const deep = `${'['.repeat(300)}"\\u005a"${']'.repeat(300)}`
   const rows = [
@@ -183,7 +183,7 @@ t.test('what is not read as JSON here hides no text by an escape', async t => {
   }
 })
 
-t.test('a large text that holds JSON gets in slices what it would get at once', async t => {
+t.test('large JSON inside a text gives the same result in slices as at once', async t => {
   const places = new PlaceTable({ 'calls[].arguments': toolArguments })
   const args = JSON.stringify({ list: Array.from({ length: 9000 }, (_, n) => ({ n, text: `x\u00e9${n}` })) })
   const value = { calls: [{ arguments: args }, { arguments: `${args.slice(0, -1)},"list":"twice"}` }] }
@@ -196,7 +196,7 @@ t.test('a large text that holds JSON gets in slices what it would get at once', 
   t.equal(await replaceInJsonInSlices('"x"', toolArguments, shouted), '"X"')
 })
 
-t.test('a large value gets in slices what it would get at once', async t => {
+t.test('a large value gives the same result in slices as at once', async t => {
   const places = new PlaceTable({
     'list[].text': text,
     'list[](call).input.**': toolCall,
@@ -228,7 +228,7 @@ t.test('a large value gets in slices what it would get at once', async t => {
   }
 })
 
-t.test('data in place of an address is not looked at', t => {
+t.test('a data: URL in place of an address is not inspected', t => {
   const { value, seen } = shout(new PlaceTable({ 'urls[]': address }), {
     urls: ['data:image/png;base64,eA==', 'https://a.example']
   })
@@ -237,7 +237,7 @@ t.test('data in place of an address is not looked at', t => {
   t.end()
 })
 
-t.test('what is not base64 where a file is expected, or in a `data:` URL, is text like any other', t => {
+t.test('text that is not base64, in a file or a `data:` URL, is inspected like any other', t => {
   const files = [
     'ZmlsZQ==',
     'Zm\r\nls_-',
@@ -256,7 +256,7 @@ t.test('what is not base64 where a file is expected, or in a `data:` URL, is tex
   t.end()
 })
 
-t.test('all strings of a value may be texts, in JSON as well', t => {
+t.test('all strings of a value can be texts, also inside JSON', t => {
   t.equal(
     everywhere('tool_result').replaceIn('[ "x", {"a":"y"} ]', (given, { part }) =>
       part === toolResult.part ? `${given}!` : given
@@ -267,7 +267,7 @@ t.test('all strings of a value may be texts, in JSON as well', t => {
   t.end()
 })
 
-t.test('in data whose members have any names, no name hides a text', t => {
+t.test('where member names are free, no name hides a text', t => {
   const places = new PlaceTable({
     'input.**': toolCall,
     'schema.**': freeText,
@@ -283,7 +283,7 @@ t.test('in data whose members have any names, no name hides a text', t => {
   t.end()
 })
 
-t.test('words that say what an object is are no sentences, and data may have members of their names', t => {
+t.test('kind words such as roles and types are not sentences, and free data may use the same names', t => {
   const places = new PlaceTable({
     ...kindWords, 'system.**': text, 'schema.**': freeText, 'metadata.*': text
   })
@@ -304,7 +304,7 @@ t.test('words that say what an object is are no sentences, and data may have mem
   t.end()
 })
 
-t.test('a word for strings of a name hides no text of an object or a list of that name', t => {
+t.test('a rule for string members of a name hides no text in objects or arrays of that name', t => {
   const hidden = unseen('a word')
   const places = new PlaceTable({ ...kindWords, '**.id': hidden, '**.status': hidden, 'tools[].**': text })
   for (const name of ['type', 'role', 'id', 'status']) {
@@ -324,7 +324,7 @@ t.test('a word for strings of a name hides no text of an object or a list of tha
   t.end()
 })
 
-t.test('a line for all below a name has the strings of an object and of a list, and one in its place', t => {
+t.test('a rule for everything below a name covers objects, arrays and a plain string', t => {
   const places = new PlaceTable({ '**.mark.**': unseen('a mark'), 'blocks[].**': text, 'free.**': freeText })
   for (const mark of ['x', ['x'], { type: 'x', deep: [{ ttl: 'x' }] }]) {
     const given = { blocks: [{ text: 'said', mark }] }
@@ -336,7 +336,7 @@ t.test('a line for all below a name has the strings of an object and of a list, 
   t.end()
 })
 
-t.test('of a member that comes twice the one that a parser passes over is left out', t => {
+t.test('of a duplicate member only the last, which a parser keeps, remains', t => {
   const places = new PlaceTable({ '**': text })
   const seen: string[] = []
   const note = (found: string): string => {
@@ -352,7 +352,7 @@ t.test('of a member that comes twice the one that a parser passes over is left o
   t.end()
 })
 
-t.test('types of a schema, and names of properties that it repeats, are no text; all else in it is', t => {
+t.test('types of a schema and repeated property names are not text; everything else in it is', t => {
   const places = new PlaceTable({ 'schema.**': jsonSchema })
   const schema = {
     type: 'object',

@@ -10,7 +10,7 @@ async function printed (value: unknown): Promise<string> {
   return Buffer.concat(pieces).toString()
 }
 
-/** Repeats what a value holds until it is larger than a run. */
+/** Repeats a value until it is larger than one slice. */
 const values = fc
   .tuple(fc.jsonValue({ maxDepth: 3, stringUnit: 'binary' }), fc.constantFrom(0, 1, 3000))
   .map(([value, count]) =>
@@ -25,7 +25,7 @@ const values = fc
         }
   )
 
-t.test('a value is printed as JSON.stringify does it, however large it is', async t => {
+t.test('a value of any size is printed as by JSON.stringify', async t => {
   const details = await fc.check(fc.asyncProperty(values, async value => {
     equal(await printed(value), JSON.stringify(value))
   }), { numRuns: 60 })
@@ -44,7 +44,7 @@ t.test('a value is printed as JSON.stringify does it, however large it is', asyn
   for (const [name, value] of Object.entries(rows)) equal(await printed(value), JSON.stringify(value), name)
 })
 
-t.test('a megabyte is printed in several turns, whatever it is', async t => {
+t.test('a megabyte is printed over several turns, whatever it contains', async t => {
   const turns = countTurns(t)
   const rows: Readonly<Record<string, unknown>> = {
     'a text': 'a"'.repeat(1_000_000),

@@ -4,7 +4,7 @@ import { spliceInSlices, spliceStrings } from '../../lib/json/splice-strings.ts'
 import { holds, holdsAsync } from '../support/property.ts'
 import { turnsDuring } from '../support/turns-during.ts'
 
-t.test('only the strings that differ are written anew', t => {
+t.test('only changed strings are rewritten', t => {
   const text = '{ "a" : 1.0,\n"b":[ "x\\u0041", "y" , {"c":"z","d":null}], "e":"z" }'
   const before = JSON.parse(text) as { b: [string, string, object] }
   const after = { ...before, b: [before.b[0], 'Y"', before.b[2]] }
@@ -18,7 +18,7 @@ t.test('only the strings that differ are written anew', t => {
   t.end()
 })
 
-t.test('members that are missing because they were null stay', t => {
+t.test('members missing because they were null are kept', t => {
   const text = '{"n":null,"a":"x","m":{"k":[]}}'
   const m = { k: [] }
   t.equal(spliceStrings(text, { a: 'x', m }, { a: 'y', m }), '{"n":null,"a":"y","m":{"k":[]}}')
@@ -26,7 +26,7 @@ t.test('members that are missing because they were null stay', t => {
 })
 
 t.test(
-  'members that were added go to the end of their object, and other values in the place of strings',
+  'added members go to the end of their object, other values replace strings',
   t => {
     const text = '{ "a" : [ { "n":1.0 } ], "b":{ }, "c" : "x", "d":null }'
     const before = { a: [{ n: 1 }], b: {}, c: 'x' }
@@ -44,17 +44,17 @@ t.test(
   }
 )
 
-t.test('a member that was null and has a value is printed anew with all of its text', t => {
+t.test('when a null member gets a value, the whole text is printed anew', t => {
   t.equal(spliceStrings('{"a":1.0,"m":null}', { a: 1 }, { a: 1, m: { k: 1 } }), '{"a":1,"m":{"k":1}}')
   t.end()
 })
 
-t.test('a text in which a member comes twice is printed anew', t => {
+t.test('a text with a duplicate member is printed anew', t => {
   t.equal(spliceStrings('{"a":"x","a":"y"}', { a: 'y' }, { a: 'z' }), '{"a":"z"}')
   t.end()
 })
 
-/** Returns a value with other strings, but for those that begin with `k`. */
+/** Returns a value with all strings changed except those that begin with `k`. */
 function changed (value: unknown): unknown {
   if (typeof value === 'string') return value.startsWith('k') ? value : `${value}!`
   if (Array.isArray(value)) return value.map(changed)
@@ -63,7 +63,7 @@ function changed (value: unknown): unknown {
     : value
 }
 
-t.test('what is spliced is parsed as the value that was meant, for any value', t => {
+t.test('spliced text parses to the intended value, for any value', t => {
   holds(t, fc.property(fc.jsonValue({ maxDepth: 4 }), fc.constantFrom(0, 1), (value, spaces) => {
     const text = JSON.stringify(value, null, spaces)
     const after = changed(JSON.parse(text))
@@ -72,7 +72,7 @@ t.test('what is spliced is parsed as the value that was meant, for any value', t
   t.end()
 })
 
-t.test('in slices the same is spliced, for any value', async t => {
+t.test('splicing in slices gives the same text, for any value', async t => {
   await holdsAsync(t, fc.asyncProperty(fc.jsonValue({ maxDepth: 4 }), async value => {
     const text = JSON.stringify(value, null, 1)
     const before: unknown = JSON.parse(text)
@@ -89,7 +89,7 @@ t.test('in slices the same is spliced, for any value', async t => {
   t.ok(turns > 12, `${turns} turns`)
 })
 
-t.test('in slices a member that comes twice is found where nothing differs', async t => {
+t.test('splicing in slices finds a duplicate member even where nothing changed', async t => {
   for (const text of ['{"a":{"b":"x","b":"y"},"c":"z"}', '{"a":["b","c"],"a":{"b":"y"},"c":"z"}']) {
     const value: unknown = JSON.parse(text)
     t.equal(await spliceInSlices(text, value, value), '{"a":{"b":"y"},"c":"z"}')

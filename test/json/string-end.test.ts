@@ -6,7 +6,7 @@ import { scalesWith } from '../support/scaling.ts'
 const text = fc.string({ unit: fc.constantFrom('a', 'ß', '"', '\\', '\n'), maxLength: 40 })
 
 t.test(
-  'a string ends where the printer ended it, in texts and in bytes, wherever the search goes on',
+  'a string ends where the printer ended it, in text and in bytes, wherever the search resumes',
   async t => {
     fc.assert(
       fc.property(text, text, fc.nat({ max: 100 }), (string, rest, from) => {
@@ -35,7 +35,7 @@ t.test('an even number of backslashes escapes nothing', async t => {
   t.equal(isEscaped('\\\\"', 2, 1), true, 'what stands before the string does not count')
 })
 
-t.test('the time to find an end grows no faster than the string', async t => {
+t.test('the time to find an end is linear in the length of the string', async t => {
   const textOf = (size: number): string => `${'\\'.repeat(4 * size)}"${'\\"'.repeat(size)}"`
   const bytes = Buffer.from(textOf(10))
   t.equal(closingQuote(bytes, 0), 40)

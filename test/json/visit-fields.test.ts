@@ -3,7 +3,7 @@ import { visitFields } from '../../lib/json/visit-fields.ts'
 
 const value = { a: [{ b: 1 }, [{ c: { d: null } }]], skipped: { e: 2 }, f: 'x' }
 
-t.test('each field is visited once, those of skipped values not at all', async t => {
+t.test('each field is visited once, fields of skipped values never', async t => {
   const seen: string[] = []
   t.equal(visitFields(value, new Set(['skipped']), name => { seen.push(name); return false }), false)
   t.same(seen.toSorted(), ['a', 'b', 'c', 'd', 'f', 'skipped'])
@@ -15,7 +15,7 @@ t.test('nothing is visited after a visit that returned true', async t => {
   t.equal(visits, 1)
 })
 
-t.test('a value of any depth and of any kind is visited', async t => {
+t.test('values of any depth and type are visited', async t => {
   let deep: unknown = 'end'
   for (let level = 0; level < 100_000; level++) deep = { in: deep }
   let visits = 0

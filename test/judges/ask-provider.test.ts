@@ -35,7 +35,7 @@ t.test('the name of a model begins with its provider', async t => {
   })
 })
 
-t.test('the events of a complete answer are returned, and what is none is an error', async t => {
+t.test('the events of a complete answer are returned, and an invalid answer is an error', async t => {
   t.equal(
     await ask(
       await providerThat(t, {

@@ -4,7 +4,7 @@ import { CallRecord } from '../../lib/core/record.ts'
 import { route } from '../support/routes.ts'
 import { routedCall } from '../support/stages.ts'
 
-t.test('a stage learns who calls which models, and nothing of the request', async t => {
+t.test('a guard learns the caller and the models of a call, and nothing of the request', async t => {
   const key = { id: 'key-1', name: 'one', project: { id: 'p-1', name: 'support' } }
   const call = routedCall(
     { secret: true },

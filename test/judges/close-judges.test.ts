@@ -2,7 +2,7 @@ import t from 'tap'
 import { closeJudges } from '../../lib/judges/close-judges.ts'
 import type { Judge } from '../../lib/guards/text-judge.ts'
 
-t.test('all are closed, also when one of them fails to', async t => {
+t.test('all judges are closed, even if one of them fails to', async t => {
   const closed: string[] = []
   const judge = (name: string, close?: () => Promise<void>): readonly [string, Judge] => [
     name,

@@ -18,7 +18,7 @@ function json (value: unknown, status = 200): Script {
   return { status, headers: { 'content-type': 'application/json' }, pieces: [JSON.stringify(value)] }
 }
 
-/** A provider that chats, and finds violence in what names a knife and hate in what names a fool. */
+/** A provider that chats, and flags texts with a knife as violence and texts with a fool as hate. */
 async function start (
   t: Test,
   more: Partial<GuardSettings> = {},
@@ -65,7 +65,7 @@ function moderations ({ requests }: FakeUpstream): unknown[] {
   return requests.filter(({ path }) => path === '/moderations').map(({ json }) => json)
 }
 
-t.test('what the model flags is refused, before it is sent and before its caller gets it', async t => {
+t.test('flagged text is refused before it is sent to the provider or the caller', async t => {
   const { upstream, ask } = await start(t)
   t.match(await ask('A knife, you fool'), {
     status: 400,
@@ -86,7 +86,7 @@ t.test('what the model flags is refused, before it is sent and before its caller
   })
 })
 
-t.test('only the categories of the configuration count, and a report changes nothing', async t => {
+t.test('only the configured categories count, and a report changes nothing', async t => {
   const some = await start(t, { categories: ['hate'] })
   t.match(await some.ask('A knife'), { status: 200, findings: undefined })
   t.match(await some.ask('A fool'), { body: { error: { message: /flagged as hate\.$/ } } })
@@ -100,7 +100,7 @@ t.test('only the categories of the configuration count, and a report changes not
   })
 })
 
-t.test('a provider that fails could not look', async t => {
+t.test('a failing provider counts as unavailable', async t => {
   const { ask } = await start(t, {}, 500)
   t.match(await ask('Hello'), { status: 503, body: { error: { code: 'stage_unavailable' } } })
   const passing = await start(t, { whenUnavailable: 'pass', model: 'gone/model' })

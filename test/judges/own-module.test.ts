@@ -32,7 +32,7 @@ async function look (judge: Judge, texts: readonly TextAtPoint[]): Promise<Verdi
   })
 }
 
-t.test('each function sees the texts of its point, and what is known of the call', async t => {
+t.test('each function gets the texts of its point and the facts of the call', async t => {
   const judge = await opened(t, `export default {
     request: (texts, { id, endpoint, key, project, models, signal }) => texts.map(text => [text, id, endpoint, key.id, project, models, signal.aborted].join()),
     tool_result: async texts => texts.map(text => text.toUpperCase()),
@@ -48,7 +48,7 @@ t.test('each function sees the texts of its point, and what is known of the call
   t.match(texts, ['A', /^b,call-1,chat,[^,]+,default,.*false$/, 'C', 'd'])
 })
 
-t.test('a refusal says why', async t => {
+t.test('a refusal has a reason', async t => {
   t.same(
     await look(await opened(t, 'export default { request: () => ({ refuse: "no" }) }'), [
       { text: 'a', point: 'request' }
@@ -57,7 +57,7 @@ t.test('a refusal says why', async t => {
   )
 })
 
-t.test('what is no verdict fails', async t => {
+t.test('an invalid verdict is an error', async t => {
   for (const verdict of ['[]', '["a", "b"]', '"a"', '{}', 'null']) {
     await t.rejects(
       look(await opened(t, `export default { request: () => (${verdict}) }`), [
@@ -69,7 +69,7 @@ t.test('what is no verdict fails', async t => {
   }
 })
 
-t.test('a function makes the stage of its options, which its schema checks', async t => {
+t.test('a function creates the guard from its options, which its schema checks', async t => {
   const code = `export const optionsSchema = { type: 'object', properties: { word: { type: 'string' } }, required: ['word'], additionalProperties: false }
     export default async ({ word }) => ({ request: texts => texts.map(() => word) })`
   t.same(await look(await opened(t, code, { word: 'x' }), [{ text: 'a', point: 'request' }]), {
@@ -80,7 +80,7 @@ t.test('a function makes the stage of its options, which its schema checks', asy
   await t.rejects(opened(t, 'export const optionsSchema = 1; export default { request () {} }'), TypeError)
 })
 
-t.test('what exports no stage is refused', async t => {
+t.test('a module that exports no guard is refused', async t => {
   await t.rejects(opened(t, 'export const request = 1'), { message: /default export must be a stage/ })
   await t.rejects(opened(t, 'export default {}'), {
     message: /at least one of request, answer, tool_call, tool_result, requestStage, answerStage/
@@ -100,7 +100,7 @@ t.test('what exports no stage is refused', async t => {
   }
 })
 
-t.test('what a module has begun is counted until it ends', async t => {
+t.test('open calls of a module are counted until they end', async t => {
   const openWork: OpenWork = new Map()
   const judge = await opened(
     t,
@@ -130,7 +130,7 @@ t.test('what a module has begun is counted until it ends', async t => {
   t.equal(openWork.size, 0)
 })
 
-t.test('a module that has changed is loaded anew, and the stage is closed', async t => {
+t.test('a changed module is loaded anew, and the old guard is closed', async t => {
   const directory = t.testdir({ 'stage.mjs': 'export default { request: texts => texts.map(() => "one") }' })
   const use = join(directory, 'stage.mjs')
   const open = async (): Promise<Judge> =>

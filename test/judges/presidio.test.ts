@@ -1,6 +1,6 @@
 /**
- * Against a fake that answers in the documented form, and with `HEADGATE_TEST_PRESIDIO=python` (one that has
- * its packages) against the real services.
+ * Runs against a fake that answers in the documented form, and with `HEADGATE_TEST_PRESIDIO=python` (a Python
+ * with its packages) against the real services.
  */
 
 import { spawn } from 'node:child_process'
@@ -142,7 +142,7 @@ t.test('names and places, which need a language model, are replaced (by a fake)'
   })
 })
 
-t.test('services that lie could not look', async t => {
+t.test('invalid answers of the services count as unavailable', async t => {
   for (const answer of [{}, [{}], [{ entity_type: 'A', start: 0, end: '1', score: 1 }], [5]]) {
     const { url, close } = await fakeUpstream(json(answer))
     t.teardown(close)

@@ -1,4 +1,7 @@
-/** With `HEADGATE_TEST_LITELLM=python` (one that has `litellm[proxy]`) also beside LiteLLM's own proxy. */
+/**
+ * Checks the requests and verdicts of guard services. With `HEADGATE_TEST_LITELLM=python` (a Python with
+ * `litellm[proxy]`) they are also compared with LiteLLM's own proxy.
+ */
 
 import { createHmac } from 'node:crypto'
 import t from 'tap'
@@ -47,7 +50,7 @@ async function look (
 }
 
 t.test(
-  'a service gets the texts and what is known of the call, signed, and says what becomes of them',
+  'a service gets the texts and facts of the call, signed, and returns the verdict',
   async t => {
     const secret = new Secret(`whsec_${Buffer.from('the key').toString('base64')}`)
     const { url, requests } = await service(t, json({ texts: ['a', 'x'], findings: 2, other: 'ignored' }))
@@ -84,14 +87,14 @@ t.test(
   }
 )
 
-t.test('it refuses with a reason, or says nothing', async t => {
+t.test('a service refuses with a reason, or lets the text pass', async t => {
   t.same(await look(t, (await service(t, json({ refuse: 'no' }))).url), { refusal: 'no' })
   const { url, requests } = await service(t, json({}))
   t.same(await look(t, url), {})
   t.equal(requests[0]?.headers['webhook-signature'], undefined, 'without a secret nothing is signed')
 })
 
-t.test('the guardrail API of LiteLLM is spoken as it is', async t => {
+t.test("LiteLLM's guardrail API is supported", async t => {
   for (const [answer, verdict] of [
     [{ action: 'NONE' }, {}],
     [{ action: 'BLOCKED', blocked_reason: 'bad' }, { refusal: 'bad' }],
@@ -116,7 +119,7 @@ t.test('the guardrail API of LiteLLM is spoken as it is', async t => {
   t.match(requests[0]?.json, { input_type: 'response' })
 })
 
-t.test('a service that lies could not look', async t => {
+t.test('an invalid answer counts as unavailable', async t => {
   for (const [format, answer] of [
     ['headgate', []],
     ['headgate', 'text'],
@@ -142,7 +145,7 @@ t.test('a service that lies could not look', async t => {
   t.equal(requests.length, 1, 'nonsense is not requested again')
 })
 
-t.test('a service that is down or overloaded is asked again, in other cases not', async t => {
+t.test('a service that is down or overloaded is retried, other failures are not', async t => {
   const answers = [json({}, 503), json({}, 429), json({ refuse: 'at last' })]
   const { url, requests } = await service(t, (_request, number) => answers[number] ?? json({}))
   t.same(await look(t, url, { retries: 2 }), { refusal: 'at last' })
@@ -167,7 +170,7 @@ t.test('a redirect is not followed', async t => {
   t.equal(other.requests.length, 0)
 })
 
-t.test('a service may be internal, as tool servers of the configuration and unlike those of callers', async t => {
+t.test('a service may have an internal address, as configured tool servers may', async t => {
   const guardService = await service(t, json({}))
   const tools = await startToolServer(t)
   const provider = await service(t, (_request, number) => ({
@@ -190,7 +193,7 @@ t.test('a service may be internal, as tool servers of the configuration and unli
   t.equal(guardService.requests.length, 2, 'it looks at both calls')
 })
 
-t.test('what is too large is neither sent nor read', async t => {
+t.test('oversized texts are not sent, and oversized answers are not read', async t => {
   const huge = await service(t, {
     headers: { 'content-type': 'application/json' },
     pieces: (async function* () {
@@ -218,7 +221,7 @@ t.test('long texts are printed in slices', async t => {
   t.equal(requests.length, 0)
 })
 
-t.test('a slow service is left when the time is over', async t => {
+t.test('a slow service is abandoned at its timeout', async t => {
   for (const script of [
     { silent: true },
     { headers: { 'content-type': 'application/json' }, pieces: ['{'], then: 'stall' }
@@ -254,7 +257,7 @@ interface Answer {
 }
 
 interface Effect {
-  /** The messages that the provider got. */
+  /** The messages that the provider received. */
   readonly provided: readonly unknown[]
   readonly status: number
   readonly content: unknown
@@ -364,7 +367,7 @@ const dialogs: ReadonlyArray<{
 ]
 
 t.test(
-  'a service for LiteLLM gets the same requests from its proxy and from here, and both do what it says',
+  'a service written for LiteLLM gets the same requests from its proxy and from Headgate',
   {
     skip: python === '' && 'HEADGATE_TEST_LITELLM is no Python with litellm[proxy]',
     timeout: 240_000
@@ -422,7 +425,7 @@ t.test(
       return {
         looks: guardService.requests.slice(guarded),
         effect: {
-          // Both may list its models as well.
+          // Both may list its models too.
           provided: provider.requests
             .slice(provided)
             .filter(({ path }) => path.endsWith('/chat/completions'))
@@ -458,7 +461,7 @@ t.test(
   }
 )
 
-/** Returns what both send: theirs have arguments of tools in `tool_calls`, ours among the texts. */
+/** Returns what both send: LiteLLM has tool arguments in `tool_calls`, Headgate among the texts. */
 function sharedFields (request: SeenRequest): object {
   const {
     texts,
@@ -478,16 +481,16 @@ function sharedFields (request: SeenRequest): object {
     texts: [...texts, ...strings].toSorted(),
     type,
     params,
-    // Theirs is the provider's name once there is an answer.
+    // LiteLLM sends the provider's name once there is an answer.
     model: type === 'request' && model
   }
 }
 
 function guarded (request: SeenRequest | undefined): Guarded {
-  return request?.json as Guarded // the service has checked it
+  return request?.json as Guarded // the service checked it
 }
 
-t.test('calls of a key wait for each other, and not those of another key', async t => {
+t.test("one key's calls queue behind each other, not behind those of another key", async t => {
   const answer: Array<() => void> = []
   const { url, requests, request } = await service(t, async () => {
     await new Promise<void>(resolve => { answer.push(resolve) })

@@ -4,7 +4,7 @@ import { budgetProblems } from '../../lib/keys/check-budgets.ts'
 const paths = (limits: Parameters<typeof budgetProblems>[0]): string[] =>
   budgetProblems(limits).map(({ path }) => path.join('.'))
 
-t.test('budgets that say what they count in are right', async t => {
+t.test('valid budgets give no problems', async t => {
   const from = '2030-01-01T00:00:00Z'
   t.same(paths({}), [])
   t.same(paths({ budget: { usd: 1 } }), [])
@@ -19,7 +19,7 @@ t.test('budgets that say what they count in are right', async t => {
   )
 })
 
-t.test('what cannot be meant is named with its place', async t => {
+t.test('invalid budgets are reported with their place', async t => {
   const from = '2030-01-01T00:00:00Z'
   t.same(paths({ budget: { usd: 1 }, budgets: [{ usd: 2 }] }), ['budgets'])
   t.same(paths({ budget: { usd: 1, per: 'day', every: '1d', from } }), ['budget.every'])

@@ -266,7 +266,7 @@ storeTest(
   }
 )
 
-t.test('the store is made for its owner only, and kept between two openings', async t => {
+t.test('the database is readable by its owner only and kept between openings', async t => {
   const dataDir = join(t.testdir(), 'deep', 'data')
   const first = await openDatabase(dataDir)
   const { key } = await (await openKeyStore(first, [])).create({ name: 'ci' })
@@ -278,7 +278,7 @@ t.test('the store is made for its owner only, and kept between two openings', as
   t.ok(keys.check(key))
 })
 
-t.test('a store that cannot be used is refused with its path and a reason', async t => {
+t.test('an unusable database is refused with its path and a reason', async t => {
   const dataDir = t.testdir({ 'headgate.db': 'not a database, and long enough to be sure of it'.repeat(99) })
   const reason = {
     name: 'StoreError',
@@ -314,7 +314,7 @@ t.test('values without a column type are refused instead of being stored as null
   t.same(rows, [{ claim: 1, empty: null }])
 })
 
-t.test('several processes may make the store at the same moment', async t => {
+t.test('several processes may create the database at the same moment', async t => {
   const directory = t.testdir({
     'open.mjs': `import { openDatabase } from ${JSON.stringify(String(new URL('../../lib/stores/open-database.js', import.meta.url)))}
       process.once('message', async dataDir => {

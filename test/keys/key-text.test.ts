@@ -1,7 +1,7 @@
 import t from 'tap'
 import { digestOf, hintOf, newKeyText } from '../../lib/keys/key-text.ts'
 
-t.test('a new key is unlike any other, and its hint shows too little of it', async t => {
+t.test('each new key is unique, and its hint reveals too little of it', async t => {
   const [key, other] = [newKeyText(), newKeyText()]
   t.not(key, other)
   t.match(key, /^hg_[\w-]{43}$/)
