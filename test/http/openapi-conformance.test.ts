@@ -690,7 +690,7 @@ t.test('provider failures are as documented on every endpoint', async t => {
   }
 })
 
-t.test("unreadable answers and a key's limits are as documented", async t => {
+t.test('unreadable answers and key limits are as documented', async t => {
   for (const fault of ['garbage', 'cut', 'error']) {
     const text = `x [sandbox: ${fault}]`
     for (const [path, body] of [
@@ -721,7 +721,7 @@ t.test("unreadable answers and a key's limits are as documented", async t => {
   t.match(poor.headers.get('x-headgate-budget-reset'), /^\d+$/)
 })
 
-t.test("a guard's refusal is as documented", async t => {
+t.test('a refusal by a guard is as documented', async t => {
   for (const { path, fields, isForm = false, provider = 'openai' } of requests) {
     const text = JSON.stringify({ ...fields, model: `${provider}/m` }).replaceAll('"hi"', '"forbidden"')
     if (isForm || !text.includes('forbidden')) continue
