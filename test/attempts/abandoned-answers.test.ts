@@ -48,8 +48,9 @@ async function start (
 }
 
 /**
- * Lets the provider go on with an answer whose caller has left. @returns the usage records once the gateway
- * has closed
+ * Lets the provider finish an answer whose caller has left.
+ *
+ * @returns the usage records once the gateway has closed
  */
 async function recordedOf (api: TestGateway, { query }: Database, goOn: () => void): Promise<UsageRow[]> {
   await until(() => api.gateway.services.abandonedAnswers.size === 1, 'one abandoned answer')
@@ -59,7 +60,7 @@ async function recordedOf (api: TestGateway, { query }: Database, goOn: () => vo
   return await query.selectFrom('usage').selectAll().execute()
 }
 
-t.test('what a caller leaves behind is read to its end, and the log waits for what it used', async t => {
+t.test('an answer abandoned by its caller is read to the end, and the log waits for its usage', async t => {
   let go = (): void => undefined
   const opened = new Promise<void>(resolve => { go = resolve })
   const [head = '', first = '', ...rest] = chatFrames(['a', 'b', 'c'])
@@ -160,7 +161,7 @@ for (const [whose, key, defaultKeyLimits] of budgets) {
 }
 
 t.test(
-  'a provider that goes silent sees that a caller has left, with a budget in time, behind generators as well',
+  'a silent provider sees that the caller has left, also after the time limit of a budgeted call',
   async t => {
     const [head = '', first = ''] = chatFrames(['a'])
     const { upstream, api } = await start(t, () => ({
@@ -195,19 +196,19 @@ t.test(
       const { body } = await handle(call)
       const frames = (body as AsyncIterable<string>)[Symbol.asyncIterator]()
       while (!(await frames.next()).value?.includes('"content":"a"')) {
-        /* the role */
+        /** until the chunk with the text */
       }
       const waiting = frames.next()
       leaving.abort(new GatewayError('client_closed_request'))
       await settles((await upstream.request(number)).aborted, `the provider to see it: ${reservedNanoUsd}`)
-      t.same(await waiting, { done: true, value: undefined }, 'nothing waits any more')
+      t.same(await waiting, { done: true, value: undefined }, 'nothing is left waiting')
       t.equal(call.record.outcome, 'client_closed')
     }
   }
 )
 
 t.test(
-  'an answer that outlives its caller gives its reads as they are: nothing more waits for a call with a budget',
+  'reads of an abandonable answer are passed on as they are, without another promise',
   async t => {
     const read = new Promise<AnswerEvent[] | undefined>(() => undefined)
     const open = {
@@ -226,7 +227,7 @@ t.test(
   }
 )
 
-t.test('an answer that has been read to its end is not given up by what ends its call', async t => {
+t.test('an answer that has been read to its end is not aborted when its call ends', async t => {
   for (const [isWhole, givenUp] of [[true, undefined], [false, true]] as const) {
     const caller = new CallCancellation()
     const call = routedCall({}, { signal: caller })
@@ -250,7 +251,7 @@ t.test('an answer that has been read to its end is not given up by what ends its
   }
 })
 
-t.test('a gateway that closes gives up what it was reading on', async t => {
+t.test('closing the gateway aborts abandoned answers', async t => {
   const [head = '', first = ''] = chatFrames(['a'])
   const { upstream, api } = await start(t, () => ({
     headers: eventStream,
@@ -279,7 +280,7 @@ interface Reading {
   readonly close: () => void
 }
 
-/** An answer of one kilobyte a read that goes on for ever, unless it is aborted. */
+/** An endless answer of one kilobyte per read, until it is aborted. */
 async function endless (abandoned: AbandonedAnswers, keyId?: string): Promise<Reading> {
   const caller = new AbortController()
   const record = new CallRecord('chat')
@@ -316,13 +317,13 @@ async function endless (abandoned: AbandonedAnswers, keyId?: string): Promise<Re
   }
 }
 
-t.test('reading on is bounded in bytes, in time and in number', async t => {
+t.test('abandoned answers are limited in bytes, time and number', async t => {
   const small = await endless(new AbandonedAnswers({ bytes: 10_000 }))
   small.leave()
   small.close()
   await small.record.whenUsageKnown
-  t.equal(small.record.usage?.completionTokens, 10, 'what the last read says is kept')
-  t.equal(small.record.answerGivenUp, true, 'and its provider may write more')
+  t.equal(small.record.usage?.completionTokens, 10, 'the usage of the last read is kept')
+  t.equal(small.record.answerGivenUp, true, 'the provider may still send more')
 
   const short = await endless(new AbandonedAnswers({ maxMs: 1 }))
   short.leave()
@@ -336,7 +337,7 @@ t.test('reading on is bounded in bytes, in time and in number', async t => {
   first.leave()
   second.leave()
   t.notOk(first.signal.aborted)
-  t.ok(second.signal.aborted, 'there is no room for it')
+  t.ok(second.signal.aborted, 'there is no place for it')
   t.same([first.record.answerGivenUp, second.record.answerGivenUp], [undefined, true])
   second.close()
   t.equal(second.record.whenUsageKnown, undefined)
@@ -346,7 +347,7 @@ t.test('reading on is bounded in bytes, in time and in number', async t => {
   t.equal(first.record.answerGivenUp, true)
 })
 
-t.test('a key whose callers leave many answers takes half of the places', async t => {
+t.test('abandoned answers of one key take at most half of the places', async t => {
   const abandoned = new AbandonedAnswers({ answers: 4 })
   const keys = ['one', 'one', 'one', 'two']
   const answers = await Promise.all(keys.map(async key => await endless(abandoned, key)))
@@ -356,7 +357,7 @@ t.test('a key whose callers leave many answers takes half of the places', async 
   abandoned.stop()
 })
 
-t.test('only a caller who leaves is a reason to read on', async t => {
+t.test('an answer is read on only if its caller has left', async t => {
   const abandoned = new AbandonedAnswers()
   const late = await endless(abandoned)
   late.leave(new GatewayError('timeout'))
@@ -364,14 +365,14 @@ t.test('only a caller who leaves is a reason to read on', async t => {
   t.equal(late.record.answerGivenUp, true)
   const there = await endless(abandoned)
   there.close()
-  t.equal(there.record.whenUsageKnown, undefined, 'a caller who is there and stops early meant it')
+  t.equal(there.record.whenUsageKnown, undefined, 'closing without an abort reads no further')
   there.leave()
-  t.notOk(there.signal.aborted, 'and nothing is retained')
+  t.notOk(there.signal.aborted, 'nothing keeps the answer')
   t.equal(there.record.answerGivenUp, undefined)
 })
 
 t.test(
-  'a gateway that closes gives up what was read on for an earlier configuration, and records it',
+  'closing the gateway aborts and records answers abandoned under an earlier configuration',
   async t => {
     const [head = '', first = ''] = chatFrames(['a'])
     const { upstream, api } = await start(t, () => ({
@@ -403,7 +404,7 @@ t.test(
   }
 )
 
-t.test('images of an answer that is read on are counted', async t => {
+t.test('images of an abandoned answer are counted', async t => {
   let go = (): void => undefined
   const opened = new Promise<void>(resolve => {
     go = resolve

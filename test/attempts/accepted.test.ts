@@ -4,7 +4,7 @@ import { fakeUpstream } from '../support/upstream.ts'
 
 const question = { model: 'openai/gpt-5', messages: 'hi' }
 
-t.test('a response that was paid for and cannot be read is not requested again', async t => {
+t.test('a billed response that cannot be read is not requested again', async t => {
   for (const text of ['half a {', '{"neither":"choices"}', '{"choices":[]}']) {
     const upstream = await fakeUpstream({ pieces: [text] })
     t.teardown(upstream.close)
@@ -17,5 +17,5 @@ t.test('a response that was paid for and cannot be read is not requested again',
   t.teardown(busy.close)
   const api = await testGateway(t, { providers: [{ ...upstreamAt(busy.url), retries: 2 }] })
   t.equal((await api.post('/v1/chat/completions', question)).status, 503)
-  t.ok(busy.requests.length > 1, 'one that said that it is no answer is')
+  t.ok(busy.requests.length > 1, 'a response that is an error is retried')
 })

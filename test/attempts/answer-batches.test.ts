@@ -4,9 +4,9 @@ import { reportedBy } from '../../lib/core/usage.ts'
 import { collect, route, routedCall } from '../support/stages.ts'
 
 /**
- * An answer that gives these reads, then fails if it has to.
+ * An answer with these reads, followed by the failure if there is one.
  *
- * @param isKnown true: its end is known with its last read
+ * @param isKnown true: the answer knows that its last read is the last
  */
 function start (reads: ReadonlyArray<readonly string[]>, failure?: Error, isKnown = false) {
   let opened = 0
@@ -35,7 +35,7 @@ function start (reads: ReadonlyArray<readonly string[]>, failure?: Error, isKnow
   return { batches, counts: () => [opened, closed] }
 }
 
-t.test('an answer is opened with the first read, and closed after the last', async t => {
+t.test('an answer is opened at the first read and closed after the last', async t => {
   const { batches, counts } = start([['a'], ['b', 'c']])
   t.same(counts(), [0, 0])
   t.same(
@@ -49,7 +49,7 @@ t.test('an answer is opened with the first read, and closed after the last', asy
   t.same(await batches.next(), { done: true, value: undefined })
 })
 
-t.test('an answer whose last read is known to be the last is closed before it is given', async t => {
+t.test('an answer that knows its last read is closed before that read is returned', async t => {
   const { batches, counts } = start([['a'], ['b']], undefined, true)
   t.same((await batches.next()).value?.events, ['a'])
   t.same(counts(), [1, 0])
@@ -59,11 +59,11 @@ t.test('an answer whose last read is known to be the last is closed before it is
   t.same(counts(), [1, 1], 'once')
 })
 
-t.test('a first read may be empty, so that there is a batch; later ones are skipped', async t => {
+t.test('the first read may be empty and still gives a batch; later empty reads are skipped', async t => {
   t.same((await collect(start([[], [], ['a'], []]).batches)).map(({ events }) => events), [[], ['a']])
 })
 
-t.test('a break is reported with its route, and closes the answer', async t => {
+t.test('an interruption is reported with its route, and closes the answer', async t => {
   const { batches, counts } = start([['a']], new Error('cut'))
   t.same((await batches.next()).value?.events, ['a'])
   await t.rejects(batches.next(), { message: 'one/m broke off', cause: { message: 'cut' } })
@@ -71,7 +71,7 @@ t.test('a break is reported with its route, and closes the answer', async t => {
   t.same(await batches.next(), { done: true, value: undefined })
 })
 
-t.test('who leaves closes it, and one who never began opens nothing', async t => {
+t.test('stopping early closes the answer; one that was never read is not opened', async t => {
   const { batches, counts } = start([['a'], ['b']])
   for await (const _ of batches) break
   t.same(counts(), [1, 1])

@@ -39,7 +39,7 @@ const fails = (code: ErrorCode, retryAfterSeconds?: number) => () =>
   new GatewayError(code, { retryAfterSeconds })
 const reset = () => new GatewayError('upstream_unreachable', { staleConnection: true })
 
-/** One that has seen many answers of both. */
+/** Health of routes that have answered many calls. */
 function healthy (): RouteHealth {
   const health = new RouteHealth()
   for (let count = 0; count < 100; count++) {
@@ -48,14 +48,14 @@ function healthy (): RouteHealth {
   return health
 }
 
-t.test('every route is tried once before any is tried again', async t => {
+t.test('every route is tried once before any is retried', async t => {
   const { tried, waitedMs } = play([a, b], healthy(), 2, fails('upstream_error'))
   t.same(tried.slice(0, 2), ['one/a', 'two/b'])
   t.same(tried.toSorted(), ['one/a', 'one/a', 'one/a', 'two/b', 'two/b', 'two/b'])
   t.ok(waitedMs >= 2 * 187 + 2 * 375 && waitedMs <= 2 * 250 + 2 * 500, `${waitedMs} ms`)
 })
 
-t.test('only failures that may pass are tried again', async t => {
+t.test('only transient failures are retried', async t => {
   t.same(play([a, b], healthy(), 2, fails('upstream_auth_failed')).tried, ['one/a', 'two/b'])
   t.same(play([a], healthy(), 2, fails('model_not_found')).tried, ['one/a'])
   t.equal(play([a], healthy(), 2, fails('rate_limit_exceeded')).tried.length, 3)
@@ -66,15 +66,15 @@ t.test('a call makes at most 16 attempts', async t => {
   t.equal(play(routes, healthy(), 10, fails('upstream_error')).tried.length, 16)
 })
 
-t.test('the waits of a call are bounded in their sum', async t => {
+t.test('the total wait of a call is limited', async t => {
   t.ok(play([a], healthy(), 10, fails('upstream_error')).waitedMs <= 20_000)
   const patient = play([a], healthy(), 10, fails('rate_limit_exceeded', 8))
-  t.equal(patient.tried.length, 3, 'twice 8 s, not three times')
+  t.equal(patient.tried.length, 3, 'two waits of 8 s, not three')
   t.ok(patient.waitedMs <= 20_000)
   t.equal(play([a], healthy(), 10, fails('rate_limit_exceeded', 21)).tried.length, 1)
 })
 
-t.test('a stale socket is replaced at once, is no failure and uses no budget', async t => {
+t.test('a stale socket is replaced at once, and is neither a failure nor a retry', async t => {
   const health = healthy()
   const plan = new AttemptPlan([a], health, {
     keyId: 'key-1',
@@ -84,7 +84,7 @@ t.test('a stale socket is replaced at once, is no failure and uses no budget', a
   plan.first()
   t.same(plan.reconnect(reset()), { route: a, waitMs: 0, isRetry: false })
   t.equal(plan.reconnect(reset()), undefined, 'once per model')
-  t.same([...health.circuits()], [], 'nothing is noted')
+  t.same([...health.circuits()], [], 'nothing is recorded')
   const plain = new AttemptPlan([a], healthy(), { keyId: 'key-1', retries: () => 0, onSkip: () => undefined })
   plain.first()
   t.equal(plain.reconnect(fails('upstream_unreachable')()), undefined)
@@ -96,10 +96,10 @@ t.test('a stale socket is replaced at once, is no failure and uses no budget', a
     onSkip: () => undefined
   })
   fresh.first()
-  t.equal(fresh.reconnect(reset()), undefined, 'without an answer before, no socket was kept')
+  t.equal(fresh.reconnect(reset()), undefined, 'without an earlier answer, no socket was kept alive')
 })
 
-t.test('a provider that only fails gets no attempts beyond the first of each call', async t => {
+t.test('a provider that always fails gets only the first attempt of each call', async t => {
   const health = new RouteHealth()
   let requests = 0
   for (let call = 0; call < 100; call++) {
@@ -112,6 +112,6 @@ t.test('a provider that only fails gets no attempts beyond the first of each cal
   t.same(
     play([a, b], health, 2, fails('upstream_auth_failed')).tried,
     ['one/a', 'two/b'],
-    'a refused credential is no overload'
+    'a rejected credential is not an overload'
   )
 })

@@ -9,7 +9,7 @@ import { route } from '../support/routes.ts'
 import type { Route } from '../../lib/core/route.ts'
 import type { Usage } from '../../lib/core/usage.ts'
 
-/** Returns an answer that is known by its name. */
+/** Returns an empty answer with a name. */
 function answerOf (name: string): OpenResponse<never> {
   return Object.assign(bufferedResponse<never>([]), { name })
 }
@@ -53,7 +53,7 @@ function start (
 
 const busy = new GatewayError('upstream_error')
 
-t.test('the first route that answers is the one of the call', async t => {
+t.test('the first route that answers is recorded as the chosen one', async t => {
   const { attempts, record, sent } = start({ 'one/a': [busy], 'two/a': ['fine'] })
   t.match(await attempts.firstAnswer(), { route: two, answer: { name: 'fine' } })
   t.same(sent, ['one/a', 'two/a'])
@@ -66,13 +66,13 @@ t.test('the first route that answers is the one of the call', async t => {
   })
 })
 
-t.test('the error of the last attempt is that of the call', async t => {
+t.test('a call fails with the error of its last attempt', async t => {
   const { attempts, sent } = start({ 'one/a': [busy], 'two/a': [new GatewayError('upstream_timeout')] })
   await t.rejects(attempts.firstAnswer(), { code: 'upstream_timeout' })
   t.same(sent, ['one/a', 'two/a'])
 })
 
-t.test('a mistake of the caller ends the call, but not what only this provider cannot do', async t => {
+t.test('an invalid request ends the call; an unsupported parameter tries the next provider', async t => {
   const mistake = start({ 'one/a': [new GatewayError('invalid_value')], 'two/a': ['fine'] })
   await t.rejects(mistake.attempts.firstAnswer(), { code: 'invalid_value' })
   t.same(mistake.sent, ['one/a'])
@@ -80,7 +80,7 @@ t.test('a mistake of the caller ends the call, but not what only this provider c
   t.match(await unsupported.attempts.firstAnswer(), { route: two })
 })
 
-t.test('every route is tried before any is tried again, and retries are counted', async t => {
+t.test('every route is tried before any is retried, and retries are counted', async t => {
   const { attempts, record, sent } = start(
     { 'one/a': [busy, 'fine'], 'two/a': [busy, 'fine'] },
     [one, two],
@@ -93,7 +93,7 @@ t.test('every route is tried before any is tried again, and retries are counted'
   t.ok(record.upstreamWaitMs >= 70, `the pause counts as waiting: ${record.upstreamWaitMs} ms`)
 })
 
-t.test('a provider without the endpoint is not tried; where none has it the model is not found', async t => {
+t.test('a provider without the endpoint is skipped; if none has it, the model is not found', async t => {
   const { attempts, sent } = start({ 'two/a': ['fine'] })
   t.match(await attempts.firstAnswer(), { route: two })
   t.same(sent, ['two/a'])
@@ -104,7 +104,7 @@ t.test('a provider without the endpoint is not tried; where none has it the mode
   })
 })
 
-t.test('a call that ended is not tried again, and rejects with its reason', async t => {
+t.test('a call that has been aborted is not retried, and rejects with its reason', async t => {
   const ended = routedCall(
     {},
     { routes: [one, two], signal: AbortSignal.abort(new GatewayError('client_closed_request')) }
@@ -128,7 +128,7 @@ t.test('a call that ended is not tried again, and rejects with its reason', asyn
 })
 
 t.test(
-  'what was billed for parts of an answer that failed is wasted, that of the answer is not',
+  'usage billed by failed attempts is recorded as wasted, that of the answer is not',
   async t => {
     const usage = { promptTokens: 3, completionTokens: 0, totalTokens: 3 }
     const { attempts, record } = start({ 'one/a': [busy], 'two/a': ['fine'] }, [one, two], {
@@ -140,7 +140,7 @@ t.test(
   }
 )
 
-t.test('a slow route gets a second request beside it', async t => {
+t.test('a slow route is hedged with a second request', async t => {
   const slow: Route = { ...one, hedgeAfterMs: 1 }
   const call = routedCall({}, { routes: [slow, two] })
   const health = new RouteHealth()

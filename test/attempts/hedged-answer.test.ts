@@ -13,7 +13,7 @@ import { withResolvers } from '../support/with-resolvers.ts'
 
 const usage = { promptTokens: 7, completionTokens: 2, totalTokens: 9 }
 
-/** Two requests that end when the test says so. */
+/** Two requests that end on command. */
 function race () {
   const call = routedCall({})
   const health = new RouteHealth(() => 0)
@@ -46,7 +46,7 @@ function race () {
 const notes = ({ record }: ReturnType<typeof race>): unknown =>
   record.failedAttempts?.map(({ route, reason }) => [route.modelId, reason])
 
-t.test('the second answers: the call is its route\'s, and the first was slower', async t => {
+t.test('the second request answers: its route is chosen, and the first counts as slower', async t => {
   const run = race()
   await run.both()
   run.succeed('second')
@@ -57,7 +57,7 @@ t.test('the second answers: the call is its route\'s, and the first was slower',
   t.same(run.closed, ['first'])
 })
 
-t.test('what the request that lost has used is noted, by its error or by its late answer', async t => {
+t.test('usage of the request that lost is recorded, from its error or its late answer', async t => {
   const names = ['first', 'second'] as const
   for (const [index, loser] of names.entries()) {
     for (const end of ['fail', 'succeed'] as const) {
@@ -74,7 +74,7 @@ t.test('what the request that lost has used is noted, by its error or by its lat
   }
 })
 
-t.test('the first answers after all', async t => {
+t.test('the first request answers after all', async t => {
   const run = race()
   await run.both()
   run.succeed('first')
@@ -82,7 +82,7 @@ t.test('the first answers after all', async t => {
   t.same(notes(run), [['two/b', 'slower']])
 })
 
-t.test('the first fails, and the second answers', async t => {
+t.test('the first request fails and the second answers', async t => {
   const run = race()
   await run.both()
   run.fail('first')
@@ -92,7 +92,7 @@ t.test('the first fails, and the second answers', async t => {
   t.same(notes(run), [['one/a', 'upstream_error']])
 })
 
-t.test('both fail: that of the second is noted, that of the first is thrown', async t => {
+t.test('both fail: the error of the second is recorded, that of the first is thrown', async t => {
   const run = race()
   await run.both()
   run.fail('second')
@@ -109,7 +109,7 @@ interface Sent {
   readonly aborted: () => boolean
 }
 
-/** A request that ends when the test says so. */
+/** A request that ends on command. */
 function request (): Sent {
   const ends = withResolvers<string>()
   let given: AbortSignal | undefined
@@ -128,7 +128,7 @@ function request (): Sent {
 
 const none = (): void => undefined
 
-t.test('a first request that answers or fails in time is the only one', async t => {
+t.test('if the first request answers or fails in time, there is no second', async t => {
   const [quick, broken, second] = [request(), request(), request()]
   quick.answer('first')
   t.strictSame(await hedge(60_000, quick.send, () => second.send, none), { answer: 'first', winner: 'first' })
@@ -137,7 +137,7 @@ t.test('a first request that answers or fails in time is the only one', async t 
   t.equal(second.started(), false)
 })
 
-t.test('of two the first answer wins, and the other request is aborted', async t => {
+t.test('the faster of two answers wins, and the other request is aborted', async t => {
   for (const winner of ['first', 'second'] as const) {
     const requests = { first: request(), second: request() }
     const raced = hedge(1, requests.first.send, () => requests.second.send, none)
@@ -148,7 +148,7 @@ t.test('of two the first answer wins, and the other request is aborted', async t
   }
 })
 
-t.test('an answer that comes too late all the same is released', async t => {
+t.test('a late answer of the other request is released', async t => {
   const discarded: string[] = []
   const late = withResolvers<string>()
   const second = request()
@@ -168,7 +168,7 @@ t.test('an answer that comes too late all the same is released', async t => {
   t.same(discarded, ['first'])
 })
 
-t.test('a second answer says what the first request failed with', async t => {
+t.test('a second answer carries the failure of the first request', async t => {
   const [first, second] = [request(), request()]
   const raced = hedge(1, first.send, () => second.send, none)
   await until(() => second.started(), 'the second request')
@@ -179,7 +179,7 @@ t.test('a second answer says what the first request failed with', async t => {
   t.strictSame(await raced, { answer: 'second', winner: 'second', firstFailure: failure })
 })
 
-t.test('when both fail, the failure is that of the first', async t => {
+t.test('when both requests fail, the first failure is thrown', async t => {
   const [first, second] = [request(), request()]
   const raced = hedge(1, first.send, () => second.send, none)
   await until(() => second.started(), 'the second request')
@@ -188,7 +188,7 @@ t.test('when both fail, the failure is that of the first', async t => {
   await t.rejects(raced, { message: 'first failed' })
 })
 
-t.test('without a second request to make, the first has all the time it takes', async t => {
+t.test('without a second route, the first request may take as long as it needs', async t => {
   const first = request()
   let started = 0
   const raced = hedge(1, first.send, () => { started++; return undefined }, none)

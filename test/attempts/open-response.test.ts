@@ -10,7 +10,7 @@ import { GatewayError } from '../../lib/core/errors.ts'
 import { ProviderFailure } from '../../lib/providers/provider-failure.ts'
 import { countTurns } from '../support/turns.ts'
 
-t.test('a response that was read to its end is one read', async t => {
+t.test('a buffered response is a single read', async t => {
   const usage = { promptTokens: 1, completionTokens: 2, totalTokens: 3 }
   const events = [{ type: 'text-delta' }, { type: 'usage', usage }]
   const attempt = bufferedResponse(events)
@@ -25,22 +25,22 @@ t.test('a response that was read to its end is one read', async t => {
 
 const free = 64 * 1024
 
-t.test('the most that was held at once is counted, as received and as printed', async t => {
+t.test('the peak of buffered bytes is counted twice: as received and as serialized', async t => {
   const taken: number[] = []
   const memory = new AnswerMemory(bytes => { taken.push(bytes) })
   memory.hold(free)
-  t.same(taken, [], 'a small answer is free')
+  t.same(taken, [], 'a small answer is not counted')
   memory.hold(100)
   t.same(taken, [200])
   memory.release()
   memory.hold(free + 100)
-  t.same(taken, [200], 'the same memory again')
+  t.same(taken, [200], 'reuse of the same memory')
   memory.hold(1)
   t.same(taken, [200, 2])
 })
 
 t.test(
-  'an answer for which there is no room is refused, and one that never fits is the fault of no route',
+  'an answer that exceeds free memory is refused; one that can never fit is not blamed on the route',
   async t => {
     const refusing = (code: 'overloaded' | 'file_too_large'): AnswerMemory =>
       new AnswerMemory(() => {
@@ -58,7 +58,7 @@ t.test(
 
 const throwing = (error: unknown) => () => { throw error }
 
-t.test('what a reader stumbles over is the fault of the response; what it says itself stays', async t => {
+t.test('an exception in a reader is an invalid response; errors that it reports are kept', async t => {
   t.equal(
     readOrRefuse(() => 7),
     7
@@ -72,7 +72,7 @@ t.test('what a reader stumbles over is the fault of the response; what it says i
   }
 })
 
-t.test('a message that cannot be read at the end was cut', async t => {
+t.test('an unreadable last message means that the stream was interrupted', async t => {
   t.equal(asInterrupted(() => 7), 7)
   const invalid = new GatewayError('upstream_invalid_response')
   t.throws(() => asInterrupted(throwing(invalid)), { code: 'upstream_stream_interrupted', cause: invalid })
@@ -80,7 +80,7 @@ t.test('a message that cannot be read at the end was cut', async t => {
   t.throws(() => asInterrupted(throwing(other)), other)
 })
 
-t.test('JSON is parsed, with a byte order mark or without, up to a depth', async t => {
+t.test('JSON is parsed with or without a byte order mark, up to a maximum depth', async t => {
   t.same(parseResponseBytes(Buffer.from('\ufeff{"a":1}')), { a: 1 })
   for (const text of ['', '{', '<html>', `${'['.repeat(300)}${']'.repeat(300)}`]) {
     t.throws(() => parseResponseBytes(Buffer.from(text)), { code: 'upstream_invalid_response' })
@@ -88,7 +88,7 @@ t.test('JSON is parsed, with a byte order mark or without, up to a depth', async
 })
 
 t.test(
-  'a large response gives the same in slices, and one of too many values is refused',
+  'a large response is parsed in slices with the same result, and too many values are refused',
   async t => {
     const turns = countTurns(t)
     const value = { text: 'ä'.repeat(1_000_000), list: [{ a: 1 }] }

@@ -8,7 +8,7 @@ import type { Route } from '../../lib/core/route.ts'
 
 const route: Route = { providerId: 'one', model: 'm', modelId: 'one/m' }
 
-t.test('each part has its place, its times, and why it failed', t => {
+t.test('each part has a number, its times, and the reason why it failed', t => {
   const record = new CallRecord('chat')
   record.trace = beginTrace({}, () => true)
   const attemptSpan = record.trace.child()
@@ -34,12 +34,12 @@ t.test('each part has its place, its times, and why it failed', t => {
   t.strictSame(
     sentParts.map(({ endedAtMs = NaN, startedAtMs }) => endedAtMs >= startedAtMs),
     [true, true, true, true, false],
-    'the last one waits'
+    'the last one is still waiting'
   )
   t.end()
 })
 
-t.test('nothing is noted of a call without a trace', t => {
+t.test('nothing is recorded for a call without a trace', t => {
   const record = new CallRecord('chat')
   const notes = new PartNotes(record, route, undefined)
   t.equal(notes.begin(0), undefined)

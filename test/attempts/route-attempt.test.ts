@@ -30,7 +30,7 @@ t.test('an attempt counts as waiting until it has ended', async t => {
   t.type(health.latencies(false).of('one/a'), 'number')
 })
 
-t.test('a failure is known of the route and noted in the call', async t => {
+t.test('a failure counts against its route and is recorded in the call', async t => {
   const { health, record, begin } = start()
   for (let count = 0; count < 5; count++) {
     const attempt = begin()
@@ -42,11 +42,11 @@ t.test('a failure is known of the route and noted in the call', async t => {
   t.same(
     record.failedAttempts?.map(({ route, reason }) => [route.modelId, reason]),
     Array.from({ length: 5 }, () => ['one/a', 'upstream_error']),
-    'one that failed was not slower as well'
+    'a request that failed is not counted as slow as well'
   )
 })
 
-t.test('what a failed request used is wasted, as its provider said', async t => {
+t.test('usage that a failed request reports is recorded as wasted', async t => {
   const { record, begin } = start()
   const usage = { promptTokens: 2, completionTokens: 3, totalTokens: 5 }
   const error = new GatewayError('upstream_stream_interrupted', { usage })
@@ -56,14 +56,14 @@ t.test('what a failed request used is wasted, as its provider said', async t => 
   t.same(record.wasted, [{ modelId: 'one/a', usage }])
 })
 
-t.test('one that another request overtook is no failure of its route', async t => {
+t.test('a request that lost to another is not a failure of its route', async t => {
   const { health, record, begin } = start()
   begin().overtaken()
   t.same(record.failedAttempts?.map(({ reason }) => reason), ['slower'])
   t.same([...health.circuits()], [])
 })
 
-t.test('reasons are noted in order', async t => {
+t.test('failure reasons are recorded in order', async t => {
   const call = routedCall({})
   noteFailedAttempt(call, route('one/a'), 'rate_limited')
   noteFailedAttempt(call, route('two/b'), 'circuit_open')
@@ -76,7 +76,7 @@ t.test('reasons are noted in order', async t => {
   )
 })
 
-t.test('a refused credential names its provider and what to do', async t => {
+t.test('the error for a rejected credential names its provider and what to do', async t => {
   const refused = new ProviderFailure({ kind: 'credential' }, 401)
   t.equal(
     start().begin().errorOf(refused).message,

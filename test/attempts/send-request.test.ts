@@ -24,7 +24,7 @@ import type { Timeouts } from '../../lib/core/settings.ts'
 interface Event { readonly type: string, readonly text?: string }
 interface Request { readonly stream?: boolean }
 
-/** One event for each word of a message; `!` ends the response, `?` is an error, `<` cannot be read. */
+/** Gives one event per word of a message; `!` ends the response, `?` is an error, `<` cannot be read. */
 function wordReader (): StreamReader<Event> {
   let complete = false
   let done = false
@@ -47,7 +47,7 @@ function wordReader (): StreamReader<Event> {
   }
 }
 
-/** A class: its functions need their object. */
+/** A class, so that calling a method without its object fails. */
 class WordAdapter implements Adapter<Request, Event> {
   readonly #path = '/words'
   readonly #reader: BodyReader<Event>
@@ -79,16 +79,16 @@ interface Script {
   readonly streamed?: boolean
   readonly options?: Partial<ProviderCallOptions>
   readonly timeouts?: Partial<Timeouts>
-  /** Of the caller's request. */
+  /** Size of the caller's request body. */
   readonly bodyBytes?: number
-  /** Of the call, for another request of the same. */
+  /** Record of the call, to send a further request of the same call. */
   readonly record?: CallRecord
-  /** Of the provider. */
+  /** Propagation setting of the provider. */
   readonly propagate?: Propagation
 }
 
 interface Started {
-  /** The body the provider sends. */
+  /** The response body; the test writes it. */
   readonly body: BodyQueue
   readonly opening: Promise<OpenResponse<Event>>
   readonly cancelled: () => boolean
@@ -96,7 +96,7 @@ interface Started {
   readonly record: CallRecord
 }
 
-/** Sends a request to a provider that answers as scripted; its body is the test's to write. */
+/** Sends a request to a provider that answers as scripted. */
 function start (script: Script = {}): Started {
   const { streamed = true, status = 200, headers = {} } = script
   let cancelled = false
@@ -130,7 +130,7 @@ function start (script: Script = {}): Started {
   const ask: AdapterInput<Request> = {
     request: {}, route: { providerId: 'x', model: 'm', modelId: 'x/m' }, quirks: {}, streamed
   }
-  const key = { id: 'key-1', name: 'key-1', scopes: [] } as never // only its id is looked at
+  const key = { id: 'key-1', name: 'key-1', scopes: [] } as never // only its id is read
   const opening = sendRequest(
     { signal: new AbortController().signal, call: { id: 'call-1', record, key } },
     { input: ask },
@@ -151,19 +151,19 @@ async function wordsOf (response: OpenResponse<Event>): Promise<string[][]> {
   return reads
 }
 
-/** True while the response is still waiting after everything that was ready has run. */
+/** Returns true while the response is still pending after all ready work has run. */
 async function isWaiting (opening: Promise<unknown>): Promise<boolean> {
   const waiting = Symbol('waiting')
   const turn = new Promise<symbol>(resolve => setImmediate(resolve, waiting))
   return await Promise.race([opening, turn]) === waiting
 }
 
-t.test('a stream is open with its first visible output, and what came before it goes out with it', async t => {
+t.test('a stream opens at its first visible output, and sends earlier events with it', async t => {
   const { body, opening } = start()
   body.push(sse('head'))
-  t.ok(await isWaiting(opening), 'a head is nothing')
+  t.ok(await isWaiting(opening), 'a head alone does not open it')
   body.push(sse('empty'))
-  t.ok(await isWaiting(opening), 'nor is an empty delta')
+  t.ok(await isWaiting(opening), 'nor does an empty delta')
   body.push(sse('one', 'two'))
   const open = await opening
   body.push(sse('three stop'))
@@ -171,7 +171,7 @@ t.test('a stream is open with its first visible output, and what came before it 
   t.same(await wordsOf(open), [['response-start', '', 'one', 'two'], ['three'], ['choice-end']])
 })
 
-t.test('the hold is over in time: one read may then be empty', async t => {
+t.test('the hold ends after its time, and one read may then be empty', async t => {
   const { body, opening } = start({ options: { holdMs: 5 } })
   const open = await opening
   t.same(await open.next(), [])
@@ -179,7 +179,7 @@ t.test('the hold is over in time: one read may then be empty', async t => {
   t.same(await wordsOf(open), [['late']])
 })
 
-t.test('an error before any visible output is thrown, after it by the read that follows', async t => {
+t.test('an error before any visible output rejects the opening, a later one the next read', async t => {
   const before = start()
   before.body.push(sse('head', '?'))
   await t.rejects(before.opening, { name: 'ProviderFailure', failure: { kind: 'overloaded' } })
@@ -193,7 +193,7 @@ t.test('an error before any visible output is thrown, after it by the read that 
 })
 
 t.test(
-  'a response that cannot be read was accepted, so it is not sent again; one that said so was not',
+  'an unreadable response counts as accepted, so that it is not retried; an early break does not',
   async t => {
     for (const text of ['<html>', 'data: <\n\n']) {
       const { body, opening } = start()
@@ -216,7 +216,7 @@ t.test(
     await t.rejects(
       cut.opening,
       { code: 'upstream_stream_interrupted', acceptedByProvider: false },
-      'a stream that gave nothing cost nothing'
+      'a stream without output was not billed'
     )
 
     const half = start({ streamed: false })
@@ -225,7 +225,7 @@ t.test(
     await t.rejects(
       half.opening,
       { code: 'upstream_stream_interrupted', acceptedByProvider: true },
-      'a response at once was done'
+      'a response that began as JSON was billed'
     )
 
     for (const text of ['{"half":', `${'['.repeat(3000)}${']'.repeat(3000)}`]) {
@@ -241,7 +241,7 @@ t.test(
   }
 )
 
-t.test('what a reader stumbles over is a 502', async t => {
+t.test('an exception in a reader is a 502', async t => {
   const stumble = (): never => { throw new RangeError('Maximum call stack size exceeded') }
   const readers: ReadonlyArray<BodyReader<Event>> = [
     { as: 'json', read: stumble }, { as: 'text', read: stumble }, { as: 'bytes', read: stumble },
@@ -255,7 +255,7 @@ t.test('what a reader stumbles over is a 502', async t => {
   }
 })
 
-t.test('one JSON text in place of a stream is read as such, up to its limit', async t => {
+t.test('a JSON body in place of a stream is read, up to its size limit', async t => {
   const { body, opening } = start()
   body.push(Buffer.from(' \n{"a":'))
   t.ok(await isWaiting(opening))
@@ -280,18 +280,18 @@ t.test('a stream in place of JSON is read to its end', async t => {
   await t.rejects(cut.opening, { code: 'upstream_stream_interrupted' })
 })
 
-t.test('the message that ends the response ends it, whatever follows', async t => {
+t.test('anything after the final message is ignored', async t => {
   const { body, opening, cancelled } = start()
   body.push(sse('one stop !', 'more'))
   const open = await opening
   t.same(await wordsOf(open), [['one']])
   open.close()
-  t.notOk(cancelled(), 'its connection may be used again')
+  t.notOk(cancelled(), 'the connection can be reused')
   body.push(Buffer.from('rest'))
   body.end()
 })
 
-t.test('a connection that breaks after the finish reasons leaves a complete response', async t => {
+t.test('a connection that breaks after the finish reason leaves a complete response', async t => {
   for (const code of ['upstream_stream_interrupted', 'upstream_timeout'] as const) {
     const { body, opening } = start()
     body.push(sse('one stop'))
@@ -307,7 +307,7 @@ t.test('a connection that breaks after the finish reasons leaves a complete resp
   await t.rejects(
     async () => await open.next(),
     { code: 'upstream_stream_interrupted' },
-    'before them it does not'
+    'before the finish reason it does not'
   )
   const left = start()
   left.body.push(sse('one stop'))
@@ -317,11 +317,11 @@ t.test('a connection that breaks after the finish reasons leaves a complete resp
   await t.rejects(
     async () => await given.next(),
     { code: 'client_closed_request' },
-    'and a caller who left gets that reason'
+    'an abort of the caller is reported as such'
   )
 })
 
-t.test('a message that the end cuts in two is a broken stream', async t => {
+t.test('a final message that is cut off is an interrupted stream', async t => {
   const { body, opening } = start()
   body.push(sse('one'))
   const open = await opening
@@ -331,7 +331,7 @@ t.test('a message that the end cuts in two is a broken stream', async t => {
   await t.rejects((async () => await wordsOf(open))(), { code: 'upstream_stream_interrupted' })
 })
 
-t.test('bytes without events are waited for only so long', async t => {
+t.test('a stream that sends bytes without events times out', async t => {
   const { body, opening } = start({ timeouts: { idleEventsMs: -1 } })
   body.push(sse('one'))
   const open = await opening
@@ -340,13 +340,13 @@ t.test('bytes without events are waited for only so long', async t => {
   await t.rejects(async () => await open.next(), { code: 'upstream_timeout' })
 })
 
-t.test('white space is no event, however much of it comes first', async t => {
+t.test('leading white space does not count as an event', async t => {
   const { body, opening } = start({ timeouts: { idleEventsMs: -1 } })
   body.push(Buffer.from('\n\n'))
   await t.rejects(opening, { code: 'upstream_timeout' })
 })
 
-t.test('bytes that arrive in any cut give the same events', async t => {
+t.test('bytes split at any position give the same events', async t => {
   const bytes = sse('head', 'eins', 'zwei', 'dreißig stop !')
   for (const size of [1, 7, 64, bytes.length]) {
     const { body, opening } = start()
@@ -360,7 +360,7 @@ t.test('bytes that arrive in any cut give the same events', async t => {
   }
 })
 
-t.test('an event and a complete response have their limits', async t => {
+t.test('an event and a response body have size limits', async t => {
   const event = start()
   event.body.push(Buffer.from(`data: ${'x'.repeat(2000)}`))
   await t.rejects(event.opening, { code: 'upstream_invalid_response' })
@@ -372,7 +372,7 @@ t.test('an event and a complete response have their limits', async t => {
   }
 })
 
-t.test('text and bytes reach their readers as they are', async t => {
+t.test('text and bytes reach their readers unchanged', async t => {
   const text = start({ reader: { as: 'text', read: words => [{ type: 'text', text: words }] } })
   text.body.push(Buffer.from('{"not": parsed'))
   text.body.end()
@@ -385,7 +385,7 @@ t.test('text and bytes reach their readers as they are', async t => {
   t.same(await wordsOf(await bytes.opening), [['0102']])
 })
 
-t.test('pieces go out as they arrive, and count', async t => {
+t.test('pieces are sent as they arrive, and their bytes are counted', async t => {
   const pieces = {
     as: 'pieces' as const,
     read: (piece: Uint8Array, into: Event[]) => {
@@ -393,7 +393,7 @@ t.test('pieces go out as they arrive, and count', async t => {
     }
   }
   const { body, opening, cancelled } = start({ reader: pieces })
-  t.ok(await isWaiting(opening), 'the first is waited for')
+  t.ok(await isWaiting(opening), 'it waits for the first piece')
   body.push(Buffer.alloc(10))
   const open = await opening
   t.same(await open.next(), [{ type: 'piece', text: '10' }])
@@ -407,7 +407,7 @@ t.test('pieces go out as they arrive, and count', async t => {
   await t.rejects(empty.opening, { code: 'upstream_invalid_response' })
 })
 
-t.test('the request is not kept until the provider answers, however large it is', async t => {
+t.test('the request is released before the provider answers, whatever its size', async t => {
   for (const bodyBytes of [0, 1024 * 1024]) {
     const started = start({ bodyBytes })
     await until(() => started.sent.length === 1, 'the request to be sent')
@@ -421,7 +421,7 @@ t.test('the request is not kept until the provider answers, however large it is'
   }
 })
 
-t.test('a refusal is stated with its words, and its limits', async t => {
+t.test('an error response keeps its message and its rate limits', async t => {
   const { body, opening } = start({
     status: 429,
     headers: { 'x-ratelimit-limit-requests': '5', 'x-other': '1' }
@@ -445,7 +445,7 @@ t.test('a refusal is stated with its words, and its limits', async t => {
   })
 })
 
-t.test('a caller who is gone closes the connection, wherever the response stands', async t => {
+t.test('closing a response closes its connection', async t => {
   const { body, opening, cancelled } = start()
   body.push(sse('one'))
   const open = await opening
@@ -453,7 +453,7 @@ t.test('a caller who is gone closes the connection, wherever the response stands
   t.ok(cancelled())
 })
 
-t.test('the request carries the credential, the call and the id of the provider', async t => {
+t.test('the request is sent with the key id, and the request id of the provider is recorded', async t => {
   const { body, opening, sent, record } = start({ streamed: false, headers: { 'x-request-id': 'req-1' } })
   body.push(Buffer.from('{}'))
   body.end()
@@ -463,7 +463,7 @@ t.test('the request carries the credential, the call and the id of the provider'
   t.equal(record.upstreamRequestId, 'req-1')
 })
 
-t.test("a provider of one's own gets the id of the call, and another one for each further request", async t => {
+t.test('a provider that receives request ids gets that of the call, numbered for each retry', async t => {
   const record = new CallRecord('test')
   const idOf = async (propagate?: Propagation): Promise<unknown> => {
     const { body, opening, sent } = start({
@@ -480,11 +480,11 @@ t.test("a provider of one's own gets the id of the call, and another one for eac
   t.equal(await idOf(), undefined)
 })
 
-t.test('of two requests the id is that of the one which answers, and none where it has none', async t => {
+t.test('of two requests, the recorded request id is that of the one that answers, if it has one', async t => {
   const first = start({ headers: { 'x-request-id': 'first' } })
   const { record } = first
   const second = start({ headers: { 'x-request-id': 'second' }, record })
-  t.ok(await isWaiting(second.opening), 'its head is there')
+  t.ok(await isWaiting(second.opening), 'its headers have arrived')
   first.body.push(sse('one'))
   await first.opening
   t.equal(record.upstreamRequestId, 'first')

@@ -8,7 +8,7 @@ import type { StreamReader } from '../../lib/providers/provider.ts'
 
 interface Event { readonly type: string, readonly text?: string }
 
-/** One event for each message; `[DONE]` ends the answer, `bad` cannot be read. */
+/** Gives one event per message; `[DONE]` ends the answer, `bad` cannot be read. */
 function reader (): StreamReader<Event> {
   let done = false
   return {
@@ -51,7 +51,7 @@ function start (options: Partial<StreamOptions<Event>> = {}) {
 
 const data = (...words: string[]): string => words.map(word => `data: ${word}\n\n`).join('')
 
-t.test('what came before the first visible output goes out with it, then read by read to the end', async t => {
+t.test('events before the first visible output are sent with it, then each read until the end', async t => {
   const { response, texts, send, body } = start()
   send(data('head'))
   const open = response.untilVisible(60_000)
@@ -67,7 +67,7 @@ t.test('what came before the first visible output goes out with it, then read by
   t.ok(response.sizeBytes() > 30)
 })
 
-t.test('when the hold is over one read may be empty', async t => {
+t.test('after the hold one read may be empty', async t => {
   const { response, texts, send } = start()
   await response.untilVisible(1)
   t.same(await texts(), [])
@@ -75,7 +75,7 @@ t.test('when the hold is over one read may be empty', async t => {
   t.same(await texts(), ['a'])
 })
 
-t.test('a flood without visible output is held no longer, by its number and by its bytes', async t => {
+t.test('the hold ends after too many events or bytes without visible output', async t => {
   const heads = data(...Array<string>(1001).fill('head'))
   for (const flood of [heads, data('head') + ': comment\n\n'.repeat(100)]) {
     const { response, texts, send } = start()
@@ -90,10 +90,10 @@ t.test('a flood without visible output is held no longer, by its number and by i
   const open = response.untilVisible(60_000)
   send(data('a'))
   await open
-  t.equal(Array(await texts()).flat().length, 51, 'a usual beginning waits for the first output')
+  t.equal(Array(await texts()).flat().length, 51, 'an ordinary beginning waits for the first output')
 })
 
-t.test('a failure after events is thrown by the read that follows', async t => {
+t.test('a failure after events is thrown by the next read', async t => {
   const { response, texts, send } = start()
   send(data('a', 'bad', 'b'))
   await response.untilVisible(60_000)
@@ -101,13 +101,13 @@ t.test('a failure after events is thrown by the read that follows', async t => {
   await t.rejects(texts(), { code: 'upstream_invalid_response' })
 })
 
-t.test('a failure before any visible output is thrown while it is opened', async t => {
+t.test('a failure before any visible output is thrown while opening', async t => {
   const { response, send } = start()
   send(data('head', 'bad'))
   await t.rejects(response.untilVisible(60_000), { code: 'upstream_invalid_response' })
 })
 
-t.test('an end or a break without the last message is an interruption', async t => {
+t.test('a stream that ends or breaks without its last message is interrupted', async t => {
   for (const cut of [true, false]) {
     const { texts, send, body } = start()
     send(data('a'))
@@ -118,7 +118,7 @@ t.test('an end or a break without the last message is an interruption', async t 
   }
 })
 
-t.test('one JSON text is read as such, HTML and nothing at all are refused', async t => {
+t.test('a JSON body is read; HTML and an empty body are refused', async t => {
   const json = start()
   json.send(' {"a":')
   json.send('1}')
@@ -136,10 +136,10 @@ t.test('one JSON text is read as such, HTML and nothing at all are refused', asy
   await t.rejects(empty.texts(), { code: 'upstream_invalid_response' })
 })
 
-t.test('a flood of bytes without events ends as well, although none of them is waited for', async t => {
+t.test('an endless flow of bytes without events times out even if it never pauses', async t => {
   const busy = (): [] => {
     const overMs = performance.now() + 5
-    while (performance.now() < overMs) { /* as a decoder of large reads is */ }
+    while (performance.now() < overMs) { /** busy, like the decoder of a large read */ }
     return []
   }
   const { texts, send } = start({ idleEventsMs: 100, decoder: () => ({ push: busy, end: () => [] }) })
@@ -152,7 +152,7 @@ t.test('a flood of bytes without events ends as well, although none of them is w
   })
 })
 
-t.test('bytes without events are waited for only so long', async t => {
+t.test('a stream that sends bytes without events times out', async t => {
   const { texts, send } = start({ idleEventsMs: 1 })
   send(data('a'))
   t.same(await texts(), ['a'])
@@ -166,7 +166,7 @@ t.test('bytes without events are waited for only so long', async t => {
   await waiting
 })
 
-t.test('so are those before the first visible output, however long it is held', async t => {
+t.test('so does one that sends them before the first visible output', async t => {
   const { response, send, body } = start({ idleEventsMs: 20 })
   const beganMs = performance.now()
   const opening = t.rejects(response.untilVisible(60_000), { code: 'upstream_timeout' })
@@ -176,7 +176,7 @@ t.test('so are those before the first visible output, however long it is held', 
   await opening
 })
 
-t.test('closing gives up a body that has not ended', async t => {
+t.test('closing cancels a body that has not ended', async t => {
   const open = start()
   open.response.close()
   t.equal(open.cancelled(), true)
@@ -189,7 +189,7 @@ t.test('closing gives up a body that has not ended', async t => {
 })
 
 t.test(
-  'an event that is not complete yet is counted in the memory of its call, and refused where there is no room',
+  'an incomplete event counts towards the memory of its call, and is refused when there is none left',
   async t => {
     let held = 0
     const memory = new AnswerMemory(bytes => {

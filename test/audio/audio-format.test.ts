@@ -19,18 +19,18 @@ const wav = wavOf(100)
 const unknown = Buffer.from('nothing that anything begins with')
 const png = Buffer.from('89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c489', 'hex')
 
-t.test('a name with the extension of a format is kept, in any case', async t => {
+t.test('a file name with a known extension is kept, in any case', async t => {
   for (const name of ['a.wav', 'A.MP3', 'with spaces.m4a']) {
     t.equal(await audioFileName(file(name, wav)), name)
   }
   t.equal(
     await audioFileName(file('a.mp3', unknown)),
     'a.mp3',
-    'bytes that say nothing leave it to the name'
+    'unrecognised bytes leave it to the name'
   )
 })
 
-t.test('a name without a usable one gets that of its bytes', async t => {
+t.test('a file name without a usable extension gets that of its bytes', async t => {
   for (const [name, expected] of [
     ['voice', 'voice.wav'],
     ['voice.tmp', 'voice.wav'],
@@ -42,7 +42,7 @@ t.test('a name without a usable one gets that of its bytes', async t => {
   }
 })
 
-t.test('bytes of something else are refused, whatever the name says', async t => {
+t.test('bytes of another kind are refused, whatever the name says', async t => {
   await t.rejects(audioFileName(file('song.mp3', png)), {
     code: 'unsupported_format',
     param: 'file',

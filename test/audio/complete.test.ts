@@ -22,7 +22,7 @@ const request: RecordingInput = {
 }
 const batch = (...events: TranscriptEvent[]) => ({ call: routedCall(request), route, events })
 
-t.test('the answer is the transcript that came last, not its pieces', async t => {
+t.test('the answer is the final transcript, not its deltas', async t => {
   const written = toTranscript([
     batch({ type: 'transcript-delta', text: 'hel' }),
     batch({ type: 'transcript-end', transcript: { text: 'hello' } })
@@ -34,7 +34,7 @@ t.test('the answer is the transcript that came last, not its pieces', async t =>
   })
 })
 
-t.test('a transcript that was never ended is no answer', async t => {
+t.test('a transcript without an end event is an error', async t => {
   t.throws(() => toTranscript([batch({ type: 'transcript-delta', text: 'hel' })]), {
     code: 'upstream_invalid_response'
   })

@@ -15,7 +15,7 @@ const file = {
   }
 }
 
-t.test('a transcription with nothing but a file and a model is JSON, in one piece', async t => {
+t.test('a transcription with only a file and a model gives JSON, not streamed', async t => {
   const { request } = await transcriptionInput(routedCall({ file, model: ['a/b'] }))
   t.strictSame(request, {
     model: ['a/b'],
@@ -28,7 +28,7 @@ t.test('a transcription with nothing but a file and a model is JSON, in one piec
   })
 })
 
-t.test('what was filled in travels; empty fields were not', async t => {
+t.test('fields that are set are passed on; empty ones are treated as unset', async t => {
   const { request } = await transcriptionInput(
     routedCall({
       file,
@@ -57,7 +57,7 @@ t.test('what was filled in travels; empty fields were not', async t => {
   })
 })
 
-t.test('granularities need the format that shows them', async t => {
+t.test('timestamp granularities need the format that shows them', async t => {
   await t.rejects(
     transcriptionInput(
       routedCall({
@@ -91,7 +91,7 @@ t.test('a translation is never streamed and has no details', async t => {
   })
 })
 
-t.test('a file that is no recording is refused', async t => {
+t.test('a file that is not audio is refused', async t => {
   const text = { ...file, head: Buffer.from('hello'), name: 'a.txt' }
   await t.rejects(transcriptionInput(routedCall({ file: text, model: ['a/b'] })), {
     code: 'unsupported_format'
@@ -103,7 +103,7 @@ t.test('a file that is no recording is refused', async t => {
 
 const speech: SpeechRequest = { model: 'm', input: 'né 🎈', voice: 'alloy' }
 
-t.test('a stream is requested by its format', async t => {
+t.test('speech is streamed as events only if `stream_format` is `sse`', async t => {
   t.strictSame(speechInput(routedCall(speech)).request, { ...speech, stream: false })
   t.equal(speechInput(routedCall({ ...speech, stream_format: 'sse' })).request.stream, true)
   t.equal(speechInput(routedCall({ ...speech, stream_format: 'audio' })).request.stream, false)

@@ -3,7 +3,7 @@ import { srt, vtt } from '../../lib/audio/subtitles.ts'
 
 const cue = (start: number, end: number, text = 'x') => ({ start, end, text })
 
-t.test('subtitles are written as players read them', async t => {
+t.test('cues are written as SRT and WebVTT', async t => {
   const cues = [cue(0, 2.5, ' Hello,\n\n  world. '), cue(2.5, 3661.0415, 'A --> B & <C>')]
   t.equal(srt(cues), [
     '1', '00:00:00,000 --> 00:00:02,500', 'Hello,', 'world.', '',
@@ -15,7 +15,7 @@ t.test('subtitles are written as players read them', async t => {
   ].join('\n'))
 })
 
-t.test('times are rounded to milliseconds, carried over, and never odd', async t => {
+t.test('times are rounded to milliseconds with carry, and are never invalid', async t => {
   const rows: ReadonlyArray<readonly [start: number, end: number, expected: string]> = [
     [0.0004, 0.0005, '00:00:00,000 --> 00:00:00,001'],
     [59.9994, 59.9995, '00:00:59,999 --> 00:01:00,000'],
@@ -32,7 +32,7 @@ t.test('times are rounded to milliseconds, carried over, and never odd', async t
   }
 })
 
-t.test('silence makes no cues, and numbers stay dense', async t => {
+t.test('silence gives no cues, and cue numbers have no gaps', async t => {
   t.equal(srt([]), '')
   t.equal(vtt([]), 'WEBVTT\n\n')
   t.match(srt([cue(0, 1, ' \n '), cue(1, 2)]), /^1\n00:00:01,000/)

@@ -4,13 +4,13 @@ import type { Transcript } from '../../lib/core/events.ts'
 import { SpeechRequest } from '../../schemas/speech.ts'
 import { countSeen, forgottenTexts } from '../support/schema-texts.ts'
 
-t.test('every string of a request is seen, or not seen for a reason', t => {
+t.test('every string of a request is inspected, or exempt for a stated reason', t => {
   t.same(forgottenTexts(SpeechRequest, speechRequestTexts), [])
   t.equal(countSeen(SpeechRequest, speechRequestTexts), 2)
   t.end()
 })
 
-t.test('what a transcript says beside a text that was replaced is left out', async t => {
+t.test('when the text of a transcript was replaced, its other copies are left out', async t => {
   const segment = (id: number, text: string) => ({
     id,
     seek: 0,

@@ -74,7 +74,7 @@ t.test('each format has its own body and media type', async t => {
   )
 })
 
-t.test('words and segments are those that were requested', async t => {
+t.test('the requested words and segments are returned', async t => {
   const fields = (granularities: RecordingInput['granularities']): string[] =>
     Object.keys(written({ format: 'verbose_json', granularities }) as object)
   t.same(fields(['word']), ['language', 'duration', 'text', 'words', 'usage'])
@@ -82,7 +82,7 @@ t.test('words and segments are those that were requested', async t => {
   t.same(fields(['word', 'segment']), ['language', 'duration', 'text', 'words', 'segments', 'usage'])
 })
 
-t.test('what the provider did not say is what the request or the segments say', async t => {
+t.test('missing values are taken from the request or the segments', async t => {
   t.strictSame(written({ format: 'verbose_json', language: 'de' }, { text: 'x', segments: [segment] }), {
     language: 'de',
     duration: 1.5,
@@ -97,11 +97,11 @@ t.test('what the provider did not say is what the request or the segments say', 
   })
 })
 
-t.test('a translation is its text', async t => {
+t.test('a translation contains only its text', async t => {
   t.strictSame(written({ task: 'translate' }), { text: 'hello' })
 })
 
-t.test('subtitles that the provider wrote go out as they are; without times there are none', async t => {
+t.test('subtitles from the provider are sent unchanged; without timestamps there are none', async t => {
   t.equal(written({ format: 'srt' }, { text: '1\nby others', written: 'srt' }), '1\nby others')
   for (const format of ['srt', 'vtt'] as const) {
     t.throws(() => written({ format }, { text: 'x' }), { code: 'upstream_invalid_response' })
@@ -109,6 +109,6 @@ t.test('subtitles that the provider wrote go out as they are; without times ther
   t.throws(
     () => written({ format: 'vtt' }, { text: '1\nby others', written: 'srt' }),
     { code: 'upstream_invalid_response' },
-    'the other kind is no help'
+    'the other subtitle format cannot be derived'
   )
 })

@@ -1,4 +1,4 @@
-/** The benchmarks themselves: a fast wrong answer must fail them, and they must not rot. */
+/** The benchmarks: each checks its own result, and each still runs. */
 
 import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
@@ -30,26 +30,26 @@ const all = [
   ...streams
 ]
 
-t.test('every micro benchmark gives the result it checks for', async t => {
+t.test('every micro benchmark produces its expected result', async t => {
   for (const { name, run, check } of all) {
     const result = await run()
     t.doesNotThrow(() => check(result), name)
   }
 })
 
-t.test('a scenario has a name of its own', async t => {
+t.test('a scenario has a unique name', async t => {
   const names = [...all, ...lanes].map(({ name }) => name)
   t.equal(new Set(names).size, names.length)
 })
 
-t.test('medians are values that were seen', async t => {
+t.test('a median is one of the measured values', async t => {
   t.equal(median([3, 1, 2]), 2)
   t.equal(medianError([7, 7, 7, 7]), 0)
-  t.ok(medianError([1, 2, 3, 4]) > medianError([1, 2, 3, 4, 1, 2, 3, 4]), 'more measurements, less error')
+  t.ok(medianError([1, 2, 3, 4]) > medianError([1, 2, 3, 4, 1, 2, 3, 4]), 'more measurements, smaller error')
 })
 
 t.test(
-  'callers of TensorZero ask for the same with its path and its names, and expect the frames it sends',
+  'TensorZero clients send the same request in its format, and expect its frames',
   async t => {
     const { path, body, expected } = forTensorZero(plainCall)
     t.equal(path, '/openai/v1/chat/completions')
@@ -62,7 +62,7 @@ t.test(
   }
 )
 
-t.test('what a benchmark writes is removed when it ends', async t => {
+t.test('files written by a benchmark are removed when it ends', async t => {
   const file = new URL('../../bench/support/scratch-folder.js', import.meta.url)
   const program = `import { scratchFolder } from '${file.href}'; import { existsSync } from 'node:fs'
     const folder = scratchFolder('test'); console.log(existsSync(folder) ? folder : '')`
@@ -74,7 +74,7 @@ t.test('what a benchmark writes is removed when it ends', async t => {
 })
 
 t.test(
-  'the files and functions of one call are counted',
+  'the files and functions that one call runs are counted',
   { skip: process.platform === 'linux' ? false : 'processes are pinned to cores' },
   async t => {
     const printed = execFileSync(process.execPath, ['build/bench/count.js', '--warm', '20', '--list'], {
@@ -105,13 +105,13 @@ t.test(
     t.notMatch(
       printed.slice(0, printed.indexOf('stream:')),
       /wire\/sse-/,
-      'a complete answer prints no frames'
+      'a JSON answer loads no code for stream frames'
     )
   }
 )
 
 t.test(
-  'a lane runs against the gateway and the bare pipe, and all its answers are right',
+  'a lane runs against the gateway and against a plain pipe, and all answers are correct',
   {
     skip: process.platform === 'linux' ? false : 'costs are read from /proc'
   },

@@ -1,7 +1,6 @@
 /**
- * Each program of `bench/` still runs: with the least that it can be asked for, it prints what it measured.
- * They run with `HEADGATE_TEST_BENCH=all`, on Linux: gateways are pinned to cores, so nothing else may run
- * beside them.
+ * Each program of `bench/` still runs and prints what it measured, with the smallest possible load. They run
+ * only with `HEADGATE_TEST_BENCH=all`, on Linux and one at a time: gateways are pinned to cores.
  */
 
 import { execFile } from 'node:child_process'
@@ -16,7 +15,7 @@ interface Run {
 
 const aLane = ['--lanes', 'JSON, 1 KB body, 32']
 
-/** By the name of its file; those that other tests run are strings, which say where. */
+/** By file name; a string names the test that runs the program instead. */
 const programs: Readonly<Record<string, Run | string>> = {
   ablate: {
     args: [...aLane, '--rounds', '1', '--seconds', '0.05'],
@@ -45,14 +44,14 @@ const programs: Readonly<Record<string, Run | string>> = {
   uploads: { args: ['--at-once', '1'], prints: /67 MB/ }
 }
 
-t.test('each program has a row', async t => {
+t.test('each program has a row in the table', async t => {
   const files = readdirSync('bench').filter(name => name.endsWith('.ts') && !name.endsWith('.bench.ts'))
   const names = files.map(name => name.slice(0, -'.ts'.length))
   t.same(names.toSorted(), Object.keys(programs).toSorted())
 })
 
 t.test(
-  'each prints what it measured',
+  'each program prints its measurements',
   {
     skip: process.env['HEADGATE_TEST_BENCH'] === 'all' ? false : 'a step of its own in continuous integration'
   },

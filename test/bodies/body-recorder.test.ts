@@ -24,7 +24,7 @@ interface Place {
   readonly recorder: BodyRecorder
   readonly stored: NewCallBodies[]
   readonly failures: unknown[]
-  /** Ends a call of a key with this request. */
+  /** Ends a call of a key with this request body. */
   readonly end: (request: string, project?: { readonly id: string, readonly name: string }) => Call
 }
 
@@ -54,7 +54,7 @@ function start (add: (bodies: NewCallBodies) => Promise<void>): Place {
   }
 }
 
-t.test('the rule is that of the project by its id or name, else that of all others', async t => {
+t.test('the rule of a project is found by its id or name, then the rule for all others', async t => {
   const { recorder, stored, end } = start(async () => undefined)
   t.equal(end('{}').record.bodies, undefined, 'a call that has ended holds no body')
   end('{}', { id: 'project_a', name: 'Support' })
@@ -77,7 +77,7 @@ t.test('the rule is that of the project by its id or name, else that of all othe
   t.equal(recorder.capturing({ ...calls, endUsers }, [])({ id: 'key', name: 'key' }, 'models'), undefined)
 })
 
-t.test('where end users are digests, members that name them are hidden', async t => {
+t.test('when end users are hashed, fields that name them are redacted', async t => {
   const stored: NewCallBodies[] = []
   const recorder = new BodyRecorder(
     { add: async bodies => { stored.push(bodies) } },
@@ -104,7 +104,7 @@ t.test('where end users are digests, members that name them are hidden', async t
 })
 
 t.test(
-  'while the store is slow, what there is no memory for is dropped; what waits is stored before the end',
+  'while the store is slow, bodies beyond the memory limit are dropped; queued ones are stored on close',
   async t => {
     let release = (): void => undefined
     const released = new Promise<void>(resolve => {
@@ -125,7 +125,7 @@ t.test(
   }
 )
 
-t.test('a store that fails is reported once, and calls go on', async t => {
+t.test('a failing store is reported once, and calls continue', async t => {
   let fails = true
   const { recorder, failures, end } = start(async () => { if (fails) throw new Error('full') })
   for (let number = 0; number < 3; number++) end('{}')
@@ -141,7 +141,7 @@ t.test('a store that fails is reported once, and calls go on', async t => {
   t.equal(failures.length, 2)
 })
 
-t.test('a call that ends at any moment of the work for the one before is stored', async t => {
+t.test('a call that ends at any moment while the previous one is being stored is stored too', async t => {
   for (let turns = 0; turns < 12; turns++) {
     let ready: () => void = () => t.fail('nothing is stored')
     const first = new Promise<void>(resolve => { ready = resolve })

@@ -26,7 +26,7 @@ function capture (memory: BodyMemory, maxBytes = 1024): CallCapture {
   )
 }
 
-t.test('what is read of a stream is noted, and no more', async t => {
+t.test('only the part of a stream that is read is recorded', async t => {
   const place = memory(10_000)
   const noted = capture(place)
   const { body } = noted.watch({
@@ -37,7 +37,7 @@ t.test('what is read of a stream is noted, and no more', async t => {
     })()
   })
   const pieces: unknown[] = []
-  for await (const piece of body as AsyncIterable<string>) if (pieces.push(piece) === 2) break // it is one
+  for await (const piece of body as AsyncIterable<string>) if (pieces.push(piece) === 2) break // a stream
   t.match(noted.answer && (await printBody(noted.answer, options)), {
     media_type: 'text/plain',
     text: 'élan',
@@ -48,7 +48,7 @@ t.test('what is read of a stream is noted, and no more', async t => {
   t.equal(place.left, 10_000)
 })
 
-t.test('a part of a body is in memory, its size is that of all of it, and nothing of media is', async t => {
+t.test('the recorded body is cut at a limit, its full size is kept, and media are left out', async t => {
   const place = memory(1e6)
   const noted = capture(place, 256)
   noted.takeRequest([Buffer.from(`{"a":"${'x '.repeat(5000)}`), Buffer.from('"}')])
@@ -89,7 +89,7 @@ t.test('a part of a body is in memory, its size is that of all of it, and nothin
   })
 })
 
-t.test('without memory for them the bodies of a call are dropped, and the call goes on', async t => {
+t.test('when memory runs out the bodies of a call are dropped and the call continues', async t => {
   const place = memory(3000)
   const noted = capture(place)
   noted.takeRequest([Buffer.alloc(1500, 'x')])
@@ -100,7 +100,7 @@ t.test('without memory for them the bodies of a call are dropped, and the call g
   t.ok(capture(memory(10)).isDropped)
 })
 
-t.test('text is cut at a character', async t => {
+t.test('text is cut between characters', async t => {
   const noted = capture(memory(1e6))
   noted.watch({ status: 200, headers: jsonReplyHeaders, body: JSON.stringify({ a: 'é€'.repeat(2000) }) })
   const body = noted.answer && await printBody(noted.answer, options)

@@ -9,7 +9,7 @@ const chunk = (delta: object, more: object = {}): object => ({
   choices: [{ index: 0, delta, logprobs: null, finish_reason: null, ...more }]
 })
 
-t.test('a chat completion becomes the complete answer, with an error behind it', async t => {
+t.test('chat chunks are joined into the complete answer, followed by an error', async t => {
   const chunks = [
     chunk({ role: 'assistant', content: 'Hel' }),
     chunk({ content: 'lo' }),
@@ -59,7 +59,7 @@ t.test('deltas of each part of a message are joined, and nothing else is lost', 
   )
 })
 
-t.test('of a response the last event has all; without it the deltas of each item are joined', async t => {
+t.test('the last event of a response is kept; without it the deltas of each item are joined', async t => {
   const delta = (item: string, delta: string, sequence: number): object => ({
     type: 'response.output_text.delta',
     item_id: item,
@@ -93,12 +93,12 @@ t.test('text completions are joined by choice', async t => {
   ])
 })
 
-t.test('an event that is no delta is not looked through', async t => {
+t.test('a `delta` array in an unknown event is not searched', async t => {
   const event = { type: 'x', delta: Array.from({ length: 100_000 }, () => ({ text: 'a' })) }
   t.same(await joinDeltas([event, event]), [event, event])
 })
 
-t.test('an event whose index is no number is kept as well', async t => {
+t.test('an event whose index is not a number is kept too', async t => {
   const index = { toString: 1 }
   const event = { type: 'content_block_delta', index, delta: { type: 'text_delta', text: 'a' } }
   t.same(await joinDeltas([event]), [event])

@@ -14,7 +14,7 @@ const text = (
   body: { readonly pieces: ReadonlyArray<string | Uint8Array> } | undefined
 ): string | undefined => body && Buffer.concat(body.pieces.map(piece => Buffer.from(piece))).toString()
 
-t.test('both captures note what a call receives and sends, and each is taken by its reader', async t => {
+t.test('both captures record what a call receives and sends, and each is read separately', async t => {
   const record = new CallRecord('chat')
   record.bodies = captureBoth(() => new One(rule, memory), () => new Other(rule, memory))?.(key, 'chat')
   record.bodies?.takeRequest([Buffer.from('{"a":1}')])
@@ -37,7 +37,7 @@ t.test('both captures note what a call receives and sends, and each is taken by 
   t.equal(record.bodies, undefined)
 })
 
-t.test('a form is noted by both', async t => {
+t.test('both record a form', async t => {
   const record = new CallRecord('chat')
   record.bodies = captureBoth(() => new One(rule, memory), () => new Other(rule, memory))?.(key, 'chat')
   record.bodies?.takeForm({ fields: { a: '1' }, files: {} })
@@ -47,7 +47,7 @@ t.test('a form is noted by both', async t => {
   )
 })
 
-t.test('where one of them wants nothing, the other is alone', async t => {
+t.test('when one capture is not needed, the other is used alone', async t => {
   const one = new One(rule, memory)
   t.equal(captureBoth(() => one, undefined)?.(key, 'chat'), one)
   t.equal(captureBoth(undefined, () => one)?.(key, 'chat'), one)
@@ -56,7 +56,7 @@ t.test('where one of them wants nothing, the other is alone', async t => {
   t.equal(captureBoth(undefined, undefined), undefined)
 })
 
-t.test('a body may repeat the keys in the headers of its call', async t => {
+t.test('credentials in the headers of a call are secrets to redact from its bodies', async t => {
   t.same(secretsIn({ authorization: 'Bearer a', 'x-provider-key': 'b' }), ['a', 'b'])
   t.same(secretsIn({}), [])
 })
