@@ -1,6 +1,6 @@
 /**
- * A limit that is not there: rows are added to the table of a copy of the built gateway, and everything else
- * follows, a limit of milliseconds that is counted in seconds included.
+ * Adds rows to the limit table of a copy of the built gateway, and checks that everything else follows,
+ * including a limit in milliseconds that is counted in seconds.
  */
 
 import t from 'tap'
@@ -33,7 +33,7 @@ async function keyWith (t: Test, folder: string, main: string, ...options: strin
   return /hg_\S+/.exec(out)?.[0] ?? ''
 }
 
-t.test('a row is all that a limit takes', async t => {
+t.test('adding a limit takes one row', async t => {
   const folder = directoryOf(t)
   const main = copyBuild(folder)
   changeBuild(folder, 'schemas/config/counted-limits.js', 'countedLimits = {', `countedLimits = {${rows}`)
@@ -86,7 +86,7 @@ t.test('a row is all that a limit takes', async t => {
   t.match(reason, /This API key allows 1 page per minute\./)
   t.match(await limitsOf(reader), { limits: [{ name: 'pages_per_minute', limit: 1 }] })
 
-  // Two limits of one unit that are counted alike.
+  // Two limits with the same unit and the same way of counting.
   for (const [key, window] of painters) {
     const paint = async (): Promise<[number, string]> => await ask(key, '/v1/images/generations', {
       model: 'sandbox/painter', prompt: 'a tree'

@@ -3,7 +3,7 @@ import t from 'tap'
 import { fullInMs, fullBucket, remaining, take, waitMs, type Bucket } from '../../lib/limits/bucket.ts'
 import { holds } from '../support/property.ts'
 
-t.test("a bucket never gives more than a minute's worth and what it fills meanwhile", async t => {
+t.test("a bucket never gives more than one minute's worth plus the refill", async t => {
   const wish = fc.record({
     afterMs: fc.integer({ min: 0, max: 30_000 }),
     amount: fc.integer({ min: 1, max: 20 })
@@ -43,7 +43,7 @@ t.test("a bucket never gives more than a minute's worth and what it fills meanwh
   )
 })
 
-t.test('what is given back was never taken', async t => {
+t.test('returned tokens leave the bucket as if never taken', async t => {
   const before = fc.record({
     limit: fc.integer({ min: 1, max: 997 }),
     owed: fc.nat(1000),
@@ -67,7 +67,7 @@ t.test('what is given back was never taken', async t => {
   )
 })
 
-t.test('a clock that is set back locks no key out', async t => {
+t.test('a clock that is set back blocks no key', async t => {
   const bucket = take(fullBucket, 60, 60, 10_000_000)
   t.equal(waitMs(bucket, 60, 1, 5_000_000), 1000)
   const later = take(bucket, 60, 0, 5_000_000)

@@ -1,4 +1,4 @@
-/** Gateways on one store, as processes have them: each with connections of its own. */
+/** Gateways on one store, each with its own connections, as separate processes would have. */
 
 import { spawn } from 'node:child_process'
 import t, { type Test } from 'tap'
@@ -22,23 +22,26 @@ const wanted: KeyCall = {
 
 interface Peer {
   readonly limiter: KeyLocalLimiter
-  /** Reserves, without an end. @returns the reservation, `undefined` when it was refused */
+  /**
+   * Reserves 100 and leaves the call open.
+   * @returns the reservation, or `undefined` if it was refused
+   */
   readonly reserve: () => Promise<number | undefined>
-  /** Ends a call; its record comes later. */
+  /** Ends a call, which is recorded later. */
   readonly settle: (reservation: number, nanoUsd: number) => () => void
   readonly failures: unknown[]
   readonly looks: Looks
 }
 
-/** Counts what a gateway looks for in the store. */
+/** Counts the gateway's reads of the store. */
 interface Looks {
-  /** Those for signs of life of others since it joins. */
+  /** Reads of other gateways' heartbeats since it joined. */
   others: number
-  /** Batches of usage records that may be stored. */
+  /** Reads of batches of usage records that may be stored. */
   records: number
 }
 
-/** Counts looks without a clock. */
+/** Counts reads without a clock. */
 function watched ({ query, write }: SharedStore): { readonly shared: SharedStore, readonly looks: Looks } {
   const looks: Looks = { others: 0, records: 0 }
   return {
@@ -107,7 +110,7 @@ async function peer (
   }
 }
 
-/** Returns what all gateways show that they hold. */
+/** Returns the reservations that all gateways publish. */
 async function shownAmount ({ query }: Database): Promise<number> {
   return (await query.selectFrom('holdings').select('nano_usd').execute()).reduce(
     (sum, row) => sum + row.nano_usd,
@@ -115,7 +118,10 @@ async function shownAmount ({ query }: Database): Promise<number> {
   )
 }
 
-/** Waits for more than a number of signs of life. @param look is called at each look for one */
+/**
+ * Waits for more than a number of heartbeats.
+ * @param look is called at each of them
+ */
 async function beatsSeen (
   { query }: Database,
   count: number,
@@ -129,7 +135,7 @@ async function beatsSeen (
   }, `${count} signs of life`)
 }
 
-t.test('calls at once at two gateways reserve no more than the one budget they have', async t => {
+t.test('concurrent calls at two gateways reserve no more than their common budget', async t => {
   const directory = t.testdir()
   const gateways = [await peer(t, directory, 'blue'), await peer(t, directory, 'green')]
   const found = await Promise.all(gateways.flatMap(({ reserve }) => Array.from({ length: 30 }, reserve)))
@@ -137,7 +143,7 @@ t.test('calls at once at two gateways reserve no more than the one budget they h
 })
 
 t.test(
-  'what one has spent and not recorded yet counts at the other, and what was not used is given back',
+  'unrecorded spending of one gateway counts at the other, and unused amounts are returned',
   async t => {
     const directory = t.testdir()
     const [blue, green] = [await peer(t, directory, 'blue'), await peer(t, directory, 'green')]
@@ -165,14 +171,14 @@ t.test(
   }
 )
 
-t.test('what a gateway holds counts until it has exited, however late it is', async t => {
+t.test('the reservations of a gateway count until it has exited, however late it is', async t => {
   const own = processName()
   const ofProcess = (pid: number): string => own.replace(String(process.pid), String(pid))
   const rows: ReadonlyArray<readonly [name: string, id: string, silentMs: number, admitted: number]> = [
     ['a late one of this process', own, 3_600_000, 4],
     ['a late one of another process', ofProcess(process.ppid), 60_000, 4],
     ['a late one of which nothing is known', 'elsewhere', 60_000, 4],
-    // A minute ahead, so that it stays "just" on a slow machine.
+    // A minute in the future, so that it stays recent on a slow machine.
     ['one that has just exited', ofProcess(4_194_303), -60_000, 10],
     ['one that exited a while ago', ofProcess(4_194_303), 60_000, 10],
     ['one that has not been seen for very long', 'elsewhere', 3_600_000, 10]
@@ -196,7 +202,7 @@ t.test('what a gateway holds counts until it has exited, however late it is', as
 })
 
 t.test(
-  'a gateway does not wait for one that was killed, and counts what that held until its records are stored',
+  'a killed gateway is not waited for, and its reservations count until its records are stored',
   async t => {
     const directory = t.testdir()
     const database = await openDatabase(directory)
@@ -224,7 +230,7 @@ t.test(
   }
 )
 
-t.test('a gateway that joins while the store is locked tries again before it reserves', async t => {
+t.test('a gateway that joins while the store is locked retries before it reserves', async t => {
   for (const [title, beatMs, lockedBeats] of [
     ['for a part of a beat', 1000, 0],
     ['for many beats', 20, 10]
@@ -264,7 +270,7 @@ t.test('a gateway that joins while the store is locked tries again before it res
   }
 })
 
-t.test('what another gateway had reserved does not count once it has closed', async t => {
+t.test('reservations of another gateway no longer count after it has closed', async t => {
   const directory = t.testdir()
   const [blue, green] = [
     await peer(t, directory, 'blue', { beatMs: 50 }),
@@ -280,7 +286,7 @@ t.test('what another gateway had reserved does not count once it has closed', as
   t.equal(found.filter(reservation => reservation !== undefined).length, 9)
 })
 
-t.test('what a gateway has spent counts until it is recorded, however long that takes', async t => {
+t.test('the spending of a gateway counts until it is recorded, however long that takes', async t => {
   const directory = t.testdir()
   const [blue, green] = [
     await peer(t, directory, 'blue', { beatMs: 20 }),
@@ -329,7 +335,7 @@ t.test('a refund counts once at the other gateway: when it is recorded', async t
   )
 })
 
-t.test('thousands of calls are forgotten with one sign of life once they are recorded', async t => {
+t.test('thousands of recorded calls are forgotten at one heartbeat', async t => {
   const directory = t.testdir()
   const database = await openDatabase(directory)
   t.teardown(database.close)
@@ -356,7 +362,7 @@ t.test('thousands of calls are forgotten with one sign of life once they are rec
       blue.limiter.settle(decision.reservation, { tokens: 0, nanoUsd: 100, row: { id, atMs } })
     }
   }
-  await outlast(5 * beatMs) // until they are looked for
+  await outlast(5 * beatMs) // until they are read
   insertUsage(database, rows)
   beat()
   await until(() => blue.looks.records === 20, 'all batches of 500 to be looked for')
@@ -369,7 +375,7 @@ t.test('thousands of calls are forgotten with one sign of life once they are rec
 })
 
 t.test(
-  'what a gateway holds counts while its process is stopped, and until the records of one that was killed are stored',
+  'reservations of a stopped process, or of a killed one with unstored records, keep counting',
   async t => {
     const stopped = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], { stdio: 'ignore' })
     t.teardown(() => stopped.kill('SIGKILL'))
@@ -419,7 +425,7 @@ t.test(
 )
 
 t.test(
-  'a gateway that was busy looks for others before it reserves, and one that was taken for gone waits for them',
+  'a gateway that missed heartbeats looks for others before it reserves, and the others wait for it',
   async t => {
     const directory = t.testdir()
     const blue = await peer(t, directory, 'blue')
@@ -437,7 +443,7 @@ t.test(
         )
       })
     joins()
-    for (const endMs = performance.now() + 400; performance.now() < endMs;); // two beats in one turn
+    for (const endMs = performance.now() + 400; performance.now() < endMs;); // two heartbeats in one turn
     const found = await Promise.all(Array.from({ length: 10 }, blue.reserve))
     t.equal(
       found.filter(reservation => reservation !== undefined).length,
@@ -462,7 +468,7 @@ t.test(
   }
 )
 
-t.test('a gateway that closes takes nothing with it, and the other one has the entire budget', async t => {
+t.test('a gateway that closes leaves the entire budget to the other one', async t => {
   const directory = t.testdir()
   const [blue, green] = [await peer(t, directory, 'blue'), await peer(t, directory, 'green')]
   await Promise.all([blue.reserve(), green.reserve()])
@@ -475,7 +481,7 @@ t.test('a gateway that closes takes nothing with it, and the other one has the e
   t.equal(await green.reserve(), undefined)
 })
 
-t.test('what a gateway has spent counts after it has closed, until its records are stored', async t => {
+t.test('the spending of a closed gateway counts until its records are stored', async t => {
   const directory = t.testdir()
   let isUnrecorded = true
   const options = { beatMs: 20, hasUnrecorded: () => isUnrecorded }
@@ -488,7 +494,7 @@ t.test('what a gateway has spent counts after it has closed, until its records a
   blue.limiter.close()
   const database = await openDatabase(directory)
   t.teardown(database.close)
-  await beatsSeen(database, 15) // more than one that is gone may miss
+  await beatsSeen(database, 15) // more heartbeats than a dead gateway may miss
   t.equal(await shownAmount(database), 600)
   const found = await Promise.all(Array.from({ length: 10 }, green.reserve))
   t.equal(
@@ -514,7 +520,7 @@ t.test('what a gateway has spent counts after it has closed, until its records a
   t.equal(again.filter(reservation => reservation !== undefined).length, 4, 'nothing counts twice')
 })
 
-t.test('a gateway that joins does not wait for one that has closed, and counts what it left', async t => {
+t.test('a joining gateway does not wait for a closed one, and counts what that one spent', async t => {
   const directory = t.testdir()
   const options = { beatMs: 60_000, hasUnrecorded: () => true }
   const blue = await peer(t, directory, 'blue', options)
@@ -526,7 +532,7 @@ t.test('a gateway that joins does not wait for one that has closed, and counts w
 })
 
 t.test(
-  'a gateway that is alone does not wait, and a store that cannot be written to leaves budgets to each',
+  'a single gateway does not wait, and with a read-only store each gateway has its own budget',
   async t => {
     const directory = t.testdir()
     const alone = await peer(t, directory, 'alone')

@@ -3,7 +3,7 @@ import { BudgetWarnings } from '../../lib/limits/budget-warnings.ts'
 import { CallRecord } from '../../lib/core/record.ts'
 
 t.test(
-  'a soft budget that is used up is logged once in its window, and with the name of an end user unless that may be masked',
+  "an exhausted soft budget is logged once per window, with the end user's name unless masked",
   async t => {
     const lines: unknown[] = []
     const clock = { ms: 0 }

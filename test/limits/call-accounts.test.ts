@@ -40,7 +40,7 @@ t.test('a call has an account for each limit of each party', async t => {
   )
 })
 
-t.test('of two budgets of one window the lower one holds', async t => {
+t.test('of two budgets with the same window the lower one applies', async t => {
   const budgets = [
     { usd: 5, per: 'day' },
     { usd: 2, per: 'day' },
@@ -53,7 +53,7 @@ t.test('of two budgets of one window the lower one holds', async t => {
 })
 
 t.test(
-  'keys and projects are named by their ids, which counters of earlier versions have, others with their kind',
+  'keys and projects are identified by the ids that older counters have, other parties by kind and id',
   async t => {
     t.same(
       (['key', 'project', 'end_user', 'tag'] as const).map(party => partyKey({ party, partyId: 'x' })),
@@ -62,7 +62,7 @@ t.test(
   }
 )
 
-t.test('a soft budget shares the sum of its window, and never refuses', async t => {
+t.test('a soft budget shares the sum of its window and never refuses', async t => {
   const budgets = [
     { usd: 5, per: 'day' },
     { usd: 2, per: 'day', soft: true },
@@ -78,7 +78,7 @@ t.test('a soft budget shares the sum of its window, and never refuses', async t 
 })
 
 t.test(
-  'limits of an owner hold for all keys that they own, after those of the key and of its project',
+  'limits of an owner apply to all their keys, after those of the key and its project',
   async t => {
     const limits = { requestsPerMinute: 1 }
     const member = { id: 'user-1', name: 'Ada', limits }
@@ -90,7 +90,7 @@ t.test(
   }
 )
 
-t.test('a refusal names what the configuration names, and otherwise the kind', async t => {
+t.test('a refusal names the configured party, or else its kind', async t => {
   t.same(
     (['key', 'member', 'end_user', 'tag', 'model'] as const).map(party =>
       partyText({ party, partyId: 'x' })

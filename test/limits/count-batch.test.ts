@@ -6,7 +6,7 @@ interface Script {
   readonly lists: ReadonlyArray<{ readonly keys: number, readonly operations: readonly CountOperation[] }>
 }
 
-/** Notes scripts, and replies to each operation with its id. */
+/** Records scripts, and replies to each operation with its id. */
 function noting ({ isCluster = false } = {}) {
   const scripts: Script[] = []
   const batch = new CountBatch({
@@ -25,7 +25,7 @@ const keysOf = (name: string, ...sums: string[]): string[] =>
   ['rates', 'open', ...sums].map(part => `headgate:{${name}}:${part}`)
 
 t.test(
-  'what one turn has for several parties is one script, in order for each, and each gets its reply',
+  'operations of one turn become one script, ordered per party, each with its reply',
   async t => {
     const { scripts, batch } = noting()
     const ofSums = (id: string, ...keys: string[]): CountOperation => ({
@@ -56,7 +56,7 @@ t.test(
   }
 )
 
-t.test('in a cluster each party has a script, since keys of one script must be in one place', async t => {
+t.test('in a cluster each party has its own script, since all keys of a script must be on one node', async t => {
   const { scripts, batch } = noting({ isCluster: true })
   t.same(
     await Promise.all(
@@ -70,7 +70,7 @@ t.test('in a cluster each party has a script, since keys of one script must be i
   )
 })
 
-t.test('a script has 200 operations at most', async t => {
+t.test('a script has at most 200 operations', async t => {
   const { scripts, batch } = noting()
   await Promise.all(
     Array.from({ length: 450 }, async (_, number) => await batch.add('a', settle(String(number))))
@@ -81,7 +81,7 @@ t.test('a script has 200 operations at most', async t => {
   )
 })
 
-t.test('without a reply all of them fail', async t => {
+t.test('without a reply all operations fail', async t => {
   const batch = new CountBatch({ isCluster: false, run: async () => { throw new Error('away') } }, 1, 1)
   const settled = await Promise.allSettled(['a', 'b'].map(async name => await batch.add(name, settle(name))))
   t.same(settled.map(({ status }) => status), ['rejected', 'rejected'])

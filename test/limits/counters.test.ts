@@ -5,7 +5,7 @@ import { dayMs } from '../../lib/core/day.ts'
 import { KeyCounters, reasonOf, requestOf, type KeyDecision } from '../support/limits.ts'
 import type { KeyLimits } from '../../lib/core/key.ts'
 
-t.test('all of a reservation is set aside or nothing', async t => {
+t.test('a reservation succeeds or fails as a whole', async t => {
   const clock = { ms: Date.UTC(2025, 10, 21, 12) }
   const counters = new KeyCounters(new LimitCounters(() => clock.ms))
   const ask = (limits: KeyLimits, tokens = 0, nanoUsd = 0): KeyDecision =>
@@ -57,7 +57,7 @@ t.test('all of a reservation is set aside or nothing', async t => {
   t.equal(reasonOf(ask(limits, 0, 1)), 'budget_reserved')
 })
 
-t.test('reservations of a process that exited are released', async t => {
+t.test('the reservations of an exited process are released', async t => {
   const counters = new KeyCounters(new LimitCounters(() => 0))
   const wanted = { keyId: 'a', limits: { concurrentCalls: 2, tokensPerMinute: 10 }, tokens: 5, nanoUsd: 0 }
   t.equal(reasonOf(counters.reserve(wanted, 'one')), 'admitted')
@@ -69,7 +69,7 @@ t.test('reservations of a process that exited are released', async t => {
   t.equal(counters.open, 0)
 })
 
-t.test('a process that exited leaves its parts of budgets reserved until they are released', async t => {
+t.test('the budget shares of an exited process stay reserved until they are released separately', async t => {
   const clock = { ms: Date.UTC(2025, 10, 21, 12) }
   const counters = new KeyCounters(new LimitCounters(() => clock.ms))
   const wanted = {
@@ -93,7 +93,7 @@ t.test('a process that exited leaves its parts of budgets reserved until they ar
   t.match([...counters.holdings()], [{ amount: 600 }], 'what was reserved yesterday does not count today')
 })
 
-t.test('a call admitted earlier counts, and takes no place of another', async t => {
+t.test("a call admitted earlier is counted but takes no other call's slot", async t => {
   const counters = new KeyCounters(new LimitCounters(() => 0))
   const limits: KeyLimits = { tokensPerMinute: 10, concurrentCalls: 1 }
   const late = counters.reserve({ keyId: 'a', limits, tokens: 0, nanoUsd: 0, purpose: 'count' })
@@ -112,7 +112,7 @@ t.test('a call admitted earlier counts, and takes no place of another', async t 
   })
 })
 
-t.test('a reading of the ledger that ends after midnight changes nothing of the new day', async t => {
+t.test('a ledger read that ends after midnight changes nothing of the new day', async t => {
   const clock = { ms: Date.UTC(2025, 10, 21, 23, 59) }
   const counters = new KeyCounters(new LimitCounters(() => clock.ms))
   const wanted = { keyId: 'a', limits: { budget: { usd: 1, per: 'day' } }, tokens: 0, nanoUsd: 6e8 } as const
@@ -130,7 +130,7 @@ t.test('a reading of the ledger that ends after midnight changes nothing of the 
   )
 })
 
-t.test('nothing is kept of keys that are not used any more', async t => {
+t.test('counters of unused keys are deleted', async t => {
   const clock = { ms: Date.UTC(2025, 10, 21, 12) }
   const counters = new KeyCounters(new LimitCounters(() => clock.ms))
   const limits: KeyLimits = {

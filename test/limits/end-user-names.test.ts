@@ -4,7 +4,7 @@ import { EndUserNames, maxEndUsers, otherEndUsers } from '../../lib/limits/end-u
 const month = Date.UTC(2026, 4, 1)
 
 t.test(
-  'so many end users of a project have sums of their own in a month, and all others one together',
+  'a limited number of end users per project and month have their own sums, the others share one',
   async t => {
     const names = new EndUserNames(undefined)
     for (let number = 0; number < maxEndUsers; number++) {
@@ -20,7 +20,7 @@ t.test(
 )
 
 t.test(
-  'the first call of a month waits for the store, a quarter of a second at most, also where it fails',
+  'the first call of a month waits at most 250 ms for the store, even if that fails',
   async t => {
     const known = new EndUserNames(async (project, sinceMs) => {
       t.same([project, sinceMs], ['p', month])

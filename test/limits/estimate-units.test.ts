@@ -24,7 +24,7 @@ function recording (name: string, sizeBytes: number): RecordingInput {
   }
 }
 
-t.test('a recording is as long as its size and format allow', async t => {
+t.test('the duration of a recording is limited by its size and format', async t => {
   t.match(estimateRecording(recording('a.wav', 1_764_000)), {
     units: { audioSeconds: 10 },
     maxUnits: { audioSeconds: 111 },
@@ -42,7 +42,7 @@ t.test('a recording is as long as its size and format allow', async t => {
   )
 })
 
-t.test('speech is counted in characters, and in tokens of sound', async t => {
+t.test('speech is counted in characters and in audio tokens', async t => {
   t.match(estimateSpeech({ model: 'x', input: '𝄞'.repeat(8), voice: 'alloy', stream: false }), {
     units: { characters: 8 }
   })
@@ -65,7 +65,7 @@ t.test('images are counted by number, size and quality', async t => {
   t.match(edited, { prompt: 13_000, units: { images: { count: 1 } } })
 })
 
-t.test('a document that cannot be counted here may have as many pages as are read', async t => {
+t.test('an uncountable document may have the maximum number of pages', async t => {
   const address = { kind: 'address', url: 'https://example.com/a.pdf', isImage: false } as const
   t.match(estimateDocument({ document: address }), {
     units: { pages: 1 },

@@ -14,7 +14,7 @@ import type { Route } from '../../lib/core/route.ts'
 import { unknownModelEntry } from '../../lib/models/known-models.ts'
 import type { ModelEntry } from '../../lib/core/model.ts'
 
-t.test('a request is measured by its texts, not by its pictures', async t => {
+t.test('a request is estimated by its text, not by its images', async t => {
   const messages = [{ role: 'user' as const, content: 'x'.repeat(400) }]
   t.match(estimateChat({ model: 'm', messages }), {
     prompt: 101,
@@ -44,7 +44,7 @@ function promptOf (request: object): number {
   return estimateChat({ model: 'm', messages: [], ...request }).prompt
 }
 
-t.test('all that a model may read is counted, wherever it stands', async t => {
+t.test('everything that a model may read is counted, wherever it is', async t => {
   const text = 'x'.repeat(40_000)
   const schema = { type: 'object', properties: { [text]: { type: 'string' } } }
   const enumerated = { type: 'object', properties: { a: { enum: [text] } } }
@@ -109,7 +109,7 @@ t.test('all that a model may read is counted, wherever it stands', async t => {
   )
 })
 
-t.test('what no model reads is not counted, and media have no length', async t => {
+t.test('text that no model reads is not counted, and media have no length', async t => {
   const text = 'x'.repeat(40_000)
   for (const request of [
     { user: text },
@@ -173,11 +173,11 @@ t.test('what no model reads is not counted, and media have no length', async t =
 
 const messages: ChatInput['messages'] = [{ role: 'user', content: 'x'.repeat(400) }]
 
-t.test('where the most counts, a prompt is twice the guess, and the frame of each message', async t => {
+t.test('the maximum for a prompt is twice the estimate plus a frame per message', async t => {
   t.equal(estimateChat({ model: 'm', messages }).maxPrompt, 2 * 101 + 8 * 2)
 })
 
-t.test('a prompt of any characters has at most twice as many bytes, and so tokens', async t => {
+t.test('the bytes of a prompt, and so its tokens, are at most twice the estimate', async t => {
   for (const [first, last] of [[0x20, 0x7e], [0xa0, 0x7ff], [0x800, 0xffff], [0x10000, 0x10ffff]] as const) {
     const random = randomFrom(first)
     const points = Array.from({ length: 5000 }, () => first + random(last - first + 1))
@@ -187,14 +187,14 @@ t.test('a prompt of any characters has at most twice as many bytes, and so token
   }
 })
 
-t.test('a loop may take as many answers as it has turns', async t => {
+t.test('a loop may produce one answer per turn', async t => {
   const servers = { mcp_servers: ['s'] } as Partial<ChatInput>
   t.equal(estimateChat({ model: 'm', messages, ...servers }).answers, 10)
   t.equal(estimateChat({ model: 'm', messages, ...servers, max_turns: 3 }).answers, 3)
   t.equal(estimateChat({ model: 'm', messages, ...servers, automatic_tool_execution: false }).answers, 1)
 })
 
-t.test('an answer shorter than its thinking is of no use', async t => {
+t.test('an answer shorter than its thinking is useless', async t => {
   t.equal(
     estimateChat({ model: 'm', messages, thinking: { type: 'enabled', budget_tokens: 1024 } }).minCompletion,
     1040
@@ -202,14 +202,14 @@ t.test('an answer shorter than its thinking is of no use', async t => {
   t.equal(estimateChat({ model: 'm', messages, max_tokens: 5 }).minCompletion, 5)
 })
 
-t.test('a mark for the cache is seen wherever it stands', async t => {
+t.test('a cache mark is found wherever it is', async t => {
   const text = { type: 'text' as const, text: 'a', cache_control: { type: 'ephemeral' } }
   const marked: ChatInput['messages'] = [{ role: 'user', content: [text] }]
   t.equal(estimateChat({ model: 'm', messages: marked }).writesCache, true)
   t.equal(estimateChat({ model: 'm', messages }).writesCache, false)
 })
 
-t.test('a route that marks prompts writes to the cache', async t => {
+t.test('a route that marks prompts may write to the cache', async t => {
   const plain = { providerId: 'one', model: 'm', modelId: 'one/m' }
   const routes = [plain, { ...plain, minMarkedTokens: 1024 }]
   t.strictSame(estimateChat({ model: 'm', messages }, routes), {
@@ -219,7 +219,7 @@ t.test('a route that marks prompts writes to the cache', async t => {
 })
 
 t.test(
-  'searches of the web are as many as the request allows, of the Messages API or of the Responses API',
+  'as many web searches are counted as the Messages or Responses request allows',
   async t => {
     const search = (maxUses?: unknown) => ({
       type: 'web_search_20250305',
@@ -255,7 +255,7 @@ const routeWith = (settings?: Route['settings']): Route => ({
   ...settings && { settings }
 })
 
-t.test('settings count as part of the request, which wins over them', async t => {
+t.test('settings count as part of the request, which takes precedence', async t => {
   const of = (request: Partial<ChatInput>, ...settings: ReadonlyArray<Route['settings']>) =>
     estimateChat({ model: 'm', messages, ...request }, settings.map(routeWith))
   t.strictSame(of({ max_tokens: 7 }, undefined), estimateChat({ model: 'm', messages, max_tokens: 7 }))
@@ -271,7 +271,7 @@ t.test('settings count as part of the request, which wins over them', async t =>
   t.match(of({ service_tier: 'default' }, { service_tier: 'priority' }), { unpriced: undefined })
 })
 
-t.test('of several routes the most that any may use counts', async t => {
+t.test('among several routes the highest amount counts', async t => {
   const of = (...settings: ReadonlyArray<Route['settings']>) =>
     estimateChat({ model: 'm', messages }, settings.map(routeWith))
   t.match(of({ max_tokens: 7, n: 2 }, { max_tokens: 9 }, { max_tokens: 8, service_tier: 'priority' }), {
@@ -288,7 +288,7 @@ t.test('of several routes the most that any may use counts', async t => {
   )
 })
 
-t.test('tools of settings are read once, set by a caller or by a route, in any dialect', async t => {
+t.test('tools in settings are read once, set by a caller or a route, in any dialect', async t => {
   const tools = [{ type: 'function' as const, function: { name: 'f', description: 'x'.repeat(40_000) } }]
   const { prompt } = estimateChat({ model: 'm', messages, tools })
   const model = { model: 'm', settings: { tools } }
@@ -299,7 +299,7 @@ t.test('tools of settings are read once, set by a caller or by a route, in any d
   t.ok(written >= prompt && written < prompt + 10, `${written}`)
 })
 
-t.test('a generation config may raise what is expected, as its provider may not read it', async t => {
+t.test('a generation config may only raise the estimate, since a provider may ignore it', async t => {
   const of = (request: Partial<ChatInput>) => estimateChat({ model: 'm', messages, ...request })
   t.match(of({ max_tokens: 16, generation_config: { maxOutputTokens: 20_000, candidate_count: 8 } }), {
     completion: 160_000,
@@ -318,20 +318,20 @@ t.test('a generation config may raise what is expected, as its provider may not 
   })
 })
 
-t.test('the text after a gap is read', async t => {
+t.test('text after a gap is read', async t => {
   const request: TextInput = { model: 'm', messages, text: { prompt: 'x', suffix: 'x'.repeat(400) } }
   t.equal(estimateText(request, [routeWith({ max_tokens: 7 })]).maxCompletion, 7)
   t.ok(estimateText(request).prompt >= 200)
 })
 
-t.test('inputs of embeddings have no answer', async t => {
+t.test('embedding inputs have no answer', async t => {
   const request = { model: 'm', input: [[1, 2, 3], [4]] }
   t.strictSame(estimateEmbeddings(request), { prompt: 4, completion: 0, maxCompletion: 0 })
   t.strictSame(embeddingsUsage(request), { promptTokens: 4, completionTokens: 0, totalTokens: 4 })
   t.equal(estimateEmbeddings({ model: 'm', input: ['abcd', 'é', ''] }).prompt, 2, 'texts by their bytes')
 })
 
-t.test('the texts of a request are read once, however many settings its routes have', async t => {
+t.test('the text of a request is read once, however many settings its routes have', async t => {
   let reads = 0
   const content = {
     get text () {
@@ -368,7 +368,7 @@ const modelOf = (limit?: number, upstreamApi = 'openai/responses'): ModelEntry =
   capabilities: limit === undefined ? {} : { input_token_limit: limit }
 })
 
-t.test('media take what the largest of them do, and no more than a model reads', async t => {
+t.test('media count like the largest item, and no more than a model reads', async t => {
   t.equal(maxMediaTokens(sent(), modelOf()), 0)
   t.equal(maxMediaTokens(undefined, modelOf()), 0)
   t.equal(maxMediaTokens(sent({ images: 2 }), modelOf()), 80_000)
@@ -383,7 +383,7 @@ t.test('media take what the largest of them do, and no more than a model reads',
   t.equal(maxMediaTokens(sent({ others: 1 }), undefined), 1_000_000, 'of a model of which nothing is known')
 })
 
-t.test('a request wants the most that it can use of a unit, and of others nothing', async t => {
+t.test('a request reserves the maximum of each unit it uses, and nothing of other units', async t => {
   t.same(requestedUnits({ prompt: 9, completion: 9 }), {})
   t.same(requestedUnits({ prompt: 9, completion: 9, units: { images: { count: 2 } } }), {
     images: { most: 2, least: 2, usual: 2 }

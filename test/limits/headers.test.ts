@@ -23,7 +23,7 @@ import type { Test } from 'tap'
 const accounts = (limits: KeyLimits) => accountsOf([{ kind: 'key', id: 'a', limits }])
 const rateLimits = { requests: { limit: 60, remaining: 59, resetMs: 1000 } }
 
-t.test('limits are written for requests and tokens, if the key has them', async t => {
+t.test('headers state request and token limits if the key has them', async t => {
   t.same(rateLimitHeaders({}), {})
   t.same(rateLimitHeaders({ ...rateLimits, tokens: { limit: 1000, remaining: 0, resetMs: 60_000 } }), {
     'x-ratelimit-limit-requests': '60',
@@ -35,7 +35,7 @@ t.test('limits are written for requests and tokens, if the key has them', async 
   })
 })
 
-t.test('a refusal for what is in flight says that no request remains', async t => {
+t.test('a refusal for open calls says that no requests remain', async t => {
   t.same(
     refusalHeaders(
       { admitted: false, accountIndex: 0, reason: 'concurrent_calls', waitMs: 1000, used: [], rateLimits },
@@ -125,7 +125,7 @@ const choices = [{ index: 0, finish_reason: 'stop', message: { role: 'assistant'
 const usage = { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 }
 
 /**
- * The provider reports no usage of `openai/silent`, has no price for `openai/free-form` and fails as
+ * The provider reports no usage for `openai/silent`, has no price for `openai/free-form` and fails for
  * `openai/broken`.
  */
 async function start (
@@ -179,7 +179,7 @@ async function costOf (
 }
 
 storeTest(
-  'a complete answer has the cost of its usage record, and says where that is a guess or unknown',
+  'a complete answer states the cost of its usage record, and whether it is estimated or unknown',
   async (t, open) => {
     const database = await open()
     const api = await start(t, {}, { database, usageDatabase: database })
@@ -210,7 +210,7 @@ storeTest(
   }
 )
 
-t.test('without a store it is there as well', async t => {
+t.test('the cost is stated without a store too', async t => {
   t.same(await costOf(await start(t), { model: 'openai/exact' }), ['0.000023', null])
 })
 
@@ -219,7 +219,7 @@ t.test('the head of a stream is sent before its cost is known', async t => {
 })
 
 t.test(
-  '`usage.expose_cost` turns it off, and a project may differ, by id or name, from the next configuration on',
+  '`usage.expose_cost` turns it off, also per project by id or name, and after a reload',
   async t => {
     const api = await start(t)
     const { settings: first } = api.gateway.services
@@ -260,7 +260,7 @@ async function usageIn (api: TestGateway, body: object): Promise<UsageOfAnswer |
 }
 
 storeTest(
-  '`usage` of an answer has the cost of its record where the request wants it, complete and streamed',
+  '`usage` of an answer has the recorded cost if the request asks for it, complete or streamed',
   async (t, open) => {
     const database = await open()
     const api = await start(t, {}, { database, usageDatabase: database })
@@ -315,14 +315,14 @@ storeTest(
   }
 )
 
-t.test('nothing is asked of keys where every project sees costs', t => {
+t.test('costs need no check of the key if every project may see them', t => {
   const { usage } = settings()
   t.equal(costHiding(usage), undefined)
   t.equal(costHiding({ ...usage, projects: [{ project: 'a', exposeCost: true, tags: [] }] }), undefined)
   t.end()
 })
 
-t.test('an amount is a plain decimal number that reads as the same number of billionths', t => {
+t.test('an amount is a plain decimal that parses to the same number of billionths', t => {
   for (const [nanoUsd, text] of [
     [0, '0'],
     [1, '0.000000001'],
@@ -340,7 +340,7 @@ t.test('an amount is a plain decimal number that reads as the same number of bil
   t.end()
 })
 
-t.test('a call without a model says nothing of cost', t => {
+t.test('a call without a model states no cost', t => {
   t.equal(costHeaders({ model: null, cost_nano_usd: 0, estimated: 0 }), undefined)
   t.end()
 })

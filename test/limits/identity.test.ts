@@ -1,7 +1,7 @@
 /**
- * left = amount − used − reserved − elsewhere, in every set-up, against a reference that adds up all calls
- * for each question: random reservations, ends, stored records and kills. What is exact must decide as the
- * reference does; what is bounded says by how much.
+ * Checks left = amount − used − reserved − elsewhere in every set-up, against a reference that adds up all
+ * calls for each decision: random reservations, ends, stored records and kills. An exact set-up must decide
+ * like the reference; an approximate one states its error bound.
  */
 
 import { fork } from 'node:child_process'
@@ -28,42 +28,36 @@ import { usageRowOf } from '../support/usage.ts'
 import type { IpcChannel, WorkerChannel } from '../../lib/async/ipc.ts'
 import type { Test } from 'tap'
 
-/** A process that decides on calls. */
+/** A process that makes decisions. */
 interface Node {
   readonly limiter: Limiter
   /** Resolves once what was settled here counts everywhere. */
   readonly settled: () => Promise<void>
   /** Ends it as `kill -9` does. Another one imports its records. */
   readonly kill: () => void
-  /** Returns whether it reaches what counts for all. Default: it does. */
+  /** Returns whether the node can reach the shared counters. Default: true. */
   readonly isUp?: () => boolean
 }
 
 interface SetUp {
   readonly nodes: number
   readonly start: (number: number) => Promise<Node>
-  /** Takes away what counts for all, with all that it has counted, and brings it back. */
+  /** Makes the shared counters unavailable, losing all their data, and brings them back. */
   readonly outage?: {
     readonly begin: () => Promise<void>
     readonly end: () => Promise<void>
-    /** True where each process has its share meanwhile. Default: all calls are refused. */
+    /** True if each process has its share meanwhile. Default: all calls are refused. */
     readonly sharing?: boolean
   }
-  /** Called once the records of a process that was killed are stored. */
+  /** Called once the records of a killed process are stored. */
   readonly onImported?: () => void | Promise<void>
-  /** How far the clock of each node is ahead, in milliseconds. Default: not at all. */
+  /** How far the clock of each node is ahead, in milliseconds. Default: 0. */
   readonly ahead?: readonly number[]
-  /**
-   * True where a decision may know less than all: of what other processes hold, and of what is used and not
-   * stored yet.
-   */
+  /** True if a decision may miss reservations of other processes and usage that is not stored yet. */
   readonly knowsLate?: boolean
-  /**
-   * True where what is used may count twice for a moment, and what a node held at its last decision until the
-   * next one.
-   */
+  /** True if usage may briefly count twice, and a node's reservations until its next decision. */
   readonly countsTwice?: boolean
-  /** True where whether a process has exited is seen by its id: the nodes of this test share one. */
+  /** True if process ids show whether a process has exited: the nodes of this test share one. */
   readonly isNeverKilled?: boolean
 }
 
@@ -86,9 +80,9 @@ const limits = {
     { usd: 2e-6, per: 'week' }
   ]
 } as const
-/** Where nodes disagree about the week. */
+/** The nodes disagree about the week. */
 const limitsOfAllTime = { budget: { usd: 2e-6, per: 'total' } } as const
-const amount = 2000 // of the lower one, which refuses first
+const amount = 2000 // of the lower budget, which refuses first
 const steps = 200
 const mostOfCall = 120
 let keys = 0
@@ -112,7 +106,7 @@ async function compare (
 ): Promise<void> {
   const random = randomFrom(seed)
   const keyId = `key-${keys++}`
-  // Of every kind in turn: what a record counts in is said by its key or by its list of parties.
+  // Each kind in turn: a record counts by its key or by its list of parties.
   const kind = kinds[keys % kinds.length] ?? 'key'
   const accounts = accountsOf([{ kind, id: keyId, limits: ahead === undefined ? limits : limitsOfAllTime }])
   const parties =
@@ -121,11 +115,11 @@ async function compare (
       : null
   const nodes = await Promise.all(Array.from({ length: count }, async (_, number) => await start(number)))
   let open: OpenCall[] = []
-  /** What each node held at its last decision. */
+  /** The reservations of each node at its last decision. */
   const shown = new Map<number, number>()
   let waiting: UsedRow[] = []
   let used = 0
-  /** What may be exceeded after outages. */
+  /** The amount that may be exceeded after outages. */
   let lost = 0
   const startedMs = Date.now()
   const atOf = (node: number): number => startedMs + (ahead?.[node] ?? 0)
@@ -140,7 +134,7 @@ async function compare (
   const heldBy = (calls: readonly OpenCall[]): number => calls.reduce((sum, { held }) => sum + held, 0)
   const heldAt = (number: number): number => heldBy(open.filter(({ node }) => node === number))
   const unstored = (): number => waiting.reduce((sum, { nanoUsd }) => sum + nanoUsd, 0)
-  /** Asserts that all that is left can be reserved, and not one billionth more. */
+  /** Asserts that the whole remainder can be reserved, and not a billionth more. */
   const probe = async (when: string): Promise<void> => {
     const left = amount - used - heldBy(open)
     const number = random(count)
@@ -157,7 +151,7 @@ async function compare (
       await nodes[number]?.settled()
     }
   }
-  /** Ends one of the open calls: it counts, whether or not its node can say so. */
+  /** Ends one of the open calls: it counts whether or not its node can report it. */
   const endOne = (): OpenCall | undefined => {
     const [ended] = open.splice(random(open.length), 1)
     if (ended === undefined) return undefined
@@ -170,7 +164,7 @@ async function compare (
     })
     return ended
   }
-  /** Ends calls while nothing counts for all. What was used is in the store before it is back. */
+  /** Ends calls while the shared counters are unavailable. Their usage is stored before these are back. */
   const sitOut = async ({ begin, end }: NonNullable<SetUp['outage']>): Promise<void> => {
     await begin()
     await until(() => nodes.every(({ isUp }) => isUp?.() === false), 'all to notice the outage')
@@ -186,7 +180,7 @@ async function compare (
     await Promise.all(nodes.map(async ({ settled }) => await settled()))
   }
   let tried = 0
-  /** Reserves and ends calls while each node has its share, and in the moments where that begins and ends. */
+  /** Reserves and ends calls while each node has its share, and at the moments that begins and ends. */
   const share = async ({ begin, end }: NonNullable<SetUp['outage']>): Promise<void> => {
     const tryAt = async (node: number): Promise<void> => {
       const rowId = `BBBBBBBB${String(seed).padStart(4, '0')}-${(tried++).toString(36)}`
@@ -199,7 +193,7 @@ async function compare (
     const between = async (change: () => Promise<void>): Promise<void> => {
       await Promise.all([change(), ...nodes.map(async (_, node) => await tryAt(node))])
     }
-    lost += count * mostOfCall // a call of each whose reply is lost
+    lost += count * mostOfCall // one call of each whose reply is lost
     await between(begin)
     await until(() => nodes.every(({ isUp }) => isUp?.() === false), 'all to notice the outage')
     const before = open.length
@@ -262,8 +256,7 @@ async function compare (
       await probe(`seed ${seed}, after an outage at step ${step}`)
     }
     if (isNeverKilled || random(25) > 0) continue
-    // One is killed, and another imports its records: of calls that it had answered, and of those that were
-    // open.
+    // One is killed, and another imports its records, of answered calls and of open ones.
     const killed = random(count)
     nodes[killed]?.kill()
     const cut = open
@@ -346,7 +339,7 @@ async function redisNode (
   database: Database,
   without: 'refuse' | 'share' = 'refuse'
 ): Promise<Node> {
-  // a slow machine is no reason to count alone
+  // a slow machine must not fall back to local counting
   const server = await connectTo(t, redis.url, { timeoutMs: 5000 })
   const limiter = new RedisLimiter(server, {
     without: () => without,
@@ -361,7 +354,7 @@ async function redisNode (
     settled: async () => {
       await nextTurn()
       await nextTurn()
-      await server.scored('any', 0) // comes after it
+      await server.scored('any', 0) // the reply comes after the outage
     },
     kill: () => {
       limiter.close()
@@ -371,7 +364,7 @@ async function redisNode (
   }
 }
 
-/** A gateway in a process of its own, on the store of a data directory that others share. */
+/** A gateway in its own process, on the store of a data directory that others share. */
 async function gatewayProcess (t: Test, directory: string): Promise<Node> {
   const program = join(import.meta.dirname, '../support/limiter-process.js')
   const child = fork(program, [directory], { execArgv: [] })
@@ -396,7 +389,7 @@ async function gatewayProcess (t: Test, directory: string): Promise<Node> {
     settle: (reservation, usage) => { child.send({ id: -1, reservation, usage }) },
     settleRecorded: nothing
   }
-  // the others know of it from its first call on
+  // the others see it from its first call on
   const accounts = accountsOf([{ kind: 'key', id: 'any', limits }])
   await limiter.reserve({ accounts, wanted: {}, purpose: 'describe' })
   return { limiter, settled: async () => { await ask({}) }, kill: () => child.kill('SIGKILL') }
@@ -406,7 +399,7 @@ const seeds = Array.from({ length: rounds(12) }, (_, place) => place + 1)
 /** Seconds, and more than a day. */
 const clocks = [[0, 5000], [0, 90_000_000], [-90_000_000, 3000]] as const
 
-storeTest('one process counts what its calls and the store say', async (t, open) => {
+storeTest('one process counts its own calls and what the store has', async (t, open) => {
   const database = await open()
   for (const seed of seeds) await compare(t, database, seed, { nodes: 1, start: local(t, database) })
 })
@@ -443,7 +436,7 @@ storeTest('four workers count as one process', async (t, open) => {
 })
 
 storeTest(
-  'two gateways without Redis may be late by what the other holds and what is not stored yet',
+  "two gateways without Redis lag by each other's reservations and unstored usage",
   async (t, open) => {
     const database = await open()
     for (const seed of seeds) {
@@ -452,7 +445,7 @@ storeTest(
   }
 )
 
-t.test('two nodes with Redis count as one process, on either store, and so do eight', { skip: noRedis }, async t => {
+t.test('two nodes with Redis count as one process on either store, and so do eight', { skip: noRedis }, async t => {
   const redis = await startRedis(t)
   for (const database of [await openDatabase(t.testdir()), await openDatabase(await testPlace(t))]) {
     t.teardown(database.close)
@@ -463,7 +456,7 @@ t.test('two nodes with Redis count as one process, on either store, and so do ei
 })
 
 t.test(
-  'two nodes whose Redis is lost with all its data, again and again, count on by the store and by what they hold',
+  'two nodes that repeatedly lose Redis and its data rebuild the counts from the store and their reservations',
   { skip: noRedis },
   async t => {
     const redis = await startRedis(t)
@@ -482,7 +475,7 @@ t.test(
 )
 
 t.test(
-  'two gateways on one SQLite store exceed nothing, and refuse while money is left only by what may count twice',
+  'two gateways on one SQLite store never exceed a budget, and refuse early only by what counts twice',
   async t => {
     const database = await openDatabase(t.testdir())
     t.teardown(database.close)
@@ -508,7 +501,7 @@ t.test(
 )
 
 t.test(
-  'two gateways on one data directory exceed nothing when one of them is killed, again and again',
+  'two gateways on one data directory exceed nothing even if one is repeatedly killed',
   async t => {
     const dataDir = t.testdir()
     const database = await openDatabase(dataDir)
@@ -531,7 +524,7 @@ t.test(
   }
 )
 
-storeTest('clocks of gateways may differ: all count what all have used', async (t, open) => {
+storeTest("with different clocks, gateways still count each other's usage", async (t, open) => {
   const database = await open()
   for (const ahead of clocks) {
     for (const seed of seeds) {
@@ -545,7 +538,7 @@ storeTest('clocks of gateways may differ: all count what all have used', async (
   }
 })
 
-t.test('clocks of nodes with Redis may differ, also where it loses its data', { skip: noRedis }, async t => {
+t.test('the clocks of nodes with Redis may differ, even if it loses its data', { skip: noRedis }, async t => {
   const redis = await startRedis(t)
   const database = await openDatabase(await testPlace(t))
   t.teardown(database.close)

@@ -1,7 +1,7 @@
 /**
- * left = amount − used − reserved, under random windows while clocks jump: over the ends of windows, by
- * hours, and, where a process starts anew, back. The reference adds up all calls for each question, and
- * finds windows by looking at a clock.
+ * Checks left = amount − used − reserved for random windows while clocks jump: past the ends of windows, by
+ * hours, and backwards when a process restarts. The reference adds up all calls for each decision, and finds
+ * windows from a clock.
  */
 
 import { accountsOf, partyKey, type SumAccount } from '../../lib/limits/call-accounts.ts'
@@ -17,7 +17,7 @@ import type { Database } from '../../lib/stores/database.ts'
 import type { UsageRow } from '../../lib/stores/tables.ts'
 import type { Test } from 'tap'
 
-/** An amount of a call that began at a moment. */
+/** The amount and the time of a call. */
 interface Part {
   readonly atMs: number
   readonly nanoUsd: number
@@ -43,14 +43,14 @@ function randomBudgets (random: (below: number) => number, zone: string): Budget
   })
 }
 
-/** @returns how many calls were admitted, and how many ends of windows the clock has passed */
+/** @returns the number of admitted calls and of window ends that the clock passed */
 async function jump (t: Test, database: Database, seed: number): Promise<{ admitted: number, ends: number }> {
   const random = randomFrom(seed)
   const zone = seed % 2 === 0 ? 'Australia/Lord_Howe' : changingZones[seed % changingZones.length] ?? 'UTC'
   const kind = kinds[seed % kinds.length] ?? 'key'
   const id = `jumping-${seed}`
   const limits = { budgets: randomBudgets(random, zone), strict: seed % 3 > 0 }
-  const accounts = accountsOf([{ kind, id, limits }]) as SumAccount[] // it has budgets alone
+  const accounts = accountsOf([{ kind, id, limits }]) as SumAccount[] // only the budgets remain
   const isNamed = kind === 'tag' || kind === 'end_user' || kind === 'model'
   const parties = isNamed ? JSON.stringify([partyKey({ party: kind, partyId: id })]) : null
   const changes = changesOf(zone)
@@ -89,13 +89,13 @@ async function jump (t: Test, database: Database, seed: number): Promise<{ admit
     if (random(2) === 0) clock.ms = Math.max(fromMs, later[random(later.length)] ?? NaN)
     if (fromMs < endMs && clock.ms >= endMs) ends++
     if (random(12) === 0) {
-      // Another process, whose clock may be anywhere.
+      // Another process, with any clock.
       await store()
       use(clock.ms + random(60 * hourMs) - 30 * hourMs, random(60))
       await store()
     }
     if (random(15) === 0) {
-      // It is killed, and its successor, whose clock was set right, imports the records of its calls.
+      // It is killed, and its successor, with a corrected clock, imports the records of its calls.
       for (const { atMs, nanoUsd } of open) use(atMs, nanoUsd)
       open = []
       await store()
@@ -143,7 +143,7 @@ async function jump (t: Test, database: Database, seed: number): Promise<{ admit
 
 const seeds = Array.from({ length: rounds(60) }, (_, place) => place + 1)
 
-storeTest('whatever clocks do, a call counts in the windows that hold its moment', async (t, open) => {
+storeTest('however clocks jump, a call counts in the windows that contain its time', async (t, open) => {
   const database = await open()
   let [admitted, ends] = [0, 0]
   for (const seed of seeds) {

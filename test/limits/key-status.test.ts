@@ -31,7 +31,7 @@ const parties: readonly Party[] = [
   }
 ]
 
-/** Compares what a limiter says with what calls have used, twice: to look takes nothing. */
+/** Compares the reported status with the usage of calls, twice: reading it uses nothing. */
 async function saysWhatIsLeft (t: Test, limiter: Limiter): Promise<void> {
   const accounts = accountsOf(parties)
   const decision = await limiter.reserve({
@@ -88,9 +88,9 @@ async function saysWhatIsLeft (t: Test, limiter: Limiter): Promise<void> {
   if (open.admitted) limiter.settle(open.reservation, { used: {} })
 }
 
-t.test('one process says what is left of each limit', async t => await saysWhatIsLeft(t, new LocalLimiter()))
+t.test('one process reports the remainder of each limit', async t => await saysWhatIsLeft(t, new LocalLimiter()))
 
-t.test('a worker says what is left by the counters of its primary', async t => {
+t.test('a worker reports the counters of its primary', async t => {
   const [primary, worker] = [new EventEmitter(), new EventEmitter()]
   const end = (own: EventEmitter, other: EventEmitter) =>
     Object.assign(own, {
@@ -105,7 +105,7 @@ t.test('a worker says what is left by the counters of its primary', async t => {
 })
 
 t.test(
-  'machines say what is left by the counters of Redis, and nothing while it is away',
+  'nodes report the counters in Redis, and nothing while it is unavailable',
   { skip: noRedis },
   async t => {
     const redis = await startRedis(t)

@@ -22,7 +22,10 @@ function shareOf (parts: Partial<LimitShareOptions> = {}): LimitShare {
   })
 }
 
-/** Reserves until a limit refuses. @returns how often, and what refused */
+/**
+ * Reserves until a limit refuses.
+ * @returns the number of reservations and the limit that refused
+ */
 async function exhaust (share: LimitShare, request: KeyCall): Promise<[count: number, reason: string]> {
   for (let count = 0; ; count++) {
     const decision = await share.reserve(requestOf(request))
@@ -30,7 +33,7 @@ async function exhaust (share: LimitShare, request: KeyCall): Promise<[count: nu
   }
 }
 
-t.test('a process spends its part of what is left of a budget', async t => {
+t.test('a process may spend its share of the remaining budget', async t => {
   t.same(await exhaust(shareOf(), wanted), [2, 'budget_reserved'])
   t.same(
     await exhaust(shareOf({ readUsed: async () => 600 }), wanted),
@@ -44,20 +47,20 @@ t.test('a process spends its part of what is left of a budget', async t => {
   )
 })
 
-t.test('what a process has spent does not come back', async t => {
+t.test('spent amounts of a process do not come back', async t => {
   const share = shareOf()
   const decision = await share.reserve(requestOf(wanted))
   if (decision.admitted) share.settle(decision.reservation, usageOf({ tokens: 0, nanoUsd: 150 }))
   t.same(await exhaust(share, { ...wanted, nanoUsd: 25 }), [2, 'budget_reserved'])
 })
 
-t.test('other limits are divided, and each process has at least one', async t => {
+t.test('other limits are divided, and each process gets at least one', async t => {
   t.same(await exhaust(shareOf(), { ...wanted, limits: { concurrentCalls: 9 } }), [2, 'concurrent_calls'])
   t.same(await exhaust(shareOf(), { ...wanted, limits: { requestsPerMinute: 3 } }), [1, 'requests'])
   t.same(await exhaust(shareOf(), { ...wanted, limits: { tokensPerMinute: 42 }, tokens: 5 }), [2, 'tokens'])
 })
 
-t.test('each limit of the table has its share', async t => {
+t.test('each limit of the table has a share', async t => {
   for (const { name, member, row: { unit, refusal } } of limitFields) {
     const accounts = accountsOf([{ kind: 'key', id: name, limits: { [member]: 8 } }])
     const share = shareOf({ usageOf: () => ({ used: 0, reserved: 0 }) })
@@ -71,7 +74,7 @@ t.test('each limit of the table has its share', async t => {
   }
 })
 
-t.test('an end user whose spending the store does not say is waited for a quarter of a second', async t => {
+t.test("an end user's unknown spending is waited for at most 250 ms", async t => {
   const share = shareOf({ readUsed: async () => await new Promise(() => undefined) })
   const request = requestOf({ ...wanted, keyId: 'p/x' }, 'end_user')
   t.match(await share.reserve({ ...request, withoutStore: 'refuse' }), {

@@ -18,7 +18,7 @@ import { limitFields, refusals, usageLimits } from '../../lib/limits/limit-table
 import { usageRowOf } from '../support/usage.ts'
 
 t.test(
-  'the limits on what answers come to are tokens and budget, with how that is kept; absent ones stay absent',
+  'limits on usage are tokens and budget with its strictness; absent ones stay absent',
   async t => {
     const budget = { usd: 5, per: 'day' } as const
     t.strictSame(usageLimits({ requestsPerMinute: 1, tokensPerMinute: 2, concurrentCalls: 3, budget }), {
@@ -30,7 +30,7 @@ t.test(
   }
 )
 
-t.test('each limit has a name of its own for each place', async t => {
+t.test('each limit has a distinct name in each place', async t => {
   t.same(limitFields.map(({ name, member }) => [name, member]).slice(0, 3), [
     ['requests_per_minute', 'requestsPerMinute'],
     ['tokens_per_minute', 'tokensPerMinute'],
@@ -39,7 +39,10 @@ t.test('each limit has a name of its own for each place', async t => {
   t.equal(new Set(refusals).size, refusals.length)
 })
 
-/** Uses each limit up and reads what is left of it. @returns what the second call was refused by */
+/**
+ * Uses up each limit and reads its remainder.
+ * @returns the limit that refused the second call
+ */
 async function refusedBy (limiter: Limiter): Promise<unknown> {
   return await Promise.all(limitFields.map(async ({ name, member, row: { unit } }) => {
     const parties = [{ kind: 'key', id: `key-${name}`, limits: { [member]: 1 } }] as const
@@ -55,7 +58,7 @@ const expected = limitFields.map(({ name, row }) => [
   name, true, row.counting === 'sum' ? `${row.refusal}_reserved` : row.refusal
 ])
 
-t.test('each limit is counted, refused by name and described in one process and by workers', async t => {
+t.test('each limit is counted, refused and reported in one process and by workers', async t => {
   t.same(await refusedBy(new LocalLimiter()), expected)
   const [primary, worker] = [new EventEmitter(), new EventEmitter()]
   const end = (own: EventEmitter, other: EventEmitter) => Object.assign(own, {
@@ -69,7 +72,7 @@ t.test('each limit is counted, refused by name and described in one process and 
   t.same(await refusedBy(new WorkerLimiter(atWorker)), expected)
 })
 
-t.test('each limit is counted, refused by name and described by Redis', { skip: noRedis }, async t => {
+t.test('each limit is counted, refused and reported with Redis', { skip: noRedis }, async t => {
   const { url } = await startRedis(t)
   const limiter = new RedisLimiter(await connectTo(t, url, { timeoutMs: 5000 }), {
     without: () => 'refuse', onFailure: error => t.error(error)
@@ -78,7 +81,7 @@ t.test('each limit is counted, refused by name and described by Redis', { skip: 
   t.same(await refusedBy(limiter), expected)
 })
 
-t.test('each sum counts what the records have, and what another gateway on the store holds', async t => {
+t.test('each sum counts stored records and the reservations of another gateway on the store', async t => {
   const database = await openDatabase(t.testdir())
   t.teardown(database.close)
   if (!isSqlite(database)) throw new Error('another store')

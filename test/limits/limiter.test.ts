@@ -26,7 +26,7 @@ const call: KeyCall = {
   nanoUsd: 100
 }
 
-/** A gateway's limiter on a store, whose calls cost what they reserved. */
+/** A gateway's limiter on a store; calls cost what they reserved. */
 function gatewayOn (
   database: SqliteDatabase,
   options: LocalLimiterOptions = {},
@@ -57,7 +57,7 @@ function gatewayOn (
   }
 }
 
-t.test('two gateways on one store have one budget between them', async t => {
+t.test('two gateways on one store share one budget', async t => {
   const database = await openDatabase(t.testdir())
   t.teardown(database.close)
   const [blue, green] = [gatewayOn(database), gatewayOn(database)]
@@ -68,7 +68,7 @@ t.test('two gateways on one store have one budget between them', async t => {
   t.equal(admitted, 10)
 })
 
-t.test('a reservation is made once, although the store was locked when it was written', async t => {
+t.test('a reservation is made once, even if the store was locked when it was written', async t => {
   const database = await openDatabase(t.testdir())
   t.teardown(database.close)
   database.write(prepare => prepare('insert into gateways values (?, ?)').run('elsewhere', Date.now()))
@@ -97,7 +97,7 @@ t.test('a reservation is made once, although the store was locked when it was wr
   t.match([...local.counters.sums.holdings()], [{ party: 'key-1', amount: 300 }])
 })
 
-t.test('what this process has counted and the ledger has not yet is not forgotten by a reading', async t => {
+t.test('usage that is counted but not yet recorded survives a ledger read', async t => {
   let booked = 0
   const limiter = new KeyLocalLimiter(new LocalLimiter({ readUsed: async () => booked, rereadMs: 0 }))
   for (const admitted of [true, true, true]) {
@@ -119,7 +119,7 @@ t.test('the ledger is read once a second, not with every call', async t => {
 })
 
 t.test(
-  'what a process that was killed holds of a budget stays reserved until its usage records are stored and read',
+  "a killed process's budget reservation lasts until its usage records are stored and read",
   async t => {
     const state = { isUnrecorded: true, recorded: 0, looks: 0 }
     const limiter = new KeyLocalLimiter(
@@ -146,7 +146,7 @@ t.test(
   }
 )
 
-/** What there is of a call whose worker is killed: it holds 600, its answer costs 100. */
+/** The traces of a call whose worker is killed: it holds 600, its answer costs 100. */
 interface KillPoint {
   /** Its row in the journal. */
   readonly journaled?: 'interrupted' | 'ok'
@@ -233,7 +233,7 @@ for (const [point, { journaled, isSettled = false, isStored = false, costs }] of
 }
 
 t.test(
-  'what calls of a killed process used counts beside what others have used and not recorded yet',
+  'the usage of a killed process counts in addition to unrecorded usage of others',
   async t => {
     let recorded = 0
     const limiter = new LocalLimiter({
@@ -255,7 +255,7 @@ t.test(
       ['of another time', 9]
     ] as const
     const usages = records.map(([id, nanoUsd]) => ({ accounts, row: { id, atMs: 1 }, used: { nanoUsd } }))
-    // one may be imported before it is known that the process has exited
+    // one may be imported before the process is known to have exited
     await limiter.settleRecorded(usages.slice(0, 1))
     limiter.release('killed')
     await limiter.settleRecorded(usages)
@@ -273,7 +273,7 @@ t.test(
 )
 
 t.test(
-  'releases what a killed process reserved when its journals cannot be read, and stops looking when closed',
+  'reservations of a killed process are released if its journals cannot be read; closing stops the wait',
   async t => {
     const failures: unknown[] = []
     const limiter = new KeyLocalLimiter(
@@ -322,7 +322,7 @@ t.test('a clock that is a day ahead for one call opens no second budget', async 
   t.equal(admitted, 10)
 })
 
-t.test('a ledger that cannot be read is reported, and the budget counts what is known', async t => {
+t.test('an unreadable ledger is reported, and the budget counts what is known', async t => {
   const failures: unknown[] = []
   const limiter = new KeyLocalLimiter(
     new LocalLimiter({
@@ -342,7 +342,7 @@ t.test('a ledger that cannot be read is reported, and the budget counts what is 
 })
 
 t.test(
-  'workers that disagree on the period of a budget while they reload count in both, and read neither anew',
+  "workers that disagree on a budget's period during a reload count in both, without a new read",
   async t => {
     let readings = 0
     const limiter = new KeyLocalLimiter(
@@ -365,13 +365,13 @@ t.test(
 )
 
 t.test(
-  'whatever calls, kills and clocks do, each sum is what was recorded and what is reserved, and no call goes beyond it',
+  'for any calls, kills and clocks each sum is what was recorded and reserved, and stays within the limit',
   async t => {
     for (let seed = 1; seed <= 20; seed++) {
       const random = randomFrom(seed)
       const clock = { ms: Date.UTC(2026, 2, 28, 21) }
       const rows: Array<{ readonly party: string, readonly atMs: number, readonly nanoUsd: number }> = []
-      /** The first of them, which the store has: rows come there later than they are counted. */
+      /** The calls whose records are stored, oldest first: rows arrive later than calls are counted. */
       let stored = 0
       let isUnrecorded = false
       const limiter = new LocalLimiter({
@@ -416,10 +416,10 @@ t.test(
         for (const { id } of parties) rows.push({ party: id, atMs, nanoUsd })
       }
       /**
-       * What the identity says is left: the amount, less what calls have cost and less what open ones hold.
+       * The expected remainder: the amount, less the cost of ended calls and the reservations of open ones.
        */
       const leftOf = (place: number): number => {
-        const { window, amount, partyId } = sums[place] as SumAccount // a place in the list
+        const { window, amount, partyId } = sums[place] as SumAccount // an index in the list
         const { fromMs, endMs } = periodOf(window, clock.ms)
         const isIn = ({ atMs }: { readonly atMs: number }): boolean => atMs >= fromMs && atMs < endMs
         const used = rows
@@ -459,8 +459,8 @@ t.test(
         }
         if (random(3) === 0) stored = Math.max(stored, rows.length - random(6))
         if (random(40) > 0) continue
-        // Both workers are killed: what they held counts until their records are stored, and then what these
-        // say.
+        // Both workers are killed: their reservations count until their records are stored, then those
+        // records do.
         isUnrecorded = true
         limiter.release('one')
         limiter.release('two')
@@ -480,7 +480,7 @@ t.test(
             used: { nanoUsd: cost }
           }))
         )
-        // Their rows are in the store before those of calls that ended earlier in processes that live.
+        // Their rows are stored before those of calls that ended earlier in running processes.
         const late = rows.splice(stored)
         for (const { atMs, cost } of killed) record(atMs, cost)
         stored = rows.length

@@ -40,11 +40,11 @@ interface Given {
   readonly provider?: Partial<ProviderSettings>
   readonly parts?: Partial<Settings>
   readonly more?: Partial<GatewayOptions>
-  /** The limits of the project of the key. */
+  /** The limits of the key's project. */
   readonly shared?: KeyLimits
 }
 
-/** A gateway with a key that has limits, in front of a provider, with a clock that stands. */
+/** A gateway with a limited key, in front of a provider, with a stopped clock. */
 async function start (
   t: Test,
   limits: KeyLimits,
@@ -106,8 +106,8 @@ async function statuses (answers: ReadonlyArray<Promise<Response>>): Promise<Rec
 
 const many = 60
 
-t.test('of many calls at once exactly as many are admitted as the limit says', async t => {
-  // Each sets 2 and 9 tokens aside: 92 thousand billionths of a dollar.
+t.test('of many concurrent calls exactly the limit is admitted', async t => {
+  // Each reserves 2 and 9 tokens: 92 thousand billionths of a dollar.
   const bounded = { max_completion_tokens: 9 }
   const rows: ReadonlyArray<readonly [string, KeyLimits, number, number]> = [
     ['requests', { requestsPerMinute: 7 }, 7, 429],
@@ -147,7 +147,7 @@ t.test('of many calls at once exactly as many are admitted as the limit says', a
   }
 })
 
-t.test('a budget is spent to the last call it has room for, whatever was set aside', async t => {
+t.test('a budget is spent down to the last call that fits, whatever was reserved', async t => {
   // 3 and 1 tokens: 13 thousand billionths each.
   const { ask, api, clock, upstream } = await start(
     t,
@@ -175,7 +175,7 @@ t.test('a budget is spent to the last call it has room for, whatever was set asi
   t.equal((await ask({ max_completion_tokens: 1 })).status, 200, 'the next day')
 })
 
-t.test('every answer of a counted call says what is left, in the words of the wire', async t => {
+t.test('every answer of a limited call has the limit headers', async t => {
   const { ask, clock, api } = await start(t, { requestsPerMinute: 3, tokensPerMinute: 1000 }, (_, number) =>
     number === 1
       ? { status: 429, headers: { 'x-ratelimit-remaining-requests': '77' }, pieces: ['{}'] }
@@ -222,7 +222,7 @@ t.test('every answer of a counted call says what is left, in the words of the wi
   )
 })
 
-t.test('the official client does not try again where that is vain', async t => {
+t.test('the official client does not retry if that cannot help', async t => {
   const { api, clock, upstream } = await start(
     t,
     { requestsPerMinute: 60, budget: { usd: 0.000_02, per: 'total' }, strict: false },
@@ -247,7 +247,7 @@ t.test('the official client does not try again where that is vain', async t => {
   t.equal(upstream.requests.length, 1)
 })
 
-t.test('keys without limits of their own have those of the configuration', async t => {
+t.test('keys without limits of their own get those of the configuration', async t => {
   const limits = { ...settings().limits, defaultKeyLimits: { requestsPerMinute: 1 } }
   const { api, ask } = await start(
     t,
@@ -259,7 +259,7 @@ t.test('keys without limits of their own have those of the configuration', async
   t.same(await statuses([ask(), ask(), ask()]), { 200: 2, 429: 1 })
 })
 
-t.test('a caller with a key of their own at the provider spends nothing', async t => {
+t.test('a caller with their own provider key spends nothing', async t => {
   const { ask, api } = await start(
     t,
     { budget: { usd: 1e-9, per: 'day' }, strict: false },
@@ -270,7 +270,7 @@ t.test('a caller with a key of their own at the provider spends nothing', async 
   await until(() => api.lines.length === 2, 'two lines in the log')
 })
 
-t.test('however a call ends, nothing stays reserved', async t => {
+t.test('however a call ends, no reservation remains', async t => {
   const limits: KeyLimits = {
     requestsPerMinute: 1000,
     tokensPerMinute: 1_000_000,
@@ -281,7 +281,7 @@ t.test('however a call ends, nothing stays reserved', async t => {
   const stream = { headers: eventStream, pieces: chatFrames(['a', 'b']) }
   const broken = { ...stream, pieces: stream.pieces.slice(0, 2) }
 
-  /** Makes one call to its end; nothing is left, and the one call at a time can be the next one. */
+  /** Makes one call to its end; nothing stays reserved, so the only slot is free for the next one. */
   const row = async (
     name: string,
     script: Script,
@@ -290,7 +290,7 @@ t.test('however a call ends, nothing stays reserved', async t => {
     given: Given = {}
   ): Promise<void> => {
     await t.test(name, async t => {
-      // With a budget the answer would be read on for a minute, since the provider bills it.
+      // With a budget the answer would be read for another minute, since the provider bills it.
       const { budget: _, ...withoutBudget } = limits
       const set = await start(
         t,
@@ -364,7 +364,7 @@ t.test('however a call ends, nothing stays reserved', async t => {
   )
 })
 
-t.test('what is refused before a provider is called is not counted', async t => {
+t.test('a call refused before reaching a provider is not counted', async t => {
   const { ask, api, limiter } = await start(t, { requestsPerMinute: 1 }, { pieces: [chatAnswer('x')] })
   for (const body of [{ model: 'missing/x' }, { messages: 5 }]) t.ok((await ask(body)).status >= 400)
   for (const path of ['/v1/models', '/health']) t.equal((await api.get(path, { headers })).status, 200)
@@ -384,7 +384,7 @@ async function store (t: Test): Promise<Database> {
   return database
 }
 
-/** Asks for an answer that is fetched later, and fetches it. */
+/** Requests an answer that is fetched later, and fetches it. */
 async function collected ({ api, ask }: Limited, body: object): Promise<number> {
   const { request_id: id } = (await (await ask({ deferred: true, ...body })).json()) as {
     request_id: string
@@ -427,7 +427,7 @@ for (const whose of ['key', 'project']) {
 }
 
 t.test(
-  'a call that its provider has deferred is paid as reserved until it is fetched, and then as it was, with whatever is left',
+  'a call deferred by its provider is charged its reservation until it is fetched, then its actual cost',
   async t => {
     const database = await store(t)
     const limits: KeyLimits = {
@@ -474,7 +474,7 @@ t.test(
   }
 )
 
-t.test('what was spent is known after a restart, pruned or not', async t => {
+t.test('spending is known after a restart, pruned or not', async t => {
   const database = await store(t)
   const upstream = await fakeUpstream({ pieces: [chatAnswer('x')] })
   t.teardown(upstream.close)
@@ -513,7 +513,7 @@ t.test('what was spent is known after a restart, pruned or not', async t => {
   t.equal(await usedSince(database.query, 'nanoUsd', 'key-2', day + dayMs, day + 2 * dayMs), 0)
 })
 
-t.test('usage records that cannot be read do not delay calls', async t => {
+t.test('unreadable usage records do not delay calls', async t => {
   const failures: unknown[] = []
   const limiter = new LocalLimiter({
     readUsed: async () => await Promise.reject(new Error('gone')),
@@ -533,7 +533,7 @@ t.test('usage records that cannot be read do not delay calls', async t => {
 })
 
 t.test(
-  'each party that a call names refuses it by name, other ones go on, and what they spent is known after a restart',
+  'each named party refuses a call by name, others continue, and spending survives a restart',
   async t => {
     const database = await store(t)
     const upstream = await fakeUpstream({ pieces: [chatAnswer('x')] })
@@ -602,7 +602,7 @@ t.test(
       await Promise.all([dryRun(second, spending), dryRun(second, spending)])
       t.equal((await ask(second, spending)).status, 200, 'half of it is left after a restart and two dry runs')
       await until(() => second.lines.length === 3, 'three lines in the log')
-      await dryRun(second, spending) // used up by now
+      await dryRun(second, spending) // exhausted by now
       const refused = await ask(second, spending)
       t.equal(refused.status, 402)
       t.match(refused.headers.get('x-headgate-budget-reset'), /^\d{10}$/)
@@ -630,7 +630,7 @@ t.test(
   }
 )
 
-t.test('a soft budget refuses nothing, needs no price, and is said to be used up once', async t => {
+t.test('a soft budget refuses nothing, needs no price, and is reported as exhausted once', async t => {
   const { ask, api, clock } = await start(
     t,
     { budgets: [{ usd: 0.000_01, per: 'day', soft: true }] },
@@ -658,7 +658,7 @@ t.test('a soft budget refuses nothing, needs no price, and is said to be used up
 })
 
 t.test(
-  'an end user whose spending the store does not say waits a quarter of a second, and then passes or is refused as the configuration says',
+  'an end user whose spending is unknown waits 250 ms, then passes or is refused as configured',
   async t => {
     const wanted = {
       ...requestOf(
@@ -717,7 +717,7 @@ t.test(
 )
 
 t.test(
-  'calls to models that name no end user are refused where one is required, and others are not',
+  'a call to a model is refused only if a required end user is missing',
   async t => {
     const { ask, api } = await start(
       t,

@@ -1,5 +1,5 @@
 /**
- * A key with a budget never spends more than the budget, over a real gateway and a provider that bills what
+ * A key with a budget never spends more than the budget, with a real gateway and a provider that bills what
  * is requested.
  */
 
@@ -35,11 +35,11 @@ const outputLimit = 20_000
 
 interface Bill {
   readonly upstream: FakeUpstream
-  /** Dollars the provider has billed. */
+  /** Dollars billed by the provider. */
   readonly usd: () => number
 }
 
-/** A provider that writes as much as it may, and counts what that costs. */
+/** A provider that writes as much as it may, and adds up the cost. */
 async function greedyProvider (
   t: Test,
   answer: (request: SeenRequest, tokens: number) => Script = completeAnswer
@@ -93,7 +93,7 @@ async function start (t: Test, { upstream }: Bill, limits: KeyLimits, parts: Par
 
 const oneDollar: Budget = { usd: 1, per: 'day' }
 
-t.test('calls at once without a bound of their own spend no more than the budget', async t => {
+t.test('concurrent calls without an answer limit spend no more than the budget', async t => {
   const provider = await greedyProvider(t)
   const { ask } = await start(t, provider, { budget: oneDollar })
   const statuses = await Promise.all(Array.from({ length: 60 }, async () => (await ask()).status))
@@ -109,7 +109,7 @@ t.test('calls at once without a bound of their own spend no more than the budget
 })
 
 t.test(
-  'calls without a bound run beside each other, whatever the model could write, and each gets a usual length',
+  'calls without an answer limit run concurrently, each with a usual answer length',
   async t => {
     let release = (): void => undefined
     const together = new Promise<void>(resolve => {
@@ -155,7 +155,7 @@ t.test(
 )
 
 t.test(
-  'searches of the web that a request allows Anthropic are paid, and no more than the budget',
+  'web searches that a request allows Anthropic are charged within the budget',
   async t => {
     const perThousandSearches = 10
     let nanoUsd = 0
@@ -223,7 +223,7 @@ t.test(
   }
 )
 
-t.test('searches of the web that OpenAI made are paid', async t => {
+t.test('web searches made by OpenAI are charged', async t => {
   const output = (type: string) => [
     { id: 'ws_1', type: 'web_search_call', status: 'completed', action: { type: 'search', query: 'x' } },
     { id: 'ws_2', type: 'web_search_call', status: 'completed', action: { type, url: 'https://a.example' } },
@@ -296,7 +296,7 @@ t.test('searches of the web that OpenAI made are paid', async t => {
   )
 })
 
-/** Media that take far more tokens than the text that stands for them says, in the words of each dialect. */
+/** Media that take far more tokens than their text in the request suggests, in each dialect. */
 const document = Buffer.from(`%PDF-1.7${' '.repeat(6000)}`).toString('base64')
 const sound = Buffer.alloc(60_000, 'RIFF').toString('base64')
 const media: ReadonlyArray<readonly [what: string, path: string, part: object]> = [
@@ -445,7 +445,7 @@ for (const [what, path, part] of media) {
   })
 }
 
-t.test('media whose provider reports no usage count with all that they may have taken', async t => {
+t.test('media without reported usage is charged at its maximum', async t => {
   const upstream = await fakeUpstream({ pieces: [completionOf({ content: 'x' })] })
   t.teardown(upstream.close)
   const costOf = async (strict: boolean): Promise<number | undefined> => {
@@ -479,7 +479,7 @@ t.test('media whose provider reports no usage count with all that they may have 
   t.ok(((await costOf(false)) ?? Infinity) < 1100 * price.input * 1000)
 })
 
-t.test('an answer is limited to what is left', async t => {
+t.test('an answer is limited to the remaining budget', async t => {
   const provider = await greedyProvider(t)
   const { ask } = await start(t, provider, { budget: { usd: 0.05, per: 'day' } })
   const sentLimit = (): number | undefined =>
@@ -492,7 +492,7 @@ t.test('an answer is limited to what is left', async t => {
   t.equal((await ask()).status, 402)
 })
 
-t.test('all that a model may read is paid: schemas, names, and fields that are passed on', async t => {
+t.test('everything that a model may read is charged: schemas, names, and fields passed through', async t => {
   const provider = await greedyProvider(t)
   const { api } = await start(t, provider, { budget: { usd: 0.05, per: 'day' } })
   const text = 'four words of text '.repeat(20_000)
@@ -537,7 +537,7 @@ t.test('without `strict` a call may cost more than it reserved', async t => {
   t.equal((await ask()).status, 402)
 })
 
-t.test('choices that take a request each are paid with a prompt each', async t => {
+t.test('choices that take separate requests are each charged a prompt', async t => {
   const prompt = 'four words of text '.repeat(500)
   const promptTokens = 2500
   let nanoUsd = 0
@@ -571,7 +571,7 @@ t.test('choices that take a request each are paid with a prompt each', async t =
   t.ok(statuses.includes(200), statuses.join())
 })
 
-t.test('a tool loop stays within what its call reserved', async t => {
+t.test('a tool loop stays within the reservation of its call', async t => {
   const provider = await greedyProvider(t, (_, tokens) => ({
     pieces: [toolCallAnswer('echo', { text: String(Math.random()) }, usageOf(tokens))]
   }))
@@ -588,7 +588,7 @@ t.test('a tool loop stays within what its call reserved', async t => {
   t.ok(provider.upstream.requests.length > 1)
 })
 
-t.test('a model without a known price is refused under a budget, unless it is allowed', async t => {
+t.test('a model without a known price is refused under a budget unless allowed', async t => {
   const provider = await greedyProvider(t)
   const refusing = await start(t, provider, { budget: oneDollar })
   const refused = await refusing.ask({ model: 'openai/unpriced' })
@@ -620,7 +620,7 @@ t.test('a model without a known price is refused under a budget, unless it is al
 const oneCent: Budget = { usd: 0.01, per: 'day' }
 const paidTokens = 1000
 
-/** Returns a request with settings for its model, by the caller or by a configured route. */
+/** Returns a request with settings for its model, from the caller or from a configured route. */
 function withSettings (
   place: 'model' | 'route',
   settings: Readonly<Record<string, unknown>>,
@@ -688,7 +688,7 @@ for (const place of ['model', 'route'] as const) {
 }
 
 t.test(
-  'each model of a route keeps the limit of its own settings, and gets no more than is paid for',
+  'each model of a route keeps the limit of its settings, and gets no more than is charged',
   async t => {
     const provider = await greedyProvider(t, (request, tokens) =>
       Reflect.get(Object(request.json), 'model') === 'last'
@@ -731,7 +731,7 @@ t.test(
 )
 
 t.test(
-  'a generation config of Google is paid and limited, in either spelling, by the request or by settings',
+  "Google's generation config is charged and limited in either spelling, in requests and settings",
   async t => {
     interface Sent {
       readonly maxOutputTokens?: number
@@ -870,7 +870,7 @@ t.test('settings of a route limit a request in its own words to the provider', a
   }
 })
 
-t.test('settings do not raise what a text completion may cost', async t => {
+t.test('settings do not raise the possible cost of a text completion', async t => {
   const upstream = await fakeUpstream({
     pieces: [
       JSON.stringify({
@@ -914,7 +914,7 @@ t.test('settings do not raise what a text completion may cost', async t => {
   )
 })
 
-t.test('what a provider bills after the caller has left counts', async t => {
+t.test('what a provider bills after the caller disconnects counts', async t => {
   const provider = await greedyProvider(t, () => ({ headers: eventStream, pieces: slowly() }))
   let goOn = (): void => undefined
   const waiting = new Promise<void>(resolve => {
@@ -941,7 +941,7 @@ t.test('what a provider bills after the caller has left counts', async t => {
   )
 })
 
-t.test('a caller who sets a time that no answer keeps spends the budget all the same', async t => {
+t.test('a caller who sets a timeout that no answer meets still spends the budget', async t => {
   for (const stream of [false, true]) {
     let release = (): void => undefined
     const provider = await greedyProvider(t, () => ({
@@ -962,7 +962,7 @@ t.test('a caller who sets a time that no answer keeps spends the budget all the 
   }
 })
 
-t.test('images, speech and documents are paid from the budget as well', async t => {
+t.test('images, speech and documents are charged to the budget too', async t => {
   const upstream = await fakeUpstream(({ path }) => {
     if (path.endsWith('/speech')) {
       return { headers: { 'content-type': 'audio/mpeg' }, pieces: [Buffer.from('sound')] }
@@ -1031,7 +1031,7 @@ t.test('images, speech and documents are paid from the budget as well', async t 
 })
 
 t.test(
-  'a key generates no more images a day than it may, and does everything else when these are used up',
+  'a key may generate its daily number of images, and still do everything else afterwards',
   async t => {
     const upstream = await fakeUpstream(({ path, json }) =>
       path.endsWith('/chat/completions')
@@ -1093,7 +1093,7 @@ t.test(
 )
 
 t.test(
-  'images that a tool of the provider makes count in those of the day, and only calls with such a tool are refused then',
+  "images made by a provider's tool count as daily images, and then only calls with that tool are refused",
   async t => {
     const image = { id: 'ig_1', type: 'image_generation_call', status: 'completed', result: 'AA==' }
     const response = (output: readonly object[]) => ({
@@ -1143,7 +1143,7 @@ t.test(
   }
 )
 
-t.test('a free model without a known limit leaves the budget as it was', async t => {
+t.test('a free model without a known limit does not change the budget', async t => {
   const provider = await greedyProvider(t)
   const { ask } = await start(t, provider, { budget: { usd: 0.5, per: 'day' } })
   t.equal((await ask({ model: 'openai/free' })).status, 200)
@@ -1156,7 +1156,7 @@ t.test('a free model without a known limit leaves the budget as it was', async t
   )
 })
 
-t.test('what an abandoned answer wrote counts, though its provider never says how much', async t => {
+t.test('an abandoned answer is charged for its text even if the provider reports no usage', async t => {
   let goOn = (): void => undefined
   const waiting = new Promise<void>(resolve => {
     goOn = resolve
@@ -1185,7 +1185,7 @@ t.test('what an abandoned answer wrote counts, though its provider never says ho
   t.match(api.lines[0], { outcome: 'client_closed', usage: { completion: 1002, estimated: true } })
 })
 
-/** Remembers what calls turned out to have used. */
+/** Records the actual usage of calls. */
 class SpyLimiter extends LocalLimiter {
   readonly settled: ActualUsage[] = []
 
@@ -1195,7 +1195,7 @@ class SpyLimiter extends LocalLimiter {
   }
 }
 
-t.test('a refused answer counts what it cost if it is complete, else all that was reserved', async t => {
+t.test('a refused answer is charged its cost if complete, else the whole reservation', async t => {
   const frames = chatFrames(['it holds forbidden words'])
   const costOf = async (stream: boolean, script: Script): Promise<number | undefined> => {
     const upstream = await fakeUpstream(script)
@@ -1236,7 +1236,7 @@ t.test('a refused answer counts what it cost if it is complete, else all that wa
   t.ok((cut ?? 0) >= 1000 * price.output * 1000, 'its provider may go on')
 })
 
-t.test('parts of a call that succeeded are not sent again by another attempt', async t => {
+t.test('successful parts of a call are not sent again by another attempt', async t => {
   let failures = 0
   const upstream = await fakeUpstream(async (_request, number) => {
     if (number === 2 && failures++ === 0) {
@@ -1255,7 +1255,7 @@ t.test('parts of a call that succeeded are not sent again by another attempt', a
   t.equal(upstream.requests.length, 5, 'only the one that failed')
 })
 
-t.test('parts that one provider completed are paid although another one answers the call', async t => {
+t.test('parts completed by one provider are charged even if another answers the call', async t => {
   const one = await fakeUpstream((_request, number) =>
     number === 0 ? { status: 500, pieces: ['{}'] } : { pieces: [chatAnswer('x')] }
   )
@@ -1291,7 +1291,7 @@ t.test('parts that one provider completed are paid although another one answers 
   )
 })
 
-t.test('a request that a provider did and whose answer is of no use is paid as an estimate', async t => {
+t.test('an unusable answer to a completed request is charged as an estimate', async t => {
   const upstream = await fakeUpstream({ pieces: ['half a {'] })
   t.teardown(upstream.close)
   const limiter = new SpyLimiter()
@@ -1321,7 +1321,7 @@ t.test('a request that a provider did and whose answer is of no use is paid as a
 })
 
 t.test(
-  'a request whose response takes too long is sent again, and each that was given up is paid as an estimate',
+  'a request that times out is retried, and each abandoned one is charged as an estimate',
   async t => {
     const stalled: Script = { headers: { 'content-type': 'application/json' }, pieces: ['{'], then: 'stall' }
     const saysSo: Script = { status: 504, pieces: ['{}'] }
@@ -1372,12 +1372,12 @@ t.test(
   }
 )
 
-t.test('a request that was never sent is not paid', async t => {
-  // no handshake
+t.test('a request that was never sent is not charged', async t => {
+  // the TLS handshake never completes
   const server = createServer(socket =>
     socket
       .on('error', () => {
-        /* the client gives up */
+        /** the client disconnects */
       })
       .resume()
   )
@@ -1392,7 +1392,7 @@ t.test('a request that was never sent is not paid', async t => {
   })
   const limiter = new SpyLimiter()
   const timeouts = { connectMs: 5000, firstByteMs: 50, responseMs: 50, idleBytesMs: 50, idleEventsMs: 50 }
-  const { port } = server.address() as AddressInfo // it listens
+  const { port } = server.address() as AddressInfo // it is listening
   const api = await testGateway(
     t,
     {
@@ -1418,7 +1418,7 @@ t.test('a request that was never sent is not paid', async t => {
   )
 })
 
-t.test('a call that is given up while its provider works on it is paid as an estimate', async t => {
+t.test('a call abandoned while its provider works is charged as an estimate', async t => {
   const upstream = await fakeUpstream({ silent: true })
   t.teardown(upstream.close)
   const limiter = new SpyLimiter()
@@ -1427,7 +1427,7 @@ t.test('a call that is given up while its provider works on it is paid as an est
     {
       providers: [upstreamAt(`${upstream.url}/v1`)],
       models: [modelSettings('openai/priced', { price, capabilities: { output_token_limit: outputLimit } })],
-      limits: { ...settings().limits, callMs: 3000 } // by then its request is with the provider
+      limits: { ...settings().limits, callMs: 3000 } // by then the provider has its request
     },
     { limited: { id: 'key-2', name: 'limited', limits: { budget: oneDollar } } },
     { limiter }
@@ -1442,7 +1442,7 @@ t.test('a call that is given up while its provider works on it is paid as an est
   t.ok((limiter.settled[0]?.used.nanoUsd ?? 0) >= 1000 * price.input * 1000)
 })
 
-t.test('results of tools that are too long for what is left of the budget end the loop', async t => {
+t.test('tool results that exceed the remaining budget end the loop', async t => {
   const provider = await greedyProvider(t, () => ({
     pieces: [toolCallAnswer('echo', { text: 'words '.repeat(20_000) }, usageOf(10))]
   }))
@@ -1467,7 +1467,7 @@ t.test('results of tools that are too long for what is left of the budget end th
   t.equal(provider.upstream.requests.length, 1)
 })
 
-t.test('fields that only the gateway sets change no estimate, and break no call', async t => {
+t.test('fields that only the gateway sets change no estimate and break no call', async t => {
   const provider = await greedyProvider(t)
   const { ask, api } = await start(t, provider, { budget: oneCent })
   const long = 'word '.repeat(20_000)

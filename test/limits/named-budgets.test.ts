@@ -21,7 +21,7 @@ function namesOf (named: NamedBudgets, call: Partial<NamingCall>): unknown {
 }
 
 t.test(
-  'a tag counts where a key, a project or a route has it, and never by the word of a caller',
+  'a tag counts if a key, project or route has it, never because a caller names it',
   async t => {
     const named = budgetsOf(
       {
@@ -49,7 +49,7 @@ t.test(
 )
 
 t.test(
-  'a model counts by the names of a request, and by what may answer it unless it names routes alone',
+  'a model counts by requested names and possible routes, unless only route budgets are named',
   async t => {
     const route = { providerId: 'openai', model: 'm', modelId: 'openai/m' }
     const named = budgetsOf(
@@ -82,7 +82,7 @@ t.test(
   }
 )
 
-t.test('an end user of a record that has digests is the party that the name would be', t => {
+t.test('an end user in digest form is the same party as by name', t => {
   const endUsers = { required: false, defaultBudget: { usd: 1, per: 'day' } } as const
   const digest = endUserDigest(secret)('default', 'ada')
   const rows = [['as_given', 'ada'], ['hashed', digest]] as const
@@ -96,7 +96,7 @@ t.test('an end user of a record that has digests is the party that the name woul
   t.end()
 })
 
-t.test('each end user of each project has the budget, under a name that tells nobody theirs', async t => {
+t.test('each end user of each project has the budget, under a name that identifies nobody', async t => {
   const named = budgetsOf({
     endUsers: { store: 'as_given', required: false, defaultBudget: { usd: 1, per: 'day' } }
   })
@@ -114,7 +114,7 @@ t.test('each end user of each project has the budget, under a name that tells no
 })
 
 t.test(
-  'a call without the end user that the configuration requires is refused, and says what to send',
+  'a call without a required end user is refused with what to send',
   async t => {
     const named = budgetsOf({ endUsers: { store: 'as_given', required: true } })
     t.throws(() => namesOf(named, {}), {
@@ -132,7 +132,7 @@ t.test(
   }
 )
 
-t.test('the parties of a record are those whose budgets there still are', async t => {
+t.test('a record has only the parties whose budgets still exist', async t => {
   const named = budgetsOf(
     { endUsers: { store: 'as_given', required: false, budgets: [{ usd: 1, per: 'day' }], strict: false } },
     { tags: [{ tag: 'a:b', budget: { usd: 3 } }] }

@@ -71,7 +71,7 @@ t.test('models without a price are skipped, and the record says so', async t => 
   ])
 })
 
-t.test('models without a price are left out, unless the budget allows them', async t => {
+t.test('models without a price are left out unless the budget allows them', async t => {
   t.strictSame(pricedRoutes(call([free, cheap]), models, [ofKey]), [cheap])
   t.strictSame(pricedRoutes(call([free, cheap]), models, [allowing]), [free, cheap])
   t.throws(() => pricedRoutes(call([free]), models, [ofKey]), {
@@ -83,7 +83,7 @@ t.test('models without a price are left out, unless the budget allows them', asy
   })
 })
 
-t.test('what has no price is refused with the name of whose budget it is', async t => {
+t.test("a model without a price is refused with the name of the budget's owner", async t => {
   const parties = {
     key: 'this API key',
     project: 'this project',
@@ -101,7 +101,7 @@ t.test('what has no price is refused with the name of whose budget it is', async
   }
 })
 
-t.test('a field without a price is refused by name, unless the budget allows it', async t => {
+t.test('a field without a price is refused by name unless the budget allows it', async t => {
   const estimate = { prompt: 1, completion: 1, unpriced: 'service_tier' }
   t.strictSame(pricedRoutes(call([cheap]), models, [allowing], estimate), [cheap])
   t.throws(() => pricedRoutes(call([cheap]), models, [ofKey], estimate), {
@@ -111,7 +111,7 @@ t.test('a field without a price is refused by name, unless the budget allows it'
   })
 })
 
-t.test('a price has to cover what the call may use', async t => {
+t.test('a price must cover everything the call may use', async t => {
   t.strictSame(
     pricedRoutes(call([input, cheap]), models, [ofKey], { prompt: 1, completion: 1 }),
     [cheap],
@@ -124,7 +124,7 @@ t.test('a price has to cover what the call may use', async t => {
   )
 })
 
-t.test('a call may cost what the most expensive of its models asks', async t => {
+t.test('a call may cost as much as its most expensive model', async t => {
   const amounts = { prompt: 1000, completion: 100 }
   t.equal(maxCostOf([cheap], models, amounts), 1_200_000)
   t.equal(maxCostOf([cheap, expensive, free], models, amounts), 12_000_000)
@@ -146,7 +146,7 @@ t.test('answers cost what they add', async t => {
   t.equal(maxAnswerCostOf([free], models, { prompt: 1000 }), 0)
 })
 
-t.test('the request bounds an answer, else the model that may write most', async t => {
+t.test('the answer is limited by the request, else by the largest model', async t => {
   t.equal(maxCompletionOf({ prompt: 0, completion: 0, maxCompletion: 7, answers: 3 }, [cheap], models, 1), 21)
   t.equal(maxCompletionOf({ prompt: 0, completion: 0 }, [cheap, expensive], models, 5000), 200)
   t.equal(
@@ -187,19 +187,19 @@ t.test('a call without a reservation is not limited', async t => {
   t.equal(affordableTokens(callWith(undefined), priced), undefined)
 })
 
-t.test('what is left after the longest the prompt can be pays for the answer', async t => {
-  // 101 tokens by its characters: 218 at most, at 1000 billionths each; 10,000 for a token of the answer.
+t.test('the answer may use what the longest possible prompt leaves', async t => {
+  // 101 tokens by its characters: at most 218, at 1000 billionths each; 10,000 for a token of the answer.
   t.strictSame(affordableTokens(callWith(218_000 + 50_000), priced), { affordable: 5, bound: 4096, min: 16 })
   t.equal(affordableTokens(callWith(217_999), priced)?.affordable, -1, 'not even the prompt')
 })
 
-t.test('what earlier turns used is paid first', async t => {
+t.test('usage of earlier turns is deducted first', async t => {
   const call = callWith(218_000 + 100_000 + 50_000)
   call.record.usage = { promptTokens: 50, completionTokens: 5, totalTokens: 55 }
   t.equal(affordableTokens(call, priced)?.affordable, 5)
 })
 
-t.test('what was billed for attempts that failed is paid first', async t => {
+t.test('billed usage of failed attempts is deducted first', async t => {
   const call = callWith(218_000 + 100_000 + 50_000)
   const usage = { promptTokens: 50, completionTokens: 5, totalTokens: 55 }
   call.record.wasted = [{ modelId: call.routes[0].modelId, usage }]
@@ -208,7 +208,7 @@ t.test('what was billed for attempts that failed is paid first', async t => {
   t.equal(affordableTokens(call, priced), undefined, 'the provider bills the caller')
 })
 
-t.test('searches are paid first, those that the request allows and those that were made', async t => {
+t.test('searches are deducted first, both allowed and completed ones', async t => {
   const searching = modelsAt({ input: 1, output: 10, perThousandSearches: 10, asOf: '2026-01-01' })
   const asWritten = { tools: [{ type: 'web_search_20250305', name: 'web_search', max_uses: 3 }] }
   const { maxPrompt = 0 } = estimateChat({ ...request, asWritten })
@@ -217,21 +217,21 @@ t.test('searches are paid first, those that the request allows and those that we
   t.equal(affordableTokens(call, searching)?.affordable, 5)
 })
 
-t.test('choices share it, and the request bounds each', async t => {
+t.test('choices share the amount, and the request limits each', async t => {
   t.strictSame(
     affordableTokens(callWith(2 * 218_000 + 100_000, { n: 2, max_completion_tokens: 7 }), priced),
     { affordable: 5, bound: 7, min: 7 }
   )
 })
 
-t.test('free answers have no end', async t => {
+t.test('free answers are unlimited', async t => {
   t.equal(
     affordableTokens(callWith(0), modelsAt({ input: 0, output: 0, asOf: '2026-01-01' }))?.affordable,
     Infinity
   )
 })
 
-t.test('settings of routes bound it, and what is estimated otherwise may cost more', async t => {
+t.test('settings of routes limit the answer, and a loose estimate may cost more', async t => {
   const call = callWith(218_000 + 50_000)
   const routes = [{ ...call.routes[0], settings: { max_tokens: 7 } }] as const
   t.strictSame(affordableTokens({ ...call, routes }, priced), { affordable: 5, bound: 7, min: 7 })

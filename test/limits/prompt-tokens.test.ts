@@ -6,7 +6,7 @@ t.test('four letters are a token, or one character of Chinese', async t => {
 })
 
 t.test(
-  'media are found in messages of each dialect, inline and by reference, and texts are none',
+  'media are found in messages of each dialect, inline and by reference, and text is not media',
   async t => {
     const base64 = 'A'.repeat(8)
     const mediaIn = (content: unknown): unknown => (

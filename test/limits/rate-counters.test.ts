@@ -22,7 +22,7 @@ t.test('a limit per minute refills evenly', async t => {
   )
 })
 
-t.test('an open call takes a place until it ends', async t => {
+t.test('an open call takes a slot until it ends', async t => {
   const rates = new RateCounters(() => 0)
   rates.add(calls, 1, 0)
   t.equal(rates.waitMs(calls, 1, 0), 1000)

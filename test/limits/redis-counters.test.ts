@@ -28,7 +28,7 @@ t.test('counters in Redis', { skip: noRedis }, async t => {
     }
   }
 
-  await t.test('they decide as those in memory do', async t => {
+  await t.test('they decide like the counters in memory', async t => {
     const memory = new KeyCounters(new LimitCounters(() => server.now()))
     const budget = { usd: 1.5e-7, per: 'day' as const }
     const limitsOf: readonly KeyLimits[] = [
@@ -72,7 +72,7 @@ t.test('counters in Redis', { skip: noRedis }, async t => {
     )
   })
 
-  await t.test('images of a day are counted as those in memory are', async t => {
+  await t.test('daily images are counted like those in memory', async t => {
     const memory = new LimitCounters(() => server.now())
     const request = (images: number) =>
       requestOf({ ...wanted, keyId: 'images', limits: { imagesPerDay: 10 }, images })
@@ -108,7 +108,7 @@ t.test('counters in Redis', { skip: noRedis }, async t => {
   })
 
   await t.test(
-    'what an earlier version has counted and reserved in Redis counts, and it can settle and release it',
+    'counts and reservations of an earlier version in Redis apply, and it can settle and release them',
     async t => {
       const client = new Redis(redis.url)
       t.teardown(() => client.disconnect())
@@ -171,7 +171,7 @@ t.test('counters in Redis', { skip: noRedis }, async t => {
     t.match(after.decision, { rateLimits: { tokens: { remaining: 70 } } })
   })
 
-  await t.test('what the usage records have and Redis has not counts', async t => {
+  await t.test('usage that is recorded but missing in Redis counts', async t => {
     const limits = { budget: { usd: 1e-6, per: 'day' as const } }
     t.equal((await reserve({ keyId: 'recorded', limits, nanoUsd: 100 }, { recorded: 400 })).spent, 400)
     t.equal(
@@ -186,7 +186,7 @@ t.test('counters in Redis', { skip: noRedis }, async t => {
   })
 
   await t.test(
-    'what was given back stays given back, although the usage records do not have it at once',
+    'a refund is kept even if the usage records do not have it yet',
     async t => {
       const limits = { budget: { usd: 1e-6, per: 'day' as const } }
       const late = await reserve({ keyId: 'refunded', limits, purpose: 'count' }, { recorded: 900 })
@@ -204,7 +204,7 @@ t.test('counters in Redis', { skip: noRedis }, async t => {
     }
   )
 
-  await t.test('a call whose lease was lost is shown again, once', async t => {
+  await t.test('a call whose lease expired is restored once', async t => {
     const limits = { concurrentCalls: 2, budget: { usd: 1e-6, per: 'day' as const } }
     const reservation = counters.plan(
       'renewed',
@@ -217,7 +217,7 @@ t.test('counters in Redis', { skip: noRedis }, async t => {
   })
 
   await t.test(
-    'what a gateway that crashed reserved is released once its lease is lost, whatever calls its key has meanwhile',
+    "a crashed gateway's reservations are released once its leases expire, whatever other calls the key has",
     async t => {
       const leases = { leaseMs: 20, lostAfterMs: 60 }
       const crashing = new RedisCounters(server, leases)
@@ -250,7 +250,7 @@ t.test('counters in Redis', { skip: noRedis }, async t => {
       ]
       for (const [keyId, crash] of rows) {
         await crash(keyId)
-        // With leases that are not lost yet, however slow the machine is.
+        // With leases that do not expire yet, however slow the machine is.
         t.match(
           (await counters.reserve(`early-${keyId}`, wantedOf(keyId))).decision,
           { reason: 'budget_reserved' },

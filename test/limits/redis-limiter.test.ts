@@ -40,7 +40,7 @@ async function nodesOf (
   return nodes as [Node, Node, ...Node[]] // `count` is at least 2
 }
 
-/** Calls on all nodes at once. */
+/** Makes concurrent calls on all nodes. */
 async function rush (nodes: readonly Node[], each: number, wanted: KeyCall): Promise<KeyDecision[]> {
   return await Promise.all(
     nodes.flatMap(({ limiter }) => Array.from({ length: each }, async () => await limiter.reserve(wanted)))
@@ -58,14 +58,14 @@ async function away (redis: TestRedis, nodes: readonly Node[]): Promise<void> {
 async function back (redis: TestRedis, nodes: readonly Node[]): Promise<void> {
   await redis.restart()
   await until(() => nodes.every(({ server }) => server.isUp), 'Redis to be back')
-  // What each node restores is in Redis once a later command of its connection has a reply.
+  // What each node restores is in Redis once a later command on its connection has a reply.
   await Promise.all(nodes.map(async ({ server }) => await server.scored('any', 0)))
 }
 
-t.test('limits that machines count together', { skip: noRedis }, async t => {
+t.test('limits counted across nodes', { skip: noRedis }, async t => {
   const redis = await startRedis(t)
 
-  await t.test('each limit admits its number of calls on all nodes, and not one more', async t => {
+  await t.test('each limit admits exactly its number of calls across all nodes', async t => {
     const nodes = await nodesOf(t, redis, 3)
     t.equal(admitted(await rush(nodes, 40, { ...call, limits: { concurrentCalls: 25 } })), 25)
     t.equal(
@@ -80,7 +80,7 @@ t.test('limits that machines count together', { skip: noRedis }, async t => {
     )
   })
 
-  await t.test('a budget is never exceeded, and every part of it can be spent', async t => {
+  await t.test('a budget is never exceeded and can be spent completely', async t => {
     const nodes = await nodesOf(t, redis, 2)
     const wanted: KeyCall = {
       ...call,
@@ -105,7 +105,7 @@ t.test('limits that machines count together', { skip: noRedis }, async t => {
     t.equal(spent, 1000)
   })
 
-  await t.test('a refund is not taken again once the ledger has it', async t => {
+  await t.test('a refund is not applied again once the ledger has it', async t => {
     const clock = { ms: 0 }
     let recorded = 0
     const [{ limiter }, other] = await nodesOf(t, redis, 2, {
@@ -125,8 +125,7 @@ t.test('limits that machines count together', { skip: noRedis }, async t => {
     const fetched = await limiter.reserve({ ...wanted, purpose: 'count' })
     if (!fetched.admitted) return t.fail('it was refused')
     limiter.settle(fetched.reservation, { tokens: 0, nanoUsd: -85 })
-    // The two have connections of their own: the settlement of one may reach Redis after the request of the
-    // other.
+    // They have separate connections: the settlement of one may reach Redis after the request of the other.
     await eventually(
       async () => reasonOf(await other.limiter.reserve({ ...wanted, nanoUsd: 20 })),
       reason => reason === 'admitted',
@@ -144,14 +143,14 @@ t.test('limits that machines count together', { skip: noRedis }, async t => {
   })
 
   await t.test(
-    'what a process held that was killed is released once its usage records are stored, and what its calls cost counts',
+    "a killed process's reservations are released once its usage records are stored, and its cost counts",
     async t => {
       let isStored = false
       let recorded = 0
       const killed = processName().replace(String(process.pid), '4194303')
       const isGone = (name: string): boolean => name === killed && isStored
       const server = await connectTo(t, redis.url, { isGone })
-      // Another one cannot see that it has exited, as it is on another machine.
+      // Another node cannot see that it has exited, as it is on another machine.
       const elsewhere = await redis.connect(t)
       const limiters = [server, elsewhere].map(
         at =>
@@ -196,7 +195,7 @@ t.test('limits that machines count together', { skip: noRedis }, async t => {
   )
 
   await t.test(
-    'what calls of a killed process used counts beside what others have used and not recorded yet',
+    'the usage of a killed process counts in addition to unrecorded usage of others',
     async t => {
       let recorded = 0
       const [{ limiter }, other] = await nodesOf(t, redis, 2, { readUsed: async () => recorded })
@@ -239,7 +238,7 @@ t.test('limits that machines count together', { skip: noRedis }, async t => {
     }
   )
 
-  await t.test('what was settled counts before its records are stored, or is known to be lost', async t => {
+  await t.test('settled usage counts before its records are stored, or is known to be lost', async t => {
     const [{ limiter, server }, other] = await nodesOf(t, redis, 2)
     const wanted: KeyCall = {
       ...call,
@@ -287,11 +286,11 @@ t.test('limits that machines count together', { skip: noRedis }, async t => {
   })
 })
 
-t.test('while Redis is away', { skip: noRedis }, async t => {
+t.test('while Redis is unavailable', { skip: noRedis }, async t => {
   const redis = await startRedis(t)
-  const timeoutMs = 1000 // what stalls is waited for
+  const timeoutMs = 1000 // a stalled Redis is waited for
 
-  await t.test('each node admits its share, and open calls count again when it is back', async t => {
+  await t.test('each node admits its share, and open calls count again when Redis is back', async t => {
     const nodes = await nodesOf(t, redis, 2, { timeoutMs })
     const limits = { concurrentCalls: 11, budget: { usd: 1e-6, per: 'total' as const } }
     const wanted: KeyCall = { ...call, keyId: 'share', limits, nanoUsd: 100 }
@@ -299,7 +298,7 @@ t.test('while Redis is away', { skip: noRedis }, async t => {
     t.equal(admitted(before), 2)
     await away(redis, nodes)
     const meanwhile = await rush(nodes, 20, wanted)
-    // 200 of 1,000 are reserved: each node has half of what is left, less what it holds.
+    // 200 of 1,000 are reserved: each node gets half of the remainder, less its own reservations.
     t.equal(admitted(meanwhile), 2 * 4)
     t.same(new Set(meanwhile.map(reasonOf)), new Set(['admitted', 'budget_reserved']))
     t.ok(nodes.every(({ limiter }) => limiter.limiter.decidedAlone === 20))
@@ -322,7 +321,7 @@ t.test('while Redis is away', { skip: noRedis }, async t => {
       nanoUsd: 600
     }
     const open = await limiter.reserve(wanted)
-    redis.process().kill('SIGSTOP') // it keeps what it has
+    redis.process().kill('SIGSTOP') // its own reservation remains
     await until(() => nodes.every(({ server }) => !server.isUp), 'Redis to be away')
     recorded = 500
     if (open.admitted) limiter.settle(open.reservation, { tokens: 0, nanoUsd: 500 })
@@ -401,7 +400,7 @@ t.test('while Redis is away', { skip: noRedis }, async t => {
     )
   }
 
-  await t.test('a settlement that Redis did although its reply was lost counts once', async t => {
+  await t.test('a settlement whose reply was lost counts once', async t => {
     let recorded = 0
     const nodes = await nodesOf(t, redis, 2, { timeoutMs, readUsed: async () => recorded })
     const [one, two] = nodes
@@ -419,7 +418,7 @@ t.test('while Redis is away', { skip: noRedis }, async t => {
     t.equal(reasonOf(await one.limiter.reserve({ ...wanted, nanoUsd: 750 })), 'admitted')
   })
 
-  await t.test('a reservation whose reply was lost does not stay', async t => {
+  await t.test('a reservation whose reply was lost is removed', async t => {
     const nodes = await nodesOf(t, redis, 2, { timeoutMs })
     const [one, two] = nodes
     const wanted: KeyCall = {
@@ -431,14 +430,14 @@ t.test('while Redis is away', { skip: noRedis }, async t => {
     redis.process().kill('SIGSTOP')
     const alone = await one.limiter.reserve({ ...wanted, nanoUsd: 500 })
     t.ok(alone.admitted, 'it has its share')
-    redis.process().kill('SIGCONT') // what was sent is done now
+    redis.process().kill('SIGCONT') // earlier commands are done now
     await until(() => nodes.every(({ server }) => server.isUp), 'Redis to be back')
     t.not(reasonOf(await two.limiter.reserve(wanted)), 'admitted', 'the call is open')
     if (alone.admitted) one.limiter.settle(alone.reservation, { tokens: 0, nanoUsd: 0 })
     await until(async () => (await two.limiter.reserve(wanted)).admitted, 'all of the budget')
   })
 
-  await t.test('calls are refused or admitted where the configuration says so', async t => {
+  await t.test('calls are refused or admitted as configured', async t => {
     let without: 'allow' | 'refuse' = 'refuse'
     const nodes = await nodesOf(t, redis, 2, { timeoutMs, without: () => without })
     await away(redis, nodes)

@@ -27,7 +27,7 @@ t.test('a limit of one is in the singular', t => {
   t.end()
 })
 
-t.test('a budget that is used up says when to try again only where its window ends soon', t => {
+t.test('an exhausted budget says when to retry only if its window ends soon', t => {
   const limits: KeyLimits = { budget: { usd: 5, per: 'day' } }
   for (const [leftMs, retryAfterSeconds] of [[20_000, 20], [3_600_000, undefined]] as const) {
     const failure = refuse(limits, { reason: 'budget', waitMs: 0, endMs: Date.now() + leftMs })

@@ -9,7 +9,7 @@ import type { ModelEntry } from '../../lib/core/model.ts'
 import type { Estimate } from '../../lib/limits/estimate.ts'
 import type { JudgeSpending } from '../../lib/guards/text-judge.ts'
 
-/** A token of a prompt costs 1,000 billionths of a dollar, one of an answer 2,000. */
+/** A prompt token costs 1,000 billionths of a dollar, an answer token 2,000. */
 const priced = route('one/priced')
 const unpriced = route('one/unpriced')
 const models = {
@@ -33,7 +33,7 @@ function plan (
   })
 }
 
-t.test('without a budget a call wants the tokens of its estimate, and no money', async t => {
+t.test('without a budget a call reserves the tokens of its estimate, and no money', async t => {
   const { request, budgets, isStrict } = plan({ tokensPerMinute: 1000, imagesPerDay: 5 })
   t.strictSame(request.wanted, { tokens: { most: 150 } })
   t.strictSame(
@@ -42,7 +42,7 @@ t.test('without a budget a call wants the tokens of its estimate, and no money',
   t.strictSame([budgets, isStrict, request.rowId], [[], false, undefined])
 })
 
-t.test('a strict budget reserves the most that a call can cost, or the least that is of use', async t => {
+t.test('a strict budget reserves the maximum cost of a call, or the least that is useful', async t => {
   const call = routedCall({}, { routes: [priced] })
   const { request, budgets, isStrict } = plan({ budget }, {}, { call })
   t.strictSame(request.wanted.nanoUsd, { most: 360_000, least: 220_000, usual: 200_000 })
@@ -52,7 +52,7 @@ t.test('a strict budget reserves the most that a call can cost, or the least tha
   t.equal(request.rowId, call.record.rowId, 'the usage record settles it')
 })
 
-t.test('a budget that is not strict reserves what a call usually costs', async t => {
+t.test('a budget that is not strict reserves the usual cost of a call', async t => {
   for (const [limits, options] of [
     [{ budget, strict: false }, {}],
     [{ budget }, { isEstimated: false }]
@@ -69,7 +69,7 @@ t.test('a budget leaves out routes without a price', async t => {
   t.strictSame(plan({}, {}, { call }).routes, [unpriced, priced])
 })
 
-t.test('whoever pays for the call, a budget pays for what stages ask models', async t => {
+t.test("a budget pays for guards' model calls, whoever pays for the call", async t => {
   const call = routedCall({}, { routes: [priced] })
   call.record.callerProviderKey = true
   t.strictSame(plan({ budget }, {}, { call }).budgets, [])

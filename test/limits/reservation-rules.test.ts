@@ -29,7 +29,7 @@ const open: RateOrConcurrencyAccount = {
   ...party, counting: 'open', unit: 'calls', limit: 'concurrent_calls', amount: 4
 }
 
-t.test('a strict budget reserves from the least to the most, and another one the usual amount', async t => {
+t.test('a strict budget reserves between minimum and maximum, others the usual amount', async t => {
   const wanted = { nanoUsd: { most: 500, least: 20, usual: 90 } }
   t.strictSame(requestedOfSum(budget, wanted), { most: 500, least: 20 })
   t.strictSame(requestedOfSum({ ...budget, strict: false }, wanted), { most: 90, least: 90 })
@@ -39,24 +39,24 @@ t.test('a strict budget reserves from the least to the most, and another one the
   t.equal(amountToReserve({ ...budget, strict: false }, wanted, { nanoUsd: 120 }), 90)
 })
 
-t.test('a call is one request and one open call, unless it was admitted earlier', async t => {
+t.test('a call counts as one request and one open call, unless admitted earlier', async t => {
   const wanted = { tokens: { most: 5000 } }
   const accounts = [requests, tokens, open]
   t.strictSame(accounts.map(account => amountToReserve(account, wanted, {})), [1, 100, 1])
   t.strictSame(accounts.map(account => amountToReserve(account, wanted, {}, 'count')), [0, 100, 0])
 })
 
-t.test('a call that ends gives back the tokens that it did not use, and its place', async t => {
+t.test('a call that ends returns its unused tokens and its slot', async t => {
   t.equal(settledChange(tokens, 100, { tokens: 30 }), -70)
   t.equal(settledChange(requests, 1, { requests: 2 }), 2, 'with its retries')
   t.equal(settledChange(open, 1, {}), -1)
 })
 
-t.test('a call whose process exited was a request, and has used nothing else', async t => {
+t.test('a call of an exited process was a request and has used nothing else', async t => {
   t.strictSame([requests, tokens, open].map(account => releasedChange(account, 1)), [0, -1, -1])
 })
 
-t.test('the refusal of a sum says whether to try again', async t => {
+t.test("a sum's refusal says whether a retry may succeed", async t => {
   t.strictSame(sumRefusal('budget', 'exhausted'), { reason: 'budget', waitMs: 0 })
   t.strictSame(sumRefusal('images', 'too_small'), { reason: 'images_too_small', waitMs: 0 })
   t.strictSame(sumRefusal('images', 'reserved'), { reason: 'images_reserved', waitMs: 1000 })

@@ -30,7 +30,7 @@ function readerOf (options: Partial<SpendingReaderOptions>) {
   return { reader, read, failures }
 }
 
-t.test('calls at once wait for one reading of each sum, and later ones for none', async t => {
+t.test('concurrent calls share one read of each sum, and later ones need none', async t => {
   const { reader, read } = readerOf({ readUsed: async ({ party }) => party.length })
   const admitted = (): unknown => reader.afterReading(sums, { accounts }, admit)
   await Promise.all([admitted(), admitted()])
@@ -42,7 +42,7 @@ t.test('calls at once wait for one reading of each sum, and later ones for none'
   t.equal(read.length, 3, 'unless it is to be read again')
 })
 
-t.test('a key decides with what is known when the store fails', async t => {
+t.test('if the store fails, decisions use what is known', async t => {
   const error = new Error('gone')
   const { reader, failures } = readerOf({ readUsed: async () => await Promise.reject(error) })
   const decision = await reader.afterReading(sums.slice(0, 1), { accounts, withoutStore: 'refuse' }, admit)
@@ -64,7 +64,7 @@ t.test('an end user whose spending is not known in time is refused, or admitted 
   })
 })
 
-t.test('a sum that could not be read is refused by its account, also once its window has ended', async t => {
+t.test('an unreadable sum is refused by its account, even after its window has ended', async t => {
   const { reader } = readerOf({ readUsed: async () => await Promise.reject(new Error('gone')) })
   const ended = sumKeysOf(accounts, Date.UTC(2025, 10, 20))
   t.match(await reader.afterReading(ended, { accounts, withoutStore: 'refuse' }, admit), {

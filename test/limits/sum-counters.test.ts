@@ -7,7 +7,7 @@ import { recordedAfterMs } from '../../lib/usage/refunds.ts'
 const noonMs = Date.UTC(2025, 10, 21, 12)
 const key = sumKey('key-1', 'nanoUsd', periodOf({ per: 'month' }, noonMs))
 
-t.test('what is left of a budget is computed as docs/budgets.md says', async t => {
+t.test('the remainder of a budget is computed as documented in docs/budgets.md', async t => {
   const sums = new SumCounters(() => noonMs)
   const amount = 20e9
   sums.setUsed(key, 12.5e9)
@@ -22,7 +22,7 @@ t.test('what is left of a budget is computed as docs/budgets.md says', async t =
   ])
 })
 
-t.test('a sum refuses a call for its window, or only while others have reserved the rest', async t => {
+t.test('a refusal tells an exhausted sum from one whose remainder is reserved', async t => {
   const sums = new SumCounters(() => noonMs)
   sums.setUsed(key, 600)
   sums.reserve(key, 300)
@@ -32,7 +32,7 @@ t.test('a sum refuses a call for its window, or only while others have reserved 
   t.equal(sums.refusalOf(key, 600, 0), 'exhausted')
 })
 
-t.test('what was given back stays given back, although the ledger does not have it at once', async t => {
+t.test('a refund is kept even if the ledger does not have it yet', async t => {
   const clock = { ms: noonMs }
   const sums = new SumCounters(() => clock.ms)
   sums.setUsed(key, 900)

@@ -10,7 +10,7 @@ function sumOf (party: string, fromMs: number): HeldSum {
   return { party, unit: 'nanoUsd', fromMs }
 }
 
-/** Adds calls that ended one millisecond after the other, from 0 on. */
+/** Adds calls that ended one millisecond apart, starting at 0. */
 function add (spending: UnrecordedSpending, count: number, keyId = 'key-1', fromMs = day): UsageRowKey[] {
   return Array.from({ length: count }, (_, number) => {
     const row = { id: `${keyId}-${fromMs / day}-${number}`, atMs: number }
@@ -19,7 +19,7 @@ function add (spending: UnrecordedSpending, count: number, keyId = 'key-1', from
   })
 }
 
-/** A store that has the rows for which `isRecorded` says so, and counts how often it was searched. */
+/** A store that has the rows for which `isRecorded` is true, and counts its searches. */
 function store (isRecorded: (row: UsageRowKey) => boolean): {
   readonly find: FindRecorded
   readonly searches: Array<readonly UsageRowKey[]>
@@ -34,7 +34,7 @@ function store (isRecorded: (row: UsageRowKey) => boolean): {
   }
 }
 
-t.test('what calls have spent is added up by key and period until they are recorded', async t => {
+t.test('spending is added up by key and period until it is recorded', async t => {
   const spending = new UnrecordedSpending()
   add(spending, 3)
   add(spending, 2, 'key-1', 2 * day)
@@ -61,7 +61,7 @@ t.test('what calls have spent is added up by key and period until they are recor
   t.same([...spending.sums()], [], 'and nothing is left of them then')
 })
 
-t.test('thousands of calls are forgotten at once, in batches, between which other work goes on', async t => {
+t.test('thousands of calls are forgotten in batches, with other work in between', async t => {
   const spending = new UnrecordedSpending()
   add(spending, 20_000)
   const { find, searches } = store(() => true)
@@ -72,7 +72,7 @@ t.test('thousands of calls are forgotten at once, in batches, between which othe
   t.ok(turns >= 39, `${turns} turns`)
 })
 
-t.test('calls that are not recorded count on, and keep no others from being looked for', async t => {
+t.test('unrecorded calls keep counting and do not keep others from being checked', async t => {
   const spending = new UnrecordedSpending()
   add(spending, 2000)
   const behind = store(() => false)
@@ -87,7 +87,7 @@ t.test('calls that are not recorded count on, and keep no others from being look
 })
 
 t.test(
-  'after a failure of the store everything still counts, and a call without a record only until it is due',
+  'after a store failure everything still counts, and unrecorded calls count only until they are due',
   async t => {
     const spending = new UnrecordedSpending()
     add(spending, 10)

@@ -1,4 +1,4 @@
-/** A store and a Redis that an earlier version was using, as recorded, when budgets had no windows. */
+/** A recorded store and Redis of an earlier version, when budgets had no windows. */
 
 import { DatabaseSync } from '@photostructure/sqlite'
 import { Redis } from 'ioredis'
@@ -19,7 +19,7 @@ const fixtures = join(import.meta.dirname, '../../../test/fixtures/earlier-versi
 const monthMs = Date.UTC(2026, 10)
 
 t.test(
-  'a budget of an earlier store goes on: records, open calls of its gateways and their journals count once',
+  "the budget of an earlier version's store continues: records, open calls and journals count once",
   async t => {
     const directory = t.testdir()
     const file = new DatabaseSync(join(directory, 'headgate.db'))
@@ -47,7 +47,7 @@ t.test(
     t.teardown(() => limiter.limiter.close())
     const reserve = async (nanoUsd: number) =>
       await limiter.reserve({ keyId: 'key_earlier', limits: limits ?? {}, tokens: 0, nanoUsd })
-    // 170 of 1,000 are recorded in this month; two gateways that are still there hold 340 and 1.
+    // 170 of 1,000 are recorded this month; two gateways that are still running hold 340 and 1.
     t.equal(reasonOf(await reserve(490)), 'budget_reserved')
     const call = await reserve(489)
     if (!call.admitted) throw new Error('refused')
@@ -63,8 +63,7 @@ t.test(
     )
     limiter.settle(call.reservation, { tokens: 0, nanoUsd: 0 })
 
-    // They are gone, and leave a journal: a record that is stored, one that is not, and a call that was
-    // interrupted.
+    // They are gone, and leave a journal: a stored record, one not stored, and an interrupted call.
     copyFileSync(join(fixtures, 'journal.jsonl'), join(directory, 'usage-earlier.jsonl'))
     const imported: number[] = []
     await importJournals(database, {
@@ -83,7 +82,7 @@ t.test(
 )
 
 t.test(
-  'a budget of an earlier Redis goes on, beside a gateway that still uses it',
+  "the budget of an earlier version's Redis continues, beside a gateway that still uses it",
   { skip: noRedis },
   async t => {
     const redis = await startRedis(t)
@@ -118,7 +117,7 @@ t.test(
     let last = 0
     const ask = async (parts: Partial<KeyCall>) =>
       await counters.reserve(`now-${++last}`, wanted(parts), () => 220)
-    // 220 of 1,000 are spent, which the usage records say as well, and 300 are reserved.
+    // 220 of 1,000 are spent, also by the usage records, and 300 are reserved.
     t.match((await ask({ nanoUsd: 481 })).decision, { admitted: false, reason: 'budget_reserved' })
     t.match((await ask({ tokens: 600 })).decision, { admitted: false, reason: 'tokens' })
     const { decision } = await ask({ nanoUsd: 480, tokens: 100 })
@@ -132,7 +131,7 @@ t.test(
     })
     t.equal(await client.zcard('headgate:{earlier}:open'), 2)
 
-    // The earlier gateway ends its call, and one that was killed is forgotten.
+    // The earlier gateway ends its call, and a killed one is forgotten.
     const id = '000000000000-9-earlier-2'
     await counters.settle(
       { ...counters.plan(id, wanted({ tokens: 200, nanoUsd: 300 })) },

@@ -60,7 +60,7 @@ function call (parts: Partial<CallRecord> = {}) {
   )
 }
 
-/** The record of a call whose request has just been sent. */
+/** The record of a call whose request was just sent. */
 const begun: Partial<CallRecord> = {
   outcome: undefined, status: undefined, usage: undefined,
   attempts: 1, modelId: 'openai/gpt-5', bodyBytes: 10
@@ -74,7 +74,7 @@ function journaledLines (directory: string): string[] {
     .filter(line => line !== '')
 }
 
-storeTest('a call is on record before its last byte, and is one row when it has ended', async (t, open) => {
+storeTest('a call is recorded before its last byte, and is one row after its end', async (t, open) => {
   const { recorder, rows } = await start(t, open)
   const ended = call()
   await recorder.recordAnswer(ended)
@@ -82,7 +82,7 @@ storeTest('a call is on record before its last byte, and is one row when it has 
   t.match(await rows(), [{ call_id: 'call-1', outcome: 'ok', status: 200 }])
 })
 
-storeTest('a call that ended otherwise after all is the same row, corrected', async (t, open) => {
+storeTest('a call whose outcome changes keeps its row, corrected', async (t, open) => {
   const { recorder, rows } = await start(t, open)
   const left = call()
   await recorder.recordAnswer(left)
@@ -91,7 +91,7 @@ storeTest('a call that ended otherwise after all is the same row, corrected', as
   t.match((await rows()).map(({ outcome, status }) => [outcome, status]), [['client_closed', 499]])
 })
 
-storeTest('the store gets the row of a call only once its settlement counts', async (t, open) => {
+storeTest('the row of a call is stored only after its settlement counts', async (t, open) => {
   const database = await open()
   const limiter = new LocalLimiter()
   const seen: Array<readonly [openCalls: number, rows: number]> = []
@@ -121,7 +121,7 @@ storeTest('a call without a valid key leaves no row', async (t, open) => {
 })
 
 storeTest(
-  'a call that a provider has is in the journal as interrupted, and one row once it has ended',
+  'a call sent to a provider is journaled as interrupted, and is one row after its end',
   async (t, open) => {
     const { recorder, ledger, directory, rows } = await start(t, open)
     const [text, large, image] = [
@@ -152,7 +152,7 @@ storeTest(
 )
 
 storeTest(
-  'a call in flight is journaled again with what it has used so far, until its answer is complete',
+  'a call in flight is journaled again with its usage so far, until its answer is complete',
   async (t, open) => {
     const { recorder, ledger, directory } = await start(t, open)
     const [streamed, complete, ended] = [call(begun), call(begun), call(begun)]
@@ -180,7 +180,7 @@ storeTest(
 )
 
 storeTest(
-  'a request that costs nothing is journaled when it takes long, and nothing once the ledger is closed',
+  'a free request is journaled if it takes long, and not after the ledger is closed',
   async (t, open) => {
     const { recorder, ledger, directory } = await start(t, open)
     const counted = call(begun)
@@ -206,7 +206,7 @@ storeTest(
   }
 )
 
-storeTest('a call that was journaled when it was sent is one row with what it used', async (t, open) => {
+storeTest('a call journaled when it was sent becomes one row with its usage', async (t, open) => {
   const { recorder, rows } = await start(t, open)
   const ended = call({ ...begun, usage })
   recorder.recordSent(ended)
@@ -222,7 +222,7 @@ storeTest('a call that was journaled when it was sent is one row with what it us
   t.same((await rows()).map(({ outcome }) => outcome).toSorted(), ['error', 'ok'])
 })
 
-t.test('what was reserved is settled with what was used, whatever else goes wrong', async t => {
+t.test('a reservation is settled with the actual usage, whatever else fails', async t => {
   const limiter = new LocalLimiter()
   const reserve = () =>
     limiter.reserve(
@@ -256,7 +256,7 @@ t.test('what was reserved is settled with what was used, whatever else goes wron
   t.equal(limiter.counters.open, 0)
 })
 
-t.test('what a call used is read from its record', async t => {
+t.test('the usage of a call is read from its record', async t => {
   t.match(usedIn(usageRowOf(0, { prompt_tokens: 5, completion_tokens: 7, cost_nano_usd: 9, attempts: 3 })), {
     requests: 2,
     tokens: 12,
@@ -271,7 +271,7 @@ t.test('what a call used is read from its record', async t => {
   )
 })
 
-t.test('records say in which accounts their calls counted, unless their key is gone', async t => {
+t.test('records name the accounts of their calls, unless their key is gone', async t => {
   const key: ApiKey = {
     id: 'key-1',
     name: 'one',
@@ -294,7 +294,7 @@ t.test('records say in which accounts their calls counted, unless their key is g
   )
 })
 
-t.test('limits may count any unit that is billed in place of tokens, as its column does', async t => {
+t.test('limits may count any billed unit in place of tokens, by its column', async t => {
   t.match(usedIn(usageRowOf(0, { images: 2, pages: 3, audio_ms: 1500, characters: 4 })), {
     images: 2,
     pages: 3,
@@ -309,7 +309,7 @@ t.test('limits may count any unit that is billed in place of tokens, as its colu
   )
 })
 
-t.test('a record counts in the parties that it names as well, as far as they have budgets', async t => {
+t.test('a record also counts for the parties that it names, if they have budgets', async t => {
   const { limits, ...others } = settings()
   const named = new NamedBudgets(
     { ...others, limits: { ...limits, tags: [{ tag: 'nightly', budget: { usd: 2, per: 'day' } }] } },

@@ -11,7 +11,7 @@ function boundsOf (window: Window, moment: string): [from: string, end: string] 
   return [new Date(fromMs).toISOString(), new Date(endMs).toISOString()]
 }
 
-t.test('periods are those of UTC unless there is a time zone', async t => {
+t.test('periods are in UTC unless a time zone is set', async t => {
   const rows: ReadonlyArray<readonly [window: Window, from: string, end: string]> = [
     [{ per: 'hour' }, '2026-11-26T17:00:00.000Z', '2026-11-26T18:00:00.000Z'],
     [{ per: 'day' }, '2026-11-26T00:00:00.000Z', '2026-11-27T00:00:00.000Z'],
@@ -38,7 +38,7 @@ t.test('periods are those of UTC unless there is a time zone', async t => {
 })
 
 t.test(
-  'a day has 23 or 25 hours where clocks change, and begins an hour late where midnight is left out',
+  'a day has 23 or 25 hours when clocks change, and begins an hour late if midnight is skipped',
   async t => {
     const day: Window = { per: 'day', timeZone: 'Europe/Berlin' }
     t.same(boundsOf(day, '2026-03-29T10:00:00Z'), ['2026-03-28T23:00:00.000Z', '2026-03-29T22:00:00.000Z'])
@@ -65,7 +65,7 @@ t.test(
   }
 )
 
-t.test('whatever the moment, it lies in its period, and the next one begins where that ends', async t => {
+t.test('every moment lies in its period, and the next one begins where that ends', async t => {
   for (const timeZone of [
     undefined,
     'Europe/Berlin',
@@ -89,7 +89,7 @@ t.test('whatever the moment, it lies in its period, and the next one begins wher
   }
 })
 
-t.test('a budget is one of a month unless it says otherwise', async t => {
+t.test('a budget is monthly by default', async t => {
   t.same(windowOfBudget({ usd: 1 }), { per: 'month' })
   t.same(windowOfBudget({ usd: 1, per: 'week', timeZone: 'Europe/Berlin' }), {
     per: 'week',
@@ -109,7 +109,7 @@ t.test('a budget is one of a month unless it says otherwise', async t => {
   ])
 })
 
-t.test('in every time zone, a period holds its moment, and the next one begins at a midnight', async t => {
+t.test('in every time zone a period contains its moment, and the next one begins at midnight', async t => {
   const zone = fc.constantFrom(...Intl.supportedValuesOf('timeZone'))
   const moment = fc.integer({ min: Date.UTC(1990, 0, 1), max: Date.UTC(2040, 0, 1) })
   fc.assert(
@@ -119,8 +119,8 @@ t.test('in every time zone, a period holds its moment, and the next one begins a
       if (!(fromMs <= ms && ms < endMs && next.fromMs === endMs)) throw new Error(`${fromMs} to ${endMs}`)
       const shows = new Intl.DateTimeFormat('en-GB', { timeZone, timeStyle: 'medium' })
       const [before, at] = [shows.format(endMs - 1000), shows.format(endMs)]
-      // Where clocks change at midnight, the day begins at the first moment that they show, or before they go
-      // back.
+      // If clocks change at midnight, the day begins at the first moment that they show, or before they are
+      // set back.
       if (at !== '00:00:00' && before.slice(0, 2) !== '23') throw new Error(`${before} to ${at}`)
     }),
     { numRuns: rounds(300) }
@@ -128,7 +128,7 @@ t.test('in every time zone, a period holds its moment, and the next one begins a
   t.pass('at random moments')
 })
 
-t.test('around changes of clocks, periods are those that a clock of the zone shows', async t => {
+t.test('around clock changes, periods match a clock of the zone', async t => {
   for (const timeZone of changingZones) {
     const changes = changesOf(timeZone)
     t.ok(changes.length >= 2, timeZone)

@@ -24,7 +24,7 @@ interface Worker {
   readonly ask: (count: number, wanted: KeyCall) => Promise<KeyDecision[]>
 }
 
-/** A process of its own that asks this one. */
+/** A separate process that asks this one. */
 function worker (t: Test, limiter: KeyLocalLimiter, name: string): Worker {
   const child = fork(join(import.meta.dirname, '../support/limited-worker.js'), { execArgv: [] })
   t.teardown(() => child.kill('SIGKILL'))
@@ -46,7 +46,7 @@ function worker (t: Test, limiter: KeyLocalLimiter, name: string): Worker {
 }
 
 /**
- * A worker that is connected to a limiter within this process, with all messages between them, as they would
+ * A worker that is connected to a limiter within this process, with all messages between them as they would
  * arrive.
  */
 function connected (limiter: KeyLocalLimiter): {
@@ -109,7 +109,7 @@ t.test('processes share one limiter, and one that exits releases its reservation
   await until(() => limiter.counters.open === 0, 'no call to be counted as open')
 })
 
-t.test('a worker that was killed has its part of a budget until its usage records are stored', async t => {
+t.test('a killed worker keeps its budget reservation until its usage records are stored', async t => {
   let isUnrecorded = true
   const limiter = new KeyLocalLimiter(
     new LocalLimiter({
@@ -135,7 +135,7 @@ t.test('a worker that was killed has its part of a budget until its usage record
 })
 
 t.test(
-  'a worker that imports what another one left settles it at the primary, and waits for that',
+  "a worker that imports another's journal settles it at the primary, and waits for that",
   async t => {
     const limiter = new KeyLocalLimiter(
       new LocalLimiter({ readUsed: async () => 0, now: () => 0, hasUnrecorded: () => true })
@@ -164,7 +164,7 @@ t.test(
 )
 
 t.test(
-  'what a worker has settled counts before its records are stored, though it waits for decisions',
+  'settled usage of a worker counts before its records are stored, even while it waits for decisions',
   async t => {
     const limiter = new KeyLocalLimiter(new LocalLimiter({ now: () => 0 }))
     const { worker } = connected(limiter)
@@ -184,7 +184,7 @@ t.test(
 )
 
 t.test(
-  'what is reserved for a worker that has exited meanwhile is released, with its part of a budget',
+  'a reservation for a worker that has exited meanwhile is released, with its budget share',
   async t => {
     let finish: (spent: number) => void = () => {}
     const reading = new Promise<number>(resolve => {
@@ -219,7 +219,7 @@ t.test(
 )
 
 t.test(
-  'a worker that exits without a word of its IPC channel releases what it had, and what it had still sent reserves nothing',
+  'a worker that exits before its IPC channel closes releases everything, and late messages reserve nothing',
   async t => {
     const limiter = new KeyLocalLimiter(new LocalLimiter({ now: () => 0 }))
     const worker = new EventEmitter()
@@ -234,7 +234,7 @@ t.test(
   }
 )
 
-t.test('a limit holds over all processes, and each call learns what it leaves', async t => {
+t.test('a limit applies across all processes, and each call learns what is left', async t => {
   const limiter = new KeyLocalLimiter(new LocalLimiter({ now: () => 0 }))
   const workers = [worker(t, limiter, 'one'), worker(t, limiter, 'two')]
   const wanted: KeyCall = {
@@ -266,7 +266,7 @@ t.test('a limit holds over all processes, and each call learns what it leaves', 
 })
 
 t.test(
-  'what one turn reserves and settles is one message each way, and what is settled makes room first',
+  'reservations and settlements of one turn are one message each way, settlements first',
   async t => {
     const limiter = new KeyLocalLimiter(new LocalLimiter({ now: () => 0 }))
     const { worker, sent } = connected(limiter)
@@ -309,7 +309,7 @@ t.test(
   }
 )
 
-t.test('what comes up while a worker waits for decisions is sent after them, as one message', async t => {
+t.test('requests made while a worker waits for decisions are sent next, as one message', async t => {
   const sent: unknown[] = []
   let answer: (message: unknown) => void = () => {}
   const worker = new KeyLimiter(new WorkerLimiter({
@@ -351,14 +351,14 @@ t.test('what comes up while a worker waits for decisions is sent after them, as 
   t.equal(sent.length, 2, 'there is no more to send')
 })
 
-t.test('a message has the accounts of a key once, however many of its calls it is about', async t => {
+t.test('a message has the accounts of a key once, however many calls it is about', async t => {
   const limiter = new KeyLocalLimiter(new LocalLimiter({ now: () => 0 }))
   const { worker, sent } = connected(limiter)
   const limits: KeyLimits = { requestsPerMinute: 10, budget: { usd: 1, per: 'day' } }
   const one: KeyCall = { keyId: 'a', limits, tokens: 0, nanoUsd: 1 }
   const other = { ...one, keyId: 'b' }
   const { accounts } = requestOf(one)
-  // Budgets are for errors and warnings, which a worker makes.
+  // The worker creates errors and warnings, and needs the budgets for them.
   const listOf = (call: KeyCall): unknown => JSON.parse(JSON.stringify(
     requestOf(call).accounts.map(account => ({ ...account, budget: undefined }))
   ))
@@ -387,7 +387,7 @@ t.test('a message has the accounts of a key once, however many of its calls it i
   )
 })
 
-t.test('limits of one key that differ while a configuration is reloaded are kept apart', async t => {
+t.test('different limits of one key during a reload are kept apart', async t => {
   const { worker, sent } = connected(new KeyLocalLimiter(new LocalLimiter({ now: () => 0 })))
   const reserve = async (requestsPerMinute: number): Promise<KeyDecision> => (
     await worker.reserve({ keyId: 'a', limits: { requestsPerMinute }, tokens: 0, nanoUsd: 0 })
@@ -398,7 +398,7 @@ t.test('limits of one key that differ while a configuration is reloaded are kept
   t.same(decisions.map(({ rateLimits }) => rateLimits.requests?.remaining), [9, 18, 7])
 })
 
-t.test('a key whose spending is read delays no other', async t => {
+t.test('a key whose spending is being read delays no other', async t => {
   let finish: (spent: number) => void = () => {}
   const reading = new Promise<number>(resolve => {
     finish = resolve
@@ -425,7 +425,7 @@ t.test('a key whose spending is read delays no other', async t => {
   t.match(await slow, { admitted: true, nanoUsd: 2 }, 'what is left')
 })
 
-t.test('a worker whose primary is gone refuses, what waits as well', async t => {
+t.test('a worker whose primary is gone refuses calls, including waiting ones', async t => {
   const listeners = new Map<string, () => void>()
   const primary = {
     connected: true,
@@ -441,7 +441,7 @@ t.test('a worker whose primary is gone refuses, what waits as well', async t => 
   await t.rejects(Promise.resolve(limiter.reserve(wanted)), { code: 'shutting_down' })
 })
 
-t.test('a call that comes before the settlement that makes room for it waits for that', async t => {
+t.test('a call that arrives before the settlement that makes room for it waits for that', async t => {
   const limiter = new KeyLocalLimiter(new LocalLimiter({ now: () => 0 }))
   const [one, two] = [connected(limiter).worker, connected(limiter).worker]
   const wanted: KeyCall = { keyId: 'a', limits: { concurrentCalls: 1, strict: false }, tokens: 0, nanoUsd: 0 }
@@ -457,7 +457,7 @@ t.test('a call that comes before the settlement that makes room for it waits for
   )
 })
 
-t.test('whatever workers call in which order, a limit is never exceeded, and all of it is used', async t => {
+t.test('in any order of worker calls a limit is never exceeded and can be used completely', async t => {
   const limiter = new KeyLocalLimiter(new LocalLimiter({ now: () => 0 }))
   const workers = [connected(limiter).worker, connected(limiter).worker, connected(limiter).worker]
   const wanted: KeyCall = { keyId: 'a', limits: { requestsPerMinute: 500 }, tokens: 0, nanoUsd: 0 }
@@ -485,7 +485,7 @@ t.test('whatever workers call in which order, a limit is never exceeded, and all
   t.equal(admitted + left, 500)
 })
 
-t.test('a worker that stops sends what its calls have used, though it waits for decisions', async t => {
+t.test('a worker that stops sends the usage of its calls, even while it waits for decisions', async t => {
   const limiter = new KeyLocalLimiter(new LocalLimiter({ now: () => 0 }))
   const { worker } = connected(limiter)
   const wanted: KeyCall = {

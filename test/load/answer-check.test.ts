@@ -9,7 +9,7 @@ import {
   texts
 } from '../../lib/load/answers.ts'
 
-t.test('an answer passes that has every frame and the text, however it is cut', async t => {
+t.test('an answer with every frame and the whole text passes, however it is cut', async t => {
   const complete = Buffer.from(streamPieces(8).join(''))
   const check = new AnswerCheck({ frames: texts.length + 4, text: texts.join('') })
   t.equal(check.answer([complete]), texts.length + 4)
@@ -17,7 +17,7 @@ t.test('an answer passes that has every frame and the text, however it is cut', 
   t.equal(new AnswerCheck({ frames: 0, text: completeText }).answer([Buffer.from(completeAnswer)]), 0)
 })
 
-t.test('an answer fails that lost a frame, changed a text or broke off', async t => {
+t.test('an answer that lost a frame, changed a text or broke off fails', async t => {
   const pieces = streamPieces(1)
   const stream = (parts: readonly string[]): Buffer[] => [Buffer.from(parts.join(''))]
   const check = (): AnswerCheck => new AnswerCheck({ frames: texts.length + 4, text: texts.join('') })
@@ -32,7 +32,7 @@ t.test('an answer fails that lost a frame, changed a text or broke off', async t
   t.match(lastFrames, /data: \[DONE\]\n\n$/)
 })
 
-t.test('what is no conversation has a check of its own', async t => {
+t.test('an endpoint without conversation has its own check', async t => {
   const check = new AnswerCheck({ frames: 0 }, undefined, body => {
     if (body.toString() !== 'sound') throw new Error('another sound came')
   })

@@ -8,7 +8,7 @@ import { httpServer } from '../support/http-server.ts'
 const [lane = {} as HttpLane] = httpLanes
 
 t.test(
-  'calls are sent when they are due, also while none is answered, and their time counts from then',
+  'calls are sent on schedule even while none is answered, and their time counts from then',
   async t => {
     const cameMs: number[] = []
     let release = (): void => undefined
@@ -33,7 +33,7 @@ t.test(
   }
 )
 
-t.test('refused, wrong and broken answers have failed, each with its reason', async t => {
+t.test('refused, wrong and broken answers count as failed, each with its reason', async t => {
   const answers = [
     { status: 429, body: '{"error": {"code": "budget_exceeded", "message": "of key-1"}}' },
     { status: 200, body: completeAnswer.replace('gateway reads', 'gateway read') },
@@ -58,7 +58,7 @@ t.test('refused, wrong and broken answers have failed, each with its reason', as
   t.match(reasons, [/^429 budget_exceeded$/, /^502$/, /^a different answer came/])
 })
 
-t.test('a call that is not answered in time has failed', async t => {
+t.test('a call that times out counts as failed', async t => {
   const { url } = await httpServer(t, () => undefined)
   const target = openTarget(new URL(url), undefined)
   const { failures } = await openLoop(target, lane, {
@@ -71,7 +71,7 @@ t.test('a call that is not answered in time has failed', async t => {
   target.agent.destroy()
 })
 
-t.test('what a gateway answers is one line of few, whatever is in it', async t => {
+t.test('failures are reported under a small fixed set of reasons, whatever a gateway answers', async t => {
   let answers = 0
   const { url } = await httpServer(t, (_request, response) => {
     response.end(`{"id": "${answers++}\u009b2J"}\n`)

@@ -2,7 +2,7 @@ import t from 'tap'
 import { costOfMetrics, costOfProcess } from '../../lib/load/process-cost.ts'
 import { httpServer } from '../support/http-server.ts'
 
-t.test('metrics are added up over all processes of a page', async t => {
+t.test('metrics are summed over all processes of a page', async t => {
   let page = ''
   const { url } = await httpServer(t, (_request, response) => response.end(page))
   const read = costOfMetrics(new URL(url))
@@ -21,7 +21,7 @@ t.test('metrics are added up over all processes of a page', async t => {
 })
 
 t.test(
-  'a process is read with its children',
+  'the cost of a process includes its children',
   { skip: process.platform === 'linux' ? false : 'only Linux has /proc' },
   async t => {
     const { cpuUs, rssBytes } = await costOfProcess(process.pid)()

@@ -4,7 +4,7 @@ import { streamPieces, texts } from '../../lib/load/answers.ts'
 import { openTarget, sendCall } from '../../lib/load/send-call.ts'
 import { httpServer } from '../support/http-server.ts'
 
-t.test('a gateway is found with and without /v1, below a path as well, and its key is sent', async t => {
+t.test('a gateway is found with and without /v1, also below a path, and its key is sent', async t => {
   for (const [given, path] of [
     ['http://127.0.0.1:1', '/v1/chat/completions'],
     ['http://127.0.0.1:1/v1', '/v1/chat/completions'],
@@ -17,7 +17,7 @@ t.test('a gateway is found with and without /v1, below a path as well, and its k
 })
 
 t.test(
-  'the first byte and the end of a stream have their times, and an answer without end is given up',
+  'the first byte and the end of a stream are timed, and an endless answer is abandoned',
   async t => {
     const pieces = streamPieces(100)
     const { url } = await httpServer(t, (request, response) => {

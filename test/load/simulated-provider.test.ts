@@ -10,7 +10,7 @@ import {
 import { completeText, texts } from '../../lib/load/answers.ts'
 
 t.test(
-  'the provider answers each of its models, counts those answers alone, and charges what they use',
+  'the provider answers each of its models, counts only those answers, and reports their usage',
   async t => {
     const provider = await startSimulatedProvider({ host: '127.0.0.1', port: 0 })
     t.teardown(async () => {
@@ -54,7 +54,7 @@ t.test(
   }
 )
 
-t.test('a port that is taken is an error', async t => {
+t.test('a port in use is an error', async t => {
   const provider = await startSimulatedProvider({ host: '127.0.0.1', port: 0 })
   t.teardown(async () => { await provider.close() })
   await t.rejects(startSimulatedProvider({ host: '127.0.0.1', port: provider.port }), /EADDRINUSE/)

@@ -2,7 +2,7 @@ import t from 'tap'
 import { localModels } from '../../lib/local/local-models.ts'
 import { localPrograms } from '../../lib/local/programs.ts'
 
-t.test('there is a model for each program that is there, free of cost', async t => {
+t.test('each installed program gives a model, free of cost', async t => {
   const { tesseract, espeak } = await localPrograms()
   const models = await localModels('here')
   t.same(

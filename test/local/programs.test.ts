@@ -3,7 +3,7 @@ import { basename, isAbsolute } from 'node:path'
 import t from 'tap'
 import { localPrograms } from '../../lib/local/programs.ts'
 
-t.test('what is found can be run, and lies where package managers put programs', async t => {
+t.test('programs are found if executable and in the folders of package managers', async t => {
   const programs = await localPrograms()
   const names = { tesseract: ['tesseract'], pdftoppm: ['pdftoppm'], espeak: ['espeak-ng', 'espeak'] }
   for (const [name, path] of Object.entries(programs)) {
@@ -12,7 +12,7 @@ t.test('what is found can be run, and lies where package managers put programs',
   }
 })
 
-t.test('the PATH, which a caller may have had a hand in, is not looked at', async t => {
+t.test('the PATH, which a caller may have influenced, is ignored', async t => {
   const before = process.env['PATH']
   t.teardown(() => { process.env['PATH'] = before })
   const directory = t.testdir({ tesseract: t.fixture('file', '#!/bin/sh\n') })

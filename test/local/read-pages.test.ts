@@ -18,12 +18,12 @@ const picture = async (kind: '-png' | '-jpeg'): Promise<Buffer> =>
     maxBytes: 1e8
   })
 
-t.test('a PDF with a text layer is read without any program', async t => {
+t.test('a PDF with a text layer is read without an external program', async t => {
   const texts = await readPages(textPdf([['one'], ['two']]), true, {}, { signal })
   t.same(texts.map(text => text.trim()), ['one', 'two'])
 })
 
-t.test('a page without a layer stays empty where there is no program', async t => {
+t.test('a page without a text layer stays empty if no program is installed', async t => {
   t.same(
     (await readPages(scannedPdf(Buffer.from('ffd8ffd9', 'hex'), 1, 1), true, {}, { signal })).map(text =>
       text.trim()
@@ -36,7 +36,7 @@ t.test('a page without a layer stays empty where there is no program', async t =
   )
 })
 
-t.test('what is no PDF, has too many pages or is too large a picture is refused', async t => {
+t.test('anything but a PDF, too many pages or too large an image is refused', async t => {
   await t.rejects(
     readPages(Buffer.from('no pdf'), true, found, { signal }),
     new UnreadableDocument('The PDF cannot be read. Send one that is neither encrypted nor damaged.')
@@ -73,7 +73,7 @@ t.test('what is no PDF, has too many pages or is too large a picture is refused'
   }
 })
 
-t.test('pictures are recognised, alone or as pages, and nothing is left on disk', { skip }, async t => {
+t.test('images are recognised, alone or as pages, and nothing is left on disk', { skip }, async t => {
   t.match((await readPages(await picture('-png'), false, found, { signal })).join(), /Recognise me/)
   t.match(
     (await readPages(scannedPdf(await picture('-jpeg'), 1632, 2112), true, found, { signal })).join(),
@@ -89,7 +89,7 @@ t.test('pictures are recognised, alone or as pages, and nothing is left on disk'
   )
 })
 
-t.test('a caller who leaves ends the recognition with its own reason', { skip }, async t => {
+t.test('a caller who disconnects ends the recognition with that reason', { skip }, async t => {
   const leaving = new AbortController()
   const scanned = scannedPdf(await picture('-jpeg'), 1632, 2112)
   const reading = readPages(scanned, true, found, { signal: leaving.signal })

@@ -25,7 +25,7 @@ const answer = async (path: string, body: unknown): Promise<unknown> => {
   ]
 }
 
-t.test('a document is read in the dialect of Mistral', async t => {
+t.test("a document is read in Mistral's dialect", async t => {
   const document_url = `data:application/pdf;base64,${textPdf([['Hello']]).toString('base64')}`
   const [status, type, value] = (await answer('/ocr', {
     document: { type: 'document_url', document_url }
@@ -37,7 +37,7 @@ t.test('a document is read in the dialect of Mistral', async t => {
   )
 })
 
-t.test('what cannot be read, or is not there, is refused in its words', async t => {
+t.test('an unreadable or missing document is refused in that dialect', async t => {
   t.strictSame(await answer('/ocr', { document: { document_url: 'data:application/pdf;base64,AAAA' } }), [
     400,
     'application/json',

@@ -47,7 +47,7 @@ t.test('one line says who called what, which model ran and what it used', async 
   t.notMatch(JSON.stringify(lines), 'canary')
 })
 
-t.test('a logger with ways of its own prints the line in its own way', async t => {
+t.test('a logger with its own settings formats the line by them', async t => {
   const options = { messageKey: 'message', redact: ['requested'] }
   const record = { requestedModel: 'a "model"\n', status: 200, outcome: 'ok' } as const
   const [own] = linesOf(record, stream => pino(options, stream))
@@ -71,7 +71,7 @@ t.test('the time of a line is that of the clock, to the millisecond', async t =>
   }
 })
 
-t.test('the level says whose fault it was', async t => {
+t.test('the level depends on who caused the error', async t => {
   const level = (record: Partial<CallRecord>): unknown => logged(record, 'info')[0]?.['level']
   t.equal(level({ outcome: 'ok', status: 200 }), info)
   t.equal(level({ outcome: 'client_closed', status: 499 }), info)
@@ -85,7 +85,7 @@ t.test('the level says whose fault it was', async t => {
   t.equal(level({ outcome: 'error', status: 500, errorCode: 'internal_error' }), error)
 })
 
-t.test('nothing is written below the level', async t => {
+t.test('lines below the level are not written', async t => {
   t.same(logged({ outcome: 'ok', status: 200 }, 'warn'), [])
   t.same(logged({ outcome: 'error', status: 500, errorCode: 'internal_error' }, 'silent'), [])
 })
@@ -110,7 +110,7 @@ t.test('causes are logged without keys', async t => {
   }
 })
 
-t.test('no line is given an error as it is, of which pino prints nothing', async t => {
+t.test('no call passes a bare error to the log, since pino would print nothing of it', async t => {
   const folder = join(import.meta.dirname, '../../../lib')
   const sources = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter(name =>
     name.endsWith('.ts')
@@ -126,8 +126,8 @@ t.test('no line is given an error as it is, of which pino prints nothing', async
 })
 
 /**
- * Writes as it is said: so many bytes, all of them by default, or an error with that code, or `never`; and
- * notes the attempts.
+ * Writes as scripted: a number of bytes, all of them by default, or an error with a code, or `never`; and
+ * records the attempts.
  */
 function outputOf (
   t: Test,
@@ -166,7 +166,7 @@ async function flushed (output: LogOutput): Promise<void> {
   await new Promise<void>(resolve => { output.flush(resolve) })
 }
 
-t.test('lines are written together, those of a write that was cut to their end', async t => {
+t.test('lines are written in batches, and a partial write is completed', async t => {
   const { output, attempts, written } = outputOf(t, 3)
   output.write('one\n')
   output.write('two\n')
@@ -177,7 +177,7 @@ t.test('lines are written together, those of a write that was cut to their end',
   await flushed(output)
 })
 
-t.test('lines wait no longer than a moment, and while others are written', async t => {
+t.test('lines wait only a moment, or until the current write ends', async t => {
   const { output, attempts, written } = outputOf(t)
   output.write('a'.repeat(40_000))
   output.write('b'.repeat(40_000))
@@ -187,7 +187,7 @@ t.test('lines wait no longer than a moment, and while others are written', async
   t.equal(written().slice(-2), 'bc')
 })
 
-t.test('once its destination is gone no line is written any more', async t => {
+t.test('nothing is written after the destination has closed', async t => {
   for (const code of ['EIO', 'EPIPE', 'EBADF']) {
     const { output, attempts } = outputOf(t, code)
     output.write('one\n')
@@ -200,7 +200,7 @@ t.test('once its destination is gone no line is written any more', async t => {
   }
 })
 
-t.test('an exit writes what is left once; where that fails it does not wait', async t => {
+t.test('an exit writes pending lines once, and does not wait if that fails', async t => {
   for (const code of ['EIO', 'EPIPE', 'EBADF', 'ENOSPC']) {
     const { output, attempts } = outputOf(t, code)
     output.write('one\n')
@@ -210,7 +210,7 @@ t.test('an exit writes what is left once; where that fails it does not wait', as
   }
 })
 
-t.test('what cannot be written yet is written later', async t => {
+t.test('lines that cannot be written yet are written later', async t => {
   for (const code of ['EAGAIN', 'EBUSY', 'ENOSPC']) {
     const { output, written } = outputOf(t, code)
     output.write('one\n')
@@ -232,7 +232,7 @@ t.test('what cannot be written yet is written later', async t => {
   t.equal(writtenLater(), 'one\ntwo\n', 'and has both')
 })
 
-t.test('lines that nothing reads are dropped beyond a limit, and at an exit', async t => {
+t.test('lines that nothing reads are dropped beyond a limit, and at exit', async t => {
   const { output, attempts } = outputOf(t, 'never')
   const line = 'a'.repeat(32 * 1024)
   const memoryBefore = process.memoryUsage().rss

@@ -8,7 +8,7 @@ function readable (fields: object, isColoured = false): string {
   return readableLine(JSON.stringify({ level: 'info', time, ...fields }) + '\n', isColoured)
 }
 
-t.test('a call is one line that says what was called and how it ended', async t => {
+t.test('a call is one line with the endpoint and the outcome', async t => {
   const call = {
     id: 'c',
     client: '192.0.2.1',
@@ -57,19 +57,19 @@ t.test('a call is one line that says what was called and how it ended', async t 
   )
 })
 
-t.test('another line has its message and every field', async t => {
+t.test('any other line has its message and every field', async t => {
   t.equal(
     readable({ level: 'error', error: { name: 'TypeError', message: 'x' }, file: 'a b', msg: 'a fault' }),
     `${at} error a fault error={"name":"TypeError","message":"x"} file="a b"\n`
   )
 })
 
-t.test('levels that need attention have a colour', async t => {
+t.test('levels that need attention are coloured', async t => {
   t.equal(readable({ level: 'warn', msg: 'look' }, true), `${at} \u001B[33mwarn \u001B[0m look\n`)
   t.equal(readable({ msg: 'fine' }, true), `${at} info  fine\n`)
 })
 
-t.test('a name from a caller cannot act on the terminal, nor begin a line', async t => {
+t.test('a name from a caller cannot control the terminal or start a new line', async t => {
   for (const name of ['\u001B[2J', '\u009B31m', 'a\nb', 'a\r', '\u202Eb', '\u2028']) {
     const line = readable({
       endpoint: 'chat',

@@ -4,7 +4,7 @@ import { loadUndici } from '../../lib/net/load-undici.ts'
 import { startConnectProxy } from '../support/connect-proxy.ts'
 import { until } from '../support/until.ts'
 
-t.test('each agent is made once, when it is first needed, and all are ended together', async t => {
+t.test('each agent is created once, on first use, and all are closed together', async t => {
   const agents = createAgents({ allowedHosts: [], connectMs: 1000 })
   const [checked, open] = [agents.checked(), agents.open()]
   t.equal(agents.checked(), checked)
@@ -18,7 +18,7 @@ t.test('each agent is made once, when it is first needed, and all are ended toge
   )
 })
 
-t.test('what the proxy has not connected is ended with the agents', async t => {
+t.test('connections that the proxy has not completed are closed with the agents', async t => {
   const proxy = await startConnectProxy(t, 'nothing')
   const agents = createAgents({ allowedHosts: ['10.0.0.1'], connectMs: 60_000, proxy: proxy.url })
   const request = agents.checked().request({ origin: 'http://10.0.0.1', path: '/', method: 'GET' })

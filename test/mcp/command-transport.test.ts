@@ -1,4 +1,4 @@
-/** Servers that are child processes: what sloppy ones write, and what hostile ones do. */
+/** Servers that are child processes, both sloppy and hostile ones. */
 
 import { join } from 'node:path'
 import t from 'tap'
@@ -12,7 +12,7 @@ import { CommandTransport } from '../../lib/mcp/command-transport.ts'
 import type { OpenTools } from '../../lib/mcp/tool-servers.ts'
 import type { Test } from 'tap'
 
-/** Answers as its argument says: results, as JavaScript, by method. */
+/** Answers as its argument says: results by method, in JavaScript. */
 const program = `
 import { createInterface } from 'node:readline'
 const lies = JSON.parse(process.argv[2])
@@ -60,7 +60,7 @@ function start (
 }
 
 t.test(
-  'lines of a log among the messages, odd members and ids as text cost neither tools nor results',
+  'log lines among the messages, unknown members and string ids lose neither tools nor results',
   async t => {
     const nulls = {
       initialize: { capabilities: null, instructions: null },
@@ -92,7 +92,7 @@ t.test(
 )
 
 t.test(
-  'a process that ends during a call is a failure at once, and another is started for the next',
+  'a process that exits during a call fails it at once, and another is started for the next call',
   async t => {
     for (const end of ['exit', 'half']) {
       const opened = start(t, { 'tools/call': end })
@@ -109,7 +109,7 @@ t.test(
   }
 )
 
-t.test('an answer in another envelope is read, or a failure at once', async t => {
+t.test('an answer in another envelope is read or fails at once', async t => {
   const counted = { text: 'counted', failure: undefined }
   const message = 'The answer of the tool server was not valid JSON-RPC.'
   const broken = { failure: { code: 'call', message } }
@@ -132,19 +132,19 @@ t.test('an answer in another envelope is read, or a failure at once', async t =>
 })
 
 t.test(
-  'a process that does not say which revision it speaks is used as one of an earlier revision',
+  'a process that does not name its protocol revision is treated as an earlier one',
   async t => {
     const tools = await start(t, { envelope: { 'server/discover': { error: 'unknown method' } } }, 6000)()
     t.equal((await call(tools, 'count')).text, 'counted')
   }
 )
 
-t.test('a process that ends at the question for its revision is started anew, and not asked', async t => {
+t.test('a process that exits when asked for its revision is restarted and not asked again', async t => {
   const tools = await start(t, { 'server/discover': 'exit' })()
   t.equal((await call(tools, 'count')).text, 'counted')
 })
 
-/** Runs a program in JavaScript as a transport. */
+/** Runs a JavaScript program as a transport. */
 async function run (
   t: Test,
   program: string,
@@ -192,7 +192,7 @@ async function run (
 const request = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: {} } as const
 const answer = '{"jsonrpc":"2.0","id":1,"result":{"content":[]}}'
 
-t.test('a line of too many values, or too deep, is passed over, and its request fails at once', async t => {
+t.test('a line with too many values or levels is skipped, and its request fails at once', async t => {
   const lines = [
     ['objects', "'{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":[' + '{},'.repeat(300_000) + '{}]}'"],
     ['levels', "'{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":' + '['.repeat(5000) + ']'.repeat(5000) + '}'"]
@@ -213,7 +213,7 @@ t.test('a line of too many values, or too deep, is passed over, and its request 
   }
 })
 
-t.test('a line without an end closes the session, and what arrives counts in memory', async t => {
+t.test('an endless line closes the session, and its bytes count as memory', async t => {
   const endless = "setInterval(() => process.stdout.write('['.padEnd(50_000, ' ')), 1)"
   const long = await run(t, endless, { maxBytes: 300_000 })
   await long.transport.send(request)
@@ -228,7 +228,7 @@ t.test('a line without an end closes the session, and what arrives counts in mem
   t.ok(short.held().highest <= 100_000)
 })
 
-t.test('a session ends with its process, though a program that this has started keeps its pipes', async t => {
+t.test('a session ends with its process, even if a child process keeps the pipes open', async t => {
   const helper = "setInterval(() => process.stdout.write('{}\\n'.repeat(5000)), 1)"
   const server = await run(t, `
     import { spawn } from 'node:child_process'
@@ -256,7 +256,7 @@ function isRunning (pid: number): boolean {
   }
 }
 
-t.test('a process that reads nothing makes nobody keep replies, nor requests without end', async t => {
+t.test('for a process that reads nothing, neither replies nor requests pile up', async t => {
   const server = await run(t, 'setInterval(() => {}, 1000)', { maxBytes: 300_000 })
   const { transport } = server
   const sent: Array<Promise<void>> = []
@@ -271,7 +271,7 @@ t.test('a process that reads nothing makes nobody keep replies, nor requests wit
   t.ok((await ends).some(({ status }) => status === 'rejected'), 'no write waits for ever')
 })
 
-t.test('a message that closes the session leaves no memory behind', async t => {
+t.test('a message that closes the session releases its memory', async t => {
   const server = await run(t, `
     process.stdin.once('data', () => process.stdout.write('${answer}\\n${answer}\\n{"open'))
   `)
@@ -285,7 +285,7 @@ t.test('a message that closes the session leaves no memory behind', async t => {
   t.same(server.held(), { held: 0, highest: 2 * answer.length })
 })
 
-t.test('what a process wrote before it ended is read, however busy the gateway is', async t => {
+t.test('output written before the process exited is read, however busy the gateway is', async t => {
   const server = await run(t, `
     const line = JSON.stringify({ jsonrpc: '2.0', method: 'log', params: { text: 'x'.repeat(8000) } }) + '\\n'
     process.stdin.once('data', () => process.stdout.write(line.repeat(60) + '${answer}\\n', () => process.exit()))
@@ -303,7 +303,7 @@ t.test('what a process wrote before it ended is read, however busy the gateway i
   t.match(read.at(-1), { id: 1, result: {} })
 })
 
-t.test('the same holds where each turn takes longer than the wait for more', async t => {
+t.test('output is read even if each turn takes longer than the wait for more', async t => {
   const server = await run(t, `
     const line = JSON.stringify({ jsonrpc: '2.0', method: 'log', params: { text: 'x'.repeat(16_000) } }) + '\\n'
     process.stdin.once('data', () => process.stdout.write(line.repeat(11) + '${answer}\\n', () => process.exit()))
@@ -321,7 +321,7 @@ t.test('the same holds where each turn takes longer than the wait for more', asy
   t.match(read.at(-1), { id: 1, result: {} })
 })
 
-t.test('a session is closed once its process has ended, though this takes no SIGTERM', async t => {
+t.test('a session is closed only when its process has exited, even if that ignores SIGTERM', async t => {
   const server = await run(t, `
     process.on('SIGTERM', () => {})
     setInterval(() => {}, 1000)
@@ -333,7 +333,7 @@ t.test('a session is closed once its process has ended, though this takes no SIG
   t.notOk(isRunning(pid))
 })
 
-t.test('a command for which the system has no descriptors left is reported as that', async t => {
+t.test('a command that cannot start for lack of file descriptors is reported as such', async t => {
   t.equal(await withoutDescriptors(`
     const { CommandTransport } = await import(${JSON.stringify(import.meta.resolve('../../lib/mcp/command-transport.js'))})
     const transport = new CommandTransport({

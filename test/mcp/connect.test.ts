@@ -1,5 +1,5 @@
 /**
- * The reference server of the protocol's authors, over each of its transports, and the command line on it.
+ * Runs the protocol authors' reference server over each of its transports, and the command line on it.
  */
 
 import { spawn } from 'node:child_process'
@@ -41,7 +41,7 @@ const parts = {
   }
 }
 
-t.test('the reference server is spoken to over every transport', async t => {
+t.test('the reference server works over every transport', async t => {
   const [http, sse] = await Promise.all([
     startEverything(t, 'streamableHttp', '/mcp'),
     startEverything(t, 'sse', '/sse')
@@ -100,7 +100,7 @@ t.test('the reference server is spoken to over every transport', async t => {
   )
   t.strictSame(progress, [1, 2])
 
-  await t.test('the command line lists and calls', async t => {
+  await t.test('the command line lists and calls tools', async t => {
     const list = await run(['list', http])
     t.equal(list.code, 0)
     t.match(list.out, /^echo\b.*\n {4}\S/m)
@@ -120,7 +120,7 @@ t.test('the reference server is spoken to over every transport', async t => {
   })
 })
 
-t.test('a server of the older transport may leave what it does not know unanswered', async t => {
+t.test('a server of the older transport may ignore unknown requests', async t => {
   let events: ServerResponse | undefined
   const results: Readonly<Record<string, object>> = {
     initialize: { protocolVersion: '2024-11-05', capabilities: { tools: {} }, serverInfo: { name: 'x' } },
@@ -161,13 +161,13 @@ t.test('a server of the older transport may leave what it does not know unanswer
   }, 'a stream that ends owes its answers')
 })
 
-/** Processes this one has started and that have not ended. */
+/** Child processes of this one that have not exited. */
 function children (): number {
   return process.getActiveResourcesInfo().filter(name => name === 'ProcessWrap').length
 }
 
-t.test('a command runs as long as its session, and only if the operator wrote it down', async t => {
-  // servers of other tests may still be going
+t.test('a command runs as long as its session, and only if it is configured', async t => {
+  // servers of other tests may still be running
   await until(() => children() === 0, 'every child process to end')
   const open = async (
     mcp_servers: NonNullable<OpenOptions['request']['mcp_servers']>,
@@ -221,7 +221,7 @@ async function run (args: string[]): Promise<{ code: number, out: string, error:
   }
 }
 
-/** Starts the server with nothing of our environment: one of its tools prints it. */
+/** Starts the server without our environment, since one of its tools prints it. */
 async function startEverything (t: Test, transport: string, path: string): Promise<string> {
   const port = await freePort()
   const child = spawn(process.execPath, [everything, transport], {

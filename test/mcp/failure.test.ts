@@ -4,7 +4,7 @@ import { startToolServer } from '../support/tool-server.ts'
 import { call, open, toolServers } from '../support/tool-servers.ts'
 import type { AddressInfo } from 'node:net'
 
-t.test('servers that fail are reported, with the phase, and delay no call', async t => {
+t.test('failing servers are reported with the phase and delay no call', async t => {
   const good = await startToolServer(t)
   const refusing = await startToolServer(t, { status: 401 })
   const broken = await startToolServer(t, { status: 500 })
@@ -58,7 +58,7 @@ t.test('servers that fail are reported, with the phase, and delay no call', asyn
   t.notMatch(JSON.stringify(errors), /secret words|pass@/)
 })
 
-t.test('a port that HTTP clients refuse is reported as such', async t => {
+t.test('a port that HTTP clients block is reported as such', async t => {
   const { errors } = await open(toolServers(t), {
     mcp_servers: { url: 'http://127.0.0.1:9/mcp', name: 'discard' }
   })
@@ -68,7 +68,7 @@ t.test('a port that HTTP clients refuse is reported as such', async t => {
 })
 
 t.test(
-  'an error that a tool answers with is no failure of HTTP or the network, whatever it says: it runs once, and the session is kept',
+  'a JSON-RPC error of a tool is not retried and keeps the session, whatever its message',
   async t => {
     const server = await startToolServer(t)
     const tools = await open(toolServers(t), { mcp_servers: server.url })

@@ -21,7 +21,7 @@ import { until } from '../support/until.ts'
 import type { AddressInfo, Socket } from 'node:net'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 
-t.test('every way to write an internal address is refused before anything is sent', async t => {
+t.test('every spelling of an internal address is refused before anything is sent', async t => {
   const requests: string[] = []
   const port = await listen(t, request => { requests.push(request.url ?? '') }, '0.0.0.0')
   const hosts = [
@@ -39,7 +39,7 @@ t.test('every way to write an internal address is refused before anything is sen
   t.strictSame(requests, [])
 })
 
-t.test('operators allow hosts, hosts with a port, addresses and ranges', async t => {
+t.test('the configuration allows hosts, hosts with a port, addresses and ranges', async t => {
   const port = await listen(t, (_, response) => response.end('here'))
   const other = await listen(t, (_, response) => response.end('there'))
   const reach = async (allowed: string[], url: string): Promise<string> => await failure(t, url, { allowed })
@@ -70,7 +70,7 @@ t.test('a redirect is checked like any other address', async t => {
   )
 })
 
-t.test('three redirects are followed, the fourth answer is returned as it is', async t => {
+t.test('three redirects are followed, the fourth is returned unfollowed', async t => {
   const port = await listen(t, (request, response) => {
     const left = Number(request.url?.slice(1))
     if (left === 0) response.end('arrived')
@@ -89,7 +89,7 @@ t.test('three redirects are followed, the fourth answer is returned as it is', a
   t.equal(await fetched('4'), 307)
 })
 
-t.test('no credential and no body reaches another origin', async t => {
+t.test('credentials and bodies never reach another origin', async t => {
   const seen: IncomingMessage[] = []
   const second = await listen(t, (request, response) => {
     seen.push(request)
@@ -123,7 +123,7 @@ t.test('an answer that is too long fails while it is read', async t => {
   await t.rejects(get(999), /longer than 999 bytes/)
 })
 
-t.test('what arrives of an answer that nobody reads is counted, and no more than its maximum', async t => {
+t.test('the bytes of an unread answer are counted, up to their maximum', async t => {
   const maxBytes = 100_000
   let closed = 0
   const port = await listen(t, (request, response) => {
@@ -146,7 +146,7 @@ t.test('what arrives of an answer that nobody reads is counted, and no more than
 })
 
 t.test(
-  'an answer that would take too long to parse fails, of an event stream each message by itself',
+  'an answer that would take too long to parse fails, per message in an event stream',
   async t => {
     const message = `[${'1,'.repeat(98)}1]`
     const port = await listen(t, ({ url }, response) => {
@@ -173,7 +173,7 @@ t.test(
   }
 )
 
-t.test('an answer that is nested so deep that to print it would exhaust the stack fails', async t => {
+t.test('an answer nested too deeply to print fails', async t => {
   const nested = (levels: number): string => '['.repeat(levels) + ']'.repeat(levels)
   const port = await listen(t, ({ url }, response) => response.end(nested(Number(url?.slice(1)))))
   const agent = safeAgent(t, { allowed: ['127.0.0.1'] })
@@ -190,7 +190,7 @@ t.test('an answer that is nested so deep that to print it would exhaust the stac
   await t.rejects(get(20_000), /nested deeper than 256 levels/)
 })
 
-t.test('an answer without a body leaves its connection open, one that is left closes it', async t => {
+t.test('an answer without a body keeps its connection open, an abandoned answer closes it', async t => {
   let closed = 0
   let ends = 0
   const port = await listen(t, (request, response) => {
@@ -215,7 +215,7 @@ t.test('an answer without a body leaves its connection open, one that is left cl
   t.equal(ends, 4)
 })
 
-t.test('ports of other protocols are refused, as browsers refuse them', async t => {
+t.test('ports of other protocols are blocked, as in browsers', async t => {
   const refused = [1, 7, 22, 25, 110, 143, 465, 587, 993, 2049, 6000, 6667, 10080]
   for (const port of refused) {
     t.equal(await failure(t, `http://127.0.0.1:${port}/`, { allowed: ['127.0.0.1'] }), 'PORT_REFUSED')
@@ -233,8 +233,8 @@ t.test('only http and https are fetched', async t => {
   }
 })
 
-/** Returns what a request came to: the body, or the code of the error that stopped it. */
-t.test('an answer that its connection ends with is read to its end, however slowly', async t => {
+/** Returns the body of the answer, or the code of the error that stopped the request. */
+t.test('an answer that ends with its connection is read completely, however slowly it comes', async t => {
   const sizeBytes = 1_000_000
   const agent = safeAgent(t, { allowed: ['127.0.0.1'] })
   for (const headers of [{ connection: 'close' }, { connection: 'close', 'content-length': sizeBytes }]) {
@@ -251,7 +251,7 @@ t.test('an answer that its connection ends with is read to its end, however slow
   }
 })
 
-/** Gives names addresses while a test runs. */
+/** Resolves names to the given addresses while a test runs. */
 function resolveNames (t: Test, names: Readonly<Record<string, readonly string[]>>): void {
   const { lookup } = dns
   type Callback = (error: Error | null, addresses: LookupAddress[]) => void
@@ -267,7 +267,7 @@ function resolveNames (t: Test, names: Readonly<Record<string, readonly string[]
   })
 }
 
-t.test('a name that points elsewhere once it was checked leads nowhere else', async t => {
+t.test('a name that resolves elsewhere after its check leads nowhere else', async t => {
   const answers = [['127.0.0.2'], ['127.0.0.1'], ['127.0.0.2', '127.0.0.1'], ['127.0.0.2']]
   let lookups = 0
   resolveNames(t, { get 'tools.example' () { return answers[lookups++] ?? [] } })
@@ -280,7 +280,7 @@ t.test('a name that points elsewhere once it was checked leads nowhere else', as
     },
     '0.0.0.0'
   )
-  const agent = safeAgent(t, { allowed: ['127.0.0.2'] }) // stands for an address that is public
+  const agent = safeAgent(t, { allowed: ['127.0.0.2'] }) // stands for a public address
   const fetched = async (): Promise<string> =>
     await (await guardedFetch(`http://tools.example:${port}/`, {}, { agent, maxBytes: 100 })).text()
   t.equal(await fetched(), 'ok')
@@ -291,7 +291,7 @@ t.test('a name that points elsewhere once it was checked leads nowhere else', as
   t.same(reached, ['127.0.0.2', '127.0.0.2'])
 })
 
-t.test('a proxy is asked for a checked address, and only TLS has the name', { skip: noOpenSsl }, async t => {
+t.test('a proxy gets the checked address, and only TLS has the name', { skip: noOpenSsl }, async t => {
   resolveNames(t, { 'tools.example': ['93.184.215.14'], 'two.example': ['93.184.215.15', '10.0.0.1'] })
   const { certificate, key } = makeCertificate(t.testdir({}))
   const names: unknown[] = []
@@ -316,7 +316,7 @@ t.test('a proxy is asked for a checked address, and only TLS has the name', { sk
   t.same(plain.requests.map(({ target }) => target), ['93.184.215.14:8080'])
 })
 
-t.test('a proxy that reaches one address of a server is enough', async t => {
+t.test('it is enough if the proxy reaches one address of a server', async t => {
   resolveNames(t, { 'tools.example': ['2606:2800:21f:cb07::1', '93.184.215.14'] })
   const port = await listen(t, (_, response) => response.end('ok'))
   const targets: unknown[] = []
@@ -377,7 +377,7 @@ t.test('this machine, link-local addresses and metadata services are never proxi
   t.equal(await failure(t, 'http://10.0.0.1/', options), 'ADDRESS_REFUSED', 'checked as without a proxy')
 })
 
-/** An address of this machine that others know it by. */
+/** An address of this machine on its network. */
 const ownAddress = Object.values(networkInterfaces())
   .flat()
   .find(one => one?.internal === false && one.family === 'IPv4')?.address

@@ -20,7 +20,7 @@ const state = (parts: Partial<LoopState> = {}): LoopState => ({
   ...parts
 })
 
-t.test('a loop goes on while nothing speaks against it', async t => {
+t.test('a loop continues until a limit is reached', async t => {
   const loop = new LoopLimits(limits, { max_turns: 3 })
   t.equal(
     loop.stopReason([], state({ turn: 3, outOfTime: true })),
@@ -31,7 +31,7 @@ t.test('a loop goes on while nothing speaks against it', async t => {
   t.same([2, 3].map(turn => loop.isLastTurn(turn)), [false, true])
 })
 
-t.test('each limit has its reason, the first that is met counts', async t => {
+t.test('each limit has its reason, and the first one reached counts', async t => {
   const reason = (calls: TurnToolCall[], parts: Partial<LoopState>) =>
     new LoopLimits(limits, { max_turns: 3 }).stopReason(calls, state(parts))
   const broke = { canAffordTurn: () => false }
@@ -42,7 +42,7 @@ t.test('each limit has its reason, the first that is met counts', async t => {
   t.equal(reason([call('a'), call('b'), call('c')], {}), 'calls_per_turn')
 })
 
-t.test('the same call, with the same arguments, is made so often and no more', async t => {
+t.test('identical calls are limited in number', async t => {
   const loop = new LoopLimits(limits, {})
   t.same(
     [1, 2, 3].map(turn =>
@@ -60,12 +60,12 @@ t.test('the same call, with the same arguments, is made so often and no more', a
   )
 })
 
-t.test('ten turns are what a loop gets that does not say', async t => {
+t.test('ten turns is the default', async t => {
   const loop = new LoopLimits(limits, {})
   t.same([9, 10, 11].map(turn => loop.isLastTurn(turn)), [false, true, false])
 })
 
-t.test('calls are admitted up to the limit of the request, over all turns', async t => {
+t.test('the request limits the calls of all turns together', async t => {
   const loop = new LoopLimits(limits, { max_tool_calls: 3 })
   const refusal = 'The request allows no more tool calls.'
   t.same(
@@ -79,7 +79,7 @@ t.test('calls are admitted up to the limit of the request, over all turns', asyn
 })
 
 t.test(
-  'of calls that the caller has consented to, those of one turn are admitted, and as many with the same arguments as a model may make',
+  'approved calls are limited per turn and by identical arguments, like those of the model',
   async t => {
     const perTurn = 'The maximum number of tool calls in one turn is 2.'
     t.same(new LoopLimits(limits, {}).admitApproved(calls(4)), [undefined, undefined, perTurn, perTurn])

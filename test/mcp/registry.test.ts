@@ -4,7 +4,7 @@ import { startToolServer } from '../support/tool-server.ts'
 import { open, toolServers } from '../support/tool-servers.ts'
 import type { AddressInfo } from 'node:net'
 
-t.test('slugs the operator does not know are looked up in the registry, once', async t => {
+t.test('unconfigured slugs are looked up in the registry, once', async t => {
   const server = await startToolServer(t)
   const paths: string[] = []
   const answers: Record<string, unknown> = {

@@ -17,7 +17,7 @@ const list = (...tools: unknown[]): unknown =>
 const content = (result: unknown): unknown => repaired('tools/call', result).result
 const text = (text: string): object => ({ type: 'text', text })
 
-t.test('a well-formed message stays as it is', async t => {
+t.test('a well-formed message is unchanged', async t => {
   for (const [method, result] of [
     [
       'tools/list',
@@ -73,7 +73,7 @@ t.test('a well-formed message stays as it is', async t => {
 })
 
 t.test(
-  'members of a tool that are null or of another type are left out, and the tool is offered',
+  'invalid optional members of a tool are dropped, and the tool is offered',
   async t => {
     const schema = { type: 'object', properties: {} }
     t.strictSame(
@@ -115,7 +115,7 @@ t.test(
   }
 )
 
-t.test('a list is read in any form, and tools that nothing could call are named', async t => {
+t.test('a list is read in any form, and uncallable tools are reported', async t => {
   const tool = { name: 'a', inputSchema: { type: 'object' } }
   const { result, leftOut } = repaired('tools/list', {
     tools: [{ description: 'no name' }, tool, null, { ...tool, name: '' }, 'x'],
@@ -136,7 +136,7 @@ t.test('a list is read in any form, and tools that nothing could call are named'
   )
 })
 
-t.test('what a tool said is read, whatever form it has', async t => {
+t.test('a tool result is read in any form', async t => {
   for (const given of [
     { content: [text('5')], isError: null, structuredContent: null, _meta: null },
     { content: '5' },
@@ -161,7 +161,7 @@ t.test('what a tool said is read, whatever form it has', async t => {
   t.strictSame(content(null), { content: [] })
 })
 
-t.test('blocks that lack something are named or completed', async t => {
+t.test('incomplete blocks are renamed or completed', async t => {
   const png = Buffer.from('89504e470d0a1a0a0000000d49484452', 'hex').toString('base64')
   t.strictSame(
     content({
@@ -203,7 +203,7 @@ t.test('blocks that lack something are named or completed', async t => {
   )
 })
 
-t.test('an answer names its request and its error as JSON-RPC has it', async t => {
+t.test('the id and the error of an answer are normalised to JSON-RPC', async t => {
   const request = { id: 7, method: 'tools/call' }
   const repair = (message: unknown): unknown => repairMessage(message, request, emptyListing())
   const result = { content: [] }
@@ -235,7 +235,7 @@ t.test('an answer names its request and its error as JSON-RPC has it', async t =
   }
 })
 
-t.test('a server is introduced by what it gives', async t => {
+t.test('an initialize answer is completed from what the server sends', async t => {
   t.strictSame(
     repaired('initialize', {
       protocolVersion: '2025-06-18',

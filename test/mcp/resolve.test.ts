@@ -3,8 +3,8 @@ import { Secret } from '../../lib/core/secret.ts'
 import { startToolServer } from '../support/tool-server.ts'
 import { call, open, remoteServer, toolServers } from '../support/tool-servers.ts'
 
-t.test('what is sent where', async t => {
-  t.test('credentials reach the server they are for, sealed as they came, and no other', async t => {
+t.test('what a server is sent', async t => {
+  t.test('sealed credentials reach only the server they are for', async t => {
     const [crm, other] = await Promise.all([startToolServer(t), startToolServer(t)])
     const tools = await open(toolServers(t), {
       mcp_servers: [
@@ -34,7 +34,7 @@ t.test('what is sent where', async t => {
     }
   })
 
-  t.test("the operator's headers go with the slug, not with the address", async t => {
+  t.test('configured headers are sent for the slug, not for the bare address', async t => {
     const server = await startToolServer(t)
     const servers = toolServers(t, {}, [{
       ...remoteServer('org/test', server.url), headers: { Authorization: new Secret('Bearer operator') }
@@ -46,7 +46,7 @@ t.test('what is sent where', async t => {
     t.ok(server.headers.slice(before).every(({ authorization }) => authorization === undefined))
   })
 
-  t.test('only allowed tools are offered: what the operator and the caller both allow', async t => {
+  t.test('only tools allowed by both the configuration and the caller are offered', async t => {
     const server = await startToolServer(t)
     const servers = toolServers(t, {}, [
       { ...remoteServer('org/test', server.url), allowedTools: ['echo', 'fail'] }

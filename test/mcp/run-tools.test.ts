@@ -53,7 +53,7 @@ async function run (calls: TurnToolCall[], open: OpenTools, options: Partial<Run
   }
 }
 
-t.test('calls run at once, and their outcomes are in the order of the calls', async t => {
+t.test('calls run concurrently, and their outcomes keep the order of the calls', async t => {
   const first = withResolvers<void>()
   const { ran, events } = await run([call('a'), call('b')], servers(async name => {
     if (name === 'srv__a') await first.promise
@@ -64,7 +64,7 @@ t.test('calls run at once, and their outcomes are in the order of the calls', as
   t.same(events, [], 'no progress unless it was requested')
 })
 
-t.test('progress says what happens, under the name and the server of the tool', async t => {
+t.test('progress has the name and the server of the tool', async t => {
   const { events } = await run([call('a')], servers(async (_name, _args, { onProgress }) => {
     onProgress?.({ progress: 1, total: 2, message: 'half' })
     return await Promise.resolve({ text: 'x', result: result('a') })
@@ -78,7 +78,7 @@ t.test('progress says what happens, under the name and the server of the tool', 
 })
 
 t.test(
-  'of the progress that a caller has not read, the latest of each call is kept, in its place',
+  'unread progress is reduced to the latest of each call, in order',
   async t => {
     const [go, end] = [withResolvers<void>(), withResolvers<void>()]
     const reports = new Map<string, ToolCallOptions['onProgress']>()
@@ -121,7 +121,7 @@ t.test(
   }
 )
 
-t.test('arguments that are no object become a result, not a call', async t => {
+t.test('arguments that are not an object give an error result without a call', async t => {
   let called = false
   const { ran } = await run(
     [{ ...call('x'), arguments: undefined }],
@@ -144,7 +144,7 @@ t.test('arguments that are no object become a result, not a call', async t => {
 })
 
 t.test(
-  'a call that is refused gets the reason as its result, under the name and the server of the tool',
+  'a refused call gets the reason as its result, with the name and the server of the tool',
   async t => {
     const called: string[] = []
     const noted: unknown[] = []
@@ -176,7 +176,7 @@ t.test(
   }
 )
 
-t.test('when the time is up a call has no outcome; any other failure is thrown', async t => {
+t.test('an aborted call has no outcome; any other failure is thrown', async t => {
   const over = new AbortController()
   const broken = servers(async () => {
     over.abort()
@@ -195,7 +195,7 @@ t.test('when the time is up a call has no outcome; any other failure is thrown',
   )
 })
 
-t.test('an outcome that is refused ends the other calls, and the end of each is noted', async t => {
+t.test('a refused outcome ends the other calls, and the end of each is recorded', async t => {
   const noted: unknown[] = []
   await t.rejects(
     run(
@@ -203,7 +203,7 @@ t.test('an outcome that is refused ends the other calls, and the end of each is 
       servers(async (name, _args, { signal }) => {
         if (name === 'srv__b') {
           await once(signal, 'abort')
-          await turns(3) // it tells its server
+          await turns(3) // it informs its server
           signal.throwIfAborted()
         }
         return { text: name, result: result(name) }

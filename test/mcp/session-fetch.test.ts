@@ -45,14 +45,14 @@ async function start (
   }
 }
 
-t.test('a message goes out as it is', async t => {
+t.test('a message is sent unchanged', async t => {
   const answer = '{"jsonrpc":"2.0","id":1,"result":{}}'
   const { upstream, send } = await start(t, { pieces: [answer] })
   t.equal(await (await send(message('ping', 1), { headers: { 'x-a': 'b' } })).text(), answer)
   t.match(upstream.requests[0], { method: 'POST', json: { method: 'ping', id: 1 }, headers: { 'x-a': 'b' } })
 })
 
-t.test('a request that is cancelled is given up, though its server never answers it', async t => {
+t.test('a cancelled request is abandoned even if its server never answers it', async t => {
   const { upstream, send } = await start(t, ({ text }) =>
     text.includes('tools/call') ? { silent: true } : { status: 202 }
   )
@@ -63,7 +63,7 @@ t.test('a request that is cancelled is given up, though its server never answers
 })
 
 t.test(
-  'a server that takes no notification keeps no socket, and one that takes time for a request has it',
+  'unanswered notifications keep no socket, slow requests do',
   async t => {
     const { upstream, send } = await start(t, { silent: true }, 1000, 20)
     const session = new AbortController()
@@ -78,7 +78,7 @@ t.test(
   }
 )
 
-t.test('a server that requests much and takes no reply costs a few sockets, for a while', async t => {
+t.test('a server that sends many requests and accepts no reply holds a few sockets, for a while', async t => {
   const { upstream, send } = await start(t, { silent: true }, 1000, 1500)
   const reply = (id: number): string => JSON.stringify({ jsonrpc: '2.0', id, result: {} })
   const sent = Array.from({ length: 1000 }, async (_, id) => await send(reply(id)).then(
@@ -110,7 +110,7 @@ const pageOf = (id: number | string, bytes: number): string => JSON.stringify({
 })
 const events = { 'content-type': 'text/event-stream' }
 
-t.test('all pages of a list together have the bound of one answer, and a new list begins anew', async t => {
+t.test('all pages of a list share the limit of one answer, and a new list starts afresh', async t => {
   const { send, listing } = await start(t, ({ json }) => ({
     pieces: [pageOf(Reflect.get(Object(json), 'id'), 600)]
   }))
@@ -124,12 +124,12 @@ t.test('all pages of a list together have the bound of one answer, and a new lis
   t.equal(listing.bytes, 600)
 })
 
-t.test('pages that arrive on another stream than that of their request have the same bound', async t => {
+t.test('pages that arrive on another stream count towards the same limit', async t => {
   for (const [title, answersInBody, script] of [
     ['the older transport', false, { status: 202 }],
     ['a stream that is resumed', true, { headers: events, pieces: ['id: 1\ndata:\n\n'] }]
   ] as const) {
-    // The second page has its id in another spelling, which the client library reads as well.
+    // The second page writes its id in another form, which the client library accepts too.
     let pages = [pageOf(1, 600), pageOf('02', 600)]
     const { send, get, listing } = await start(
       t,
@@ -171,7 +171,7 @@ t.test('a page that arrives beside the answer to another request is counted', as
 })
 
 t.test(
-  'a server of the operator, wherever it is, sends nobody to another address that is not public',
+  'a configured server can redirect only to public addresses',
   async t => {
     const inner = await fakeUpstream({ pieces: ['secret'] })
     t.teardown(inner.close)
@@ -203,7 +203,7 @@ t.test(
   }
 )
 
-/** Memory that counts what is held of it. */
+/** Memory that counts the bytes held. */
 class CountedMemory implements HeldMemory {
   held = 0
   most = 0
@@ -224,7 +224,7 @@ class CountedMemory implements HeldMemory {
   }
 }
 
-t.test('an answer is counted in memory as it arrives, until it is read', async t => {
+t.test('an arriving answer counts as memory until it is read', async t => {
   const answer = JSON.stringify({ jsonrpc: '2.0', id: 1, result: { text: 'x'.repeat(5000) } })
   const json = { 'content-type': 'application/json' }
   const events = { 'content-type': 'text/event-stream' }
@@ -252,14 +252,14 @@ t.test('an answer is counted in memory as it arrives, until it is read', async t
     while (text.split('progress').length <= 20) {
       text += Buffer.from((await reader?.read())?.value ?? []).toString()
     }
-    void reader?.read().catch(() => undefined) // reads on, as the client library does
+    void reader?.read().catch(() => undefined) // keeps reading, as the client library does
     await until(() => memory.held === 2 * 'data: {"open'.length, 'the open message alone to be held')
     left.abort()
     t.equal(memory.held, 0, 'nothing is held of a session that has ended')
   }
 })
 
-t.test('the older transport answers on its own stream, though the one of a request is empty', async t => {
+t.test('with the older transport, answers on the separate stream are read although the response is empty', async t => {
   const answer = '{"jsonrpc":"2.0","id":1,"result":{"content":[]}}'
   const { send, get } = await start(
     t,
@@ -273,7 +273,7 @@ t.test('the older transport answers on its own stream, though the one of a reque
   t.match(await (await get()).text(), '"result":{"content":[]}')
 })
 
-t.test('an answer that nobody reads is given back with its session', async t => {
+t.test('memory of an unread answer is released with its session', async t => {
   const memory = new CountedMemory()
   const { send } = await start(t, { pieces: ['x'.repeat(5000)] }, 1e6, undefined, () => memory)
   const session = new AbortController()
@@ -283,7 +283,7 @@ t.test('an answer that nobody reads is given back with its session', async t => 
   t.equal(memory.held, 0)
 })
 
-t.test('an answer that there is no memory for says so', async t => {
+t.test('an answer without enough free memory fails with that reason', async t => {
   const answer = JSON.stringify({ jsonrpc: '2.0', id: 1, result: { text: 'x'.repeat(5000) } })
   const expected = {
     message: 'The gateway has no memory for the answer of the tool server.',

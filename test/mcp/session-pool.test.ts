@@ -12,7 +12,7 @@ import type { ToolServerTarget } from '../../lib/mcp/tool-server-target.ts'
 import type { OpenOptions } from '../../lib/mcp/tool-servers.ts'
 
 t.test('sessions', async t => {
-  t.test('calls with the same credentials share one session, others get their own', async t => {
+  t.test('calls with the same credentials share a session, others do not', async t => {
     const server = await startToolServer(t)
     const servers = toolServers(t)
     const spec = (authorization: string): OpenOptions['request'] => ({
@@ -34,7 +34,7 @@ t.test('sessions', async t => {
     t.equal(server.counts['initialize'], 2)
   })
 
-  t.test('a session that the operator shares is used by all keys that add nothing of their own', async t => {
+  t.test('a shared session is used by all keys that add nothing of their own', async t => {
     const server = await startToolServer(t)
     const servers = toolServers(t, {}, [remoteServer('org/test', server.url, { shared: true })])
     await open(servers, { mcp_servers: 'org/test' }, { key: { id: 'a' } })
@@ -50,7 +50,7 @@ t.test('sessions', async t => {
     t.equal(server.counts['initialize'], 3)
   })
 
-  t.test('a session the server has forgotten is opened anew, once, and the call runs once', async t => {
+  t.test('a session that the server has forgotten is reopened once, and the call runs once', async t => {
     const server = await startToolServer(t)
     const tools = await open(toolServers(t), { mcp_servers: server.url })
     server.forget()
@@ -72,7 +72,7 @@ t.test('sessions', async t => {
     t.match(await call(tools, 'echo'), { text: 'echo: {}' }, 'and opened again when it is needed')
   })
 
-  t.test('beyond the cap the session idle for longest makes room', async t => {
+  t.test('beyond the cap the longest idle session is closed', async t => {
     const [first, second, third] = await Promise.all([
       startToolServer(t),
       startToolServer(t),
@@ -84,7 +84,7 @@ t.test('sessions', async t => {
     t.equal(first.sessions.size + third.sessions.size, 2)
   })
 
-  t.test('a session over the cap while all others work is closed after use', async t => {
+  t.test('a session beyond the cap is closed after use if all others are busy', async t => {
     const [first, second] = await Promise.all([startToolServer(t), startToolServer(t)])
     const servers = toolServers(t, { maxSessions: 1 })
     const tools = await open(servers, { mcp_servers: first.url })
@@ -99,7 +99,7 @@ t.test('sessions', async t => {
   })
 
   t.test(
-    'a key has at most 32 sessions in a small pool, idle ones make room, and other keys are not affected',
+    'a key has at most 32 sessions in a small pool, its idle ones are closed, other keys are not affected',
     async t => {
       const hanging = await startToolServer(t, { silent: ['initialize'] })
       const good = await startToolServer(t)
@@ -121,7 +121,7 @@ t.test('sessions', async t => {
     }
   )
 
-  t.test('sessions of callers never cost a local server its process', async t => {
+  t.test("callers' sessions never end the process of a local server", async t => {
     const directory = t.testdir({ 'server.mjs': localServer, starts: '' })
     const starts = join(directory, 'starts')
     const hanging = await startToolServer(t, { silent: ['initialize'] })
@@ -152,13 +152,13 @@ t.test('sessions', async t => {
     await stuck
   })
 
-  t.test('a server learns the name and version of this package', async t => {
+  t.test('a server is sent the name and version of this package', async t => {
     const server = await startToolServer(t)
     await open(toolServers(t), { mcp_servers: server.url })
     t.strictSame(server.clients, [{ name: 'headgate', version }])
   })
 
-  t.test('all pages of a tool list together are bounded', async t => {
+  t.test('all pages of a tool list share one limit', async t => {
     const server = await startToolServer(t, { pageSize: 1, descriptionLength: 3 * 1024 * 1024 })
     t.strictSame((await open(toolServers(t), { mcp_servers: { url: server.url, name: 'large' } })).errors, {
       large: { code: 'list', message: 'The answer of the tool server is too large.' }
@@ -177,7 +177,7 @@ t.test('sessions', async t => {
     await until(() => server.sockets.size === 0, 'every connection to the server to close')
   })
 
-  t.test('tools are listed once, page by page, and again when the server says they changed', async t => {
+  t.test('tools are listed once, page by page, and again when the server reports a change', async t => {
     const server = await startToolServer(t, { pageSize: 2 })
     const servers = toolServers(t)
     t.equal((await open(servers, { mcp_servers: server.url })).offered.length, 9)
@@ -193,7 +193,7 @@ t.test('sessions', async t => {
   })
 })
 
-/** Speaks the protocol over its standard streams, and notes each start in a file. */
+/** Speaks the protocol over its standard streams, and records each start in a file. */
 const localServer = `
 import { appendFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
@@ -211,7 +211,7 @@ createInterface(process.stdin).on('line', line => {
 })
 `
 
-t.test('beyond the bytes of lists the session idle for longest is closed; lists in use do not count', async t => {
+t.test('beyond the limit for tool lists the longest idle session is closed; lists in use do not count', async t => {
   const listBytes: Readonly<Record<string, number>> = { busy: 200, first: 60, second: 60 }
   const closed: string[] = []
   const pool = new SessionPool({

@@ -37,7 +37,7 @@ t.test('calls', async t => {
     })
   })
 
-  t.test('pictures are handed over when the model can see them, and only what is one', async t => {
+  t.test('valid images are passed on if the model accepts images', async t => {
     const server = await startToolServer(t)
     const tools = await open(toolServers(t), { mcp_servers: server.url })
     const jpeg = Buffer.from('ffd8ffe000104a46494600', 'hex').toString('base64')
@@ -63,7 +63,7 @@ t.test('calls', async t => {
     t.equal(text, `${'é'.repeat(500)}\n[cut: the first 1001 of 100000 bytes]`)
   })
 
-  t.test('a tool that takes too long or loses its connection is an error result', async t => {
+  t.test('a tool that times out or loses its connection gives an error result', async t => {
     const server = await startToolServer(t)
     const tools = await open(toolServers(t, { callMs: 400 }), { mcp_servers: server.url })
     t.match(await call(tools, 'slow'), {
@@ -76,7 +76,7 @@ t.test('calls', async t => {
     t.match(await call(tools, 'echo'), { text: 'echo: {}' }, 'and the next call works')
   })
 
-  t.test('a caller who leaves cancels the call at the server and closes its socket', async t => {
+  t.test('a caller who disconnects cancels the call at the server and closes its socket', async t => {
     const server = await startToolServer(t)
     const tools = await open(toolServers(t, { callMs: 60_000 }), { mcp_servers: server.url })
     const leaving = new AbortController()
@@ -93,7 +93,7 @@ t.test('calls', async t => {
     t.equal(server.counts['initialize'], 1)
   })
 
-  t.test('a caller who leaves while servers are being opened does not wait', async t => {
+  t.test('a caller who disconnects while servers are being opened does not wait', async t => {
     const server = await startToolServer(t, { silent: ['initialize'] })
     const leaving = new AbortController()
     const opening = open(

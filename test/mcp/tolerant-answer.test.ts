@@ -1,5 +1,5 @@
 /**
- * Tool servers that answer as sloppy ones do, over real sockets: a tool is offered and its result read, or
+ * Tool servers that deviate from the protocol, over real sockets: a tool is offered and its result read, or
  * the failure says what is wrong.
  */
 
@@ -24,7 +24,7 @@ interface Answer {
   readonly status?: number
   readonly type?: string
   readonly body: string
-  /** True: the connection is cut behind the body. */
+  /** True: the connection is cut after the body. */
   readonly breaksOff?: boolean
   /** True: nothing ends the body. */
   readonly staysOpen?: boolean
@@ -54,7 +54,7 @@ function usualResult ({ method }: Message): unknown {
   }
 }
 
-/** Returns what a server with this behaviour is seen to do. */
+/** Returns how a server with this behaviour fares. */
 async function start (t: Test, behaviour: Behaviour) {
   const seen: Record<string, number> = {}
   const server = createServer((request, response) => {
@@ -99,7 +99,7 @@ async function start (t: Test, behaviour: Behaviour) {
 const frame = (message: unknown): string => `event: message\ndata: ${JSON.stringify(message)}\n\n`
 const streamType = 'text/event-stream'
 
-/** Forms of an answer that say the same. */
+/** Equivalent forms of an answer. */
 const forms: ReadonlyArray<readonly [string, (usual: object) => Answer]> = [
   ['JSON', usual => ({ body: JSON.stringify(usual) })],
   ['JSON called an event stream', usual => ({ type: streamType, body: JSON.stringify(usual) })],
@@ -122,7 +122,7 @@ const forms: ReadonlyArray<readonly [string, (usual: object) => Answer]> = [
   ['CRLF', usual => ({ type: `${streamType}; charset=utf-8`, body: frame(usual).replaceAll('\n', '\r\n') })]
 ]
 
-t.test('an answer in any form is read, each in every phase', async t => {
+t.test('an answer is read in any form and in every phase', async t => {
   for (const [name, form] of forms) {
     const server = await start(t, (_, usual) => form(usual as object))
     const tools = await server.open()
@@ -131,10 +131,10 @@ t.test('an answer in any form is read, each in every phase', async t => {
   }
 })
 
-/** Values that sloppy servers put in the place of others. */
+/** Values that sloppy servers send in place of others. */
 const odd = [null, '', 'x', 0, true, [], {}, [null], [5], { a: null }]
 
-/** Returns the value with another member somewhere in it. */
+/** Returns the value with one member changed somewhere in it. */
 function changed (value: unknown, place: number, member: unknown): unknown {
   let left = place
   const walk = (value: unknown): unknown => {
@@ -147,7 +147,7 @@ function changed (value: unknown, place: number, member: unknown): unknown {
   return walk(value)
 }
 
-/** True where the change leaves a list of no tools, which is one. */
+/** True if the change leaves a list without tools, which is valid. */
 function isEmptyList (place: number, member: unknown): boolean {
   const { result } = Object(
     changed({ jsonrpc: '2.0', id: 1, result: usualResult({ method: 'tools/list' }) }, place, member)
@@ -234,7 +234,7 @@ t.test('a result with one member of a block changed is read, and no other block 
       current = changedAt(result, path, member)
       const { text, failure } = await call(tools, 'count')
       const destroyed = JSON.stringify(before) ?? ''
-      if (path.at(-1) === 'type' && member !== null && member !== undefined) continue // which nobody knows
+      if (path.at(-1) === 'type' && member !== null && member !== undefined) continue // an unknown type
       const lost = words.filter(word => !destroyed.includes(word) && !text.includes(word))
       if (failure !== undefined || lost.length > 0) {
         faults.push(`${path.join('.')}: ${name}: ${failure?.message ?? `without ${lost.join()} in ${text}`}`)
@@ -244,7 +244,7 @@ t.test('a result with one member of a block changed is read, and no other block 
   t.same(faults, [])
 })
 
-t.test('a session that is gone is opened anew, however the server says so', async t => {
+t.test('an expired session is reopened, however the server reports it', async t => {
   for (const [name, gone] of [
     ['events', { type: streamType, body: frame({ error: 'Session not found' }) }],
     [
@@ -280,7 +280,7 @@ t.test('a session that is gone is opened anew, however the server says so', asyn
   }
 })
 
-t.test('an answer that holds none is a failure at once, and the session is not used again', async t => {
+t.test('an answer without a result fails at once, and the session is not reused', async t => {
   for (const nothing of [
     { type: streamType, body: ': hi\n\n' },
     { type: streamType, body: '' },
@@ -304,7 +304,7 @@ t.test('an answer that holds none is a failure at once, and the session is not u
 })
 
 t.test(
-  'a refusal in JSON-RPC reaches the model under any status, and one of another request has its code in the error',
+  'a JSON-RPC error reaches the model under any status, and one for another request shows its code',
   async t => {
     const refusal = (id: unknown): string =>
       JSON.stringify({ jsonrpc: '2.0', id, error: { code: -32602, message: 'path is required' } })
@@ -336,7 +336,7 @@ t.test(
   }
 )
 
-t.test('a result without the structured content that its tool announces is read', async t => {
+t.test('a result without the declared structured content is read', async t => {
   const outputSchema = { type: 'object', properties: { sum: { type: 'number' } }, required: ['sum'] }
   const tools = [{ name: 'count', inputSchema: { type: 'object' }, outputSchema }]
   const server = await start(t, ({ method, id }) => (
@@ -345,7 +345,7 @@ t.test('a result without the structured content that its tool announces is read'
   t.match(await call(await server.open(), 'count'), { text, result: { isError: false }, failure: undefined })
 })
 
-t.test('tools without a name are named by their place, and the others are offered', async t => {
+t.test('tools without a name are reported by position, and the others are offered', async t => {
   const server = await start(t, ({ method, id }) =>
     method === 'tools/list'
       ? {
@@ -367,7 +367,7 @@ t.test('tools without a name are named by their place, and the others are offere
   ])
 })
 
-t.test('a stream that breaks off, is too long or is none fails its call at once', async t => {
+t.test('a stream that is cut, too long or invalid fails its call at once', async t => {
   const long = frame({
     jsonrpc: '2.0',
     method: 'notifications/message',
@@ -399,7 +399,7 @@ t.test('a server that never ends its streams keeps no sockets beyond its answers
   await until(async () => await server.connections() <= others, 'the sockets to be closed')
 })
 
-t.test('a connection that is reset behind an answer costs nothing', async t => {
+t.test('a connection reset after an answer has no effect', async t => {
   const unhandled: unknown[] = []
   const onUnhandled = (error: unknown): void => { unhandled.push(error) }
   process.on('unhandledRejection', onUnhandled)
@@ -412,7 +412,7 @@ t.test('a connection that is reset behind an answer costs nothing', async t => {
   t.same(unhandled, [])
 })
 
-t.test('a refusal for want of a scope is one like any other, and begins no sign-in', async t => {
+t.test('a refusal for a missing scope is an ordinary error and starts no sign-in', async t => {
   for (const status of [401, 403]) {
     const behaviour: Behaviour = ({ method }) =>
       method === 'tools/call'
@@ -430,14 +430,14 @@ t.test('a refusal for want of a scope is one like any other, and begins no sign-
   }
 })
 
-t.test('an answer is read though what follows it in the same piece cannot be', async t => {
+t.test('an answer is read even if the rest of the chunk is invalid', async t => {
   const asks = (count: number): string => 'data: {"id":"s","method":"x"}\n\n'.repeat(count)
   const behaviour: Behaviour = ({ method }, usual) =>
     method === 'tools/call' ? { type: streamType, body: asks(990) + frame(usual) + asks(20) } : undefined
   t.equal((await call(await (await start(t, behaviour)).open(), 'count')).text, text)
 })
 
-t.test('messages without end hold up nobody else', async t => {
+t.test('endless messages delay no other work', async t => {
   const text = frame({ jsonrpc: '2.0', id: 'other', result: {} }).repeat(8000)
   const behaviour: Behaviour = ({ method }, usual) =>
     method === 'tools/call' ? { type: streamType, body: text + frame(usual) } : undefined
@@ -456,7 +456,7 @@ t.test('messages without end hold up nobody else', async t => {
   t.ok(count >= text.length / 16_384, `${text.length} bytes in ${count} turns, ${active} ms of work`)
 })
 
-t.test('a server that sends requests without an end beside its answer is given up', async t => {
+t.test('a server that sends endless requests beside its answer is abandoned', async t => {
   const ask = (id: number): string =>
     frame({ jsonrpc: '2.0', id: `s${id}`, method: 'sampling/createMessage', params: {} })
   const answer =

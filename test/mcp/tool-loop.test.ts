@@ -87,7 +87,7 @@ async function run (
   return { call, turnCalls, events }
 }
 
-t.test('a call of a tool is run, and its result begins the next turn, at the same route', async t => {
+t.test('a tool call is run, and its result begins the next turn on the same route', async t => {
   const open = tools()
   const { call, turnCalls, events } = await run(
     [
@@ -119,7 +119,7 @@ t.test('a call of a tool is run, and its result begins the next turn, at the sam
   t.equal(events.length, 5, 'the call of the server does not appear')
 })
 
-t.test('a call that may not be run is shown, with the reason', async t => {
+t.test('a call that is not allowed is shown with the reason', async t => {
   const shown = (events: readonly ChatEvent[], reason: string, turns: number): void => {
     t.ok(
       events.some(event => event.type === 'tool-call-start'),
@@ -137,7 +137,7 @@ t.test('a call that may not be run is shown, with the reason', async t => {
   shown((await run([again, again, again], tools())).events, 'repeated_call', 3)
 })
 
-t.test('an answer has the usage of all turns or none, and its record an estimate of the rest', async t => {
+t.test('an answer has the usage of all turns or none, and its record estimates what is missing', async t => {
   const [called, seen] = [[start, ...calls('look')], says('Seen.')]
   for (const [turns, reported] of [
     [[called, [...seen, usage(20, 5)]], 25],
@@ -173,7 +173,7 @@ t.test('tokens that a provider does not report are estimated for the limit', asy
 })
 
 t.test(
-  'of calls that the caller has consented to, as many are run as in a turn; the others have a result that says why not',
+  'approved calls run up to the limit of one turn; the others get a result with the reason',
   async t => {
     const open = tools()
     const approved = Array.from({ length: 1000 }, (_, index) => ({
@@ -216,7 +216,7 @@ t.test(
   }
 )
 
-t.test('consent to a call at a server that is not there runs no tool of another one', async t => {
+t.test('approval of a call at an unavailable server runs no tool of another one', async t => {
   const open = tools({ gone: { message: 'no', code: 'connect' } })
   const approved = ['gone', 'mine'].map(serverName => ({
     id: `mcpr_${serverName}`,
@@ -274,7 +274,7 @@ t.test('consent to a call at a server that is not there runs no tool of another 
   )
 })
 
-t.test('stages that look at calls of tools see those that the loop stopped for', async t => {
+t.test('guards on tool calls also inspect calls that the loop did not run', async t => {
   const turn = calls('look').map(event =>
     event.type === 'tool-call-delta' ? { ...event, text: JSON.stringify({ place: word }) } : event
   )
@@ -291,7 +291,7 @@ t.test('stages that look at calls of tools see those that the loop stopped for',
 })
 
 t.test(
-  'thinking is that of the last turn, or where server tools are reported that of each turn in its place',
+  'thinking is that of the last turn, or of each turn where server tools are reported',
   async t => {
     const thought = (signature: string): ChatEvent => ({
       type: 'thinking-block',
@@ -321,7 +321,7 @@ t.test(
   }
 )
 
-t.test('calls of the caller end the answer', async t => {
+t.test("calls to the caller's own tools end the answer", async t => {
   const open = tools()
   const { turnCalls, events } = await run(
     [[start, ...calls('mine')]],
@@ -337,7 +337,7 @@ t.test('calls of the caller end the answer', async t => {
   )
 })
 
-t.test('servers that failed are reported at the end', async t => {
+t.test('failed servers are reported at the end', async t => {
   // as `tool-servers` reports them
   const errors = { broken: { message: 'no', code: 'connect_failed' } } as never
   const { events } = await run([[start, ...says('Hi.')]], tools(errors))

@@ -4,7 +4,7 @@ import { readResult } from '../../lib/mcp/tool-result.ts'
 const many = (text: string, count: number) =>
   Array.from({ length: count }, () => ({ type: 'text' as const, text }))
 
-t.test('structured content is printed once, however many text blocks stand beside it', async t => {
+t.test('structured content is printed once, whatever the number of text blocks', async t => {
   const structuredContent = {
     rows: Array.from({ length: 20_000 }, (_, row) => ({ row, name: `row ${row}` }))
   }
@@ -15,7 +15,7 @@ t.test('structured content is printed once, however many text blocks stand besid
   t.equal(text, `${'1\n'.repeat(20_000)}{"rows":[]}`)
 })
 
-t.test('structured content that a text block repeats, in any layout, is not added to the text', async t => {
+t.test('structured content repeated in a text block, in any layout, is not added to the text', async t => {
   const structuredContent = { a: [1, 2] }
   const { text, reported } = readResult(
     { content: many('{ "a": [1, 2] }', 1), structuredContent },
@@ -26,7 +26,7 @@ t.test('structured content that a text block repeats, in any layout, is not adde
   t.equal(reported, structuredContent)
 })
 
-t.test('structured content larger than a result may be is reported as its cut text', async t => {
+t.test('structured content that exceeds the result limit is reported as cut text', async t => {
   const { text, reported } = readResult({ content: [], structuredContent: { a: 'x'.repeat(100) } }, 50, false)
   t.equal(reported, text)
   t.match(text, /^\{"a":"x+\n\[cut: the first 50 of 108 bytes\]$/)

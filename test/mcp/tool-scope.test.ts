@@ -1,4 +1,7 @@
-/** A key's tool servers are decided on the entry as the caller wrote it, before any server is connected. */
+/**
+ * A key's scope of tool servers is checked on the entry as the caller wrote it, before any server is
+ * connected.
+ */
 
 import t from 'tap'
 import { GatewayError } from '../../lib/core/errors.ts'
@@ -60,7 +63,7 @@ const cases: ReadonlyArray<
   ['none, what is no slug', none, 'tickets', /`tickets`/]
 ]
 
-t.test('a key may use what its scope lists, and a URL only where it may name URLs', async t => {
+t.test('a key may use the servers in its scope, and URLs only where URLs are allowed', async t => {
   for (const [what, scope, servers, refused] of cases) {
     const check = (): unknown =>
       checkToolScope({
@@ -83,7 +86,7 @@ t.test('a key may use what its scope lists, and a URL only where it may name URL
 })
 
 t.test(
-  'a call that names another tool server is refused before a server or a provider is called',
+  'a call that names another tool server is refused before any server or provider is called',
   async t => {
     const server = await startToolServer(t)
     const configured: ToolServerSettings = {

@@ -16,7 +16,7 @@ t.test('a version is checked against the one the server reports', async t => {
   })
 })
 
-t.test('servers that callers name are reached through the proxy of the tools', async t => {
+t.test('servers named by callers are reached through the tools proxy', async t => {
   const server = await startToolServer(t)
   const proxy = await startConnectProxy(t, undefined, new URL(server.url).host)
   const proxyCredentials = new Secret('me:secret')

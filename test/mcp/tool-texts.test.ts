@@ -15,7 +15,7 @@ const call: TurnToolCall = {
   extra: {}
 }
 
-t.test('a tool gets what is left of its arguments, and the next turn repeats that', async t => {
+t.test('a tool gets redacted arguments, and the next turn repeats them', async t => {
   const texts = new ToolTexts(wordStages(['tool_call']), chat)
   const [called] = (await texts.called([call])) as [TurnToolCall]
   t.same(called, {
@@ -38,7 +38,7 @@ t.test('a tool gets what is left of its arguments, and the next turn repeats tha
   )
 })
 
-t.test('the model and the caller get what is left of a result', async t => {
+t.test('the model and the caller get the redacted result', async t => {
   const outcome = {
     text: `in ${word}`,
     result: { toolName: 'look', serverName: 's', arguments: {}, isError: false, result: { at: [word] } }
@@ -71,7 +71,7 @@ t.test('large results and arguments are searched in slices', async t => {
   ])
 })
 
-t.test('without stages at these points all is as it was', async t => {
+t.test('without guards at these points nothing changes', async t => {
   for (const stages of [undefined, wordStages(['request', 'answer'])]) {
     const texts = new ToolTexts(stages, chat)
     const finished = { call, outcome: undefined }

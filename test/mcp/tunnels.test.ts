@@ -6,13 +6,16 @@ import { closedUrl } from '../support/closed-port.ts'
 import { httpServer } from '../support/http-server.ts'
 import { until } from '../support/until.ts'
 
-/** A server that no tunnel would lead to, and a proxy that leads there whatever it is asked for. */
+/**
+ * A server at an address that no tunnel reaches, and a proxy that leads there whatever address it is asked
+ * for.
+ */
 async function setUp (t: Test): Promise<Awaited<ReturnType<typeof startConnectProxy>>> {
   const { url } = await httpServer(t, (_request, response) => { response.end('ok') })
   return await startConnectProxy(t, undefined, new URL(url).host)
 }
 
-t.test('a tunnel leads to an address, with the credentials of the proxy', async t => {
+t.test('a tunnel to an address is opened with the credentials of the proxy', async t => {
   const proxy = await setUp(t)
   const credentials = new Secret('me:p@ss')
   const open = tunnelsThrough({ url: proxy.url, credentials }, { connectMs: 5000 })
@@ -29,7 +32,7 @@ t.test('a tunnel leads to an address, with the credentials of the proxy', async 
   for (const socket of sockets) socket.destroy()
 })
 
-t.test('a proxy that refuses, is not there or says nothing fails, without its credentials', async t => {
+t.test('a proxy that refuses, is down or never answers is an error without its credentials', async t => {
   const refusing = await startConnectProxy(t, 'HTTP/1.1 403 Forbidden\r\n\r\n')
   const mute = await startConnectProxy(t, 'nothing')
   for (const [url, message] of [
@@ -44,7 +47,7 @@ t.test('a proxy that refuses, is not there or says nothing fails, without its cr
   }
 })
 
-t.test('a tunnel that is not opened in time closes its connection to the proxy', async t => {
+t.test('a tunnel that times out closes its connection to the proxy', async t => {
   const mute = await startConnectProxy(t, 'nothing')
   const open = tunnelsThrough({ url: mute.url }, { connectMs: 60_000 })
   await t.rejects(open('93.184.215.14', 443, 50), { code: 'ETIMEDOUT' })
@@ -52,7 +55,7 @@ t.test('a tunnel that is not opened in time closes its connection to the proxy',
   await until(() => mute.connections() === 0, 'the proxy to see it closed')
 })
 
-t.test('the signal ends the connections to the proxy that are no tunnels yet', async t => {
+t.test('the signal closes connections to the proxy that are not tunnels yet', async t => {
   const mute = await startConnectProxy(t, 'nothing')
   const ending = new AbortController()
   const open = tunnelsThrough({ url: mute.url }, { connectMs: 60_000, signal: ending.signal })

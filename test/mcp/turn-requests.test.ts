@@ -19,7 +19,7 @@ const request = (parts: object = {}): ChatInput => ({
   ...parts
 })
 
-t.test('functions of the caller are those of tools and of functions', async t => {
+t.test('functions of the caller come from tools and from the older functions field', async t => {
   t.same(
     [
       ...callerFunctions(
@@ -30,12 +30,12 @@ t.test('functions of the caller are those of tools and of functions', async t =>
   )
 })
 
-t.test('tools of servers stand behind those of the caller', async t => {
+t.test('server tools follow the tools of the caller', async t => {
   t.strictSame(withTools(request({ tools: [own] }), open).tools, [own, offeredTool])
   t.notOk('tools' in withTools(request(), { ...open, tools: [] }), 'no list where there is nothing in it')
 })
 
-t.test('calls of earlier answers follow their tools to the names they are offered under now', async t => {
+t.test('calls of earlier answers are renamed to the names their tools have now', async t => {
   const call = (id: string, name: string) => ({
     id,
     type: 'function' as const,
@@ -69,7 +69,7 @@ t.test('calls of earlier answers follow their tools to the names they are offere
   t.equal(named({ toolApproval: { isNeeded: () => true, calls: [], approved: [] } }), messages)
 })
 
-t.test('results take the places of those that waited for consent', async t => {
+t.test('results replace the calls that waited for approval', async t => {
   const messages = [
     {
       role: 'assistant' as const,
@@ -88,7 +88,7 @@ t.test('results take the places of those that waited for consent', async t => {
 })
 
 t.test(
-  "a choice follows a tool to the name it is offered under, but never away from the caller's own",
+  "a tool choice follows a renamed tool, but never overrides the caller's own tool",
   async t => {
     const chosen = (choice: object, tools: unknown[] = []) =>
       withTools(request({ tool_choice: choice, tools }), open).tool_choice
@@ -126,7 +126,7 @@ t.test(
 )
 
 t.test(
-  'the next turn has what was said, the results in order, and pictures in a message of their own',
+  'the next turn has the answer, the results in order, and images in a separate message',
   async t => {
     const call = (id: string) => ({ id, name: 'srv__add', arguments: {}, argumentsText: '{}', extra: {} })
     const result = { toolName: 'add', serverName: 'srv', arguments: {}, isError: false }
