@@ -38,11 +38,11 @@ const runBook = [
 ] as const
 const signature = [
   'test/package/release.test.ts',
-  'the signature is checked as the documents say, and fails for another file or another signer'
+  'the signature is verified as documented, and fails for another file or signer'
 ] as const
 const archive = [
   'test/package/release.test.ts',
-  'a release has the package, its components, where it comes from and their digests, the same each time'
+  'a release has the package, its components, provenance and digests, reproducibly'
 ] as const
 const unit = ['test/examples/deployment.test.ts', 'systemd takes the unit'] as const
 const manifests = [

@@ -56,7 +56,7 @@ t.test(
   }
 )
 
-t.test('in a cluster each party has its own script, since all keys of a script must be on one node', async t => {
+t.test('in a cluster each party has its own script, as all keys of a script must share a node', async t => {
   const { scripts, batch } = noting({ isCluster: true })
   t.same(
     await Promise.all(

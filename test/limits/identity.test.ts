@@ -445,7 +445,7 @@ storeTest(
   }
 )
 
-t.test('two nodes with Redis count as one process on either store, and so do eight', { skip: noRedis }, async t => {
+t.test('two nodes with Redis count as one process on either store, also eight', { skip: noRedis }, async t => {
   const redis = await startRedis(t)
   for (const database of [await openDatabase(t.testdir()), await openDatabase(await testPlace(t))]) {
     t.teardown(database.close)
@@ -456,7 +456,7 @@ t.test('two nodes with Redis count as one process on either store, and so do eig
 })
 
 t.test(
-  'two nodes that repeatedly lose Redis and its data rebuild the counts from the store and their reservations',
+  'two nodes that repeatedly lose Redis and its data rebuild the counts from store and reservations',
   { skip: noRedis },
   async t => {
     const redis = await startRedis(t)

@@ -88,7 +88,7 @@ async function saysWhatIsLeft (t: Test, limiter: Limiter): Promise<void> {
   if (open.admitted) limiter.settle(open.reservation, { used: {} })
 }
 
-t.test('one process reports the remainder of each limit', async t => await saysWhatIsLeft(t, new LocalLimiter()))
+t.test('one process reports what is left', async t => await saysWhatIsLeft(t, new LocalLimiter()))
 
 t.test('a worker reports the counters of its primary', async t => {
   const [primary, worker] = [new EventEmitter(), new EventEmitter()]

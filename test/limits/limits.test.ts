@@ -717,7 +717,7 @@ t.test(
 )
 
 t.test(
-  'a call to a model is refused only if a required end user is missing',
+  'where an end user is required, calls to models without one are refused, other requests are not',
   async t => {
     const { ask, api } = await start(
       t,

@@ -259,7 +259,7 @@ t.test('an arriving answer counts as memory until it is read', async t => {
   }
 })
 
-t.test('with the older transport, answers on the separate stream are read although the response is empty', async t => {
+t.test('with the older transport, answers come on the separate stream after an empty response', async t => {
   const answer = '{"jsonrpc":"2.0","id":1,"result":{"content":[]}}'
   const { send, get } = await start(
     t,

@@ -211,7 +211,7 @@ createInterface(process.stdin).on('line', line => {
 })
 `
 
-t.test('beyond the limit for tool lists the longest idle session is closed; lists in use do not count', async t => {
+t.test('beyond the limit for tool lists the longest idle session is closed, never one in use', async t => {
   const listBytes: Readonly<Record<string, number>> = { busy: 200, first: 60, second: 60 }
   const closed: string[] = []
   const pool = new SessionPool({

@@ -3,11 +3,11 @@ import data from '../../lib/models/catalogue.json' with { type: 'json' }
 import { readCatalogue, catalogue } from '../../lib/models/catalogue.ts'
 
 t.test('the catalogue', async t => {
-  t.test('is right', async t => {
+  t.test('is valid', async t => {
     t.equal(readCatalogue(data).models.length, catalogue.length)
   })
 
-  t.test('knows the models of the wire contract', async t => {
+  t.test('has the models of the wire contract', async t => {
     const known = new Set(catalogue.map(({ id }) => id))
     for (const id of [
       'openai/dall-e-2', 'openai/dall-e-3', 'openai/gpt-image-1', 'openai/text-embedding-ada-002',
@@ -27,13 +27,13 @@ t.test('the catalogue', async t => {
     id: 'openai/x', display_name: 'X', description: 'X.', status: 'enabled', upstream_api: 'y', can: ['text']
   }
 
-  t.test('refuses a bad price with its position', async t => {
+  t.test('refuses an invalid price with its position', async t => {
     const bad = { ...good, id: 'openai/z', price: { input: -1, source: 'a page', as_of: '2026-01-01' } }
     t.throws(() => readCatalogue({ families: [], models: [good, bad] }),
       { message: /\/models\/1\/price\/input \(openai\/z\) must be >= 0/ })
   })
 
-  t.test('refuses a price without its date or source, unknown fields and repeated ids', async t => {
+  t.test('refuses a price without its date or source, unknown fields and duplicate ids', async t => {
     t.throws(
       () => readCatalogue({ families: [], models: [{ ...good, price: { input: 1, source: 'a page' } }] }),
       /as_of/
@@ -47,11 +47,11 @@ t.test('the catalogue', async t => {
     t.throws(() => readCatalogue([]), /the file/)
   })
 
-  t.test('has a day for every model', async t => {
+  t.test('has a date for every model', async t => {
     t.same(catalogue.filter(({ createdAt }) => createdAt === undefined).map(({ id }) => id), [])
   })
 
-  t.test('leaves out what is not known', async t => {
+  t.test('omits unknown values', async t => {
     const [entry] = readCatalogue({ families: [], models: [good] }).models
     t.notOk(entry !== undefined && ('price' in entry || 'createdAt' in entry))
     t.equal(entry?.capabilities.vision, false)

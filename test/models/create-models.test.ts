@@ -9,14 +9,14 @@ const openai = new Set(['openai'])
 const ids = (routes: ReadonlyArray<{ modelId: string }>) => routes.map(route => route.modelId)
 
 t.test('routes', async t => {
-  t.test('a known model has its name at the provider', async t => {
+  t.test('a known model is called by its name at the provider', async t => {
     const models = createModels(settings(), new Set(['anthropic']))
     t.match(models.routes('anthropic/claude-3-5-sonnet'), [{
       providerId: 'anthropic', model: 'claude-3-5-sonnet-20241022', modelId: 'anthropic/claude-3-5-sonnet'
     }])
   })
 
-  t.test('an unknown model goes to the provider its prefix names, prefix stripped once', async t => {
+  t.test('an unknown model goes to the provider of its prefix, which is stripped once', async t => {
     const models = createModels(settings(), new Set(['openrouter']))
     t.same(models.routes('openrouter/anthropic/claude-x:beta'), [{
       providerId: 'openrouter',
@@ -25,7 +25,7 @@ t.test('routes', async t => {
     }])
   })
 
-  t.test('models of providers that are not enabled have none', async t => {
+  t.test('models of disabled providers have no route', async t => {
     const models = createModels(settings(), openai)
     for (const id of ['google/gemini-2.5-pro', 'google/else', 'missing/x', 'openai/', '/x', '', 'openai']) {
       t.same(models.routes(id), [], id)
@@ -33,7 +33,7 @@ t.test('routes', async t => {
   })
 
   t.test(
-    'a name without prefix means the model of one enabled provider, of several of a kind the first',
+    'a bare name is the model of the one enabled provider that has it, or the first of several of a kind',
     async t => {
       const twice = settings({ providers: [providerSettings('backup', 'openai')] })
       t.same(ids(createModels(settings(), openai).routes('text-embedding-ada-002')), [
@@ -45,7 +45,7 @@ t.test('routes', async t => {
     }
   )
 
-  t.test('a name without prefix does not depend on which provider lists its models first', async t => {
+  t.test('the meaning of a bare name does not depend on which provider lists its models first', async t => {
     const providers = [providerSettings('alpha', 'vllm'), providerSettings('beta', 'vllm')]
     for (const order of [['alpha', 'beta'], ['beta', 'alpha']]) {
       const models = createModels(settings({ providers }), new Set(order))
@@ -55,7 +55,7 @@ t.test('routes', async t => {
     }
   })
 
-  t.test('a name that servers of different kinds have needs its prefix', async t => {
+  t.test('a name offered by servers of different kinds needs its prefix', async t => {
     const both = createModels(
       settings({ providers: [providerSettings('a', 'vllm'), providerSettings('b', 'ollama')] }),
       new Set(['a', 'b'])
@@ -66,7 +66,7 @@ t.test('routes', async t => {
     t.same(both.routes('llama'), [])
   })
 
-  t.test('a snapshot has the price, the capabilities and the status of its model', async t => {
+  t.test('a snapshot has the price, capabilities and status of its model', async t => {
     const models = createModels(
       settings({ models: [modelSettings('openai/gpt-4.1', { status: 'disabled' })] }),
       openai
@@ -102,7 +102,7 @@ t.test('routes', async t => {
     t.same(chosen.find('openai/gpt-4.1-2025-04-14')?.price, chosen.find('openai/gpt-4.1')?.price)
   })
 
-  t.test('a route carries what its model accepts: by family, by catalogue, by the operator', async t => {
+  t.test('a route has what its model accepts: by family, catalogue or configuration', async t => {
     const models = createModels(
       settings({
         providers: [providerSettings('gpu', 'vllm'), providerSettings('claude', 'anthropic')],
@@ -129,20 +129,20 @@ t.test('routes', async t => {
     t.match(traits('openai/dall-e-2'), { images: { maxImages: 3, maxPromptCharacters: 1000 } })
   })
 
-  t.test('half a character makes no name', async t => {
+  t.test('a name with an unpaired surrogate has no route', async t => {
     const models = createModels(settings(), new Set(['google']))
     t.same(models.routes('google/\ud800'), [])
     t.equal(models.routeTo('google', 'x\udc00'), undefined)
     t.same(ids(models.routes('google/\u{1f600}')), ['google/\u{1f600}'])
   })
 
-  t.test('a name with a slash of its own needs its prefix', async t => {
+  t.test('a name that itself has a slash needs its prefix', async t => {
     const models = createModels(settings(), new Set(['groq']))
     t.same(models.routes('openai/gpt-oss-120b'), [])
     t.same(ids(models.routes('groq/openai/gpt-oss-120b')), ['groq/openai/gpt-oss-120b'])
   })
 
-  t.test('preview and deprecated models work, disabled ones do not, under no name', async t => {
+  t.test('preview and deprecated models work, disabled ones do not, under any name', async t => {
     const models = createModels(settings({
       models: [
         modelSettings('openai/gpt-5', { status: 'preview' }),
@@ -171,7 +171,7 @@ t.test('routes', async t => {
     t.equal(models.routeTo('openai', 'gpt-4o'), undefined)
   })
 
-  t.test('a configured route gives its models in order, each once, without those not enabled', async t => {
+  t.test('a configured route gives its models in order, once each, without disabled ones', async t => {
     const models = createModels(settings({
       models: [
         modelSettings('smart', { alias: 'openai/gpt-5' }),
@@ -199,7 +199,7 @@ t.test('routes', async t => {
     t.same(ids(models.routes('tail')), ['openai/o3'], 'what refers back to itself refers to nothing')
   })
 
-  t.test('a route to a provider that is not enabled can be had by naming it', async t => {
+  t.test('a route to a disabled provider can still be requested by name', async t => {
     const models = createModels(settings(), openai)
     t.match(models.routeTo('anthropic', 'anthropic/claude-3-5-sonnet'), {
       model: 'claude-3-5-sonnet-20241022'
@@ -212,7 +212,7 @@ t.test('routes', async t => {
 })
 
 t.test('the list', async t => {
-  t.test('holds the models of enabled providers by id, without hidden and disabled ones', async t => {
+  t.test('has the models of enabled providers by id, without hidden and disabled ones', async t => {
     const models = createModels(settings({
       models: [
         modelSettings('openai/gpt-5', { hidden: true }),
@@ -248,18 +248,18 @@ t.test('the list', async t => {
     })
   })
 
-  t.test('a model of a provider that does not exist is refused', async t => {
+  t.test('a model of an unknown provider is refused', async t => {
     t.throws(() => createModels(settings({ models: [modelSettings('missing/x')] }), openai), /"missing\/x"/)
     t.throws(() => createModels(settings({ models: [modelSettings('x')] }), openai), /"x"/)
   })
 
-  t.test('a catalogue model is known under the name the operator gave its provider', async t => {
+  t.test('a catalogue model has the configured name of its provider', async t => {
     const models = createModels(settings({ providers: [providerSettings('eu', 'openai')] }), new Set(['eu']))
     t.match(models.find('eu/gpt-5'), { providerId: 'eu', model: 'gpt-5', displayName: 'GPT-5' })
     t.same(models.routes('openai/gpt-5'), [])
   })
 
-  t.test('what a provider brings along is listed', async t => {
+  t.test('models brought along by a provider are listed', async t => {
     const echo: ModelEntry = {
       id: 'sandbox/echo',
       providerId: 'sandbox',
@@ -274,7 +274,7 @@ t.test('the list', async t => {
   })
 })
 
-t.test('a name that is not known has a suggestion when one is near', async t => {
+t.test('an unknown name gets a suggestion if one is similar', async t => {
   const models = createModels(settings({ routes: [{ name: 'fast', models: ['openai/gpt-5'] }] }),
     new Set(['openai', 'anthropic']))
   t.equal(models.suggest('openai/gpt-5-nanno'), 'openai/gpt-5-nano')
@@ -283,7 +283,7 @@ t.test('a name that is not known has a suggestion when one is near', async t => 
   t.equal(models.suggest('something else altogether'), undefined)
 })
 
-t.test('the strategy of a route holds when a caller names it', async t => {
+t.test('the strategy of a route applies if a caller names the route', async t => {
   const models = createModels(
     settings({
       models: [
@@ -343,7 +343,7 @@ function indexOf (
 const resolved = (index: ModelIndex, id: string): string[] => index.resolve(id).map(({ modelId }) => modelId)
 
 t.test(
-  'of two things of one name a route wins over an alias, that over an id, and that over a bare name',
+  'among equal names a route wins over an alias, that over an id, and that over a bare name',
   async t => {
     const ids = ['a/x', 'a/y', 'a/z', 'b/only']
     t.same(resolved(indexOf(ids), 'only'), ['b/only'])
@@ -362,11 +362,11 @@ t.test(
   }
 )
 
-t.test('an alias of nothing takes the name away', async t => {
+t.test('an alias of an unknown name hides the name', async t => {
   t.same(resolved(indexOf(['a/x', 'c/z'], { models: [modelSettings('x', { alias: 'c/z' })] }), 'x'), [])
 })
 
-t.test('a bare name of several means the first of one kind, and nothing for several kinds', async t => {
+t.test('an ambiguous bare name means the first of one kind, and nothing if the kinds differ', async t => {
   t.same(
     resolved(indexOf(['b/x', 'a/x']), 'x'),
     ['a/x'],
@@ -382,7 +382,7 @@ t.test('a bare name of several means the first of one kind, and nothing for seve
   t.same(resolved(indexOf(['a/x', 'c/x']), 'x'), ['a/x'], 'what cannot be called does not count')
 })
 
-t.test('a disabled model has no route by its id, its name, or that of its provider for it', async t => {
+t.test('a disabled model has no route by its id, bare name or name at the provider', async t => {
   const index = indexOf(['a/x', 'a/y'], {}, { 'a/x': { status: 'disabled', model: 'x-2024' } })
   t.same(['a/x', 'x', 'a/x-2024'].flatMap(id => resolved(index, id)), [])
   t.equal(index.routeTo('a', 'x'), undefined)
@@ -391,7 +391,7 @@ t.test('a disabled model has no route by its id, its name, or that of its provid
   t.same(index.listed.map(({ id }) => id), ['a/y'])
 })
 
-t.test('a snapshot and other letters are variants of a model, and no way to one that is disabled', async t => {
+t.test('snapshots and other letter case are variants of a model, no way around a disabled one', async t => {
   const ids = ['a/x', 'a/off', 'a/y', 'a/y-2030-01-31', 'a/Y']
   const index = indexOf(ids, {}, { 'a/off': { status: 'disabled' } })
   const variants = ['a/x', 'a/X', 'a/x-2030-01-31', 'a/X-latest', 'a/x:latest', 'a/y-2030-01-31', 'a/z']
@@ -403,7 +403,7 @@ t.test('a snapshot and other letters are variants of a model, and no way to one 
   for (const id of ['a/off', 'a/OFF', 'a/off-2030-01-31', 'a/Off:latest']) t.same(index.resolve(id), [], id)
 })
 
-t.test('a name that a server may read without what is around it is no name of a model', async t => {
+t.test('a name that a server may trim or normalise is not a model name', async t => {
   const index = indexOf(['a/x'])
   for (const name of [' x', 'x ', 'x\n', 'x\0', '\u00a0x', 'x\u200b', '\ufeffx', 'x\ud800']) {
     t.same(index.resolve(`a/${name}`), [], JSON.stringify(name))
@@ -412,7 +412,7 @@ t.test('a name that a server may read without what is around it is no name of a 
   t.same(resolved(index, 'a/my model'), ['a/my model'])
 })
 
-t.test('names that refer to a model are those of models, bare names, aliases and routes', async t => {
+t.test('model names, bare names, aliases and routes refer to models', async t => {
   const index = indexOf(['a/x', 'a/o/p', 'c/z'], {
     models: [modelSettings('alias', { alias: 'a/x' })],
     routes: [{ name: 'route', models: ['c/z'] }]
@@ -421,7 +421,7 @@ t.test('names that refer to a model are those of models, bare names, aliases and
   t.same([...index.idsByName], [['x', ['a/x']]])
 })
 
-t.test('a hidden model answers, and is not listed; the list is in the order of ids', async t => {
+t.test('a hidden model answers but is not listed, and the list is ordered by id', async t => {
   const index = indexOf(['b/y', 'a/x', 'a/h'], { models: [modelSettings('a/h', { hidden: true })] })
   t.same(index.listed.map(({ id }) => id), ['a/x', 'b/y'])
   t.same(resolved(index, 'a/h'), ['a/h'])
@@ -453,7 +453,7 @@ t.test('an alias with a wildcard stands for names that nothing else has', async 
   t.notOk([...index.names()].some(name => name.includes('*')))
 })
 
-t.test('a name that only models of one provider have refers to it, known or not', async t => {
+t.test('a bare name is listed if only models of one provider have it, known or not', async t => {
   const providers = [
     providerSettings('second', 'anthropic'),
     providerSettings('anthropic', 'anthropic'),
@@ -467,7 +467,7 @@ t.test('a name that only models of one provider have refers to it, known or not'
 })
 
 t.test(
-  'a route marks prompts where its provider does and the fewest tokens that its model caches are known',
+  "a route marks prompts if its provider does and the model's minimum for caching is known",
   async t => {
     const providers = [
       { ...providerSettings('a', 'anthropic'), cacheMarks: 'auto' as const },

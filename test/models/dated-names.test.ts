@@ -1,7 +1,7 @@
 import t from 'tap'
 import { dateIn, withoutDate } from '../../lib/models/dated-names.ts'
 
-t.test('a snapshot is its model and a day, in the spellings of the providers', async t => {
+t.test('a snapshot name is a model and a date, in the spellings of the providers', async t => {
   const rows = [
     ['openai/gpt-4o-2024-08-06', 'openai/gpt-4o', '2024-08-06T00:00:00Z'],
     ['anthropic/claude-3-5-sonnet-20241022', 'anthropic/claude-3-5-sonnet', '2024-10-22T00:00:00Z'],
@@ -13,7 +13,7 @@ t.test('a snapshot is its model and a day, in the spellings of the providers', a
   for (const [name, model, day] of rows) t.same([withoutDate(name), dateIn(name)], [model, day], name)
 })
 
-t.test('what only looks like a date is part of the name', async t => {
+t.test('anything that only looks like a date is part of the name', async t => {
   for (const name of [
     'gpt-4',
     'gpt-4o-2024-13-06',

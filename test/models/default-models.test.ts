@@ -2,7 +2,7 @@ import t from 'tap'
 import { catalogue } from '../../lib/models/catalogue.ts'
 import { defaultModels } from '../../lib/models/default-models.ts'
 
-t.test('the defaults of the catalogue are models of it', async t => {
+t.test('the default models are in the catalogue', async t => {
   for (const endpoint of ['images', 'ocr'] as const) {
     for (const { id } of defaultModels({ catalogue: undefined }, endpoint)) {
       t.ok(
@@ -14,7 +14,7 @@ t.test('the defaults of the catalogue are models of it', async t => {
 })
 
 t.test(
-  'a catalogue of the operator has defaults of its own, with traits where it knows the model',
+  'a configured catalogue has its own defaults, with traits of known models',
   async t => {
     const own = { file: 'own.json', families: [], models: [] }
     t.match(defaultModels({ catalogue: { ...own, defaults: { ocr: ['one/reader'] } } }, 'ocr'), [

@@ -68,7 +68,7 @@ t.test('lists of providers', async t => {
     }])
   })
 
-  t.test('join the catalogue without changing what it says', async t => {
+  t.test('extend the catalogue without changing it', async t => {
     const models = createModels(settings(), openai)
     const { provider } = listing('openai', {
       data: [
@@ -85,7 +85,7 @@ t.test('lists of providers', async t => {
     t.same(ids(models.routes('gpt-new')), ['openai/gpt-new'])
   })
 
-  t.test('that cannot be read leave the old one in use', async t => {
+  t.test('leave the old list in use if they are unreadable', async t => {
     const models = createModels(
       settings({ providers: [providerSettings('mine', 'vllm')] }),
       new Set(['mine'])
@@ -107,7 +107,7 @@ t.test('lists of providers', async t => {
     t.same(models.list().map(({ id }) => id), ['mine/a'])
   })
 
-  t.test('that cannot be read have a reason that can be explained', async t => {
+  t.test('give an explainable reason if they are unreadable', async t => {
     const reasonOf = async (body: unknown, status = 200, kind: ProviderKind = 'vllm'): Promise<unknown> => {
       try {
         return await listModels(listing('mine', body, status).provider, kind, signal)
@@ -131,12 +131,12 @@ t.test('lists of providers', async t => {
     t.equal(await reasonOf({ data: 'no' }), 'no_list')
   })
 
-  t.test('are bounded in number', async t => {
+  t.test('are limited in length', async t => {
     const data = Array.from({ length: 6_000 }, (_, index) => ({ id: `m${index}` }))
     t.equal((await listModels(listing('mine', { data }).provider, 'vllm', signal)).length, 5_000)
   })
 
-  t.test('hold nobody up, however many values they have', async t => {
+  t.test('delay nothing, however many values they have', async t => {
     const data = Array.from({ length: 5_000 }, (_, index) => ({ id: `m${index}`, text: 'x'.repeat(200) }))
     const { provider } = listing('mine', { data })
     let found: readonly unknown[] = []

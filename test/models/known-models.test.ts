@@ -20,7 +20,7 @@ function collect (
 }
 
 t.test(
-  'the well-known providers have their own kind, unless the operator gives the name to another',
+  'well-known providers have their own kind unless the configuration gives their name to another',
   async t => {
     const kinds = kindsById({
       providers: [providerSettings('gpu', 'vllm'), providerSettings('openai', 'azure-openai')]
@@ -32,7 +32,7 @@ t.test(
   }
 )
 
-t.test('what is said later wins: list, catalogue, what a provider brings, configuration', async t => {
+t.test('later sources win: list, catalogue, models a provider brings along, configuration', async t => {
   const entry = (displayName: string): ModelEntry => ({
     ...unknownModelEntry('openai', 'gpt-5', 'openai'),
     displayName
@@ -73,7 +73,7 @@ t.test('models of a service without a kind belong to every provider with its add
   t.notOk(models.has('moonshot/kimi-k2'), 'a name says nothing of what is served')
 })
 
-t.test('what the operator says of a model changes that, and leaves the rest', async t => {
+t.test('the configuration of a model changes what it sets and keeps the rest', async t => {
   const before = collect({}).get('openai/gpt-5')
   const after = collect({
     models: [
@@ -92,14 +92,14 @@ t.test('what the operator says of a model changes that, and leaves the rest', as
   })
 })
 
-t.test('an alias is no model, and a model of no provider is refused', async t => {
+t.test('an alias is not a model, and a model of an unknown provider is refused', async t => {
   t.equal(collect({ models: [modelSettings('smart', { alias: 'openai/gpt-5' })] }).has('smart'), false)
   t.throws(() => collect({ models: [modelSettings('missing/x')] }), {
     message: 'models: "missing/x" does not start with the id of a provider and a slash.'
   })
 })
 
-t.test('a snapshot has what its model has, under its own name and day', async t => {
+t.test('a snapshot has the data of its model, under its own name and date', async t => {
   const models = collect({})
   const base = modelOfSnapshot('openai/gpt-4o-2024-08-06', models)
   t.equal(base?.id, 'openai/gpt-4o')

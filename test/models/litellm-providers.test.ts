@@ -3,7 +3,7 @@ import { providerKinds } from '../../schemas/providers.ts'
 import { litellmProviders, splitModel } from '../../lib/models/litellm-providers.ts'
 
 t.test(
-  "every provider has a kind that there is, and those of OpenAI's API an address or one of the file",
+  'every provider maps to an existing kind, and OpenAI-compatible ones to an address',
   async t => {
     for (const [name, { kind, baseUrl }] of litellmProviders) {
       t.ok(providerKinds.includes(kind), name)
@@ -12,7 +12,7 @@ t.test(
   }
 )
 
-t.test('a model is split as LiteLLM does', async t => {
+t.test('a model name is split as by LiteLLM', async t => {
   const rows: ReadonlyArray<
     readonly [model: string, provider: string | undefined, expected: [string, string]]
   > = [

@@ -11,7 +11,7 @@ const at = (baseUrl: string, parts: Partial<ProviderSettings> = {}): ProviderSet
 })
 const url = 'http://host:8000/v1'
 
-t.test('a refused key is named by its place, never by its value', async t => {
+t.test('a refused key is named by its configuration path, never by value', async t => {
   const refused = (parts: Partial<ProviderSettings>, status = 401): string =>
     describeListFailure(new ModelListFailure('credential', { path: '/models', status }), at(url, parts))
   t.equal(
@@ -37,7 +37,7 @@ t.test('a refused key is named by its place, never by its value', async t => {
   t.equal(refused({}), 'The provider refused the request without a key (401): set `providers.mine.api_key`.')
 })
 
-t.test('a path that is not there has its address, and what may be wrong with the base URL', async t => {
+t.test('a missing path is reported with the address and a hint about the base URL', async t => {
   const missing = (baseUrl: string, path = '/models'): string =>
     describeListFailure(new ModelListFailure('status', { path, status: 404 }), at(baseUrl))
   t.equal(
@@ -63,7 +63,7 @@ t.test('a path that is not there has its address, and what may be wrong with the
   )
 })
 
-t.test('other failures have their address as well', async t => {
+t.test('other failures are reported with the address', async t => {
   const about = { path: '/models', status: 200 }
   t.equal(
     describeListFailure(new ModelListFailure('status', { path: '/models', status: 500 }), at(url)),

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { isPattern, patternFinder } from '../../lib/models/name-patterns.ts'
 
-t.test('a wildcard stands for any characters, at any place', async t => {
+t.test('a wildcard matches any characters, at any position', async t => {
   const find = patternFinder(['claude-*', 'claude-haiku-*', '*-mini', 'a*b*c', 'x*x'])
   const rows: ReadonlyArray<readonly [string, string | undefined]> = [
     ['claude-opus-5', 'claude-*'],

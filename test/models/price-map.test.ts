@@ -38,7 +38,7 @@ const map = {
   'a b': { litellm_provider: 'openai', input_cost_per_token: 1 }
 }
 
-t.test('a price map is known by its entries', async t => {
+t.test('a price map is recognised by its entries', async t => {
   t.ok(isPriceMap(map))
   for (const other of [
     {},
@@ -52,7 +52,7 @@ t.test('a price map is known by its entries', async t => {
 })
 
 t.test(
-  'models of providers that are served here get prices and limits, and what was known of them stays',
+  'models of supported providers get prices and limits, and other known data is kept',
   async t => {
     const catalogue = catalogueOf(map, builtInModels, 'prices.json', '2026-11-27')
     t.same(
@@ -130,7 +130,7 @@ t.test(
   }
 )
 
-t.test('a mode that is the name of what every object has is one that is not known', async t => {
+t.test('a mode named like a built-in property is unknown', async t => {
   const { models: [model] } = catalogueOf(
     { 'x-9': { litellm_provider: 'openai', mode: 'constructor' } }, [], 'prices.json', '2026-11-27'
   )

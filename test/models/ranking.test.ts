@@ -19,7 +19,7 @@ function ranked (
   ])
 }
 
-t.test('models are ordered by the share of what is needed that they have', async t => {
+t.test('models are ordered by the share of needed features that they have', async t => {
   const a = { intelligence: 0.9, speed: 0.4, cost: 0.8 }
   const b = { intelligence: 0.5, speed: 0.9, cost: 0.1 }
   const none = {}
@@ -157,7 +157,7 @@ t.test('models are ordered by the share of what is needed that they have', async
   )
 })
 
-t.test('ranking neither loses nor adds a route, goes down in score, and leaves equals in order', async t => {
+t.test('ranking keeps every route, orders by descending score, and is stable', async t => {
   const attributes = fc.dictionary(
     fc.constantFrom('intelligence', 'speed', 'cost', 'x'),
     fc.constantFrom(0, 0.25, 0.5, 1)

@@ -9,7 +9,7 @@ import type { RouteSettings } from '../../lib/core/settings.ts'
 
 const route = (model: string): Route => routeOf(`one/${model}`)
 
-t.test('a route is in the order its strategy says', async t => {
+t.test('routes are ordered by the strategy', async t => {
   const prices: Record<string, number | undefined> = { a: 3, b: undefined, c: 0.5 }
   const entries = new Map(
     Object.entries(prices).map(([name, usd]): [string, ModelEntry] => {
@@ -67,7 +67,7 @@ t.test('a route is in the order its strategy says', async t => {
   )
 })
 
-t.test('load is shared by what waits and how soon each answers', async t => {
+t.test('load is shared by pending calls and response times', async t => {
   const routes = ['a', 'b', 'c'].map(name => ({ ...route(name), ranked: { by: 'load' as const } }))
   const times: Record<string, number | undefined> = { 'one/a': 100, 'one/b': 300 }
   const waiting: Record<string, number> = { 'one/a': 3, 'one/c': 1 }
@@ -94,7 +94,7 @@ t.test('load is shared by what waits and how soon each answers', async t => {
   )
 })
 
-t.test('what the configuration sets for a route travels with each of its models', async t => {
+t.test('the settings of a route apply to each of its models', async t => {
   const inner = { ...route('a'), defaults: { temperature: 1 }, ranked: { by: 'weight' as const, value: 3 } }
   const [first, second] = orderRoutes(
     { name: 'r', models: ['a', 'b'], hedgeAfterMs: 50, defaults: { a: { temperature: 0, seed: 7 } } },
@@ -115,11 +115,11 @@ t.test('what the configuration sets for a route travels with each of its models'
   t.strictSame(limited?.defaults, { max_tokens: 50 }, 'under any name')
 })
 
-t.test('a model that comes up twice is tried where it comes first', async t => {
+t.test('a duplicate model is tried once, at its first position', async t => {
   t.same(unique([route('a'), route('b'), route('a')]), [route('a'), route('b')])
 })
 
-t.test('no session is looked for where routes do not go by it: that hashes a prompt', t => {
+t.test('a session is not computed for routes that do not use it, since that hashes a prompt', t => {
   const session: CallSession = {
     get id (): string {
       throw new Error('the session was looked for')
@@ -137,7 +137,7 @@ t.test('no session is looked for where routes do not go by it: that hashes a pro
   t.end()
 })
 
-t.test('a model may have the name of what every object has', async t => {
+t.test('a model may have the name of a built-in property', async t => {
   const [found] = orderRoutes(
     { name: 'r', models: ['constructor'], strategy: 'weighted', weights: { b: 2 }, defaults: { b: {} } },
     name => [route(name)],

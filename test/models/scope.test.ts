@@ -3,14 +3,14 @@ import { commonModels, listsName, mayUseModel } from '../../lib/models/scope.ts'
 
 const key = (...models: string[]) => ({ id: 'k', name: 'k', models })
 
-t.test('a key without patterns may use all, one with an empty list none', async t => {
+t.test('a key without patterns may use every model, one with an empty list none', async t => {
   t.equal(mayUseModel({ id: 'k', name: 'k' }, 'openai/gpt-5'), true)
   t.equal(listsName({ id: 'k', name: 'k' }, 'smart'), true)
   t.equal(mayUseModel(key(), 'openai/gpt-5'), false)
   t.equal(listsName(key(), 'smart'), false)
 })
 
-t.test('a pattern is a model, all of a provider, or all', async t => {
+t.test('a pattern is a model, all models of a provider, or all', async t => {
   for (const [pattern, id, expected] of [
     ['openai/gpt-5', 'openai/gpt-5', true],
     ['openai/gpt-5', 'openai/gpt-5-mini', false],
@@ -25,12 +25,12 @@ t.test('a pattern is a model, all of a provider, or all', async t => {
   }
 })
 
-t.test('a name is listed as it is: a pattern never stands for one', async t => {
+t.test('names are matched literally: a pattern does not cover a route name', async t => {
   t.equal(listsName(key('smart'), 'smart'), true)
   t.same(['*', 'openai/*'].map(pattern => listsName(key(pattern), 'openai/fast')), [false, false])
 })
 
-t.test('two lists have in common what both allow', async t => {
+t.test('the intersection of two lists allows what both allow', async t => {
   for (const [one, other, common] of [
     [undefined, undefined, undefined],
     [['a/x'], undefined, ['a/x']],

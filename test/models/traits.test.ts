@@ -17,7 +17,7 @@ t.test('a family is found by the name at the provider and its kind', async t => 
   t.equal(familyTraits(families, undefined, 'claude-opus-5'), undefined)
 })
 
-t.test('of a trait in both the second counts, and sections are merged', async t => {
+t.test('of a duplicate trait the second wins, and sections are merged', async t => {
   const base = { sampling: true, embeddings: { dimensions: 3 }, images: { maxImages: 1 } }
   // sections as they come
   t.strictSame(
@@ -35,7 +35,7 @@ t.test('of a trait in both the second counts, and sections are merged', async t 
   )
 })
 
-t.test('one of them alone is all', async t => {
+t.test('merging with nothing changes nothing', async t => {
   const traits = { sampling: true }
   t.equal(mergeTraits(undefined, traits), traits)
   t.equal(mergeTraits(traits, undefined), traits)
@@ -77,7 +77,7 @@ t.test('efforts, sampling and penalties are those of the family', async t => {
   t.strictSame(sent('openai', 'gpt-5-chat-latest', tuned), tuned)
 })
 
-t.test('each rule of a family says where it was read, and when', async t => {
+t.test('each rule of a family states its source and date', async t => {
   for (const { match, source, as_of: asOf } of catalogue.families) {
     t.match(source, /https:\/\//, match)
     t.match(asOf, /^20\d\d-\d\d-\d\d$/, match)

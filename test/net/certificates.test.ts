@@ -11,7 +11,7 @@ import { providerSettings, settings } from '../support/settings.ts'
 
 const dayMs = 86_400_000
 
-t.test('the end of each certificate is known, and measured', { skip: noOpenSsl }, async t => {
+t.test('the expiry of each certificate is known and reported as a metric', { skip: noOpenSsl }, async t => {
   const directory = t.testdir({})
   const path = join(directory, 'server.pem')
   const [soon, late] = [certificateFor(path, 10), certificateFor(join(directory, 'late.pem'), 400)]

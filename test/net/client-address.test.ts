@@ -1,7 +1,7 @@
 import t from 'tap'
 import { clientAddress } from '../../lib/net/client-address.ts'
 
-t.test('a client is at the other end of the connection, or where a trusted proxy has seen it', t => {
+t.test('the client address is that of the connection, or the one a trusted proxy reports', t => {
   for (const [connected, chain, trusts, expected] of [
     ['192.0.2.1', undefined, false, '192.0.2.1'],
     ['::ffff:192.0.2.1', undefined, false, '192.0.2.1'],

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { clientScheme } from '../../lib/net/client-scheme.ts'
 
-t.test('the scheme is that of the connection, or what a trusted proxy says', t => {
+t.test('the scheme is that of the connection, or the one a trusted proxy reports', t => {
   for (const [encrypted, forwarded, trusts, expected] of [
     [false, undefined, false, 'http'],
     [true, undefined, false, 'https'],

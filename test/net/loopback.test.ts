@@ -1,7 +1,7 @@
 import t from 'tap'
 import { isLoopback } from '../../lib/net/loopback.ts'
 
-t.test('names and addresses of this machine are known from others', async t => {
+t.test('names and addresses of this machine are recognised', async t => {
   for (const host of ['localhost', '127.0.0.1', '127.255.0.1', '::1', '[::1]']) t.ok(isLoopback(host), host)
   for (const host of [
     '',

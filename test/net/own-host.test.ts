@@ -1,7 +1,7 @@
 import t from 'tap'
 import { isOwnHost } from '../../lib/net/own-host.ts'
 
-t.test("hosts of one's own network are known from public ones", async t => {
+t.test('hosts of the local network are distinguished from public ones', async t => {
   for (const host of [
     'localhost',
     '127.0.0.1',

@@ -3,13 +3,13 @@ import { isNeverProxied, proxyFor } from '../../lib/net/proxy-for.ts'
 
 const proxies = { https: 'http://secure.proxy:1', http: 'http://plain.proxy:2', exceptions: undefined }
 
-t.test('each scheme has its proxy, and none where none is named', async t => {
+t.test('each scheme has its proxy, or none if none is set', async t => {
   t.equal(proxyFor(new URL('https://api.example.com/v1'), proxies), proxies.https)
   t.equal(proxyFor(new URL('http://api.example.com/v1'), proxies), proxies.http)
   t.equal(proxyFor(new URL('https://api.example.com/v1'), { ...proxies, https: undefined }), undefined)
 })
 
-t.test('exceptions are hosts with all below them, ports, addresses and ranges', async t => {
+t.test('exceptions are hosts with their subdomains, ports, addresses and ranges', async t => {
   const isDirect = (exceptions: string, url: string): boolean =>
     proxyFor(new URL(url), { ...proxies, exceptions }) === undefined
   for (const [exceptions, url] of [

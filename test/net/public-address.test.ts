@@ -10,7 +10,7 @@ t.test('public unicast addresses of both versions are allowed', async t => {
   }
 })
 
-t.test('an address that stands for an inner one is not public, however it is spelled', async t => {
+t.test('an address that maps to an internal one is not public, however it is spelled', async t => {
   for (const address of [
     '127.0.0.1',
     '10.0.0.1',
@@ -29,7 +29,7 @@ t.test('an address that stands for an inner one is not public, however it is spe
   }
 })
 
-t.test('a host is allowed by its name in any case, with the port it was allowed at', async t => {
+t.test('a host is allowed by name in any case, with its allowed port', async t => {
   const allowed = new AllowedAddresses(['Tools.Example.com', 'other.example.com:8080', '[::1]:9000'])
   t.ok(allowed.admitsName('tools.example.COM', '', 'https:'))
   t.ok(allowed.admitsName('tools.example.com', '4000', 'http:'))
@@ -40,7 +40,7 @@ t.test('a host is allowed by its name in any case, with the port it was allowed 
   t.notOk(allowed.admitsName('sub.tools.example.com', '', 'https:'), 'a name does not allow those below it')
 })
 
-t.test('without a port a host is called at that of its protocol', async t => {
+t.test("a host allowed without a port may be called at its protocol's default port", async t => {
   const allowed = new AllowedAddresses(['a.test:443', 'b.test:80'])
   t.same(
     [allowed.admitsName('a.test', '', 'https:'), allowed.admitsName('a.test', '', 'http:')],
@@ -52,7 +52,7 @@ t.test('without a port a host is called at that of its protocol', async t => {
   )
 })
 
-t.test('a range allows the addresses of its own version that lie in it', async t => {
+t.test('a range contains only addresses of its own IP version', async t => {
   const allowed = new AllowedAddresses(['10.0.0.0/8', 'fd00::/8', '192.168.0.5', 'fe80::7'])
   const admitted = (address: string): boolean => allowed.admit('some.test', '', 'http:', address)
   t.same(['10.1.2.3', '::ffff:10.1.2.3', 'fd00::7', '192.168.0.5', 'fe80::7'].map(admitted), [
@@ -71,6 +71,6 @@ t.test('a range allows the addresses of its own version that lie in it', async t
   ])
 })
 
-t.test('the brackets of an address in a URL are taken off', async t => {
+t.test('brackets are removed from an address in a URL', async t => {
   t.same(['[::1]', '::1', 'example.com'].map(bareHost), ['::1', '::1', 'example.com'])
 })

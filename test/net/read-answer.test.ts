@@ -10,11 +10,11 @@ t.test('an answer is read to its end', async t => {
   t.same(await readAnswer(await fetch(`${url}/none`)), { status: 204, ok: true, text: '' })
 })
 
-t.test('an answer that does not end is given up', async t => {
+t.test('an endless answer is abandoned', async t => {
   const piece = Buffer.alloc(1024 * 1024)
   const { url } = await httpServer(t, (_request, response) => {
     const write = (): void => {
-      while (!response.destroyed && response.write(piece)) { /* until it is full */ }
+      while (!response.destroyed && response.write(piece)) { /** until it is full */ }
     }
     response.on('drain', write)
     write()

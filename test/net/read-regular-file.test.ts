@@ -4,14 +4,14 @@ import { join } from 'node:path'
 import t from 'tap'
 import { readRegularFile, readTextFile } from '../../lib/net/read-regular-file.ts'
 
-t.test('a file is read, also by a link', async t => {
+t.test('a file is read, also through a link', async t => {
   const directory = t.testdir({ file: `über ${'x'.repeat(200_000)}`, empty: '' })
   symlinkSync(join(directory, 'file'), join(directory, 'link'))
   t.equal(readTextFile(join(directory, 'link')), `über ${'x'.repeat(200_000)}`)
   t.equal(readRegularFile(join(directory, 'empty')).length, 0)
 })
 
-t.test('what is no file, or too large, is refused at once', async t => {
+t.test('anything but a regular file, or a file that is too large, is refused at once', async t => {
   const directory = t.testdir({})
   const at = (name: string): string => join(directory, name)
   execFileSync('mkfifo', [at('pipe')])

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { replaceFile } from '../../lib/net/replace-file.ts'
 
-t.test('a file is replaced entirely, and a link by the file', async t => {
+t.test('a file is replaced entirely, and a link is replaced by a file', async t => {
   const directory = t.testdir({ file: 'before', other: 'other' })
   symlinkSync(join(directory, 'other'), join(directory, 'link'))
   for (const name of ['file', 'link']) {
@@ -15,7 +15,7 @@ t.test('a file is replaced entirely, and a link by the file', async t => {
   t.equal(readFileSync(join(directory, 'other'), 'utf8'), 'other')
 })
 
-t.test('what the check refuses leaves the file as it was, and nothing beside it', async t => {
+t.test('a failed check leaves the file unchanged, and no other file beside it', async t => {
   const directory = t.testdir({})
   const path = join(directory, 'file')
   writeFileSync(path, 'before')

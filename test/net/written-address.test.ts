@@ -5,7 +5,7 @@ import t from 'tap'
 import { holdsBytes, isWrittenAddress, plainUrl } from '../../lib/net/written-address.ts'
 import { httpServer } from '../support/http-server.ts'
 
-t.test('what some parser reads as an address is one, and bytes are none', async t => {
+t.test('text that some parser reads as an address is recognised, and bytes are not', async t => {
   const addresses = [
     'http://a/',
     'ht\ttp://a/',
@@ -52,7 +52,7 @@ t.test('what some parser reads as an address is one, and bytes are none', async 
   t.notOk(isWrittenAddress('a text without a scheme: none'))
 })
 
-t.test('an address passes in the one spelling that all parsers read alike', async t => {
+t.test('an address passes only in the spelling that all parsers read alike', async t => {
   for (const url of [
     'http://1.1.1.1',
     'https://public.test/a b'.replace(' ', '%20'),
@@ -143,7 +143,7 @@ const spelling = fc
     return text
   })
 
-t.test('no spelling that passes leads another parser elsewhere', async t => {
+t.test('no accepted spelling leads another parser elsewhere', async t => {
   const samples = [...new Set(fc.sample(spelling, { numRuns: runs, seed: 4 }))].map(
     (text, index) => `${text}/n${index}`
   )
@@ -177,7 +177,7 @@ t.test('no spelling that passes leads another parser elsewhere', async t => {
   )
 })
 
-/** Returns the host of an address that is to be fetched; `undefined` for other texts. */
+/** Returns the host of a URL to be fetched; `undefined` for other texts. */
 function whatwgHost (text: string): string | undefined {
   const url = URL.canParse(text) ? new URL(text) : undefined
   return url !== undefined && /^https?:$/.test(url.protocol)
@@ -196,7 +196,7 @@ def host(text):
     return None
 print(json.dumps([[host(text), host(text.strip())] for text in json.load(sys.stdin)]))`
 
-/** Reads each text as it is and stripped, as programs do; the latter counts where there is no former. */
+/** Parses each text as it is and trimmed, as programs do; the latter counts if the former gives nothing. */
 function pythonHosts (samples: readonly string[]): Array<string | undefined> | undefined {
   const { stdout, error } = spawnSync('python3', ['-c', program], {
     input: JSON.stringify(samples),
@@ -209,8 +209,8 @@ function pythonHosts (samples: readonly string[]): Array<string | undefined> | u
 }
 
 /**
- * Sends curl to each address through a proxy that notes what it is asked for. Of texts without a scheme curl
- * makes files.
+ * Sends curl to each address through a proxy that records the requested hosts. Texts without a scheme become
+ * files for curl.
  */
 async function curlHosts (
   t: Parameters<typeof httpServer>[0],
@@ -223,7 +223,7 @@ async function curlHosts (
     if (index !== undefined) hosts[Number(index)] = host.replace(/^\[|\]$/g, '')
     response.end()
   })
-  server.on('connect', (_, socket) => socket.destroy()) // of https there is no path to know it by
+  server.on('connect', (_, socket) => socket.destroy()) // an https request to the proxy has no path to match it by
   const quoted = (text: string): string =>
     text.replace(/["\\]/g, '\\$&').replaceAll('\t', '\\t').replaceAll('\n', '\\n').replaceAll('\r', '\\r')
   const lines = samples

@@ -6,7 +6,7 @@ const png = Buffer.from('89504e470d0a1a0a0000000d49484452', 'hex')
 const dataUrl = (bytes: Buffer, head = 'data:image/png;base64,'): string => head + bytes.toString('base64')
 const read = async (text: string | Buffer, maxBytes = 1_000_000) => await readDocument(text, maxBytes, signal)
 
-t.test('an https address is passed on; its ending says whether it is an image', async t => {
+t.test('an https address is passed on; its extension says whether it is an image', async t => {
   t.strictSame(await read('https://Example.com/a.pdf?x=1'), {
     kind: 'address',
     url: 'https://example.com/a.pdf?x=1',
@@ -15,7 +15,7 @@ t.test('an https address is passed on; its ending says whether it is an image', 
   t.match(await read('https://example.com/scan.JPEG?page=2'), { isImage: true })
 })
 
-t.test('an address that may not be used is refused', async t => {
+t.test('a forbidden address is refused', async t => {
   const rows = [
     ['http://example.com/a.pdf', 'The document must be an https URL or a data URL.'],
     ['nonsense', 'The document must be an https URL or a data URL.'],
@@ -30,7 +30,7 @@ t.test('an address that may not be used is refused', async t => {
   })
 })
 
-t.test('bytes are decoded, and what they are is recognised by their beginning', async t => {
+t.test('bytes are decoded, and their format is recognised from the first of them', async t => {
   const given = await read(dataUrl(png, 'DATA:application/pdf;x="y";base64,'))
   t.match(given, { kind: 'bytes', mediaType: 'image/png' })
   t.same(given.kind === 'bytes' && given.bytes, png)
@@ -42,7 +42,7 @@ t.test('bytes are decoded, and what they are is recognised by their beginning', 
   )
 })
 
-t.test('a large document is decoded in pieces, to the byte, into memory that a worker can share', async t => {
+t.test('a large document is decoded in pieces, exactly, into memory shared with a worker', async t => {
   const bytes = Buffer.concat([png, Buffer.from(Array.from({ length: 700_001 }, (_, index) => index % 251))])
   const large = Buffer.from(dataUrl(bytes))
   const given = await read(large, 10_000_000)
@@ -50,7 +50,7 @@ t.test('a large document is decoded in pieces, to the byte, into memory that a w
   t.ok(given.kind === 'bytes' && given.bytes.buffer instanceof SharedArrayBuffer)
 })
 
-t.test('broken data URLs, unknown formats and too many bytes are refused', async t => {
+t.test('broken data URLs, unknown formats and oversized documents are refused', async t => {
   await t.rejects(read('data:image/png,abc'), {
     code: 'invalid_value',
     message: 'A data URL must contain base64: `data:application/pdf;base64,…`.'
@@ -74,7 +74,7 @@ t.test('broken data URLs, unknown formats and too many bytes are refused', async
   t.match(await read(dataUrl(png), png.length), { kind: 'bytes' })
 })
 
-t.test('a caller who leaves ends the decoding', async t => {
+t.test('a caller who disconnects ends the decoding', async t => {
   const leaving = new AbortController()
   const decoding = readDocument(
     dataUrl(Buffer.concat([png, Buffer.alloc(1_000_000)])),

@@ -12,7 +12,7 @@ t.test('pages are counted and their text layer is read, in order', async t => {
   t.same(texts?.map(text => text.replaceAll(/\s+/g, ' ').trim()), ['Hello World', 'Page (two)'])
 })
 
-t.test('a page that is only a picture has no text', async t => {
+t.test('a page that is only an image has no text', async t => {
   t.same(
     (await pageTexts(scannedPdf(Buffer.from('ffd8ffd9', 'hex'), 1, 1), 'a', signal))?.map(text =>
       text.trim()
@@ -21,7 +21,7 @@ t.test('a page that is only a picture has no text', async t => {
   )
 })
 
-t.test('what cannot be read is not known', async t => {
+t.test('an unreadable document has no known pages', async t => {
   const broken = Buffer.from(two)
   broken.fill(0x20, 20, broken.length - 40)
   t.equal(
@@ -33,7 +33,7 @@ t.test('what cannot be read is not known', async t => {
   t.equal(await pageTexts(Buffer.from('no pdf'), 'a', signal), undefined)
 })
 
-t.test('what a document is decompressed to is not in the memory of this process', async t => {
+t.test('a document is decompressed outside this process', async t => {
   const content = deflateSync(Buffer.alloc(200_000_000, ' '))
   const bomb = deflatedPdf(content)
   const before = process.memoryUsage.rss()
@@ -54,7 +54,7 @@ t.test('a large text is parsed in slices', async t => {
   t.ok(Math.max(...parse().map(({ args: [text] }) => text.length)) < 200_000)
 })
 
-t.test('a caller who leaves ends the process, and one who has left starts none', async t => {
+t.test('a caller who disconnects ends the process, or prevents its start', async t => {
   const leaving = new AbortController()
   const counting = countPages(two, 'a', leaving.signal)
   leaving.abort(new Error('left'))

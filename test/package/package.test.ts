@@ -9,7 +9,7 @@ import { createInterface } from 'node:readline'
 import t, { type Test } from 'tap'
 import { plainCommand } from '../support/plain-node.ts'
 
-/** Packs the package as for a release, and uses it as those do who install it. */
+/** Packs the package as for a release, and uses it as a user would. */
 
 const root = join(import.meta.dirname, '../../..')
 
@@ -53,13 +53,16 @@ const directory = t.testdir({
   src: {}
 })
 
-// It was compiled before the tests began: scripts would do it again.
+// It was compiled before the tests began: scripts would compile again.
 const output = execute(root, 'npm', 'pack', '--json', '--ignore-scripts', '--pack-destination', directory)
 const packed = (JSON.parse(output) as [Packed])[0]
 const paths = packed.files.map(({ path }) => path)
 install()
 
-/** Installs as npm would do: the package from its archive, beside its dependencies and nothing of ours. */
+/**
+ * Installs as npm would: the package from its archive, beside its dependencies and nothing else of the
+ * repository.
+ */
 function install (): void {
   const installed = join(directory, 'node_modules/headgate')
   mkdirSync(installed, { recursive: true })
@@ -81,7 +84,7 @@ function execute (cwd: string, ...command: readonly string[]): string {
   })
 }
 
-t.test('the package holds what is needed, and nothing else', async t => {
+t.test('the package has the needed files and no others', async t => {
   const outside = paths.filter(path => !path.startsWith('build/') && !/^(?:docs|examples)\//.test(path))
   t.same(outside.toSorted(), [
     '.env.example', 'CHANGELOG.md', 'LICENSE', 'README.md', 'headgate.example.yaml', 'package.json'
@@ -114,7 +117,7 @@ t.test('the package holds what is needed, and nothing else', async t => {
   )
 })
 
-t.test('the pages that documents link to are in the package, or else sources of the repository', async t => {
+t.test('pages linked from the documents are in the package or are repository sources', async t => {
   const broken = paths
     .filter(path => path.endsWith('.md'))
     .flatMap(path => {
@@ -152,7 +155,7 @@ t.test('the examples run', async t => {
   for (const name of ['embedded-gateway', 'own-provider']) await started(t, 'node', `out/${name}.js`)
 })
 
-t.test('what is not public cannot be imported', async t => {
+t.test('private modules cannot be imported', async t => {
   t.match(await run('node', '-e', 'import("headgate/core/record")'), [1, /ERR_PACKAGE_PATH_NOT_EXPORTED/])
 })
 
@@ -166,8 +169,8 @@ t.test('npx headgate prints its version and runs the gateway until npx is stoppe
   await t.rejects(fetch(`${address}/livez`))
 })
 
-t.test('a setting that needs other packages names them where they are not installed', async t => {
-  // Below the repository, Node.js would find those that the tests have.
+t.test('a setting that needs other packages names them if they are not installed', async t => {
+  // Below the repository, Node.js would find the packages of the tests.
   const bare = mkdtempSync(join(tmpdir(), 'headgate-'))
   t.teardown(() => { rmSync(bare, { recursive: true }) })
   cpSync(join(directory, 'node_modules/headgate'), join(bare, 'node_modules/headgate'), { recursive: true })
@@ -212,7 +215,7 @@ t.test('the command also runs from its modules', async t => {
   ])
 })
 
-t.test('a command that cannot go on fails, whatever Node.js does then', async t => {
+t.test('a command that cannot continue fails, whatever Node.js does then', async t => {
   cpSync(
     join(directory, 'node_modules/headgate/build/headgate.cjs'),
     join(directory, 'alone/build/headgate.cjs')
@@ -227,15 +230,15 @@ t.test('a command that cannot go on fails, whatever Node.js does then', async t 
   t.match(out, /ENOENT/)
 })
 
-/** A command that runs a gateway, and where it listens, once it answers there. */
+/** Starts a command that runs a gateway, and returns its address once it answers. */
 async function started (t: Test, ...command: readonly string[]) {
-  // The address is on standard error or output, as it is for people or programs.
+  // The address is on standard error or output, in the form for people or for programs.
   const child = spawn(...plainCommand('sh', '-c', 'exec "$0" "$@" 2>&1', ...command), {
     cwd: directory, env: { ...env, PORT: '0' }, stdio: ['ignore', 'pipe', 'ignore'], detached: true
   })
   t.teardown(() => killGroup(child.pid))
   const address = await firstMatch(child.stdout, /http:\/\/[\w.]+:\d+/)
-  child.stdout.resume() // reading lines has paused it, and what is not read keeps it open
+  child.stdout.resume() // reading lines has paused it, and unread output keeps it open
   t.equal((await fetch(`${address}/livez`)).status, 200)
   return { child, address }
 }
@@ -252,11 +255,11 @@ function killGroup (pid: number | undefined): void {
   try {
     if (pid !== undefined) process.kill(-pid, 'SIGKILL')
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error // has ended, as it should
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error // it has exited, as it should
   }
 }
 
-/** Runs a command in the project; its exit code and what it printed, errors included. */
+/** Runs a command in the project; returns its exit code and its output including errors. */
 async function run (...command: readonly string[]): Promise<[code: number | null, output: string]> {
   const child = spawn(...plainCommand(...command), {
     cwd: directory,

@@ -1,4 +1,7 @@
-/** Native code of the dependencies for each platform of the image. `.ci/run` also installs them for both. */
+/**
+ * Checks the native code of the dependencies for each platform of the image. `.ci/run` also installs them for
+ * both.
+ */
 
 import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
@@ -23,7 +26,7 @@ function elf (machine: number): Buffer {
 
 const [x64, arm64] = [elf(0x3e), elf(0xb7)]
 
-t.test('a package with native code for another processor alone is named', async t => {
+t.test('only a package with native code for another processor is reported', async t => {
   const folder = t.testdir({
     'both': { prebuilds: { 'linux-x64': { 'a.node': x64 }, 'linux-arm64': { 'a.node': arm64 } } },
     '@scope': { 'for-x64': { lib: { 'b.so.1': x64 } } },
@@ -45,7 +48,7 @@ t.test('a package with native code for another processor alone is named', async 
   t.match(look('--folder', folder, '--cpu', 'ppc64'), { status: 1, stderr: /must be x64 or arm64/ })
 })
 
-t.test('a release stops where a platform of the image lacks native code', async t => {
+t.test('a release stops if a platform of the image lacks native code', async t => {
   const script = readFileSync(join(root, '.ci/release.mjs'), 'utf8')
   t.match(script, "run(root, process.execPath, '.ci/platforms.mjs')")
   t.match(readFileSync(join(root, '.ci/run'), 'utf8'), 'node .ci/platforms.mjs')

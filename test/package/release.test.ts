@@ -1,4 +1,4 @@
-/** Makes the files of a release as a maintainer does, without building a second time or publishing. */
+/** Creates the files of a release as a maintainer does, without a second build and without publishing. */
 
 import { execFileSync, spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
@@ -45,7 +45,7 @@ const withGit = { skip: !isClone && 'this is no clone' }
 const hasSsh = spawnSync('ssh-keygen', ['-?']).error === undefined
 
 t.test(
-  'a release has the package, its components, where it comes from and their digests, the same each time',
+  'a release has the package, its components, provenance and digests, reproducibly',
   withGit,
   async t => {
     const directory = t.testdir()
@@ -149,7 +149,7 @@ t.test(
     t.match(out, `--tag registry.example.com/own:${manifest.version} `)
 
     await t.test(
-      'the signature is checked as the documents say, and fails for another file or another signer',
+      'the signature is verified as documented, and fails for another file or signer',
       {
         skip: hasSsh ? false : 'ssh-keygen is not installed'
       },
@@ -175,7 +175,7 @@ t.test(
   }
 )
 
-t.test('what a release lacks is listed, and without --dry-run nothing is made', withGit, async t => {
+t.test('missing parts of a release are listed, and without --dry-run it is refused', withGit, async t => {
   const directory = t.testdir({ taken: {} })
   const folder = join(directory, 'release')
   const { status, error } = release('--out', folder)

@@ -10,8 +10,8 @@ async function * numbers (count: number): AsyncGenerator<number> {
 }
 
 /**
- * Says how many steps, sources and transformers each stage is made of; `undefined` for one that was written
- * by hand.
+ * Returns how many steps, sources and transformers each stage consists of; `undefined` for one written by
+ * hand.
  */
 function sizes (stages: ReadonlyArray<Stage<never, unknown>>): unknown[] {
   return stages
@@ -24,7 +24,7 @@ const same = transform(() => ({ push: (value: number) => value }))
 const byHand: Stage<number> = source => source
 
 t.test(
-  'fuse makes one stage of adjacent ones that can share an iterator, and leaves the others where they were',
+  'fuse joins adjacent stages that can share an iterator, and leaves others in place',
   async t => {
     t.same(sizes(fuse([plusOne, plusOne, flatMap(once), same, same])), [[2, 1, 2]])
     t.same(sizes(fuse([plusOne, byHand, plusOne, same])), [[1, 0, 0], undefined, [1, 0, 1]])
@@ -48,7 +48,7 @@ t.test(
   }
 )
 
-t.test('fused and plain stages give the same', async () => {
+t.test('fused and plain stages give the same values', async () => {
   const step = fc.constantFrom<Stage<number>>(
     map((value: number) => value + 1),
     map(async (value: number) => await Promise.resolve(value * 2)),
@@ -71,7 +71,7 @@ t.test('fused and plain stages give the same', async () => {
   }))
 })
 
-t.test('chain is several stages as one, and one by one where it is fused', async t => {
+t.test('chain makes one stage of several, which fuse takes apart again', async t => {
   t.same(await collect(chain(plusOne, map(String))(numbers(2))), ['2', '3'])
   t.same(await collect(chain(plusOne, flatMap(once), plusOne)(numbers(2))), [3, 4])
   t.same(sizes(fuse([plusOne, chain(plusOne, chain(byHand, flatMap(once))), same])), [

@@ -7,7 +7,7 @@ import { collectAll } from '../support/collect-young.ts'
 import { rounds } from '../support/rounds.ts'
 import type { StageFunctions } from '../../lib/pipeline/fused-stages.ts'
 
-/** What stages do, in the plainest way: a generator for each function. */
+/** The reference: each kind of stage as a plain generator function. */
 function plainly (stage: Stage<number>): Stage<number> {
   const functions = functionsOf(stage)
   if (functions === undefined) return stage
@@ -55,7 +55,7 @@ function transforming (begin: StageFunctions['begins'][number]): Stage<unknown> 
   }
 }
 
-/** Says all that comes out of a source, a failure included, and that the source of all was closed. */
+/** Returns everything that comes out of a source, including a failure and that the source was closed. */
 async function story (
   stages: ReadonlyArray<Stage<number>>,
   count: number,
@@ -144,7 +144,7 @@ const someStage = fc.oneof(
 )
 
 t.test(
-  'stages give the same one by one, fused into runs, and as a generator for each function',
+  'stages give the same values one by one, fused, and as one generator per function',
   async () => {
     await fc.assert(
       fc.asyncProperty(
@@ -168,7 +168,7 @@ t.test(
   }
 )
 
-/** A source that waits for good, and says that it was left. */
+/** A source that never gives a value, and records that it was closed. */
 function silent (said: string[]): AsyncIterableIterator<number> {
   return {
     next: async () => await new Promise(() => undefined),
@@ -180,7 +180,7 @@ function silent (said: string[]): AsyncIterableIterator<number> {
   }
 }
 
-t.test('leaving reaches the source at once, also while a read of it waits', async t => {
+t.test('return() reaches the source at once, even during a pending read', async t => {
   const said: string[] = []
   const same = transform(() => ({ push: (value: number) => value }))
   for (const stages of [[same], [flatMap(() => silent(said)), same], [map((value: number) => value)]]) {
@@ -196,7 +196,7 @@ t.test('leaving reaches the source at once, also while a read of it waits', asyn
   }
 })
 
-t.test('who leaves while a step waits has no source opened', async t => {
+t.test('after return() during a pending step no source is opened', async t => {
   const said: string[] = []
   let go = (): void => undefined
   const waited = new Promise<void>(resolve => {
@@ -221,7 +221,7 @@ t.test('who leaves while a step waits has no source opened', async t => {
   t.same([stages.length, said], [1, []])
 })
 
-t.test('a long row of values of which nothing comes is read in bounded memory', async t => {
+t.test('a long run of dropped values is read in bounded memory', async t => {
   const none = transform(() => ({ push: () => undefined, end: () => 'end' }))
   let count = 0
   /** The heap after a collection, at the beginning and near the end. */

@@ -2,7 +2,7 @@ import t from 'tap'
 import { peek } from '../../lib/pipeline/sources.ts'
 import { collect } from '../support/stages.ts'
 
-/** Counts what is taken, and notes when it is returned. */
+/** Counts the values read, and records when it is closed. */
 function counted (end: number): {
   readonly source: AsyncGenerator<number, void, undefined>
   readonly seen: { taken: number, returned: boolean }
@@ -21,14 +21,14 @@ function counted (end: number): {
   return { source: source(), seen }
 }
 
-t.test('the first value is known before the others are taken, and is one of all', async t => {
+t.test('the first value is known before the others are read, and is still part of the source', async t => {
   const { source, seen } = counted(3)
   const { first, all } = await peek(source)
   t.same([first, seen.taken], [0, 1])
   t.same(await collect(all), [0, 1, 2])
 })
 
-t.test('leaving returns the source, before the first value is taken again or after', async t => {
+t.test('return() closes the source, before or after the first value is read again', async t => {
   for (const wanted of [0, 1, 2]) {
     const { source, seen } = counted(9)
     const { all } = await peek(source)
@@ -39,7 +39,7 @@ t.test('leaving returns the source, before the first value is taken again or aft
   }
 })
 
-t.test('what fails before the first value fails here; what fails later fails where it is read', async t => {
+t.test('a failure before the first value rejects at once; a later one rejects at its read', async t => {
   async function * failing (count: number): AsyncGenerator<number, void, undefined> {
     for (let number = 0; number < count; number++) yield number
     throw new Error('broken')
@@ -49,6 +49,6 @@ t.test('what fails before the first value fails here; what fails later fails whe
   await t.rejects(collect(all), { message: 'broken' })
 })
 
-t.test('a source without a value is a fault of ours', async t => {
+t.test('a source without a value is an internal error', async t => {
   await t.rejects(async () => await peek(counted(0).source), { code: 'internal_error' })
 })

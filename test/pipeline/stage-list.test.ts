@@ -1,6 +1,5 @@
 /**
- * The types of lists of stages, as the compiler shows them: each case is a program, and what `tsc` says of
- * it.
+ * Tests the types of stage lists with the compiler: each case is a program and the errors that `tsc` reports.
  */
 
 import { execFile } from 'node:child_process'
@@ -29,7 +28,7 @@ declare const ofA: Sink<A, Reply>
 declare const ofC: Sink<C, Reply>
 `
 
-/** Each program, and what the compiler says of it: the code of each error, and the text that matters. */
+/** Each program with the expected errors: the code of each, and the relevant part of its text. */
 const cases: ReadonlyArray<{
   readonly title: string
   readonly program: string
@@ -120,7 +119,7 @@ t.test('the compiler names the first stage that does not fit', async t => {
   )
   const printed = await new Promise<string>(resolve => {
     const [command, args] = plainNode(tsc, '-p', dir, '--pretty', 'false')
-    execFile(command, args, (_error, stdout) => resolve(stdout)) // it exits with 2 where there are errors
+    execFile(command, args, (_error, stdout) => resolve(stdout)) // tsc exits with 2 if there are errors
   })
   const errors = printed.split('\n').filter(line => /^\S.*error TS/.test(line))
   for (const [index, { title, says }] of cases.entries()) {

@@ -10,12 +10,12 @@ async function * numbers (count: number, ended?: () => void): AsyncGenerator<num
   }
 }
 
-t.test('map gives a value for each, whether its step is awaited or not', async t => {
+t.test('map gives a value for each, whether its step is async or not', async t => {
   t.same(await collect(map((value: number) => value * 2)(numbers(3))), [2, 4, 6])
   t.same(await collect(map(async (value: number) => await Promise.resolve(value * 2))(numbers(3))), [2, 4, 6])
 })
 
-t.test('a step that throws returns the source', async t => {
+t.test('a step that throws closes the source', async t => {
   let ended = false
   const failing = map((value: number) => {
     if (value === 2) throw new Error('two')
@@ -25,7 +25,7 @@ t.test('a step that throws returns the source', async t => {
   t.ok(ended)
 })
 
-t.test('flatMap gives the sources of its values one after the other, and leaving returns both', async t => {
+t.test('flatMap joins the sources of its values in order, and return() closes both', async t => {
   const twice = flatMap(async function * (value: number) { yield value; yield value })
   t.same(await collect(twice(numbers(2))), [1, 1, 2, 2])
   const ended: string[] = []
@@ -36,7 +36,7 @@ t.test('flatMap gives the sources of its values one after the other, and leaving
   t.same(ended, ['inner', 'outer'])
 })
 
-t.test('flatMap returns its source when that of a value fails, or cannot be opened', async t => {
+t.test('flatMap closes its source if an inner source fails or cannot be opened', async t => {
   const failures = [
     flatMap(async function * (value: number) { yield value; throw new Error('inner') }),
     flatMap((): AsyncIterable<number> => { throw new Error('inner') })
@@ -48,7 +48,7 @@ t.test('flatMap returns its source when that of a value fails, or cannot be open
   }
 })
 
-t.test('transform shares a state within one run only, may give nothing, and has a last word', async t => {
+t.test('transform has state per run, may drop values, and may add a last one', async t => {
   const pairs = transform(() => {
     let kept: number | undefined
     return {
@@ -64,7 +64,7 @@ t.test('transform shares a state within one run only, may give nothing, and has 
   t.same(await collect(pairs(numbers(2))), [[1, 2]])
 })
 
-t.test('a transform of a source that fails may say so as its last value, or fails as well', async t => {
+t.test('a transform may turn a failure of its source into a last value, or fail too', async t => {
   async function * broken (): AsyncGenerator<number> {
     yield 1
     throw new Error('cut')
@@ -83,7 +83,7 @@ t.test('a transform of a source that fails may say so as its last value, or fail
   await t.rejects(collect(transform<number, number | string>(() => same)(broken())), { message: 'cut' })
 })
 
-t.test('a push that throws returns the source, and may be the last word too', async t => {
+t.test('a push that throws closes the source, or the error becomes the last value', async t => {
   let ended = 0
   const failing = {
     push: (): string => {

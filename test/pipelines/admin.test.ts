@@ -14,10 +14,10 @@ import { Secret } from '../../lib/core/secret.ts'
 import type { Role, Scope } from '../../schemas/admin/common.ts'
 
 interface Case {
-  /** The least role; `all`: no session is needed, `session`: any session, and no admin key. */
+  /** The lowest role; `all`: no session is needed, `session`: any session, and no admin key. */
   readonly least: Role | 'all' | 'session'
   readonly scope?: Scope
-  /** True: for admin keys without scopes alone. */
+  /** True: only for admin keys without scopes. */
   readonly unscoped?: boolean
   readonly body?: unknown
 }
@@ -105,13 +105,13 @@ function expects (least: Case['least'], role: Role | 'none'): 'passes' | 401 | 4
   return least === 'session' || roles.indexOf(role) <= roles.indexOf(least) ? 'passes' : 403
 }
 
-t.test('every route that is served is in this table', async t => {
+t.test('every registered route is in this table', async t => {
   const served = adminRows.map(({ method, path }) => `${method} ${path}`)
   t.same(served.filter(route => !(route in cases) && route !== 'GET /admin/v1/live-calls'), [])
   t.same(Object.keys(cases).filter(route => !served.includes(route)), [])
 })
 
-t.test('each route is for the roles of this table, and for admin keys with its scope', async t => {
+t.test('each route allows the roles of this table, and admin keys with its scope', async t => {
   const { admin, user, send } = await adminGateway(t)
   const { adminKeys } = admin.accounts
   const people: Partial<Record<Role, Person>> = {}
@@ -134,7 +134,7 @@ t.test('each route is for the roles of this table, and for admin keys with its s
   ): Promise<void> => {
     const { status } = await by(route.replaceAll(/:\w+/g, 'nothing'), body, headers)
     const found = status === 401 || status === 403 ? status : 'passes'
-    // A sign-in that fails is 401 as well.
+    // A failed sign-in is a 401 too.
     if (found !== expected && !(expected === 'passes' && route.includes('/sign-in/'))) {
       results.push(`${route} by ${who}: ${status} instead of ${expected}`)
     }
@@ -168,7 +168,7 @@ t.test('each route is for the roles of this table, and for admin keys with its s
 
 type Change = Exclude<AdminRoute, `GET ${string}`>
 
-/** The act that the audit log has of each route, or why the test below leaves it out. */
+/** The audit log entry of each route, or the reason why the test below omits it. */
 const acts: Readonly<
   Record<Change, { readonly action: string } | 'a sign-in or sign-out' | 'nothing changes' | 'needs a file'>
 > = {
@@ -209,7 +209,7 @@ const acts: Readonly<
   'POST /admin/v1/alerts/test': { action: 'alert.test' }
 }
 
-t.test('every change is in the audit log once, and no secret is', async t => {
+t.test('every change is in the audit log once, without secrets', async t => {
   const { url: receiver } = await httpServer(t, (_request, response) => { response.writeHead(204).end() })
   const page = 'https://ai.example.com'
   const { admin, database, user } = await adminGateway(t, {
@@ -285,10 +285,10 @@ t.test('every change is in the audit log once, and no secret is', async t => {
   t.same(unseen, [])
 })
 
-/** In every name and text of what belongs to a project that the caller may not see. */
+/** Written into every name and text of the project that the caller may not see. */
 const mark = 'zq7foreign'
 
-t.test('to people of one project, what belongs to others is as if it did not exist', async t => {
+t.test('for people of one project, data of others appears not to exist', async t => {
   const { admin, database, user } = await adminGateway(t)
   const { send: owner } = await user('owner')
   const made = async (route: string, body: object) => (await owner(route, body)).body
@@ -345,7 +345,7 @@ t.test('to people of one project, what belongs to others is as if it did not exi
     org: mark,
     name: mark
   }
-  /** Values of filters; those that are not here get the mark. */
+  /** Values of filters; the others get the mark. */
   const filters: Readonly<Record<string, readonly string[]>> = {
     project: [foreign, `${own},${foreign}`],
     key: [foreignKey],

@@ -1,6 +1,6 @@
 /**
- * All tests of chat completions with a generator at every place of the pipeline: it costs its neighbours
- * nothing they need, and loses nothing.
+ * Runs all tests of chat completions with a plain generator between all stages of the pipeline: stages that
+ * cannot be fused change nothing.
  */
 
 import t from 'tap'
@@ -8,6 +8,6 @@ import { countGenerators } from '../support/generators-everywhere.ts'
 
 await import('./chat.test.ts')
 
-t.test('generators stood everywhere', async t => {
+t.test('with a generator between all stages', async t => {
   t.ok(countGenerators() > 1000, `${countGenerators()} generators`)
 })

@@ -1,6 +1,6 @@
 /**
- * POST /v1/completions through the official client, at fakes of providers with an API for it, and at those
- * that only chat.
+ * POST /v1/completions with the official client, for providers with a completions API and for those that only
+ * chat.
  */
 
 import OpenAI from 'openai'
@@ -65,7 +65,7 @@ function textFrames (...chunks: ReadonlyArray<readonly object[]>): string[] {
   return [...frames.map(frame => `data: ${JSON.stringify(frame)}\n\n`), 'data: [DONE]\n\n']
 }
 
-t.test('a server that completes texts gets prompt and suffix as they are', async t => {
+t.test('a server that completes text gets prompt and suffix unchanged', async t => {
   const { client, upstream } = await at(t, 'vllm', {
     pieces: [textAnswer({ index: 0, text: ' return a', logprobs: null, finish_reason: 'stop' })]
   })
@@ -100,7 +100,7 @@ t.test('a server that completes texts gets prompt and suffix as they are', async
   })
 })
 
-t.test('a streamed completion comes as it is written, with its usage on request', async t => {
+t.test('a streamed completion is passed on as it is written, with its usage on request', async t => {
   const { client, upstream } = await at(t, 'llama.cpp', {
     headers: eventStream,
     pieces: textFrames(
@@ -165,7 +165,7 @@ t.test('several completions and log probabilities come in the form of this API',
   t.match(upstream.requests[0]?.json, { prompt: 'p', n: 2, logprobs: 2 })
 })
 
-t.test('Mistral fills in the middle by its own endpoint, and only with models for code', async t => {
+t.test('Mistral fills in the middle with its own endpoint, and only with code models', async t => {
   const { client, upstream } = await at(t, 'mistral', ({ json }) =>
     Reflect.get(Object(json), 'stream') === true
       ? { headers: eventStream, pieces: chatFrames(['re', 'turn']) }
@@ -230,7 +230,7 @@ t.test('a model that only chats gets the prompt as a message', async t => {
   })
 })
 
-t.test('the model of OpenAI for text completions is called as such', async t => {
+t.test("OpenAI's text completion model is called through the completions API", async t => {
   const { client, upstream } = await at(t, 'openai', {
     pieces: [textAnswer({ index: 0, text: '!', finish_reason: 'stop' })]
   })
@@ -242,7 +242,7 @@ t.test('the model of OpenAI for text completions is called as such', async t => 
   t.equal(upstream.requests[0]?.path, '/v1/completions')
 })
 
-t.test('a provider that cannot fill in the middle is passed over for one that can', async t => {
+t.test('a provider that cannot fill in the middle is skipped for one that can', async t => {
   const upstream = await fakeUpstream({
     pieces: [textAnswer({ index: 0, text: 'middle', finish_reason: 'stop' })]
   })
@@ -259,7 +259,7 @@ t.test('a provider that cannot fill in the middle is passed over for one that ca
   t.match(await answer.json(), { choices: [{ text: 'middle' }] })
 })
 
-t.test('what cannot be served is refused with its name', async t => {
+t.test('an unsupported field is refused by name', async t => {
   const { api, upstream } = await at(t, 'openai', { pieces: [chatAnswer('no')] })
   const request = { model: 'openai/gpt-5', prompt: 'x' }
   const rows: ReadonlyArray<readonly [body: object, status: number, param: string | undefined]> = [
@@ -288,7 +288,7 @@ t.test('what cannot be served is refused with its name', async t => {
 })
 
 t.test(
-  'settings of a model hold where the request sets no limit, and where neither does it is 16',
+  'the settings of a model apply if the request sets no limit; the default is 16',
   async t => {
     const upstream = await fakeUpstream({
       pieces: [textAnswer({ index: 0, text: 'ok', finish_reason: 'stop' })]
@@ -318,7 +318,7 @@ t.test(
   }
 )
 
-t.test('keys, scopes, limits and dry runs hold as everywhere', async t => {
+t.test('keys, scopes, limits and dry runs work as on every endpoint', async t => {
   const { api, upstream } = await at(
     t,
     'vllm',
@@ -341,7 +341,7 @@ t.test('keys, scopes, limits and dry runs hold as everywhere', async t => {
   t.equal(upstream.requests.length, 1)
 })
 
-t.test('a stream that breaks off ends with an error, and the sandbox completes texts too', async t => {
+t.test('a broken stream ends with an error, and the sandbox completes text too', async t => {
   const { api } = await at(t, 'vllm', {
     headers: eventStream,
     pieces: textFrames([{ index: 0, text: 'on', finish_reason: null }]).slice(0, 1),
@@ -369,7 +369,7 @@ t.test('a stream that breaks off ends with an error, and the sandbox completes t
   )
 })
 
-t.test('fields of chat that no schema has checked are left out', async t => {
+t.test('chat fields that no schema checked are dropped', async t => {
   const { api, upstream } = await at(t, 'vllm', {
     pieces: [textAnswer({ index: 0, text: ' a', logprobs: null, finish_reason: 'stop' })]
   })

@@ -27,7 +27,7 @@ import type { Test } from 'tap'
 
 const path = '/v1/chat/completions'
 const question = { model: 'xai/grok-4.6', messages: 'canary-question', deferred: true }
-/** One whose answer costs up to $0.40 at the price below. */
+/** A request whose answer costs up to $0.40 at the price below. */
 const longQuestion = { ...question, max_completion_tokens: 40_000 }
 const otherKey = 'another key'
 
@@ -90,7 +90,7 @@ async function fetched (api: TestGateway, id: string, init?: RequestInit): Promi
   return await api.get(`/v1/chat/deferred-completion/${id}`, init)
 }
 
-/** Fetches a completion once it is there. */
+/** Fetches a completion once it is available. */
 async function completed (api: TestGateway, id: string, init?: RequestInit): Promise<Response> {
   return await eventually(
     async () => await fetched(api, id, init),
@@ -99,7 +99,7 @@ async function completed (api: TestGateway, id: string, init?: RequestInit): Pro
   )
 }
 
-t.test('a receipt, then pending, then the completion, as often as it is requested', async t => {
+t.test('a receipt, then pending, then the completion, as often as requested', async t => {
   let ready = false
   const { upstream, api } = await start(t, ({ method }) => {
     if (method === 'POST') return accepted
@@ -170,7 +170,7 @@ t.test('the official clients read the receipt and then the completion', async t 
   }
 })
 
-t.test('an id works for the key it was given to, and not when it is changed', async t => {
+t.test('an id works only unchanged and for the key it was given to', async t => {
   const { upstream, api } = await start(t, ({ method }) =>
     method === 'POST' ? accepted : { pieces: [chatAnswer('x')] }
   )
@@ -203,7 +203,7 @@ t.test('an id works for the key it was given to, and not when it is changed', as
   t.equal((await fetched(api, id, { headers: { authorization: '' } })).status, 401)
 })
 
-t.test('what cannot be deferred is refused, and what is not deferred is completed at once', async t => {
+t.test('an undeferrable call is refused, and one that is not deferred is completed at once', async t => {
   const { upstream, api } = await start(t, ({ json }) =>
     Reflect.get(Object(json), 'deferred') === true ? accepted : { pieces: [chatAnswer('now')] }
   )
@@ -240,7 +240,7 @@ t.test('a completion that comes at once is the answer, and is billed once', asyn
   t.match(api.lines[0], { provider: 'xai', usage: { prompt: 3, completion: 1 } })
 })
 
-t.test('a deferred request whose answer breaks after the head is not sent again', async t => {
+t.test('a deferred request whose answer breaks off after the head is not sent again', async t => {
   for (const then of ['reset', 'fin'] as const) {
     const { upstream, api } = await start(t, () => ({ pieces: ['{"request_'], then }))
     t.equal((await api.post(path, question)).status, 502, then)
@@ -249,7 +249,7 @@ t.test('a deferred request whose answer breaks after the head is not sent again'
 })
 
 t.test(
-  'a completion that the provider does not know any more is not found, also under status 200',
+  'a completion that the provider no longer knows is not found, even under status 200',
   async t => {
     for (const body of [
       '{"code":"Some requested entity was not found","error":"no such request"}',
@@ -263,7 +263,7 @@ t.test(
   }
 )
 
-t.test('an id of the provider that changes the path is no id', async t => {
+t.test("a provider's id that would change the path is rejected", async t => {
   for (const id of ['../models', '..', 'a/b', '%2e', '', 'x'.repeat(257), 7]) {
     const { upstream, api } = await start(t, () => ({ pieces: [JSON.stringify({ request_id: id })] }))
     const response = await api.post(path, question)
@@ -273,7 +273,7 @@ t.test('an id of the provider that changes the path is no id', async t => {
   }
 })
 
-t.test('a completion that failed answers as the call would have, and goes on doing so', async t => {
+t.test('a failed completion gives the error of the call, at every fetch', async t => {
   const cases: Array<[Script, number, string, boolean]> = [
     [
       {
@@ -308,7 +308,7 @@ t.test('a completion that failed answers as the call would have, and goes on doi
   }
 })
 
-t.test('what a completion has used that cannot be read is on record with its fetch', async t => {
+t.test('the usage of an unreadable completion is recorded at its fetch', async t => {
   const usage = { prompt_tokens: 7, completion_tokens: 2, total_tokens: 9 }
   const completion = JSON.stringify({ id: 'x', choices: [], usage })
   const { api } = await start(t, ({ method }) => (method === 'POST' ? accepted : { pieces: [completion] }))
@@ -318,7 +318,7 @@ t.test('what a completion has used that cannot be read is on record with its fet
 })
 
 t.test(
-  "a key that is refused at the fetch is the caller's if it was theirs, and is in no answer",
+  "a key refused at the fetch is reported as the caller's only if it was, and is in no answer",
   async t => {
     const key = 'plainlookingcredential0123456789'
     const refusals: Script[] = [
@@ -377,10 +377,10 @@ t.test('nothing is lost between fetching and answering', async t => {
   t.equal(upstream.requests.length, 2)
 })
 
-t.test('a completion that the store has no room for is given to the caller who fetched it', async t => {
+t.test('a completion that does not fit the store is given to the caller who fetched it', async t => {
   const { api, database } = await start(t, async ({ method }) => {
     if (method === 'POST') return accepted
-    await sql`pragma max_page_count = 1`.execute(database.query) // SQLite raises it to the size the file has
+    await sql`pragma max_page_count = 1`.execute(database.query) // SQLite raises the limit to the current size of the file
     return { pieces: [chatAnswer('long '.repeat(40_000))] }
   })
   const response = await fetched(api, await begin(api))
@@ -388,7 +388,7 @@ t.test('a completion that the store has no room for is given to the caller who f
   t.match(await json(response), { choices: [{ message: { content: /^long long/ } }] })
 })
 
-t.test('a completion that went down with its process is said to be lost', async t => {
+t.test('a completion lost with its process is reported as lost', async t => {
   const { api, database } = await start(t, ({ method }) => (method === 'POST' ? accepted : { status: 404 }))
   const id = await begin(api)
   // What the store holds when a process dies in the middle of a fetch.
@@ -429,7 +429,7 @@ const emulated: Partial<Settings> = {
 }
 const later = { model: 'openai/gpt-5' }
 
-t.test('the gateway defers for providers that cannot, and keeps no request it has completed', async t => {
+t.test('the gateway defers calls for providers that cannot, and deletes completed requests', async t => {
   let go = (): void => undefined
   const opened = new Promise<void>(resolve => {
     go = resolve
@@ -461,7 +461,7 @@ t.test('the gateway defers for providers that cannot, and keeps no request it ha
   t.match(await json(late), { error: { message: /^The call cannot be cancelled: it is complete/ } })
 })
 
-t.test('a deferred call that fails has its error as answer', async t => {
+t.test('a failed deferred call answers with its error', async t => {
   const { api } = await start(
     t,
     () => ({ status: 400, pieces: ['{"error":{"message":"bad","code":"odd"}}'] }),
@@ -473,7 +473,7 @@ t.test('a deferred call that fails has its error as answer', async t => {
   t.match(await json(answer), { error: { code: 'odd', message: 'bad' } })
 })
 
-t.test('waiting calls are bounded, can be cancelled, and are not kept with a key of the caller', async t => {
+t.test("waiting calls are limited, can be cancelled, and are not stored with a caller's key", async t => {
   const { api, upstream } = await start(t, () => ({ silent: true }), emulated)
   t.equal(
     (await api.post(path, { ...question, ...later, stream: true })).status,
@@ -511,7 +511,7 @@ t.test('waiting calls are bounded, can be cancelled, and are not kept with a key
   t.match(await json(own), { error: { param: 'deferred' } })
 })
 
-t.test('what is kept for a key is bounded, and an answer that was paid for is kept in any case', async t => {
+t.test('stored completions per key are limited, but an answer already paid for is always kept', async t => {
   const answers: Script = { pieces: [chatAnswer('x'.repeat(2000))] }
   const bounded = {
     deferred: { forAllProviders: true, keepMs: 60_000, maxPending: 10, maxBytesPerKey: 2048 }
@@ -540,7 +540,7 @@ t.test('what is kept for a key is bounded, and an answer that was paid for is ke
 })
 
 t.test(
-  'completions of a provider are kept up to the bound of their key, and given out once beyond it',
+  "providers' completions are stored up to the key's limit, and beyond it given out once",
   async t => {
     const { api } = await start(
       t,
@@ -564,7 +564,7 @@ t.test(
   }
 )
 
-t.test('while another process writes, reads go on and writes wait', async t => {
+t.test('while another process writes, reads continue and writes wait', async t => {
   const { api, database } = await start(t, () => ({ silent: true }), emulated)
   const id = await begin(api, later)
   const other = await openDatabase(dirname(database.path))
@@ -578,7 +578,7 @@ t.test('while another process writes, reads go on and writes wait', async t => {
 })
 
 t.test(
-  'a call that was waiting or running when the gateway closed is completed after the next start',
+  'a call waiting or running at shutdown is completed after the next start',
   async t => {
     let open = false
     const { api, upstream, database } = await start(
@@ -596,7 +596,7 @@ t.test(
   }
 )
 
-t.test('a key that is revoked spends no more, whether its call waits or runs', async t => {
+t.test('a revoked key spends no more, whether its call waits or runs', async t => {
   const known = new Map<string, ApiKey>([[testKey, { id: 'key-1', name: 'test' }]])
   const keys: Keys = {
     check: presented => known.get(presented),
@@ -687,7 +687,7 @@ t.test('a task that cannot be read fails, once', async t => {
   t.match(api.lines, [{ level: 'error', cause: { name: 'TypeError' } }])
 })
 
-t.test('the task of a dead process is taken over, and its late answer is not taken', async t => {
+t.test('the task of a dead process is taken over, and its late answer is ignored', async t => {
   const database = await store(t)
   const deferrals = await openDeferrals(database)
   const { store: rows } = deferrals
@@ -724,7 +724,7 @@ const priced = [
 ]
 
 t.test(
-  'a receipt is charged what its answer can cost at most, until the answer is fetched and costs what it costs',
+  'a receipt is charged its maximum cost until the answer is fetched, then the actual cost',
   async t => {
     const upstream = await fakeUpstream(({ method, path }) => {
       if (method === 'POST') return accepted
@@ -772,10 +772,10 @@ t.test(
   }
 )
 
-t.test('the charge of a receipt is given back by the one fetch whose refusal is kept', async t => {
+t.test('the charge of a receipt is refunded by the one fetch whose refusal is stored', async t => {
   const database = await store(t)
   const { query } = database
-  // What the store may do while the provider answers.
+  // What may happen in the store while the provider answers.
   const whileFetching = [
     async () =>
       await sql`create trigger no_room before update on deferred when new.state = 'done' begin select raise(abort, 'no room'); end`.execute(
@@ -801,7 +801,7 @@ t.test('the charge of a receipt is given back by the one fetch whose refusal is 
   const headers = { authorization: 'Bearer limited' }
   const id = String((await json(await api.post(path, longQuestion, { headers })))['request_id'])
   const fetchAgain = async (): Promise<number> => {
-    // that of the fetch before is over
+    // that of the earlier fetch has been undone
     await query.updateTable('deferred').set({ lease_until_ms: 0 }).execute()
     return (await fetched(api, id, { headers })).status
   }
@@ -822,7 +822,7 @@ t.test('the charge of a receipt is given back by the one fetch whose refusal is 
   )
 })
 
-t.test('an answer that a stage looks at is not left to its provider for later', async t => {
+t.test('an answer that a guard inspects is not deferred to its provider', async t => {
   const stage = {
     name: 'islands',
     use: 'pattern',

@@ -69,7 +69,7 @@ function inputs ({ json }: SeenRequest): unknown[] {
   return Array.isArray(input) && typeof input[0] !== 'number' ? input : [input]
 }
 
-/** A vector of two for each input: its place, and one half. */
+/** A vector of two numbers for each input: its index, and one half. */
 function answering (request: SeenRequest): Script {
   return list(inputs(request).map((_, index) => [index, 0.5]))
 }
@@ -87,7 +87,7 @@ async function throws (
   t.ok(error instanceof expected, `${expected.name}: ${String(error)}`)
 }
 
-t.test('a text, its tokens, a list of either: a vector for each, in order', async t => {
+t.test('a text, its tokens, or a list of either gives a vector for each, in order', async t => {
   const { upstream, api } = await start(t, answering)
   for (const [input, count] of [
     ['hi', 1],
@@ -187,7 +187,7 @@ t.test('a body of the wrong shape is refused, with place and reason', async t =>
   )
 })
 
-t.test('what no model, or not this one, takes is refused with its parameter', async t => {
+t.test('an option that no model or not this one supports is refused with its parameter', async t => {
   const large = {
     limits: { ...settings().limits, jsonBodyBytes: 10_000_000 },
     models: [modelSettings('openai/text-embedding-3-large', { status: 'disabled' })]
@@ -270,7 +270,7 @@ t.test('what no model, or not this one, takes is refused with its parameter', as
 })
 
 t.test(
-  'another provider of the same model may step in, another model may not, not even by a configured route',
+  'a fallback may use another provider of the same model, never another model',
   async t => {
     const upstream = await fakeUpstream((request, number) =>
       number === 0 ? { status: 500, pieces: ['{}'] } : answering(request)
@@ -297,7 +297,7 @@ t.test(
   }
 )
 
-t.test('keys are checked first, and what they may do', async t => {
+t.test('keys and their rights are checked first', async t => {
   const upstream = await fakeUpstream(answering)
   t.teardown(upstream.close)
   const api = await testGateway(
@@ -320,7 +320,7 @@ t.test('keys are checked first, and what they may do', async t => {
   t.equal(upstream.requests.length, 0)
 })
 
-t.test('vectors in the form that was requested go out as they came, to the digit', async t => {
+t.test('vectors in the requested format are passed on digit for digit', async t => {
   const pretty =
     '{\n  "object": "list",\n  "data": [\n    {\n      "embedding": [\n        -0.0069292834,\n        1e-9,\n 3.10 ],\n      "object": "embedding", "index": 0\n    }\n  ],\n  "model": "m", "usage": {"prompt_tokens": 1, "total_tokens": 1}\n}\n'
   const { api } = await start(t, request => {
@@ -340,7 +340,7 @@ t.test('vectors in the form that was requested go out as they came, to the digit
   )
 })
 
-t.test('a provider that answers in the other form, or knows but one, is converted', async t => {
+t.test('a provider that answers in the other format, or supports only one, is converted', async t => {
   const numbers = [0.1, -2, 3.4028234663852886e38, 1.17549435e-38, 0]
   const floats = await start(t, list([numbers]))
   const packed = await json<Answer>(await floats.api.post(path, { ...question, encoding_format: 'base64' }))
@@ -375,7 +375,7 @@ t.test('a provider that answers in the other form, or knows but one, is converte
   }
 })
 
-t.test('answers are put in order, and gaps in them filled where that is no guess', async t => {
+t.test('answers are sorted, and gaps are filled where that is certain', async t => {
   const item = (index: number | undefined, value: number): object => ({
     object: 'embedding',
     index,
@@ -454,7 +454,7 @@ t.test('answers are put in order, and gaps in them filled where that is no guess
   }
 })
 
-t.test('failures of a provider mean what they mean everywhere', async t => {
+t.test('provider failures have the same meaning as on every endpoint', async t => {
   const said = (message: string, code: string | null = null): string =>
     JSON.stringify({ error: { message, type: 'invalid_request_error', param: null, code } })
   const rows: Array<[Script, number, object]> = [
@@ -619,7 +619,7 @@ t.test('gemini: texts go as batches of a hundred, eight at a time, and come back
   }
 })
 
-t.test('gemini: one slice that fails is the failure of all, and the others are given up', async t => {
+t.test('gemini: one failed batch fails the call, and the others are aborted', async t => {
   const input = Array.from({ length: 400 }, (_, index) => String(index))
   const { upstream, api } = await start(
     t,
@@ -650,7 +650,7 @@ t.test('gemini: one slice that fails is the failure of all, and the others are g
   await seen.aborted
 })
 
-t.test('gemini: what is no answer, and usage that is not there', async t => {
+t.test('gemini: invalid answers, and missing usage', async t => {
   const rows: Array<[string, number, object]> = [
     ['{"embeddings":[{"values":[1]}]}', 502, { error: { code: 'upstream_invalid_response' } }],
     ['{"embeddings":[{"values":[1]},{}]}', 502, { error: { code: 'upstream_invalid_response' } }],
@@ -694,7 +694,7 @@ t.test('gemini: what is no answer, and usage that is not there', async t => {
 })
 
 t.test(
-  'sandbox: the same text is the same vector, like texts are near, and shorter is the start of longer',
+  'sandbox: equal texts have equal vectors, similar texts close ones, and shorter vectors are prefixes',
   async t => {
     const api = await testGateway(t, { providers: [providerSettings('sandbox', 'sandbox')] })
     const ask = async (input: unknown, more: object = {}): Promise<Answer> =>
@@ -748,7 +748,7 @@ t.test(
   }
 )
 
-t.test('sandbox: each vector is made in a turn of its own, and none for a caller who has left', async t => {
+t.test('sandbox: each vector is computed in its own turn, and none after the caller disconnects', async t => {
   const turns = countTurns(t)
   const leaving = new AbortController()
   const body = JSON.stringify({
@@ -764,7 +764,7 @@ t.test('sandbox: each vector is made in a turn of its own, and none for a caller
   await t.rejects(left, { message: 'gone' })
 })
 
-t.test('the official clients, in front of a provider that others wrote', async t => {
+t.test('the official clients work with a third-party mock provider', async t => {
   const mock = new LLMock({ port: 0 })
   mock.onEmbedding('hello', { embedding: [0.1, -0.25, 3] })
   await mock.start()
@@ -772,7 +772,7 @@ t.test('the official clients, in front of a provider that others wrote', async t
   const api = await testGateway(t, { providers: [upstreamAt(`${mock.url}/v1`)] })
   const client = new OpenAI({ baseURL: `${api.url}/v1`, apiKey: testKey, maxRetries: 0 })
   const vectors = [0.1, -0.25, 3].map(Math.fround)
-  // It asks for base64 when nothing is said, and takes it apart.
+  // The client asks for base64 by default, and decodes it.
   const unsaid = await client.embeddings.create({ model, input: ['hello', 'hello again'] })
   t.match(mock.getLastRequest()?.body, { model: 'text-embedding-3-small' })
   t.same([...(unsaid.data[1]?.embedding ?? [])].map(Math.fround), vectors)

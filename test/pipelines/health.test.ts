@@ -17,7 +17,7 @@ const shown = ({ status, body }: Reply): readonly [number, unknown] => [
 ]
 
 t.test(
-  '/health lists the parts that do not work, for callers with a key or for all where it is public',
+  '/health lists failing parts, for callers with a key or for everyone if public',
   async t => {
     const parts: string[] = []
     const report = health(
@@ -37,7 +37,7 @@ t.test(
   }
 )
 
-t.test('/health lists what the key may use and cools down, with a key only', async t => {
+t.test('/health lists what the key may use and what is cooling down, only with a key', async t => {
   const allowed: ApiKey = { id: 'k', name: 'k', models: ['one/a', 'two/*'] }
   const failing = new RouteHealth(() => 0)
   for (const modelId of ['one/a', 'one/b']) {
@@ -67,7 +67,7 @@ t.test('/health lists what the key may use and cools down, with a key only', asy
   t.strictSame(shown(await open(call)), [200, { status: 'ok' }])
 })
 
-t.test('/livez is always fine, /readyz while calls are accepted', async t => {
+t.test('/livez always succeeds, /readyz while calls are accepted', async t => {
   t.strictSame(shown(await livez()(call)), [200, { status: 'ok' }])
   let ready = true
   const probe = readyz({ ready: () => ready })

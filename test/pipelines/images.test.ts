@@ -32,7 +32,7 @@ async function start (
   return { upstream, api }
 }
 
-/** A gateway with the sandbox alone, as fast as it is read. */
+/** A gateway with only the sandbox, which is as fast as it is read. */
 async function sandbox (t: Test): Promise<TestGateway> {
   return await testGateway(t, {
     providers: [{ ...providerSettings('sandbox', 'sandbox'), options: { words_per_second: 0 } }]
@@ -49,7 +49,7 @@ function messages (text: string): string[] {
   return text.split('\n\n').flatMap(message => message.startsWith('data: ') ? [message.slice(6)] : [])
 }
 
-t.test('a complete answer, with the fields the model knows', async t => {
+t.test('a complete answer with the fields that the model supports', async t => {
   const { upstream, api } = await start(t, {
     pieces: [
       JSON.stringify({
@@ -83,7 +83,7 @@ t.test('a complete answer, with the fields the model knows', async t => {
   t.match(api.lines[0], { endpoint: 'images', usage: { prompt: 10, completion: 20, total: 30 } })
 })
 
-t.test('without a model the oldest answers, unless only the newest understands', async t => {
+t.test('the default is the oldest model, unless only the newest supports the request', async t => {
   const { upstream, api } = await start(t, { pieces: ['{"created":1}'] })
   t.same(
     await (await api.post(path, { prompt: 'cat' })).json(),
@@ -102,7 +102,7 @@ t.test('without a model the oldest answers, unless only the newest understands',
 })
 
 t.test(
-  'requests are refused before anything is sent: shapes with 422, rules of a model with 400',
+  'requests are refused before anything is sent: shapes with 422, model rules with 400',
   async t => {
     const { upstream, api } = await start(t, {})
     const row = async (body: object, status: number, expected: object): Promise<void> => {
@@ -163,7 +163,7 @@ t.test(
   }
 )
 
-t.test('a list of models: those that cannot do it are passed over, the rest are tried', async t => {
+t.test('in a list of models unsuitable ones are skipped, the rest are tried', async t => {
   const { upstream, api } = await start(t, request =>
     Reflect.get(Object(request.json), 'model') === 'gpt-image-1'
       ? { status: 500, pieces: ['oops'] }
@@ -188,7 +188,7 @@ t.test('a list of models: those that cannot do it are passed over, the rest are 
   ])
 })
 
-t.test('a stream is relayed frame by frame, the finished image first if that is how it comes', async t => {
+t.test('a stream is relayed frame by frame, even if the finished image comes first', async t => {
   const big = Buffer.alloc(3_000_000, 'headgate').toString('base64')
   const frames = [
     frame('partial_image', 'AAAA', { partial_image_index: 0 }),
@@ -222,7 +222,7 @@ t.test('a stream is relayed frame by frame, the finished image first if that is 
   t.equal(messages(await none.text()).length, 2)
 })
 
-t.test('an answer of the other kind than was requested is turned into it', async t => {
+t.test('an answer of the other kind than requested is converted', async t => {
   const { api } = await start(t, request => Reflect.get(Object(request.json), 'stream') === true
     ? { pieces: ['{"created":7,"data":[{"b64_json":"AAAA"},{"b64_json":"BBBB"}],"output_format":"png"}'] }
     : { headers: eventStream, pieces: [frame('completed', 'CCCC', { usage })] })
@@ -242,7 +242,7 @@ t.test('an answer of the other kind than was requested is turned into it', async
   })
 })
 
-t.test('streams that fail: before the first image with a status, after it with a named error', async t => {
+t.test('a failing stream gives a status before the first image, and a named error after it', async t => {
   const failing = async (script: Script, body: object = {}): Promise<Response> => {
     const { api } = await start(t, script)
     return await api.post(path, { prompt: 'x', stream: true, ...body })
@@ -299,7 +299,7 @@ t.test('streams that fail: before the first image with a status, after it with a
   t.equal((await failing({ pieces: ['[]'] }, { stream: false })).status, 502)
 })
 
-t.test('an event larger than allowed ends the stream, and a caller who leaves ends the provider', async t => {
+t.test('an oversized event ends the stream, and a disconnect aborts the provider request', async t => {
   const piece = Buffer.alloc(1024 * 1024, 65)
   const endless = async function * (): AsyncGenerator<string | Uint8Array, void> {
     yield 'data: {"type":"image_generation.completed","b64_json":"'
@@ -327,7 +327,7 @@ t.test('an event larger than allowed ends the stream, and a caller who leaves en
   }
 )
 
-t.test('a caller who does not read holds up the provider', async t => {
+t.test('a caller who does not read slows down the provider', async t => {
   const endless = endlessly(frame('partial_image', 'A'.repeat(1_000_000)), 400)
   const { upstream, api } = await start(t, () => ({ headers: eventStream, pieces: endless.pieces() }))
   const leave = await callWithoutReading(api, path, { prompt: 'x', stream: true })
@@ -338,7 +338,7 @@ t.test('a caller who does not read holds up the provider', async t => {
   await until(() => api.lines.length === 1, 'one line in the log')
 })
 
-/** The pixels of a PNG with eight bits a channel and no filters, read without a library. */
+/** The pixels of a PNG with eight bits per channel and no filters, read without a library. */
 function pngPixels (bytes: Buffer): Buffer {
   const data: Buffer[] = []
   for (let at = 8; at < bytes.length;) {
@@ -403,7 +403,7 @@ t.test('the sandbox paints real images, the same for the same prompt', async t =
     partial_images: 2
   })
   const frames = messages(await stream.text())
-  // as the wire says
+  // as in the wire contract
   const painted = frames.slice(0, 3).map(text => JSON.parse(text) as { type: string, b64_json: string })
   t.same(painted.map(({ type }) => type), [
     'image_generation.partial_image', 'image_generation.partial_image', 'image_generation.completed'
@@ -422,7 +422,7 @@ t.test('the sandbox paints real images, the same for the same prompt', async t =
   t.equal((await api.post(path, { model: 'sandbox/painter', prompt: 'x', size: '9000x9000' })).status, 400)
 })
 
-t.test('Gemini paints too, one picture per request', async t => {
+t.test('Gemini generates images too, one per request', async t => {
   const answer = (parts: object[], more: object = {}): string => JSON.stringify({
     candidates: [{ content: { parts }, finishReason: 'STOP', ...more }],
     usageMetadata: { promptTokenCount: 2, candidatesTokenCount: 3, totalTokenCount: 5 }
@@ -497,7 +497,7 @@ async function postForm (api: TestGateway, path: string, body: FormData): Promis
   return await fetch(api.url + path, { method: 'POST', body, headers: { 'x-api-key': testKey } })
 }
 
-t.test('edits and variations go up as forms, each file under what it is', async t => {
+t.test('edits and variations are sent as forms, each file under its field', async t => {
   const { upstream, api } = await start(t, { pieces: ['{"created":1,"data":[{"b64_json":"AAAA"}]}'] })
   const edit = await postForm(api, '/v1/images/edits', form(
     { prompt: 'more hats', model: newest, n: '2', background: 'auto', quality: 'high', extra: '1' },
@@ -589,7 +589,7 @@ t.test('edits and variations go up as forms, each file under what it is', async 
 t.test('official clients get their images', async t => {
   const api = await sandbox(t)
   const openai = new OpenAI({ baseURL: `${api.url}/v1`, apiKey: testKey, maxRetries: 0 })
-  // No environment: the address is given.
+  // Environment variables are ignored: the address is set.
   const dedalus = new Dedalus({
     baseURL: api.url,
     apiKey: testKey,

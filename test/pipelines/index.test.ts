@@ -3,7 +3,7 @@ import { endpointNames } from '../../schemas/endpoints.ts'
 import { sandboxProvider, testServices } from '../../lib/public/testing.ts'
 import { createEndpoints, endpointDocs } from '../../pipelines/index.ts'
 
-t.test('every endpoint has a documentation, a known name, and a size for the body it reads', async t => {
+t.test('every endpoint has documentation, a known name, and a size limit for its body', async t => {
   const services = testServices(sandboxProvider())
   t.teardown(services.close)
   const endpoints = createEndpoints(services)

@@ -8,7 +8,7 @@ import { chatAnswer, fakeUpstream } from '../support/upstream.ts'
 
 const as = (key: string) => ({ headers: { authorization: `Bearer ${key}` } })
 
-t.test('a key reads its limits and what it has spent in the form of LiteLLM', async t => {
+t.test("a key reads its limits and spending in LiteLLM's format", async t => {
   const upstream = await fakeUpstream({
     headers: { 'content-type': 'application/json' },
     pieces: [chatAnswer('there')]
@@ -82,7 +82,7 @@ t.test('a key reads its limits and what it has spent in the form of LiteLLM', as
   t.notMatch(await (await read()).text(), secret)
 })
 
-t.test('no key is described to another, and a key without limits has none', async t => {
+t.test('a key is never described to another key, and one without limits reports none', async t => {
   const place = await adminGateway(t)
   const { send } = await place.user('owner')
   const { body: { secret } } = await send('POST /admin/v1/keys', { name: 'plain' })

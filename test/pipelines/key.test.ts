@@ -12,7 +12,7 @@ const choices = [{ index: 0, finish_reason: 'stop', message: { role: 'assistant'
 const usage = { prompt_tokens: 1000, completion_tokens: 1000, total_tokens: 2000 }
 const budget = 'x-headgate-budget-remaining-usd'
 
-/** A provider whose model costs 11 dollars a call, or 11 cents where a thousandth of the tokens are used. */
+/** A provider whose model costs 11 dollars a call, or 11 cents if a thousandth of the tokens are used. */
 async function provider (t: Test) {
   const upstream = await fakeUpstream(({ json }) => {
     const { stream = false } = json as { readonly stream?: boolean } // the gateway wrote it
@@ -45,7 +45,7 @@ async function provider (t: Test) {
 
 const as = (key: string) => ({ headers: { authorization: `Bearer ${key}` } })
 
-t.test('a key reads its limits, what is left of them and when they are full again', async t => {
+t.test('a key reads its limits, what is left of them and when they reset', async t => {
   const place = await adminGateway(t, await provider(t))
   const { send } = await place.user('owner')
   const { body: project } = await send('POST /admin/v1/projects', {
@@ -158,7 +158,7 @@ async function leftAfter (
 }
 
 t.test(
-  'an answer says what is left of the budget with the least left: a complete one after it, a stream before',
+  'an answer states the budget with the least left: a complete one after it, a stream before',
   async t => {
     const api = await testGateway(t, await provider(t), keys)
     t.same(await leftAfter(api, 'two'), [200, '2.9'])
@@ -192,7 +192,7 @@ t.test(
 )
 
 t.test(
-  'a key reads the budgets of its tags, and of the end user that a header names, soft ones as well; to look takes nothing',
+  "a key reads the budgets of its tags and of a header's end user, soft ones too, at no cost",
   async t => {
     const {
       limits,

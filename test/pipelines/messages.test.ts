@@ -1,4 +1,4 @@
-/** POST /v1/messages over HTTP: heads, statuses and bodies that its clients act on. */
+/** POST /v1/messages over HTTP: headers, statuses and bodies that its clients act on. */
 
 import t from 'tap'
 import { testGateway, testKey, upstreamAt, type TestGateway } from '../support/gateway.ts'
@@ -17,7 +17,7 @@ async function sandbox (t: Test, parts: Partial<Settings> = {}): Promise<TestGat
   })
 }
 
-/** Starts a provider of some kind that answers a chat, and returns how to ask it. */
+/** Starts a provider of some kind that answers a chat, and returns a function that calls it. */
 async function translated (
   t: Test,
   kind: ProviderKind,
@@ -36,7 +36,7 @@ async function sentTo (upstream: FakeUpstream): Promise<Record<string, unknown>>
 }
 
 t.test(
-  "every answer has its id as `request-id`, and the limits of its key in Anthropic's headers",
+  "every answer has its id as `request-id`, and its key's limits in Anthropic's headers",
   async t => {
     const api = await testGateway(
       t,
@@ -59,7 +59,7 @@ t.test(
   }
 )
 
-t.test('whatever is wrong, the body is an error of this dialect', async t => {
+t.test('every error body is in this dialect', async t => {
   const api = await sandbox(t)
   const rows: ReadonlyArray<
     readonly [
@@ -152,7 +152,7 @@ t.test('whatever is wrong, the body is an error of this dialect', async t => {
   t.match(await openai.json(), { error: { code: 'not_found' } }, 'other callers read errors as before')
 })
 
-t.test('either of the two headers for keys may be the good one', async t => {
+t.test('the key may be in either of the two headers', async t => {
   const api = await sandbox(t)
   for (const headers of [
     { authorization: 'Bearer wrong', 'x-api-key': testKey },
@@ -162,7 +162,7 @@ t.test('either of the two headers for keys may be the good one', async t => {
   }
 })
 
-t.test('the sandbox reads past what agents put around a prompt', async t => {
+t.test('the sandbox ignores what agents put around a prompt', async t => {
   const api = await sandbox(t)
   const tools = [{ name: 'write', input_schema: { type: 'object', properties: {} } }]
   const answer = await api.post(path, {
@@ -185,7 +185,7 @@ t.test('the sandbox reads past what agents put around a prompt', async t => {
   t.match(await answer.json(), { content: [{ type: 'text', text: /hello/ }], stop_reason: 'end_turn' })
 })
 
-t.test('a provider gets what it can take: OpenAI', async t => {
+t.test('a request is translated to what the provider accepts: OpenAI', async t => {
   const { upstream, ask } = await translated(t, 'openai')
   const answer = await ask({
     system: [
@@ -220,7 +220,7 @@ t.test('a provider gets what it can take: OpenAI', async t => {
   t.notMatch(JSON.stringify(sent), /cache_control|thinking/)
 })
 
-t.test('a provider gets what it can take: a server with templates', async t => {
+t.test('a request is translated to what the provider accepts: a server with chat templates', async t => {
   const { upstream, ask } = await translated(t, 'vllm')
   await ask({
     messages: [
@@ -242,7 +242,7 @@ t.test('a provider gets what it can take: a server with templates', async t => {
   }
 })
 
-t.test('results of parallel calls follow these directly, however many messages they come in', async t => {
+t.test('results of parallel calls follow these directly, in however many messages they come', async t => {
   const { upstream, ask } = await translated(t, 'deepseek')
   const use = (id: string): object => ({ type: 'tool_use', id, name: 'look', input: {} })
   const result = (id: string): object => ({ type: 'tool_result', tool_use_id: id, content: 'seen' })
@@ -269,7 +269,7 @@ t.test('results of parallel calls follow these directly, however many messages t
   ])
 })
 
-t.test('an answer that was begun is not sent to a provider that would not go on with it', async t => {
+t.test('a prefilled answer is refused for a provider that would not continue it', async t => {
   const messages = [
     { role: 'user', content: 'hi' },
     { role: 'assistant', content: 'Well,' }
@@ -283,7 +283,7 @@ t.test('an answer that was begun is not sent to a provider that would not go on 
   t.match((await sentTo(upstream))['messages'], [{}, { role: 'assistant', content: 'Well,' }])
 })
 
-t.test('a provider that cannot is passed over for one that can', async t => {
+t.test('a provider that lacks a feature is skipped for one that has it', async t => {
   const upstream = await fakeUpstream({ pieces: [chatAnswer('ok')] })
   t.teardown(upstream.close)
   const api = await testGateway(t, {
@@ -304,14 +304,14 @@ t.test('a provider that cannot is passed over for one that can', async t => {
   t.equal(answer.headers.get('x-headgate-model'), 'vllm/some-model')
 })
 
-t.test('an answer that filled the context of the model says so, where its provider does', async t => {
+t.test('an answer that filled the context window says so, if its provider does', async t => {
   const { ask } = await translated(t, 'mistral', {
     pieces: [chatAnswer('ok').replace('"finish_reason":"stop"', '"finish_reason":"model_length"')]
   })
   t.match(await (await ask({})).json(), { stop_reason: 'model_context_window_exceeded' })
 })
 
-t.test('a model that is unknown is named in the words that clients look for', async t => {
+t.test('an unknown model is reported in the words that clients look for', async t => {
   const api = await testGateway(t)
   const headers = { 'anthropic-version': '2023-06-01' }
   const answer = await api.get('/v1/models/nowhere%2Fnone', { headers })
@@ -322,7 +322,7 @@ t.test('a model that is unknown is named in the words that clients look for', as
   })
 })
 
-t.test('a count is marked as an estimate, and asks no provider', async t => {
+t.test('a token count is marked as an estimate, and calls no provider', async t => {
   const api = await testGateway(t, {
     providers: [upstreamAt('http://127.0.0.1:9', 'azure', 'azure-openai')]
   })
@@ -334,7 +334,7 @@ t.test('a count is marked as an estimate, and asks no provider', async t => {
   t.equal((await api.post(`${path}/count_tokens`, { ...prompt, model: 'none/m' })).status, 404)
 })
 
-t.test('OpenAI counts the tokens of its own models, of the prompt as it would be sent there', async t => {
+t.test('OpenAI counts the tokens of its own models, for the prompt as it would be sent there', async t => {
   const upstream = await fakeUpstream({
     headers: { 'content-type': 'application/json' },
     pieces: ['{"object":"response.input_tokens","input_tokens":21}']
@@ -364,13 +364,13 @@ t.test('OpenAI counts the tokens of its own models, of the prompt as it would be
   t.notOk(Object.hasOwn(sent.json as object, 'store'), 'what is not counted is refused there')
 })
 
-t.test('a request for no tokens is served at once', async t => {
+t.test('a request for zero tokens is answered at once', async t => {
   const api = await testGateway(t, { providers: [upstreamAt('http://127.0.0.1:9', 'openai', 'openai')] })
   const answer = await api.post(path, { ...question, model: 'openai/gpt-5', max_tokens: 0 })
   t.match(await answer.json(), { content: [], stop_reason: 'max_tokens', usage: { output_tokens: 0 } })
 })
 
-/** Frames of Anthropic as they may come: with fields, events and blocks that are unknown here. */
+/** Anthropic frames with fields, events and blocks that are unknown here. */
 const vendorFrames = [
   [
     'message_start',
@@ -417,7 +417,7 @@ async function anthropic (
 ): Promise<{ upstream: FakeUpstream, api: TestGateway }> {
   const upstream = await fakeUpstream(script)
   t.teardown(upstream.close)
-  // It stands for Anthropic's own address.
+  // It replaces Anthropic's own address.
   const provider = {
     ...upstreamAt(upstream.url, 'anthropic', 'anthropic'),
     retries: 0,
@@ -426,7 +426,7 @@ async function anthropic (
   return { upstream, api: await testGateway(t, { providers: [provider], ...parts }, keys) }
 }
 
-t.test('to Anthropic the body goes as it came, but for the model', async t => {
+t.test('the body is sent to Anthropic unchanged except for the model', async t => {
   const { upstream, api } = await anthropic(t, { headers: asJson, pieces: [vendorAnswer] })
   const body = `{ "max_tokens" : 1e2,\n "2":{}, "1":[1.0, null], "model":"${claude}", "speed":null,
     "messages":[{"role":"user","content":[{"type":"block_of_2030","b":1.50,"cache_control":{"ttl":"1h","type":"ephemeral"}},{"type":"text","text":"model \\"model\\":\\u00e9"}]},{"content":"x","role":"system"}],
@@ -451,7 +451,7 @@ t.test('to Anthropic the body goes as it came, but for the model', async t => {
   t.equal(await answer.text(), vendorAnswer.replace('claude-x', claude))
 })
 
-t.test('a body that could be read in two ways is not passed on as it is', async t => {
+t.test('an ambiguous body is not passed on as it is', async t => {
   const { upstream, api } = await anthropic(t, { headers: asJson, pieces: [vendorAnswer] })
   await api.post(
     path,
@@ -462,7 +462,7 @@ t.test('a body that could be read in two ways is not passed on as it is', async 
   t.notMatch((await upstream.request(0)).text, /opus|"a"/)
 })
 
-t.test('a stream of Anthropic comes as it is, wherever it is cut, but for the model', async t => {
+t.test("Anthropic's stream is passed on unchanged except for the model, wherever it is cut", async t => {
   const complete = vendorStream.join('')
   const bytes = Buffer.from(complete)
   for (const pieces of [
@@ -482,7 +482,7 @@ t.test('a stream of Anthropic comes as it is, wherever it is cut, but for the mo
   }
 })
 
-t.test('a stream of Anthropic that breaks off ends with an error of this dialect', async t => {
+t.test('a broken Anthropic stream ends with an error in this dialect', async t => {
   const rows: ReadonlyArray<readonly [string, Script, RegExp]> = [
     [
       'cut',
@@ -517,7 +517,7 @@ t.test('a stream of Anthropic that breaks off ends with an error of this dialect
   }
 })
 
-t.test("the words of Anthropic's errors stay as they are: clients act on them", async t => {
+t.test("Anthropic's error messages are kept, since clients act on them", async t => {
   const body =
     '{"type":"error", "error":{"type":"invalid_request_error","message":"messages.1.content.0: Invalid `signature` in `thinking` block"},"request_id":"req_1"}'
   for (const [status, type] of [
@@ -554,7 +554,7 @@ t.test("the words of Anthropic's errors stay as they are: clients act on them", 
   })
 })
 
-t.test('thinking of another provider does not go to Anthropic', async t => {
+t.test('thinking of another provider is not sent to Anthropic', async t => {
   const { upstream, api } = await anthropic(t, { headers: asJson, pieces: [vendorAnswer] })
   const thinking = (signature?: string): object => ({
     type: 'thinking',
@@ -584,7 +584,7 @@ t.test('thinking of another provider does not go to Anthropic', async t => {
 })
 
 t.test(
-  "what is stored in the provider's account is for keys that may, and for callers with their own",
+  "objects stored in the provider's account need a permitted key or the caller's own account",
   async t => {
     const keys = { may: { id: 'may', name: 'may', providerObjects: true } }
     const { upstream, api } = await anthropic(t, { headers: asJson, pieces: [vendorAnswer] }, {}, keys)
@@ -635,7 +635,7 @@ t.test(
 )
 
 t.test(
-  'keys that are limited to some models and servers are, also in what only Anthropic reads',
+  'model and server scopes of a key also apply to what only Anthropic reads',
   async t => {
     const keys = { some: { id: 'some', name: 'some', models: [claude], mcpServers: ['a/b'] } }
     const { api } = await anthropic(t, { headers: asJson, pieces: [vendorAnswer] }, {}, keys)
@@ -658,7 +658,7 @@ t.test(
   }
 )
 
-t.test('Anthropic counts its own tokens, and warms its own cache', async t => {
+t.test('Anthropic counts its own tokens, and fills its own cache', async t => {
   const { upstream, api } = await anthropic(t, request => ({
     headers: asJson,
     pieces: [request.path.includes('count_tokens') ? '{"input_tokens":2095}' : vendorAnswer]

@@ -20,7 +20,7 @@ async function infos (response: Response): Promise<Info[]> {
   return (await response.json() as { readonly data: Info[] }).data
 }
 
-t.test('each model behind each name is described with limits and prices, and without addresses', async t => {
+t.test('each model of each name is listed with limits and prices, without provider addresses', async t => {
   const { get, url } = await testGateway(
     t,
     { providers, routes: [{ name: 'fast', models: ['openai/gpt-4o-mini', 'claude/claude-haiku-4-5'] }] },
@@ -69,7 +69,7 @@ t.test('each model behind each name is described with limits and prices, and wit
   t.equal((await fetch(`${url}/model/info`)).status, 401)
 })
 
-t.test('without aliases there is no such address, nor is it documented', async t => {
+t.test('without aliases the endpoint does not exist and is not documented', async t => {
   const { server } = settings()
   const { get } = await testGateway(t, { providers, server: { ...server, aliases: false } })
   t.same([(await get('/v1/model/info')).status, (await get('/model/info')).status], [404, 404])

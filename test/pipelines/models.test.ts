@@ -72,13 +72,13 @@ async function listed (key: string): Promise<Model[]> {
 }
 
 t.test('the list', async t => {
-  t.test('is JSON in which every entry has the shape of the wire', async t => {
+  t.test('is JSON whose entries have the shape of the wire contract', async t => {
     const reply = await list(call('all'))
     t.match(reply, { status: 200, headers: { 'content-type': /^application\/json/ } })
     t.ok(isList(json(reply)), JSON.stringify(isList.errors))
   })
 
-  t.test('says what is known of a model, and null for what is not', async t => {
+  t.test('states what is known of a model, and null for the rest', async t => {
     const models = await listed('all')
     t.match(models.find(({ id }) => id === 'google/gemini-2.5-flash'), {
       object: 'model',
@@ -97,7 +97,7 @@ t.test('the list', async t => {
     })
   })
 
-  t.test('keeps to the provider labels of the wire and says elsewhere who serves a model', async t => {
+  t.test("uses only the wire's provider labels, with the real provider elsewhere", async t => {
     const models = await listed('all')
     const of = (id: string) => models.find(model => model.id === id)
     t.match(of('mine/qwen'), {
@@ -110,14 +110,14 @@ t.test('the list', async t => {
     })
   })
 
-  t.test('says when a model was released and who serves it, as OpenAI does', async t => {
+  t.test('states the release date and owner of a model, as OpenAI does', async t => {
     const models = await listed('all')
     const of = (id: string) => models.find(model => model.id === id)
     t.match(of('google/gemini-2.5-flash'), { created: 1_750_118_400, owned_by: 'google' })
     t.match(of('mine/qwen'), { created: 0, owned_by: 'mine' }, 'no date is invented')
   })
 
-  t.test('has the routes and aliases that the key may use, with what is common to their models', async t => {
+  t.test("has the key's routes and aliases, with what is common to their models", async t => {
     const fast = (await listed('all')).find(({ id }) => id === 'fast')
     t.match(fast, {
       object: 'model',
@@ -141,7 +141,7 @@ t.test('the list', async t => {
     t.ok((await listed('fast')).some(({ id }) => id === 'fast'), 'a key that lists the route by its name')
   })
 
-  t.test('holds what the key may use', async t => {
+  t.test('has what the key may use', async t => {
     const models = await listed('google')
     t.ok(models.length > 0)
     t.ok(models.every(({ provider }) => provider === 'google'))
@@ -154,7 +154,7 @@ t.test('the list', async t => {
 })
 
 t.test('one model', async t => {
-  t.test('is given by its id, without a list around it', async t => {
+  t.test('is returned by its id, without a list around it', async t => {
     t.match(json(await retrieve(call('all', { model: 'eu/gpt-5' }))), { id: 'eu/gpt-5', object: 'model' })
   })
 
@@ -165,7 +165,7 @@ t.test('one model', async t => {
     })
   })
 
-  t.test('is 404 when nothing is known of it or the key may not use it', async t => {
+  t.test('is a 404 if it is unknown or the key may not use it', async t => {
     const missing = { status: 404, code: 'model_not_found', param: 'model' }
     for (const model of ['openai/gpt-5', 'eu/gpt-5:beta', '', 'missing/x']) {
       await t.rejects(retrieve(call('all', { model })), missing, model)
@@ -176,14 +176,14 @@ t.test('one model', async t => {
 })
 
 t.test('health', async t => {
-  t.test('needs a key unless the operator opened it', async t => {
+  t.test('needs a key unless configured as public', async t => {
     await t.rejects(health(services, { ready })(call(undefined)), { code: 'invalid_api_key' })
     t.same(json(await health(services, { ready })(call('all'))), { status: 'ok' })
     const open = { ...services, settings: settings({ server: { ...config.server, publicHealth: true } }) }
     t.same(json(await health(open, { ready })(call(undefined))), { status: 'ok' })
   })
 
-  t.test('names what does not work', async t => {
+  t.test('names failing parts', async t => {
     const reply = await health(services, { ready, degraded: () => ['keys'] })(call('all'))
     t.equal(reply.status, 200)
     t.same(json(reply), { status: 'ok', degraded: ['keys'] })
@@ -199,6 +199,6 @@ t.test('health', async t => {
   })
 })
 
-t.test('a pipeline without a value is an error of ours', async t => {
+t.test('a pipeline without a value is an internal error', async t => {
   await t.rejects(jsonReply()((async function * () {})()), { code: 'internal_error' })
 })

@@ -62,7 +62,7 @@ function dataUrl (bytes: Uint8Array, type = 'application/octet-stream'): string 
   return `data:${type};base64,${Buffer.from(bytes).toString('base64')}`
 }
 
-t.test('documents go up in the form the provider takes, and only pages come back', async t => {
+t.test('documents are sent in the form the provider accepts, and only pages are returned', async t => {
   const { upstream, api, read } = await start(t, { pieces: [pages('# One', 'Two')] })
   const response = await read('https://example.com/paper.pdf')
   t.equal(response.status, 200)
@@ -99,7 +99,7 @@ t.test('documents go up in the form the provider takes, and only pages come back
 })
 
 t.test(
-  'an image may come as an image, with its address or its bytes, as in the API of the provider',
+  "an image may be sent as an image, by address or bytes, as in the provider's API",
   async t => {
     const { upstream, api } = await start(t, { pieces: [pages('# One')] })
     const large = Buffer.concat([png, Buffer.alloc(200_000)])
@@ -131,7 +131,7 @@ t.test(
   }
 )
 
-t.test('an address that is said to be of an image is not requested a second time', async t => {
+t.test('an address declared as an image is not requested a second time', async t => {
   const refused = {
     status: 400,
     pieces: [
@@ -159,7 +159,7 @@ t.test('pages are in order and counted from 0, whatever the provider does', asyn
   })
 })
 
-t.test('documents that cannot be read are refused before anything is sent', async t => {
+t.test('unreadable documents are refused before anything is sent', async t => {
   const { upstream, api, read } = await start(t, {}, { documentBytes: 100_000 })
   const row = async (url: unknown, status: number, code: string, name = String(url)): Promise<void> => {
     const response = await read(url)
@@ -230,7 +230,7 @@ t.test('documents that cannot be read are refused before anything is sent', asyn
 })
 
 t.test(
-  'a document of the full size passes through unchanged, also one with every slash escaped',
+  'a document of the maximum size is passed on unchanged, even with every slash escaped',
   async t => {
     const { upstream, api } = await start(
       t,
@@ -255,7 +255,7 @@ t.test(
 )
 
 t.test(
-  'of all large documents together, one piece is read, decoded or sent in a turn of the event loop',
+  'large documents together read, decode or send one piece per turn of the event loop',
   async t => {
     const turns = countTurns(t)
     const since = (start: number, pieces: number, what: string): void => {
@@ -275,7 +275,7 @@ t.test(
           .match(/[^]{1,65536}/g) ?? [],
         { objectMode: false }
       )
-      // all that is read of one
+      // everything read of one
       const request = Object.assign(socket, { headers: {} }) as unknown as IncomingMessage
       return await readJson(request, {
         maxBytes: 1e8,
@@ -314,7 +314,7 @@ t.test(
   }
 )
 
-t.test('a document that is not wanted any more is not decoded', async t => {
+t.test('an abandoned document is not decoded', async t => {
   const leaving = new AbortController()
   const given = readDocument(
     dataUrl(Buffer.concat([png, Buffer.alloc(1_000_000)])),
@@ -325,7 +325,7 @@ t.test('a document that is not wanted any more is not decoded', async t => {
   await t.rejects(given, { message: 'gone' })
 })
 
-t.test('a body that is not UTF-8 is refused, with a long string in it or without', async t => {
+t.test('a body that is not UTF-8 is refused, with or without a long string', async t => {
   const { upstream, api } = await start(t, { pieces: [pages('x')] })
   for (const length of [10, 100_000]) {
     const document = `{"document":{"document_url":"data:image/png;base64,${'A'.repeat(length)}"},"model":"caf\xe9"}`
@@ -339,7 +339,7 @@ t.test('a body that is not UTF-8 is refused, with a long string in it or without
 })
 
 t.test(
-  'a document that is too large is named in the refusal, with its limit in the unit of all others',
+  'an oversized document is named in the refusal, with its limit in the usual unit',
   async t => {
     const mebibyte = 1024 * 1024
     const { upstream, read } = await start(t, {}, { documentBytes: mebibyte, jsonBodyBytes: mebibyte })
@@ -352,7 +352,7 @@ t.test(
   }
 )
 
-t.test('too many pages: counted here for a PDF that came along, else in the answer', async t => {
+t.test('too many pages: counted here for an inline PDF, otherwise in the answer', async t => {
   const { upstream, read } = await start(t, () => ({
     pieces: [pages(...Array.from({ length: 1001 }, () => 'x'))]
   }))
@@ -374,7 +374,7 @@ t.test('too many pages: counted here for a PDF that came along, else in the answ
   t.equal(upstream.requests.length, 2, 'what cannot be counted is passed on')
 })
 
-t.test('no key waits until all the documents of another key are counted', async t => {
+t.test('no key waits until all documents of another key are counted', async t => {
   const upstream = await fakeUpstream({ pieces: [pages('x')] })
   t.teardown(upstream.close)
   const api = await testGateway(
@@ -415,7 +415,7 @@ t.test('an address that turns out to be an image is requested again, once', asyn
   t.equal(stubborn.upstream.requests.length, 2)
 })
 
-t.test('what the provider says of failures, without the document in it', async t => {
+t.test('provider failures are reported without the document', async t => {
   const canary = 'Q0FOQVJZ'.repeat(20)
   const rows: Array<[Script, number, object]> = [
     [
@@ -492,7 +492,7 @@ t.test('what the provider says of failures, without the document in it', async t
   }
 })
 
-t.test('a caller who leaves ends the request, and so does the deadline', async t => {
+t.test('a caller who disconnects ends the request, and so does the deadline', async t => {
   const { upstream, api } = await start(t, { silent: true }, { callMs: 10_000 })
   const leaving = new AbortController()
   const answer = api.post(
@@ -517,7 +517,7 @@ t.test('a caller who leaves ends the request, and so does the deadline', async t
   }
 })
 
-t.test('two minutes are what a document gets, however long the provider may take', async t => {
+t.test('a document gets two minutes, however long the provider may take', async t => {
   const upstream = await fakeUpstream({ silent: true })
   t.teardown(upstream.close)
   const long = 3_600_000
@@ -549,7 +549,7 @@ t.test('two minutes are what a document gets, however long the provider may take
   await seen.aborted
 })
 
-t.test('the sandbox makes up pages, as many as there are and always the same', async t => {
+t.test('the sandbox makes up pages, deterministic in number and text', async t => {
   const api = await testGateway(t, {
     providers: [providerSettings('sandbox', 'sandbox')],
     limits: { ...settings().limits, callMs: 60_000 }
@@ -566,7 +566,7 @@ t.test('the sandbox makes up pages, as many as there are and always the same', a
   t.match(await read(png), { pages: [{ markdown: /Page 1 of 1/ }] })
   t.match(await read(png, 'sandbox/echo'), { error: { code: 'model_not_found' } })
 
-  // The official clients have no method for it, but a way to post what they do not know.
+  // The official clients have no method for it, but can post to any path.
   const body = { model: 'sandbox/reader', document: { type: 'document_url', document_url: dataUrl(three) } }
   const dedalus = new Dedalus({
     baseURL: api.url,
@@ -579,7 +579,7 @@ t.test('the sandbox makes up pages, as many as there are and always the same', a
   t.same(await openai.post(path, { body }), first)
 })
 
-t.test('the local engine reads text layers, and recognises what has none', async t => {
+t.test('the local engine reads text layers, and recognises pages without one', async t => {
   const { tesseract, pdftoppm } = await localPrograms()
   const api = await testGateway(t, { providers: [providerSettings('local', 'local')] })
   const post = async (url: string): Promise<Response> =>

@@ -3,7 +3,7 @@ import { endpointDocs } from '../../pipelines/index.ts'
 import { openApi } from '../../pipelines/openapi.ts'
 import { routedCall } from '../support/stages.ts'
 
-t.test('the document has every endpoint and this version, and is printed once', async t => {
+t.test('the document has every endpoint and the current version, and is printed once', async t => {
   const handle = openApi(endpointDocs, '1.2.3')
   const [first, second] = [await handle(routedCall({})), await handle(routedCall({}))]
   t.match(first.headers, { 'content-type': 'application/json; charset=utf-8' })

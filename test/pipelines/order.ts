@@ -1,6 +1,6 @@
 /**
- * Compiled, never run: stages in a wrong order are refused by the compiler. Each marked line must
- * be an error, or the compiler complains about the mark.
+ * Compiled but never run: the compiler refuses stages in a wrong order. Each marked line must be an error, or
+ * the compiler complains about the mark.
  */
 
 import { pipeline } from '../../pipelines/pipeline.ts'

@@ -12,7 +12,7 @@ import type { ChatEvent } from '../../lib/core/events.ts'
 
 const reply = { status: 200, headers: {}, body: 'early' }
 
-t.test('a call goes through every stage in order, whichever way they were made', async t => {
+t.test('a call goes through every stage in order, however the stages were built', async t => {
   const exclaim: Stage<string> = async function * (source) {
     for await (const text of source) yield `${text}!`
   }
@@ -27,7 +27,7 @@ t.test('a call goes through every stage in order, whichever way they were made',
   t.equal((await handle('-')).body, '"-ab!c"', 'and the next one too')
 })
 
-t.test('a stage ends a call early with a reply; what comes after it does not run', async t => {
+t.test('a stage can end a call early with a reply; later stages do not run', async t => {
   let later = 0
   const early = map((early: boolean) => {
     if (early) throw new EarlyReply(reply)
@@ -42,7 +42,7 @@ t.test('a stage ends a call early with a reply; what comes after it does not run
 })
 
 t.test(
-  'a reply of the first stage is one of the pipeline, also where nothing was awaited before',
+  'a reply from the first stage is returned even without an await before it',
   async t => {
     const early = map((): Batch<ChatInput, ChatEvent> => {
       throw new EarlyReply(reply)
@@ -51,7 +51,7 @@ t.test(
   }
 )
 
-t.test('whatever else a stage throws is what the pipeline rejects with', async t => {
+t.test('the pipeline rejects with any other error that a stage throws', async t => {
   const handle = pipeline(map(() => { throw new Error('broken') }), jsonReply())
   await t.rejects(handle(1), { message: 'broken' })
 })

@@ -47,7 +47,7 @@ async function sendForm (
   })
 }
 
-t.test('a recording is sent part by part as it came', async t => {
+t.test('a recording is sent part by part as it arrives', async t => {
   const { upstream, api } = await start(t, { pieces: [JSON.stringify(verbose)] })
   const response = await sendForm(
     api,
@@ -85,7 +85,7 @@ t.test('a recording is sent part by part as it came', async t => {
   await until(() => keptUploads().length === 0, 'every upload to be deleted')
 })
 
-t.test('each format has its own body and media type, written here where the model cannot', async t => {
+t.test('each format has its own body and media type, written by the gateway if the model cannot', async t => {
   const native: Readonly<Record<string, readonly [body: string, type: string]>> = {
     json: ['{"text":"Hello.","usage":{"type":"duration","seconds":2}}', 'application/json'],
     verbose_json: [JSON.stringify(verbose), 'application/json'],
@@ -144,7 +144,7 @@ t.test('each format has its own body and media type, written here where the mode
   }
 })
 
-t.test('words and segments are there when they were requested', async t => {
+t.test('words and segments are included if requested', async t => {
   const { api } = await start(t, {
     pieces: [JSON.stringify({ ...verbose, segments: [{ start: 0, end: 1, text: 'x' }] })]
   })
@@ -174,7 +174,7 @@ t.test('words and segments are there when they were requested', async t => {
   })
 })
 
-t.test('a transcript is streamed, and where the model does not stream it still comes in events', async t => {
+t.test('a transcript is streamed, and events are sent even if the model does not stream', async t => {
   const frames = [
     'data: {"type":"transcript.text.delta","delta":"Hel","logprobs":[{"token":"Hel","logprob":-0.1,"bytes":[72]}]}\n\n',
     'data: {"type":"transcript.text.delta","delta":"lo."}\n\n'
@@ -255,7 +255,7 @@ t.test('translations are English text, and take fewer parameters', async t => {
   t.match(await json(refused), { error: { code: 'unsupported_parameter', param: 'model' } })
 })
 
-t.test('what is no request for a transcript is refused, each with its place', async t => {
+t.test('an invalid request is refused, naming the parameter', async t => {
   const { upstream, api } = await start(t, { pieces: ['{"text":"x"}'] })
   const model = 'openai/whisper-1'
   const newer = 'openai/gpt-4o-transcribe'
@@ -359,7 +359,7 @@ t.test('what is no request for a transcript is refused, each with its place', as
   await until(() => keptUploads().length === 0, 'every upload to be deleted')
 })
 
-t.test('a name without a usable ending gets the one its bytes call for', async t => {
+t.test('a name without a usable extension gets the one matching its bytes', async t => {
   const { upstream, api } = await start(t, { pieces: ['{"text":"x"}'] })
   const mp3 = Buffer.concat([
     Buffer.from('ID3\u0004\0\0\0\0\0\0'),
@@ -390,7 +390,7 @@ t.test('a name without a usable ending gets the one its bytes call for', async t
   }
 })
 
-t.test('25 MB are taken, one byte more is not', async t => {
+t.test('25 MB are accepted, one byte more is refused', async t => {
   const audioFileBytes = 25 * 1024 * 1024
   const { upstream, api } = await start(
     t,
@@ -414,7 +414,7 @@ t.test('25 MB are taken, one byte more is not', async t => {
   await until(() => keptUploads().length === 0, 'every upload to be deleted')
 })
 
-t.test('another model listens when the first cannot, and a retry sends the recording again', async t => {
+t.test('another model transcribes if the first cannot, and a retry sends the recording again', async t => {
   const subtitles = '1\n00:00:00,000 --> 00:00:01,000\nx\n\n'
   const { upstream, api } = await start(
     t,
@@ -443,7 +443,7 @@ t.test('another model listens when the first cannot, and a retry sends the recor
   ])
 })
 
-t.test('a caller who leaves ends the call at the provider and leaves no file', async t => {
+t.test('a caller who disconnects ends the call at the provider and leaves no file', async t => {
   const { upstream, api } = await start(
     t,
     { silent: true },
@@ -461,7 +461,7 @@ t.test('a caller who leaves ends the call at the provider and leaves no file', a
   t.match(api.lines[0], { outcome: 'client_closed' })
 })
 
-t.test('the sandbox writes down what it was sent, the same in every format', async t => {
+t.test('the sandbox transcribes what it was sent, the same in every format', async t => {
   const api = await testGateway(t, {
     providers: [{ ...providerSettings('sandbox', 'sandbox'), options: { words_per_second: 0 } }]
   })
@@ -495,9 +495,9 @@ t.test('the sandbox writes down what it was sent, the same in every format', asy
 })
 
 t.test(
-  'recordings one after the other and at once arrive as they were sent, whatever becomes of others',
+  'recordings arrive as sent, one after another or at once, whatever happens to others',
   async t => {
-    // Some callers leave, and some requests fail and are tried again. The memory of the others is used again.
+    // Some callers disconnect, and some requests fail and are retried. Their memory is reused for others.
     const seen: string[] = []
     let requests = 0
     const { api } = await start(

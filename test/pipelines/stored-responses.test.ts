@@ -29,7 +29,7 @@ interface Place {
   readonly api: TestGateway
   readonly client: OpenAI
   readonly database: Database
-  /** The messages of each request that the provider got. */
+  /** The messages of each request that the provider received. */
   readonly histories: () => unknown[]
 }
 
@@ -72,7 +72,7 @@ const storedUser = (text: string) => user([{ type: 'text', text }] as never)
 const assistant = (text: string) => ({ role: 'assistant', content: [{ type: 'text', text }] })
 
 t.test(
-  'a response is kept, complete and streamed, until it is deleted, and other keys never see it',
+  'a response is stored, complete or streamed, until it is deleted, and other keys never see it',
   async t => {
     const { api, client } = await start(t)
     const complete = await client.responses.create({
@@ -131,7 +131,7 @@ t.test(
   }
 )
 
-t.test('nothing is kept with store: false, or where the operator says so', async t => {
+t.test('nothing is stored with store: false, or if so configured', async t => {
   const { database, client, api } = await start(t)
   const response = await client.responses.create({ model, input: 'Hello', store: false })
   t.equal(Reflect.get(response, 'store'), false)
@@ -156,7 +156,7 @@ t.test('nothing is kept with store: false, or where the operator says so', async
 })
 
 t.test(
-  'a conversation goes on from response to response, also after a restart, without earlier instructions',
+  'a conversation continues from response to response, across restarts, without earlier instructions',
   async t => {
     const { client, database, url, histories } = await start(t)
     const first = await client.responses.create({ model, input: 'one', instructions: 'Be brief.' })
@@ -191,7 +191,7 @@ t.test(
   }
 )
 
-t.test('a deleted response stays part of the conversations that go on from it', async t => {
+t.test('a deleted response remains part of conversations that continue it', async t => {
   const { client, histories, database } = await start(t)
   const first = await client.responses.create({ model, input: 'one' })
   const second = await client.responses.create({ model, input: 'two', previous_response_id: first.id })
@@ -216,7 +216,7 @@ t.test('a deleted response stays part of the conversations that go on from it', 
   t.strictSame(await database.query.selectFrom('response_items').select('item_id').execute(), [])
 })
 
-t.test('input items are listed in pages, with those of the conversation before', async t => {
+t.test('input items are listed in pages, with those of the previous conversation', async t => {
   const { api, client } = await start(t)
   const first = await client.responses.create({
     model,
@@ -255,7 +255,7 @@ t.test('input items are listed in pages, with those of the conversation before',
   }
 })
 
-t.test('an item reference stands for the stored item; one that is unknown is refused', async t => {
+t.test('an item reference stands for the stored item; an unknown one is refused', async t => {
   const { api, client, histories } = await start(t)
   const first = await client.responses.create({ model, input: 'one' })
   const [item] = first.output
@@ -288,7 +288,7 @@ t.test('an item reference stands for the stored item; one that is unknown is ref
 })
 
 t.test(
-  'a failed response can be fetched but not continued; a store that cannot be written to does not cost the answer',
+  'a failed response can be fetched but not continued; an unwritable store does not fail the answer',
   async t => {
     const { api, client, database } = await start(t, {
       pieces: ['data: {"choices":[{"index":0,"delta":{"content":"Hel"}}]}\n\n'],
@@ -314,7 +314,7 @@ t.test(
   }
 )
 
-t.test('a caller who leaves before the end leaves nothing behind', async t => {
+t.test('a caller who disconnects before the end leaves nothing behind', async t => {
   const { api, database } = await start(t, {
     pieces: ['data: {"choices":[{"index":0,"delta":{"content":"Hel"}}]}\n\n'],
     headers: { 'content-type': 'text/event-stream' },
@@ -335,7 +335,8 @@ async function ended (client: OpenAI, id: string): Promise<OpenAI.Responses.Resp
 }
 
 /**
- * Begins a stream in the background, and leaves once it has text. @returns its id, and what was seen of it
+ * Starts a background stream, and disconnects once it has text.
+ * @returns its id, and the events received
  */
 async function leaveStream (
   post: TestGateway['post']
@@ -354,7 +355,7 @@ const frames = (texts: readonly string[]): Script => ({
   pieces: chatFrames([...texts])
 })
 
-t.test('a response in the background is queued at once, fetched later, and continued', async t => {
+t.test('a background response is queued at once, fetched later, and continued', async t => {
   const { client, histories } = await start(t)
   const queued = await client.responses.create({ model, input: 'one', background: true })
   t.match(queued, { status: 'queued', background: true, store: true, output: [], usage: null })
@@ -378,7 +379,7 @@ t.test('a response in the background is queued at once, fetched later, and conti
   await t.rejects(client.responses.cancel(foreground.id), { code: 'invalid_value', param: 'response_id' })
 })
 
-t.test('a response in the background with a provider key of the caller costs nothing', async t => {
+t.test("a background response with a caller's provider key costs nothing", async t => {
   const provider = await fakeUpstream({ pieces: [chatAnswer('x')] })
   t.teardown(provider.close)
   const directory = directoryOf(t)
@@ -416,7 +417,7 @@ t.test('a response in the background with a provider key of the caller costs not
   ])
 })
 
-t.test('a call whose body is too large for the store is served, and not stored', async t => {
+t.test('a call whose body is too large for the store is served but not stored', async t => {
   const { api, database } = await start(t, undefined, {
     limits: { ...settings().limits, storedBodyBytes: 300_000 },
     deferred: { forAllProviders: true, keepMs: 60_000, maxPending: 10, maxBytesPerKey: 100_000_000 }
@@ -443,7 +444,7 @@ t.test('a call whose body is too large for the store is served, and not stored',
 })
 
 t.test(
-  "an answer that is too large for the store is the caller's, where one waits, and fails in the background",
+  'an answer too large for the store is given to a waiting caller, and fails in the background',
   async t => {
     const { api, client } = await start(
       t,
@@ -470,7 +471,7 @@ t.test(
 )
 
 t.test(
-  'a stream in the background that is too large for the store ends there, and what it had written can be read',
+  'a background stream too large for the store ends there, and its text so far can be read',
   async t => {
     const text = 'x'.repeat(30_000)
     const { api } = await start(t, frames(Array.from({ length: 100 }, () => text)), {
@@ -495,7 +496,7 @@ t.test(
   }
 )
 
-t.test('a stream in the background can be taken up where it was left', async t => {
+t.test('a background stream can be resumed where it was left', async t => {
   const { api, client } = await start(t, frames(['Hel', 'lo ', 'there']))
   const first = await (
     await api.post('/v1/responses', { model, input: 'x', background: true, stream: true })
@@ -525,7 +526,7 @@ t.test('a stream in the background can be taken up where it was left', async t =
   }
 })
 
-t.test('a caller who leaves a background stream does not end it; cancelling does', async t => {
+t.test('disconnecting does not end a background stream; cancelling does', async t => {
   const { api, client } = await start(t, {
     ...frames(['Hel', 'lo']),
     pieces: chatFrames(['Hel', 'lo']).slice(0, 2),
@@ -545,7 +546,7 @@ t.test('a caller who leaves a background stream does not end it; cancelling does
   t.match(events.at(-1), { type: 'response.failed', response: { status: 'cancelled' } })
 })
 
-t.test('a failure in the background is the end of the response, with or without a stream', async t => {
+t.test('a background failure ends the response, with or without a stream', async t => {
   const { api, client } = await start(t, {
     status: 400,
     pieces: ['{"error":{"message":"no","type":"invalid_request_error","code":null,"param":null}}']
@@ -571,7 +572,7 @@ t.test('a failure in the background is the end of the response, with or without 
   t.match(await refused.json(), { error: { param: 'background' } })
 })
 
-t.test('an answer that a stage refuses in the background ends as filtered content does', async t => {
+t.test('a background answer refused by a guard ends as filtered content does', async t => {
   const { client } = await start(t, { pieces: [chatAnswer('in Zanzibar')] }, {
     stages: [
       {
@@ -593,7 +594,7 @@ t.test('an answer that a stage refuses in the background ends as filtered conten
   )
 })
 
-t.test('work that lost its process ends as failed, and what it had written can still be read', async t => {
+t.test('work that lost its process ends as failed, and its text so far can be read', async t => {
   const { api, client, database } = await start(t, {
     ...frames(['Hel', 'lo']),
     pieces: chatFrames(['Hel', 'lo']).slice(0, 2),
@@ -636,7 +637,7 @@ function callsEcho (...said: readonly string[]): Script {
   return { pieces: [completionOf({ content: null, tool_calls: calls }, { finishReason: 'tool_calls' })] }
 }
 
-t.test('a call of an MCP tool waits for consent, which is consent to that call only', async t => {
+t.test('a call of an MCP tool waits for approval, which covers that call only', async t => {
   const server = await startToolServer(t)
   const { api, histories } = await start(
     t,
@@ -755,7 +756,7 @@ t.test('a call of an MCP tool waits for consent, which is consent to that call o
 })
 
 t.test(
-  'calls of MCP tools go back by the names their tools are offered under, and by legal ones where they are not',
+  'MCP tool calls are replayed under their offered names, or a legal name if not offered',
   async t => {
     const long = `files.${'x'.repeat(80)}`
     const server = await startToolServer(t, {
@@ -836,7 +837,7 @@ t.test(
   }
 )
 
-t.test('no tool of a server whose label is that of another one is run without consent', async t => {
+t.test('no tool runs without approval because its server shares a label with another', async t => {
   const server = await startToolServer(t)
   const other = await startToolServer(t, {
     lies: { 'tools/list': { tools: [{ name: 'read', inputSchema: { type: 'object' } }] } }
@@ -871,7 +872,7 @@ t.test('no tool of a server whose label is that of another one is run without co
   t.equal(server.counts['tools/call'], 1)
 })
 
-t.test('a choice may allow the tools of a tool server, and leaves out what only OpenAI runs', async t => {
+t.test("a tool choice may allow a server's tools, and ignores what only OpenAI runs", async t => {
   const server = await startToolServer(t)
   const provider = await fakeUpstream({ pieces: [chatAnswer('Hi.')] })
   t.teardown(provider.close)
@@ -913,7 +914,7 @@ t.test('a choice may allow the tools of a tool server, and leaves out what only 
 })
 
 t.test(
-  'as many calls of MCP tools are run as the request allows, however many turns they are in',
+  'the request limits the number of MCP calls over all turns',
   async t => {
     const server = await startToolServer(t)
     const { api, histories } = await start(
@@ -946,7 +947,7 @@ t.test(
 )
 
 t.test(
-  'of the calls of MCP tools that one request consents to, as many are run as in a turn, and as many with the same arguments as a model may make',
+  'approved MCP calls are limited per turn and by identical arguments, like those of the model',
   async t => {
     const server = await startToolServer(t)
     const asksFor = (text: string): string => /say (\w+)/.exec(text)?.[1] ?? ''
@@ -1017,7 +1018,7 @@ t.test(
 )
 
 t.test(
-  'each turn of a tool loop is reported with its own thinking, which goes back to the provider with the call that it led to',
+  'each turn of a tool loop shows its own thinking, which goes back with its call',
   async t => {
     const server = await startToolServer(t)
     const thought = (number: number): object => ({
@@ -1098,7 +1099,7 @@ t.test(
   }
 )
 
-t.test('calls of MCP tools that a limit of the loop keeps from running are shown as failed', async t => {
+t.test('MCP tool calls that a loop limit prevents are shown as failed', async t => {
   const server = await startToolServer(t)
   const { api, histories } = await start(t, (_, number) => callsEcho(`call ${number}`), withTools)
   const tools = [{ type: 'mcp', server_label: 'mine', server_url: server.url, require_approval: 'never' }]
@@ -1161,7 +1162,10 @@ t.test('another process with the same store streams and cancels what runs here',
   t.match(await stalled.client.responses.retrieve(running.id), { status: 'cancelled' })
 })
 
-/** Starts a gateway in front of OpenAI's own API. @param stalls its streams go no further than their text */
+/**
+ * Starts a gateway in front of OpenAI's own API.
+ * @param stalls streams stop after their text
+ */
 async function startDirect (t: Test, { stalls = false } = {}) {
   const provider = await fakeUpstream((request, number) =>
     stalls
@@ -1178,7 +1182,7 @@ async function startDirect (t: Test, { stalls = false } = {}) {
 }
 
 t.test(
-  'OpenAI in the background: its response has the id that the caller knows, and is continued by the one OpenAI knows',
+  "OpenAI background: callers know the gateway's id, and continuation uses OpenAI's",
   async t => {
     const { client, provider } = await startDirect(t)
     const queued = await client.responses.create({ model, input: 'one', background: true })
@@ -1210,7 +1214,7 @@ t.test(
 )
 
 t.test(
-  'OpenAI in the background: a stream is taken up where it was left, unknown events included',
+  'OpenAI background: a stream is resumed where it was left, including unknown events',
   async t => {
     const { api, client } = await startDirect(t)
     const first = await (
@@ -1252,7 +1256,7 @@ t.test(
   }
 )
 
-t.test('OpenAI in the background: cancelling closes its connection', async t => {
+t.test('OpenAI background: cancelling closes its connection', async t => {
   const { api, client, provider } = await startDirect(t, { stalls: true })
   const { id, seen } = await leaveStream(api.post)
   t.equal((await client.responses.retrieve(id)).status, 'in_progress')
@@ -1270,7 +1274,7 @@ t.test('OpenAI in the background: cancelling closes its connection', async t => 
 })
 
 t.test(
-  'OpenAI in the background: what a killed process had begun ends as failed in the next one',
+  'OpenAI background: work of a killed process ends as failed in the next one',
   async t => {
     const provider = await fakeUpstream({
       headers: eventStream,
@@ -1297,7 +1301,7 @@ t.test(
     t.equal(stored.map(({ frame }) => frame).join(''), seen)
     killed.child.kill('SIGKILL')
     await killed.ended
-    await database.query.updateTable('responses').set({ lease_until_ms: 1 }).execute() // as time would
+    await database.query.updateTable('responses').set({ lease_until_ms: 1 }).execute() // as if the lease had expired
     await database.close()
     const next = await startGateway(t, directory, env)
     const get = async (query: string): Promise<Response> =>
@@ -1319,7 +1323,7 @@ t.test(
   }
 )
 
-t.test('hostile ids, queries and items are refused, and never a 5xx', async t => {
+t.test('hostile ids, queries and items are refused, never with a 5xx', async t => {
   const { api } = await start(t)
   const words = ['%00', '%F0%9F%98%80', 'a'.repeat(5000), '%22', '__proto__', '..%2F..', '%', '-1']
   for (const word of words) {

@@ -1,4 +1,4 @@
-/** Alerts of a gateway, from a call that spends a budget to the receiver and the dashboard. */
+/** Alerts, from a call that exhausts a budget to the receiver and the dashboard. */
 
 import t from 'tap'
 import { Secret } from '../../../lib/core/secret.ts'
@@ -43,7 +43,7 @@ const answer = chatAnswer('x', {
 })
 
 t.test(
-  'a budget that is spent is an alert: at the receiver, and in the list with what became of it',
+  'an exhausted budget raises an alert, sent to the receiver and listed with its delivery',
   async t => {
     const upstream = await fakeUpstream({ pieces: [answer] })
     const receiver = await fakeUpstream({ status: 204 })
@@ -96,7 +96,7 @@ t.test(
   }
 )
 
-t.test('a channel can be tested by admins, and its secrets are not shown', async t => {
+t.test('admins can test a channel, and its secrets are not shown', async t => {
   const receiver = await fakeUpstream({ status: 500 })
   t.teardown(receiver.close)
   const place = await adminGateway(t, { alerts: alertsTo(receiver.url) })
@@ -143,7 +143,7 @@ t.test('a channel can be tested by admins, and its secrets are not shown', async
   t.equal((await place.send('POST /admin/v1/alerts/test', { channel: 'webhooks.ops' }, headers)).status, 403)
 })
 
-t.test('without channels nothing is looked at, and the page says what to add', async t => {
+t.test('without channels nothing is monitored, and the page says what to add', async t => {
   const place = await adminGateway(t)
   const { send } = await place.user('admin')
   t.equal(place.api.gateway.services.alerts, undefined)
@@ -154,7 +154,7 @@ t.test('without channels nothing is looked at, and the page says what to add', a
   })
 })
 
-t.test('channels come and go with the configuration', async t => {
+t.test('channels are added and removed with the configuration', async t => {
   const [first, second] = [await fakeUpstream({ status: 204 }), await fakeUpstream({ status: 204 })]
   t.teardown(async () => {
     await Promise.all([first.close(), second.close()])

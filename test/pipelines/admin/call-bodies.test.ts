@@ -1,4 +1,4 @@
-/** The bodies of calls that a project keeps: what is stored of each kind of call, and who may read it. */
+/** Stored call bodies: what is stored of each kind of call, and who may read it. */
 
 import { request as send } from 'node:http'
 import { once } from 'node:events'
@@ -49,7 +49,10 @@ function keeping (
 }
 
 interface Place extends AdminGateway {
-  /** Calls with a new key of the default project. @returns the request id */
+  /**
+   * Calls with a new key of the default project.
+   * @returns the request id
+   */
   readonly call: (path: string, body: unknown, init?: RequestInit) => Promise<string>
   readonly key: string
   readonly bodies: (requestId: string) => Promise<CallBodies>
@@ -81,13 +84,16 @@ async function start (t: Test, answer: Answer, parts: Partial<Settings> = keepin
     },
     bodies: async requestId => {
       await until(async () => await isStored(place.database, requestId), 'the bodies to be stored')
-      // as the document says, which every answer is compared with
+      // as documented; every answer is compared with the document
       return (await owner.send(`GET /admin/v1/calls/${requestId}/bodies`)).body as CallBodies
     }
   }
 }
 
-/** Returns true once the record of a call and its bodies are in the store. @param id of either */
+/**
+ * Returns true once the record of a call and its bodies are in the store.
+ * @param id of either
+ */
 async function isStored ({ query }: Database, id: string): Promise<boolean> {
   const stored = await query
     .selectFrom('usage')
@@ -108,7 +114,7 @@ const stream =
     then
   })
 
-t.test('nothing is kept unless the project of the key keeps it', async t => {
+t.test('bodies are kept only if the project of the key says so', async t => {
   const place = await start(t, completion, keeping({}, 'Support'))
   const owner = await place.user('owner')
   const { body: project } = await owner.send('POST /admin/v1/projects', { name: 'Support' })
@@ -149,7 +155,7 @@ t.test('nothing is kept unless the project of the key keeps it', async t => {
   })
 })
 
-t.test('a stream is kept as its complete answer, and what is split over two events is redacted', async t => {
+t.test('a stream is kept as its complete answer, and secrets split over two events are redacted', async t => {
   const place = await start(
     t,
     stream(['My card is 4111 11', '11 1111 1111, the key sk-abc', 'def123456, of ', 'provider-can', 'ary']),
@@ -171,7 +177,7 @@ t.test('a stream is kept as its complete answer, and what is split over two even
   t.equal(JSON.parse(request?.text ?? '').user, '[redacted]')
 })
 
-t.test('a body is cut where the project says, and credentials in it are never kept', async t => {
+t.test("a body is cut at the project's limit, and credentials in it are never kept", async t => {
   const place = await start(t, completion, keeping({ maxBytes: 512 }))
   const sent = {
     ...question,
@@ -199,7 +205,7 @@ t.test('an error is kept with the request that caused it', async t => {
   })
 })
 
-t.test('of a caller who leaves midway what was sent is kept', async t => {
+t.test('if a caller disconnects midway, what was sent is kept', async t => {
   const place = await start(t, stream(['So far'], 'stall'))
   const { port } = new URL(place.api.url)
   const request = send({
@@ -292,7 +298,7 @@ t.test('the other dialects, forms and media', async t => {
   )
 })
 
-t.test('calls that run while no caller waits keep their own bodies', async t => {
+t.test('calls that run without a waiting caller keep their own bodies', async t => {
   const place = await start(t, completion, {
     ...keeping(),
     deferred: { forAllProviders: true, keepMs: 60_000, maxPending: 10, maxBytesPerKey: 1e6 }
@@ -314,7 +320,7 @@ t.test('calls that run while no caller waits keep their own bodies', async t => 
   }
 })
 
-t.test('what there is no memory for is dropped and counted, and the call says so', async t => {
+t.test('bodies without enough memory are dropped and counted, and the call says so', async t => {
   const place = await start(t, completion, keeping({}, '*', 2048))
   const owner = await place.user('owner')
   const id = await place.call(chatPath, {
@@ -336,7 +342,7 @@ t.test('what there is no memory for is dropped and counted, and the call says so
   )
 })
 
-t.test('roles, projects and scopes of admin keys decide who may read', async t => {
+t.test('roles, projects and admin key scopes decide who may read', async t => {
   const place = await start(t, completion, keeping({ readableBy: 'owner' }))
   const id = await place.call(chatPath, question)
   await place.bodies(id)

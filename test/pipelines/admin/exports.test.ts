@@ -1,4 +1,4 @@
-/** Exports of a gateway, from the configuration to the file, the list and what a failure shows. */
+/** Usage exports, from the configuration to the file, the list and the reporting of failures. */
 
 import { mkdirSync, readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
@@ -27,7 +27,7 @@ function usageWith (exports: Settings['usage']['exports']): { readonly usage: Se
   return { usage: { ...settings().usage, exports } }
 }
 
-t.test('files are listed with their state, and a failure is what is degraded', async t => {
+t.test('files are listed with their state, and a failure counts as degraded', async t => {
   const folder = join(t.testdirName, 'files')
   let isAway = true
   const bucket = await openBucket(t, () => (isAway ? [500, 'InternalError'] : undefined))
@@ -51,7 +51,7 @@ t.test('files are listed with their state, and a failure is what is degraded', a
     waiting.map(({ target, state, file }) => ({ target, state, file })),
     [{ target: 'warehouse', state: 'waiting', file: null }, { target: 'accounting' }]
   )
-  // As if the gateway had run two hours ago.
+  // As if the gateway had started two hours ago.
   const fromMs = Date.now() - (Date.now() % hourMs) - 2 * hourMs
   const store = new ExportStore(place.database)
   for (const target of ['accounting', 'warehouse']) {
@@ -120,12 +120,12 @@ t.test('without targets there is no list, and members see none', async t => {
 })
 
 const dayMs = 24 * hourMs
-/** The week before today: midnight to midnight of UTC. */
+/** The week before today, from midnight to midnight UTC. */
 const weekEnd = Date.now() - (Date.now() % dayMs)
 const weekBegin = weekEnd - 7 * dayMs
 
 /**
- * Returns numbers from 0 to before 1 that look random, the same for each seed. @see
+ * Returns pseudorandom numbers from 0 to below 1, the same for each seed. @see
  * https://en.wikipedia.org/wiki/Linear_congruential_generator
  */
 function randomOf (seed: number): () => number {
@@ -133,7 +133,9 @@ function randomOf (seed: number): () => number {
   return () => (state = (state * 1_664_525 + 1_013_904_223) % 2 ** 32) / 2 ** 32
 }
 
-/** Makes the rows of a week: of any cost, unpriced and free ones, at the ends of hours and days as well. */
+/**
+ * Creates the rows of a week: of any cost, unpriced and free ones, also at the boundaries of hours and days.
+ */
 function rowsOfWeek (random: () => number): UsageRow[] {
   const upTo = (max: number): number => Math.floor(random() * max)
   return Array.from({ length: 3000 }, (_, number) => {
@@ -165,7 +167,7 @@ function nanoOfUsd (amounts: readonly number[]): bigint {
   return amounts.reduce((sum, usd) => sum + BigInt(Math.round(usd * 1e9)), 0n)
 }
 
-/** Reads a column of numbers of a table whose other cells may be quoted. */
+/** Reads a numeric column of a table whose other cells may be quoted. */
 function columnOf (csv: string, name: string): number[] {
   const [head = [], ...rows] = csv
     .trimEnd()
@@ -238,7 +240,7 @@ storeTest(
       t.equal(nanoOf(inFiles), total, `files by ${every}`)
       const byId = (a: UsageRow, b: UsageRow): number => (a.id < b.id ? -1 : 1)
       t.equal(new Set(inFiles.map(({ id }) => id)).size, inFiles.length, 'no record twice')
-      // A list of models adds to no sum, and one that comes late is no reason to write a file again.
+      // A list of models is in no sum, and a late one does not cause a file to be written again.
       t.strictSame(
         inFiles.filter(isSummed.of).toSorted(byId),
         rows.filter(isSummed.of).toSorted(byId),
@@ -282,7 +284,7 @@ storeTest(
     const { totals } = await usageTotals(database.query, weekBegin, ['day'])
     t.equal(nanoOf(totals.map(({ sums }) => sums)), total, 'the command')
 
-    // The days of other zones, one of them with half hours: together no more and no less.
+    // Days of other time zones, one with a half-hour offset: together exactly the same records.
     for (const [zone, offsetMs] of [
       ['Berlin', hourMs],
       ['Kolkata', 5.5 * hourMs],

@@ -1,4 +1,4 @@
-/** Keys of callers, as the admin API makes and changes them. */
+/** Callers' keys, created and changed through the admin API. */
 
 import t from 'tap'
 import { sql } from 'kysely'
@@ -48,7 +48,7 @@ t.test('a key is shown once, works at once, and ends at once', async t => {
 })
 
 t.test(
-  'a key says what it has spent, of its budget or this month, and when a budget is used up',
+  'a key shows its spending, of its budget or this month, and when a budget is exhausted',
   async t => {
     const { user, database } = await adminGateway(t, {
       keys: [{ name: 'ci', key: new Secret('a-key-of-the-configuration') }]
@@ -88,7 +88,7 @@ t.test(
   }
 )
 
-t.test('a rotated key keeps its id; the text before works for the overlap', async t => {
+t.test('a rotated key keeps its id; the old text works during the overlap', async t => {
   const { user, keys, database } = await adminGateway(t)
   const { send } = await user('admin')
   const { key, secret } = (await send('POST /admin/v1/keys', { name: 'ci' })).body
@@ -104,7 +104,7 @@ t.test('a rotated key keeps its id; the text before works for the overlap', asyn
   t.same([keys.check(next), keys.check(last)?.id], [undefined, key.id])
 })
 
-t.test('members see and change keys of their projects only', async t => {
+t.test('members see and change only keys of their projects', async t => {
   const { user } = await adminGateway(t)
   const owner = await user('owner')
   const [mine, theirs] = [
@@ -148,7 +148,7 @@ t.test('members see and change keys of their projects only', async t => {
   t.equal((await member.send(`DELETE /admin/v1/keys/${body.key_id}`)).body.status, 'revoked')
 })
 
-t.test('members neither get nor change a key that may use what is stored at providers', async t => {
+t.test('members can neither get nor change a key that may use objects stored at providers', async t => {
   const { user, keys } = await adminGateway(t)
   const owner = await user('owner')
   const { id } = (await owner.send('POST /admin/v1/projects', { name: 'p' })).body
@@ -188,7 +188,7 @@ t.test('members neither get nor change a key that may use what is stored at prov
   t.equal((await member.send(`${path}/rotate`, {})).status, 200)
 })
 
-t.test('members get no text of a key that counts in the limits of somebody else', async t => {
+t.test("members cannot get the text of a key that counts in someone else's limits", async t => {
   const { user, keys, admin } = await adminGateway(t)
   const owner = await user('owner')
   const { id } = (await owner.send('POST /admin/v1/projects', { name: 'p' })).body
@@ -206,7 +206,7 @@ t.test('members get no text of a key that counts in the limits of somebody else'
   t.equal((await other.send(`POST /admin/v1/keys/${nobodys.key.id}/rotate`, {})).status, 200, "nobody's")
 })
 
-t.test('a key of the playground, which no list shows, cannot be made to last', async t => {
+t.test('a playground key, which no list shows, cannot be made permanent', async t => {
   const { user } = await adminGateway(t)
   const owner = await user('owner')
   const made = await owner.send('POST /admin/v1/playground/key', { project_id: 'default' })
@@ -223,7 +223,7 @@ t.test('a key of the playground, which no list shows, cannot be made to last', a
   t.equal((await owner.send(`DELETE /admin/v1/keys/${id}`)).body.status, 'revoked')
 })
 
-t.test('a key of the playground ends with what its user may do, as no one else sees it', async t => {
+t.test('a playground key ends when its user loses rights, as no one else sees it', async t => {
   const { user, keys } = await adminGateway(t)
   const owner = await user('owner')
   const project = async (name: string): Promise<string> =>
@@ -255,7 +255,7 @@ t.test('a key of the playground ends with what its user may do, as no one else s
   }
 })
 
-t.test('ending another session ends the keys of playgrounds, whichever session made them', async t => {
+t.test('ending another session ends all playground keys, whichever session created them', async t => {
   const { user, admin, keys } = await adminGateway(t)
   const owner = await user('owner')
   const device = { address: null, userAgent: null }
@@ -268,7 +268,7 @@ t.test('ending another session ends the keys of playgrounds, whichever session m
   t.ok(keys.check(lasting))
 })
 
-t.test('members get no key out of the limits that the configuration has for all without their own', async t => {
+t.test('members cannot exempt a key from the default limits of the configuration', async t => {
   const { user } = await adminGateway(t, {
     limits: { ...settings().limits, defaultKeyLimits: { requestsPerMinute: 5 } }
   })
@@ -295,7 +295,7 @@ t.test('members get no key out of the limits that the configuration has for all 
   t.equal(renamed.status, 200, 'they stay as they are')
 })
 
-t.test('a person makes so many keys in an hour, and an admin key any number', async t => {
+t.test('a person can create a limited number of keys per hour, an admin key any number', async t => {
   const { user, admin } = await adminGateway(t)
   const [member, other] = [await user('owner'), await user('owner')]
   const make = (n: number) =>
@@ -303,7 +303,7 @@ t.test('a person makes so many keys in an hour, and an admin key any number', as
       ? member.send('POST /admin/v1/playground/key', { project_id: 'default' })
       : member.send('POST /admin/v1/keys', { name: `key ${n}` })
   const statuses: number[] = []
-  // as many at once as the store takes
+  // as many at once as the store accepts
   for (let from = 0; from < 150; from += 50) {
     const made = await Promise.all(Array.from({ length: 50 }, async (_, n) => await make(from + n)))
     statuses.push(...made.map(({ status }) => status))
@@ -320,7 +320,7 @@ t.test('a person makes so many keys in an hour, and an admin key any number', as
   t.equal((await other.send('POST /admin/v1/keys', { name: 'more' }, { authorization })).status, 200)
 })
 
-t.test('a change of a key is refused where its rights have changed since they were looked at', async t => {
+t.test('a key is not changed if its rights changed since they were checked', async t => {
   const place = await testPlace(t)
   const beside = await openDatabase(place)
   t.teardown(async () => await beside.close())
@@ -349,7 +349,7 @@ t.test('a change of a key is refused where its rights have changed since they we
   t.equal((await member.send(`${path}/rotate`, {})).status, 409, 'nor is its text given to who owned it')
 })
 
-t.test('no time is later than a date can be, and texts of any characters are stored', async t => {
+t.test('times are limited to valid dates, and text of any characters is stored', async t => {
   const { user } = await adminGateway(t)
   const { send } = await user('owner')
   for (const path of ['/admin/v1/keys', '/admin/v1/admin-keys']) {
@@ -362,7 +362,7 @@ t.test('no time is later than a date can be, and texts of any characters are sto
   }
 })
 
-t.test('the models and the end of a project hold for all its keys', async t => {
+t.test('the models and the end of a project apply to all its keys', async t => {
   const { user, keys } = await adminGateway(t)
   const { send } = await user('owner')
   const { id } = (
@@ -392,7 +392,7 @@ t.test('the models and the end of a project hold for all its keys', async t => {
   t.equal((await send('DELETE /admin/v1/projects/default')).status, 409)
 })
 
-t.test('keys of the configuration are shown, and changed there', async t => {
+t.test('configured keys are shown, and changed only in the configuration', async t => {
   const { user } = await adminGateway(t, { keys: [{ name: 'site', key: new Secret('a-configured-key') }] })
   const { send } = await user('owner')
   const { data } = (await send('GET /admin/v1/keys')).body
@@ -401,7 +401,7 @@ t.test('keys of the configuration are shown, and changed there', async t => {
   t.equal((await send('POST /admin/v1/keys', { name: 'site' })).status, 409)
 })
 
-t.test('lists come in pages, filtered', async t => {
+t.test('lists are paged and filtered', async t => {
   const { user } = await adminGateway(t)
   const { send } = await user('owner')
   for (let index = 0; index < 5; index++) await send('POST /admin/v1/keys', { name: `key ${index} 100%` })
@@ -450,7 +450,7 @@ t.test('a request with an Idempotency-Key is carried out once', async t => {
   )
 })
 
-t.test('the audit log has what was done, by whom, without secrets', async t => {
+t.test('the audit log says what was done and by whom, without secrets', async t => {
   const { user } = await adminGateway(t)
   const owner = await user('owner')
   const { key, secret } = (await owner.send('POST /admin/v1/keys', { name: '<b>ci</b>' })).body
@@ -489,7 +489,7 @@ t.test('the audit log has what was done, by whom, without secrets', async t => {
   )
 })
 
-t.test('the limits of a project hold for all its keys together', async t => {
+t.test('the limits of a project apply to all its keys together', async t => {
   const place = await adminGateway(t, {
     providers: [{ ...providerSettings('sandbox', 'sandbox'), options: { words_per_second: 0 } }]
   })
@@ -518,7 +518,7 @@ t.test('the limits of a project hold for all its keys together', async t => {
   t.equal((await ask(other)).status, 200, 'other projects have their own')
 })
 
-t.test('a budget without a period is one of a month, of keys and of projects', async t => {
+t.test('a budget without a period is monthly, for keys and projects', async t => {
   const { user } = await adminGateway(t)
   const { send } = await user('owner')
   const limits = { budget: { usd: 20 } }
@@ -535,7 +535,7 @@ t.test('a budget without a period is one of a month, of keys and of projects', a
   t.match((await send(`POST /admin/v1/projects/${project.id}`, { limits })).body, made)
 })
 
-t.test('the budget of a project counts what all its keys have spent', async t => {
+t.test('the budget of a project counts the spending of all its keys', async t => {
   const place = await adminGateway(t, {
     providers: [{ ...providerSettings('sandbox', 'sandbox'), options: { words_per_second: 0 } }],
     models: [modelSettings('sandbox/echo', { price: { input: 1, output: 1 } })]
@@ -565,7 +565,7 @@ t.test('the budget of a project counts what all its keys have spent', async t =>
   t.equal(await ask(), 200)
 })
 
-t.test('members do not change what an admin has set on a key, and change all else', async t => {
+t.test('members cannot change what an admin set on a key, only the rest', async t => {
   const { user, database } = await adminGateway(t)
   const owner = await user('owner')
   const { id } = (await owner.send('POST /admin/v1/projects', { name: 'p' })).body
@@ -643,7 +643,7 @@ t.test('members do not change what an admin has set on a key, and change all els
 })
 
 t.test(
-  'keys and projects require stages of the configuration, which members cannot take off what an admin has set',
+  'keys and projects can require configured guards, and members cannot remove those an admin set',
   async t => {
     const stage = (name: string): Settings['stages'][number] => ({
       name,

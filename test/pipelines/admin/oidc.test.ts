@@ -1,4 +1,4 @@
-/** Signing in by a certified provider of OpenID Connect: who comes in, as whom, and who does not. */
+/** Sign-in with a certified OpenID Connect provider: who may sign in, as which user, and who may not. */
 
 import t, { type Test } from 'tap'
 import { adminGateway, type AdminGateway } from '../../support/admin.ts'
@@ -15,7 +15,10 @@ import type { OidcSettings } from '../../../lib/core/settings.ts'
 
 interface Place extends AdminGateway {
   readonly provider: IdentityProvider
-  /** Signs a person in with a new browser. @returns where that ended, and the session if there is one */
+  /**
+   * Signs a person in with a new browser.
+   * @returns the final address, and the session if there is one
+   */
   readonly come: (subject: string, person: TestPerson) => Promise<Arrival>
 }
 
@@ -72,7 +75,7 @@ class Browser {
     return response
   }
 
-  /** @param until ends before an address with this text is opened */
+  /** @param until stops before opening an address with this text */
   async follow (address: string, until = '/dashboard/'): Promise<string> {
     for (let at = address, steps = 0; steps < 20; steps++) {
       if (at.includes(until)) return at
@@ -88,7 +91,7 @@ const password = 'tangerine-otter-quartz-91'
 const hash = await hashPassword(password, 'test')
 const ada = { email: 'Ada@Example.com', email_verified: true, name: 'Ada <b>Lovelace</b>' }
 
-t.test('a person whom the provider knows comes in as a viewer, and as the same user again', async t => {
+t.test('a person known to the provider signs in as a viewer, and as the same user next time', async t => {
   const { come, send, user } = await open(t)
   t.match((await send('GET /admin/v1/sign-in')).body, {
     oidc: { name: 'Example', url: '/admin/v1/sign-in/oidc' },
@@ -105,7 +108,7 @@ t.test('a person whom the provider knows comes in as a viewer, and as the same u
   t.match(acts[0], { action: 'session.sign_in', after: { by: 'oidc', role: 'viewer' } })
 })
 
-t.test('the audit log has what a sign-in changed', async t => {
+t.test('the audit log shows what a sign-in changed', async t => {
   const {
     come,
     provider,
@@ -127,7 +130,7 @@ t.test('the audit log has what a sign-in changed', async t => {
   for (const { actor_id: id, address } of data) t.match([id, address], [user?.id, '127.0.0.1'])
 })
 
-t.test('another person does not become a user by an email', async t => {
+t.test("someone else's email does not sign a person in as that user", async t => {
   const { come, user } = await open(t)
   const { user: owner } = await user('owner')
   t.match(await come('unverified', { email: owner.email ?? '', email_verified: false }), {
@@ -143,7 +146,7 @@ t.test('another person does not become a user by an email', async t => {
   )
 })
 
-t.test('what others know of a user ends when a person with that email comes first', async t => {
+t.test('access others created for a user ends when the person with that email first signs in', async t => {
   const {
     come,
     send,
@@ -209,7 +212,7 @@ t.test('what others know of a user ends when a person with that email comes firs
   )
 })
 
-t.test('nobody becomes a user by an email that someone else has set', async t => {
+t.test('no one becomes a user by an email that someone else set', async t => {
   const { come, user, send } = await open(t)
   const [owner, admin, member] = [await user('owner'), await user('admin'), await user('member')]
   const mallory = { email: 'mallory@example.com', email_verified: true }
@@ -239,7 +242,7 @@ t.test('nobody becomes a user by an email that someone else has set', async t =>
   )
 })
 
-t.test('of what a provider says of a person nothing is stored that is longer than it may be', async t => {
+t.test('overlong claims from the provider are not stored', async t => {
   const { come } = await open(t)
   t.match(await come('s'.repeat(256), ada), { at: /^\/dashboard\/\?refused=/, session: undefined })
   const { session } = await come('s'.repeat(255), {
@@ -250,7 +253,7 @@ t.test('of what a provider says of a person nothing is stored that is longer tha
   t.match(session.user, { name: 'n'.repeat(100), email: null })
 })
 
-t.test('groups decide the role at every sign-in; without one of them no one comes in', async t => {
+t.test('groups decide the role at every sign-in; without a listed group no one signs in', async t => {
   const { come, user, admin } = await open(t, { roles: { ops: 'admin', team: 'member' } })
   await user('owner')
   const roleFor = async (groups: readonly string[]) =>
@@ -272,7 +275,7 @@ t.test('groups decide the role at every sign-in; without one of them no one come
   t.same(noted.map(({ after }) => after), Array.from({ length: 3 }, () => ({ by: 'oidc' })))
 })
 
-t.test('the last owner stays one, whatever the groups say', async t => {
+t.test('the last owner keeps the role, whatever the groups say', async t => {
   const { come, user } = await open(t, { roles: { team: 'member' }, defaultRole: 'viewer' })
   const { user: owner } = await user('owner')
   t.match(
@@ -284,7 +287,7 @@ t.test('the last owner stays one, whatever the groups say', async t => {
   t.equal((await come('subject-1', { groups: [] })).session.user.role, 'viewer')
 })
 
-t.test('only verified emails of the allowed domains come in', async t => {
+t.test('only verified emails of the allowed domains are accepted', async t => {
   const { come } = await open(t, { allowedDomains: ['Example.com'] })
   t.match(await come('subject-1', ada), { at: '/dashboard/' })
   for (const person of [
@@ -301,7 +304,7 @@ t.test('only verified emails of the allowed domains come in', async t => {
   }
 })
 
-t.test('a page of another site begins no sign-in', async t => {
+t.test('a page of another site cannot start a sign-in', async t => {
   const { api: { url } } = await open(t)
   for (const [site, status] of [
     ['cross-site', 403],
@@ -318,7 +321,7 @@ t.test('a page of another site begins no sign-in', async t => {
   }
 })
 
-t.test('a code counts once, in the browser that began', async t => {
+t.test('a code works once, in the browser that started', async t => {
   const { api: { url, lines }, provider } = await open(t)
   provider.signsIn = 'subject-1'
   const [victim, thief] = [new Browser(), new Browser()]
@@ -340,7 +343,7 @@ t.test('a code counts once, in the browser that began', async t => {
 })
 
 t.test(
-  'without a provider that answers, the page says so; without one in the configuration there is no such way',
+  'an unreachable provider is reported on the page; without a configured one there is no such sign-in',
   async t => {
     const place = await open(t, { issuer: 'http://127.0.0.1:9' })
     t.match(await place.come('subject-1', ada), { at: '/dashboard/?refused=provider_failed' })

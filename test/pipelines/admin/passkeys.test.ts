@@ -1,4 +1,4 @@
-/** Passkeys: how they are added and used, and what does not sign anyone in. */
+/** Passkeys: how they are added and used, and what cannot sign anyone in. */
 import { eventually } from '../../support/until.ts'
 
 import { once } from 'node:events'
@@ -33,7 +33,7 @@ async function register ({ send }: Person): Promise<PasskeyDevice> {
   return device
 }
 
-/** Begins a sign-in, and returns what its browser has of it. */
+/** Starts a sign-in, and returns what its browser receives. */
 async function challenge ({ send }: AdminGateway) {
   const { body, response } = await send(begin, undefined, fromPage)
   return {
@@ -43,7 +43,7 @@ async function challenge ({ send }: AdminGateway) {
   }
 }
 
-t.test('a passkey signs its user in, and says when', async t => {
+t.test('a passkey signs its user in, and shows when it was last used', async t => {
   const place = await open(t)
   const person = await place.user('member')
   t.match((await place.send('GET /admin/v1/sign-in')).body, { passkey: false, first_start: true })
@@ -84,7 +84,7 @@ t.test('a passkey signs its user in, and says when', async t => {
   t.same(acts.map(({ action }: { action: string }) => action), ['passkey.delete', 'passkey.add'])
 })
 
-t.test('a proof counts once, in the browser that began, for this page and this passkey', async t => {
+t.test('a proof works once, in the browser that started, for this page and this passkey', async t => {
   const place = await open(t)
   const device = await register(await place.user('owner'))
   const expired = await challenge(place)
@@ -105,7 +105,7 @@ t.test('a proof counts once, in the browser that began, for this page and this p
   t.equal(await send(one, proof), 401, 'a second time')
 })
 
-t.test('a proof of something else signs no one in', async t => {
+t.test('a proof for anything else signs no one in', async t => {
   const place = await open(t)
   const device = await register(await place.user('owner'))
   const cases: ReadonlyArray<
@@ -150,7 +150,7 @@ t.test('a proof of something else signs no one in', async t => {
   )
 })
 
-t.test('a passkey is added by the session that began, once, and by its own page', async t => {
+t.test('a passkey is added by the session that started, once, and from its own page', async t => {
   const place = await open(t)
   const [person, thief] = [await place.user('member'), await place.user('member')]
   const request = async () =>
@@ -173,7 +173,7 @@ t.test('a passkey is added by the session that began, once, and by its own page'
   t.same([await add(person, requested), await add(person, requested)], [200, 400])
 })
 
-/** Sends as a program that chooses `Host`, which fetch does not. */
+/** Sends a request with any `Host`, which fetch does not allow. */
 async function sendAs (
   place: AdminGateway,
   origin: string,
@@ -202,8 +202,7 @@ async function sendAs (
 }
 
 /**
- * Signs in with what a device proves on a page, passed on by a program that says in its headers where it came
- * from.
+ * Signs in with a device's proof from a page, passed on by a program that claims an origin in its headers.
  */
 async function relay (
   place: AdminGateway,
@@ -226,7 +225,7 @@ async function relay (
   ).status
 }
 
-t.test('a page at an IP address makes no passkeys', async t => {
+t.test('a page at an IP address cannot create passkeys', async t => {
   const place = await adminGateway(t)
   const { body } = await (
     await place.user('member')
@@ -235,7 +234,7 @@ t.test('a page at an IP address makes no passkeys', async t => {
 })
 
 t.test(
-  'what a page of another port has proved signs no one in, whatever the program behind it says',
+  'a proof from a page on another port signs no one in, whatever its server claims',
   async t => {
     const place = await adminGateway(t)
     const { cookie, csrf } = await place.user('owner')
@@ -266,7 +265,7 @@ t.test(
   }
 )
 
-t.test('with a public address passkeys are made and used there alone', async t => {
+t.test('with a public address passkeys are created and used only there', async t => {
   const place = await open(t)
   const person = await place.user('owner')
   const device = await register(person)
@@ -294,7 +293,7 @@ t.test('with a public address passkeys are made and used there alone', async t =
 })
 
 t.test(
-  'a session that has ended adds no passkey, and one that was removed begins none, though the request came before',
+  'an ended session adds no passkey, and a removed passkey starts no session, even in an open request',
   async t => {
     const place = await open(t)
     const { sessions, passkeys } = place.admin.accounts
@@ -319,7 +318,7 @@ t.test(
   }
 )
 
-t.test('a passkey of a user who was disabled or deleted signs no one in', async t => {
+t.test('a passkey of a disabled or deleted user signs no one in', async t => {
   const place = await open(t)
   const owner = await place.user('owner')
   const member = await place.user('member')
@@ -340,7 +339,7 @@ t.test('a passkey of a user who was disabled or deleted signs no one in', async 
   t.equal(await status(await challenge(place)), 401, 'deleted before')
 })
 
-t.test('a user has at most 20 passkeys, however many were begun before', async t => {
+t.test('a user has at most 20 passkeys, however many were started before', async t => {
   const place = await open(t)
   const { send } = await place.user('viewer')
   const begun: Array<Awaited<ReturnType<Send>>> = []

@@ -1,4 +1,4 @@
-/** Sessions: how they begin and end, and what does not make one. */
+/** Sessions: how they start and end, and what cannot start one. */
 
 import t from 'tap'
 import { hashPassword } from '../../../lib/accounts/passwords.ts'
@@ -23,7 +23,7 @@ function cookieOf (response: Response): string {
 }
 
 t.test(
-  'a password begins a session, whose cookie scripts cannot read and other sites do not send',
+  'a password starts a session whose cookie is hidden from scripts and other sites',
   async t => {
     const place = await adminGateway(t)
     const { user } = await place.user('member')
@@ -50,7 +50,7 @@ t.test(
   }
 )
 
-t.test('a wrong password and an unknown email look alike, and guessing ends soon', async t => {
+t.test('a wrong password and an unknown email look alike, and guessing is soon blocked', async t => {
   const place = await adminGateway(t)
   const { user } = await place.user('owner')
   await withPassword(place, user.id)
@@ -94,7 +94,7 @@ t.test('a wrong password and an unknown email look alike, and guessing ends soon
   )
 })
 
-t.test('a new password stops a sign-in by the one before that is in flight', async t => {
+t.test('a new password stops a pending sign-in with the old one', async t => {
   const place = await adminGateway(t)
   const { user } = await place.user('owner')
   await withPassword(place, user.id)
@@ -112,7 +112,7 @@ t.test('a new password stops a sign-in by the one before that is in flight', asy
   t.same((await audit.list({ action: 'session' }, { limit: 10 })).data, [], 'no one has signed in')
 })
 
-t.test('a session that has ended sets no password, though the request came before', async t => {
+t.test('an ended session sets no password, even in a request already sent', async t => {
   const place = await adminGateway(t)
   const { user, send } = await place.user('owner')
   const { users, sessions } = place.admin.accounts
@@ -121,7 +121,7 @@ t.test('a session that has ended sets no password, though the request came befor
   t.match([(await users.find(user.id))?.password, await sessions.list(user.id, '')], [null, []])
 })
 
-t.test('a session cannot be chosen, and ends when another begins in its place', async t => {
+t.test('a session id cannot be chosen, and a new session ends the old one', async t => {
   const place = await adminGateway(t)
   const { user, cookie: old, csrf } = await place.user('owner')
   await withPassword(place, user.id)
@@ -136,7 +136,7 @@ t.test('a session cannot be chosen, and ends when another begins in its place', 
   }
 })
 
-t.test('requests of other sites do nothing', async t => {
+t.test('requests from other sites have no effect', async t => {
   const place = await adminGateway(t)
   const { cookie, csrf } = await place.user('owner')
   const host = new URL(place.api.url).host
@@ -190,7 +190,7 @@ t.test('requests of other sites do nothing', async t => {
   t.equal(form.status, 415, 'what a form can send is no request')
 })
 
-t.test('the cookie alone, which browsers send to every port of the host, opens nothing', async t => {
+t.test('the cookie alone, which browsers send to every port of the host, gives no access', async t => {
   const place = await adminGateway(t)
   const [{ cookie, send, user }, other] = [await place.user('owner'), await place.user('owner')]
   const { database, admin } = place
@@ -224,7 +224,7 @@ t.test('the cookie alone, which browsers send to every port of the host, opens n
   t.equal((await send('GET /admin/v1/session')).status, 401, 'a sign-in replaces both')
 })
 
-t.test('a session ends with its time, and with its user', async t => {
+t.test('a session ends with its lifetime and with its user', async t => {
   const { user, database, admin, send } = await adminGateway(t)
   const [expired, idle, disabled, removed, owner] = [
     await user('admin'),
@@ -297,7 +297,7 @@ t.test('a one-time link works once, and lets its user set a password', async t =
   t.match((await send('GET /admin/v1/sign-in')).body, { first_start: false, password: true })
 })
 
-t.test('wrong links and invitations, which nobody guesses, keep nobody out', async t => {
+t.test('wrong links and invitations, which nobody can guess, lock nobody out', async t => {
   const { admin, user, send } = await adminGateway(t)
   const { token } = await admin.accounts.createOwnerLink()
   const { url } = (await (await user('admin')).send('POST /admin/v1/invitations', { role: 'viewer' })).body
@@ -329,7 +329,7 @@ t.test('wrong links and invitations, which nobody guesses, keep nobody out', asy
   )
 })
 
-t.test('an invitation makes a user with its role and projects, once', async t => {
+t.test('an invitation creates a user with its role and projects, once', async t => {
   const { api, user, send } = await adminGateway(t)
   const admin = await user('admin')
   const { id: project } = (await admin.send('POST /admin/v1/projects', { name: 'website' })).body
@@ -364,7 +364,7 @@ t.test('an invitation makes a user with its role and projects, once', async t =>
   t.equal(invitation.url, undefined, 'the list does not have the link')
 })
 
-t.test('users see their own sessions, and end them', async t => {
+t.test('users see and end their own sessions', async t => {
   const { user, admin, send } = await adminGateway(t)
   const {
     user: { id },

@@ -1,4 +1,4 @@
-/** What stages of the configuration did, and what they would do, as the dashboard sees it. */
+/** Guards in the admin API: what they did to calls, and trying a text. */
 
 import t from 'tap'
 import { adminGateway } from '../../support/admin.ts'
@@ -32,7 +32,7 @@ const stages: Settings['stages'] = [
   }
 ]
 
-t.test('a call says which stages looked at it, and the list adds them up', async t => {
+t.test('a call lists the guards that inspected it, and the report adds them up', async t => {
   const upstream = await fakeUpstream({ pieces: [chatAnswer('of TCK-222222')] })
   t.teardown(upstream.close)
   const place = await adminGateway(t, { providers: [chatUpstreamAt(upstream.url)], stages })
@@ -60,7 +60,7 @@ t.test('a call says which stages looked at it, and the list adds them up', async
   ])
   t.same(
     call.timeline
-      // A busy machine shows as steps that take no time elsewhere.
+      // On a busy machine steps take measurable time that take none elsewhere.
       .filter(({ event }: Record<string, unknown>) => event !== 'auth' && event !== 'wait')
       .map(({ event, stage, reason }: Record<string, unknown>) =>
         event === 'stage' ? [event, stage, reason] : [event]
@@ -103,7 +103,7 @@ t.test('a call says which stages looked at it, and the list adds them up', async
   t.equal((await (await place.user('viewer')).send('GET /admin/v1/stages')).status, 403)
 })
 
-t.test('a text can be tried at both ends, and is in no record', async t => {
+t.test('a text can be tried at both ends without leaving a record', async t => {
   const place = await adminGateway(t, { stages })
   const { send } = await place.user('admin')
   const tried = async (text: string, point: string): Promise<unknown> =>
@@ -140,7 +140,7 @@ t.test('a text can be tried at both ends, and is in no record', async t => {
   t.notMatch(JSON.stringify(place.api.lines), /TCK-123456/)
 })
 
-t.test('without stages there are none to list and to try', async t => {
+t.test('without guards there are none to list or to try', async t => {
   const { send } = await (await adminGateway(t)).user('admin')
   t.same((await send('GET /admin/v1/stages')).body, { object: 'list', data: [] })
   t.equal((await send('POST /admin/v1/stages/try', { text: 'x', point: 'request' })).status, 404)

@@ -1,4 +1,4 @@
-/** Usage and calls, as the dashboard sees them. */
+/** Usage and calls, as the dashboard reads them. */
 
 import t from 'tap'
 import { adminGateway, type AdminGateway, type Person } from '../../support/admin.ts'
@@ -98,7 +98,7 @@ t.test('totals, series and groups add up', async t => {
   t.equal(csv.length, 1 + 2 * 3 + 1)
 })
 
-t.test('up to two hours are shown by minutes', async t => {
+t.test('up to two hours are shown by minute', async t => {
   const place = await adminGateway(t)
   await record(place, [
     { at_ms: now - 119 * 60_000 },
@@ -125,7 +125,7 @@ t.test('up to two hours are shown by minutes', async t => {
 })
 
 t.test(
-  'a provider has the requests that were sent to it and failed there, whoever answered the call, and no mistakes of callers',
+  "a provider is counted the requests sent to it and its failures, not callers' mistakes",
   async t => {
     const place = await adminGateway(t, {
       providers: [providerSettings('bad', 'vllm'), providerSettings('good', 'vllm')]
@@ -176,7 +176,7 @@ t.test(
   }
 )
 
-t.test('a table does nothing in a spreadsheet', async t => {
+t.test('an exported table cannot run formulas in a spreadsheet', async t => {
   const place = await adminGateway(t)
   await record(place, [{ at_ms: now - hour, model: '=HYPERLINK("http://evil")' }])
   const { body } = await (
@@ -186,7 +186,7 @@ t.test('a table does nothing in a spreadsheet', async t => {
 })
 
 t.test(
-  'a call is found by the id of its record, whatever request ids callers have chosen, or as the newest with a request id',
+  'a call is found by its record id, whatever request ids callers choose, or as the newest of a request id',
   async t => {
     const place = await adminGateway(t)
     const id = rowId()
@@ -208,7 +208,7 @@ t.test(
   }
 )
 
-t.test('members and viewers see what is of their projects', async t => {
+t.test('members and viewers see only their projects', async t => {
   const place = await adminGateway(t)
   const owner = await place.user('owner')
   const projects = await Promise.all(
@@ -336,7 +336,7 @@ t.test('calls are found by every filter, in pages', async t => {
   }
 })
 
-t.test('of many groups those of the highest cost are listed, and the rest as one', async t => {
+t.test('of many groups those with the highest cost are listed, and the rest combined', async t => {
   const place = await adminGateway(t)
   await record(place, [
     ...Array.from({ length: 60 }, (_, index) => ({
@@ -381,7 +381,7 @@ t.test('every number of a call has a filter', async t => {
   }
 })
 
-t.test('a wrong filter of calls to follow is refused before the stream begins', async t => {
+t.test('an invalid filter for following calls is refused before the stream begins', async t => {
   const place = await adminGateway(t)
   const { headers } = await place.user('owner')
   for (const query of ['from_ms=abc', 'min_cost_usd=x']) {
@@ -391,7 +391,7 @@ t.test('a wrong filter of calls to follow is refused before the stream begins', 
   }
 })
 
-t.test('calls are followed as they end', async t => {
+t.test('calls are streamed as they end', async t => {
   const place = await adminGateway(t)
   const { headers } = await place.user('owner')
   const controller = new AbortController()
@@ -428,7 +428,7 @@ t.test('calls are followed as they end', async t => {
   t.same(await follow(), { ids: ['after-000'], skipped: false }, 'what was left out stays out')
 })
 
-t.test('one user follows the calls in five places, and takes none of others', async t => {
+t.test('one user can follow calls in five places, without taking those of others', async t => {
   const place = await adminGateway(t)
   const [one, other] = [await place.user('owner'), await place.user('owner')]
   const controller = new AbortController()
@@ -447,12 +447,12 @@ t.test('one user follows the calls in five places, and takes none of others', as
   t.equal(await follow(other), 200)
 })
 
-t.test('a place among those who follow calls is taken at once, and free after the call', async t => {
+t.test('a slot for following calls is taken at once and released after the call', async t => {
   const ending = new AbortController()
   const principal = { id: 'user-of-this-test', name: 'x', role: 'owner' }
-  const call = { principal, search: new URLSearchParams(), signal: ending.signal } as never // no more is used
+  const call = { principal, search: new URLSearchParams(), signal: ending.signal } as never // no more slots are taken
   const follow = async (): Promise<unknown> =>
-    await callHandlers['GET /admin/v1/live-calls'](call, {} as never) // nor of the services
+    await callHandlers['GET /admin/v1/live-calls'](call, {} as never) // also none in the services
   for (let place = 0; place < 5; place++) await follow()
   await t.rejects(follow(), { code: 'overloaded' })
   ending.abort(new Error('left'))
@@ -460,7 +460,7 @@ t.test('a place among those who follow calls is taken at once, and free after th
   await t.resolves(callHandlers['GET /admin/v1/live-calls'](again, {} as never))
 })
 
-t.test('one user requests many reports at once, and nobody loses any', async t => {
+t.test('many simultaneous reports of one user do not affect anyone else', async t => {
   const { user } = await adminGateway(t)
   const [one, other] = [await user('viewer'), await user('viewer')]
   const all = [...Array.from({ length: 80 }, () => one), other]
@@ -468,7 +468,7 @@ t.test('one user requests many reports at once, and nobody loses any', async t =
   t.same(new Set(statuses), new Set([200]))
 })
 
-t.test('calls are followed within the rights that the caller still has', async t => {
+t.test("following calls always uses the caller's current rights", async t => {
   const place = await adminGateway(t)
   const { keys, accounts: { adminKeys, projects, users } } = place.admin
   const [left, kept] = [await projects.create({ name: 'left' }), await projects.create({ name: 'kept' })]
@@ -579,7 +579,7 @@ t.test('models, providers and tool servers are described without secrets', async
 })
 
 t.test(
-  'calls are found and added up by whom they are made for, and a member sees those of their projects alone',
+  'calls are found and summed by end user, and a member sees only their projects',
   async t => {
     const place = await adminGateway(t, {
       providers: [{ ...providerSettings('sandbox', 'sandbox'), options: { words_per_second: 0 } }]
@@ -717,7 +717,7 @@ t.test(
   }
 )
 
-t.test('a tag is found by its exact name, whatever is in it', async t => {
+t.test('a tag is found by its exact name, whatever characters it has', async t => {
   const place = await adminGateway(t)
   const { send } = await place.user('owner')
   const names = ['50%_"\\ü', '50ab"\\ü', '%', '_', 'a', 'A', 'a"', '"a"', 'a\u0001']

@@ -7,7 +7,7 @@ import { raw, rest } from '../../support/raw.ts'
 import { adminRoutes, type AdminRouteSpec } from '../../../schemas/admin/routes.ts'
 import { usageRowOf } from '../../support/usage.ts'
 
-t.test('no one changes a user above them, or gives more than they have', async t => {
+t.test('no one can change a user above them or grant more than they have', async t => {
   const { user } = await adminGateway(t)
   const [owner, admin, viewer] = [await user('owner'), await user('admin'), await user('viewer')]
   const path = `/admin/v1/users/${owner.user.id}`
@@ -41,7 +41,7 @@ t.test('no one changes a user above them, or gives more than they have', async t
 })
 
 t.test(
-  'an admin key with scopes makes no user who can do more, and one that expires makes no key that lasts longer',
+  'an admin key can create neither users nor keys with more rights or a longer life than its own',
   async t => {
     const { user } = await adminGateway(t)
     const [owner, member] = [await user('owner'), await user('member')]
@@ -127,7 +127,7 @@ t.test('there is always an owner', async t => {
   t.match((await second.send(`POST ${path}`, { role: 'admin' })).body, { role: 'admin' })
 })
 
-t.test('emails are unique, whatever their case', async t => {
+t.test('emails are unique, ignoring case', async t => {
   const { user } = await adminGateway(t)
   const [first, second] = [await user('owner'), await user('member')]
   t.equal(
@@ -144,7 +144,7 @@ t.test('emails are unique, whatever their case', async t => {
   )
 })
 
-t.test('a sign-in link of another is a way back in', async t => {
+t.test('an admin can create a sign-in link for another user', async t => {
   const { user, send } = await adminGateway(t)
   const [owner, member] = [await user('owner'), await user('member')]
   const { url } = (await owner.send(`POST /admin/v1/users/${member.user.id}/link`)).body
@@ -155,7 +155,7 @@ t.test('a sign-in link of another is a way back in', async t => {
 })
 
 t.test(
-  'what others made for a user ends with their role: links with any other one, sessions with a higher one',
+  'a role change ends what others made for the user: all links, and sessions if the role rises',
   async t => {
     const { user, send } = await adminGateway(t)
     const [owner, admin, member] = [await user('owner'), await user('admin'), await user('member')]
@@ -187,7 +187,7 @@ t.test(
   }
 )
 
-t.test('what an admin made for others, and may have kept, ends with that role', async t => {
+t.test('invitations and links made by an admin end if the admin is demoted, disabled or deleted', async t => {
   const { user, send } = await adminGateway(t)
   const [owner, other] = [await user('owner'), await user('admin')]
   const accept = async (url: string): Promise<number> =>
@@ -236,7 +236,7 @@ t.test('a one-time link ends with a new password', async t => {
   t.equal((await send('POST /admin/v1/sign-in/link', { token: url.split('/').at(-1) })).status, 401)
 })
 
-t.test('no link is made for a user who has a higher role by then', async t => {
+t.test('no link is created for a user whose role has risen meanwhile', async t => {
   const { user, admin: { accounts }, afterRead, database } = await adminGateway(t)
   const [admin, member] = [await user('admin'), await user('member')]
   afterRead('users', async () =>
@@ -246,7 +246,7 @@ t.test('no link is made for a user who has a higher role by then', async t => {
   t.same(await database.query.selectFrom('sign_in_links').selectAll().execute(), [])
 })
 
-t.test('no one changes a user who has a higher role by then', async t => {
+t.test('no one changes a user whose role has risen meanwhile', async t => {
   const { user, admin: { accounts: { users } }, afterRead } = await adminGateway(t)
   const [, admin, member] = [await user('owner'), await user('admin'), await user('member')]
   const path = `/admin/v1/users/${member.user.id}`
@@ -258,14 +258,14 @@ t.test('no one changes a user who has a higher role by then', async t => {
     await users.update(member.user.id, { role: 'member' })
     const promote = (): void =>
       afterRead('users', async () => await users.update(member.user.id, { role: 'owner' }))
-    // who asks is read before the body and after it
+    // the requesting user is read before the body and after it
     afterRead('users', async () => body === undefined ? promote() : afterRead('users', async () => promote()))
     t.equal((await admin.send(route, body)).status, 409, route)
     t.match(await users.find(member.user.id), { role: 'owner', disabled_at_ms: null })
   }
 })
 
-t.test('members come and go', async t => {
+t.test('members are added and removed', async t => {
   const { user } = await adminGateway(t)
   const [owner, member] = [await user('owner'), await user('member')]
   const { id } = (await owner.send('POST /admin/v1/projects', { name: 'p' })).body
@@ -286,7 +286,7 @@ t.test('members come and go', async t => {
   t.equal((await member.send(`GET /admin/v1/projects/${id}`)).status, 404)
 })
 
-t.test('unknown fields and bad values are refused', async t => {
+t.test('unknown fields and invalid values are refused', async t => {
   const { user } = await adminGateway(t)
   const { send } = await user('owner')
   for (const body of [
@@ -303,7 +303,7 @@ t.test('unknown fields and bad values are refused', async t => {
 })
 
 t.test(
-  'the admin key of the environment has all rights, from the first start on, and no other text does',
+  'the admin key from the environment has all rights from the first start, other text has none',
   async t => {
     const key = `hga_${'k'.repeat(32)}`
     const { send, user } = await adminGateway(t, { adminKey: new Secret(key) })
@@ -351,7 +351,7 @@ t.test('an admin key sees every project, whatever its role', async t => {
 })
 
 t.test(
-  'a member has limits that hold for all keys that they own, with what these have spent; a key counts for its next owner from then on',
+  "a member's limits count the spending of their keys; a transferred key counts for its next owner",
   async t => {
     const { user, api, keys, database } = await adminGateway(t)
     const [owner, member] = [await user('owner'), await user('member', ['default'])]
@@ -431,14 +431,14 @@ t.test(
   }
 )
 
-t.test('someone who loses their rights while their body is on the way has lost them', async t => {
+t.test('rights lost while the body is being sent are lost for that request', async t => {
   const { user, admin, api, afterRead } = await adminGateway(t)
   const { accounts } = admin
   const routes = Object.entries<AdminRouteSpec>(adminRoutes).filter(
     ([, { request, role }]) => request !== undefined && role !== 'none'
   )
   t.ok(routes.length > 10, 'they are found')
-  /** Sends all but the last byte, and that after `act`, which runs once the rights were checked. */
+  /** Sends all but the last byte, then that one after `act`, which runs once the rights were checked. */
   const held = async (
     route: string,
     body: object,
@@ -483,7 +483,7 @@ t.test('someone who loses their rights while their body is on the way has lost t
   t.same((await accounts.links.listInvitations({ limit: 10 })).data, [])
 })
 
-t.test('someone who is demoted before what they change is stored changes nothing', async t => {
+t.test('a change by someone who is demoted before it is stored has no effect', async t => {
   const { user, admin: { accounts }, database, afterRead } = await adminGateway(t)
   const inRead = (number: number, act: () => Promise<unknown>): void =>
     afterRead('users', async () => number === 1 ? await act() : inRead(number - 1, act))
