@@ -31,7 +31,7 @@ function cacheOf (
   })
 }
 
-/** All that makes a call another one. */
+/** Everything that distinguishes one call from another. */
 interface Facts {
   readonly configuration: string
   readonly keyId: string
@@ -75,7 +75,7 @@ const facts: fc.Arbitrary<Facts> = fc.record({
   asWritten: fc.option(word, { nil: undefined })
 })
 
-/** What says nothing about the answer. */
+/** Fields that do not affect the answer. */
 interface Noise {
   readonly user: string
   readonly safetyIdentifier: string
@@ -147,7 +147,7 @@ function toCall (given: Facts, noise: Noise): RoutedCall<ChatInput> {
 }
 
 t.test(
-  'calls are equal when nothing that may change their answers differs, and in no other case',
+  'calls have equal digests exactly when nothing that may change the answer differs',
   async t => {
     holds(
       t,
@@ -166,7 +166,7 @@ t.test(
       }),
       { numRuns: 2000 }
     )
-    // Calls that differ in one thing are seldom made by chance.
+    // Random pairs that differ in a single fact are rare, so they are made here.
     holds(
       t,
       fc.property(
@@ -202,7 +202,7 @@ function sorted (given: Facts): object {
 }
 
 t.test(
-  'no answer is found by another call, whatever keeps them, and none by another project where keys share',
+  'an answer is found only by an equal call of the same key, or of the same project if shared',
   async t => {
     const projects = fc.option(word, { nil: undefined })
     const shared = new Map<string, string>()
@@ -267,7 +267,7 @@ t.test(
           ),
           { numRuns: 300 }
         )
-        // Calls that differ in one thing are seldom made by chance.
+        // Random pairs that differ in a single fact are rare, so they are made here.
         await holdsAsync(
           t,
           fc.asyncProperty(
@@ -307,7 +307,7 @@ t.test(
   }
 )
 
-t.test('what a response repeats of its request makes it another one', async t => {
+t.test('fields of the request that the response repeats are part of the digest', async t => {
   const of = (endpoint: string, metadata: Record<string, string>): string => {
     const call = routedCall<ChatInput>(
       { model: 'm', messages: [], asWritten: { metadata } },
@@ -319,7 +319,7 @@ t.test('what a response repeats of its request makes it another one', async t =>
   t.equal(of('messages', { a: '1' }), of('messages', { a: '2' }))
 })
 
-t.test('a project shares answers among keys of the same rights, and names are keyed', async t => {
+t.test('keys of a project with the same rights share answers, and digests depend on a secret', async t => {
   const named = (cache: AnswerCache, key: ApiKey): string =>
     cache.digestOf(routedCall<ChatInput>({ model: 'm', messages: [] }, { key }), {
       maxAgeMs: 1,
@@ -336,7 +336,7 @@ t.test('a project shares answers among keys of the same rights, and names are ke
   t.not(
     named(shared, { id: 'p', name: 'a' }),
     named(cacheOf(), { id: 'p', name: 'a' }),
-    'a key with the name of a project'
+    'a key with the id of a project'
   )
   t.not(
     named(cacheOf(), { id: '1', name: 'a' }),
@@ -355,16 +355,16 @@ t.test('some calls have no part in it', async t => {
   t.notOk(of({}, { record: large }), 'large')
   t.notOk(
     of({}, { media: () => ({ bytesOf: () => undefined, restore: printed => printed }) }),
-    'media that a short text stands for'
+    'media kept outside the body'
   )
-  t.notOk(of({}, { providerKey: new Secret('sk') }), 'a key of the caller')
-  t.notOk(of({}, { origin: { providerId: 'one', account: 'a' } }), 'what a provider keeps')
-  t.notOk(of({ mcp_servers: ['a/b'] }), 'tools of servers')
+  t.notOk(of({}, { providerKey: new Secret('sk') }), 'a provider key from the caller')
+  t.notOk(of({}, { origin: { providerId: 'one', account: 'a' } }), 'state kept at a provider')
+  t.notOk(of({ mcp_servers: ['a/b'] }), 'server tools')
   t.notOk(of({ store: true }))
   t.notOk(of({ deferred: true }))
 })
 
-t.test('one flight for each answer and form, until it has ended', async t => {
+t.test('there is one flight per digest and form until it has ended', async t => {
   const cache = cacheOf()
   const digest = { name: 'a', key: Buffer.alloc(32) }
   const flight = cache.begin(digest, false)

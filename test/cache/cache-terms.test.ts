@@ -20,7 +20,7 @@ function termsOf (
 
 const all = { maxAgeMs: Infinity, ttlMs: 60_000, namespace: undefined }
 
-t.test('a call says what it takes, and for how long its answer may be kept', async t => {
+t.test('a call sets the maximum age it accepts, and how long its answer may be cached', async t => {
   const cases: ReadonlyArray<
     readonly [request: Partial<ChatInput>, header: string | undefined, terms: unknown]
   > = [
@@ -44,13 +44,13 @@ t.test('a call says what it takes, and for how long its answer may be kept', asy
   t.same(termsOf({}, ['max-age=10', 'no-cache']), { ...all, maxAgeMs: 0 })
 })
 
-t.test('a route may ask for its calls, and say that they are deterministic', async t => {
+t.test('a route may opt in for its calls, or make them deterministic', async t => {
   t.same(termsOf({}, undefined, { when: 'asked' }), undefined)
   t.same(termsOf({}, undefined, { when: 'asked' }, { ...route, settings: { cache: true } }), all)
   t.same(
     termsOf({ cache: false }, undefined, { when: 'asked' }, { ...route, settings: { cache: true } }),
     undefined,
-    'what the request says wins'
+    'the request takes precedence'
   )
   t.same(termsOf({}, undefined, { when: 'deterministic' }, { ...route, settings: { temperature: 0 } }), all)
   t.same(

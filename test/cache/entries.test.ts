@@ -11,7 +11,7 @@ function digest (name: string, byte = 1): RequestDigest {
   return { name, key: Buffer.alloc(32, byte) }
 }
 
-t.test('memory is bounded: what was read last stays', async t => {
+t.test('memory is limited, and the least recently read entry is evicted', async t => {
   const entries = new MemoryEntries(10_000)
   for (const name of ['a', 'b', 'c', 'd']) entries.set(digest(name), name.repeat(1000), 60_000)
   t.equal(entries.size, 4)
@@ -22,20 +22,20 @@ t.test('memory is bounded: what was read last stays', async t => {
     [true, false, true, true, true]
   )
   entries.set(digest('a'), 'short', 60_000)
-  t.equal(entries.get(digest('a')), 'short', 'a text takes the place of an earlier one')
+  t.equal(entries.get(digest('a')), 'short', 'a text replaces an earlier one')
   t.ok(entries.bytes <= 10_000 && entries.bytes > 6000)
   entries.set(digest('large'), 'x'.repeat(10_000), 60_000)
-  t.same([entries.size, entries.bytes], [0, 0], 'what is larger than all of it leaves nothing')
+  t.same([entries.size, entries.bytes], [0, 0], 'a larger text is not stored, and evicts all')
 })
 
-t.test('a text goes with its time', async t => {
+t.test('an entry expires', async t => {
   const entries = new MemoryEntries(10_000)
   entries.set(digest('a'), 'text', 1)
   await until(() => entries.get(digest('a')) === undefined, 'the text to be gone')
   t.same([entries.size, entries.bytes], [0, 0])
 })
 
-t.test('what is shared can be read with the digest of its request alone', async t => {
+t.test('a shared entry can be read only with the digest of its request', async t => {
   const texts = new Map<string, string>()
   const shared: SharedTexts = {
     get: async name => texts.get(name),
@@ -50,7 +50,7 @@ t.test('what is shared can be read with the digest of its request alone', async 
   t.equal(await entries.get(digest('a', 2)), undefined, 'another request')
   t.equal(await entries.get(digest('b')), undefined, 'none')
   texts.set('b', texts.get('a') ?? '')
-  t.equal(await entries.get(digest('b')), undefined, 'an entry that was moved')
+  t.equal(await entries.get(digest('b')), undefined, 'an entry copied to another name')
   for (const text of ['', 'AAAA', 'not base64', `${texts.get('a')?.slice(0, -4)}AAAA`]) {
     texts.set('a', text)
     t.equal(await entries.get(digest('a')), undefined, text)

@@ -2,7 +2,7 @@ import t from 'tap'
 import { CallCancellation } from '../../lib/async/cancellation.ts'
 import { Flight } from '../../lib/cache/flight.ts'
 
-t.test('a flight goes on while somebody waits for it', async t => {
+t.test('a flight continues while anyone waits for it', async t => {
   const flight = new Flight()
   const [one, two] = [new CallCancellation(), new CallCancellation()]
   const [first, second] = [flight.wait(one), flight.wait(two)]
@@ -16,7 +16,7 @@ t.test('a flight goes on while somebody waits for it', async t => {
   t.equal(await second, 'cached')
 })
 
-t.test('it is given up when all have left', async t => {
+t.test('a flight is aborted when all have left', async t => {
   const alone = new Flight()
   alone.leave('reason')
   t.equal(alone.signal.reason, 'reason')
@@ -25,11 +25,11 @@ t.test('it is given up when all have left', async t => {
   const wait = flight.wait(signal)
   flight.leave('reason')
   signal.abort('left')
-  await wait.catch(() => undefined) // as it left
+  await wait.catch(() => undefined) // rejects with `left`
   t.equal(flight.signal.reason, 'reason')
 })
 
-t.test('only its first end counts', async t => {
+t.test('only the first end of a flight counts', async t => {
   const flight = new Flight()
   flight.end('uncached')
   flight.end('cached')

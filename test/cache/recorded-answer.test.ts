@@ -32,7 +32,7 @@ function recorded (events: readonly ChatEvent[], maxLength = 10_000): string | u
   return recorder.text()
 }
 
-t.test('an answer comes back as it was', async t => {
+t.test('a recorded answer is replayed unchanged', async t => {
   const call = callOf()
   t.same(replayedAnswer(recorded(plain) ?? '', call, Infinity), { call, route, events: plain })
   t.equal(replayedAnswer(recorded(plain) ?? '', call, -1), undefined, 'too old')
@@ -44,7 +44,7 @@ t.test('an answer comes back as it was', async t => {
 })
 
 t.test(
-  'what came in the words of the provider is for its form, and for a route that still has them',
+  'an answer in the format of the provider is replayed only in that form and for a direct route',
   async t => {
     const fit = {
       fit: () => ({
@@ -79,7 +79,7 @@ t.test(
   }
 )
 
-t.test('some answers are not kept', async t => {
+t.test('some answers are not cached', async t => {
   const end: ChatEvent = { type: 'choice-end', choice: 0, reason: 'stop' }
   const cases: ReadonlyArray<readonly [title: string, events: readonly ChatEvent[]]> = [
     ['filtered', [{ type: 'choice-end', choice: 0, reason: 'content_filter' }]],
@@ -95,7 +95,7 @@ t.test('some answers are not kept', async t => {
       [{ type: 'thinking-block', choice: 0, block: { type: 'redacted_thinking', data: 'abc' } }, end]
     ],
     [
-      'a signature of a call',
+      'the signature of a tool call',
       [
         {
           type: 'tool-call-start',
@@ -110,15 +110,15 @@ t.test('some answers are not kept', async t => {
       ]
     ],
     [
-      'a signature, as it came',
+      'a signature in a provider answer',
       [{ type: 'direct-answer', json: '{"content":[{"type":"thinking","signature" : "abc"}]}' }, end]
     ],
     [
-      'encrypted reasoning, as it came',
+      'encrypted reasoning in a provider frame',
       [{ type: 'direct-frame', name: undefined, json: '{"encrypted_content":"abc"}' }, end]
     ],
     [
-      'tools of servers',
+      'results of server tools',
       [
         { type: 'tool-result', result: { toolName: 't', serverName: 's', arguments: {}, isError: false } },
         end
@@ -128,7 +128,7 @@ t.test('some answers are not kept', async t => {
   for (const [title, events] of cases) t.equal(recorded(events), undefined, title)
   t.ok(
     recorded([{ type: 'direct-answer', json: '{"signature":"","text":"of a signature"}' }, end]),
-    'an empty one signs nothing'
+    'an empty signature does not matter'
   )
   t.equal(recorded(plain, 100), undefined, 'too long')
   t.equal(new AnswerRecorder(1000).text(), undefined, 'none')
@@ -138,11 +138,11 @@ t.test('some answers are not kept', async t => {
     { call: extend(call, { request: { ...call.request, max_tokens: 5 } }), route, events: plain },
     call
   )
-  t.equal(capped.text(), undefined, 'the answer to a request that was shortened')
+  t.equal(capped.text(), undefined, 'the answer to a request with a lowered limit')
 })
 
 t.test(
-  'what is noted counts in the memory of the call, and where there is none the answer is not kept',
+  'the recording counts towards the memory of the call, and is dropped when there is none left',
   async t => {
     let taken = 0
     const counted = {

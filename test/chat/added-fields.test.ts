@@ -1,7 +1,7 @@
 import t from 'tap'
 import { hasAddedFields, isAddedField, withoutAddedFields } from '../../lib/chat/added-fields.ts'
 
-t.test('fields that only the gateway sets are taken out of a request', async t => {
+t.test('fields that only the gateway may set are removed from a request', async t => {
   const request = {
     model: 'm',
     messages: [],

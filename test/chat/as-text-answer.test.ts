@@ -7,7 +7,7 @@ import type { Route } from '../../lib/core/route.ts'
 
 const request: ChatInput = { model: 'm', messages: [] }
 
-t.test('an answer that may be changed has no log probabilities, and is not spoken', t => {
+t.test('a request whose answer may be rewritten has no log probabilities or audio', t => {
   const call = routedCall(request)
   t.equal(asTextAnswer(call), call)
   const probable = asTextAnswer(routedCall<ChatInput>({ ...request, logprobs: true, top_logprobs: 2 }))
@@ -26,7 +26,7 @@ t.test('an answer that may be changed has no log probabilities, and is not spoke
   t.end()
 })
 
-t.test('settings of a model ask for no more than a request may', t => {
+t.test('settings of a model are restricted like a request', t => {
   const callWith = (settings: Route['settings']): RoutedCall<ChatInput> =>
     routedCall(request, { routes: [route, { ...route, ...settings !== undefined && { settings } }] })
   const rows: ReadonlyArray<readonly [settings: Route['settings'], left: Route['settings']]> = [

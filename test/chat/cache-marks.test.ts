@@ -10,7 +10,7 @@ const user = (content: string | object[]) => ({ role: 'user', content })
 const assistant = (text: string) => ({ role: 'assistant', content: [{ type: 'text', text }] })
 const tool = (name: string, parts: object = {}) => ({ name, description: long, ...parts })
 
-t.test('tools, the system prompt and the last two messages of the user are marked', async t => {
+t.test('tools, the system prompt and the last two user messages are marked', async t => {
   const result = [
     { type: 'tool_result', tool_use_id: 'a' },
     { type: 'text', text: '' }
@@ -37,10 +37,10 @@ t.test('tools, the system prompt and the last two messages of the user are marke
       user([{ type: 'text', text: 'three', ...mark }])
     ]
   })
-  t.equal(marked.messages[1], prompt.messages[1], 'what has no mark is the same')
+  t.equal(marked.messages[1], prompt.messages[1], 'an unmarked message is the same object')
 })
 
-t.test('the first call of a conversation is not marked, nor one that its caller has marked', async t => {
+t.test('the first call of a conversation is not marked, nor one with marks from its caller', async t => {
   const first = { tools: [tool('b'), tool('a')], system: long, messages: [user('one'), user('two')] }
   t.equal(markPrompt(first, 100), first)
   const second = {
@@ -49,12 +49,12 @@ t.test('the first call of a conversation is not marked, nor one that its caller 
   }
   t.equal(markPrompt(second, 100), second)
   const whole = { ...mark, system: long, messages: [user('one'), assistant('x'), user('two')] }
-  t.equal(markPrompt(whole, 100), whole, 'a mark of all of it')
+  t.equal(markPrompt(whole, 100), whole, 'a mark on the request itself')
   const begun = { system: long, messages: [user('one'), assistant('x')] }
-  t.equal(markPrompt(begun, 100), begun, 'an answer that the caller has begun is no second call')
+  t.equal(markPrompt(begun, 100), begun, 'an answer begun by the caller does not make it a later call')
 })
 
-t.test('a part is marked where the prompt up to its end is as long as the model needs', async t => {
+t.test('a part is marked if the prompt up to its end reaches the minimum of the model', async t => {
   const of = (minTokens: number) => {
     const prompt: MarkablePrompt = {
       tools: [tool('a')],
@@ -70,7 +70,7 @@ t.test('a part is marked where the prompt up to its end is as long as the model 
   t.same(of(4096), [false, false, false])
 })
 
-t.test('tools are in the order of their names, and one that is loaded later is not marked', async t => {
+t.test('tools are sorted by name, and tools with deferred loading are not marked', async t => {
   const messages = [user('one'), assistant('x'), user('two')]
   const tools = [
     tool('b'),
@@ -87,7 +87,7 @@ t.test('tools are in the order of their names, and one that is loaded later is n
   ])
   t.strictSame(markPrompt({ tools: tools.toReversed(), messages }, 100), marked)
   const short: MarkablePrompt = markPrompt({ tools, messages }, 100_000)
-  t.strictSame(short.tools, [tool('a'), tool('b'), tools[1], tools[2]], 'without a mark as well')
+  t.strictSame(short.tools, [tool('a'), tool('b'), tools[1], tools[2]], 'also without a mark')
 })
 
 t.test('thinking and empty texts are not marked', async t => {
@@ -102,7 +102,7 @@ t.test('thinking and empty texts are not marked', async t => {
   t.strictSame(markPrompt(prompt, 100), { ...prompt, system: [{ type: 'text', text: long, ...mark }] })
 })
 
-t.test('no prompt gets more than four marks, and marks are all that it gets', t => {
+t.test('a prompt gets at most four marks, and nothing else is changed', t => {
   const block = fc.record({
     type: fc.constantFrom('text', 'image', 'tool_result', 'thinking', 'other'),
     text: fc.string({ maxLength: 3 })

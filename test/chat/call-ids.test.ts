@@ -18,7 +18,7 @@ t.test('the ids of a history are those of its calls', async t => {
   t.same([...callIdsIn({})], [])
 })
 
-t.test('an id is taken once, and one that is taken or missing becomes a new one', async t => {
+t.test('a duplicate or missing id is replaced with a new one', async t => {
   const taken = new Set(['a'])
   t.equal(uniqueCallId('b', taken), 'b')
   const others = [uniqueCallId('a', taken), uniqueCallId('b', taken), uniqueCallId(undefined, taken)]

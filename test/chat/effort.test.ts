@@ -2,7 +2,7 @@ import t from 'tap'
 import { fitTuning, nearestEffort, thinks } from '../../lib/chat/effort.ts'
 import type { ChatInput } from '../../lib/chat/input.ts'
 
-t.test('an effort that the model does not know becomes the closest it knows, a lower one first', async t => {
+t.test('an unsupported effort becomes the closest supported one, preferring lower', async t => {
   const usual = ['low', 'medium', 'high']
   for (const [wish, known, effort] of [
     ['max', undefined, 'max'],
@@ -21,7 +21,7 @@ t.test('an effort that the model does not know becomes the closest it knows, a l
   }
 })
 
-t.test('fields that only tune are left out where the model refuses them, and kept elsewhere', async t => {
+t.test('sampling fields are dropped where the model refuses them, and kept elsewhere', async t => {
   const request: ChatInput = {
     model: 'a/b',
     messages: [],
@@ -57,7 +57,7 @@ t.test('fields that only tune are left out where the model refuses them, and kep
   })
 })
 
-t.test('a model thinks unless the effort says otherwise', async t => {
+t.test('a model thinks unless the effort disables it', async t => {
   t.equal(thinks(undefined, {}), true)
   t.equal(thinks(undefined, { defaultEffort: 'none' }), false)
   t.equal(thinks('low', { defaultEffort: 'none' }), true)

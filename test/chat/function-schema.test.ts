@@ -7,7 +7,7 @@ const string = { type: 'string' }
 const fitted = (parameters: Record<string, unknown>, more: object = {}): ReturnType<typeof fitFunction> =>
   fitFunction({ name: 'f', parameters, ...more })
 
-t.test('a definition that every provider takes stays the same object', async t => {
+t.test('a schema that every provider accepts is returned unchanged', async t => {
   for (const definition of [
     { name: 'f' },
     { name: 'f', parameters: null },
@@ -26,7 +26,7 @@ t.test('a definition that every provider takes stays the same object', async t =
   }
 })
 
-t.test('what is missing at the root is added', async t => {
+t.test('missing parts are added at the root', async t => {
   for (const parameters of [
     {},
     { type: 'object' },
@@ -46,7 +46,7 @@ t.test('what is missing at the root is added', async t => {
   )
 })
 
-t.test('arrays say what is in them, at any depth', async t => {
+t.test('arrays get a schema for their items, at any depth', async t => {
   const given = {
     type: 'object',
     properties: {
@@ -67,7 +67,7 @@ t.test('arrays say what is in them, at any depth', async t => {
   })
 })
 
-t.test('a union at the root is one object, and the description has its conditions', async t => {
+t.test('a union at the root becomes one object, with the conditions in the description', async t => {
   const a = { type: 'object', properties: { a: string, both: string }, required: ['a', 'both'] }
   const b = {
     type: 'object',
@@ -119,11 +119,11 @@ t.test('a union at the root is one object, and the description has its condition
   t.strictSame(
     fitted({ $ref: '#/$defs/x', $defs: { x: { anyOf: [{ $ref: '#/$defs/x' }] } } }).parameters,
     { $defs: { x: { anyOf: [{ $ref: '#/$defs/x' }] } }, type: 'object', properties: {} },
-    'that contains itself'
+    'a recursive union'
   )
 })
 
-t.test('conditions that are too long to be repeated are mentioned', async t => {
+t.test('conditions too long to be repeated are mentioned', async t => {
   const anyOf = Array.from({ length: 40 }, (_, index) => ({ required: [`${'name'.repeat(20)}${index}`] }))
   const { description } = fitFunction({
     name: 'f',
@@ -133,7 +133,7 @@ t.test('conditions that are too long to be repeated are mentioned', async t => {
   t.equal(description, 'Does it.\n\nNot every combination of these arguments is valid.')
 })
 
-t.test('whatever the schema is, the root is an object with properties and without a union', async t => {
+t.test('for any schema, the root is an object with properties and without a union', async t => {
   const schema = fc.letrec(tie => ({
     schema: fc.dictionary(
       fc.constantFrom(
@@ -175,7 +175,7 @@ t.test('whatever the schema is, the root is an object with properties and withou
   )
 })
 
-t.test('a property of a branch may have the name of what every object has', async t => {
+t.test('a property of a branch may be named like a member of Object.prototype', async t => {
   const names = ['constructor', 'toString', 'hasOwnProperty', '__proto__']
   const properties = Object.fromEntries(names.map(name => [name, string]))
   t.equal(

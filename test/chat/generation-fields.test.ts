@@ -8,7 +8,7 @@ import {
   withoutFieldsOf
 } from '../../lib/chat/generation-fields.ts'
 
-t.test('a name in either spelling is one name', async t => {
+t.test('both spellings give the same name', async t => {
   t.same(['max_output_tokens', 'maxOutputTokens', 'max_outputTokens', '_a', 'top_p'].map(camelName), [
     'maxOutputTokens',
     'maxOutputTokens',
@@ -18,7 +18,7 @@ t.test('a name in either spelling is one name', async t => {
   ])
 })
 
-t.test('bounds are read in either spelling, as numbers or as text', async t => {
+t.test('limits are read in either spelling, as numbers or as text', async t => {
   for (const config of [
     { maxOutputTokens: 5, candidateCount: 2 },
     { max_output_tokens: 5, candidate_count: 2 },
@@ -29,7 +29,7 @@ t.test('bounds are read in either spelling, as numbers or as text', async t => {
   t.same(
     generationBounds({ max_output_tokens: 3, maxOutputTokens: 4 }),
     { maxTokens: 4 },
-    'the last is the one that is sent'
+    'the last one is used'
   )
   for (const config of [undefined, {}, [], 'x', { maxOutputTokens: null, candidateCount: null }]) {
     t.same(generationBounds(config), {})
@@ -39,7 +39,7 @@ t.test('bounds are read in either spelling, as numbers or as text', async t => {
   }
 })
 
-t.test('a request has the most choices that any provider may read of it', async t => {
+t.test('the maximum number of choices is the largest that any provider could read', async t => {
   t.same(
     [
       {},
@@ -52,16 +52,16 @@ t.test('a request has the most choices that any provider may read of it', async 
   )
 })
 
-t.test('a longer bound is lowered, in its own spelling, and no other is made', async t => {
+t.test('a higher limit is lowered in its own spelling, and none is added', async t => {
   t.same(withLowerBound({ maxOutputTokens: 50, topP: 1 }, 20), { maxOutputTokens: 20, topP: 1 })
   t.same(withLowerBound({ max_output_tokens: '50' }, 20), { max_output_tokens: 20 })
-  t.same(withLowerBound({ maxOutputTokens: 0 }, 20), { maxOutputTokens: 20 }, 'which is none')
+  t.same(withLowerBound({ maxOutputTokens: 0 }, 20), { maxOutputTokens: 20 }, 'a limit of 0 means none')
   for (const config of [{}, { maxOutputTokens: 20 }, { maxOutputTokens: '7' }, { maxOutputTokens: null }]) {
     t.same(withLowerBound(config, 20), config)
   }
 })
 
-t.test('entries give way to the fields that say the same', async t => {
+t.test('entries yield to the equivalent fields', async t => {
   const config = {
     max_output_tokens: 5,
     candidateCount: 2,

@@ -6,14 +6,14 @@ const messages: ChatInput['messages'] = [{ role: 'user', content: 'hi' }]
 const add = { name: 'add', parameters: { type: 'object' } }
 const tool = { type: 'function', function: { name: 'add', strict: true } } as const
 
-t.test('a request without anything deprecated is the same object', async t => {
+t.test('a request without deprecated fields is returned unchanged', async t => {
   const request = { model: 'm', messages }
   t.equal(functionsAsTools(request), request)
   const empty = { model: 'm', messages, functions: [] }
   t.equal(functionsAsTools(empty), empty)
 })
 
-t.test('functions alone become tools, of which one is called at a time', async t => {
+t.test('`functions` alone become tools, with parallel calls off', async t => {
   t.strictSame(functionsAsTools({ model: 'm', messages, functions: [add], function_call: { name: 'add' } }), {
     model: 'm',
     messages,
@@ -30,7 +30,7 @@ t.test('functions alone become tools, of which one is called at a time', async t
 })
 
 t.test(
-  'beside tools, functions are added to them, of two of one name the tool is kept, and the choice is that of tools',
+  '`functions` are added to `tools`; on a name clash the tool and its choice take precedence',
   async t => {
     const sub = { name: 'sub' }
     t.strictSame(
@@ -52,7 +52,7 @@ t.test(
   }
 )
 
-t.test('calls of the history get ids, and each result that of the last call of its name', async t => {
+t.test('calls in the history get ids, and each result gets the id of the last call of its name', async t => {
   const call = (name: string) => ({
     role: 'assistant' as const,
     content: null,
@@ -84,7 +84,7 @@ t.test('calls of the history get ids, and each result that of the last call of i
   ])
 })
 
-t.test('an assistant whose function_call is null has made none', async t => {
+t.test('an assistant message whose function_call is null has no call', async t => {
   const request: ChatInput = {
     model: 'm',
     messages: [{ role: 'assistant', content: 'x', function_call: null }]
@@ -92,7 +92,7 @@ t.test('an assistant whose function_call is null has made none', async t => {
   t.equal(functionsAsTools(request), request)
 })
 
-t.test('the answer is a function_call when functions alone were offered', async t => {
+t.test('the answer has a function_call when only `functions` were sent', async t => {
   t.same(
     [
       offersFunctionsOnly({ functions: [add] }),
@@ -104,7 +104,7 @@ t.test('the answer is a function_call when functions alone were offered', async 
   )
 })
 
-t.test('of several calls a function_call has room for the first', async t => {
+t.test('of several calls, function_call has the first', async t => {
   const events = asFunctionCall([
     { type: 'text-delta', choice: 0, text: 'a' },
     { type: 'tool-call-start', choice: 0, call: 0, id: 'x', name: 'add', kind: 'function' },

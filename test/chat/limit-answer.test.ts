@@ -1,7 +1,7 @@
 import t from 'tap'
 import { limitAnswer, limitConfig, limitsAnswer, mayLimitAnswer } from '../../lib/chat/limit-answer.ts'
 
-t.test('fields that limit an answer are recognised', async t => {
+t.test('fields that limit the length of an answer are recognised', async t => {
   t.same(
     [{ max_tokens: 1 }, { max_completion_tokens: 1 }, { generation_config: { maxOutputTokens: 1 } }, {}].map(
       limitsAnswer
@@ -19,19 +19,19 @@ t.test('fields that limit an answer are recognised', async t => {
   )
 })
 
-t.test('an answer is limited by one field, and a lower limit stays', async t => {
+t.test('the length is limited by a single field, and a lower limit is kept', async t => {
   t.strictSame(limitAnswer({}, 20), { max_completion_tokens: 20 })
   t.strictSame(limitAnswer({ max_tokens: 50, seed: 1 }, 20), { seed: 1, max_completion_tokens: 20 })
   t.strictSame(limitAnswer({ max_tokens: 5 }, 20), { max_completion_tokens: 5 })
   t.strictSame(
     limitAnswer({ max_tokens: 5, max_completion_tokens: 50 }, 20),
     { max_completion_tokens: 20 },
-    'the total is preferred'
+    'max_completion_tokens takes precedence'
   )
   t.strictSame(limitAnswer({ max_completion_tokens: 'many' }, 20), { max_completion_tokens: 20 })
 })
 
-t.test('a bound in `generation_config` is lowered as well, and the request stays as it is', async t => {
+t.test('a limit in `generation_config` is lowered too, and the request is not modified', async t => {
   const request = { max_tokens: 5, generation_config: { maxOutputTokens: 50 } }
   t.strictSame(limitAnswer(request, 20), {
     generation_config: { maxOutputTokens: 20 },

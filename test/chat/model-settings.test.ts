@@ -1,7 +1,7 @@
 import t from 'tap'
 import { chatSettings } from '../../lib/chat/model-settings.ts'
 
-t.test('settings of a model are fields of the request, in one spelling', async t => {
+t.test('settings of a model are request fields in one spelling', async t => {
   t.same(
     chatSettings({
       temperature: 0,
@@ -25,7 +25,7 @@ t.test('settings of a model are fields of the request, in one spelling', async t
   })
 })
 
-t.test('what is kept with a call can be set for one model', async t => {
+t.test('fields stored with a call may be set per model', async t => {
   const settings = {
     metadata: { a: 'b' },
     store: true,
@@ -37,7 +37,7 @@ t.test('what is kept with a call can be set for one model', async t => {
   t.same(chatSettings(settings), settings)
 })
 
-t.test('what applies to an entire call is refused, not dropped', async t => {
+t.test('settings for an entire call are refused, not dropped', async t => {
   for (const name of [
     'messages',
     'system_instruction',
@@ -58,7 +58,7 @@ t.test('what applies to an entire call is refused, not dropped', async t => {
   }
 })
 
-t.test('alternatives without log probabilities are refused as in a request', async t => {
+t.test('alternatives without log probabilities are refused, as in a request', async t => {
   t.throws(() => chatSettings({ top_logprobs: 2 }), {
     code: 'invalid_value',
     param: 'model.settings.top_logprobs'

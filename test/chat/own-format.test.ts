@@ -6,7 +6,7 @@ const request: ChatInput = { model: 'm', messages: [] }
 const schema = { type: 'object', properties: { my_city: { type: 'string' } } }
 
 t.test(
-  'a provider with a field of its own for the form of answers gets it there, others as it was',
+  'a provider with its own field for the response format gets it there, others get it unchanged',
   async t => {
     const own = { answerFormat: 'generation_config' } as const
     const typed: ChatInput = {

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { plainToolChoice } from '../../lib/chat/plain-tool-choice.ts'
 
-t.test('a choice in the words of the dialect stays as it is', async t => {
+t.test('a choice in the format of the dialect is unchanged', async t => {
   for (const choice of [
     'auto',
     'none',
@@ -11,10 +11,10 @@ t.test('a choice in the words of the dialect stays as it is', async t => {
     { type: 'allowed_tools', allowed_tools: { mode: 'auto', tools: [] } }
   ] as const) {
     t.equal(plainToolChoice(choice as never).choice, choice)
-  } // lists of the schema are not readonly
+  } // lists in the schema are not readonly
 })
 
-t.test('the words of Anthropic and of tool servers are translated', async t => {
+t.test('choices in the formats of Anthropic and MCP servers are translated', async t => {
   const named = { choice: { type: 'function', function: { name: 'f' } } }
   t.strictSame(plainToolChoice({ type: 'tool', name: 'f' }), named)
   t.strictSame(plainToolChoice({ server_label: 's', name: 'f' }), named)
@@ -23,12 +23,12 @@ t.test('the words of Anthropic and of tool servers are translated', async t => {
   t.strictSame(plainToolChoice({ type: 'none' }), { choice: 'none' })
 })
 
-t.test('one call at a time is requested, unless no call is wanted', async t => {
+t.test('parallel calls are disabled on request, unless no call is wanted', async t => {
   t.strictSame(plainToolChoice({ type: 'any', disable_parallel_tool_use: true }), {
     choice: 'required',
     parallel: false
   })
-  // as a caller may write it
+  // any value that a caller may send
   t.strictSame(plainToolChoice({ type: 'none', disable_parallel_tool_use: true } as never), {
     choice: 'none'
   })

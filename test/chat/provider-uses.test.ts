@@ -2,14 +2,14 @@ import t from 'tap'
 import { chatUses } from '../../lib/chat/provider-uses.ts'
 import type { ChatInput } from '../../lib/chat/input.ts'
 
-/** Returns what a conversation of one user message has a provider do, and the field of each. */
+/** Returns what a conversation with one user message refers to at a provider, with the field of each. */
 function usesOf (part: object, more: Partial<ChatInput> = {}): string[] {
   return chatUses({ model: 'm', messages: [{ role: 'user', content: [part as never] }], ...more }).map(
     ({ kind, param }) => `${kind} ${param}`
   )
 }
 
-t.test('what a conversation names in the account of a provider is listed with its place', async t => {
+t.test('references to objects in a provider account are listed with their place', async t => {
   const text = { type: 'text', text: 'see https://example.com/file_id' }
   t.same(usesOf(text), [])
   t.same(usesOf({ type: 'file', file: { file_data: 'JVBERi0=', filename: 'a.pdf' } }), [])
@@ -29,7 +29,7 @@ t.test('what a conversation names in the account of a provider is listed with it
   ])
 })
 
-t.test('addresses of media are listed, media themselves are not', async t => {
+t.test('URLs of media are listed, inline media are not', async t => {
   const image = (url: string): string[] => usesOf({ type: 'image_url', image_url: { url } })
   t.same(image('data:image/png;base64,AAAA'), [])
   t.same(image('https://example.com/a.png'), ['address messages[0].content[0].image_url.url'])

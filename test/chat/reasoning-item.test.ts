@@ -8,7 +8,7 @@ import {
   toThinkingBlock
 } from '../../lib/chat/reasoning-item.ts'
 
-t.test('a reasoning item comes back from the thinking block that carries it', async t => {
+t.test('a reasoning item is restored from the thinking block that carries it', async t => {
   t.same(toReasoningItem({ ...toThinkingBlock('rs_1', 'gAAA=:+', 'Hm.') }), {
     type: 'reasoning',
     id: 'rs_1',
@@ -23,7 +23,7 @@ t.test('a reasoning item comes back from the thinking block that carries it', as
   })
 })
 
-t.test('the thinking of another provider is no such item', async t => {
+t.test('thinking of another provider is not a reasoning item', async t => {
   for (const block of [
     { type: 'thinking', thinking: 'a', signature: 'EqQB' },
     { type: 'redacted_thinking', data: 'x' },
@@ -34,7 +34,7 @@ t.test('the thinking of another provider is no such item', async t => {
   }
 })
 
-t.test('an item that its caller has taken the id from comes back without one', async t => {
+t.test('an item whose id was removed by the caller is restored without one', async t => {
   t.same(toReasoningItem({ ...toThinkingBlock('', 'gAAA', '') }), {
     type: 'reasoning',
     summary: [],
@@ -42,16 +42,16 @@ t.test('an item that its caller has taken the id from comes back without one', a
   })
 })
 
-t.test('sealed content is for the account that made it, and content without an account for any', async t => {
+t.test('sealed content is only for the account that made it; unsealed content is for any', async t => {
   const sealed = sealContent('g.A=A', 'a1')
   t.same(openContent(sealed), { account: 'a1', content: 'g.A=A' })
   t.equal(contentFor(sealed, () => 'a1'), 'g.A=A')
   t.equal(contentFor(sealed, () => 'a2'), undefined)
-  t.equal(contentFor(sealed, undefined), undefined, 'an account that is not known is another one')
+  t.equal(contentFor(sealed, undefined), undefined, 'an unknown account counts as different')
   for (const content of ['gAAA', 'hga1.cut off', '']) t.equal(contentFor(content, () => 'a1'), content)
 })
 
-t.test('contents are sealed in the text of an answer, and texts that look like some are not', async t => {
+t.test('encrypted content in an answer is sealed, and similar-looking text is not', async t => {
   const said = JSON.stringify({ text: '"encrypted_content":"x"' })
   const [before, after] = ['gAAA', sealContent('gAAA', 'a1')].map(
     content =>

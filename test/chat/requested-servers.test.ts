@@ -2,11 +2,11 @@ import t from 'tap'
 import { requestedServers } from '../../lib/chat/requested-servers.ts'
 import type { ChatInput } from '../../lib/chat/input.ts'
 
-// as callers write them
+// any value that a caller may send
 const read = (servers: unknown, credentials?: unknown) =>
   requestedServers({ mcp_servers: servers, credentials } as Pick<ChatInput, 'mcp_servers' | 'credentials'>)
 
-t.test('a server is named by a slug, by a slug with a version, or by a URL', async t => {
+t.test('a server is named by a slug, a slug with a version, or a URL', async t => {
   t.strictSame(read(undefined), [])
   t.strictSame(read('org/test'), [{ name: 'org/test', slug: 'org/test', headers: {}, credentials: {} }])
   t.strictSame(read('org/test@1.2.0'), [
@@ -20,19 +20,19 @@ t.test('a server is named by a slug, by a slug with a version, or by a URL', asy
   ])
 })
 
-t.test('what may be secret in a URL is not in its name', async t => {
+t.test('secrets in a URL are not part of the server name', async t => {
   t.equal(read('https://user:pass@tools.test/?key=1')[0]?.name, 'https://tools.test')
   t.equal(read({ url: 'nonsense' })[0]?.name, 'tool server')
 })
 
-t.test('entries that are the same are one; different ones of one name are distinguished', async t => {
+t.test('equal entries become one; different entries with the same name are distinguished', async t => {
   t.same(
     read(['a/b', 'a/b', { slug: 'a/b' }, { slug: 'a/b', headers: { x: '1' } }]).map(({ name }) => name),
     ['a/b', 'a/b (2)']
   )
 })
 
-t.test('a bare token becomes a bearer, a value with a scheme is sent as it is', async t => {
+t.test('a bare token becomes a bearer token; a value with a scheme is sent unchanged', async t => {
   const headers = (authorization: string | null) =>
     read({ slug: 'a/b', headers: { 'x-a': '1' }, authorization })[0]?.headers
   t.strictSame(headers('token'), { 'x-a': '1', authorization: 'Bearer token' })
@@ -41,7 +41,7 @@ t.test('a bare token becomes a bearer, a value with a scheme is sent as it is', 
 })
 
 t.test(
-  'credentials go to the server that they name, by its own name, its slug or the last part of that',
+  'credentials are matched to a server by its name, its slug or the last part of the slug',
   async t => {
     const credentials = [
       { connection_name: 'mine', values: 'sealed-1' },
@@ -58,7 +58,7 @@ t.test(
   }
 )
 
-t.test('tools that are allowed are passed on', async t => {
+t.test('allowed tools are passed on', async t => {
   t.same(read({ slug: 'a/b', allowed_tools: ['x'] })[0]?.allowedTools, ['x'])
   t.notOk('allowedTools' in (read({ slug: 'a/b', allowed_tools: null })[0] ?? {}))
 })

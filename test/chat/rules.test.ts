@@ -6,7 +6,7 @@ import type { ChatInput } from '../../lib/chat/input.ts'
 const check = (parts: object) => () =>
   checkChatRules(routedCall<ChatInput>({ model: 'm', messages: [], ...parts }))
 
-t.test('a call whose fields agree goes through as it is', async t => {
+t.test('a request whose fields are consistent passes unchanged', async t => {
   const fitting: object[] = [
     {},
     { logprobs: true, top_logprobs: 2 },
@@ -21,7 +21,7 @@ t.test('a call whose fields agree goes through as it is', async t => {
   }
 })
 
-t.test('fields that need others are refused without them', async t => {
+t.test('fields that depend on others are refused without them', async t => {
   t.throws(check({ top_logprobs: 2 }), {
     code: 'invalid_value',
     param: 'top_logprobs',
@@ -38,7 +38,7 @@ t.test('fields that need others are refused without them', async t => {
   })
 })
 
-t.test('a tool server is named in exactly one way', async t => {
+t.test('a tool server is specified in exactly one way', async t => {
   const fault = (...loc: Array<string | number>) => ({
     loc: ['body', 'mcp_servers', ...loc],
     msg: 'Value error, give exactly one of slug and url',

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { repairSchemaKeywords } from '../../lib/chat/schema-keywords.ts'
 
-t.test('snake-cased keywords get their spelling back at every depth where a schema stands', async t => {
+t.test('snake_case keywords get their original spelling wherever a schema is expected', async t => {
   t.same(repairSchemaKeywords({
     type: 'object',
     additional_properties: false,
@@ -27,7 +27,7 @@ t.test('snake-cased keywords get their spelling back at every depth where a sche
   })
 })
 
-t.test('the same words stay where they are names or data', async t => {
+t.test('the same words are unchanged where they are names or data', async t => {
   const schema = {
     properties: { any_of: { type: 'string' }, max_length: { default: { min_items: 1 } } },
     required: ['any_of'],
@@ -37,16 +37,16 @@ t.test('the same words stay where they are names or data', async t => {
     dependencies: { any_of: ['max_length'] },
     x_vendor: { any_of: [] }
   }
-  t.equal(repairSchemaKeywords(schema), schema, 'and nothing is copied')
+  t.equal(repairSchemaKeywords(schema), schema, 'nothing is copied')
 })
 
-t.test('a keyword in both spellings keeps the value of the right one', async t => {
+t.test('if both spellings are present, the correct one wins', async t => {
   t.same(repairSchemaKeywords({ any_of: [{ type: 'null' }], anyOf: [{ type: 'string' }] }), {
     anyOf: [{ type: 'string' }]
   })
 })
 
-t.test('the schema of the caller is not changed, and a property called __proto__ stays one', async t => {
+t.test('the original schema is not modified, and a property named __proto__ is kept', async t => {
   const schema: Record<string, unknown> = JSON.parse('{"properties":{"__proto__":{"min_length":1}}}')
   const before = JSON.stringify(schema)
   t.equal(JSON.stringify(repairSchemaKeywords(schema)), '{"properties":{"__proto__":{"minLength":1}}}')

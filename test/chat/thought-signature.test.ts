@@ -3,14 +3,14 @@ import { thoughtSignature } from '../../lib/chat/thought-signature.ts'
 import type { ToolCall } from '../../schemas/messages.ts'
 
 const call = (extra?: unknown): ToolCall =>
-  // as callers may send it
+  // any value that a caller may send
   ({
     id: 'a',
     function: { name: 'f', arguments: '{}' },
     ...extra !== undefined && { extra_content: extra }
   }) as ToolCall
 
-t.test('a signature is read from the extra content of a tool call', async t => {
+t.test('a signature is read from the extra_content of a tool call', async t => {
   t.equal(thoughtSignature(call({ google: { thought_signature: 's' } })), 's')
   for (const extra of [
     undefined,

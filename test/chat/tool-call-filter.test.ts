@@ -14,7 +14,7 @@ function call (number: number, name: string, choice = 0): ChatEvent[] {
   ]
 }
 
-t.test('calls that are run here are withheld, and the others are numbered densely', async t => {
+t.test('calls executed by the gateway are withheld, and the others are renumbered without gaps', async t => {
   const filter = new ToolCallFilter(hides, undefined)
   const shown = filter.read([
     ...call(0, 'server_a'),
@@ -29,14 +29,14 @@ t.test('calls that are run here are withheld, and the others are numbered densel
   t.equal(filter.callsShown, 2)
 })
 
-t.test('what was withheld is shown after all with the next numbers', async t => {
+t.test('withheld calls can still be released, with the next numbers', async t => {
   const filter = new ToolCallFilter(hides, undefined)
   filter.read([...call(0, 'server_a'), ...call(1, 'own_b')])
   t.strictSame(filter.withheldCalls(), call(0, 'server_a').map(event => ({ ...event, call: 1 })))
   t.equal(filter.callsShown, 2)
 })
 
-t.test('only functions of the first choice are run here', async t => {
+t.test('only functions of the first choice are executed by the gateway', async t => {
   const filter = new ToolCallFilter(hides, undefined)
   const custom: ChatEvent = {
     type: 'tool-call-start',
@@ -50,7 +50,7 @@ t.test('only functions of the first choice are run here', async t => {
   t.strictSame(filter.withheldCalls(), [])
 })
 
-t.test('the answer begins once, and ends and usage never go out with a turn', async t => {
+t.test('the answer starts once, and turns do not pass on choice ends or usage', async t => {
   const start: ChatEvent = { type: 'response-start' }
   const usage: ChatEvent = { type: 'usage', usage: { promptTokens: 1, completionTokens: 1, totalTokens: 2 } }
   const end: ChatEvent = { type: 'choice-end', choice: 0, reason: 'stop' }
@@ -58,7 +58,7 @@ t.test('the answer begins once, and ends and usage never go out with a turn', as
   t.strictSame(new ToolCallFilter(hides, '').read([start, usage, end]), [])
 })
 
-t.test('the text of a later turn is set off from that of the one before', async t => {
+t.test('the text of a later turn is separated from the one before', async t => {
   const second = (before: string): ChatEvent[] =>
     new ToolCallFilter(hides, before).read([text(''), text('more'), text('!')])
   t.strictSame(second('first.'), [text(''), text('\n\n'), text('more'), text('!')])
@@ -67,7 +67,7 @@ t.test('the text of a later turn is set off from that of the one before', async 
   }
   const filter = new ToolCallFilter(hides, 'first')
   filter.read([text('')])
-  t.equal(filter.lastText, 'first', 'an empty text is none')
+  t.equal(filter.lastText, 'first', 'an empty text is ignored')
   filter.read([text('second')])
   t.equal(filter.lastText, 'second')
 })
@@ -79,14 +79,14 @@ t.test('thinking is withheld until the turn is known to be the last', async t =>
   t.strictSame(filter.withheldThinking(), [block])
 })
 
-t.test('thinking of every turn is shown in its place where all turns are', async t => {
+t.test('thinking is passed on in place when all turns are shown', async t => {
   const block: ChatEvent = { type: 'thinking-block', choice: 0, block: { type: 'thinking', thinking: 'hm' } }
   const filter = new ToolCallFilter(hides, undefined, true)
   t.strictSame(filter.read([block, ...call(0, 'server_a'), text('a')]), [block, text('a')])
   t.strictSame(filter.withheldThinking(), [])
 })
 
-t.test('a choice that shows calls has ended in them', async t => {
+t.test('a choice that passes on calls ends with `tool_calls`', async t => {
   const ends = (...events: ChatEvent[]): unknown => {
     const filter = new ToolCallFilter(hides, undefined)
     filter.read([
@@ -98,5 +98,5 @@ t.test('a choice that shows calls has ended in them', async t => {
   }
   t.same(ends(...call(0, 'own')), ['tool_calls', 'length'])
   t.same(ends(...call(0, 'server')), ['stop', 'length'])
-  t.same(ends(...call(0, 'own', 1)), ['stop', 'length'], 'an answer that was cut off was')
+  t.same(ends(...call(0, 'own', 1)), ['stop', 'length'], 'a truncated choice keeps its reason')
 })

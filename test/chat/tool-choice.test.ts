@@ -5,7 +5,7 @@ import type { ToolChoice } from '../../schemas/tools.ts'
 
 const request = (parts: object): ChatInput => ({ model: 'm', messages: [], ...parts })
 
-t.test('a model must not call tools when the choice says none, in either spelling', async t => {
+t.test('`none` forbids tool calls, in either spelling', async t => {
   t.same(
     [
       { tool_choice: 'none' },
@@ -18,7 +18,7 @@ t.test('a model must not call tools when the choice says none, in either spellin
   )
 })
 
-t.test('a tool is chosen by the name it was offered under', async t => {
+t.test('a tool choice uses the name under which the tool was offered', async t => {
   const offered = {
     of: (tool: string, server?: string): string | undefined =>
       tool === 'add' ? `${server ?? 'any'}__add` : undefined,

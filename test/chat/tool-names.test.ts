@@ -1,7 +1,7 @@
 import t from 'tap'
 import { nameTools, toolKey } from '../../lib/chat/tool-names.ts'
 
-t.test('names are legal, unique, stable, and a tool keeps its own where it can', async t => {
+t.test('names are valid, unique and stable, and a tool keeps its own name if possible', async t => {
   const named = (
     tools: Array<[server: string, tool: string]>,
     ...taken: string[]
@@ -54,12 +54,12 @@ t.test('names are legal, unique, stable, and a tool keeps its own where it can',
   t.strictSame(
     names.map(([, value]) => value),
     hard.map(entry => entry.join(' ')),
-    'each name belongs to its tool again'
+    'each name maps back to its tool'
   )
   t.strictSame(named(hard, 'one__same'), names)
 })
 
-t.test('a key is that of one tool of one server', async t => {
+t.test('a key identifies one tool of one server', async t => {
   t.equal(toolKey('a', 'b'), toolKey('a', 'b'))
   t.not(toolKey('a', 'b","c'), toolKey('a","b', 'c'))
 })

@@ -30,7 +30,7 @@ const call = (number: number, name: string, text: string, extra?: object): ChatE
   { type: 'tool-call-end', choice: 0, call: number }
 ]
 
-t.test('the message of a turn has everything its provider wants to see again', async t => {
+t.test('the message of a turn has everything that its provider expects back', async t => {
   const turn = turnOf(
     { type: 'reasoning-delta', choice: 0, text: 'h' }, { type: 'reasoning-delta', choice: 0, text: 'm' },
     { type: 'thinking-block', choice: 0, block: { type: 'thinking', thinking: 'hm', signature: 's' } },
@@ -57,7 +57,7 @@ t.test('the message of a turn has everything its provider wants to see again', a
   t.equal(turn.usage?.totalTokens, 3)
 })
 
-t.test('a turn that said nothing has no content; a refusal is kept', async t => {
+t.test('an empty turn has no content; a refusal is kept', async t => {
   t.strictSame(turnOf().message(), { role: 'assistant', content: null })
   t.strictSame(turnOf({ type: 'refusal-delta', choice: 0, text: 'no' }).message(), {
     role: 'assistant',
@@ -67,7 +67,7 @@ t.test('a turn that said nothing has no content; a refusal is kept', async t => 
   t.equal(turnOf().reason, undefined)
 })
 
-t.test('other choices and tools that are no functions do not count', async t => {
+t.test('other choices and non-function tools are ignored', async t => {
   const turn = turnOf(
     { type: 'text-delta', choice: 1, text: 'other' },
     { type: 'tool-call-start', choice: 0, call: 0, id: 'x', name: 'c', kind: 'custom' },
@@ -76,7 +76,7 @@ t.test('other choices and tools that are no functions do not count', async t => 
   t.strictSame(turn.message(), { role: 'assistant', content: null })
 })
 
-t.test('arguments are an object, or unknown; what cannot be parsed is not sent back', async t => {
+t.test('arguments are an object or unknown; unparsable ones are not sent back', async t => {
   const rows: Array<[string, unknown, string]> = [
     ['{"a":1}', { a: 1 }, '{"a":1}'],
     ['', {}, '{}'],
@@ -103,6 +103,6 @@ t.test('arguments are an object, or unknown; what cannot be parsed is not sent b
   }
 })
 
-t.test('calls come in the order the model made them', async t => {
+t.test('calls are in the order in which the model made them', async t => {
   t.same(turnOf(...call(2, 'b', ''), ...call(0, 'a', '')).calls().map(({ name }) => name), ['b', 'a'])
 })

@@ -4,7 +4,7 @@ import { Accounts } from '../../lib/accounts/accounts.ts'
 import { openDatabase } from '../../lib/stores/open-database.ts'
 import { headgate } from '../support/command.ts'
 
-t.test('admin keys are created, listed and revoked, and printed only once', async t => {
+t.test('admin keys are created, listed and revoked, and shown only once', async t => {
   const directory = t.testdir()
   const made = await headgate(t, ['admin-keys', 'create', '--name', 'terraform', '--json'], directory)
   t.equal(made.code, 0)
@@ -63,7 +63,7 @@ t.test('admin keys are created, listed and revoked, and printed only once', asyn
   })
 })
 
-t.test('what no admin key can be is refused', async t => {
+t.test('invalid options for an admin key are refused', async t => {
   const directory = t.testdir()
   for (const [args, error] of [
     [['create'], /--name NAME is required/],

@@ -55,7 +55,7 @@ async function gateway (t: Test, parts: Partial<Settings> = {}) {
 const nothing = { code: 0, out: 'Nothing differs from the file.', error: '' }
 
 t.test(
-  'a file is planned, carried out and then as it is; what differs later is shown and put right',
+  'a file is planned, applied and then unchanged; later drift is shown and reverted',
   async t => {
     const { apply, listed, keys, user, admin } = await gateway(t)
     const { user: ada } = await user('member')
@@ -102,7 +102,7 @@ t.test(
         ['4 changes.']
       ]
     )
-    t.same((await listed()).projects.length, 1, 'nothing was made')
+    t.same((await listed()).projects.length, 1, 'nothing was created')
 
     const applied = await apply(file)
     t.equal(applied.code, 0, applied.error)
@@ -134,7 +134,7 @@ t.test(
         mcp_servers: ['acme/tools'],
         endpoints: ['chat']
       },
-      'a field that the file leaves out stays'
+      'a field that the file omits stays'
     )
     t.same(
       await apply({
@@ -145,12 +145,12 @@ t.test(
     t.match(
       (await listed()).keys.find(({ name }) => name === 'web'),
       { limits: { requests_per_minute: 60 }, mcp_servers: null, endpoints: null, expires_at_ms: null },
-      'an empty entry is none'
+      'an empty entry does not count'
     )
   }
 )
 
-t.test('limits are compared as the gateway shows them, however they are written', async t => {
+t.test('limits are compared in normalized form', async t => {
   const { apply } = await gateway(t)
   const budgets = [
     { usd: 3, every: '5h', from: '2030-01-31T00:00:00Z' },
@@ -169,7 +169,7 @@ t.test('limits are compared as the gateway shows them, however they are written'
 })
 
 t.test(
-  'nothing is deleted without --prune, and then only what the sections of the file do not list',
+  'nothing is deleted without --prune, and then only in the sections of the file',
   async t => {
     const { apply, listed, keys, user, admin } = await gateway(t)
     const { user: ada } = await user('member')
@@ -200,7 +200,7 @@ t.test(
     t.equal(
       others.projects.find(({ name }) => name === 'search')?.members,
       2,
-      'no list of members, no member removed'
+      'without a list of members none is removed'
     )
     await apply({ keys: [{ name: 'web' }, { name: 'stale' }] })
     t.equal((await apply(file, '--prune')).code, 0)
@@ -217,7 +217,7 @@ t.test(
   }
 )
 
-t.test('users who are not there are invited, with their projects; roles are put right', async t => {
+t.test('missing users are invited with their projects, and roles are corrected', async t => {
   const { apply, user, admin } = await gateway(t)
   const { user: ada } = await user('viewer')
   const file = {
@@ -243,7 +243,7 @@ t.test('users who are not there are invited, with their projects; roles are put 
   })
 })
 
-t.test('a file with a mistake is refused with its place, and nothing is done', async t => {
+t.test('a file with a mistake is refused with its place, and nothing is changed', async t => {
   const { apply, listed } = await gateway(t)
   const text = `projects:
   - name: search
@@ -302,7 +302,7 @@ keys:
   })
 })
 
-t.test('new keys go into a new file that others cannot read, before which nothing is made', async t => {
+t.test('new keys are first saved to a new private file, and only then created', async t => {
   const { apply, directory, keys, listed } = await gateway(t)
   writeFileSync(join(directory, 'taken'), '')
   t.match(await apply({ keys: [{ name: 'web' }] }, '--secrets', 'taken'), {
@@ -327,10 +327,10 @@ t.test('new keys go into a new file that others cannot read, before which nothin
     ]
   )
   t.same(await apply({ keys: [{ name: 'web' }] }, '--secrets', 'other').then(({ code }) => code), 0)
-  t.notOk(existsSync(join(directory, 'other')), 'no file without a secret')
+  t.notOk(existsSync(join(directory, 'other')), 'no file if there is no secret')
 })
 
-t.test('what fails in the middle says how far it came, loses no key, and goes on the next time', async t => {
+t.test('a failure in the middle reports the progress, loses no key, and can be resumed', async t => {
   const { apply, admin, directory, api, keys } = await gateway(t)
   const { secret } = await admin.accounts.adminKeys.create({
     name: 'ci',
@@ -384,7 +384,7 @@ t.test('what fails in the middle says how far it came, loses no key, and goes on
   t.match(await headgate(t, ['apply'], directory, {}), { code: 2, error: /-f FILE is missing/ })
 })
 
-t.test('a gateway that no browser has seen is set up from its first start on', async t => {
+t.test('a new gateway can be set up without a browser', async t => {
   const directory = directoryOf(t, {
     'headgate.yaml': 'providers: {sandbox: {options: {words_per_second: 0}}}',
     '.env': `HEADGATE_ADMIN_KEY=${adminKey}\n`,
@@ -399,7 +399,7 @@ t.test('a gateway that no browser has seen is set up from its first start on', a
   t.equal((await ask(url, secret, 'sandbox/story')).status, 403)
 })
 
-t.test('stages look at the calls of the projects and keys that the file says', async t => {
+t.test('stages of projects and keys are set from the file', async t => {
   const stage = (name: string): Settings['stages'][number] => ({
     name,
     use: 'pattern',
@@ -434,7 +434,7 @@ t.test('stages look at the calls of the projects and keys that the file says', a
 })
 
 t.test(
-  'users have limits and keys have owners as the file says, as far as these people are there',
+  'user limits and key owners are set from the file for users that exist',
   async t => {
     const { apply, listed, user, admin } = await gateway(t)
     const { user: ada } = await user('member')

@@ -14,7 +14,7 @@ async function open (t: Test, directory: string): Promise<SqliteDatabase> {
   return database
 }
 
-t.test('a backup is a complete store, made while a gateway writes to it', async t => {
+t.test('a backup is a complete store, even while a gateway writes to it', async t => {
   const directory = t.testdir({ copy: {} })
   const database = await open(t, join(directory, '.headgate'))
   insertUsage(database, [usageRowOf(1), usageRowOf(2)])
@@ -30,7 +30,7 @@ t.test('a backup is a complete store, made while a gateway writes to it', async 
   t.same(await restored.query.selectFrom('usage').select('id').execute(), [{ id: 'row-1' }, { id: 'row-2' }])
 })
 
-t.test('a backup overwrites nothing, creates no store, and says why it failed', async t => {
+t.test('a backup overwrites nothing, creates no store, and reports why it failed', async t => {
   const empty = t.testdir()
   t.match(await headgate(t, ['backup', 'copy.db'], empty), { code: 1, error: /there is no store at/ })
   t.throws(() => statSync(join(empty, '.headgate')), { code: 'ENOENT' })

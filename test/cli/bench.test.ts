@@ -23,7 +23,7 @@ interface Report {
   readonly limits: readonly string[]
 }
 
-/** A gateway with the entry that the command prints, and a key with a budget. */
+/** Configuration of a gateway with the entry that the command prints, and a key with a budget. */
 function configuration (port: number, more: object = {}): string {
   const price = { input: 2, cached_input: 0.5, output: 8 }
   return JSON.stringify({
@@ -63,13 +63,13 @@ async function gateways (t: Test, port: number, ...additions: readonly object[])
   )
 }
 
-/** Runs elsewhere than in the directory of the test, which gateways use. */
+/** Runs in another directory than the gateways, which use the directory of the test. */
 async function bench (t: Test, args: readonly string[], env?: Readonly<Record<string, string>>) {
   return await headgate(t, ['bench', ...args], import.meta.dirname, env)
 }
 
 t.test(
-  'of two gateways the slowed one adds what it was slowed by, costs are exact and no budget is overrun',
+  'a slowed gateway shows its added latency, costs match, and no budget is overrun',
   async t => {
     const port = await freePort()
     const [a, b] = await gateways(t, port, {}, { stages: [{ name: 'slow', use: './slow.mjs' }] })
@@ -103,7 +103,7 @@ t.test(
     t.match(error, 'providers:\n  bench:\n    kind: openai-compatible\n')
     const { provider, rows, notes, limits } = JSON.parse(out) as Report
     const { providers, models } = JSON.parse(configuration(port)) as { providers: object, models: object }
-    t.same(provider, { providers, models }, 'the entry that it prints is the one that works')
+    t.same(provider, { providers, models }, 'the printed entry works')
     t.ok(limits.length > 0)
     for (const { name } of httpLanes) {
       const of = (gateway: string): Row => {
@@ -143,13 +143,13 @@ t.test(
 )
 
 t.test(
-  'a gateway that reports other costs, overruns a budget, answers by itself or falls behind is shown as such',
+  'wrong costs, an overrun budget, local answers and falling behind are reported',
   async t => {
     const port = await freePort()
     const [honest] = await gateways(t, port, {})
     if (honest === undefined) throw new Error('one was started')
-    // In front of the gateway: `/more` claims a tenth more and lets everyone in, `/cached` answers by itself,
-    // `/serial` takes 100 ms for each.
+    // A proxy in front of the gateway: `/more` reports 10 % higher costs and enforces no budget, `/cached`
+    // replays an answer, `/serial` delays each call by 100 ms.
     let answers = 0
     let cached: Buffer | undefined
     let last = Promise.resolve()
@@ -230,13 +230,13 @@ t.test(
     const behind = second.rows.find(({ gateway }) => gateway === 'B')
     t.ok(
       (behind?.perSecond ?? 0) < 15 && (behind?.p99Ms ?? 0) > 500,
-      'its times count from when calls were due'
+      'latencies are measured from the scheduled time'
     )
   }
 )
 
 t.test(
-  'the table is one, says why cells are empty, and a gateway without the provider is named',
+  'there is one table, which explains empty cells and names a gateway that lacks the provider',
   async t => {
     const port = await freePort()
     const [{ url } = { url: '' }] = await gateways(t, port, {})
@@ -288,7 +288,7 @@ t.test('wrong options are refused before anything is measured', async t => {
   t.match(await bench(t, [a, a, '--pid-a', '2147483000']), { code: 1, error: /no process has the id/ })
 })
 
-t.test('the command runs from the bundle, and ends when its simulated provider cannot listen', async t => {
+t.test('the bundled command runs, and exits when its simulated provider cannot listen', async t => {
   const { url } = await httpServer(t, () => undefined)
   const { host } = new URL(url)
   const { ended } = launch(

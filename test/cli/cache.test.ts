@@ -18,7 +18,7 @@ async function run (
   const file = join(directory, 'headgate.yaml')
   writeFileSync(file, config)
   const lines: string[] = []
-  // what the command uses
+  // all that the command uses
   const terminal = {
     env: { REDIS: redis },
     cwd: directory,
@@ -30,7 +30,7 @@ async function run (
   return lines.join('\n')
 }
 
-t.test('it says what to do', async t => {
+t.test('a wrong command or a missing Redis is explained', async t => {
   const config = 'providers: { sandbox: { enabled: true } }\n'
   await t.rejects(run(t, ['clear'], config), /Without `coordination\.url`, answers are in the memory/)
   for (const args of [[], ['empty'], ['clear', 'all']]) {
@@ -42,7 +42,7 @@ t.test('it says what to do', async t => {
   )
 })
 
-t.test('it deletes the answers in Redis', { skip: noRedis }, async t => {
+t.test('clear deletes the answers in Redis', { skip: noRedis }, async t => {
   const redis = await startRedis(t)
   const server = await redis.connect(t)
   const answers = new SharedAnswers(server)

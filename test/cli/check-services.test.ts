@@ -6,7 +6,7 @@ import { headgate } from '../support/command.ts'
 import { fakeUpstream } from '../support/upstream.ts'
 
 t.test(
-  'doctor looks at Redis, the issuer, the port of metrics, where usage is exported to and each tool server',
+  'doctor checks Redis, the issuer, the metrics port, export targets and each tool server',
   async t => {
     const upstream = await fakeUpstream(({ path }) =>
       path.endsWith('openid-configuration')
@@ -18,7 +18,7 @@ t.test(
     await once(taken, 'listening')
     t.teardown(() => taken.close())
     const bucket = await openBucket(t)
-    const { port } = taken.address() as AddressInfo // of TCP
+    const { port } = taken.address() as AddressInfo // listening on TCP
     const directory = t.testdir({
       'server.mjs': 'process.exit(3)',
       'headgate.yaml': `

@@ -26,7 +26,7 @@ t.test('check says which catalogue file is used and what is in it', async t => {
   })
 })
 
-t.test('check names every problem of a configuration with its place', async t => {
+t.test('check reports every problem of a configuration with its place', async t => {
   const directory = t.testdir({
     'headgate.yaml': 'server:\n  prt: 1\nproviders:\n  sandbox: {}\n',
     'good.yaml': 'providers:\n  sandbox: {}\n',
@@ -66,7 +66,7 @@ t.test('check names every problem of a configuration with its place', async t =>
   })
 })
 
-t.test('check notes what valid entries do, finds nothing wrong with them and runs no module', async t => {
+t.test('check notes the effects of valid entries, reports no problem and runs no module', async t => {
   const file = `stages:
   - name: internal
     use: pattern

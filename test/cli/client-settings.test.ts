@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { clientSettings } from '../../lib/cli/client-settings.ts'
 
-t.test('settings are where each program reads them', async t => {
+t.test('settings are written where each program reads them', async t => {
   const files = (env: Record<string, string>): string[] =>
     [...clientSettings({ HOME: '/home/me', ...env }).values()].map(({ file }) => file)
   t.same(
@@ -20,7 +20,7 @@ t.test('settings are where each program reads them', async t => {
   ])
 })
 
-t.test('a model of a table is no setting of its own', async t => {
+t.test('a model inside a table is not a top-level setting', async t => {
   const gateway = { url: 'http://127.0.0.1:8080', model: 'a/b', smallModel: 'a/b' }
   const codex = clientSettings({}).get('codex')
   t.match(codex?.merge('[profiles.x]\nmodel = "y"\n', gateway), /^model = "a\/b"/)

@@ -2,7 +2,7 @@ import { parseArgs } from 'node:util'
 import t from 'tap'
 import { usageError } from '../../lib/cli/command.ts'
 
-t.test('of a mistake on the command line the first sentence is said', async t => {
+t.test('only the first sentence of a command line mistake is printed', async t => {
   const mistake = (args: string[]): unknown => {
     try {
       return parseArgs({ args, options: { json: { type: 'boolean' }, name: { type: 'string' } } })
@@ -15,7 +15,7 @@ t.test('of a mistake on the command line the first sentence is said', async t =>
   t.match(mistake(['--name']), /^Option '--name <value>' argument missing$/)
 })
 
-t.test('any other error is none', async t => {
+t.test('other errors are not mistakes of the command line', async t => {
   t.same(
     [new Error('x'), Object.assign(new Error('x'), { code: 'ENOENT' }), 'text', undefined].map(usageError),
     [undefined, undefined, undefined, undefined]

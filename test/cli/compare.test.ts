@@ -22,7 +22,7 @@ routes:
 
 interface Row { readonly model: string, readonly side: string, readonly calls: number, readonly cost: number }
 
-/** Reads the table that is printed. */
+/** Parses the printed table. */
 function rowsOf (out: string): Row[] {
   return out.split('\n').slice(1).map(line => {
     const [model = '', side = '', calls, , , , , , cost = ''] = line.split(/ {2,}/)
@@ -41,7 +41,7 @@ t.test('a route is compared with its mirror, from the store and over the admin A
   const sides = ['--a', 'model=shared,endpoint=chat', '--b', 'endpoint=mirror']
   const table = await eventually(
     async () => rowsOf((await compare(...sides)).out),
-    // Rows of models and sums are read one after the other.
+    // Rows of models and of totals are read in order.
     rows => rows.length === 4 && rows.every(({ calls }) => calls === 3),
     'the calls in the store',
     20_000
@@ -73,7 +73,7 @@ t.test('a route is compared with its mirror, from the store and over the admin A
   t.match(
     await headgate(t, ['compare', '--a', `url=${url}`, '--b', `url=${url}`], directory, env),
     { code: 1, error: /401/ },
-    'the key of the other side'
+    'the key for the other side'
   )
   t.match(
     rowsOf(
@@ -91,7 +91,7 @@ t.test('a route is compared with its mirror, from the store and over the admin A
 
 type Recorded = Partial<UsageRow> & { readonly daysAgo: number }
 
-/** Fills the store of a gateway. */
+/** Fills the store of a gateway with usage records. */
 async function record (directory: string, rows: readonly Recorded[]): Promise<void> {
   const database = await openDatabase(join(directory, '.headgate'))
   const nowMs = Date.now()
@@ -134,7 +134,7 @@ const calls: readonly Recorded[] = [
 /** Returns the lines of a table with single spaces. */
 const linesOf = (out: string): string[] => out.split('\n').map(line => line.replaceAll(/ +/g, ' '))
 
-t.test('the columns of two periods, routes and gateways say what was recorded', async t => {
+t.test('periods, routes and gateways are compared by their recorded values', async t => {
   const files = { '.env': `TEAM=team\nHEADGATE_ADMIN_KEY=${adminKey}\n`, 'headgate.yaml': configuration }
   const both = directoryOf(t, { one: files, other: { ...files } })
   const [directory, other] = [join(both, 'one'), join(both, 'other')]
@@ -183,7 +183,7 @@ t.test('the columns of two periods, routes and gateways say what was recorded', 
   }
 })
 
-t.test('a side that cannot be read is refused with what to write', async t => {
+t.test('an unreadable side is refused with the correct syntax', async t => {
   const compare = async (...args: string[]) => await headgate(t, ['compare', ...args])
   for (const [args, error] of [
     [['--a', 'from=7d'], /--b SIDE is missing/],
@@ -201,7 +201,7 @@ t.test('a side that cannot be read is refused with what to write', async t => {
   })
 })
 
-t.test('a gateway that answers with something else is refused with its address', async t => {
+t.test('a gateway with an unexpected answer is refused with its address', async t => {
   let answer: unknown
   const { url } = await httpServer(t, (_request, response) => { response.end(JSON.stringify(answer)) })
   const totals = {

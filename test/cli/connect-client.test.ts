@@ -12,7 +12,7 @@ const options = [
   'openai/gpt-5-mini'
 ]
 
-t.test('settings are printed, and nothing is written', async t => {
+t.test('by default settings are printed and nothing is written', async t => {
   const directory = t.testdir()
   const claude = await headgate(
     t,
@@ -34,7 +34,7 @@ t.test('settings are printed, and nothing is written', async t => {
   t.same(await readdir(directory), [])
 })
 
-t.test('settings are written beside those of a file, which is kept', async t => {
+t.test('settings are merged into an existing file, which is backed up', async t => {
   const before = '{"permissions":{"allow":["Read"]},"env":{"MINE":"1"}}'
   const directory = t.testdir({
     'settings.json': before,
@@ -54,7 +54,7 @@ t.test('settings are written beside those of a file, which is kept', async t => 
   })
   t.equal(await content('settings.json.backup'), before)
   await write('claude-code', 'settings.json')
-  t.ok((await readdir(directory)).includes('settings.json.backup-2'), 'an earlier copy stays')
+  t.ok((await readdir(directory)).includes('settings.json.backup-2'), 'an earlier backup is kept')
 
   t.equal((await write('codex', 'config.toml')).code, 0)
   t.match(
@@ -67,7 +67,7 @@ t.test('settings are written beside those of a file, which is kept', async t => 
 })
 
 t.test(
-  'without an address it is that of the configuration, and it is said that no gateway runs there',
+  'the address defaults to that of the configuration, with a note if no gateway runs there',
   async t => {
     const directory = t.testdir({
       'headgate.yaml': 'server: { port: 9123 }\n',
@@ -81,11 +81,11 @@ t.test(
       (await headgate(t, ['connect', 'claude-code', '-c', 'other.yaml'], directory)).out,
       /"ANTHROPIC_BASE_URL": "https:\/\/ai\.example\.com"/
     )
-    t.same((await readdir(directory)).toSorted(), ['headgate.yaml', 'other.yaml'], 'no store is made')
+    t.same((await readdir(directory)).toSorted(), ['headgate.yaml', 'other.yaml'], 'no store is created')
   }
 )
 
-t.test('what cannot be merged stays as it is', async t => {
+t.test('a file that cannot be merged is left unchanged', async t => {
   const directory = t.testdir({ 'settings.json': '{ // mine\n}' })
   t.match(await headgate(t, ['connect', 'claude-code', '--write', '--file', 'settings.json'], directory), {
     code: 1,
@@ -103,7 +103,7 @@ t.test('what cannot be merged stays as it is', async t => {
 })
 
 t.test(
-  'a name that this gateway does not know is said, and none is made up where the sandbox is off',
+  'an unknown model is reported, and none is suggested when the sandbox is off',
   async t => {
     const env = { OPENAI_API_KEY: 'x', OPENAI_BASE_URL: 'http://127.0.0.1:1/v1' }
     const connect = async (...more: readonly string[]) =>
@@ -117,7 +117,7 @@ t.test(
     t.notMatch(
       (await connect('--model', 'anything', '--url', 'https://elsewhere.example')).out,
       /has no model named/,
-      'of another gateway nothing is known'
+      'models of another gateway are unknown'
     )
   }
 )

@@ -4,7 +4,7 @@ import { Accounts } from '../../lib/accounts/accounts.ts'
 import { openSqlite } from '../../lib/stores/sqlite/open.ts'
 import { headgate } from '../support/command.ts'
 
-t.test('a link signs the owner in, and is in the audit log', async t => {
+t.test('a link signs the owner in and is recorded in the audit log', async t => {
   const directory = t.testdir({ 'headgate.yaml': 'server: { public_url: https://ai.example.com/ }\n' })
   const first = await headgate(t, ['dashboard', 'link'], directory)
   t.match(first, {
@@ -16,7 +16,7 @@ t.test('a link signs the owner in, and is in the audit log', async t => {
   const { users, links, audit } = new Accounts(database)
   t.teardown(database.close)
   const [old, token] = [first, second].map(({ out }) => out.split('/').at(-1) ?? '')
-  t.equal(await links.useSignIn(old ?? ''), undefined, 'the link before has ended')
+  t.equal(await links.useSignIn(old ?? ''), undefined, 'the previous link is invalid')
   t.equal(await links.useSignIn(token ?? ''), (await users.firstOwner())?.id)
   const { data } = await audit.list({}, { limit: 10 })
   t.same(
@@ -29,7 +29,7 @@ t.test('a link signs the owner in, and is in the audit log', async t => {
   t.notMatch(JSON.stringify(data), token)
 })
 
-t.test('it is for users that there are, and for a dashboard that is served', async t => {
+t.test('it requires an existing user and a served dashboard', async t => {
   const directory = t.testdir({ 'headgate.yaml': '' })
   t.match(await headgate(t, ['dashboard', 'link', '--user', 'no@example.com'], directory), {
     code: 1,

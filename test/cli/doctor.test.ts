@@ -4,7 +4,7 @@ import t from 'tap'
 import { headgate } from '../support/command.ts'
 import { fakeUpstream } from '../support/upstream.ts'
 
-t.test('doctor reports each provider, and leaves nothing behind', async t => {
+t.test('doctor reports each provider and leaves no state', async t => {
   const upstream = await fakeUpstream(({ path }) => path === '/v1/models'
     ? { headers: { 'content-type': 'application/json' }, pieces: ['{"data":[{"id":"m"}]}'] }
     : { status: 401, pieces: ['{}'] })
@@ -30,7 +30,7 @@ t.test('doctor reports each provider, and leaves nothing behind', async t => {
   t.notOk(existsSync(join(directory, '.headgate')))
   const alone = await headgate(t, ['doctor'])
   t.match(alone, { code: 0, out: /only the simulator is enabled; for others set one of [^]*GEMINI_API_KEY/ })
-  t.notMatch(alone.out, 'GOOGLE_API_KEY', 'another name for the same provider')
+  t.notMatch(alone.out, 'GOOGLE_API_KEY', 'a second name for the same provider')
   const local = await headgate(t, ['doctor'], t.testdir({ 'headgate.yaml': 'providers:\n  local:\n' }))
   const spoilt = t.testdir({ '.headgate': { 'headgate.db': 'this is no database' } })
   t.match(await headgate(t, ['doctor'], spoilt), {
@@ -40,7 +40,7 @@ t.test('doctor reports each provider, and leaves nothing behind', async t => {
   t.match(local, { code: 0, out: /local +tesseract is .+, pdftoppm is .+, espeak-ng is / })
 })
 
-t.test('doctor points at the key that is refused, and at a base URL that is wrong', async t => {
+t.test('doctor names a rejected key and a wrong base URL', async t => {
   const upstream = await fakeUpstream(({ path, headers }) => {
     if (path === '/page/models') {
       return { headers: { 'content-type': 'text/html; charset=utf-8' }, pieces: ['<html>'] }

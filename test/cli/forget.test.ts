@@ -20,7 +20,7 @@ async function run (t: Test, args: readonly string[], config = '', redis = ''): 
   const database = await openDatabase(directory)
   await database.insertUsage([usageRowOf(1, { end_user: 'ada' }), usageRowOf(2, { end_user: 'bob' })])
   const lines: string[] = []
-  // what the command uses
+  // all that the command uses
   const terminal = {
     env: { REDIS: redis },
     cwd: directory,
@@ -49,7 +49,7 @@ async function run (t: Test, args: readonly string[], config = '', redis = ''): 
           after: JSON.stringify({ calls: 1, responses: 0, deferred: 0 })
         }
       ],
-      'not whom'
+      'without the name of the end user'
     )
   } finally {
     await database.close()
@@ -60,7 +60,7 @@ async function run (t: Test, args: readonly string[], config = '', redis = ''): 
 const done =
   'Forgot the end user in 1 usage records, and deleted their bodies, 0 stored responses and 0 deferred completions.'
 
-t.test('it forgets the end user that is named, and no other', async t => {
+t.test('only the named end user is forgotten', async t => {
   t.same(await run(t, ['--end-user', 'ada']), [done])
   for (const args of [[], ['--end-user', '']]) {
     await t.rejects(run(t, args), {
@@ -70,7 +70,7 @@ t.test('it forgets the end user that is named, and no other', async t => {
   }
 })
 
-t.test('it says where cached answers are, and deletes those in Redis', async t => {
+t.test('it lists where cached answers are stored, and deletes those in Redis', async t => {
   t.same(await run(t, ['--end-user', 'ada'], 'cache: { answers: {} }\n'), [
     done,
     'Cached answers are in the memory of each process: reload its configuration to drop them.'

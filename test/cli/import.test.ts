@@ -14,7 +14,7 @@ environment_variables: { PLAIN: "a b$HOME'c" }
 general_settings: { master_key: sk-master }
 `
 
-t.test('a plan is printed, and nothing is written', async t => {
+t.test('without --apply a plan is printed and nothing is written', async t => {
   const directory = t.testdir({ 'config.yaml': config })
   const plan = await headgate(t, ['import', 'litellm', '--config', 'config.yaml'], directory)
   t.match(plan, {
@@ -31,7 +31,7 @@ t.test('a plan is printed, and nothing is written', async t => {
   })
 })
 
-t.test('--apply writes a valid configuration, and secrets for its owner alone; again, the same', async t => {
+t.test('--apply writes a valid configuration and a private file of secrets, and can be repeated', async t => {
   const directory = t.testdir({ 'config.yaml': config })
   for (let time = 0; time < 2; time++) {
     const applied = await headgate(t, ['import', 'litellm', '--config', 'config.yaml', '--apply'], directory)
@@ -48,7 +48,7 @@ t.test('--apply writes a valid configuration, and secrets for its owner alone; a
       cwd: directory,
       encoding: 'utf8'
     })
-    t.equal(shell.stdout, "a b$HOME'c", 'a shell reads it as it was')
+    t.equal(shell.stdout, "a b$HOME'c", 'a shell reads the original value')
     chmodSync(join(directory, 'headgate.env'), 0o644)
     t.notMatch(readFileSync(join(directory, 'headgate.yaml'), 'utf8'), /sk-/)
   }
@@ -59,7 +59,7 @@ t.test('--apply writes a valid configuration, and secrets for its owner alone; a
   })
 })
 
-t.test('a configuration that would not be valid replaces nothing', async t => {
+t.test('an invalid configuration replaces nothing', async t => {
   const directory = t.testdir({ 'config.yaml': config })
   const args = ['import', 'litellm', '--config', 'config.yaml', '--apply']
   t.equal((await headgate(t, args, directory)).code, 0)
@@ -95,7 +95,7 @@ t.test('without a place for secrets no configuration is written', async t => {
   t.same(readdirSync(directory), ['config.yaml'])
 })
 
-t.test('names of the file move no cursor', async t => {
+t.test('names in the file cannot move the cursor', async t => {
   const directory = t.testdir({
     'config.yaml': 'model_list: [{ model_name: "a\\e[2Jb", litellm_params: { model: "x\\ny/z" } }]'
   })
@@ -105,7 +105,7 @@ t.test('names of the file move no cursor', async t => {
   })
 })
 
-t.test('a file of someone else is not replaced', async t => {
+t.test('a file of another user is not replaced', async t => {
   const directory = t.testdir({ 'config.yaml': config })
   writeFileSync(join(directory, 'headgate.yaml'), 'providers: {}\n')
   const refused = await headgate(t, ['import', 'litellm', '--config', 'config.yaml', '--apply'], directory)
@@ -113,7 +113,7 @@ t.test('a file of someone else is not replaced', async t => {
   t.equal(readFileSync(join(directory, 'headgate.yaml'), 'utf8'), 'providers: {}\n')
 })
 
-t.test('an entry without counterpart is exit code 1, and wrong usage is 2', async t => {
+t.test('an entry without a counterpart gives exit code 1, and wrong usage 2', async t => {
   const directory = t.testdir({
     'config.yaml': 'model_list: [{ model_name: a, litellm_params: { model: bedrock/x } }]',
     'bad.yaml': ': ['
@@ -147,7 +147,7 @@ t.test('an entry without counterpart is exit code 1, and wrong usage is 2', asyn
 
 const completion = chatAnswer('Hello.', { prompt_tokens: 10, completion_tokens: 10, total_tokens: 20 })
 
-/** The configuration of a Bifrost with two accounts of one provider, and keys of a team. */
+/** The configuration of a Bifrost with two accounts at one provider, and keys of a team. */
 function bifrostConfig (address: string): string {
   const account = (name: string, value: string) => ({ name, value, models: ['*'], weight: 1 })
   const allowed = (models: readonly string[]) => [
@@ -191,7 +191,7 @@ function bifrostConfig (address: string): string {
 }
 
 t.test(
-  'a Bifrost moves over: its virtual keys go on working, with their models and budgets',
+  'a Bifrost installation is imported: its virtual keys keep working, with models and budgets',
   { timeout: 60_000 },
   async t => {
     const upstream = await fakeUpstream(() => ({
@@ -208,7 +208,7 @@ t.test(
     t.match(
       await headgate(t, [...args, '--apply'], directory),
       { code: 1, error: /: set VK_RICH: virtual keys are read from there\.$/ },
-      'it would count as gone'
+      'it would count as deleted'
     )
     t.same(readdirSync(directory), ['config.json'])
     const env = { VK_RICH: 'sk-bf-rich' }
@@ -226,7 +226,7 @@ t.test(
     t.match(
       await headgate(t, [...args, '--apply'], directory, env),
       { code: 0, out: /Keys: 0 new, 0 changed, 0 revoked/ },
-      'and again'
+      'and once more'
     )
     const variables = { BIFROST_MINE_ONE: 'sk-in-clear', ACCOUNT_TWO: 'sk-two' }
     t.match(await headgate(t, ['check'], directory, variables), { code: 0, out: /providers: mine/ })
@@ -259,11 +259,11 @@ t.test(
       ],
       [402, 401, 401]
     )
-    // Chance decides between two accounts of one weight: forty calls of one account alone do not happen.
+    // Both accounts have the same weight, so it is practically impossible that one gets all forty calls.
     const accounts = (): Set<unknown> => (
       new Set(upstream.requests.map(({ headers }) => headers.authorization))
     )
     for (let more = 0; more < 40 && accounts().size < 2; more++) await call('sk-bf-rich', 'gpt-4o')
-    t.same(accounts(), new Set(['Bearer sk-in-clear', 'Bearer sk-two']), 'both accounts')
+    t.same(accounts(), new Set(['Bearer sk-in-clear', 'Bearer sk-two']), 'both accounts are used')
   }
 )

@@ -4,7 +4,7 @@ import t from 'tap'
 import { openSqlite } from '../../lib/stores/sqlite/open.ts'
 import { headgate } from '../support/command.ts'
 
-t.test('keys are created, listed and revoked, and printed only once', async t => {
+t.test('keys are created, listed and revoked, and shown only once', async t => {
   const directory = t.testdir()
   const made = await headgate(
     t,
@@ -80,7 +80,7 @@ t.test('keys are created, listed and revoked, and printed only once', async t =>
     directory
   )
   t.match(second.error, 'warning: --stages pii is not the name of a stage in stages')
-  t.notMatch(second.error, 'created a new store', 'the store is there by now')
+  t.notMatch(second.error, 'created a new store', 'by now the store exists')
   t.match(await headgate(t, ['keys', 'list'], directory), {
     out: /second .*requests_per_minute=7,tokens_per_minute=8,concurrent_calls=9 +all +all +acme\/tickets,acme\/files,b\/c +no +yes$/m
   })
@@ -115,7 +115,7 @@ t.test('keys are created, listed and revoked, and printed only once', async t =>
   })
 })
 
-t.test('keys with invalid options are not created', async t => {
+t.test('keys with invalid options are refused', async t => {
   const directory = t.testdir()
   const invalid = [
     ['--expires', 'soon'],
@@ -145,7 +145,7 @@ t.test('keys with invalid options are not created', async t => {
   t.notOk(existsSync(join(directory, '.headgate')), 'the store was not even opened')
 })
 
-t.test('a budget may allow models without a price, and answers of any length', async t => {
+t.test('a budget may allow models without a price, and unlimited output', async t => {
   const directory = t.testdir()
   t.match(
     await headgate(
@@ -176,7 +176,7 @@ t.test('a budget may allow models without a price, and answers of any length', a
   })
 })
 
-t.test('a key has several budgets, of periods, time zones and lengths', async t => {
+t.test('a key has several budgets with periods, time zones and durations', async t => {
   const directory = t.testdir()
   const budgets = ['--budget', '5/day@Europe/Berlin', '--budget', '50/30d@2030-01-15T00:00:00Z']
   t.match(await headgate(t, ['keys', 'create', '--name', 'a', ...budgets], directory), { code: 0 })
@@ -207,7 +207,7 @@ t.test('a key has several budgets, of periods, time zones and lengths', async t 
 })
 
 t.test(
-  'a key for models and tool servers that are not known is created, with the warnings of headgate check',
+  'a key for unknown models or tool servers is created with the warnings of headgate check',
   async t => {
     const directory = t.testdir({
       'headgate.yaml': `providers: {openai: {api_key: env:KEY}, own: {enabled: false, base_url: 'http://127.0.0.1:1'}}
@@ -244,7 +244,7 @@ mcp_servers: {acme/tickets: {url: 'http://127.0.0.1:1'}}`
   }
 )
 
-t.test('a key is shown, changed in what is given, and rotated with an overlap', async t => {
+t.test('a key is shown, updated in the given fields, and rotated with an overlap', async t => {
   const directory = t.testdir()
   const { key } = JSON.parse(
     (
@@ -346,7 +346,7 @@ t.test('a key is shown, changed in what is given, and rotated with an overlap', 
   }
 })
 
-t.test('a key has soft budgets beside others, and an owner who must be there', async t => {
+t.test('a key has soft and hard budgets, and an owner who must exist', async t => {
   const directory = t.testdir()
   t.match(
     await headgate(

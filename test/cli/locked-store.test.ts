@@ -3,7 +3,7 @@ import t from 'tap'
 import { openDatabase } from '../../lib/stores/open-database.ts'
 import { headgate } from '../support/command.ts'
 
-t.test('a command that the store does not let write says so in a sentence', async t => {
+t.test('a command reports a locked store in one sentence', async t => {
   const directory = t.testdir()
   const database = await openDatabase(join(directory, '.headgate'))
   t.teardown(database.close)

@@ -23,7 +23,7 @@ t.test('models lists what callers can use', async t => {
   t.same(
     listed.map(({ id }) => id).toSorted(),
     able.map(({ id }) => id).toSorted(),
-    'what programs of this machine can do'
+    'local programs are listed too'
   )
 
   const away = t.testdir({

@@ -10,7 +10,7 @@ async function run (
 ): Promise<{ readonly code: ExitCode, readonly out: string, readonly error: string }> {
   let [out, error] = ['', '']
   const terminal = { out: (text: string) => { out += text }, error: (text: string) => { error += text } }
-  // no more is used
+  // all that is used
   const code = await runCommand({ usage: 'Usage: headgate it', run: command } satisfies Command, {
     name: 'it',
     args,
@@ -19,19 +19,19 @@ async function run (
   return { code, out, error }
 }
 
-t.test('a command is run, and its exit code returned', async t => {
+t.test('a command is run and its exit code returned', async t => {
   t.same(await run(async () => 0), { code: 0, out: '', error: '' })
   t.same(await run(async () => 2), { code: 2, out: '', error: '' })
 })
 
-t.test('help is printed instead, unless it is a value', async t => {
+t.test('--help prints help instead, unless it is the value of an option', async t => {
   for (const args of [['--help'], ['-h'], ['--force', '--help']]) {
     t.same(await run(async () => 1, args), { code: 0, out: 'Usage: headgate it', error: '' })
   }
   t.same(await run(async () => 1, ['--', '--help']), { code: 1, out: '', error: '' })
 })
 
-t.test('what a command throws is explained, with an exit code', async t => {
+t.test('an error is explained and gives an exit code', async t => {
   const failing = async (thrown: unknown): Promise<unknown> =>
     await run(async () => {
       throw thrown
@@ -48,7 +48,7 @@ t.test('what a command throws is explained, with an exit code', async t => {
   t.match(await failing(new ConfigError([], [])), { code: 1, out: '' })
 })
 
-t.test('nothing that a command prints controls the terminal', async t => {
+t.test('output of a command cannot control the terminal', async t => {
   const printed: string[] = []
   const print = (text: string): void => { printed.push(text) }
   const hostile = 'a\n\tb\u001b[2J\rc\u009bd'
@@ -60,7 +60,7 @@ t.test('nothing that a command prints controls the terminal', async t => {
     }
   }
   const terminal = { out: print, notice: print, error: print }
-  await runCommand(command, { name: 'it', args: [], terminal: terminal as never }) // no more is used
+  await runCommand(command, { name: 'it', args: [], terminal: terminal as never }) // all that is used
   const shown = 'a\n\tb\\u001b[2J\\u000dc\\u009bd'
   t.same(printed, [shown, shown, shown, `headgate it: ${shown}`])
 })

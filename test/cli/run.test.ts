@@ -8,7 +8,7 @@ import { headgate } from '../support/command.ts'
 import { directoryOf, launch, main } from '../support/headgate.ts'
 import { plainNode } from '../support/plain-node.ts'
 
-t.test('a pipe in the place of a file is refused, and not waited for', async t => {
+t.test('a pipe in place of a file is refused without waiting', async t => {
   const directory = directoryOf(t, { 'litellm.yaml': 'model_list: []' })
   execFileSync('mkfifo', [join(directory, 'pipe')])
   for (const args of [
@@ -26,7 +26,7 @@ t.test('a pipe in the place of a file is refused, and not waited for', async t =
   }
 })
 
-t.test('prints its usage, and what was probably meant', async t => {
+t.test('prints its usage and suggests the intended command', async t => {
   t.match(await headgate(t, ['--help']), { code: 0, out: /Usage: headgate COMMAND[^]*doctor/, error: '' })
   t.match(await headgate(t, []), { code: 2, out: '', error: /Usage: headgate COMMAND/ })
   t.match(await headgate(t, ['strat']), { code: 2, error: /unknown command "strat". Did you mean "start"\?/ })
@@ -42,7 +42,7 @@ t.test('prints its usage, and what was probably meant', async t => {
   t.match(
     await launch(t, ['strat'], directoryOf(t)).ended,
     { code: 2, out: '', error: /unknown command/ },
-    'as a process'
+    'run as a process'
   )
   t.match(await headgate(t, ['check', '--jsn']), {
     code: 2,
@@ -59,7 +59,7 @@ t.test('prints its usage, and what was probably meant', async t => {
   })
 })
 
-t.test('an old Node gets a sentence instead of a syntax error', async t => {
+t.test('an old Node.js version gives a message instead of a syntax error', async t => {
   const manifest: { engines: { node: string } } = JSON.parse(
     await readFile(join(import.meta.dirname, '../../../package.json'), 'utf8')
   )

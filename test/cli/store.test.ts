@@ -5,7 +5,7 @@ import { headgate } from '../support/command.ts'
 import { storeTest } from '../support/stores.ts'
 import { usageRowOf } from '../support/usage.ts'
 
-storeTest('a store is copied, and checked', async (t, open, place) => {
+storeTest('a store is copied and verified', async (t, open, place) => {
   const cwd = t.testdirName
   const source = await openDatabase(join(cwd, 'old'))
   t.teardown(source.close)
@@ -31,7 +31,7 @@ storeTest('a store is copied, and checked', async (t, open, place) => {
   })
 })
 
-t.test('what is missing or no store is wrong usage', async t => {
+t.test('missing or invalid arguments are wrong usage', async t => {
   const cwd = t.testdir()
   t.match(await headgate(t, ['store', 'copy', '--from', 'sqlite:old'], cwd, {}), {
     code: 2,

@@ -1,12 +1,12 @@
 import t from 'tap'
 import { table } from '../../lib/cli/table.ts'
 
-t.test('columns are as wide as their longest cell, and no line ends in spaces', async t => {
+t.test('columns are as wide as their longest cell, without trailing spaces', async t => {
   t.equal(table([['KEY', 'CALLS'], ['website', '1'], ['x', '']]), 'KEY      CALLS\nwebsite  1\nx')
   t.equal(table([]), '')
 })
 
-t.test('a name neither moves the cursor of a terminal nor begins a row', async t => {
+t.test('a name cannot move the cursor or start a row', async t => {
   t.equal(
     table([
       ['KEY', 'CALLS'],

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { terminalLog } from '../../lib/cli/terminal-log.ts'
 
-t.test('warnings of services are sentences on a terminal, and lesser lines are not shown', async t => {
+t.test('on a terminal, service warnings are sentences and lower levels are hidden', async t => {
   const lines: string[] = []
   const log = terminalLog({ error: text => { lines.push(text) } })
   log.info({ provider: 'one', error: 'x' }, 'nothing happened')

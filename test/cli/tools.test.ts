@@ -5,7 +5,7 @@ import { settings } from '../support/settings.ts'
 
 const parts = { toolServers: [], tools: settings().tools }
 
-t.test('the command line explains what is wrong', async t => {
+t.test('the command line explains mistakes', async t => {
   t.match(await run(['list', 'no/such']), { code: 1, error: /Unknown tool server `no\/such`/ })
   for (const args of [
     [],

@@ -16,7 +16,7 @@ async function directoryWith (t: Test, rows: number): Promise<string> {
   return directory
 }
 
-t.test('records of a period are printed, as CSV or lines of JSON', async t => {
+t.test('records of a period are printed as CSV or JSON lines', async t => {
   const directory = await directoryWith(t, 3)
   const usage = async (...args: string[]) => await headgate(t, ['usage', 'export', ...args], directory)
   const { code, out } = await usage('--since', '2025-11-01')
@@ -47,14 +47,14 @@ t.test('records of a period are printed, as CSV or lines of JSON', async t => {
   t.match(await usage('--until', 'later'), { code: 2, error: /--until must be a date/ })
 })
 
-t.test('it ends at once, and well, when its reader has gone', async t => {
-  const directory = await directoryWith(t, 5000) // 2 MB, more than a pipe takes
+t.test('it exits successfully as soon as its reader closes the pipe', async t => {
+  const directory = await directoryWith(t, 5000) // 2 MB, more than a pipe buffers
   const { child, ended } = launch(t, ['usage', 'export', '--since', '2025-11-01'], directory)
   child.stdout?.once('data', () => child.stdout?.destroy())
   t.match(await ended, { code: 0, error: '' })
 })
 
-t.test('the files of the configuration are written at once, and a failure is said', async t => {
+t.test('configured exports are written at once, and failures are reported', async t => {
   const directory = await directoryWith(t, 3)
   writeFileSync(join(directory, 'headgate.yaml'), 'usage: {exports: {files: {directory: out}}}')
   const run = async () => await headgate(t, ['usage', 'export', '--now'], directory)

@@ -19,7 +19,7 @@ t.test('workers share the limits of a key and the usage records', async t => {
   const all = await Promise.all(Array.from({ length: 12 }, async () => await ask(gateway.url, 'few')))
   t.equal(all.filter(({ status }) => status === 200).length, 1)
   t.equal(all.filter(({ status }) => status === 429).length, 11)
-  t.match(await ask(gateway.url, 'poor'), { status: 402 }, 'the price of what may be written is too much')
+  t.match(await ask(gateway.url, 'poor'), { status: 402 }, 'the maximum output costs too much')
   gateway.child.kill('SIGTERM')
   t.equal((await gateway.ended).code, 0)
 
@@ -42,7 +42,7 @@ t.test('workers share the limits of a key and the usage records', async t => {
   t.match(await usage('--since', 'long ago'), { code: 2, error: /must be a date/ })
 })
 
-t.test('the share of the prompt that providers read from their caches is shown', async t => {
+t.test('the cached share of the prompt is shown', async t => {
   const directory = directoryOf(t)
   const database = await openDatabase(join(directory, '.headgate'))
   const rows = [{ prompt_tokens: 3000, cached_tokens: 2500 }, { prompt_tokens: 1000, cached_tokens: 0 }]

@@ -16,14 +16,14 @@ function start () {
 const textOf = ({ value }: IteratorResult<Uint8Array, undefined>): string | undefined =>
   value === undefined ? undefined : Buffer.from(value).toString()
 
-t.test('what has arrived since the last read is one piece', async t => {
+t.test('everything received since the last read is one piece', async t => {
   const { queue } = start()
   for (const text of ['a', 'b', 'c']) queue.push(Buffer.from(text))
   t.equal(textOf(await queue.next()), 'abc')
   const waiting = queue.next()
   queue.push(Buffer.from('d'))
   queue.push(Buffer.from('e'))
-  t.equal(textOf(await waiting), 'd', 'one who waits gets the first at once')
+  t.equal(textOf(await waiting), 'd', 'a waiting reader gets the first piece at once')
   queue.end()
   t.equal(textOf(await queue.next()), 'e')
   t.same(
@@ -35,7 +35,7 @@ t.test('what has arrived since the last read is one piece', async t => {
   )
 })
 
-t.test('above 32 KiB the socket is paused, once, until a read', async t => {
+t.test('above 32 KiB the socket is paused once, until a read', async t => {
   const { queue, events } = start()
   queue.push(Buffer.alloc(32 * 1024))
   t.same(events, [])
@@ -46,7 +46,7 @@ t.test('above 32 KiB the socket is paused, once, until a read', async t => {
   t.same(events, ['pause', 'resume'])
 })
 
-t.test('an error comes after what has arrived before it, to one who waits at once', async t => {
+t.test('an error comes after the data received before it; a waiting reader gets it at once', async t => {
   const { queue } = start()
   queue.push(Buffer.from('a'))
   queue.fail(new Error('cut'))
@@ -59,7 +59,7 @@ t.test('an error comes after what has arrived before it, to one who waits at onc
   await t.rejects(waiting, { message: 'cut' })
 })
 
-t.test('who leaves cancels the source, unless it has ended', async t => {
+t.test('leaving cancels the source unless it has ended', async t => {
   const { queue, events } = start()
   queue.push(Buffer.from('a'))
   for await (const _ of queue) break
@@ -70,7 +70,7 @@ t.test('who leaves cancels the source, unless it has ended', async t => {
   t.same(ended.events, [])
 })
 
-t.test('a body is taken complete up to its limit', async t => {
+t.test('a body is read completely up to its limit', async t => {
   const { queue } = start()
   queue.push(Buffer.from('ab'))
   const complete = queue.buffer(4)
@@ -93,7 +93,7 @@ t.test('a body is taken complete up to its limit', async t => {
   t.equal(left, true)
 })
 
-t.test('a body over its limit is refused as soon as it is', async t => {
+t.test('a body over its limit is refused as soon as the limit is exceeded', async t => {
   const { queue, events } = start()
   const complete = queue.buffer(400_000)
   queue.push(Buffer.alloc(10))
@@ -102,23 +102,23 @@ t.test('a body over its limit is refused as soon as it is', async t => {
   t.same(events, ['cancel'])
 })
 
-t.test('a piece that waits keeps no more than twice its size in memory', async t => {
+t.test('a queued piece keeps at most twice its size in memory', async t => {
   const { queue } = start()
   const read = Buffer.alloc(60_000, 'x')
   queue.push(read.subarray(30_000, 30_001))
   const { value } = await queue.next()
   t.same([value?.length, value?.buffer.byteLength], [1, 1])
   queue.push(read.subarray(0, 40_000))
-  t.equal((await queue.next()).value?.buffer, read.buffer, 'what is most of a read is not copied')
+  t.equal((await queue.next()).value?.buffer, read.buffer, 'a piece that is most of a read is not copied')
 })
 
-t.test('what a source gives at once when it is resumed comes next', async t => {
+t.test('data that the source gives during resume comes next', async t => {
   const queue: BodyQueue = new BodyQueue({
     pause: () => undefined,
     resume: () => queue.push(Buffer.from('at once')),
     cancel: () => undefined
   })
-  queue.push(Buffer.alloc(40_000)) // which pauses it
+  queue.push(Buffer.alloc(40_000)) // pauses the source
   await queue.next()
   t.equal(textOf(await queue.next()), 'at once')
 })
@@ -142,7 +142,7 @@ t.test('a body without an encoding is the same object', async t => {
   for (const encoding of ['identity', '']) t.equal(decompressed(queue, encoding), queue)
 })
 
-t.test('an encoding is undone, and what has arrived is given out before the end', async t => {
+t.test('a body is decoded, and what has arrived is passed on before the end', async t => {
   for (const [encoding, bytes] of [
     ['gzip', gzipSync('hello')],
     ['br', brotliCompressSync('hello')]
@@ -159,7 +159,7 @@ t.test('an encoding is undone, and what has arrived is given out before the end'
 })
 
 t.test(
-  'a cut body is an interruption, other bytes and encodings are invalid, and too many are too many',
+  'a truncated body is an interruption; an unknown encoding, bad bytes or too many bytes are errors',
   async t => {
     const cut = body(gzipSync('hello').subarray(0, 12)).queue
     cut.end()
@@ -185,7 +185,7 @@ t.test(
   }
 )
 
-t.test('a body that is compressed too much is refused, however it is read', async t => {
+t.test('a decompression bomb is refused, however it is read', async t => {
   const zeros = gzipSync(Buffer.alloc(5_000_000))
   const complete = body(zeros)
   await t.rejects(async () => await decompressed(complete.queue, 'gzip').buffer(1e8), {
@@ -208,11 +208,11 @@ t.test('a body that is compressed too much is refused, however it is read', asyn
   t.equal(
     (await decompressed(text.queue, 'gzip').buffer(1e7)).length,
     numbers.length,
-    'a text of that size is not'
+    'plain text of that size is accepted'
   )
 })
 
-t.test('a cut body that is read late is an interruption for its reader, and no uncaught error', async t => {
+t.test('a truncated body that is read late rejects its reader, without an uncaught error', async t => {
   const { queue } = body(gzipSync('hello').subarray(0, 12))
   queue.end()
   const late = decompressed(queue, 'gzip')
@@ -220,7 +220,7 @@ t.test('a cut body that is read late is an interruption for its reader, and no u
   await t.rejects(async () => await late.buffer(100), { code: 'upstream_stream_interrupted' })
 })
 
-t.test('who cancels closes the connection', async t => {
+t.test('cancelling closes the connection', async t => {
   const { queue, cancelled } = body(gzipSync('hello').subarray(0, 12))
   decompressed(queue, 'gzip').cancel()
   t.equal(cancelled(), true)

@@ -27,7 +27,7 @@ async function use (connection: Connection): Promise<Error | undefined> {
   })
 }
 
-t.test('a connection that is free is used again, the last one first', async t => {
+t.test('a free connection is reused, the most recent first', async t => {
   const { url, server } = await httpServer(t, (_request, response) => { response.end('ok') })
   let sockets = 0
   server.on('connection', () => { sockets++ })
@@ -47,7 +47,7 @@ t.test('a connection that is free is used again, the last one first', async t =>
   t.equal(clients.open, 0)
 })
 
-t.test('a connection that the provider closed is forgotten, wherever it stands in the list', async t => {
+t.test('a connection closed by the provider is removed, wherever it is in the list', async t => {
   const { url, server } = await httpServer(t, (_request, response) => { response.end('ok') })
   const clients = clientsOf(url)
   const three = [clients.acquire(), clients.acquire(), clients.acquire()]
@@ -62,21 +62,21 @@ t.test('a connection that the provider closed is forgotten, wherever it stands i
   clients.close()
 })
 
-t.test('a connection is not used in the last moments for which the provider keeps it', async t => {
+t.test('a connection is not reused shortly before its keep-alive time ends', async t => {
   const { url, server } = await httpServer(t, (_request, response) => { response.end('ok') })
-  server.keepAliveTimeout = 2000 // Node says so in a header
+  server.keepAliveTimeout = 2000 // the server announces its keep-alive time in a header
   const clients = clientsOf(url)
   await use(clients.acquire())
   await until(() => clients.open === 0, 'the connection to be closed')
 })
 
-t.test('one that never came about is not kept', async t => {
+t.test('a connection that was never established is not kept', async t => {
   const clients = clientsOf('http://127.0.0.1:9')
   t.match(await use(clients.acquire()), { code: 'ECONNREFUSED' })
   t.equal(clients.open, 0)
 })
 
-t.test('a connection that is given up while it comes about is closed at once', async t => {
+t.test('an abort while connecting closes the connection at once', async t => {
   const open = new Set<Socket>()
   let hellos = 0
   const silent = createServer(socket => {
@@ -88,8 +88,8 @@ t.test('a connection that is given up while it comes about is closed at once', a
     silent.close()
     for (const socket of open) socket.destroy()
   })
-  // without an answer to its greeting TLS would come about for ever
-  const url = `https://127.0.0.1:${(silent.address() as AddressInfo).port}` // a port, not a path
+  // the server never answers the ClientHello
+  const url = `https://127.0.0.1:${(silent.address() as AddressInfo).port}` // a port, not a socket path
   const clients = clientsOf(url, 60_000)
   const connection = clients.acquire()
   const failed = new Promise(resolve => {

@@ -17,7 +17,7 @@ async function connected (connect: Connect, { protocol, hostname, host, port }: 
   })
 }
 
-/** Starts a server that accepts connections and says nothing. */
+/** Starts a server that accepts connections and sends nothing. */
 async function muteServer (t: Test): Promise<{ readonly url: URL, readonly sockets: Socket[] }> {
   const sockets: Socket[] = []
   const mute = createServer(socket => {
@@ -27,7 +27,7 @@ async function muteServer (t: Test): Promise<{ readonly url: URL, readonly socke
   t.teardown(() => {
     mute.close()
   })
-  const { port } = mute.address() as AddressInfo // a port, not a path
+  const { port } = mute.address() as AddressInfo // a port, not a socket path
   return { url: new URL(`https://127.0.0.1:${port}`), sockets }
 }
 
@@ -39,14 +39,14 @@ async function secureServer (t: Test): Promise<{ readonly url: URL, readonly ca:
   t.teardown(() => {
     server.close().closeAllConnections()
   })
-  // a port, not a path
+  // a port, not a socket path
   return {
     url: new URL(`https://127.0.0.1:${(server.address() as AddressInfo).port}`),
     ca: readFileSync(certificate, 'utf8')
   }
 }
 
-t.test('a server that does not shake hands is given up in time, and its socket closed', async t => {
+t.test('a TLS handshake that takes too long is aborted, and its socket closed', async t => {
   const { url, sockets } = await muteServer(t)
   await t.rejects(connected(connector({ timeoutMs: 50 }), url), {
     code: 'ETIMEDOUT',
@@ -56,7 +56,7 @@ t.test('a server that does not shake hands is given up in time, and its socket c
   if (socket !== undefined && !socket.destroyed) await once(socket, 'close')
 })
 
-t.test('a socket that is closed while it connects says so, once', async t => {
+t.test('a socket closed while connecting is reported once', async t => {
   const { url, sockets } = await muteServer(t)
   const results: unknown[] = []
   const { protocol, hostname, host, port } = url
@@ -70,20 +70,20 @@ t.test('a socket that is closed while it connects says so, once', async t => {
   t.equal(results.length, 1)
 })
 
-t.test('over TLS the session of the connection before is used again', { skip: noOpenSsl }, async t => {
+t.test('over TLS the previous session is resumed', { skip: noOpenSsl }, async t => {
   const { url, ca } = await secureServer(t)
   const connect = connector({ timeoutMs: 20_000, tls: { ca } })
-  const first = (await connected(connect, url)) as TLSSocket // of `https:`
+  const first = (await connected(connect, url)) as TLSSocket // for `https:`
   t.equal(first.isSessionReused(), false)
   await once(first, 'session')
-  const second = (await connected(connect, url)) as TLSSocket // of `https:`
+  const second = (await connected(connect, url)) as TLSSocket // for `https:`
   t.equal(second.isSessionReused(), true)
   first.destroy()
   second.destroy()
 })
 
 t.test(
-  'a server is reached if its authority is known, and speaks the protocol that is asked for',
+  'a server is accepted if its authority is trusted and it speaks the requested protocol',
   { skip: noOpenSsl },
   async t => {
     const { url, ca } = await secureServer(t)
@@ -91,8 +91,8 @@ t.test(
       const connect = connector({ timeoutMs: 20_000, ...options })
       const socket = await connected(connect, url).catch((error: unknown) => error)
       if (socket instanceof Error) return Reflect.get(socket, 'code') ?? socket.message
-      t.equal((socket as TLSSocket).alpnProtocol, 'http/1.1') // of `https:`
-      ;(socket as Socket).destroy() // what is no error
+      t.equal((socket as TLSSocket).alpnProtocol, 'http/1.1') // for `https:`
+      ;(socket as Socket).destroy() // not an error
       return 'connected'
     }
     t.equal(await attempt({}), 'DEPTH_ZERO_SELF_SIGNED_CERT')

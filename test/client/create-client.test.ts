@@ -51,7 +51,7 @@ async function send (
 
 const authorityIn = (t: Test): CertificateAuthority => makeAuthority(t.testdir({}))
 
-/** Starts a server that needs a certificate of the authority, and answers with its name. */
+/** Starts a server that requires a client certificate of the authority, and answers with its name. */
 async function strictServer (
   t: Test,
   { ca, server: pair }: CertificateAuthority
@@ -68,7 +68,7 @@ async function strictServer (
   t.teardown(() => {
     server.close().closeAllConnections()
   })
-  return { server, url: `https://127.0.0.1:${(server.address() as AddressInfo).port}` } // a port, not a path
+  return { server, url: `https://127.0.0.1:${(server.address() as AddressInfo).port}` } // a port
 }
 
 const secrets = ({ ca, client }: CertificateAuthority) => ({
@@ -78,7 +78,7 @@ const secrets = ({ ca, client }: CertificateAuthority) => ({
 })
 
 t.test(
-  'a server with a certificate of a private authority is reached, and sees the certificate of the gateway',
+  'a server with a private certificate authority is reached, with a client certificate',
   { skip: noOpenSsl },
   async t => {
     const authority = authorityIn(t)
@@ -88,7 +88,7 @@ t.test(
     await t.rejects(
       send(transportTo(t, url, { tls: { ca } })),
       { code: 'upstream_unreachable' },
-      'without a certificate of its own'
+      'without a client certificate'
     )
     await t.rejects(send(transportTo(t, url, { tls: { cert, key } })), {
       code: 'upstream_unreachable',
@@ -97,7 +97,7 @@ t.test(
   }
 )
 
-t.test('requests go through a proxy, with its credentials and over a tunnel that is used again', async t => {
+t.test('requests use a proxy with its credentials, through a tunnel that is reused', async t => {
   const upstream = await fakeUpstream({ pieces: ['ok'] })
   t.teardown(upstream.close)
   const proxy = await startConnectProxy(t)
@@ -122,7 +122,7 @@ t.test('requests go through a proxy, with its credentials and over a tunnel that
 })
 
 t.test(
-  'slow readers get a body that ends with its tunnel, unless it is reset',
+  'slow readers get a whole body that ends with its tunnel, unless the tunnel is reset',
   { skip: noOpenSsl },
   async t => {
     const authority = authorityIn(t)
@@ -149,7 +149,7 @@ t.test(
       t.teardown(() => {
         server.close()
       })
-      const { port } = server.address() as AddressInfo // a port, not a path
+      const { port } = server.address() as AddressInfo // a port
       const url = `${server instanceof TlsServer ? 'https' : 'http'}://127.0.0.1:${port}`
       const reset = (): void => {
         for (const socket of sockets) socket.resetAndDestroy()
@@ -169,7 +169,7 @@ t.test(
   }
 )
 
-t.test('TLS is spoken with the provider, not with the proxy', { skip: noOpenSsl }, async t => {
+t.test('TLS is terminated at the provider, not at the proxy', { skip: noOpenSsl }, async t => {
   const authority = authorityIn(t)
   const { url } = await strictServer(t, authority)
   const proxy = await startConnectProxy(t)
@@ -179,7 +179,7 @@ t.test('TLS is spoken with the provider, not with the proxy', { skip: noOpenSsl 
 })
 
 t.test(
-  'a proxy that refuses, is not there or says nothing fails the call, without its credentials in the error',
+  'a proxy that refuses, is missing or hangs fails the call, without its credentials in the error',
   async t => {
     const upstream = await fakeUpstream({ pieces: ['ok'] })
     t.teardown(upstream.close)
@@ -207,7 +207,7 @@ t.test(
   }
 )
 
-t.test('a tunnel that does not come about in time ends the call, by one clock for all its steps', async t => {
+t.test('a tunnel that takes too long ends the call, with one deadline for all its steps', async t => {
   const silent = createServer(socket => {
     socket.on('error', () => socket.destroy()).resume()
   }).listen(0, '127.0.0.1')
@@ -215,8 +215,8 @@ t.test('a tunnel that does not come about in time ends the call, by one clock fo
   t.teardown(() => {
     silent.close()
   })
-  const host = `127.0.0.1:${(silent.address() as AddressInfo).port}` // a port, not a path
-  const connectMs = 1200 // from a second on, undici measures time in steps
+  const host = `127.0.0.1:${(silent.address() as AddressInfo).port}` // a port
+  const connectMs = 1200 // undici's timer has steps of a second
   for (const [step, url] of [
     ['the answer of the proxy', `http://${host}`],
     ['TLS with the provider', (await startConnectProxy(t)).url]
@@ -232,7 +232,7 @@ t.test('a tunnel that does not come about in time ends the call, by one clock fo
   }
 })
 
-t.test('a call that ends while the tunnel comes about is never sent', async t => {
+t.test('a call aborted while the tunnel is established is never sent', async t => {
   const upstream = await fakeUpstream({ pieces: ['ok'] })
   t.teardown(upstream.close)
   const proxy = await startConnectProxy(t)
@@ -247,7 +247,7 @@ t.test('a call that ends while the tunnel comes about is never sent', async t =>
   await until(() => proxy.open() === 1, 'the first tunnel to be closed')
 })
 
-t.test('a call that ends while its connection comes about closes it at once', async t => {
+t.test('a call aborted while connecting closes the connection at once', async t => {
   const sockets = new Set<Socket>()
   let hellos = 0
   const silent = createServer(socket => {
@@ -258,7 +258,7 @@ t.test('a call that ends while its connection comes about closes it at once', as
   t.teardown(() => {
     silent.close()
   })
-  const url = `https://127.0.0.1:${(silent.address() as AddressInfo).port}` // a port, not a path
+  const url = `https://127.0.0.1:${(silent.address() as AddressInfo).port}` // a port
   const leave = async (isWaiting: () => boolean, proxyUrl?: string): Promise<void> => {
     const proxy = proxyUrl === undefined ? undefined : { url: proxyUrl }
     const leaving = new AbortController()
@@ -277,7 +277,7 @@ t.test('a call that ends while its connection comes about closes it at once', as
   await until(() => mute.connections() === 0, 'the connection to the proxy to be closed')
 })
 
-t.test('requests go through tinyproxy', { skip: noTinyproxy || noOpenSsl }, async t => {
+t.test('requests work through tinyproxy', { skip: noTinyproxy || noOpenSsl }, async t => {
   const authority = authorityIn(t)
   const { url } = await strictServer(t, authority)
   const proxy = await startTinyproxy(t)

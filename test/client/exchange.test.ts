@@ -21,7 +21,8 @@ const interim = 'HTTP/1.1 103 Early Hints\r\nlink: </a.css>\r\n\r\n'
 const head = 'HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\n'
 
 /**
- * Starts a server that does `answer` with each request, and returns what sends one over its only connection.
+ * Starts a server that calls `answer` for each request, and returns a function that sends one over its only
+ * connection.
  */
 async function sender (
   t: Test,
@@ -37,7 +38,7 @@ async function sender (
   await new Promise<void>(resolve => {
     server.listen(0, '127.0.0.1', resolve)
   })
-  const { port } = server.address() as AddressInfo // it listens at a port
+  const { port } = server.address() as AddressInfo // listening on TCP
   const transport = httpTransport({ baseUrl: `http://127.0.0.1:${port}`, connections: 1, connectMs: 5_000 })
   t.teardown(async () => {
     await transport.close()
@@ -57,7 +58,7 @@ async function sender (
   }
 }
 
-/** Returns the bodies of two requests, one after the other, to a server that answers with these writes. */
+/** Returns the bodies of two consecutive requests to a server that answers with these writes. */
 async function answersOf (
   t: Test,
   writes: readonly string[]
@@ -73,7 +74,7 @@ async function answersOf (
   return { bodies: [await send(), await send()], connections }
 }
 
-/** Each write is a read of its own at the other side: it goes out when the one before it was taken. */
+/** Each write arrives as a separate read: it is sent only after the previous one was received. */
 function sendOneByOne (socket: Socket, [first, ...rest]: readonly string[]): void {
   if (first === undefined) return
   socket.write(first, () => {
@@ -81,7 +82,7 @@ function sendOneByOne (socket: Socket, [first, ...rest]: readonly string[]): voi
   })
 }
 
-t.test('interim responses are skipped, and their connection is used again', async t => {
+t.test('interim responses are skipped, and their connection is reused', async t => {
   const cases: ReadonlyArray<readonly string[]> = [
     [interim + head + 'right'],
     [interim, head + 'right'],
@@ -97,7 +98,7 @@ t.test('interim responses are skipped, and their connection is used again', asyn
   }
 })
 
-t.test('interim responses that no request asks for are an error that names them', async t => {
+t.test('unexpected interim responses are an error that names them', async t => {
   for (const status of ['100 Continue', '101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: websocket']) {
     await t.rejects(answersOf(t, [`HTTP/1.1 ${status}\r\n\r\n${head}right`]), {
       code: 'upstream_invalid_response',
@@ -107,7 +108,7 @@ t.test('interim responses that no request asks for are an error that names them'
   }
 })
 
-t.test('interim responses without an end fail the request', async t => {
+t.test('an endless series of interim responses fails the request', async t => {
   let count = 0
   const most = 800
   const send = await sender(t, socket => {
@@ -129,7 +130,7 @@ t.test('interim responses without an end fail the request', async t => {
   t.ok(count < most)
 })
 
-t.test('a head that cannot be read is an invalid response, which the provider may bill', async t => {
+t.test('an invalid response head is an error that may still be billed', async t => {
   const ok = 'HTTP/1.1 200 OK\r\n'
   const unreadable = [
     `${ok}x: ${'y'.repeat(20_000)}\r\n\r\n`,
@@ -157,14 +158,14 @@ t.test('a head that cannot be read is an invalid response, which the provider ma
   }
 })
 
-t.test('headers named like members of objects are headers', async t => {
+t.test('headers named like members of Object.prototype are plain headers', async t => {
   const send = await sender(t, socket =>
     socket.write(`HTTP/1.1 200 OK\r\n__proto__: x\r\nconstructor: y\r\ncontent-length: 5\r\n\r\nright`)
   )
   t.equal(await send(), 'right')
 })
 
-t.test('a body that breaks off or is no sequence of chunks is interrupted', async t => {
+t.test('a body that breaks off or has invalid chunks is interrupted', async t => {
   const chunked = 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n'
   const bodies = [
     `${chunked}g\r\n`,
@@ -185,7 +186,7 @@ t.test('a body that breaks off or is no sequence of chunks is interrupted', asyn
   t.equal(await endless(), 'all of it', 'a body without a length ends with its connection')
 })
 
-t.test('extensions of chunks are no part of the body', async t => {
+t.test('chunk extensions are not part of the body', async t => {
   const chunks = `1;${'x'.repeat(100)}\r\na\r\n`.repeat(500)
   const send = await sender(t, socket =>
     socket.write(`HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n${chunks}0\r\n\r\n`)
@@ -193,7 +194,7 @@ t.test('extensions of chunks are no part of the body', async t => {
   t.equal(await send(), 'a'.repeat(500))
 })
 
-t.test('extensions without an end are no sign of life', async t => {
+t.test('endless chunk extensions do not count as activity', async t => {
   const send = await sender(
     t,
     socket => {
@@ -207,7 +208,7 @@ t.test('extensions without an end are no sign of life', async t => {
   await t.rejects(send(), { code: 'upstream_timeout' })
 })
 
-t.test('a connection is stale where it had been idle and closes at once, before anything comes', async t => {
+t.test('a connection is stale if it was idle and closes at once without a response', async t => {
   const now = performance.now.bind(performance)
   let laterMs = 0
   t.intercept(performance, 'now', { value: () => now() + laterMs })
@@ -228,7 +229,7 @@ t.test('a connection is stale where it had been idle and closes at once, before 
   t.match(
     await lost(socket => socket.resetAndDestroy(), 0),
     { code: 'upstream_unreachable', staleConnection: false, mayBeBilled: false },
-    'a new one'
+    'a new connection'
   )
   const afterInterim = (socket: Socket): void => {
     socket.end('HTTP/1.1 102 Processing\r\n\r\n')
@@ -236,7 +237,7 @@ t.test('a connection is stale where it had been idle and closes at once, before 
   t.match(
     await lost(afterInterim),
     { code: 'upstream_unreachable', staleConnection: false, mayBeBilled: true },
-    'the server had begun'
+    'the response had begun'
   )
   const late = (socket: Socket): void => {
     laterMs += 1500
@@ -245,11 +246,11 @@ t.test('a connection is stale where it had been idle and closes at once, before 
   t.match(
     await lost(late),
     { code: 'upstream_unreachable', staleConnection: false, mayBeBilled: true },
-    'the server may have worked on it'
+    'the server may have processed it'
   )
 })
 
-t.test('a connection over which a part of the request is still to be sent is not used again', async t => {
+t.test('a connection with part of a request still unsent is not reused', async t => {
   let connections = 0
   let isPaused = false
   const server = createServer(socket => {
@@ -265,7 +266,7 @@ t.test('a connection over which a part of the request is still to be sent is not
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
-  const { port } = server.address() as AddressInfo // it listens at a port
+  const { port } = server.address() as AddressInfo // listening on TCP
   const transport = httpTransport({ baseUrl: `http://127.0.0.1:${port}`, connectMs: 5_000 })
   t.teardown(async () => {
     await transport.close()
@@ -279,12 +280,12 @@ t.test('a connection over which a part of the request is still to be sent is not
     return `${answer.status} ${(await answer.body.buffer(100)).toString()}`
   }
   t.equal(await answerTo(Buffer.alloc(20_000_000)), '413 big')
-  t.equal(await answerTo('{}'), '200 right', 'over another connection, as the first one is not read on')
+  t.equal(await answerTo('{}'), '200 right', 'over another connection, as the first is no longer read')
   t.equal(connections, 2)
 })
 
 t.test(
-  'the time for a response ends, though its head comes byte by byte or interim responses come before it',
+  'the response timeout applies to a head sent byte by byte and to interim responses',
   async t => {
     for (const [first, piece, last] of [
       ['HTTP/1.1 200 OK\r\nx: ', 'y', '\r\ncontent-length: 5\r\n\r\nright'],
@@ -300,7 +301,7 @@ t.test(
       })
       server.listen(0, '127.0.0.1')
       await once(server, 'listening')
-      const { port } = server.address() as AddressInfo // it listens at a port
+      const { port } = server.address() as AddressInfo // listening on TCP
       const transport = httpTransport({ baseUrl: `http://127.0.0.1:${port}`, connectMs: 5_000 })
       const send = (isStream: boolean): Promise<unknown> =>
         transport.send(
@@ -319,7 +320,7 @@ t.test(
   }
 )
 
-t.test('what comes behind a response is no answer to the request that waits for its connection', async t => {
+t.test('bytes after a response are not taken for the answer to the next request', async t => {
   const stray = 'HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nstray'
   const responses = [
     `${head}right`,
@@ -339,7 +340,7 @@ t.test('what comes behind a response is no answer to the request that waits for 
 })
 
 t.test(
-  'a connection that breaks or has bytes of no response before a request is written to it is closed, and the request goes over another',
+  'a connection that breaks or receives unexpected bytes is closed, and the request uses another',
   async t => {
     const stray = 'HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nstray'
     for (const spoil of [
@@ -358,7 +359,7 @@ t.test(
       })
       server.listen(0, '127.0.0.1')
       await once(server, 'listening')
-      const { port } = server.address() as AddressInfo // it listens at a port
+      const { port } = server.address() as AddressInfo // listening on TCP
       const transport = httpTransport({ baseUrl: `http://127.0.0.1:${port}`, connectMs: 5_000 })
       const send = async (path: string, signal = new AbortController().signal): Promise<string> => {
         const { body } = await transport.send(
@@ -372,7 +373,7 @@ t.test(
       await until(() => requests.length === 1, 'a request that stays open')
       t.equal(await send('/idle'), 'right')
       const [, idle] = requests
-      // A turn of the event loop reads before it writes the requests of the turn before.
+      // A turn of the event loop reads before it writes the requests of the previous turn.
       const late = await new Promise<string>(resolve => {
         setImmediate(() => {
           if (idle !== undefined) spoil(idle)
@@ -425,7 +426,7 @@ t.test('a request that cannot be sent fails alone', async t => {
     mayBeBilled: false
   }
   for (const [path, headers] of unsendable) {
-    await t.rejects(send(path, headers), refused, 'where no connection is open')
+    await t.rejects(send(path, headers), refused, 'when no connection is open')
   }
   t.same(await Promise.all([send('/x', {}), send('/x', {}), send('/x', {})]), ['right', 'right', 'right'])
   for (const [path, headers] of unsendable) await t.rejects(send(path, headers), refused)
@@ -434,7 +435,7 @@ t.test('a request that cannot be sent fails alone', async t => {
   t.equal(connections, 3)
 })
 
-t.test('bytes of a body that look like it stay', async t => {
+t.test('similar bytes in a body are kept', async t => {
   const length = interim.length
   t.strictSame(
     (await answersOf(t, [`HTTP/1.1 200 OK\r\ncontent-length: ${length}\r\n\r\n`, interim])).bodies,
@@ -442,7 +443,7 @@ t.test('bytes of a body that look like it stay', async t => {
   )
 })
 
-/** Sends a body that comes in pieces to a server that answers with what it got, and returns that. */
+/** Sends a streamed body to a server that answers with what it received, and returns the answer. */
 async function echoOf (
   t: Test,
   pieces: readonly string[],
@@ -467,7 +468,7 @@ async function echoOf (
   return `${String(answer.headers['x-length'])} ${text.length > 100 ? text.length : text}`
 }
 
-t.test('a body that comes in pieces is sent in chunks, or with its length', async t => {
+t.test('a streamed body is sent in chunks, or with its length', async t => {
   t.equal(await echoOf(t, ['one ', '', 'two']), 'chunked one two')
   t.equal(await echoOf(t, ['one ', 'ü'], { 'content-length': '6' }), '6 one ü')
   t.equal(await echoOf(t, []), '0 ')
@@ -478,12 +479,12 @@ t.test('a body that comes in pieces is sent in chunks, or with its length', asyn
       Array.from({ length: 20 }, () => block)
     ),
     'chunked 4000000',
-    'more than the system takes at once'
+    'more than the system accepts at once'
   )
   await t.rejects(echoOf(t, ['short'], { 'content-length': '9' }), { code: /^upstream_/ })
 })
 
-t.test('a body that fails fails its request, and one whose response comes early is not read on', async t => {
+t.test('a failing body fails its request, and an early response stops reading the body', async t => {
   const { url } = await httpServer(t, (_request, response) => {
     response.writeHead(413).end('too large')
   })
@@ -523,7 +524,7 @@ t.test('a body that fails fails its request, and one whose response comes early 
 })
 
 t.test(
-  'a server over TLS is reached, unless its certificate is of no known authority',
+  'a TLS server is accepted unless its certificate is of an unknown authority',
   { skip: noOpenSsl },
   async t => {
     const { certificate, key } = makeCertificate(t.testdir({}))
@@ -535,7 +536,7 @@ t.test(
     )
     server.listen(0, '127.0.0.1')
     await once(server, 'listening')
-    const { port } = server.address() as AddressInfo // it listens at a port
+    const { port } = server.address() as AddressInfo // listening on TCP
     const transport = httpTransport({
       baseUrl: `https://127.0.0.1:${port}`,
       connections: 1,
@@ -558,7 +559,7 @@ t.test(
       return (await answer.body.buffer(1e7)).toString()
     }
     await t.rejects(send(), { code: 'upstream_unreachable', cause: { code: 'DEPTH_ZERO_SELF_SIGNED_CERT' } })
-    // the only authority that can be added while a process runs
+    // accepts any certificate, as an authority cannot be added to a running process
     process.env['NODE_TLS_REJECT_UNAUTHORIZED'] = '0'
     t.teardown(() => {
       delete process.env['NODE_TLS_REJECT_UNAUTHORIZED']
@@ -567,13 +568,13 @@ t.test(
     const before = handshakes
     for (const body of [large, 'small', 'small']) t.equal(await send(body), body)
     for (let turn = 0; turn < 3; turn++) {
-      // As for calls of one turn of the event loop, whose requests are written together.
+      // Like calls of one turn of the event loop, whose requests are written together.
       await new Promise(resolve => {
         setImmediate(resolve)
       })
       t.same(await Promise.all([send('one'), send('two')]), ['one', 'two'])
     }
-    t.equal(handshakes, before, 'its connection is used again')
+    t.equal(handshakes, before, 'its connection is reused')
     t.equal(transport.load().connections, 1)
   }
 )
@@ -592,7 +593,7 @@ async function slowlyRead (
   await new Promise<void>(resolve => {
     server.listen(0, '127.0.0.1', resolve)
   })
-  const { port } = server.address() as AddressInfo // it listens at a port
+  const { port } = server.address() as AddressInfo // listening on TCP
   const transport = httpTransport({ baseUrl: `http://127.0.0.1:${port}`, connections: 1, connectMs: 5_000 })
   t.teardown(async () => {
     await transport.close()
@@ -610,7 +611,7 @@ const heads = [
   `HTTP/1.1 200 OK\r\ncontent-length: ${sizeOfBody}\r\n\r\n`
 ]
 
-t.test('a reader slower than the provider gets all of a body that its connection ends with', async t => {
+t.test('a slow reader gets all of a body that ends with its connection', async t => {
   const rest = 'x'.repeat(sizeOfBody)
   for (const first of heads) {
     t.equal(await slowlyRead(t, socket => socket.end(first + rest)), sizeOfBody, first)
@@ -621,8 +622,8 @@ t.test('a reader slower than the provider gets all of a body that its connection
   }
 })
 
-t.test('a reset cuts a body, with a length or without, whether its reader waits or is behind', async t => {
-  // libuv takes a reset for an end if the bytes before it are still unread: it comes after the first piece.
+t.test('a reset truncates a body, with or without a length, for fast and slow readers', async t => {
+  // libuv reports a reset as an end while earlier bytes are unread, so it is sent after the first piece.
   const reset = (socket: Socket): void => {
     socket.resetAndDestroy()
   }
@@ -634,7 +635,7 @@ t.test('a reset cuts a body, with a length or without, whether its reader waits 
   }
 })
 
-t.test('an answer that is cut while it is not read is no complete one', async t => {
+t.test('an answer that breaks off while it is not read is incomplete', async t => {
   for (const first of heads.filter(text => text.includes('content-length'))) {
     const cut = slowlyRead(
       t,

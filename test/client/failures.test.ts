@@ -5,7 +5,7 @@ import { failureBeforeHead } from '../../lib/client/failures.ts'
 const idle = { wasIdle: true, hasResponseBegun: false, sentMs: 5 }
 const reset = Object.assign(new Error('reset'), { code: 'ECONNRESET' })
 
-t.test('what a failure means depends on what had come and when', async t => {
+t.test('the meaning of a failure depends on what had arrived and when', async t => {
   const cases = [
     [reset, idle, { code: 'upstream_unreachable', staleConnection: true, mayBeBilled: false }],
     [

@@ -26,13 +26,13 @@ const timeouts = {
 
 interface Pair {
   readonly transport: HttpTransport
-  /** Makes another transport to the server, by this port. */
+  /** Creates another transport to the server on this port. */
   readonly transportTo: (port: number) => HttpTransport
   readonly sessions: Set<ServerHttp2Session>
   readonly server: Http2SecureServer
 }
 
-/** Starts a server over HTTP/2, and a transport to it. */
+/** Starts an HTTP/2 server, and a transport to it. */
 async function pair (
   t: Test,
   answer: (stream: ServerHttp2Stream, path: string) => void,
@@ -51,7 +51,7 @@ async function pair (
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
-  const { port } = server.address() as AddressInfo // a port, not a path
+  const { port } = server.address() as AddressInfo // a port
   const tls = { ca: new Secret(readFileSync(certificate, 'utf8')) }
   t.teardown(() => {
     for (const session of sessions) session.destroy()
@@ -91,13 +91,13 @@ async function send (
 
 const textOf = async ({ body }: UpstreamResponse): Promise<string> => (await body.buffer(1e7)).toString()
 
-/** Answers with what came. */
+/** Echoes the body of the request. */
 function echo (stream: ServerHttp2Stream): void {
   stream.respond({ ':status': 200, 'x-one': 'two' })
   stream.pipe(stream)
 }
 
-t.test('requests share one connection, each with its own answer', { skip: noOpenSsl }, async t => {
+t.test('requests share a connection, and each gets its own answer', { skip: noOpenSsl }, async t => {
   const { transport, sessions } = await pair(t, echo)
   const first = await send(transport)
   t.match(first, { status: 200, headers: { 'x-one': 'two' } })
@@ -112,7 +112,7 @@ t.test('requests share one connection, each with its own answer', { skip: noOpen
 })
 
 t.test(
-  'bodies that come in pieces, and large ones, do not wait for other requests',
+  'streamed and large bodies do not wait for other requests',
   { skip: noOpenSsl },
   async t => {
     const { transport } = await pair(t, (stream, path) => {
@@ -133,7 +133,7 @@ t.test(
   }
 )
 
-t.test('a call that ends ends its request alone, wherever it stands', { skip: noOpenSsl }, async t => {
+t.test('an aborted call ends only its own request, at any stage', { skip: noOpenSsl }, async t => {
   let closed = 0
   let requests = 0
   const { transport } = await pair(t, stream => {
@@ -162,7 +162,7 @@ t.test('a call that ends ends its request alone, wherever it stands', { skip: no
 })
 
 t.test(
-  'a request that a closing connection may have carried is not sent again',
+  'a request that a closing connection may have sent is not repeated',
   { skip: noOpenSsl },
   async t => {
     for (const end of [
@@ -182,7 +182,7 @@ t.test(
       t.equal(
         await textOf(await send(transport, {}, { path: '/before' })),
         '{}',
-        'a connection is there for all'
+        'one connection for all'
       )
       const open = Array.from(
         { length: 5 },
@@ -201,7 +201,7 @@ t.test(
   }
 )
 
-t.test('timeouts and breaks have their codes', { skip: noOpenSsl }, async t => {
+t.test('timeouts and interruptions have their codes', { skip: noOpenSsl }, async t => {
   const { transport } = await pair(t, (stream, path) => {
     if (path.endsWith('/silent')) return
     if (path.endsWith('/refused')) return stream.close(7)
@@ -222,7 +222,7 @@ t.test('timeouts and breaks have their codes', { skip: noOpenSsl }, async t => {
   )
 })
 
-t.test('a reader who stops reading stops the provider', { skip: noOpenSsl }, async t => {
+t.test('backpressure of the reader reaches the provider', { skip: noOpenSsl }, async t => {
   let written = 0
   const { transport } = await pair(t, stream => {
     stream.respond({ ':status': 200 })
@@ -238,7 +238,7 @@ t.test('a reader who stops reading stops the provider', { skip: noOpenSsl }, asy
   const answer = await send(transport)
   let before = -1
   while (before !== written) {
-    // until nothing more is taken over many turns of the loop
+    // until nothing more is accepted for many turns of the loop
     before = written
     for (let turn = 0; turn < 200; turn++) {
       await new Promise(resolve => {
@@ -252,7 +252,7 @@ t.test('a reader who stops reading stops the provider', { skip: noOpenSsl }, asy
   t.equal(sizeBytes, 400 * 64 * 1024)
 })
 
-t.test('trailers do not pass a body that is not read yet for complete', { skip: noOpenSsl }, async t => {
+t.test('trailers do not make an unread body look complete', { skip: noOpenSsl }, async t => {
   const sizeBytes = 200_000
   const { transport } = await pair(t, (stream, path) => {
     const length = path.endsWith('/length') ? { 'content-length': sizeBytes } : {}
@@ -260,7 +260,7 @@ t.test('trailers do not pass a body that is not read yet for complete', { skip: 
     stream.on('wantTrailers', () => stream.sendTrailers({ 'x-sum': 'one' }))
     stream.end('x'.repeat(sizeBytes))
   })
-  t.equal((await (await send(transport)).body.buffer(1e6)).length, sizeBytes, 'a reader who is as fast')
+  t.equal((await (await send(transport)).body.buffer(1e6)).length, sizeBytes, 'a reader that keeps up')
   for (const path of ['/', '/length']) {
     const late = await send(transport, {}, { path })
     await turns(200)
@@ -269,11 +269,11 @@ t.test('trailers do not pass a body that is not read yet for complete', { skip: 
 })
 
 t.test(
-  'a connection over which no answer came in time takes no more requests',
+  'a connection over which a response timed out takes no more requests',
   { skip: noOpenSsl },
   async t => {
     const { transportTo, server, sessions } = await pair(t, echo)
-    const proxy = await startStallingProxy(t, (server.address() as AddressInfo).port) // a port, not a path
+    const proxy = await startStallingProxy(t, (server.address() as AddressInfo).port) // a port
     const transport = transportTo(proxy.port)
     t.equal(await textOf(await send(transport)), '{}')
     proxy.stall()
@@ -287,16 +287,16 @@ t.test(
     t.equal(await textOf(await send(transport)), '{}')
     await timedOut[1]
     t.equal(await textOf(await send(transport)), '{}')
-    t.equal(sessions.size, 2, 'one that has stalled, and one in its place')
+    t.equal(sessions.size, 2, 'one that has stalled, and its replacement')
   }
 )
 
 t.test(
-  'a request given up before there is a connection keeps its place until undici has dropped it',
+  'a request aborted before connecting keeps its slot until undici has dropped it',
   async t => {
     const mute = createTcpServer().listen(0, '127.0.0.1')
     await once(mute, 'listening')
-    const { port } = mute.address() as AddressInfo // a port, not a path
+    const { port } = mute.address() as AddressInfo // a port
     const transport = httpTransport({
       baseUrl: `https://127.0.0.1:${port}`,
       connections: 1,
@@ -310,14 +310,14 @@ t.test(
     const leaving = new AbortController()
     const left = send(transport, { signal: leaving.signal })
     leaving.abort(new Error('enough'))
-    await t.rejects(left, { message: 'enough' }, 'its caller waits no longer')
+    await t.rejects(left, { message: 'enough' }, 'its caller no longer waits')
     const next = send(transport)
     t.equal(transport.load().waiting, 1)
-    await t.rejects(next, { code: 'upstream_unreachable' }, 'it was sent once the first one was dropped')
+    await t.rejects(next, { code: 'upstream_unreachable' }, 'it was sent once the first was dropped')
   }
 )
 
-t.test('a server without HTTP/2 is not reached', { skip: noOpenSsl }, async t => {
+t.test('a server without HTTP/2 is refused', { skip: noOpenSsl }, async t => {
   const { createServer } = await import('node:https')
   const { certificate, key } = makeCertificate(t.testdir({}))
   const server = createServer(
@@ -328,7 +328,7 @@ t.test('a server without HTTP/2 is not reached', { skip: noOpenSsl }, async t =>
   )
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
-  const { port } = server.address() as AddressInfo // a port, not a path
+  const { port } = server.address() as AddressInfo // a port
   const transport = httpTransport({
     baseUrl: `https://127.0.0.1:${port}`,
     connectMs: 5000,

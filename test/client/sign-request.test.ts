@@ -12,23 +12,23 @@ async function signBy (sign: Signer['sign'], signal = new CallCancellation()): P
   return await signRequest({ accountId: 'a', sign }, request, { signal, timeouts })
 }
 
-t.test('a signer gets the request, and gives its headers at once or later', async t => {
+t.test('a signer receives the request and returns its headers, at once or later', async t => {
   t.same(await signBy(({ url }) => ({ 'x-url': url })), { 'x-url': 'http://a/' })
   t.same(await signBy(async ({ method }) => ({ 'x-method': method })), { 'x-method': 'GET' })
 })
 
-t.test('one that takes too long is given up', async t => {
+t.test('a signer that takes too long is aborted', async t => {
   await t.rejects(signBy(() => never), { code: 'upstream_timeout', mayBeBilled: false })
 })
 
-t.test('a call that ends does not wait for it', async t => {
+t.test('a call that ends does not wait for the signer', async t => {
   const signal = new CallCancellation()
   const signed = signBy(() => never, signal)
   signal.abort(new GatewayError('request_timeout'))
   await t.rejects(signed, { code: 'request_timeout' })
 })
 
-t.test('an error of its own is that of a provider that cannot be reached', async t => {
+t.test('an error of the signer counts as an unreachable provider', async t => {
   const fails = async (): Promise<never> => await Promise.reject(new Error('no token'))
   await t.rejects(signBy(fails), { code: 'upstream_unreachable', cause: { message: 'no token' } })
   await t.rejects(signBy(() => { throw new GatewayError('upstream_overloaded') }), {

@@ -67,7 +67,7 @@ async function textOf (answer: UpstreamResponse): Promise<string> {
   return (await answer.body.buffer(1e7)).toString()
 }
 
-t.test('a request goes out complete and its answer comes back as it arrives', async t => {
+t.test('a request is sent completely, and its answer is passed on as it arrives', async t => {
   const { upstream, transport } = await pair(t, {
     status: 201,
     headers: { 'x-request-id': 'up-1' },
@@ -85,16 +85,16 @@ t.test('a request goes out complete and its answer comes back as it arrives', as
   })
   await textOf(await send(transport))
   await textOf(await send(transport))
-  t.ok(upstream.sockets() <= 2, 'connections are used again')
+  t.ok(upstream.sockets() <= 2, 'connections are reused')
 })
 
-t.test('a query of the address and one of the request go together', async t => {
+t.test('query parameters of the base URL and of the request are combined', async t => {
   const { upstream, transport } = await pair(t, { pieces: ['ok'] })
   await textOf(await send(transport, {}, { ...question, path: '/models?limit=5' }))
   t.equal(upstream.requests[0]?.path, '/v1/models?limit=5&api-version=7')
 })
 
-t.test('headers go out at once; a signer first gets all of the request', async t => {
+t.test('headers are sent at once, but a signer gets the complete request first', async t => {
   const { upstream, transport } = await pair(t, { pieces: ['ok'] })
   const plain = send(transport)
   t.equal(transport.load().connections, 1)
@@ -137,7 +137,7 @@ t.test('headers go out at once; a signer first gets all of the request', async t
   t.equal(unsigned[1]?.body, undefined)
 })
 
-t.test('a body that is opened anew can be sent twice', async t => {
+t.test('a body that can be reopened can be sent twice', async t => {
   const { upstream, transport } = await pair(t, { pieces: ['ok'] })
   const body = async function * (): AsyncGenerator<Uint8Array> {
     yield Buffer.from('one ')
@@ -154,7 +154,7 @@ t.test('a body that is opened anew can be sent twice', async t => {
   t.same(upstream.requests.map(({ text }) => text), ['one two', 'one two'])
 })
 
-t.test('what goes wrong has a code: no server, reset, cut, late, a redirect', async t => {
+t.test('failures have codes: no server, reset, truncation, timeout, redirect', async t => {
   const code = async (script: Script, options: Partial<SendOptions> = {}): Promise<string> => {
     const { transport } = await pair(t, script)
     try {
@@ -164,7 +164,7 @@ t.test('what goes wrong has a code: no server, reset, cut, late, a redirect', as
       return error instanceof GatewayError ? error.code : String(error)
     }
   }
-  // A reset may overtake the bytes before it, so either may be seen.
+  // A reset may overtake bytes sent before it, so either outcome is possible.
   t.match(await code({ then: 'reset' }), /^upstream_(stream_interrupted|unreachable)$/)
   t.match(await code({ pieces: ['half'], then: 'reset' }), /^upstream_(stream_interrupted|unreachable)$/)
   t.equal(await code({ pieces: ['half'], then: 'fin' }), 'upstream_stream_interrupted')
@@ -186,7 +186,7 @@ t.test('what goes wrong has a code: no server, reset, cut, late, a redirect', as
   await t.rejects(send(gone), { code: 'upstream_unreachable' })
 })
 
-t.test('an abort closes the connection, whatever the request is waiting for', async t => {
+t.test('an abort closes the connection at any stage', async t => {
   const { upstream, transport } = await pair(t, (_request, number) =>
     number === 0 ? { silent: true } : { pieces: ['a'], then: 'stall' }
   )
@@ -205,14 +205,14 @@ t.test('an abort closes the connection, whatever the request is waiting for', as
   await bytes.next()
   const next = bytes.next()
   late.abort(reason)
-  await t.rejects(next, reason, 'in the body')
+  await t.rejects(next, reason, 'during the body')
   await (await upstream.request(1)).aborted
 
-  await t.rejects(send(transport, { signal: AbortSignal.abort(reason) }), reason, 'before it began')
+  await t.rejects(send(transport, { signal: AbortSignal.abort(reason) }), reason, 'before it was sent')
   t.equal(upstream.requests.length, 2)
 })
 
-t.test('requests of one turn go out at its end, those that are aborted before never', async t => {
+t.test('requests of one turn are sent at its end; those aborted before are never sent', async t => {
   const { upstream, transport } = await pair(t, { pieces: ['ok'] })
   // two connections are open
   await Promise.all((await Promise.all([send(transport), send(transport)])).map(textOf))
@@ -226,7 +226,7 @@ t.test('requests of one turn go out at its end, those that are aborted before ne
   t.equal(upstream.requests.length, 3)
 })
 
-t.test('a call that waits for a socket can be aborted, and then keeps no other waiting', async t => {
+t.test('a call waiting for a socket can be aborted, and does not block others', async t => {
   const { upstream, transport } = await pair(
     t,
     (_request, number) => (number === 0 ? { silent: true } : { pieces: [String(number)] }),
@@ -244,19 +244,19 @@ t.test('a call that waits for a socket can be aborted, and then keeps no other w
     send(transport).then(textOf)
   ])
   leaving.abort(new GatewayError('client_closed_request'))
-  await t.rejects(left, { code: 'client_closed_request' }, 'while the socket is still taken')
+  await t.rejects(left, { code: 'client_closed_request' }, 'while the socket is in use')
   await t.rejects(
     send(transport, { signal: leaving.signal }),
     { code: 'client_closed_request' },
-    'before it gets in line'
+    'before it is queued'
   )
   first.abort(new GatewayError('timeout'))
   await t.rejects(silent, { code: 'timeout' })
-  t.same(await patient, ['1', '2', '3'], 'the others, in the order they came')
+  t.same(await patient, ['1', '2', '3'], 'the others, in order of arrival')
   t.equal(upstream.requests.length, 4)
 })
 
-t.test('a request waits for a connection as long as it may, and no longer', async t => {
+t.test('a request waits for a connection up to its timeout', async t => {
   const upstream = await fakeUpstream((_request, number) =>
     number === 0 ? { silent: true } : { pieces: ['ok'] }
   )
@@ -279,11 +279,11 @@ t.test('a request waits for a connection as long as it may, and no longer', asyn
   t.same(transport.load(), { connections: 1, waiting: 0, refused: 1 })
   leaving.abort(new GatewayError('timeout'))
   await t.rejects(first, { code: 'timeout' })
-  t.equal(await textOf(await send(transport)), 'ok', 'and the next one gets it')
+  t.equal(await textOf(await send(transport)), 'ok', 'the next one gets it')
 })
 
 t.test(
-  'without a limit every open answer has a connection of its own, and those that close are forgotten',
+  'without a limit every open answer has its own connection, and closed ones are forgotten',
   async t => {
     let go = (): void => undefined
     const opened = new Promise<void>(resolve => {
@@ -306,7 +306,7 @@ t.test(
     go()
     t.same(new Set(await Promise.all(answers.map(textOf))), new Set(['ab']))
     t.equal(await textOf(await send(transport)), 'ab')
-    t.equal(transport.load().connections, 300, 'one of them is used again')
+    t.equal(transport.load().connections, 300, 'one of them is reused')
     upstream.closeSockets()
     await until(() => transport.load().connections === 0, 'every connection to be forgotten')
     t.equal(await textOf(await send(transport)), 'ab')
@@ -314,7 +314,7 @@ t.test(
   }
 )
 
-t.test('the clock of an answer starts when its request is sent', async t => {
+t.test('the timeout of an answer starts when its request is sent', async t => {
   let go = (): void => undefined
   const opened = new Promise<void>(resolve => { go = resolve })
   const { upstream, transport } = await pair(t, (_request, number) => number === 0
@@ -329,7 +329,7 @@ t.test('the clock of an answer starts when its request is sent', async t => {
   t.equal(
     await textOf(await waiting),
     'fast',
-    'although it was longer in line than it may wait for its first byte'
+    'although it was queued longer than the first-byte timeout'
   )
 })
 
@@ -358,7 +358,7 @@ t.test('a socket is free again however its request ended', async t => {
   t.equal(upstream.requests.length, 7)
 })
 
-t.test('a header that cannot be sent costs no connection', async t => {
+t.test('an invalid header costs no connection', async t => {
   const { upstream, transport } = await pair(t, { pieces: ['ok'] }, 1)
   for (const key of ['wide\u200b', 'delete\x7f', 'line\nbreak']) {
     await t.rejects(send(transport, { credential: { authorization: key } }), { code: 'internal_error' })
@@ -367,7 +367,7 @@ t.test('a header that cannot be sent costs no connection', async t => {
   t.equal(upstream.requests.length, 3)
 })
 
-t.test('closing waits for those in line and refuses those after', async t => {
+t.test('closing waits for queued requests and refuses new ones', async t => {
   const { transport } = await pair(t, { pieces: ['ok'] }, 1)
   const answers = Promise.all([1, 2, 3].map(async () => await textOf(await send(transport))))
   const closed = transport.close()
@@ -376,8 +376,8 @@ t.test('closing waits for those in line and refuses those after', async t => {
   await t.rejects(send(transport), { code: 'upstream_unreachable' })
 })
 
-t.test('a connection that does not come about in its own time is given up', async t => {
-  // takes the connection, never shakes hands
+t.test('a connection that takes too long to establish is aborted', async t => {
+  // accepts the connection, but never completes the handshake
   const mute = createServer(socket => socket.on('error', () => undefined))
   mute.listen(0, '127.0.0.1')
   await once(mute, 'listening')
@@ -391,7 +391,7 @@ t.test('a connection that does not come about in its own time is given up', asyn
   t.match(error, { code: 'upstream_unreachable', fault: 'transient', cause: { code: 'ETIMEDOUT' } })
 })
 
-t.test('leaving the body early closes the connection', async t => {
+t.test('stopping early closes the connection', async t => {
   const { upstream, transport } = await pair(t, { pieces: ['a'], then: 'stall' })
   for await (const bytes of (await send(transport)).body) {
     t.equal(Buffer.from(bytes).toString(), 'a')
@@ -400,7 +400,7 @@ t.test('leaving the body early closes the connection', async t => {
   await settles((await upstream.request(0)).aborted, 'the provider to see it')
 })
 
-t.test('a reader who stops reading stops the provider', async t => {
+t.test('backpressure of the reader reaches the provider', async t => {
   let sent = 0
   const { transport } = await pair(t, {
     pieces: (async function * () {
@@ -411,7 +411,7 @@ t.test('a reader who stops reading stops the provider', async t => {
   const bytes = answer.body[Symbol.asyncIterator]()
   await bytes.next()
   let before = -1
-  while (before !== sent) { // until nothing more is taken over many turns of the loop
+  while (before !== sent) { // until nothing more is accepted for many turns of the loop
     before = sent
     for (let turn = 0; turn < 200; turn++) await setImmediate()
   }
@@ -420,10 +420,10 @@ t.test('a reader who stops reading stops the provider', async t => {
   for (let next = await bytes.next(); next.done !== true; next = await bytes.next()) {
     total += next.value.length
   }
-  t.ok(total > 2000 * 64 * 1024 - 2e6, 'and it goes on when reading does')
+  t.ok(total > 2000 * 64 * 1024 - 2e6, 'it continues when reading does')
 })
 
-t.test('compressed answers are read although none were requested', async t => {
+t.test('compressed answers are decoded although none were requested', async t => {
   const text = 'data: {"a":"ü"}\n\n'.repeat(50)
   const bodies: Array<[string, Buffer]> = [
     ['gzip', gzipSync(text)],
@@ -441,12 +441,12 @@ t.test('compressed answers are read although none were requested', async t => {
     headers: { 'content-encoding': 'gzip' },
     pieces: [gzipSync(text).subarray(0, 25)]
   })
-  await t.rejects(send(cut.transport).then(textOf), { code: 'upstream_stream_interrupted' }, 'cut short')
+  await t.rejects(send(cut.transport).then(textOf), { code: 'upstream_stream_interrupted' }, 'truncated')
   const plain = await pair(t, { headers: { 'content-encoding': 'gzip' }, pieces: ['not gzip at all'] })
   await t.rejects(
     send(plain.transport).then(textOf),
     { code: 'upstream_invalid_response' },
-    'not what it says'
+    'not the declared encoding'
   )
   const odd = await pair(t, { headers: { 'content-encoding': 'zstd' }, pieces: ['?'] })
   await t.rejects(send(odd.transport).then(textOf), { code: 'upstream_invalid_response' }, 'unknown')
@@ -459,7 +459,7 @@ t.test('a body over the limit is refused and its connection closed', async t => 
   await (await upstream.request(0)).aborted
 })
 
-t.test('any split of an event stream gives the same messages', async t => {
+t.test('an event stream split at any position gives the same messages', async t => {
   const line = fc.oneof(
     fc.string({ unit: 'binary', maxLength: 20 }).map(text => `data: ${text.replace(/[\r\n]/g, '')}`),
     fc.constantFrom(': comment', 'event: error', 'id: 7', 'data:{"a":1}', 'data', 'retry: x', 'what: ever')
@@ -490,7 +490,7 @@ t.test('any split of an event stream gives the same messages', async t => {
   )
 })
 
-t.test('letters of several bytes survive a cut within them', async t => {
+t.test('multi-byte characters survive a split', async t => {
   const bytes = Buffer.from('\ufeffevent: größe\ndata: plain\n\ndata: “naïve” 漢字 👋\n\nerror: ü\n\n')
   for (let cut = 0; cut <= bytes.length; cut++) {
     const reader = sseReader(1e6)
@@ -507,7 +507,7 @@ t.test('letters of several bytes survive a cut within them', async t => {
   }
 })
 
-t.test('a message without an end is bounded', async t => {
+t.test('the length of a message is limited', async t => {
   const reader = sseReader(1000)
   t.throws(() => {
     for (let n = 0; n < 100; n++) reader.push(Buffer.from('data: '.padEnd(100, 'x')))
@@ -515,7 +515,7 @@ t.test('a message without an end is bounded', async t => {
 })
 
 t.test(
-  'a response that comes unrequested on an idle connection is not the answer to the next request',
+  'an unsolicited response on an idle connection does not answer the next request',
   async t => {
     const provider = await startLateProvider(t)
     const transport = httpTransport({ baseUrl: provider.url, connectMs: 2000 })
@@ -523,14 +523,14 @@ t.test(
       await transport.close()
     })
     const polled = async (): Promise<void> => {
-      // resolves in a callback of a socket
+      // resolves inside a socket callback
       const socket = connect(Number(new URL(provider.url).port), '127.0.0.1')
       await once(socket, 'connect')
       socket.destroy()
     }
     const phases: ReadonlyArray<[string, () => Promise<unknown>]> = [
-      ['as the answer before it ends', async () => undefined],
-      ['in a callback of a socket', polled],
+      ['as the previous answer ends', async () => undefined],
+      ['in a socket callback', polled],
       [
         'in a timer',
         async () => {
@@ -556,7 +556,7 @@ t.test(
   }
 )
 
-t.test('nothing is left open', async t => {
+t.test('no connection stays open', async t => {
   const { upstream, transport } = await pair(t, { pieces: ['ok'] })
   await Promise.all(Array.from({ length: 20 }, async () => await textOf(await send(transport))))
   t.ok(upstream.sockets() <= 4, 'no more connections than allowed')

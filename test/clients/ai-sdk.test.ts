@@ -1,6 +1,6 @@
 /**
- * The AI SDK, unchanged, with its providers for OpenAI and Anthropic, against a gateway on a real port in
- * front of several providers.
+ * The AI SDK, unmodified, with its providers for OpenAI and Anthropic, against a gateway on a real port with
+ * several providers.
  */
 
 import { createAnthropic } from '@ai-sdk/anthropic'
@@ -33,7 +33,10 @@ import type { Test } from 'tap'
 
 Reflect.set(globalThis, 'AI_SDK_LOG_WARNINGS', false)
 
-/** Returns a model in each dialect. That of responses refers to stored items in the place of reasoning. */
+/**
+ * Returns a model in each dialect. The one for responses refers to stored items instead of repeating
+ * reasoning.
+ */
 function modelsOf ({ url }: TestGateway, model: string): Readonly<Record<string, LanguageModel>> {
   const options = { baseURL: `${url}/v1`, apiKey: testKey }
   const openai = createOpenAI(options)
@@ -70,7 +73,7 @@ async function converseInEveryWay (t: Test, { api, model, calls }: WeatherConver
     }
     t.same(count(await streamed.steps), calls, `${dialect}, streamed`)
     t.equal(text, complete.text)
-    // Its client of chat completions does not read reasoning.
+    // Its chat completions client does not read reasoning.
     if (dialect !== 'chat') {
       for (const steps of [complete.steps, await streamed.steps]) {
         t.match(steps[0]?.reasoningText, /\w/, `${dialect}: the thinking is shown`)
@@ -81,7 +84,7 @@ async function converseInEveryWay (t: Test, { api, model, calls }: WeatherConver
 
 testConversations(converseInEveryWay)
 
-// Its client of chat completions keeps no signatures.
+// Its chat completions client keeps no signatures.
 for (const name of strictNames) {
   t.test(`thoughts come back with their signatures, or this provider refuses: ${name}`, async t => {
     const { api, model, calls } = await strictWeatherGateway(t, name)
@@ -103,7 +106,7 @@ for (const name of strictNames) {
   })
 }
 
-t.test('three turns of responses that are not stored', async t => {
+t.test('three turns of responses with `store: false`', async t => {
   for (const name of ['anthropic', 'sandbox']) {
     const { api, model, calls } =
       name === 'anthropic' ? await strictWeatherGateway(t, name) : await weatherGateway(t, name)
@@ -139,7 +142,7 @@ t.test('structured output, in each dialect', async t => {
   }
 })
 
-t.test('errors are read, before the answer and in the middle of it', async t => {
+t.test('errors are reported before the answer and in the middle of it', async t => {
   const api = await testGateway(t, { providers: [sandbox] })
   for (const [dialect, model] of Object.entries(modelsOf(api, 'sandbox/echo'))) {
     const ask = { model, maxRetries: 0, maxOutputTokens: 500 }

@@ -1,6 +1,6 @@
 /**
- * The official clients, unchanged, against a gateway on a real port, in front of a provider that
- * others wrote.
+ * The official clients, unmodified, against a gateway on a real port with a third-party mock of the
+ * providers.
  */
 
 import { LLMock } from '@copilotkit/aimock'
@@ -64,7 +64,7 @@ function dedalus (api: TestGateway): Dedalus {
   })
 }
 
-/** The client's own class for the error. */
+/** The error class of the client. */
 async function throws (
   t: Test,
   work: Promise<unknown>,
@@ -203,7 +203,7 @@ t.test('openai: structured output, error classes, aborts', async t => {
   t.equal(slow.lines[0]?.['outcome'], 'client_closed')
 })
 
-t.test('openai: a stream that breaks off throws', async t => {
+t.test('openai: an interrupted stream throws', async t => {
   const broken = await fakeUpstream({ headers: eventStream, pieces: chatFrames(['a', 'b']).slice(0, 3) })
   t.teardown(broken.close)
   const api = await testGateway(t, { providers: [upstreamAt(`${broken.url}/v1`)] })
@@ -237,7 +237,7 @@ t.test('openai: models', async t => {
   await throws(t, client.models.retrieve('openai/none'), OpenAI.NotFoundError)
 })
 
-t.test("the service's own client: complete, streamed, tools with keys in snake case, errors", async t => {
+t.test('dedalus: complete, streamed, tools with snake_case keys, errors', async t => {
   const { api, mock } = await start(t)
   const client = dedalus(api)
   const complete = await client.chat.completions.create({
@@ -304,7 +304,7 @@ t.test("the service's own client: complete, streamed, tools with keys in snake c
 })
 
 t.test(
-  "the service's own client rewrites every key; no provider sees a keyword of a schema in that spelling",
+  'dedalus: the client rewrites every key, and schema keywords reach providers as intended',
   async t => {
     const schema = {
       type: 'object',
@@ -337,7 +337,7 @@ t.test(
       t.match(text, /"additionalProperties":false/, id)
       t.match(text, /"anyOf":\[\{"type":"string"/, id)
       t.notMatch(text, /any_of|additional_properties|min_length/, id)
-      t.match(text, /"pier_name":/, 'a name stays as it was sent')
+      t.match(text, /"pier_name":/, 'a name is unchanged')
     }
   }
 )

@@ -1,6 +1,6 @@
 /**
- * A conversation of three turns with thinking and tools, between the official clients through the
- * gateway with each provider.
+ * A conversation of three turns with thinking and tools, by each official client through the gateway with
+ * each provider.
  */
 
 import Dedalus from 'dedalus-labs'
@@ -24,7 +24,7 @@ interface TurnCall {
   readonly function: { readonly name: string, readonly arguments: string }
 }
 
-/** Runs the conversation: `ask` gives the message of one turn, with everything the answer said. */
+/** Runs the conversation: `ask` returns the message of one turn, with all fields of the answer. */
 async function converse (
   t: Test, ask: (messages: object[]) => Promise<Record<string, unknown>>, signed: boolean
 ): Promise<void> {
@@ -39,9 +39,9 @@ async function converse (
       t.match(message['content'], /\w+/)
       break
     }
-    if (turn === 0) t.match(message['reasoning_content'], /\w+/, 'the thinking is shown')
+    if (turn === 0) t.match(message['reasoning_content'], /\w+/, 'thinking is shown')
     if (turn === 0 && signed) {
-      t.match(message['thinking_blocks'], [{ type: 'thinking', signature: /^c2ln/ }], 'and its signature')
+      t.match(message['thinking_blocks'], [{ type: 'thinking', signature: /^c2ln/ }], 'with its signature')
     }
     for (const call of calls) {
       t.match(JSON.parse(call.function.arguments), { city: String })
@@ -52,7 +52,7 @@ async function converse (
   t.equal(seen[0], 2, 'two calls at once')
 }
 
-/** The stream of an answer as its message: what a client that keeps everything would have. */
+/** Folds the stream of an answer into its message, as a client that keeps all fields would. */
 async function gather (stream: AsyncIterable<unknown>): Promise<Record<string, unknown>> {
   const message: Record<string, unknown> = { role: 'assistant', content: null }
   const calls: Array<Record<string, unknown> & { function: { name: string, arguments: string } }> = []
@@ -80,11 +80,11 @@ async function gather (stream: AsyncIterable<unknown>): Promise<Record<string, u
   return message
 }
 
-/** Holds the conversation with each official client, complete and streamed. */
+/** Runs the conversation with each official client, complete and streamed. */
 async function converseInEveryWay (t: Test, { api, model, signed }: WeatherConversation): Promise<void> {
   const openai = new OpenAI({ baseURL: `${api.url}/v1`, apiKey: testKey, maxRetries: 0 })
   const dedalus = new Dedalus({ baseURL: api.url, apiKey: testKey, maxRetries: 0 })
-  // Messages come back as the gateway gave them, unknown fields included.
+  // Messages are sent back as the gateway returned them, unknown fields included.
   const asOpenAi = (messages: object[]): OpenAI.ChatCompletionMessageParam[] =>
     messages as OpenAI.ChatCompletionMessageParam[]
   const asDedalus = (messages: object[]): DedalusMessages => messages as DedalusMessages

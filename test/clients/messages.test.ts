@@ -1,4 +1,4 @@
-/** Anthropic's official client, unchanged, against a gateway on a real port in front of several providers. */
+/** Anthropic's official client, unmodified, against a gateway on a real port with several providers. */
 
 import Anthropic from '@anthropic-ai/sdk'
 import t from 'tap'
@@ -92,7 +92,7 @@ t.test('errors have the classes and the fields of the client', async t => {
   t.match(error, { status: undefined, type: 'api_error' })
 })
 
-/** Holds a conversation of three turns, and returns how many calls each made. */
+/** Runs a conversation of three turns, and returns the number of calls in each. */
 async function converse (
   t: Test,
   ask: (messages: Anthropic.MessageParam[]) => Promise<Anthropic.Message>
@@ -165,7 +165,7 @@ t.test('the tool runner of the client runs tools until there is an answer', asyn
   t.match(final.content.at(-1), { type: 'text', text: /sunny/ })
 })
 
-t.test('tokens are counted before they are requested, and models are listed', async t => {
+t.test('tokens are counted before a request, and models are listed', async t => {
   const api = await testGateway(t, { providers: [sandbox] })
   const client = clientOf(api)
   const messages = [{ role: 'user' as const, content: 'hello there' }]
@@ -188,7 +188,7 @@ t.test('tokens are counted before they are requested, and models are listed', as
   }
   t.equal(new Set(listed).size, listed.length)
   const { data } = await (await api.get('/v1/models')).json() as { data: Array<{ id: string }> }
-  t.same(listed, data.map(({ id }) => id), 'the same models in the other form')
+  t.same(listed, data.map(({ id }) => id), 'the same models in the other format')
   t.match(await client.models.retrieve(model), { type: 'model', id: model })
   const missing: unknown = await client.models.retrieve('sandbox/none').catch((error: unknown) => error)
   t.match(missing, { status: 404, type: 'not_found_error' })

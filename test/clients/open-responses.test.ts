@@ -1,8 +1,8 @@
 /**
  * The public compliance cases of Open Responses (openresponses.org), reproduced from their description: each
- * sends one request, checks the answer and every event against that specification, and looks for what the
- * case is about. They run over the sandbox and over OpenAI (both of its APIs), Anthropic and Gemini as a fake
- * plays them that others wrote. The two optional cases are about searches that OpenAI runs itself.
+ * sends one request, validates the answer and every event against that specification, and checks what the
+ * case is about. They run with the sandbox, and with OpenAI (both of its APIs), Anthropic and Gemini as
+ * played by a third-party mock. The two optional cases are about web searches that OpenAI runs itself.
  */
 
 import { LLMock } from '@copilotkit/aimock'
@@ -58,7 +58,7 @@ const usage = object({
   input_tokens_details: object({ cached_tokens: integer }),
   output_tokens_details: object({ reasoning_tokens: integer })
 })
-/** Every field is always there. */
+/** Fields that are always present. */
 const response = object({
   id: text,
   object: { const: 'response' },
@@ -131,7 +131,7 @@ const events = Object.fromEntries(
   ])
 )
 
-/** Checks every event, and that they are in order; returns the response of the last one. */
+/** Validates every event and their order; returns the response of the last one. */
 function finalResponse (t: Test, seen: readonly StreamEvent[]): Fields {
   for (const [index, event] of seen.entries()) {
     const schema = events[event.type]
@@ -163,9 +163,9 @@ interface Case {
   readonly id: string
   readonly request: Fields
   readonly streamed?: boolean
-  /** The type that one item of the output has. */
+  /** The type of one item in the output. */
   readonly output: string
-  /** Events of which each must come. */
+  /** Events that must occur. */
   readonly events?: readonly string[]
 }
 
@@ -296,10 +296,10 @@ async function start (t: Test): Promise<TestGateway> {
   })
 }
 
-t.test('previous-response-id: an answer is taken up by its id', async t => {
+t.test('previous-response-id: a conversation continues by the id of an answer', async t => {
   const api = await start(t)
   for (const model of Object.values(models)) {
-    // checked next
+    // checked below
     const first = Object(
       await (await api.post('/v1/responses', { model, input: 'My name is Alice.' })).json()
     ) as Fields
@@ -319,7 +319,7 @@ t.test('previous-response-id: an answer is taken up by its id', async t => {
   }
 })
 
-t.test('every case, over each provider', async t => {
+t.test('every case with each provider', async t => {
   const api = await start(t)
   for (const [provider, model] of Object.entries(models)) {
     for (const { id, request, streamed = false, output, events: wanted = [] } of cases) {
@@ -327,7 +327,7 @@ t.test('every case, over each provider', async t => {
         const answer = await api.post('/v1/responses', { model, ...request, stream: streamed })
         t.equal(answer.status, 200)
         const seen = streamed ? streamEvents(await answer.text()) : []
-        // checked next
+        // checked below
         const final = streamed ? finalResponse(t, seen) : Object(await answer.json()) as Fields
         conforms(t, response, final, 'the response')
         t.equal(final['status'], 'completed')
@@ -335,7 +335,7 @@ t.test('every case, over each provider', async t => {
         t.same(
           wanted.filter(type => !seen.some(event => event.type === type)),
           [],
-          'every event that it is about'
+          'every required event'
         )
       })
     }

@@ -1,6 +1,6 @@
 /**
- * Codex and OpenCode, headless, as a user runs them: in a home of their own, with no way out but by the
- * gateway. `.ci/programs.mjs` installs them and runs this; elsewhere it is skipped.
+ * Codex and OpenCode, headless, as a user runs them: each with its own home directory, and with no network
+ * access except to the gateway. `.ci/programs.mjs` installs them and runs this test; elsewhere it is skipped.
  */
 
 import { spawn } from 'node:child_process'
@@ -24,7 +24,7 @@ interface Place {
   readonly url: string
   readonly home: string
   readonly work: string
-  /** Runs a program to its end and returns the events that it prints, one JSON object a line. */
+  /** Runs a program to its end and returns the events that it prints, one JSON object per line. */
   readonly run: (
     program: string,
     args: readonly string[],
@@ -32,10 +32,10 @@ interface Place {
   ) => Promise<Array<Record<string, unknown>>>
 }
 
-/** Starts the gateway with the sandbox, and makes a home for a program. */
+/** Starts the gateway with the sandbox, and creates a home directory for a program. */
 async function start (t: Test): Promise<Place> {
   const folder = mkdtempSync(join(tmpdir(), 'headgate-programs-'))
-  // What a program left running may still write into its home: it is tried again.
+  // A process that the program left behind may still write to its home, so removal is retried.
   t.teardown(() => { rmSync(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 }) })
   const home = join(folder, 'home')
   const work = join(folder, 'work')
@@ -74,7 +74,7 @@ async function start (t: Test): Promise<Place> {
   }
 }
 
-/** Returns the arguments that make the sandbox call the shell of a program. */
+/** Returns the arguments that make the sandbox call the shell tool of a program. */
 function shellCall (name: string, argument: string): string {
   return `use ${name} with ${JSON.stringify({ [argument]: 'echo from the shell > seen.txt; cat seen.txt', ...name === 'bash' && { description: 'try' } })}`
 }
@@ -94,7 +94,7 @@ else {
   t.test('Codex: a question, and a task with a command', async t => {
     const { url, home, work, run } = await start(t)
     mkdirSync(join(home, '.codex'))
-    // As docs/clients.md has it, and no calls to its maker.
+    // As in docs/clients.md, with update checks turned off.
     writeFileSync(join(home, '.codex/config.toml'), `
 model = "sandbox/echo"
 model_provider = "headgate"

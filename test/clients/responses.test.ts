@@ -1,5 +1,5 @@
 /**
- * The official clients of the Responses API, unchanged, against a gateway on a real port in front of several
+ * The official clients of the Responses API, unmodified, against a gateway on a real port with several
  * providers.
  */
 
@@ -81,7 +81,7 @@ t.test('openai: structured output', async t => {
     t.match(
       JSON.parse(streamed.output_text),
       { name: String, age: Number },
-      'its streams are parsed for schemas of Zod only'
+      'its streams are parsed only for Zod schemas'
     )
   }
   t.same(mock.getRequests().map(({ path }) => path), ['/v1/responses', '/v1/responses'])
@@ -135,10 +135,10 @@ t.test('openai: errors have the classes and the fields of the client', async t =
   })) {
     types.push(type)
   }
-  t.equal(types.at(-1), 'response.failed', 'a stream that fails says so in its last event')
+  t.equal(types.at(-1), 'response.failed', 'a failing stream reports it in its last event')
 })
 
-/** Holds a conversation of three turns, and returns how many calls each made. */
+/** Runs a conversation of three turns, and returns the number of calls in each. */
 async function converse (
   t: Test,
   ask: (input: OpenAI.Responses.ResponseInput) => Promise<OpenAI.Responses.Response>
@@ -156,7 +156,7 @@ async function converse (
       break
     }
     for (const call of calls) t.match(JSON.parse(call.arguments), { city: String })
-    // Items come back as the gateway gave them.
+    // Items are sent back as the gateway returned them.
     input.push(
       ...(output as OpenAI.Responses.ResponseInputItem[]),
       ...calls.map(({ call_id: id, name }) => ({
@@ -170,8 +170,8 @@ async function converse (
 }
 
 /**
- * Runs the conversation with the Agents SDK, which calls the functions itself, and returns how many calls
- * each turn made.
+ * Runs the conversation with the Agents SDK, which calls the functions itself, and returns the number of
+ * calls in each turn.
  */
 async function runAgent (t: Test, { api, model }: WeatherConversation, stream: boolean): Promise<number[]> {
   const called: string[] = []

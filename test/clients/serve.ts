@@ -1,7 +1,7 @@
 /**
- * Starts the gateway as `npm start` does, for clients that are programs of their own: the sandbox, and
- * OpenAI, Anthropic and Gemini as a fake plays them that others wrote. Models have the names that programs of
- * LiteLLM use, whose key is `sk-1234`. Prints its address and a key, and ends when standard input does.
+ * Starts the gateway as `npm start` does, for clients that are separate programs: with the sandbox, and with
+ * OpenAI, Anthropic and Gemini as played by a third-party mock. Models have the names that LiteLLM programs
+ * use, with the key `sk-1234`. Prints its address and a key, and exits when standard input ends.
  */
 
 import { LLMock } from '@copilotkit/aimock'

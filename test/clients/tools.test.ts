@@ -137,7 +137,7 @@ for (const name of Object.keys(models)) {
     const openai = new OpenAI({ baseURL: `${api.url}/v1`, apiKey: testKey, maxRetries: 0 })
     const dedalus = new Dedalus({ baseURL: api.url, apiKey: testKey, maxRetries: 0 })
     const messages = [{ role: 'user' as const, content: question }]
-    const extra: object = { mcp_servers: servers } // a field of this service, unknown to OpenAI's client
+    const extra: object = { mcp_servers: servers } // not in the types of the client
 
     const complete = await openai.chat.completions.create({ model, messages, ...extra })
     t.equal(complete.choices[0]?.finish_reason, 'stop')

@@ -1,4 +1,4 @@
-/** Three gateways with one PostgreSQL and one Redis: what they admit together, share, and survive. */
+/** Three gateways with one PostgreSQL and one Redis: shared limits, shared state, and outages. */
 
 import { once } from 'node:events'
 import { join } from 'node:path'
@@ -41,7 +41,7 @@ const budgetNanoUsd = 20_000_000
 
 const config = {
   store: { url: 'env:DATABASE_URL', statement_ms: 1000 },
-  // A slow machine is no reason to count alone.
+  // Slow hardware must not make a gateway count alone.
   coordination: { url: 'env:REDIS_URL', timeout_ms: 5000 },
   deferred: { for_all_providers: true },
   keys: [
@@ -56,12 +56,12 @@ const config = {
   ]
 }
 
-/** A refusal while all of a budget is spent or reserved. */
+/** A refusal because the whole budget is spent or reserved. */
 const usedUp = / 402 |is reserved by calls in progress/
 
 /**
- * Calls all nodes at once, and returns how many were admitted and how many were more than the limit and what
- * refills it meanwhile.
+ * Calls all nodes at once, and returns how many calls were admitted, and by how many that exceeds the limit
+ * plus what was refilled meanwhile.
  */
 async function rush (nodes: readonly Node[], key: string): Promise<{ admitted: number, overshoot: number }> {
   const startMs = performance.now()
@@ -112,7 +112,7 @@ t.test('three gateways with one PostgreSQL and one Redis', { skip, timeout: 180_
   const [one, two, three] = nodes
 
   await t.test(
-    'a limit of twenty calls a minute admits twenty under load on all, and not one more',
+    'a limit of twenty calls a minute admits exactly twenty under load on all gateways',
     async t => {
       const { admitted, overshoot } = await rush(nodes, keys.RATE_KEY)
       t.ok(admitted >= perMinute, `${admitted} admitted`)
@@ -120,7 +120,7 @@ t.test('three gateways with one PostgreSQL and one Redis', { skip, timeout: 180_
     }
   )
 
-  await t.test('a key that is revoked at one is refused by all within a second', async t => {
+  await t.test('a key revoked at one gateway is refused by all within a second', async t => {
     const database = await openDatabase(place)
     t.teardown(database.close)
     const keys = await openKeyStore(database, [])
@@ -146,7 +146,7 @@ t.test('three gateways with one PostgreSQL and one Redis', { skip, timeout: 180_
     t.ok(performance.now() - startMs < secondUnderLoad())
   })
 
-  await t.test('what fails for one is known to the others before they call it', async t => {
+  await t.test('a failure at one gateway is known to the others before they call the provider', async t => {
     const body = { model: 'openai/failing', messages: 'hi' }
     const candidate = async ({ url }: Node): Promise<{ origin?: string } | undefined> => {
       const answer = await fetch(`${url}/v1/chat/completions`, {
@@ -167,8 +167,8 @@ t.test('three gateways with one PostgreSQL and one Redis', { skip, timeout: 180_
       }
       return cooldowns.find(({ model }) => model === body.model)?.origin
     }
-    // Each probe that fails doubles the time for which the circuit is open, from five seconds on: it outlasts
-    // a look at all nodes.
+    // Each failed probe doubles the time that the circuit is open, from five seconds on, so that it outlasts
+    // a check of all nodes.
     let calls = 0
     const origins = await eventually(
       async () => {
@@ -192,7 +192,7 @@ t.test('three gateways with one PostgreSQL and one Redis', { skip, timeout: 180_
   })
 
   await t.test(
-    'deferred calls that one has no room for begin at another, and each once',
+    'deferred calls that one gateway cannot run start at another, each once',
     async t => {
       const tickets = await Promise.all(
         Array.from({ length: 20 }, async (_, number) =>
@@ -220,7 +220,7 @@ t.test('three gateways with one PostgreSQL and one Redis', { skip, timeout: 180_
     }
   )
 
-  await t.test('a gateway whose clock is five minutes ahead counts with the others', async t => {
+  await t.test('a gateway whose clock is five minutes ahead shares the limits', async t => {
     const ahead = await cluster.start('ahead', 0, {
       before: ['--import', clockAhead],
       env: { HEADGATE_TEST_CLOCK_AHEAD_MS: '300000' }
@@ -235,10 +235,10 @@ t.test('three gateways with one PostgreSQL and one Redis', { skip, timeout: 180_
       .selectFrom('usage')
       .select(({ fn }) => fn.max('at_ms').as('last'))
       .executeTakeFirstOrThrow()
-    t.ok((last ?? 0) > Date.now() + 200_000, 'its records have its time')
+    t.ok((last ?? 0) > Date.now() + 200_000, 'its records have the time of its own clock')
   })
 
-  await t.test('a budget is spent by all and exceeded by none, also when one is killed', async t => {
+  await t.test('a shared budget is used up but not exceeded, also when a gateway is killed', async t => {
     let next = 0
     const live = [...nodes]
     const callers = startCallers(t, () => live[next++ % live.length]?.url, {
@@ -267,7 +267,7 @@ t.test('three gateways with one PostgreSQL and one Redis', { skip, timeout: 180_
         .execute()
       return rows.reduce((sum, { cost_nano_usd: cost }) => sum + (cost ?? 0), 0)
     }
-    // The last calls want more than is left.
+    // The last calls need more than what is left.
     await until(async () => (await spent()) > budgetNanoUsd - 60_000, 'all records', 10_000)
     t.comment(`${callers.succeeded.length} succeeded, ${await spent()} of ${budgetNanoUsd} spent`)
     t.ok((await spent()) <= budgetNanoUsd)
@@ -279,7 +279,7 @@ t.test('three gateways with one PostgreSQL and one Redis', { skip, timeout: 180_
   })
 
   await t.test(
-    'Redis is killed under load, then PostgreSQL, and both come back: no call fails, no record is lost or there twice',
+    'Redis and then PostgreSQL are killed under load: no call fails, and no record is lost or duplicated',
     async t => {
       let next = 0
       const callers = startCallers(t, () => nodes[next++ % 3]?.url, { key: keys.COUNTED_KEY })
@@ -317,7 +317,7 @@ t.test('three gateways with one PostgreSQL and one Redis', { skip, timeout: 180_
   )
 })
 
-t.test('two gateways that count together', { skip, timeout: 120_000 }, async t => {
+t.test('two gateways with shared limits', { skip, timeout: 120_000 }, async t => {
   const redis = await startRedis(t)
   const place = await postgresPlace(t)
   const dollar = 1e9
@@ -374,7 +374,7 @@ t.test('two gateways that count together', { skip, timeout: 120_000 }, async t =
   }
 
   await t.test(
-    'a dollar an hour is spent by 250 callers to the last call that it pays for, and not a billionth more',
+    '250 callers spend a budget of a dollar an hour to the last affordable call, and no more',
     async t => {
       let next = 0
       const callers = startCallers(t, () => nodes[next++ % 2]?.url, {
@@ -399,7 +399,7 @@ t.test('two gateways that count together', { skip, timeout: 120_000 }, async t =
   )
 
   await t.test(
-    'what calls held whose gateway is killed is free within five seconds of the next start',
+    'reservations of a killed gateway are released within five seconds of its next start',
     async t => {
       const ask = async (node: Node, key: string): Promise<number> =>
         (await chat(node.url, 'x', { key, body: { max_completion_tokens: 4 } })).status
@@ -413,7 +413,7 @@ t.test('two gateways that count together', { skip, timeout: 120_000 }, async t =
       t.same(await Promise.all(cut), [0, 0])
       nodes[0] = await cluster.start('one')
       const startMs = performance.now()
-      // Of the budget all that the call had reserved is on record, and leaves too little for another one.
+      // All that the call had reserved is charged to the budget, which leaves too little for another call.
       for (const [key, wanted] of [
         ['key-of-one-place', 200],
         ['key-of-little-money', 402]
@@ -428,7 +428,7 @@ t.test('two gateways that count together', { skip, timeout: 120_000 }, async t =
 })
 
 t.test(
-  'a network that stalls instead of closing connections, to Redis and then to PostgreSQL, fails no call',
+  'a network that hangs, to Redis and then to PostgreSQL, fails no call',
   { skip, timeout: 90_000 },
   async t => {
     const redis = await startRedis(t)

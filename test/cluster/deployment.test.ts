@@ -1,5 +1,5 @@
 /**
- * Runs what `examples/deployment/compose.yaml` describes, without containers: its configuration, and nginx
+ * Runs what `examples/deployment/compose.yaml` describes without containers: its configuration, and nginx
  * with its file.
  */
 
@@ -21,7 +21,7 @@ const example = parse(
 ) as Record<string, object>
 
 t.test(
-  'two gateways behind nginx are one',
+  'two gateways behind nginx act as one',
   { skip: noPostgres || noRedis || noNginx, timeout: 60_000 },
   async t => {
     const redis = await startRedis(t)
@@ -33,8 +33,8 @@ t.test(
     const second = frames.findIndex(frame => frame.includes('two'))
     const cluster = await clusterOf(t, {
       place: await postgresPlace(t),
-      // On one machine, without time for a load balancer that asks; a slow machine is no reason to count
-      // alone.
+      // There is no health-checking load balancer to wait for, and slow hardware must not make a gateway
+      // count alone.
       config: {
         ...example,
         server: { ...example['server'], shutdown_delay_ms: 0 },
@@ -67,7 +67,7 @@ t.test(
         async (_, number) => (await chat(url, `few-${number}`, { key: 'key-with-a-limit' })).status
       )
     )
-    t.equal(statuses.filter(status => status === 200).length, 12, 'a limit holds across both')
+    t.equal(statuses.filter(status => status === 200).length, 12, 'a limit applies to both together')
     t.equal(statuses.filter(status => status === 429).length, 28)
 
     const { body } = await request(`${url}/v1/chat/completions`, {
@@ -78,7 +78,7 @@ t.test(
     let text = ''
     for await (const piece of body) {
       text += String(piece)
-      if (text.includes('one')) rest.resolve() // the provider goes on once the first event has come through
+      if (text.includes('one')) rest.resolve() // the provider continues once the first event has arrived
     }
     t.match(text, /one[^]* two[^]*\[DONE\]/)
 

@@ -1,4 +1,4 @@
-/** Kills gateways and their database under load, and counts what is missing. */
+/** Kills gateways and their database under load, and counts missing and duplicate usage records. */
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { once } from 'node:events'
@@ -21,11 +21,11 @@ import { noPostgres, postgresPlace, storeTest } from '../support/stores.ts'
 import { until } from '../support/until.ts'
 import type { Test } from 'tap'
 
-/** Kills of a gateway in one test. */
+/** How often one test kills a gateway. */
 const kills = Number(process.env['HEADGATE_TEST_KILLS'] ?? 4)
 
 storeTest(
-  'a gateway that is killed again and again under load loses no record of an answer and writes none twice',
+  'a gateway killed repeatedly under load loses no usage record and writes none twice',
   async (t, open, place) => {
     const cluster = await clusterOf(t, { place })
     let node = await cluster.start('one')
@@ -34,7 +34,7 @@ storeTest(
     for (let kill = 0; kill < kills; kill++) {
       const before = callers.succeeded.length
       await until(() => callers.succeeded.length > before, 'calls', 20_000)
-      await sleep(Math.random() * 300) // any moment of a batch
+      await sleep(Math.random() * 300) // at any moment of writing a batch
       url = undefined
       node.child.kill('SIGKILL')
       await once(node.child, 'close')
@@ -50,7 +50,7 @@ storeTest(
 )
 
 storeTest(
-  'a call whose gateway is killed as soon as its provider has it is on record as interrupted after the next start',
+  'a call whose gateway is killed right after sending it is recorded as interrupted after the next start',
   async (t, open, place) => {
     let answer = (): void => undefined
     const released = new Promise<void>(resolve => {
@@ -93,11 +93,11 @@ storeTest(
   }
 )
 
-t.test('PostgreSQL under several gateways', { skip: noPostgres }, async t => {
+t.test('PostgreSQL shared by several gateways', { skip: noPostgres }, async t => {
   const twoNodes = async (t: Test, cluster: Cluster): Promise<[Node, Node]> =>
     await Promise.all([cluster.start('one'), cluster.start('two')])
 
-  await t.test('a key that is revoked is refused by all', async t => {
+  await t.test('a revoked key is refused by all gateways', async t => {
     const place = await postgresPlace(t)
     const nodes = await twoNodes(t, await clusterOf(t, { place }))
     const database = await openDatabase(place)
@@ -115,7 +115,7 @@ t.test('PostgreSQL under several gateways', { skip: noPostgres }, async t => {
   })
 
   await t.test(
-    'it is killed under load and comes back: no call fails, no record is lost or there twice',
+    'PostgreSQL is killed under load and restarts: no call fails, and no record is lost or duplicated',
     async t => {
       const server = postgresServer(t)
       const place = await postgresPlace(t, {}, server.url)

@@ -11,7 +11,7 @@ import { until } from '../support/until.ts'
 const limitedKey = 'key-with-limits'
 
 t.test(
-  'gateways behind a load balancer are restarted one after the other, and no call fails',
+  'gateways behind a load balancer restart one after the other, and no call fails',
   { skip: noPostgres || noRedis || noNginx, timeout: 90_000 },
   async t => {
     const [place, redis] = [await postgresPlace(t), await startRedis(t)]
@@ -19,7 +19,7 @@ t.test(
       place,
       config: {
         server: { shutdown_delay_ms: 1000, accepted_hosts: ['*'] },
-        // a slow machine is no reason to count alone
+        // slow hardware must not make a gateway count alone
         coordination: { url: 'env:REDIS_URL', timeout_ms: 5000 },
         keys: [
           {
@@ -36,7 +36,7 @@ t.test(
       ports.map(async (port, number) => await cluster.start(`node-${number}`, port))
     )
     const { url } = await startNginx(t, ports)
-    // Some keep their connections for all calls, as SDKs do, and some open one for each.
+    // Some keep their connections between calls, as SDKs do, and some open one per call.
     const kept = startCallers(t, () => url, { key: limitedKey })
     const own = startCallers(t, () => url, { keepAlive: false, key: limitedKey, name: 'own' })
     const moreCalls = async (): Promise<void> => {
@@ -52,7 +52,7 @@ t.test(
       nodes[number]?.child.kill('SIGTERM')
       t.equal((await nodes[number]?.ended)?.code, 0)
       const node = (nodes[number] = await cluster.start(`node-${number}`, port))
-      await node.line(/"endpoint":"chat"/) // the load balancer uses it again
+      await node.line(/"endpoint":"chat"/) // until the load balancer uses it again
     }
     await moreCalls()
     await Promise.all([kept.stop(), own.stop()])
@@ -63,14 +63,14 @@ t.test(
     await Promise.all(nodes.map(stopNode))
     const client = new Redis(redis.url)
     t.teardown(() => client.disconnect())
-    t.equal(await client.zcard('headgate:{configured:limited}:open'), 0, 'no call is open for ever')
+    t.equal(await client.zcard('headgate:{configured:limited}:open'), 0, 'no call stays open')
     const database = await openDatabase(place)
     t.teardown(database.close)
     const rows = await database.query.selectFrom('usage').select('call_id').execute()
     t.same(
       rows.map(({ call_id: id }) => id).toSorted(),
       [...kept.succeeded, ...own.succeeded].toSorted(),
-      'each call is on record once'
+      'each call is recorded once'
     )
   }
 )

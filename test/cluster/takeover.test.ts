@@ -7,10 +7,10 @@ import { noPostgres, postgresPlace } from '../support/stores.ts'
 import { until } from '../support/until.ts'
 import { chatAnswer } from '../support/upstream.ts'
 
-// A lease of a deferred call ends 30 s after its last renewal, and other gateways look for such calls every
+// A lease of a deferred call ends 30 s after its last renewal, and other gateways look for expired ones every
 // 10 s.
 t.test(
-  'a deferred call whose gateway was killed is completed by another one, once',
+  'a deferred call whose gateway was killed is completed once, by another gateway',
   { skip: noPostgres, timeout: 90_000 },
   async t => {
     const place = await postgresPlace(t)
@@ -19,7 +19,7 @@ t.test(
       place,
       config: { deferred: { for_all_providers: true } },
       script: async () => {
-        if (++requests === 1) await new Promise<never>(() => undefined) // its gateway is killed
+        if (++requests === 1) await new Promise<never>(() => undefined) // its gateway is killed meanwhile
         return { pieces: [chatAnswer('from the second')] }
       }
     })
@@ -35,7 +35,7 @@ t.test(
       })
       return { status: answer.statusCode, text: await answer.body.text() }
     }
-    t.equal((await fetched()).status, 202, 'any gateway knows of it')
+    t.equal((await fetched()).status, 202, 'any gateway can return it')
     await until(async () => (await fetched()).status === 200, 'the answer', 60_000)
     t.match((await fetched()).text, /from the second/)
     t.equal(requests, 2)

@@ -2,7 +2,7 @@ import t from 'tap'
 import { createModels } from '../../lib/models/create-models.ts'
 import { ids, lines, load, provider } from '../support/config.ts'
 
-t.test('every part of the file arrives under the names code uses', async t => {
+t.test('every entry of the file is mapped to its name in code', async t => {
   const settings = load(t, `
 providers:
   gpu:
@@ -62,7 +62,7 @@ tools: {allowed_hosts: [10.0.0.0/8]}
   t.same(settings.tools.allowedHosts, ['10.0.0.0/8'])
 })
 
-t.test('metrics are off until they are requested, and have a port of their own', async t => {
+t.test('metrics are off by default, and have their own port', async t => {
   t.equal(load(t, 'metrics:\n').metrics, undefined)
   t.same(load(t, 'metrics: {}').metrics, { host: '127.0.0.1', port: 9464 })
   t.same(load(t, 'metrics: {port: 1}', { HEADGATE_METRICS_HOST: '::1' }).metrics, { host: '::1', port: 1 })
@@ -124,7 +124,7 @@ routes:
   for (const [yaml, problem] of problems) t.same(lines(t, yaml), [`headgate.yaml:${problem}`], yaml)
 })
 
-t.test('models of a provider that is off are no mistake, and are not there', async t => {
+t.test('models of a disabled provider are valid but not available', async t => {
   const settings = load(t, `
 providers: {gpu: {enabled: false, kind: vllm}, ollama: {}}
 models: {gpu/llama: {hidden: true}, ollama/qwen: {hidden: true}, fast: {alias: gpu/llama}}
@@ -133,14 +133,14 @@ models: {gpu/llama: {hidden: true}, ollama/qwen: {hidden: true}, fast: {alias: g
   t.same(createModels(settings, new Set(ids(settings))).routes('fast'), [])
 })
 
-t.test('a provider may have several keys, each a reference or a map with its weight', async t => {
+t.test('a provider may have several keys, each a reference or a map with a weight', async t => {
   const file = `
 providers:
   openai:
     api_keys: [env:A, {key: env:B, weight: 2}]
 `
   const { apiKey, apiKeys } = provider(load(t, file, { A: 'a', B: 'b', OPENAI_API_KEY: 'other' }), 'openai')
-  t.equal(apiKey, undefined, 'the variable of the provider does not count then')
+  t.equal(apiKey, undefined, 'the variable of the provider is then ignored')
   t.same(apiKeys?.map(({ key, weight }) => [key.reveal(), weight]), [['a', 1], ['b', 2]])
   t.match(lines(t, file, { A: 'a' }), [/providers.openai.api_keys\[1\].key {2}the variable B is not set/])
   t.match(lines(t, 'providers: {openai: {api_keys: [sk-123]}}'), [

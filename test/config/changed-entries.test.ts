@@ -12,12 +12,12 @@ function settingsOf (t: Test, file: string, env: Record<string, string> = { A: '
 const providers =
   'providers:\n  a: { base_url: "http://a.example", api_key: env:A }\n  b: { base_url: "http://b.example" }\n'
 
-t.test('providers that differ are named one by one, other entries by their section', async t => {
+t.test('changed providers are named individually, other entries by their section', async t => {
   const before = settingsOf(t, providers)
   const listed = (file: string, env?: Record<string, string>): string[] =>
     changedEntries(before, { ...settingsOf(t, file, env), server: before.server })
   t.same(listed(providers), [])
-  t.same(listed(providers, { A: 'two' }), ['providers.a'], 'a secret counts')
+  t.same(listed(providers, { A: 'two' }), ['providers.a'], 'a secret counts too')
   t.same(listed(providers.replace('b.example', 'c.example')), ['providers.b'])
   t.same(listed(providers.replace('  b:', '  c:')), ['providers.b', 'providers.c'])
   t.same(
@@ -28,7 +28,7 @@ t.test('providers that differ are named one by one, other entries by their secti
   )
 })
 
-t.test('entries that need a restart are listed apart from those that do not', async t => {
+t.test('entries that need a restart are listed separately', async t => {
   const base = settingsOf(t, '')
   const log = { logLevel: 'warn', logClient: false, logKeyName: false } as const
   const server = { ...base.server, ...log, port: 1, publicHealth: true }
@@ -43,7 +43,7 @@ t.test('entries that need a restart are listed apart from those that do not', as
   )
 })
 
-t.test('what a running process takes over of new settings is all but those that need a restart', async t => {
+t.test('a running process adopts all new settings except those that need a restart', async t => {
   const running = settingsOf(t, 'server: {port: 1, log_level: warn}\nstore: {keys_stale_ms: 5000}')
   const wanted = settingsOf(
     t,

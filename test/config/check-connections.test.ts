@@ -4,7 +4,7 @@ import { directory, failure, lines, provider } from '../support/config.ts'
 import { makeAuthority } from '../support/certificate-authority.ts'
 import { noOpenSsl } from '../support/certificate.ts'
 
-t.test('what cannot go together is refused', async t => {
+t.test('conflicting connection entries are refused', async t => {
   const messageFor = (entries: string, env = {}): string =>
     lines(t, `providers: {a: {${entries}}}`, env)[0]?.replace(/^\S+ +/, '') ?? ''
   const https = 'base_url: "https://a.example"'
@@ -50,7 +50,7 @@ t.test('what cannot go together is refused', async t => {
 })
 
 t.test(
-  'certificates and keys are read from files, and must belong together',
+  'certificates and keys are read from files, and must match',
   { skip: noOpenSsl },
   async t => {
     const { ca, client, server } = makeAuthority(t.testdir({}))

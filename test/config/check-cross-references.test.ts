@@ -2,7 +2,7 @@ import t from 'tap'
 import { readSettings } from '../../lib/config/read-settings.ts'
 import { lines, load } from '../support/config.ts'
 
-t.test('a proxy of the tools is an address, and has its credentials beside it', async t => {
+t.test('the proxy for tools is a URL, with its credentials in a separate entry', async t => {
   const text = 'headgate.yaml:1:16  tools.proxy  must be an http:// or https:// address without user and path'
   for (const proxy of ['none', 'http://me:secret@proxy', 'proxy:3128']) {
     t.same(lines(t, `tools: {proxy: "${proxy}"}`), [text], proxy)
@@ -16,7 +16,7 @@ t.test('a proxy of the tools is an address, and has its credentials beside it', 
   t.equal(tools.proxyCredentials?.reveal(), 'me:secret')
 })
 
-t.test('hosts that allow nothing are refused', async t => {
+t.test('allowed hosts that match nothing are refused', async t => {
   const good = [
     'tools.internal',
     'tools.internal:8080',
@@ -53,7 +53,7 @@ t.test('hosts that allow nothing are refused', async t => {
   )
 })
 
-t.test('addresses that no server can listen on are refused', async t => {
+t.test('hosts that no server can listen on are refused', async t => {
   for (const host of ['0.0.0.0', '::', '::1', 'fe80::1%eth0', 'localhost', 'gateway-1.example']) {
     t.equal(load(t, `server: {host: '${host}'}\ndashboard: false`).server.host, host)
   }
@@ -73,7 +73,7 @@ t.test('addresses that no server can listen on are refused', async t => {
   }
 })
 
-t.test('beyond loopback the dashboard needs TLS, or the word of the operator', async t => {
+t.test('beyond loopback the dashboard requires TLS or an explicit opt-out', async t => {
   for (const safe of [
     '{host: 127.0.0.1}',
     '{host: 0.0.0.0, trust_proxy: true}',
@@ -88,7 +88,7 @@ t.test('beyond loopback the dashboard needs TLS, or the word of the operator', a
   ])
 })
 
-t.test('a day the calendar does not have is no expiry', async t => {
+t.test('a date that does not exist is not an expiry', async t => {
   t.same(
     lines(
       t,
@@ -117,7 +117,7 @@ t.test('a day the calendar does not have is no expiry', async t => {
   t.match(load(t, keyUntil('2032-02-29'), { K: 'k' }).keys, [{ expiresAtMs: Date.UTC(2032, 1, 29) }])
 })
 
-t.test('addresses and headers that no request can have are refused', async t => {
+t.test('URLs and headers that are invalid in requests are refused', async t => {
   t.same(
     lines(
       t,
@@ -137,7 +137,7 @@ tools: {registry_url: 'http://x:99999'}`,
   )
 })
 
-t.test('bodies are kept by one entry for each project, with patterns that take one pass', async t => {
+t.test('body recording has one entry per project, with patterns that match in one pass', async t => {
   const { calls } = load(
     t,
     "calls: {keep_bodies: [{project: Support, redact: {fields: [ssn], patterns: ['\\d{4}']}}, {project: '*', readable_by: owner}]}"
@@ -171,7 +171,7 @@ t.test('bodies are kept by one entry for each project, with patterns that take o
   )
 })
 
-t.test('prompts and answers in spans are redacted by patterns that take one pass', async t => {
+t.test('prompts and answers in spans are redacted with patterns that match in one pass', async t => {
   t.match(load(t, 'telemetry: {otlp: {content: {}}}').telemetry, {
     otlp: { content: { projects: ['*'], maxBytes: 8192, redact: { fields: [], patterns: [] } } }
   })
@@ -180,7 +180,7 @@ t.test('prompts and answers in spans are redacted by patterns that take one pass
   ])
 })
 
-t.test('the address of a trace has the place of its id, and is one that a browser opens', async t => {
+t.test('a trace URL contains the id once and can be opened in a browser', async t => {
   for (const url of [
     'https://x.test/{trace_id}',
     'http://localhost:3000/explore?id={trace_id}&tab=a',
@@ -205,7 +205,7 @@ t.test('the address of a trace has the place of its id, and is one that a browse
   }
 })
 
-t.test('settings of usage have one entry for each project and key', async t => {
+t.test('usage settings have one entry per project and key', async t => {
   const { usage } = load(
     t,
     'usage: {expose_cost: false, projects: [{project: Support}, {project: b, expose_cost: false}]}'
@@ -228,7 +228,7 @@ t.test('settings of usage have one entry for each project and key', async t => {
   ])
 })
 
-t.test('a provider that will refuse calls for want of a key is a warning', async t => {
+t.test('a provider without a required key gets a warning', async t => {
   const warnings = (text: string, env: Record<string, string> = {}): readonly string[] => {
     const { warnings } = readSettings({ env, cwd: t.testdir({ 'headgate.yaml': text }) })
     return warnings.map(({ path, message }) => `${path} ${message}`)
@@ -241,7 +241,7 @@ t.test('a provider that will refuse calls for want of a key is a warning', async
   t.same(warnings(keyless, { K: 'k', OPENAI_API_KEY: 'sk' }), [])
 })
 
-t.test('stages have names of their own and patterns that can be searched for', t => {
+t.test('stages have unique names and searchable patterns', t => {
   const { stages } = load(
     t,
     "stages: [{name: cards, use: pattern, patterns: [card_number, {name: ticket, match: 'T-\\d+'}]}]"
@@ -269,7 +269,7 @@ t.test('stages have names of their own and patterns that can be searched for', t
   t.end()
 })
 
-t.test('a stage that gives back what it found masks, and sees what the tools return that get it', t => {
+t.test('a reversible stage masks, and may unmask tool arguments and inspect tool results', t => {
   t.match(
     load(t, 'stages: [{name: a, use: pattern, patterns: [email], reversible: true, unmask_for: [server]}]')
       .stages,
@@ -296,7 +296,7 @@ t.test('a stage that gives back what it found masks, and sees what the tools ret
   t.end()
 })
 
-t.test('a stage that looks while a request is sent can only refuse it', t => {
+t.test('a stage that runs while the request is sent can only refuse it', t => {
   t.match(load(t, 'stages: [{name: a, use: ./mine.js, action: refuse, during: true}]').stages, [
     { during: true }
   ])
@@ -314,7 +314,7 @@ t.test('a stage that looks while a request is sent can only refuse it', t => {
   t.end()
 })
 
-t.test('a stage has what its kind needs, and nothing that it does not take', t => {
+t.test('a stage requires the entries of its kind and refuses others', t => {
   t.match(
     load(t, 'stages: [{name: mine, use: ./stages/mine.js, options: {word: a}, timeout_ms: 5}]').stages,
     [{ use: /\/stages\/mine\.js$/, options: { word: 'a' }, timeoutMs: 5 }]
@@ -348,7 +348,7 @@ t.test('a stage has what its kind needs, and nothing that it does not take', t =
   t.end()
 })
 
-t.test('prompts are marked for the cache of Anthropic alone', t => {
+t.test('prompt cache marks are only for Anthropic', t => {
   t.match(load(t, 'providers: {anthropic: {cache_marks: auto}}').providers, [{ cacheMarks: 'auto' }])
   t.same(lines(t, 'providers: {openai: {api_key: env:KEY, cache_marks: auto}}', { KEY: 'k' }), [
     'headgate.yaml:1:53  providers.openai.cache_marks  is for providers of the Messages API: set `off`, or leave it out'
@@ -356,7 +356,7 @@ t.test('prompts are marked for the cache of Anthropic alone', t => {
   t.end()
 })
 
-t.test('an export has a folder or a bucket, and columns that there are', async t => {
+t.test('an export has a directory or a bucket, and known columns', async t => {
   const s3 = 's3: {bucket: example, access_key: env:A, secret_key: env:B}'
   const { usage } = load(
     t,
@@ -396,7 +396,7 @@ t.test('an export has a folder or a bucket, and columns that there are', async t
 })
 
 t.test(
-  'budgets of tags, models and end users are checked as those of keys, and those of end users end',
+  'budgets of tags, models and end users follow the rules of key budgets; those of end users must renew',
   async t => {
     t.same(
       lines(
@@ -423,7 +423,7 @@ usage: { routes: [{ route: r, tags: [] }, { route: r, tags: [] }] }
   }
 )
 
-t.test('budgets of what calls name begin at quarters of an hour', async t => {
+t.test('budgets of tags, models and end users start at a quarter of an hour', async t => {
   const [at, off] = ['2030-01-01T05:45:00+02:00', '2030-01-01T00:05:00Z']
   const reason = 'this usage is summed by quarter of an hour'
   const [every, from] = [

@@ -14,7 +14,7 @@ const { checked } = readSettings({
   }
 })
 
-t.test('names that the configuration has are no mistake, also where a provider is off', async t => {
+t.test('names in the configuration are accepted, also of disabled providers', async t => {
   t.same(
     checkKeyScope(
       { models: ['own/*', 'off/x', 'openai/*', '*'], mcpServers: ['acme/tickets', '*'] },
@@ -25,7 +25,7 @@ t.test('names that the configuration has are no mistake, also where a provider i
   t.same(checkKeyScope({}, checked), [])
 })
 
-t.test('each other name is a warning, with the one that is near', async t => {
+t.test('any other name gives a warning with the closest match', async t => {
   t.match(checkKeyScope({ models: ['own/*', 'owm/x', 'beta/zzz'], mcpServers: ['acme/tickest'] }, checked), [
     { path: 'models[1]', message: 'names a provider that is not configured', suggestion: 'own/x' },
     { path: 'models[2]', message: 'names a provider that is not configured', suggestion: undefined },

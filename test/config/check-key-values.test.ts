@@ -2,7 +2,7 @@ import t from 'tap'
 import { readSettings } from '../../lib/config/read-settings.ts'
 import { directory, lines } from '../support/config.ts'
 
-t.test('no key is another key, and none has the name of another', async t => {
+t.test('keys and their names are unique', async t => {
   const yaml =
     'keys:\n- {name: admin, key: env:A}\n- {name: web, key: env:B, endpoints: [chat]}\n- {name: environment-8e8386e7a4b8, key: env:C}'
   t.same(
@@ -26,11 +26,11 @@ t.test('no key is another key, and none has the name of another', async t => {
       HEADGATE_API_KEYS: 'another-key-of-24-letters'
     }),
     ['environment  HEADGATE_API_KEYS  key 1 is the same as that of an entry of keys'],
-    'it would widen what the other may do'
+    'it would extend the rights of the other'
   )
 })
 
-t.test('a key of the environment that can be guessed is refused, and a short one is warned of', async t => {
+t.test('a guessable key from the environment is refused, and a short one gives a warning', async t => {
   const warnings = (key: string): string[] =>
     readSettings({ env: { HEADGATE_API_KEYS: key }, cwd: directory(t) }).warnings.map(
       ({ path, message }) => `${path}  ${message}`
@@ -42,7 +42,7 @@ t.test('a key of the environment that can be guessed is refused, and a short one
   t.same(warnings('x'.repeat(24)), [])
 })
 
-t.test('the admin key of the environment cannot be guessed, and is recognised as one', async t => {
+t.test('a guessable admin key from the environment is refused, and a valid one is accepted', async t => {
   const problem =
     'environment  HEADGATE_ADMIN_KEY  must be hga_ and at least 24 letters, digits, hyphens or underscores, such as hga_$(openssl rand -hex 24)'
   for (const wrong of ['x', 'hga_short', 'a'.repeat(40), `hga_${'a'.repeat(24)} b`]) {
@@ -51,5 +51,5 @@ t.test('the admin key of the environment cannot be guessed, and is recognised as
   const key = `hga_${'a'.repeat(24)}`
   const { settings } = readSettings({ env: { HEADGATE_ADMIN_KEY: key }, cwd: directory(t) })
   t.equal(settings.adminKey?.reveal(), key)
-  t.notOk(JSON.stringify(settings).includes(key), 'it is printed nowhere')
+  t.notOk(JSON.stringify(settings).includes(key), 'it is never printed')
 })

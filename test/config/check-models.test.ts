@@ -3,7 +3,7 @@ import { readSettings } from '../../lib/config/read-settings.ts'
 import { formatWarnings } from '../../lib/config/problems.ts'
 import { directory, failure, lines, load } from '../support/config.ts'
 
-t.test('names of models must refer to one, and not to themselves', async t => {
+t.test('model names must be known and not refer back to themselves', async t => {
   t.same(
     lines(
       t,
@@ -45,11 +45,11 @@ keys:
   t.same(
     lines(t, 'routes: {t: [gpt-55, gpt-5]}'),
     ['headgate.yaml:1:14  routes.t[0]  is unknown to every enabled provider; did you mean gpt-5?'],
-    'a name without prefix is known where every model is'
+    'a name without a prefix is known where every model is'
   )
 })
 
-t.test('what may be meant is a warning, not a problem', async t => {
+t.test('a likely mistake is a warning, not a problem', async t => {
   const cwd = directory(t, { 'headgate.yaml': `providers:
   gpu: {kind: vllm, options: {pace: 1}}
   azure: {kind: azure-openai, base_url: 'http://x', options: {api_version: '1', pace: 1}}
@@ -71,7 +71,7 @@ keys: [{name: a, key: env:K, expires_at: 2020-01-01, models: [anthropic/of-my-ow
   ]
   t.same(formatWarnings(warnings), expected)
   const error = failure(() => readSettings({ env: { K: 'k', HEADGATE_SANDBOX: 'on', PORT: 'x' }, cwd }))
-  t.same(formatWarnings(error.warnings), expected, 'also beside a problem')
+  t.same(formatWarnings(error.warnings), expected, 'also next to a problem')
   t.same(error.problems.length, 1)
   t.same(
     lines(t, 'providers: {a: {kind: azure-openai, base_url: "http://x", options: {api_version: 20241021}}}'),
@@ -79,7 +79,7 @@ keys: [{name: a, key: env:K, expires_at: 2020-01-01, models: [anthropic/of-my-ow
   )
 })
 
-t.test('settings of a member of a route are those a request could have for a model', async t => {
+t.test('settings of a route target must be valid in a request to its model', async t => {
   const file = (settings: string): string => `
 providers: {sandbox: {}}
 routes: {fast: {models: [{model: sandbox/chat, settings: ${settings}}]}}

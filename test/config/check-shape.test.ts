@@ -71,7 +71,7 @@ tools: 5
   )
 })
 
-t.test('a problem says its parts separately', async t => {
+t.test('a problem has its place, path and message as separate fields', async t => {
   t.same(problems(t, '\nkeys:\n  - key: env:A\n    nmae: x\n', { A: 'a' }), [
     {
       file: 'headgate.yaml',
@@ -104,7 +104,7 @@ t.test('a problem says its parts separately', async t => {
     [
       'headgate.yaml:1:30  providers.mine.base_url  must be an http:// or https:// address without user, query and fragment'
     ],
-    'what follows from a problem is not reported as another'
+    'a consequence of a problem is not reported as another problem'
   )
   t.same(lines(t, 'providers: {box: {kind: olama}}'), [
     `headgate.yaml:1:25  providers.box.kind  must be one of ${providerKinds.join(', ')}; did you mean ollama?`
@@ -115,7 +115,7 @@ t.test('a problem says its parts separately', async t => {
       'headgate.yaml:1:9  usage.keep  unknown entry; known entries: keep_days, keep_rows, expose_cost, projects, keys, exports, routes',
       'headgate.yaml:1:18  usage.for  unknown entry; known entries: keep_days, keep_rows, expose_cost, projects, keys, exports, routes'
     ],
-    'where nothing is near, all there is'
+    'if no entry is similar, all known ones are listed'
   )
   t.same(lines(t, 'models:\n  a: {alias: b}\n  b: {alias: a}\nroutes:\n  c: [c]'), [
     'headgate.yaml:2:14  models.a.alias  refers back to itself',
@@ -148,7 +148,7 @@ keys:
   ])
 })
 
-t.test('what is wrong with one item of a list hides nothing of the others', async t => {
+t.test('a problem in one item of a list does not hide others', async t => {
   t.same(
     lines(
       t,
@@ -183,7 +183,7 @@ routes:
   )
 })
 
-t.test('sections of other gateways get a word about what to write here', async t => {
+t.test('sections known from other gateways get a hint about the entry to use here', async t => {
   t.match(lines(t, 'model_list: []\nlitellm_settings: {}\nrouter_settings: {}\ngeneral_settings: {}'), [
     /^headgate\.yaml:1:1 {2}model_list {2}is an entry of LiteLLM: name the servers in `providers`/,
     /litellm_settings {2}is an entry of LiteLLM/,

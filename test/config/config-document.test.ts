@@ -1,7 +1,7 @@
 import t from 'tap'
 import { ids, lines, load, provider } from '../support/config.ts'
 
-t.test('text that is not a configuration is refused with its place', async t => {
+t.test('invalid YAML is refused with its place', async t => {
   const nested = Array.from({ length: 6 }, (_, index) => (
     `l${index + 1}: &l${index + 1} [${Array.from({ length: 9 }, () => `*l${index}`).join(', ')}]`
   ))
@@ -21,7 +21,7 @@ t.test('text that is not a configuration is refused with its place', async t => 
   for (const [yaml, line] of cases) t.equal(lines(t, yaml)[0], `headgate.yaml${line}`)
 })
 
-t.test('what is nested too deep is refused with its place, however deep it is', async t => {
+t.test('nesting that is too deep is refused with its place, at any depth', async t => {
   for (const depth of [300, 20_000]) {
     const shapes = {
       'lists in brackets': `server: ${'['.repeat(depth)}${']'.repeat(depth)}`,
@@ -48,7 +48,7 @@ t.test('anchors may be shared, and problems found through them', async t => {
   ])
 })
 
-t.test('sections with everything commented out are no mistake', async t => {
+t.test('sections with all entries commented out are valid', async t => {
   t.same(ids(load(t, 'providers:\nmodels:\nkeys:\nserver:\n  port:\n')), ['sandbox'])
   t.same(ids(load(t, '# nothing\n')), ['sandbox'])
 })

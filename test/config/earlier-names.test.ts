@@ -17,7 +17,7 @@ const earlier = {
   deferred: { emulate: true, pending: 11, key_bytes: 2048 }
 }
 
-t.test('a configuration of an earlier version means the same, with a warning for each name', async t => {
+t.test('earlier entry names keep their meaning, with a warning for each', async t => {
   const { settings, warnings } = readSettings({ env: {}, cwd: t.testdir(), config: earlier })
   t.match(settings, {
     limits: { defaultKeyLimits: { requestsPerMinute: 5 } },
@@ -49,7 +49,7 @@ t.test('a configuration of an earlier version means the same, with a warning for
   ])
 })
 
-t.test('an entry under both names is refused by its earlier one', async t => {
+t.test('an entry set under both names is refused', async t => {
   t.throws(
     () =>
       readSettings({ env: {}, cwd: t.testdir(), config: { tools: { repeats: 4, max_identical_calls: 5 } } }),

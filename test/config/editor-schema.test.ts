@@ -4,7 +4,7 @@ import { jsonSchema } from '../../lib/config/editor-schema.ts'
 import type { Quirks } from '../../lib/core/quirks.ts'
 import { Config } from '../../schemas/config.ts'
 
-t.test('the schema for editors asks only for what has no default', async t => {
+t.test('the editor schema requires only entries without a default', async t => {
   const schema = jsonSchema()
   t.equal(schema.$schema, 'http://json-schema.org/draft-07/schema#')
   t.equal(schema.required, undefined)
@@ -26,7 +26,7 @@ t.test('the schema for editors asks only for what has no default', async t => {
   t.same(undescribed, [], 'every entry is described')
 })
 
-t.test('the file knows every kind and every quirk code knows', async t => {
+t.test('the schema file knows every provider kind and quirk of the code', async t => {
   const quirks: Record<keyof Quirks, string> = {
     tokenLimitField: 'token_limit_field',
     omit: 'omit',
@@ -54,7 +54,7 @@ t.test('the file knows every kind and every quirk code knows', async t => {
   t.same(entry.properties.kind.enum, providerKinds)
 })
 
-/** Every name of an entry anywhere in a schema. */
+/** Returns the names of all entries anywhere in a schema. */
 function entryNames (schema: unknown): string[] {
   if (typeof schema !== 'object' || schema === null) return []
   const names = 'properties' in schema ? Object.keys(schema.properties ?? {}) : []

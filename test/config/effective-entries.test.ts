@@ -2,7 +2,7 @@ import t from 'tap'
 import { effectiveEntries } from '../../lib/config/effective-entries.ts'
 import { directory } from '../support/config.ts'
 
-t.test('every entry has its value and its origin; a secret is the reference to it', async t => {
+t.test('every entry has its value and origin; a secret is shown as its reference', async t => {
   const file =
     'server: { host: a.example }\nproviders:\n  a: { base_url: "http://a.example", api_key: env:A }\nroutes: { r: [a/m, a/n] }\n'
   const cwd = directory(t, { 'headgate.yaml': file })

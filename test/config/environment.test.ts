@@ -8,7 +8,7 @@ import { directory, ids, lines, load, provider } from '../support/config.ts'
 
 const root = new URL('../../../', import.meta.url)
 
-t.test('variables win over the file, the environment over .env', async t => {
+t.test('variables override the file, and the environment overrides .env', async t => {
   const cwd = directory(t, {
     'headgate.yaml':
       'dashboard: false\nserver:\n  port: 1\n  host: a.example\n  log_level: warn\n  public_health: true\n',
@@ -38,10 +38,10 @@ t.test('variables win over the file, the environment over .env', async t => {
   )
   t.equal(provider(settings, 'openai').apiKey?.reveal(), 'from-dotenv')
   t.same(ids(loadSettings({ env: { OPENAI_API_KEY: '' }, cwd })), ['sandbox'],
-    'an empty variable switches off what .env switches on')
+    'an empty variable disables what .env enables')
 })
 
-t.test('.env.example lists exactly the variables that are read, and those of several machines', async t => {
+t.test('.env.example lists exactly the variables that are read, and those for several machines', async t => {
   const example = readFileSync(new URL('.env.example', root), 'utf8')
   const listed = [...example.matchAll(/^([A-Z_]+)=(.*)$/gm)]
   t.same(
@@ -50,11 +50,11 @@ t.test('.env.example lists exactly the variables that are read, and those of sev
   )
   t.ok(
     listed.every(([, , value]) => value === ''),
-    'as it stands it says nothing'
+    'unedited, it sets nothing'
   )
 })
 
-t.test('the address of a collector switches traces on, its protocol and a sampler do not', async t => {
+t.test('a collector address enables traces, a protocol or sampler does not', async t => {
   const address = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318' }
   const defaults = {
     endpoint: 'http://localhost:4318',

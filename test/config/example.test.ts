@@ -8,11 +8,11 @@ import { directory, ids, load, type Env } from '../support/config.ts'
 
 const root = new URL('../../../', import.meta.url)
 
-t.test('the example file is right, with and without its entries, and complete', async t => {
+t.test('the example file is valid with and without its commented entries, and complete', async t => {
   const example = readFileSync(new URL('headgate.example.yaml', root), 'utf8')
   t.match(example, /^# yaml-language-server: \$schema=\.\/build\/headgate\.schema\.json\n/)
   t.same(ids(load(t, example)), ['sandbox'])
-  // Prose begins with `# ` and a word; everything else behind a `#` is an entry.
+  // Prose begins with `# ` and a word; any other comment is an entry.
   const complete = example.replace(/^#(?! \S)/gm, '')
   const names = [...complete.matchAll(/env:(\w+)/g)].map(([, name]) => name ?? '')
   const env = Object.fromEntries(names.map(name => [name, 'x']))
@@ -76,7 +76,7 @@ t.test('the example file is right, with and without its entries, and complete', 
   t.match(models.routes('careful'), [{ modelId: 'openai/gpt-4.1' }, { modelId: 'team-gpu/llama-3.3-70b' }])
 })
 
-/** Every name of an entry anywhere in a schema. */
+/** Returns the names of all entries anywhere in a schema. */
 function entryNames (schema: unknown): string[] {
   if (typeof schema !== 'object' || schema === null) return []
   const names = 'properties' in schema ? Object.keys(schema.properties ?? {}) : []

@@ -6,20 +6,20 @@ const shown = (before: string, after: string): string[] =>
     ({ kind, text }) => `${{ same: ' ', added: '+', removed: '-' }[kind]}${text}`
   )
 
-t.test('lines that stay are found between those that change', async t => {
+t.test('unchanged lines are found between changed ones', async t => {
   t.same(shown('a\nb\nc\nd', 'a\nx\nc\ny\nd'), [' a', '-b', '+x', ' c', '+y', ' d'])
   t.same(shown('', 'a'), ['-', '+a'])
   t.same(shown('a\nb', 'a\nb'), [' a', ' b'])
   t.same(shown('a\na', 'a'), [' a', '-a'])
 })
 
-t.test('texts of very many lines are compared as one', async t => {
+t.test('very long texts are compared as a single block', async t => {
   const lines = '\n'.repeat(500_000)
   t.same(lineDifference('a', lines), [{ kind: 'removed', text: 'a' }, { kind: 'added', text: lines }])
   t.same(lineDifference(lines, lines), [{ kind: 'same', text: lines }])
 })
 
-t.test('texts that share little are replaced, without a table of all pairs', async t => {
+t.test('texts with little in common are replaced, without a quadratic table', async t => {
   const lines = (name: string): string =>
     Array.from({ length: 5000 }, (_, index) => `${name} ${index}`).join('\n')
   const difference = shown(`first\n${lines('a')}\nlast`, `first\n${lines('b')}\nlast`)

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { namedFiles } from '../../lib/config/named-files.ts'
 
-t.test('a configuration names any file, and a draft only those in use or below its directory', async t => {
+t.test('a configuration may name any file, a draft only files in use or in its directory', async t => {
   const root = t.testdir({ outside: 'a', used: 'b', here: { below: 'c', '..odd': 'e', deep: { file: 'd' } } })
   const directory = join(root, 'here')
   symlinkSync(join(root, 'outside'), join(directory, 'link'))

@@ -10,7 +10,7 @@ function notesOn (t: Test, yaml: string): Array<readonly [path: string, message:
   return noteEffects(sources, readSettings(sources).settings).map(({ path, message }) => [path, message])
 }
 
-t.test('a pattern is noted as it is read, where a repetition has no bound', async t => {
+t.test('a pattern with an unbounded repetition gets a note with its bounded form', async t => {
   const notes = notesOn(t, `stages:
   - name: first
     use: pattern
@@ -28,7 +28,7 @@ t.test('a pattern is noted as it is read, where a repetition has no bound', asyn
   ])
 })
 
-t.test('`stream: complete` is noted where it holds answers', async t => {
+t.test('`stream: complete` gets a note where it delays answers', async t => {
   const notes = notesOn(t, `stages:
   - { name: holds, use: moderation, model: openai/m, stream: complete }
   - { name: reports, use: moderation, model: openai/m, stream: complete, action: report }
@@ -38,7 +38,7 @@ t.test('`stream: complete` is noted where it holds answers', async t => {
   t.same(notes, [['stages[0].stream', 'holds every streamed answer until all of it has been inspected']])
 })
 
-t.test('weights that are shares of sessions are noted', async t => {
+t.test('weights that apply to sessions get a note', async t => {
   const notes = notesOn(t, `models:
   openai/free: { price: { input: 1, output: 1 } }
   openai/other: { price: { input: 1, output: 1 } }

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { formatPath } from '../../lib/config/path.ts'
 
-t.test('a path is printed as it would be written in code', async t => {
+t.test('a path is printed as in code', async t => {
   const rows = [
     [['providers', 'openai', 'base_url'], 'providers.openai.base_url'],
     [['keys', 0, 'name'], 'keys[0].name'],

@@ -6,7 +6,7 @@ import { directory } from '../support/config.ts'
 import type { Settings } from '../../lib/core/settings.ts'
 
 t.test(
-  'settings that are printed have their secrets, so that two that differ in one are printed differently',
+  'printed settings include secrets, so a changed secret is a difference',
   async t => {
     t.equal(
       printSettings({ key: new Secret('one'), list: [new Secret('two')] }),
@@ -15,7 +15,7 @@ t.test(
   }
 )
 
-t.test('settings are encoded with their secrets, and are the same when they are decoded', async t => {
+t.test('settings are encoded with their secrets, and decode to equal settings', async t => {
   const settings = loadSettings({
     env: { A: 'secret-a', HEADGATE_API_KEYS: 'secret-b-of-24-characters' },
     cwd: directory(t, {
@@ -35,7 +35,7 @@ t.test('settings are encoded with their secrets, and are the same when they are 
   t.notMatch(JSON.stringify(decoded), 'secret-', 'they are secrets again')
 })
 
-t.test('no text is taken for a secret', async t => {
+t.test('plain text is not taken for a secret', async t => {
   const texts = { a: 'secret', b: '[redacted]', c: encodeSettings({ d: new Secret('s') }) }
   t.strictSame(decodeSettings(encodeSettings(texts)), texts)
 })

@@ -10,7 +10,7 @@ const problem = {
   suggestion: 'providers.openai.base_url'
 }
 
-t.test('each problem is a line with its place, its entry and what was probably meant', async t => {
+t.test('each problem is a line with its place, its entry and a suggestion', async t => {
   const error = new ConfigError([
     problem,
     { file: 'environment', line: 0, column: 0, path: 'PORT', message: 'must be a number' },
@@ -28,7 +28,7 @@ t.test('each problem is a line with its place, its entry and what was probably m
   t.same(error.warnings, [])
 })
 
-t.test('a warning says that it is one', async t => {
+t.test('a warning is labelled as such', async t => {
   t.same(formatWarnings([problem]), [
     'headgate.yaml:12:5  providers.openai.base_ulr  warning: unknown entry; did you mean providers.openai.base_url?'
   ])

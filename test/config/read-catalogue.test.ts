@@ -20,13 +20,13 @@ const model = {
 }
 const file = (...models: readonly object[]): string => JSON.stringify({ families: [], models })
 
-/** Returns the models of a gateway in a directory with this catalogue. */
+/** Returns the models of a gateway whose directory has this catalogue. */
 function modelsOf (settings: Settings): ReturnType<typeof createModels> {
   return createModels(settings, new Set(['openai', 'google']))
 }
 
 t.test(
-  'models of a catalogue file are added to the built-in ones, and replace those of the same id',
+  'models of a catalogue file extend the built-in ones, and replace those with the same id',
   async t => {
     const cwd = directory(t, {
       'config/headgate.yaml': 'catalogue: newer.json',
@@ -44,7 +44,7 @@ t.test(
       'a snapshot has the price of its model'
     )
     t.match(models.find('openai/gpt-4o'), { displayName: 'Six', price: { input: 3 } })
-    t.match(models.find('openai/gpt-4.1')?.price, { asOf: String }, 'one that the file lacks stays')
+    t.match(models.find('openai/gpt-4.1')?.price, { asOf: String }, 'a model that the file lacks stays')
   }
 )
 
@@ -64,7 +64,7 @@ t.test('families of a catalogue file are matched before the built-in ones', asyn
 })
 
 t.test(
-  'what the configuration says of a model wins over the catalogue file, which knows the names of routes',
+  'the configuration overrides the catalogue file, which may name models of routes',
   async t => {
     const yaml =
       'catalogue: own.json\nproviders: {openai: {base_url: http://127.0.0.1:9}}\n' +
@@ -77,7 +77,7 @@ t.test(
 )
 
 t.test(
-  'every mistake in a catalogue file is named with file, place and entry, beside those of the configuration',
+  'every mistake in a catalogue file is reported with its place, next to those of the configuration',
   async t => {
     const text = `{
   "families": [{ "match": "a(", "traits": {} }],
@@ -109,7 +109,7 @@ t.test(
   }
 )
 
-t.test('a catalogue file that is missing or cannot be read is a mistake of its entry', async t => {
+t.test('a missing or unreadable catalogue file is a problem of its entry', async t => {
   const says = (yaml: string): string =>
     formatProblems(failure(() => readSettings({ env: {}, cwd: directory(t, { 'headgate.yaml': yaml }) })))
   t.equal(says('catalogue: none.json'), 'headgate.yaml:1:12  catalogue  file not found')
@@ -127,7 +127,7 @@ t.test('the built-in catalogue is accepted as a catalogue file', async t => {
 })
 
 t.test(
-  'a change of the catalogue file is taken, and a broken one is refused while the last good one stays',
+  'a changed catalogue file is adopted, and a broken one is refused while the last valid one stays',
   async t => {
     const cwd = directory(t, { 'headgate.yaml': 'catalogue: lists/own.json', 'lists/own.json': file(model) })
     const heard: Array<Settings | ConfigError> = []
@@ -165,6 +165,6 @@ t.test(
     write(JSON.stringify({ families: [{ match: '^gpt-6', traits: {} }], models: [model] }))
     const pattern = await next()
     if (pattern instanceof ConfigError) throw pattern
-    t.equal(pattern.catalogue?.families[0]?.match, '^gpt-6', 'a change of a pattern alone is one')
+    t.equal(pattern.catalogue?.families[0]?.match, '^gpt-6', 'also if only a pattern has changed')
   }
 )

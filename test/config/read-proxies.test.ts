@@ -6,7 +6,7 @@ import type { ProxySettings } from '../../lib/core/settings.ts'
 const two = 'providers:\n  a: {base_url: "https://a.example/v1"}\n  b: {base_url: "http://b.example/v1"}\n'
 const seen = (proxy: ProxySettings | undefined) => proxy && [proxy.url, proxy.credentials?.reveal()]
 
-t.test('the variables hold for all providers but those that are reached directly', async t => {
+t.test('proxy variables apply to all providers except those that are reached directly', async t => {
   const settings = load(t, two, {
     HTTPS_PROXY: 'http://me:p%40ss@secure.proxy:1',
     http_proxy: 'plain.proxy:2'
@@ -35,11 +35,11 @@ t.test('the variables hold for all providers but those that are reached directly
       ).proxy
     ),
     ['https://secure.proxy', undefined],
-    'for the public address of a kind as well'
+    'also for the public address of a kind'
   )
 })
 
-t.test('a provider may have a proxy of its own, or none', async t => {
+t.test('a provider may have its own proxy, or none', async t => {
   const yaml =
     'providers:\n  a: {base_url: "https://a.example", proxy: "http://own.proxy:3", proxy_credentials: env:C}\n  b: {base_url: "https://b.example", proxy: none}\n'
   const settings = load(t, yaml, { C: 'me:secret', HTTPS_PROXY: 'http://secure.proxy:1' })
@@ -47,7 +47,7 @@ t.test('a provider may have a proxy of its own, or none', async t => {
   t.equal(provider(settings, 'b').proxy, undefined)
 })
 
-t.test('credentials of proxies are shown nowhere', async t => {
+t.test('proxy credentials are never shown', async t => {
   const settings = load(t, two, {
     HTTPS_PROXY: 'http://me:canary@secure.proxy:1',
     HTTP_PROXY: 'http://canary@plain.proxy'

@@ -5,7 +5,7 @@ import { loadSettings } from '../../lib/config/read-settings.ts'
 import { formatProblems } from '../../lib/config/problems.ts'
 import { directory, failure, ids, lines, load, provider, type Env } from '../support/config.ts'
 
-t.test('without a file and an environment everything has its default', async t => {
+t.test('without a file or environment everything has its default', async t => {
   const cwd = directory(t)
   const all = loadSettings({ env: {}, cwd })
   t.same(
@@ -141,7 +141,7 @@ t.test('without a file and an environment everything has its default', async t =
   )
 })
 
-t.test('the file is the one that was requested', async t => {
+t.test('the requested file is read', async t => {
   const cwd = directory(t, {
     'headgate.yaml': 'server: {port: 1}',
     'other/two.yaml': 'server: {port: 2}\nkeys: [{name: a, key: file:secret.txt}]',
@@ -162,7 +162,7 @@ t.test('the file is the one that was requested', async t => {
   )
 })
 
-t.test('a key in the environment switches its provider on', async t => {
+t.test('a key in the environment enables its provider', async t => {
   const cwd = directory(t)
   const addresses: Record<string, [variable: string, baseUrl: string]> = {
     openai: ['OPENAI', 'https://api.openai.com/v1'],
@@ -189,7 +189,7 @@ t.test('a key in the environment switches its provider on', async t => {
   t.equal(provider(both, 'google').apiKey?.reveal(), 'a')
 })
 
-t.test('an entry of the file and the environment make one provider', async t => {
+t.test('an entry in the file and the environment are merged into one provider', async t => {
   const env = {
     OPENAI_API_KEY: 'usual',
     OTHER: 'other',
@@ -215,10 +215,10 @@ providers:
   t.match(provider(settings, 'xai'), { baseUrl: 'http://x.example' })
   t.notOk(provider(settings, 'xai').apiKey, 'callers bring their own key')
   const kept = load(t, 'providers: {openai: {api_key: env:OTHER}}', env)
-  t.equal(provider(kept, 'openai').apiKey?.reveal(), 'other', 'what the file says of the key stays')
+  t.equal(provider(kept, 'openai').apiKey?.reveal(), 'other', 'the key entry in the file takes precedence')
 })
 
-t.test('the sandbox is there when nothing else is, or when requested', async t => {
+t.test('the sandbox is enabled if there is no other provider, or on request', async t => {
   const cases: Array<[what: string, yaml: string, env: Env, ids: string[]]> = [
     ['nothing else', '', {}, ['sandbox']],
     ['only a provider that is off', 'providers: {openai: {enabled: false}}', {}, ['sandbox']],
@@ -233,7 +233,7 @@ t.test('the sandbox is there when nothing else is, or when requested', async t =
   t.same(lines(t, '', { HEADGATE_SANDBOX: 'maybe' }), ['environment  HEADGATE_SANDBOX  must be on or off'])
 })
 
-t.test('the dashboard is switched by one word', async t => {
+t.test('the dashboard can be switched with a single word', async t => {
   t.equal(load(t, 'dashboard: true').dashboard.enabled, true)
   t.equal(load(t, 'dashboard: false').dashboard.enabled, false)
 })

@@ -14,7 +14,7 @@ function thrown (report: Report): ConfigError {
   throw new Error('nothing was reported')
 }
 
-t.test('problems come in the order of the file, each with its place', async t => {
+t.test('problems are in the order of the file, each with its place', async t => {
   const report = createReport(document, new Map())
   t.doesNotThrow(() => report.throwIfAny())
   report.add(['keys', 0, 'name'], 'is taken', { suggestion: 'b' })
@@ -39,7 +39,7 @@ t.test('problems come in the order of the file, each with its place', async t =>
   t.strictSame(report.warnings(), error.warnings)
 })
 
-t.test('what only follows from another problem is not reported', async t => {
+t.test('consequences of another problem are not reported', async t => {
   const report = createReport(document, new Map())
   report.add(['server', 'port'], 'must be a number')
   report.add(['keys', 0], 'has no port', { unless: ['server', 'port'] })
@@ -48,7 +48,7 @@ t.test('what only follows from another problem is not reported', async t => {
   t.same(report.warnings(), [])
 })
 
-t.test('an entry that a variable has set is reported by its name', async t => {
+t.test('an entry set by a variable is reported under the name of the variable', async t => {
   const report = createReport(
     document,
     new Map([
@@ -65,7 +65,7 @@ t.test('an entry that a variable has set is reported by its name', async t => {
 })
 
 t.test(
-  'problems of other files come last, and entries that have moved are reported where they were written',
+  'problems of other files come last, and renamed entries are reported where they were written',
   async t => {
     const report = createReport(document, new Map())
     const other = { file: 'own.json', line: 1, column: 1, path: 'models', message: 'must be a list' }

@@ -2,7 +2,7 @@ import t from 'tap'
 import { routeTargets } from '../../lib/config/route-targets.ts'
 
 t.test(
-  'a route may be a list of models, or models with weights and settings; each knows where it stands',
+  'a route is a list of models, or models with weights and settings; each target has its place',
   async t => {
     t.strictSame(routeTargets('quick', ['a/1', 'b/2']), [
       { id: 'a/1', path: ['routes', 'quick', 0] },

@@ -36,7 +36,7 @@ function configurationOf (text: string): AppliedConfiguration {
 }
 
 t.test(
-  'a new worker gets the configuration of the start, and the last one that a worker has taken over',
+  'a new worker gets the initial configuration, and the latest that any worker has adopted',
   async t => {
     const started = configurationOf('keys: [{name: a, key: env:K}]')
     const shared = new SharedConfiguration(started)
@@ -53,7 +53,7 @@ t.test(
   t.equal(printSettings(await receiveConfiguration(second.primary)), printSettings({ started, current }))
 })
 
-t.test('a worker and a primary of different versions have nothing to do with each other', async t => {
+t.test('a worker and a primary of different versions ignore each other', async t => {
   const shared = new SharedConfiguration(configurationOf('keys: [{name: a, key: env:K}]'))
   for (const [version, said] of [['0.0.1', '0.0.1'], [undefined, 'an earlier one']] as const) {
     const { primary, worker } = ipcChannel()

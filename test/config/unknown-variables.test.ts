@@ -4,13 +4,13 @@ import { readSettings } from '../../lib/config/read-settings.ts'
 import { variables } from '../../lib/config/environment.ts'
 import { directory, type Env } from '../support/config.ts'
 
-/** Returns the warnings about variables, as they are printed. */
+/** Returns the printed warnings about variables. */
 function warned (env: Env, cwd: string): string[] {
   return formatWarnings(readSettings({ env, cwd }).warnings)
 }
 
 t.test(
-  "variables that look like the gateway's own and are not read are named, with the one that is meant",
+  "unknown variables that look like the gateway's own are reported with a suggestion",
   async t => {
     const cwd = directory(t, { '.env': 'HEADGATE_LOGLEVEL=warn\n' })
     t.strictSame(
@@ -34,7 +34,7 @@ t.test(
 )
 
 t.test(
-  'there is no warning of a variable that is read, belongs to clients, tests or Kubernetes, or is referred to',
+  'there is no warning for a variable that is read, referenced, or used by clients, tests or Kubernetes',
   async t => {
     const yaml =
       'keys:\n  - { name: a, key: env:HEADGATE_OWN_KEY }\nproviders:\n  openai: { enabled: false, api_keys: [env:HEADGATE_OTHER] }\n'

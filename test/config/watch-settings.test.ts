@@ -7,7 +7,7 @@ import { watchSettings, type SettingsWatch } from '../../lib/config/watch-settin
 import type { Settings } from '../../lib/core/settings.ts'
 import { directory, type Env } from '../support/config.ts'
 
-t.test('a change of the file is seen, also when the file is replaced', async t => {
+t.test('a changed or replaced file is noticed', async t => {
   const cwd = directory(t, { 'headgate.yaml': 'server: {port: 1}' })
   const { next, unheard } = observe(t, cwd)
   const write = (text: string): void => writeFileSync(join(cwd, 'headgate.yaml'), text)
@@ -31,20 +31,20 @@ t.test('a change of the file is seen, also when the file is replaced', async t =
       'headgate.yaml:3:14  routes.b[0]  refers back to itself',
       'headgate.yaml:4:25  tools.allowed_hosts[0]  is not a range of addresses'
     ].join('\n'),
-    'a running gateway refuses what a start would'
+    'a running gateway refuses what it would refuse at start'
   )
   replace('server: {port: 3}')
-  t.equal(port(await next()), 3, 'the end of a problem is seen, although nothing differs')
+  t.equal(port(await next()), 3, 'a corrected problem is reported, although the settings are unchanged')
   rmSync(join(cwd, 'headgate.yaml'))
   t.equal(port(await next()), 'headgate.yaml  file not found')
   write('server: {port: 4}')
   t.equal(port(await next()), 4)
   writeFileSync(join(cwd, '.env'), 'PORT=5\n')
-  t.equal(port(await next()), 5, 'a change of .env is seen')
+  t.equal(port(await next()), 5, 'a change of .env is noticed')
   t.same(unheard, [])
 })
 
-t.test('a file that has become empty is a problem, and what is in effect stays', async t => {
+t.test('a file that becomes empty is a problem, and the current settings stay', async t => {
   const cwd = directory(t, { 'headgate.yaml': 'server: {port: 1}', '.env': 'HEADGATE_LOG_LEVEL=warn\n' })
   const { next, unheard } = observe(t, cwd, {}, readSettings({ env: {}, cwd }))
   for (const text of ['', '# server: {port: 2}\n', '---\n', '{}']) {
@@ -64,14 +64,14 @@ t.test('a file that has become empty is a problem, and what is in effect stays',
   t.same(unheard, [])
 })
 
-t.test('a file without entries may stay one, and get some', async t => {
+t.test('a file that was empty at start may stay empty, or get entries', async t => {
   const cwd = directory(t, { 'headgate.yaml': '# nothing yet\n' })
   const { next } = observe(t, cwd, {}, readSettings({ env: {}, cwd }))
   writeFileSync(join(cwd, 'headgate.yaml'), 'server: {port: 2}')
   t.equal(port(await next()), 2)
 })
 
-t.test('changes without a pause are read all the same', async t => {
+t.test('continuous changes are read too', async t => {
   const cwd = directory(t, { 'headgate.yaml': 'server: {port: 1}' })
   const { next } = observe(t, cwd)
   let written = 1
@@ -84,7 +84,7 @@ t.test('changes without a pause are read all the same', async t => {
   t.ok(seen > 1 && seen <= written, `${seen} of ${written}`)
 })
 
-t.test('a changed file of a secret is seen', async t => {
+t.test('a changed secret file is noticed', async t => {
   const cwd = directory(t, {
     'headgate.yaml': 'keys: [{name: a, key: file:secrets/a}]',
     'secrets/a': 'a'.repeat(32)
@@ -95,7 +95,7 @@ t.test('a changed file of a secret is seen', async t => {
   t.equal(settings instanceof ConfigError ? settings.message : settings.keys[0]?.key.reveal(), 'b'.repeat(32))
 })
 
-t.test('SIGHUP reads secrets again', async t => {
+t.test('SIGHUP reloads secrets', async t => {
   const cwd = directory(t, { 'headgate.yaml': 'keys: [{name: a, key: file:secret}]', secret: 'old' })
   const { next, unheard } = observe(t, cwd)
   writeFileSync(join(cwd, 'secret'), 'new')
@@ -123,7 +123,7 @@ t.test('a change without effect is ignored, and a problem is reported once', asy
   t.same(unheard, [])
 })
 
-t.test('after it is closed a watch says nothing', async t => {
+t.test('a closed watch reports nothing', async t => {
   const cwd = directory(t, { 'headgate.yaml': 'server: {port: 1}' })
   const closed = observe(t, cwd)
   const open = observe(t, cwd)
@@ -135,7 +135,7 @@ t.test('after it is closed a watch says nothing', async t => {
 })
 
 t.test(
-  'what has changed since the settings in use were read is a change, and what they are is none',
+  'a change made since the current settings were read is reported, unchanged settings are not',
   async t => {
     const cwd = directory(t, { 'headgate.yaml': 'server: {port: 1}' })
     const inUse = readSettings({ env: {}, cwd })
@@ -151,7 +151,7 @@ t.test(
 )
 
 t.test(
-  'a file that is gone since the settings in use were read is a problem, and none where there was none',
+  'a file deleted since the current settings were read is a problem, one that never existed is not',
   async t => {
     const cwd = directory(t, { 'headgate.yaml': 'server: {port: 1}' })
     const inUse = readSettings({ env: {}, cwd })
@@ -164,7 +164,7 @@ t.test(
   }
 )
 
-t.test('a catalogue that the settings in use name is watched', async t => {
+t.test('the catalogue file of the current settings is watched', async t => {
   const cwd = directory(t, {
     'headgate.yaml': 'catalogue: lists/own.json',
     'lists/own.json': '{"families": [], "models": []}'
@@ -178,8 +178,7 @@ t.test('a catalogue that the settings in use name is watched', async t => {
 })
 
 /**
- * Returns an environment that says when it is read, which is the first thing that a look at the configuration
- * does.
+ * Returns an environment that reports when it is read, which is the first step of reading the configuration.
  */
 function observedEnvironment (): { readonly env: Env, readonly nextRead: () => Promise<void> } {
   const readings: Array<() => void> = []
@@ -190,7 +189,7 @@ function observedEnvironment (): { readonly env: Env, readonly nextRead: () => P
   return { env, nextRead: async () => await new Promise<void>(resolve => readings.push(resolve)) }
 }
 
-/** Returns what a watch reports, one thing at a time. */
+/** Returns a function that gives the reports of a watch one by one. */
 function observe (t: Test, cwd: string, env: Env = {}, inUse?: ReadSettings) {
   const said: Array<Settings | ConfigError> = []
   const waiting: Array<(value: Settings | ConfigError) => void> = []

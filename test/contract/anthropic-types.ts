@@ -1,6 +1,6 @@
 /**
- * Checked by the compiler alone: what we write is what the official client would let us write, and
- * every field we read is one that the official client knows.
+ * Checked by the compiler only: we write what the official client accepts, and every field that we read is
+ * known to it.
  */
 
 import type Anthropic from '@anthropic-ai/sdk'
@@ -9,7 +9,7 @@ import type {
 } from '../../lib/providers/anthropic/wire.ts'
 
 type KeysOfAny<T> = T extends unknown ? keyof T : never
-/** Compiles only when every field of ours is a field of one of theirs. */
+/** Compiles only if every field of ours is a field of one of theirs. */
 type Known<Ours, Theirs> = Exclude<keyof Ours, KeysOfAny<Theirs>> extends never ? true : never
 
 export function official (request: MessagesRequest): Anthropic.MessageCreateParams {
@@ -18,7 +18,7 @@ export function official (request: MessagesRequest): Anthropic.MessageCreatePara
 
 export const known: {
   answer: Known<WireAnswer, Anthropic.Message>
-  // An `error` is an event of the stream that the official client throws, so it has no type there.
+  // The official client throws `error` events, so it has no type for them.
   event: Known<Omit<WireStreamEvent, 'error'>, Anthropic.RawMessageStreamEvent>
   block: Known<WireBlock, Anthropic.ContentBlock>
   delta: Known<WireBlockDelta, Anthropic.RawContentBlockDelta>

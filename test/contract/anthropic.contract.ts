@@ -1,6 +1,7 @@
 /**
- * Every body we send, and every answer our tests read, against an independent description of the
- * Messages API whose request side is closed: a field the server does not know fails here too.
+ * Validates every body we send, and every answer our tests read, against an independent description of the
+ * Messages API. Its requests allow no additional properties, so a field that the server does not know fails
+ * here too.
  */
 
 import { readFileSync, readdirSync } from 'node:fs'
@@ -11,7 +12,7 @@ import type { ChatInput } from '../../lib/chat/input.ts'
 
 const root = join(import.meta.dirname, '../../..')
 const fixtures = join(root, 'test/fixtures/anthropic')
-/** Streams with unknown events, deltas and reasons, on purpose. */
+/** Streams that contain unknown events, deltas and reasons on purpose. */
 const unlisted = new Set(['text.sse', 'text-crlf.sse', 'unknown-stop.sse'])
 
 interface RequestFixture { model: string, streamed?: boolean, request: ChatInput }

@@ -1,6 +1,5 @@
 /**
- * Holds what is sent for embeddings, and what comes back to callers, against the descriptions of the
- * APIs.
+ * Validates embedding requests and answers against the API descriptions.
  */
 
 import { embeddingsReply } from '../../lib/replies/embeddings-reply.ts'

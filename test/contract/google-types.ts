@@ -1,12 +1,12 @@
 /**
- * Compiles only as long as our types fit those of Google's own client: what we write is what it
- * would write, and what it may read, we can. Nothing here runs.
+ * Compiles only while our types are compatible with those of Google's own client, for requests and for
+ * answers. Nothing here is executed.
  */
 
 import type * as official from '@google/genai'
 import type * as ours from '../../lib/providers/google/wire.ts'
 
-/** Enums as the strings they are on the wire, and everything read-only. */
+/** Turns enums into the strings that are on the wire, and makes everything read-only. */
 type Wire<T> =
   T extends string ? `${T}` :
     T extends object ? { readonly [K in keyof T]: Wire<T[K]> } :

@@ -1,5 +1,5 @@
 /**
- * Holds what the Gemini adapter sends and reads, against the API's description.
+ * Validates what the Gemini adapter sends and reads against the API description.
  */
 
 import { readFileSync, readdirSync } from 'node:fs'
@@ -18,7 +18,7 @@ const api = description('gemini.json')
 if (api !== undefined) {
   const { check } = api
 
-  // ours
+  // our own fixture
   const requests = JSON.parse(readFileSync(join(fixtures, 'requests.json'), 'utf8')) as RequestFixture[]
   for (const { name, model, request } of requests) {
     check('GenerateContentRequest', googleBody(request, model), `request: ${name}`)
@@ -41,7 +41,7 @@ if (api !== undefined) {
     )
   }
 
-  // One recorded reason is deliberately unknown.
+  // One recorded reason is unknown on purpose.
   const answers = readdirSync(fixtures).filter(name => name.endsWith('.sse') && name !== 'other-parts.sse')
   for (const name of answers) {
     for (const line of readFileSync(join(fixtures, name), 'utf8').split('\r\n')) {

@@ -1,4 +1,6 @@
-/** Holds what callers of the Messages API get, and what they may send, against the API's description. */
+/**
+ * Validates what callers of the Messages API receive, and what they may send, against the API description.
+ */
 
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -21,7 +23,7 @@ const api = description('anthropic.json')
 if (api !== undefined) {
   const { check, validator } = api
 
-  t.test('every answer, and every event of its stream, is one of the API', async () => {
+  t.test('every answer, and every event of its stream, matches the API', async () => {
     const isAnswer = validator('ServerMessage')
     const isEvent = validator('ServerStreamEvent')
     await fc.assert(
@@ -42,7 +44,7 @@ if (api !== undefined) {
     )
   })
 
-  t.test('errors, counts and models', async t => {
+  t.test('errors, token counts and models match the API', async t => {
     const gateway = await testGateway(t, {
       providers: [{ ...upstreamAt('sandbox:', 'sandbox', 'sandbox'), options: { words_per_second: 0 } }]
     })
@@ -65,9 +67,9 @@ if (api !== undefined) {
     check('ModelInfo', await (await gateway.get(`/v1/models/${model}`, { headers })).json(), 'a model')
   })
 
-  t.test('what the API takes is taken', async t => {
-    // The description of what comes in leaves these fields of a custom tool open; that of the tool itself
-    // says what they are.
+  t.test('requests that the API accepts are accepted', async t => {
+    // The description of requests leaves these fields of a custom tool open; the description of tools defines
+    // them.
     const isFlag = validator('Tool/properties/defer_loading')
     const hasFlags = ({ tools }: JsonObject): boolean =>
       objectsOf(tools).every(
@@ -75,7 +77,7 @@ if (api !== undefined) {
           (typeof type === 'string' && type !== 'custom') ||
           [strict, deferred].every(flag => flag === undefined || flag === null || isFlag(flag))
       )
-    // The same holds for the schema of an output format.
+    // The same applies to the schema of an output format.
     const hasSchema = ({ output_config: config }: JsonObject): boolean => {
       const schema = property(property(config, 'format'), 'schema')
       return schema === undefined || schema === null || isObject(schema)
@@ -89,14 +91,14 @@ if (api !== undefined) {
       let both = 0
       fc.assert(
         fc.property(brokenValuesOf(schema), value => {
-          // `validate` takes a top-level null as absent. The API knows nothing of the fields that are for the
-          // gateway.
+          // `validate` treats a top-level null as absent. The API does not know the fields that are meant for
+          // the gateway.
           const request: JsonObject = Object.fromEntries(
             Object.entries(Object(value) as object).filter(
               ([name, field]) => field !== null && !callOptionNames.includes(name)
             )
           )
-          // The API bounds no name of a model; here one ends at 256 characters.
+          // The API does not limit model names; the gateway does, at 256 characters.
           const hasLongName = typeof request['model'] === 'string' && request['model'].length > 256
           if (!isOfApi(request) || !hasFlags(request) || !hasSchema(request) || hasLongName) return
           both++

@@ -1,5 +1,5 @@
 /**
- * Holds what the OCR adapter sends and what the sandbox answers, against the API's description.
+ * Validates the requests of the OCR adapter and the answers of the sandbox against the API description.
  */
 
 import t from 'tap'
@@ -49,7 +49,7 @@ if (api !== undefined) {
     'as an image after all'
   )
 
-  // The sandbox stands in for the provider, so it must answer like it.
+  // The sandbox stands in for the provider, so its answers must match the API too.
   const body = JSON.stringify({ model: 'reader', document: { type: 'document_url', document_url: pdf } })
   const script = await readDocuments(
     { method: 'POST', path: '/ocr', headers: {}, body },

@@ -1,6 +1,5 @@
 /**
- * Holds what the adapters for sound send to OpenAI and what we answer with, against the API's
- * description.
+ * Validates the requests of the audio adapters to OpenAI, and our answers, against the API description.
  */
 
 import { buffer } from 'node:stream/consumers'
@@ -45,7 +44,7 @@ function questionTo<R> (request: R, model: string): AdapterInput<R> {
   return { request, route, quirks: {}, streamed: false }
 }
 
-/** The fields of a form as the values its schema describes. */
+/** Converts form fields to the types in the schema. */
 async function formValues (
   adapter: Adapter<RecordingInput, TranscriptEvent>,
   request: RecordingInput,
@@ -136,7 +135,7 @@ if (api !== undefined) {
     )
   }
 
-  // The sandbox stands in for the provider, so its events must be like those.
+  // The sandbox stands in for the provider, so its events must match the API too.
   const fast = { wordsPerSecond: 0 }
   const streams = [
     [

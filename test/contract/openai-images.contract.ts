@@ -1,5 +1,6 @@
 /**
- * Holds what the image adapter sends and what the sandbox answers, against the API's description.
+ * Validates the requests of the image adapter and the answers of the sandbox against OpenAI's API
+ * description.
  */
 
 import { openaiImages } from '../../lib/providers/openai/images.ts'
@@ -46,17 +47,17 @@ if (api !== undefined) {
     check('CreateImageRequest', JSON.parse(String(body)), `request: ${JSON.stringify(request)}`)
   }
 
-  // The sandbox stands in for the provider, so it must answer like it.
+  // The sandbox stands in for the provider, so its answers must match the API too.
   for (const request of [{ n: 2, size: '8x8' }, { size: '8x8', stream: true, partial_images: 2 }]) {
     const { body } = await makeImages(openaiImages.request(askFor(request, 'painter')), { wordsPerSecond: 0 })
     for (const step of body) {
       if (step.type !== 'send') continue
       const text = String(step.bytes)
       if (request.stream === undefined) {
-        const answer = JSON.parse(text) as { size: string } // a check follows
+        const answer = JSON.parse(text) as { size: string } // validated below
         check('ImagesResponse', { ...answer, size: '1024x1024' }, 'complete answer, but for its small size')
       } else {
-        // a check follows
+        // validated below
         const event = JSON.parse(text.slice(text.indexOf('data: ') + 6)) as { size: string }
         check(
           'ImageGenStreamEvent',

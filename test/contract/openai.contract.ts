@@ -1,5 +1,5 @@
 /**
- * Holds what the chat-completions dialect sends to OpenAI, against the API's description.
+ * Validates what the chat completions dialect sends to OpenAI against the API description.
  */
 
 import { readFileSync } from 'node:fs'
@@ -15,10 +15,10 @@ const root = join(import.meta.dirname, '../../..')
 const api = description('openai.json')
 if (api !== undefined) {
   const validate = api.validator('CreateChatCompletionRequest')
-  // The requests of every provider are requests of this API; what it does not know must not go up.
+  // Requests of every provider kind are accepted by this API; fields it does not know must not be sent.
   for (const fixture of ['chat-completions', 'xai', 'google']) {
     const path = join(root, 'test/fixtures', fixture, 'requests.json')
-    // ours
+    // our own fixture
     const requests = JSON.parse(readFileSync(path, 'utf8')) as Array<{
       name: string
       request: Partial<ChatInput>

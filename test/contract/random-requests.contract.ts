@@ -1,4 +1,4 @@
-/** Random requests and histories: every body that is sent is one by the provider's own description. */
+/** Random requests and histories: every body sent to a provider matches the provider's API description. */
 
 import fc from 'fast-check'
 import t from 'tap'
@@ -7,7 +7,7 @@ import { holds } from '../support/property.ts'
 import { randomRequests, requestedModels, sentRequest } from '../support/random-requests.ts'
 import type { ProviderKind } from '../../schemas/providers.ts'
 
-/** The description of each kind's requests; those with chat completions of their own are as OpenAI's. */
+/** The description of requests for each provider kind; kinds with the chat completions API use OpenAI's. */
 const descriptions: Readonly<Partial<Record<ProviderKind, readonly [file: string, definition: string]>>> = {
   anthropic: ['anthropic.json', 'CreateMessageRequest'],
   google: ['gemini.json', 'GenerateContentRequest'],

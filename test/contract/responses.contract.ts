@@ -1,6 +1,6 @@
 /**
- * Holds what callers of the Responses API get, what their clients were seen to send, and what is sent to
- * providers of it, against the API's description.
+ * Validates what callers of the Responses API receive, what their clients were recorded to send, and what is
+ * sent to providers of that API, against its description.
  */
 
 import { readFileSync, readdirSync } from 'node:fs'
@@ -114,7 +114,7 @@ if (api !== undefined) {
       t.ok(isEvent(event), `${name}: ${event.type}`, { errors: isEvent.errors, event })
     }
   }
-  t.test('every answer, and every event of its stream, is one of the API', async () => {
+  t.test('every answer, and every event of its stream, matches the API', async () => {
     fc.assert(fc.property(anyAnswer, events => {
       const start = responsesStart(request)
       const value: unknown = JSON.parse(JSON.stringify(toResponse(start, batchesOf(start, events))))
@@ -125,7 +125,7 @@ if (api !== undefined) {
       }
     }), { numRuns: 200 })
   })
-  t.test('the items of a stored response are listed as those of the API', async () => {
+  t.test('the listed items of a stored response match the API', async () => {
     const isList = api.validator('ResponseItemList')
     fc.assert(fc.property(anyAnswer, events => {
       const start = responsesStart(request)
@@ -141,13 +141,13 @@ if (api !== undefined) {
   const accepts = new Ajv2019({ strict: false }).compile(ResponsesRequest)
   for (const { name, body } of recorded) {
     t.ok(accepts(body), name, { errors: accepts.errors })
-    const { call, route, context } = directStart(body as ResponsesRequest) // just checked
+    const { call, route, context } = directStart(body as ResponsesRequest) // checked above
     const { body: sent } =
       directRequest(call, { route, model: undefined, account: () => 'a1' }, context) ?? {}
     api.check('CreateResponse', JSON.parse(String(sent)), `direct: ${name}`)
   }
 
-  // ours
+  // our own fixture
   const requests = JSON.parse(readFileSync(join(fixtures, 'requests.json'), 'utf8')) as Array<{
     name: string
     request: Partial<ChatInput>
@@ -157,7 +157,7 @@ if (api !== undefined) {
       api.check('CreateResponse', responsesBody(request, streamed), `request: ${name}`)
     }
   }
-  // Of a type that the description does not know.
+  // Of a type that is not in the description.
   for (const name of readdirSync(fixtures).filter(
     name => name.endsWith('.sse') && name !== 'new-events.sse'
   )) {
@@ -181,7 +181,7 @@ if (api !== undefined) {
   }
 }
 
-/** Returns the start of an answer that is passed on as it came. */
+/** Returns the start of a passed-through answer. */
 function directStart (request: Partial<ResponsesRequest>) {
   const start = responsesStart(request)
   start.context.direct.accounts.set(start.route, () => 'a1')

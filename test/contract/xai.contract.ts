@@ -1,5 +1,5 @@
 /**
- * Holds what the xAI adapter sends and reads, against what is believed of the API.
+ * Validates what the xAI adapter sends and reads against a description of the API.
  */
 
 import { readFileSync, readdirSync } from 'node:fs'
@@ -16,7 +16,7 @@ const api = description('xai.json')
 if (api !== undefined) {
   const { check } = api
 
-  // ours
+  // our own fixture
   const requests = JSON.parse(readFileSync(join(fixtures, 'requests.json'), 'utf8')) as Array<{
     name: string
     request: Partial<ChatInput>

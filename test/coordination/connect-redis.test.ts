@@ -1,4 +1,4 @@
-/** Redis as it is run where it must not fail: behind Sentinels, as a cluster, and over TLS. */
+/** Redis with high availability: behind Sentinels, as a cluster, and over TLS. */
 
 import { Redis } from 'ioredis'
 import t from 'tap'
@@ -12,10 +12,10 @@ import { until } from '../support/until.ts'
 import type { Test } from 'tap'
 import type { RedisServer } from '../../lib/coordination/redis-server.ts'
 
-/** A slow machine is no reason for Redis to count as away. */
+/** Slow hardware must not make Redis count as away. */
 const patient = { timeoutMs: 5000 }
 
-/** Checks that processes count together: twenty calls of eight keys each, of which ten are admitted. */
+/** Checks shared limits: of twenty calls with eight keys each, ten are admitted. */
 async function countTogether (t: Test, servers: readonly RedisServer[], name = 'key'): Promise<void> {
   const limiters = servers.map(
     server => new RedisLimiter(server, { without: () => 'refuse', onFailure: error => t.error(error) })
@@ -37,9 +37,7 @@ async function countTogether (t: Test, servers: readonly RedisServer[], name = '
   }
 }
 
-/**
- * Checks that a message arrives, if need be after the subscriber was notified that some may have been lost.
- */
+/** Checks that a message arrives, or else that the subscriber was notified that some may have been lost. */
 async function exchangeMessages (t: Test, [one, two]: readonly [RedisServer, RedisServer]): Promise<void> {
   const messages: string[] = []
   two.subscribe('topic', message => {
@@ -50,7 +48,7 @@ async function exchangeMessages (t: Test, [one, two]: readonly [RedisServer, Red
   t.equal(messages[0], 'hello')
 }
 
-t.test('over TLS, with a certificate of an authority of its own', { skip: noRedis }, async t => {
+t.test('over TLS, with a private certificate authority', { skip: noRedis }, async t => {
   const directory = t.testdir()
   const { certificate, key } = makeCertificate(directory)
   const { port } = await startRedis(
@@ -80,11 +78,11 @@ t.test('over TLS, with a certificate of an authority of its own', { skip: noRedi
   const withoutPassword = await connectTo(t, `rediss://127.0.0.1:${port}?sslrootcert=${certificate}`, {
     timeoutMs: 300
   })
-  t.match(String(withoutPassword.failure), /NOAUTH/, 'says why')
+  t.match(String(withoutPassword.failure), /NOAUTH/, 'with the reason')
 })
 
 t.test(
-  'a server that is not trusted is refused each time, and nothing else fails',
+  'an untrusted server is refused on each attempt, and nothing else fails',
   { skip: noRedis },
   async t => {
     const { certificate, key } = makeCertificate(t.testdir())
@@ -119,7 +117,7 @@ t.test(
 )
 
 t.test(
-  'behind Sentinels, which name another primary when one dies',
+  'behind Sentinels that fail over to another primary',
   { skip: noRedis, timeout: 120_000 },
   async t => {
     const [primary, replica] = [await startRedis(t), await startRedis(t)]
@@ -138,7 +136,7 @@ t.test(
     t.teardown(() => sentinel.disconnect())
     await until(
       async () => {
-        const [fields] = (await sentinel.call('SENTINEL', 'MASTERS')) as string[][] // one primary
+        const [fields] = (await sentinel.call('SENTINEL', 'MASTERS')) as string[][] // a single primary
         const of = (name: string): string => fields?.[fields.indexOf(name) + 1] ?? ''
         return of('num-other-sentinels') === '2' && of('num-slaves') === '1'
       },
@@ -164,7 +162,7 @@ t.test(
 )
 
 t.test(
-  'as a cluster, where each key of the gateway has a place of its own',
+  'as a cluster, with the keys of the gateway spread over slots',
   { skip: noRedis, timeout: 60_000 },
   async t => {
     const nodes = await Promise.all(

@@ -12,7 +12,7 @@ import type { RedisServer } from '../../lib/coordination/redis-server.ts'
 interface Node {
   readonly server: RedisServer
   readonly health: RouteHealth
-  /** The names that it heard of. */
+  /** The model names that it was notified of. */
   readonly learned: readonly string[]
 }
 
@@ -33,7 +33,7 @@ async function nodeOf (t: Test, redis: TestRedis, digest: string): Promise<Node>
 }
 
 t.test(
-  'what cools down in one process cools down in all that call the same provider',
+  'a cooldown in one process applies to all that call the same provider',
   { skip: noRedis },
   async t => {
     const redis = await startRedis(t)
@@ -58,7 +58,7 @@ t.test(
     t.ok(two.health.pauseMs('two') > 59_000)
 
     const c = route('three/c')
-    // Refused for two keys: what one alone is refused for may be its own fault.
+    // Refused for two keys, because a refusal of a single key may be its own fault.
     for (const key of ['key-1', 'key-2']) {
       one.health.failed(c, one.health.begin(c, key), new GatewayError('upstream_auth_failed'), 1)
     }
@@ -83,7 +83,7 @@ t.test(
 )
 
 t.test(
-  'a process reports when Redis is back what cools down, and what does no longer',
+  'when Redis is back, a process reports its cooldowns, and those that have ended',
   { skip: noRedis },
   async t => {
     const redis = await startRedis(t)
@@ -99,7 +99,7 @@ t.test(
       'the other to know'
     )
 
-  redis.process().kill('SIGSTOP') // it keeps what it has
+  redis.process().kill('SIGSTOP') // it keeps its data while stopped
   await until(() => !one.server.isUp, 'Redis to be away')
   one.health.succeeded(over, one.health.begin(over, 'key-1'), false, 0)
   redis.process().kill('SIGCONT')
@@ -121,7 +121,7 @@ t.test(
   }
 )
 
-t.test('a message in another form is left', { skip: noRedis }, async t => {
+t.test('a message in another format is ignored', { skip: noRedis }, async t => {
   const redis = await startRedis(t)
   const [one, two] = await Promise.all([nodeOf(t, redis, 'same'), nodeOf(t, redis, 'same')])
   const client = new Redis(redis.url)

@@ -9,7 +9,7 @@ const plain = {
   authorityFile: undefined
 }
 
-t.test('an address names one host or several, and how to get in', async t => {
+t.test('a URL names one or several hosts, and credentials', async t => {
   t.strictSame(parseRedisAddress('redis://localhost'), {
     ...plain,
     hosts: [{ host: 'localhost', port: 6379 }]
@@ -37,7 +37,7 @@ t.test('an address names one host or several, and how to get in', async t => {
   t.match(parseRedisAddress('redis://:secret@one'), { username: undefined, password: 'secret' })
 })
 
-t.test('anything else is none', async t => {
+t.test('other values are refused', async t => {
   for (const text of [
     '',
     'localhost:6379',

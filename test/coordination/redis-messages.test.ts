@@ -3,7 +3,7 @@ import t from 'tap'
 import { RedisMessages } from '../../lib/coordination/redis-messages.ts'
 import type { RedisClient } from '../../lib/coordination/connect-redis.ts'
 
-/** A connection that is there at once, and notes its topics. */
+/** A connection that is established at once, and records its topics. */
 class Connection
   extends EventEmitter
   implements Pick<RedisClient, 'status' | 'connect' | 'disconnect' | 'subscribe'>
@@ -36,7 +36,7 @@ function messagesOf (connection: Connection, failures: unknown[] = []): RedisMes
 }
 
 t.test(
-  'a connection that is there and silent is replaced, and its listeners know that messages may be lost',
+  'a silent connection is replaced, and its listeners learn that messages may be lost',
   async t => {
     const connection = new Connection()
     const [failures, heard]: [unknown[], unknown[]] = [[], []]
@@ -46,7 +46,7 @@ t.test(
       connection.emit('message', 'echo', '')
       messages.check()
     }
-    t.equal(connection.connections, 1, 'one that hears its own process stays')
+    t.equal(connection.connections, 1, 'a connection that receives its own messages stays')
     for (let beat = 0; beat < 11; beat++) messages.check()
     t.equal(connection.connections, 2)
     t.match(failures, [{ message: 'Redis sends no messages' }])
@@ -56,7 +56,7 @@ t.test(
   }
 )
 
-t.test('a client that has given up connects again, and one without listeners not at all', async t => {
+t.test('a client that has given up reconnects, but not if it has no listeners', async t => {
   const connection = new Connection()
   const messages = messagesOf(connection)
   for (let beat = 0; beat < 100; beat++) messages.check()
@@ -67,12 +67,12 @@ t.test('a client that has given up connects again, and one without listeners not
   t.equal(connection.connections, 2)
 })
 
-t.test('messages that were closed stay closed, though a sign of life of before gets its reply', async t => {
+t.test('a closed subscription stays closed, even if an earlier ping gets its reply', async t => {
   const connection = new Connection()
   const messages = messagesOf(connection)
   messages.listen('topic', () => undefined)
   messages.close()
-  const { connections } = connection // a client of this test connects again at once
+  const { connections } = connection // this test uses a client that reconnects at once
   connection.status = 'end'
   messages.check()
   t.equal(connection.connections, connections)

@@ -2,20 +2,20 @@ import t from 'tap'
 import { noRedis, startRedis } from '../support/redis.ts'
 import { until } from '../support/until.ts'
 
-t.test('the Redis that gateways share', { skip: noRedis }, async t => {
+t.test('Redis shared by gateways', { skip: noRedis }, async t => {
   const redis = await startRedis(t)
-  const timeoutMs = 1000 // what stalls is waited for
+  const timeoutMs = 1000 // long enough for the commands that hang
   const [one, two] = await Promise.all([redis.connect(t, { timeoutMs }), redis.connect(t, { timeoutMs })])
   const ping = async (): Promise<unknown> => await one.run('hgCount', [], [1, 1, '[]'])
 
-  await t.test('processes know how many they are, and what time it is', async t => {
+  await t.test('processes know their number and the time of the server', async t => {
     await until(() => one.processes === 2, 'both')
     t.ok(Math.abs(one.now() - Date.now()) < 60_000)
     await two.close()
     await until(() => one.processes === 1, 'one to be gone')
   })
 
-  await t.test('a message reaches every process, also after Redis was away', async t => {
+  await t.test('a message reaches every process, also after an outage of Redis', async t => {
     let seen = 0
     one.subscribe('changes', () => { seen++ })
     await until(() => {
@@ -31,14 +31,14 @@ t.test('the Redis that gateways share', { skip: noRedis }, async t => {
     await t.resolves(ping())
   })
 
-  await t.test('the time of each command is counted, of one without a reply as well', async t => {
+  await t.test('the duration of each command is counted, also without a reply', async t => {
     const { counts, sum } = one.times
     t.ok(counts.reduce((total, count) => total + count, 0) >= 2)
     t.ok(sum > 0 && sum < 60)
   })
 
-  await t.test('each command of a gateway adds its time once', async t => {
-    // No sign of life is sent meanwhile.
+  await t.test('each command of a gateway adds its duration once', async t => {
+    // No ping is sent meanwhile.
     const quiet = await redis.connect(t, { timeoutMs, beatMs: 3_600_000 })
     const count = (): number => quiet.times.counts.reduce((total, count) => total + count, 0)
     const [before, { sum }] = [count(), quiet.times]
@@ -50,7 +50,7 @@ t.test('the Redis that gateways share', { skip: noRedis }, async t => {
     await quiet.close()
   })
 
-  await t.test('a server that stalls is away until it replies again', async t => {
+  await t.test('a server that hangs counts as away until it replies again', async t => {
     const events: string[] = []
     one.on('away', () => events.push('away')).on('back', () => events.push('back'))
     redis.process().kill('SIGSTOP')

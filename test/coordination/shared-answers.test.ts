@@ -8,7 +8,7 @@ t.test('answers in Redis', { skip: noRedis }, async t => {
   const server = await redis.connect(t)
   const [one, other] = [new SharedAnswers(server), new SharedAnswers(await redis.connect(t))]
 
-  await t.test('what one process keeps, another one has, until its time is over', async t => {
+  await t.test('an answer stored by one process is read by another, until it expires', async t => {
     t.equal(await other.get('a'), undefined)
     one.set('a', 'text', 60_000)
     one.set('brief', 'text', 1)
@@ -23,7 +23,7 @@ t.test('answers in Redis', { skip: noRedis }, async t => {
     await until(async () => (await other.get('brief')) === undefined, 'the other to be gone')
   })
 
-  await t.test('all of them are deleted at once, and nothing else', async t => {
+  await t.test('all answers are deleted at once, and nothing else', async t => {
     for (let number = 0; number < 2500; number++) one.set(`n${number}`, 'text', 60_000)
     await until(async () => (await other.get('n2499')) === 'text', 'the last')
     await server.set('headgate:else', 'text', 60_000)
@@ -33,7 +33,7 @@ t.test('answers in Redis', { skip: noRedis }, async t => {
     t.equal(await one.clear(), 0)
   })
 
-  await t.test('without Redis there are none, and nothing fails', async t => {
+  await t.test('without Redis there are no answers, and nothing fails', async t => {
     await redis.kill()
     t.equal(await one.get('a'), undefined)
     one.set('a', 'text', 1000)

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { dayMs, dayOf, dayText } from '../../lib/core/day.ts'
 
-t.test('a day is that of UTC, from its first millisecond to its last', async t => {
+t.test('a day is a UTC day, from its first millisecond to its last', async t => {
   const first = Date.UTC(2025, 10, 21)
   t.same([first, first + 1, first + dayMs - 1, first + dayMs].map(dayOf), [
     first,

@@ -9,7 +9,7 @@ import {
 
 const all = Object.keys(codes) as ErrorCode[] // the keys of a table are its codes
 
-t.test("every code gives its own row, and a fault without a name is the caller's", async t => {
+t.test("every code uses its own row, and the fault is the caller's unless stated", async t => {
   for (const code of all) {
     const row: { status: number, type: string, message: string, fault?: string } = codes[code]
     const error = new GatewayError(code)
@@ -70,7 +70,7 @@ t.test('the statuses are those that clients rely on', async t => {
   })
 })
 
-t.test('what is said instead of the table is said to the caller; the cause is not', async t => {
+t.test('a custom message reaches the caller, the cause does not', async t => {
   const error = new GatewayError('upstream_invalid_request', {
     message: 'Too hot.',
     param: 'temperature',
@@ -87,7 +87,7 @@ t.test('what is said instead of the table is said to the caller; the cause is no
   })
 })
 
-t.test('a changed copy keeps everything else', async t => {
+t.test('a modified copy keeps everything else', async t => {
   const options = {
     message: 'Slow down.',
     param: 'model',
@@ -126,7 +126,7 @@ t.test('a changed copy keeps everything else', async t => {
   t.equal(error.with({ acceptedByProvider: false }).acceptedByProvider, false)
 })
 
-t.test('a 429 or 503 says when to come back: as the provider said, else in a second', async t => {
+t.test('a 429 or 503 says when to retry: as the provider said, or else in a second', async t => {
   t.strictSame(new GatewayError('rate_limit_exceeded', { retryAfterSeconds: 9 }).headers(), {
     'retry-after': '9'
   })
@@ -164,14 +164,14 @@ t.test('a header keeps clients from retrying what cannot succeed', async t => {
   ])
 })
 
-t.test('another provider may do what one cannot', async t => {
+t.test('only an unsupported parameter lets another provider be tried', async t => {
   t.same(
     all.filter(code => new GatewayError(code).fault === 'unsupported'),
     ['unsupported_parameter']
   )
 })
 
-t.test('a body of the wrong shape gets the list of faults, and the first of them as an error', async t => {
+t.test('an invalid body gets the list of problems, and the first of them as an error', async t => {
   const type = 'invalid_request_error'
   const cases = [
     [
@@ -206,7 +206,7 @@ t.test('a body of the wrong shape gets the list of faults, and the first of them
   })
 })
 
-t.test('what is not ours becomes an internal error that says nothing of it', async t => {
+t.test('an unknown error becomes an internal one that reveals nothing', async t => {
   const given = new GatewayError('not_found')
   t.equal(asGatewayError(given), given)
   const secret = new Error('password=1234')

@@ -3,12 +3,12 @@ import { CallRecord, hadSeveralRoutes } from '../../lib/core/record.ts'
 import { candidatesOf, explainRoute } from '../../lib/core/explain-route.ts'
 import { route } from '../support/routes.ts'
 
-t.test('a header names the models that were tried and why, in a few plain letters', async t => {
+t.test('a header names the models that were tried and why, in short ASCII', async t => {
   const record = new CallRecord('chat')
   t.notOk(hadSeveralRoutes(record))
   const a = route('one/a'); const b = route('two/b')
   Object.assign(record, { routes: [a], chosen: a })
-  t.notOk(hadSeveralRoutes(record), 'of one route that is neither skipped nor failed')
+  t.notOk(hadSeveralRoutes(record), 'of a single route without a failed attempt')
   t.equal(candidatesOf(record), undefined)
   record.failedAttempts = [{ route: a, reason: 'upstream_error' }]
   t.ok(hadSeveralRoutes(record))

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { GuardFindings } from '../../lib/core/guard-findings.ts'
 
-t.test('findings of one stage at one point are added up, and so is the time of its looks', t => {
+t.test('findings and durations of one stage at one point are summed', t => {
   const findings = new GuardFindings()
   findings.note('a', 'request', 'mask', 2)
   findings.note('a', 'request', 'mask')
@@ -12,7 +12,7 @@ t.test('findings of one stage at one point are added up, and so is the time of i
   const times = findings.list.map(({ startedAtMs = 0, endedAtMs = 0 }) => endedAtMs - startedAtMs)
   t.ok(
     (times[2] ?? 0) >= 1.49 && (times[3] ?? 0) > 2.9,
-    'from the begin of the first look to the end of the last'
+    'from the start of the first check to the end of the last'
   )
   t.strictSame(times.slice(0, 2), [0, 0])
   t.match(findings.list, [

@@ -7,10 +7,10 @@ t.test('a histogram counts each value in the first bucket that it does not excee
   const { value } = histogram
   t.strictSame(value, { bounds: [1, 5], counts: [2, 2, 1], sum: 17 })
   histogram.observe(1)
-  t.strictSame(value.counts, [2, 2, 1], 'as it was')
+  t.strictSame(value.counts, [2, 2, 1], 'unchanged')
 })
 
-t.test('of each bucket the last value of a trace is known', async t => {
+t.test('each bucket has the trace of its last value', async t => {
   const histogram = new Histogram([1, 5])
   histogram.observe(0.5, { traceId: 'a', spanId: '1' })
   histogram.observe(0.7, { traceId: 'b', spanId: '2' })

@@ -6,20 +6,20 @@ t.test('a budget is counted in billionths of a dollar', async t => {
   t.equal(nanoUsdOf({ usd: 20, per: 'day' }), 20_000_000_000)
 })
 
-t.test('a budget is printed as people say it', async t => {
+t.test('a budget is printed in words', async t => {
   t.equal(budgetText({ usd: 20, per: 'month' }), '$20 a month')
   t.equal(budgetText({ usd: 0.5, per: 'total' }), '$0.5 in total')
   t.equal(budgetText({ usd: 2, per: 'hour', timeZone: 'Asia/Kolkata' }), '$2 an hour of Asia/Kolkata')
   t.equal(budgetText({ usd: 2, every: '30d', from: '2026-01-01T00:00:00Z' }), '$2 every 30d')
 })
 
-t.test('the project of a key has an id and a name, and that of other keys one name for both', async t => {
+t.test("a key's project has an id and a name; without a project both are the default", async t => {
   const key = { project: { id: 'p-1', name: 'support' } }
   t.same([projectIdOf(key), projectIdOf({})], ['p-1', 'default'])
   t.same([projectNamesOf(key), projectNamesOf({})], [['p-1', 'support'], ['default', 'default']])
 })
 
-t.test('each header is read as its clients write it', async t => {
+t.test('each header is read in the format of its clients', async t => {
   const rows: ReadonlyArray<readonly [headers: Record<string, string | string[]>, keys: string[]]> = [
     [{ authorization: 'Bearer a b' }, ['a b']],
     [{ authorization: 'bearer a' }, ['a']],
@@ -36,7 +36,7 @@ t.test('each header is read as its clients write it', async t => {
   for (const [headers, keys] of rows) t.same(presentedKeys(headers), keys, JSON.stringify(headers))
 })
 
-t.test('the key that counts first is first, in whichever order the headers came', async t => {
+t.test('keys are listed in order of precedence, whatever the order of the headers', async t => {
   const headers = {
     'x-goog-api-key': '5',
     'api-key': '4',

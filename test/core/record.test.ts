@@ -7,7 +7,7 @@ const usage = (promptTokens: number, completionTokens: number) => ({
   promptTokens, completionTokens, totalTokens: promptTokens + completionTokens
 })
 
-t.test('all records have one shape, whatever becomes known', async t => {
+t.test('all records have the same shape, whatever is set', async t => {
   const record = new CallRecord('chat')
   const fields = Object.keys(record)
   noteUsage(record, usage(1, 2), undefined)
@@ -16,7 +16,7 @@ t.test('all records have one shape, whatever becomes known', async t => {
   t.same(Object.keys(record), fields)
 })
 
-t.test('usage is that of all turns, each counted once however often it is reported', async t => {
+t.test('usage is summed over all turns, each counted once however often it is reported', async t => {
   const record = new CallRecord('chat')
   record.usageEstimated = true
   noteUsage(record, usage(10, 1), undefined)
@@ -24,7 +24,7 @@ t.test('usage is that of all turns, each counted once however often it is report
   t.strictSame(
     [record.usage, record.answerUsages.length],
     [usage(10, 5), 1],
-    'a later report of one answer replaces the earlier'
+    'a later report of the same answer replaces the earlier'
   )
   const first = record.usage
   noteUsage(record, usage(20, 2), first)
@@ -36,14 +36,14 @@ t.test('usage is that of all turns, each counted once however often it is report
   t.equal(record.usageEstimated, false)
 })
 
-t.test('counts of parts are noted up to those of their wholes, as costs have it', async t => {
+t.test('counts of parts are limited to those of their wholes, as costs assume', async t => {
   const record = new CallRecord('chat')
   noteUsage(record, { ...usage(10, 1), cachedTokens: 12, reasoningTokens: 3 }, undefined)
   t.match(record.usage, { cachedTokens: 10, reasoningTokens: 1 })
   t.match(record.answerUsages, [{ usage: { cachedTokens: 10, reasoningTokens: 1 } }])
 })
 
-t.test('output adds up, and none so far is not zero', async t => {
+t.test('output is summed, and stays absent until there is some', async t => {
   const record = new CallRecord('chat')
   noteOutput(record, 0)
   t.equal(record.outputCharacters, undefined)
@@ -52,14 +52,14 @@ t.test('output adds up, and none so far is not zero', async t => {
   t.equal(record.outputCharacters, 7)
 })
 
-t.test('the first end of a call is its end', async t => {
+t.test('the first end of a call counts', async t => {
   const record = new CallRecord('chat')
   t.equal(noteError(record, new GatewayError('upstream_timeout', { cause: 'slow' })), 'error')
   t.equal(noteError(record, new GatewayError('client_closed_request')), 'error')
   t.strictSame([record.errorCode, record.cause], ['upstream_timeout', 'slow'])
 })
 
-t.test('a caller who has left is no error, and what is not ours is an internal one', async t => {
+t.test('a disconnect is not an error, and an unknown error is an internal one', async t => {
   const left = new CallRecord('chat')
   t.equal(noteError(left, new GatewayError('client_closed_request')), 'client_closed')
   const broken = new CallRecord('chat')
@@ -68,12 +68,12 @@ t.test('a caller who has left is no error, and what is not ours is an internal o
   t.strictSame([broken.errorCode, broken.cause], ['internal_error', cause])
 })
 
-t.test('a name is cut where it is longer than others are', async t => {
+t.test('a long name is truncated', async t => {
   t.equal(cutName('openai/gpt-4.1'), 'openai/gpt-4.1')
   t.equal(cutName('x'.repeat(2_000_000)).length, 256)
 })
 
-t.test('a name of any length reaches neither a row nor a line, on any endpoint', async t => {
+t.test('a long name is truncated in rows and logs, on any endpoint', async t => {
   const api = await testGateway(t)
   const model = `one/${'m'.repeat(10_000)}`
   const bodies = {

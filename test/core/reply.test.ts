@@ -1,20 +1,20 @@
 import t from 'tap'
 import { EarlyReply, toJsonReply, nowSeconds } from '../../lib/core/reply.ts'
 
-t.test('a value is a reply in JSON, with 200 unless it is said', async t => {
+t.test('a value is a JSON reply, with status 200 by default', async t => {
   const headers = { 'content-type': 'application/json; charset=utf-8' }
   t.strictSame(toJsonReply({ a: 'ä' }), { status: 200, headers, body: '{"a":"ä"}' })
   t.strictSame(toJsonReply(null, 404), { status: 404, headers, body: 'null' })
 })
 
-t.test('the time is in seconds, never ahead', async t => {
+t.test('the time is in seconds, and never in the future', async t => {
   const before = Date.now()
   const seconds = nowSeconds()
   t.ok(Number.isInteger(seconds))
   t.ok(seconds * 1000 > before - 1000 && seconds * 1000 <= Date.now())
 })
 
-t.test('a call that ends early has not failed: what is thrown is no error and has no stack', async t => {
+t.test('an early reply is thrown, but is not an Error and has no stack', async t => {
   const reply = { status: 202, headers: {}, body: '{}' }
   const early = new EarlyReply(reply)
   t.equal(early.reply, reply)

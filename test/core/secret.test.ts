@@ -2,7 +2,7 @@ import { inspect } from 'node:util'
 import t from 'tap'
 import { Secret } from '../../lib/core/secret.ts'
 
-t.test('a secret shows itself to the one who asks for it, and nowhere else', async t => {
+t.test('a secret is revealed only on request', async t => {
   const secret = new Secret('sk-1234')
   t.equal(secret.reveal(), 'sk-1234')
   const shown = [

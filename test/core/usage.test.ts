@@ -3,7 +3,7 @@ import { addUsage, estimatedAnswer, possibleUsage, withinWholes } from '../../li
 
 const one = { promptTokens: 1, completionTokens: 2, totalTokens: 3 }
 
-t.test('turns are added up field by field; what none reported stays absent', async t => {
+t.test('turns are summed field by field, and fields that none reported stay absent', async t => {
   const sum = addUsage(
     { ...one, cachedTokens: 1, searches: 0 },
     { promptTokens: 10, completionTokens: 20, totalTokens: 30, cachedTokens: 5, reasoningTokens: 4 }
@@ -18,33 +18,33 @@ t.test('turns are added up field by field; what none reported stays absent', asy
   })
 })
 
-t.test('one of the two alone is the sum, and nothing is nothing', async t => {
+t.test('if only one is present it is the sum; two absent ones give undefined', async t => {
   t.equal(addUsage(undefined, one), one)
   t.equal(addUsage(one, undefined), one)
   t.equal(addUsage(undefined, undefined), undefined)
 })
 
-t.test('no usage are counts that cannot be, and zeros alone', async t => {
+t.test('impossible counts and all zeros are not usage', async t => {
   t.equal(possibleUsage(one), one)
   t.equal(possibleUsage({ ...one, cachedTokens: 2e9 }), undefined)
   t.equal(possibleUsage({ promptTokens: 0, completionTokens: 0, totalTokens: 0 }), undefined)
   t.ok(possibleUsage({ promptTokens: 0, completionTokens: 0, totalTokens: 0, searches: 1 }))
 })
 
-t.test('an answer that was not reported in full counts what was, and at least a token for four characters', t => {
+t.test('a partly reported answer counts what was reported, and at least a token per four characters', t => {
   const reported = { promptTokens: 100, completionTokens: 7, totalTokens: 107, cachedTokens: 90 }
   const known = { ...reported, promptTokens: 100 }
   for (const [name, usage, unreported, characters, expected] of [
     ['nothing was reported', undefined, 1, 9, { promptTokens: 50, completionTokens: 3, totalTokens: 53 }],
-    ['more than the text makes', reported, 0, 9, known],
-    ['less than the text makes', reported, 0, 40, { ...known, completionTokens: 10, totalTokens: 110 }],
+    ['more than the estimate', reported, 0, 9, known],
+    ['less than the estimate', reported, 0, 40, { ...known, completionTokens: 10, totalTokens: 110 }],
     ['one of three requests', reported, 2, 9, { ...known, promptTokens: 200, totalTokens: 207 }]
   ] as const) t.same(estimatedAnswer({ usage, unreported }, 50, characters), expected, name)
   t.end()
 })
 
-t.test('no kind of tokens counts more than the kind it is part of', t => {
-  t.equal(withinWholes(one), one, 'the same where nothing has to change')
+t.test('no kind of token counts more than the kind it is part of', t => {
+  t.equal(withinWholes(one), one, 'the same object if nothing has to change')
   t.same(
     withinWholes({
       promptTokens: 10, completionTokens: 5, totalTokens: 15,
