@@ -214,7 +214,7 @@ const together: Readonly<Record<string, string>> = {
   'providers/folders': 'the names and the order of files of every adapter',
   'providers/google': 'an adapter, from recorded responses',
   'providers/responses': 'an adapter, from recorded responses',
-  'providers/reported-servers': 'habits of servers and clients, from request to answer',
+  'providers/reported-servers': 'behaviour of servers and clients, from request to answer',
   'providers/sloppy-answers': 'answers of every adapter with one thing changed',
   'providers/sloppy-results': 'the same of all but conversations',
   'providers/strict-requests': 'requests of every adapter against the rules of its provider',

@@ -223,7 +223,7 @@ async function curlHosts (
     if (index !== undefined) hosts[Number(index)] = host.replace(/^\[|\]$/g, '')
     response.end()
   })
-  server.on('connect', (_, socket) => socket.destroy()) // an https request to the proxy has no path to match it by
+  server.on('connect', (_, socket) => socket.destroy()) // an https request has no path to match by
   const quoted = (text: string): string =>
     text.replace(/["\\]/g, '\\$&').replaceAll('\t', '\\t').replaceAll('\n', '\\n').replaceAll('\r', '\\r')
   const lines = samples

@@ -380,7 +380,7 @@ t.test('nothing is lost between fetching and answering', async t => {
 t.test('a completion that does not fit the store is given to the caller who fetched it', async t => {
   const { api, database } = await start(t, async ({ method }) => {
     if (method === 'POST') return accepted
-    await sql`pragma max_page_count = 1`.execute(database.query) // SQLite raises the limit to the current size of the file
+    await sql`pragma max_page_count = 1`.execute(database.query) // SQLite raises it to the file size
     return { pieces: [chatAnswer('long '.repeat(40_000))] }
   })
   const response = await fetched(api, await begin(api))

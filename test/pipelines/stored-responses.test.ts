@@ -1301,7 +1301,7 @@ t.test(
     t.equal(stored.map(({ frame }) => frame).join(''), seen)
     killed.child.kill('SIGKILL')
     await killed.ended
-    await database.query.updateTable('responses').set({ lease_until_ms: 1 }).execute() // as if the lease had expired
+    await database.query.updateTable('responses').set({ lease_until_ms: 1 }).execute() // as if expired
     await database.close()
     const next = await startGateway(t, directory, env)
     const get = async (query: string): Promise<Response> =>

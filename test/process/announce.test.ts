@@ -34,7 +34,7 @@ t.test('the banner is shown once, with the enabled providers', async t => {
   t.same(others, [])
 })
 
-t.test('below level info a new key is printed all the same, and nothing else', async t => {
+t.test('below level info a new key is still printed, and nothing else', async t => {
   t.same(printed('warn', 'hg_1'), ['API key (created because none existed; not shown again): hg_1'])
   t.same(printed('warn'), [])
 })

@@ -6,7 +6,7 @@ import { settles } from '../support/until.ts'
 
 const url = pathToFileURL(join(import.meta.dirname, '../../lib/process/close-gone-terminal.js')).href
 
-t.test('a process whose terminal is gone exits with its own code', { skip: noTerminal }, async t => {
+t.test('a process whose terminal is closed exits with its own code', { skip: noTerminal }, async t => {
   const program = `import { closeGoneTerminalAtExit } from '${url}'\ncloseGoneTerminalAtExit()\nprocess.on('SIGHUP', () => process.exit(3))\nsetInterval(() => {}, 1000)\nconsole.log('ready')`
   const { line, close, ended } = await onTerminal(
     t,

@@ -20,14 +20,14 @@ t.test('a gateway that never had a key gets one, once', async t => {
   t.equal(await createFirstKey(keys, { interactive: true }), undefined)
 })
 
-t.test('an operator who has revoked all keys wants no caller', async t => {
+t.test('no key is created if all keys have been revoked', async t => {
   const keys = await keyStore(t)
   await keys.create({ name: 'ci' })
   await keys.revoke('ci')
   t.equal(await createFirstKey(keys, { interactive: true }), undefined)
 })
 
-t.test('of two that start at the same moment one has printed it', async t => {
+t.test('of two gateways that start at the same moment one prints the key', async t => {
   const directory = t.testdir()
   const [one, two] = [await keyStore(t, directory), await keyStore(t, directory)]
   const made = await Promise.all([
@@ -37,7 +37,7 @@ t.test('of two that start at the same moment one has printed it', async t => {
   t.equal(made.filter(key => key !== undefined).length, 1)
 })
 
-t.test('a key that nobody sees on a terminal has limits', async t => {
+t.test('a key that is not shown on a terminal has limits', async t => {
   for (const interactive of [true, false]) {
     const keys = await keyStore(t, t.testdir())
     const { limits } = keys.check((await createFirstKey(keys, { interactive })) ?? '') ?? {}

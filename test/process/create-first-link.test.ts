@@ -4,7 +4,7 @@ import { createFirstLink } from '../../lib/process/create-first-link.ts'
 import { openSqlite } from '../../lib/stores/sqlite/open.ts'
 import { settings } from '../support/settings.ts'
 
-t.test('a link is made once, for a person at a terminal', async t => {
+t.test('a link is created once, for a person at a terminal', async t => {
   const database = await openSqlite(t.testdir())
   t.teardown(database.close)
   const accounts = new Accounts(database)

@@ -23,20 +23,20 @@ function start (t: Test, program: string) {
   return child
 }
 
-t.test('everything is printed before the end', async t => {
+t.test('everything is printed before the exit', async t => {
   const child = start(t, 'process.stdout.write("x".repeat(1_000_000)); exit.exitWhenPrinted(3)')
   let length = 0
   child.stdout.on('data', (bytes: Buffer) => { length += bytes.length })
   t.same([await once(child, 'close'), length], [[3, null], 1_000_000])
 })
 
-t.test('output that no one reads does not keep a process', async t => {
+t.test('output that no one reads does not keep a process alive', async t => {
   const child = start(t, 'process.stdout.write("x".repeat(1_000_000)); exit.exitWhenPrinted(4)')
   child.stdout.pause()
   t.same(await once(child, 'exit'), [4, null])
 })
 
-t.test('a stop that hangs ends with 1; the clock itself keeps nothing alive', async t => {
+t.test('a shutdown that hangs exits with 1; its timer keeps nothing alive', async t => {
   t.same(
     await once(
       start(t, 'exit.exitIfStopHangs({ shutdownDelayMs: 0, drainMs: 0 }); setInterval(() => {}, 1000)'),
@@ -50,7 +50,7 @@ t.test('a stop that hangs ends with 1; the clock itself keeps nothing alive', as
   ])
 })
 
-t.test('a thread that does not end keeps no process', async t => {
+t.test('a thread that does not end keeps no process alive', async t => {
   const pipe = join(t.testdir({}), 'pipe')
   execFileSync('mkfifo', [pipe])
   const worker = pathToFileURL(join(import.meta.dirname, '../../lib/async/run-in-worker.js')).href
@@ -65,7 +65,7 @@ t.test('a thread that does not end keeps no process', async t => {
 })
 
 t.test(
-  'a stop with the default settings fits the ten seconds that Docker gives it, whatever hangs',
+  "a shutdown with the default settings fits into Docker's ten seconds, whatever hangs",
   async t => {
     const {
       server: { shutdownDelayMs, drainMs }

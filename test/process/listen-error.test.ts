@@ -1,7 +1,7 @@
 import t from 'tap'
 import { listenError } from '../../lib/process/listen-error.ts'
 
-t.test('the address, the reason and what to do about it are said', async t => {
+t.test('the error names the address, the reason and what to do', async t => {
   const rows = [
     [{ code: 'EADDRINUSE' }, 'the port is in use'],
     [{ code: 'EACCES' }, 'permission denied'],

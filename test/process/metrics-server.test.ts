@@ -7,7 +7,7 @@ import { Metrics } from '../../lib/telemetry/metrics.ts'
 import { raw, rest } from '../support/raw.ts'
 import { testGateway, type TestGateway } from '../support/gateway.ts'
 
-t.test('there is one page, and it is gone when its server is', async t => {
+t.test('there is one page, until its server closes', async t => {
   const metrics = new Metrics(() => api.gateway)
   const api: TestGateway = await testGateway(t, {}, {}, { observers: [metrics.observe] })
   const server = await serveMetrics(
@@ -50,7 +50,7 @@ t.test('there is one page, and it is gone when its server is', async t => {
 })
 
 t.test(
-  'a page whose name points at the metrics reads nothing, wherever the request has that name',
+  'a page whose name resolves to the metrics address reads nothing, in whatever place that name is',
   async t => {
     const server = await serveMetrics({ host: '127.0.0.1', port: 0 }, () => [], createLog('silent'))
     t.teardown(server.close)

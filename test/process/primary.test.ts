@@ -7,7 +7,7 @@ import { headgate } from '../support/command.ts'
 import { ask, directoryOf, startGateway } from '../support/headgate.ts'
 
 t.test(
-  'while another program has locked the store, a reservation that needs it makes no other wait',
+  'a reservation that waits for a locked store delays no other',
   async t => {
     const directory = directoryOf(t, { 'headgate.yaml': 'providers: {sandbox: {}}\n' })
     const keyWith = async (name: string, ...limits: string[]): Promise<string> => {
@@ -18,7 +18,7 @@ t.test(
     const limitedKey = await keyWith('limited', '--requests-per-minute', '1000')
     const gateway = await startGateway(t, directory, { HEADGATE_WORKERS: '2' })
 
-    // With another gateway on the store, each reservation of a budget is written to it.
+    // With another gateway on the store, each budget reservation is written to it.
     const shared = await openDatabase(join(directory, '.headgate'), { busyTimeoutMs: 0 })
     t.teardown(shared.close)
     const other = new LocalLimiter({ shared })

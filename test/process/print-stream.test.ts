@@ -5,7 +5,7 @@ import { until } from '../support/until.ts'
 
 interface Source { taken: number, returned: boolean }
 
-/** Makes pieces without an end. */
+/** Yields endless pieces. */
 async function * endless (source: Source): AsyncGenerator<string> {
   try {
     for (;;) {
@@ -17,7 +17,7 @@ async function * endless (source: Source): AsyncGenerator<string> {
   }
 }
 
-t.test('pieces are taken as fast as they are read', async t => {
+t.test('the source is read as fast as the output is', async t => {
   const source = { taken: 0, returned: false }
   const output = new PassThrough({ highWaterMark: 10_000 })
   const printed = printStream(endless(source), output)
@@ -32,7 +32,7 @@ t.test('pieces are taken as fast as they are read', async t => {
   t.ok(source.returned)
 })
 
-t.test('a reader who has gone ends the source; other failures are thrown', async t => {
+t.test('a closed output ends the source; other failures are thrown', async t => {
   const failing = (code: string) =>
     new Writable({
       write: (_, __, done) => {
@@ -45,7 +45,7 @@ t.test('a reader who has gone ends the source; other failures are thrown', async
   await t.rejects(printStream(endless(source), failing('ENOSPC')), { code: 'ENOSPC' })
 })
 
-t.test('records on a terminal do not control it, and a file has them as they are', async t => {
+t.test('records on a terminal cannot control it, and a file has them unchanged', async t => {
   const record = 'a,"b\u001b[2J"\r\n'
   const printed = async (isTTY: boolean): Promise<unknown> => {
     const output = Object.assign(new PassThrough(), { isTTY })

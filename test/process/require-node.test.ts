@@ -8,7 +8,7 @@ import { plainNode } from '../support/plain-node.ts'
 const root = join(import.meta.dirname, '../../..')
 const file = join(import.meta.dirname, '../../lib/process/require-node.js')
 
-t.test('the version that is required is the one of package.json', async t => {
+t.test('the required version is the one in package.json', async t => {
   t.match(JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')), {
     engines: { node: `>=${minNodeVersion}` }
   })

@@ -18,7 +18,7 @@ t.test('the address is known while its process runs, and no longer', t => {
   t.end()
 })
 
-t.test('a note of a killed process, and one that is half written, say nothing', t => {
+t.test('the file of a killed process or a half-written one is ignored', t => {
   const { pid } = spawnSync(process.execPath, ['-e', ''])
   for (const text of [
     JSON.stringify({ pid, url: 'http://127.0.0.1:1' }),
@@ -31,7 +31,7 @@ t.test('a note of a killed process, and one that is half written, say nothing', 
   t.end()
 })
 
-t.test('a gateway that stops leaves the note of another one', t => {
+t.test('a gateway that stops keeps the file of another one', t => {
   const directory = t.testdir()
   const forget = noteRunning(directory, 'http://127.0.0.1:1', log)
   writeFileSync(
@@ -43,7 +43,7 @@ t.test('a gateway that stops leaves the note of another one', t => {
   t.end()
 })
 
-t.test('a pipe or a link in the place of the note is replaced, and a directory is reported', t => {
+t.test('a pipe or a link in place of the file is replaced, and a directory is reported', t => {
   const directory = t.testdir({ other: 'keep', pipe: {}, link: {}, folder: { 'gateway.json': {} } })
   execFileSync('mkfifo', [join(directory, 'pipe', 'gateway.json')])
   symlinkSync(join(directory, 'other'), join(directory, 'link', 'gateway.json'))

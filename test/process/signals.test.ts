@@ -70,7 +70,7 @@ for (const workers of ['1', '2']) {
   )
 }
 
-t.test('elsewhere SIGHUP stops nothing, not even a stop', async t => {
+t.test('without a terminal SIGHUP stops nothing, not even a shutdown', async t => {
   const directory = directoryOf(t, {
     'headgate.yaml': 'server: {shutdown_delay_ms: 1000}\nproviders: {sandbox: {}}\n'
   })

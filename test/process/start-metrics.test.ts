@@ -3,7 +3,7 @@ import { request } from 'undici'
 import { directoryOf, ask, childrenOf, startGateway } from '../support/headgate.ts'
 import { until } from '../support/until.ts'
 
-t.test('metrics of all workers are served together, only where configured', async t => {
+t.test('metrics of all workers are served together, only if configured', async t => {
   const plain = await startGateway(t, directoryOf(t), { HEADGATE_API_KEYS: 'a-key-of-24-characters-00' })
   t.match(await ask(plain.url, 'a-key-of-24-characters-00'), { status: 200 })
   plain.child.kill('SIGTERM')

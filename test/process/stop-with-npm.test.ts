@@ -8,14 +8,14 @@ import { plainCommand } from '../support/plain-node.ts'
 
 const root = join(import.meta.dirname, '../../..')
 
-/** Lists a process and all that it has started, directly or not. */
+/** Lists a process and all its descendants. */
 async function treeOf (pid: number): Promise<number[]> {
   const children = await childrenOf(pid)
   return [pid, ...(await Promise.all(children.map(treeOf))).flat()]
 }
 
 t.test(
-  'a signal to `npm start` ends the gateway as well',
+  'a signal to `npm start` also stops the gateway',
   { skip: process.platform !== 'linux' && 'no /proc' },
   async t => {
     const directory = directoryOf(t)

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { CommandError } from '../../lib/process/terminal.ts'
 
-t.test('a failure of a command ends it with 1, unless it is one of its use', async t => {
+t.test('a failed command exits with 1, a usage error with another code', async t => {
   const cause = new Error('why')
   t.match(new CommandError('It failed.', { cause }), {
     name: 'CommandError',

@@ -24,7 +24,7 @@ for (const [name, entry] of [
   })
 }
 
-t.test('workers are started with it, and with the options of their primary', async t => {
+t.test('workers start with the flag, and with the options of their primary', async t => {
   const gateway = await startGateway(
     t,
     directoryOf(t),

@@ -4,7 +4,7 @@ import { allowListening, waitToListen } from '../../lib/process/wait-to-listen.t
 
 type Message = Parameters<NonNullable<Parameters<typeof waitToListen>[0]['send']>>[0]
 
-/** Both ends of an IPC channel: what one sends the other receives. */
+/** Both ends of an IPC channel: each receives what the other sends. */
 function ipcPair () {
   const [worker, primary] = [new EventEmitter(), new EventEmitter()]
   const end = (own: EventEmitter, other: EventEmitter) =>
@@ -12,7 +12,7 @@ function ipcPair () {
   return { worker: end(worker, primary), primary: end(primary, worker) }
 }
 
-t.test('a worker is given the port that the gateway has, or none to keep that of its settings', async t => {
+t.test('a worker gets the port of the gateway, or none if its configured port applies', async t => {
   for (const port of [4711, undefined]) {
     const { worker, primary } = ipcPair()
     let freed = 0
@@ -23,7 +23,7 @@ t.test('a worker is given the port that the gateway has, or none to keep that of
   }
 })
 
-t.test('a worker without a primary waits for no one', async t => {
+t.test('a worker without a primary does not wait', async t => {
   const { primary } = ipcPair()
   const waiting = waitToListen(primary)
   primary.emit('disconnect')

@@ -5,7 +5,7 @@ import { warnOfCertificates } from '../../lib/process/warn-of-certificates.ts'
 import { certificateFor, noOpenSsl } from '../support/certificate.ts'
 
 t.test(
-  'certificates that end within 30 days are in the log at the start, and others are not',
+  'certificates that expire within 30 days are logged at startup, and others are not',
   { skip: noOpenSsl },
   async t => {
     const directory = t.testdir({})

@@ -9,7 +9,7 @@ import { settles } from '../support/until.ts'
 
 const env = { HEADGATE_API_KEYS: 'a-key-of-24-characters-00' }
 
-t.test('a primary that dies costs no open call; its workers finish them and end', async t => {
+t.test('when the primary dies, no open call is lost; its workers finish them and exit', async t => {
   const { upstream, directory, answer } = await slowProvider(t)
   const gateway = await startGateway(t, directory, { ...env, HEADGATE_WORKERS: '2' })
   const pids = await childrenOf(gateway.child.pid ?? 0)
@@ -33,7 +33,7 @@ t.test('a primary that dies costs no open call; its workers finish them and end'
   }
 })
 
-t.test('a worker whose primary dies before it listens ends', async t => {
+t.test('a worker whose primary dies before it listens exits', async t => {
   const directory = directoryOf(t, { 'headgate.yaml': 'providers: {sandbox: {}}\n' })
   for (const configured of [true, false]) {
     // As `node:cluster` starts one.
@@ -69,7 +69,7 @@ t.test('a worker whose primary dies before it listens ends', async t => {
 })
 
 t.test(
-  'a worker under a primary of an earlier version says so and ends, before it sends anything else',
+  'a worker under a primary of an earlier version reports it and exits before sending anything else',
   async t => {
     const directory = directoryOf(t, { 'headgate.yaml': 'providers: {sandbox: {}}\n' })
     const worker = fork(main, ['start'], {
@@ -82,7 +82,7 @@ t.test(
     const sent: unknown[] = []
     worker.on('message', (message: { readonly configuration?: string }) => {
       sent.push(message)
-      // An early version has no version in its messages.
+      // Messages of early versions have no version number.
       if (message.configuration === 'request') {
         worker.send({ configuration: 'start', started: '{}', current: '{}' })
       }

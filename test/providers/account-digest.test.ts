@@ -6,7 +6,7 @@ const authorize = (callerKey?: string, place = 0): Record<string, string> => ({
   authorization: callerKey ?? ['first', 'second'][place] ?? ''
 })
 
-t.test('each credential is an account, whose name does not show it', async t => {
+t.test('each credential is an account, whose name does not reveal it', async t => {
   const accounts = [
     accountDigest({ authorize }),
     accountDigest({ authorize }, undefined, 1),
@@ -17,7 +17,7 @@ t.test('each credential is an account, whose name does not show it', async t => 
   for (const account of accounts) t.match(account, /^[0-9a-f]{16}$/)
 })
 
-t.test('an account whose headers are made for each request has its id', async t => {
+t.test('an account that signs each request is identified by its id', async t => {
   let requests = 0
   const signer = (accountId: string) => ({
     authorize: () => ({ accountId, sign: () => ({ authorization: `${++requests}` }) })
@@ -32,7 +32,7 @@ t.test('an account whose headers are made for each request has its id', async t 
 })
 
 t.test(
-  'the credential of an account is found among those of a provider; of another account there is none',
+  'the credential of an account is found among those of a provider; an unknown account has none',
   async t => {
     const several = {
       authorize: (_: string | undefined, place = 0) => (place < 2 ? authorize(undefined, place) : {})

@@ -12,7 +12,7 @@ import type { StreamReader } from '../../lib/providers/provider.ts'
 
 const part = { a: 1 }
 
-t.test('the parts of a list are its objects, however it is written', async t => {
+t.test('the parts of a list are its objects, in any form of the list', async t => {
   for (const written of [[part], part, [null, part, ''], [[part]]]) {
     t.same(partsOf(written, 'the list'), [part], JSON.stringify(written))
   }
@@ -21,7 +21,7 @@ t.test('the parts of a list are its objects, however it is written', async t => 
   }
 })
 
-t.test('what cannot be read is an error that names it', async t => {
+t.test('an unreadable list is an error that names it', async t => {
   for (const odd of ['text', 7, true, ['text'], [part, 7]]) {
     t.throws(
       () => partsOf(odd, 'the list'),
@@ -31,13 +31,13 @@ t.test('what cannot be read is an error that names it', async t => {
   }
 })
 
-t.test('a text in place of a content is its only part', async t => {
+t.test('a string as content is its only part', async t => {
   t.same(contentOf('hello', 'the content'), [{ type: 'text', text: 'hello' }])
   t.same(contentOf('', 'the content'), [])
   t.same(contentOf([part], 'the content'), [part])
 })
 
-t.test('arguments are JSON as text, whether they came so or as an object', async t => {
+t.test('arguments become JSON text, whether sent as text or as an object', async t => {
   for (const [value, text] of [
     ['{"a":1}', '{"a":1}'],
     [{ a: 1 }, '{"a":1}'],
@@ -49,7 +49,7 @@ t.test('arguments are JSON as text, whether they came so or as an object', async
   }
 })
 
-t.test('a part without a type is what it holds', async t => {
+t.test('a part without a type gets the type of its member', async t => {
   const members = { input: 'tool_use', text: 'text' }
   t.equal(memberType({ text: '' }, members), 'text')
   t.equal(memberType({ text: 'a', input: {} }, members), 'tool_use', 'the first member counts')
@@ -66,7 +66,7 @@ const block = { type: 'content_block_start', index: 0 }
 const delta = (delta: object): object => ({ type: 'content_block_delta', index: 0, delta })
 const added = (item: object): object => ({ type: 'response.output_item.added', output_index: 0, item })
 
-/** What begins each stream, and what then comes for ever. */
+/** The beginning of each stream, and what then repeats forever. */
 const streams: ReadonlyArray<
   readonly [
     name: string,
@@ -119,7 +119,7 @@ const streams: ReadonlyArray<
   ]
 ]
 
-t.test('what is kept of a stream has a bound, and text that is not kept has none', async t => {
+t.test('the retained part of a stream is limited, text that is not retained is not', async t => {
   const read = (reader: StreamReader<ChatEvent>, data: object): void =>
     reader.read({ data: JSON.stringify(data), event: undefined, id: undefined }, [])
   for (const [name, open, first, next] of streams) {
@@ -137,7 +137,7 @@ t.test('what is kept of a stream has a bound, and text that is not kept has none
   t.doesNotThrow(() => { for (let count = 0; count < 20; count++) read(texts, chunk({ content: long })) })
 })
 
-t.test('parts count, however small', async t => {
+t.test('the number of parts is limited, however small they are', async t => {
   const retained = new Retained()
   t.throws(
     () => {

@@ -20,10 +20,7 @@ import {
 import { readEvents } from '../support/read-events.ts'
 import type { ChatEvent } from '../../lib/core/events.ts'
 
-/**
- * Folds events into what a caller gets without `stream`; arguments compare as values, because spacing may
- * differ.
- */
+/** Folds events into the answer without `stream`; arguments compare as values, because spacing may differ. */
 function folded (events: readonly ChatEvent[]): Completion {
   const [head, ...rest] = events
   t.equal(head?.type, 'response-start')
@@ -37,10 +34,10 @@ function folded (events: readonly ChatEvent[]): Completion {
   const text = JSON.stringify(toCompletion([{ events: [started, ...rest] }]), (key, value: unknown) => {
     return key === 'arguments' ? JSON.stringify(JSON.parse(String(value))) : value // spaces aside
   })
-  return JSON.parse(text) as Completion // what it was printed from
+  return JSON.parse(text) as Completion // the request it was printed from
 }
 
-t.test('every request becomes the body that its fixture shows', async t => {
+t.test('every request becomes the body in its fixture', async t => {
   const names = readdirSync(fixtures).filter(name => name.endsWith('.request.json'))
   t.ok(names.length > 30)
   for (const name of names) {
@@ -61,7 +58,7 @@ t.test('every recorded stream gives its events, however its bytes are cut', asyn
   }
 })
 
-t.test('a complete answer gives what the stream of the same answer folds to', async t => {
+t.test('a complete answer equals the folded stream of the same answer', async t => {
   const names = readdirSync(fixtures).filter(
     name => name.endsWith('.json') && !/\.(?:events|request)\./.test(name)
   )

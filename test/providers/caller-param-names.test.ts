@@ -33,7 +33,7 @@ function paramOf (param: string, request: Partial<ChatInput>, rename?: Record<st
   return named
 }
 
-t.test('a place in the conversation is one in what the caller wrote', async t => {
+t.test("a position in the conversation is translated to the caller's request", async t => {
   t.equal(paramOf('messages[1].content[0]', {}), 'messages[1].content[0]', 'where that is the same list')
   const originalInput = { field: 'input', messages: [user], systemPromptField: 'instructions' } as const
   t.equal(paramOf('messages[1].content[0]', { originalInput }), 'input[0].content[0]')

@@ -10,7 +10,7 @@ import { ask } from '../support/chat-completions.ts'
 
 const fixtures = join(import.meta.dirname, '../../../test/fixtures/chat-completions')
 
-/** Ids that the reader makes differ from run to run. */
+/** Ids made by the reader differ from run to run. */
 function plain (events: readonly ChatEvent[]): unknown {
   return JSON.parse(JSON.stringify(events).replace(/call_[0-9a-f]{24}/g, 'call_made'))
 }

@@ -19,7 +19,7 @@ async function read (body: BodyQueue, waitMs?: number): Promise<unknown> {
   return await readErrorBody({ status: 400, headers: {}, body }, waitMs)
 }
 
-t.test('of a refusal that does not end, what came is read', async t => {
+t.test('of an endless error body, what arrived is read', async t => {
   const { body, cancelled } = open()
   body.push(Buffer.from('{"error":{"message":"no"}}'))
   t.same(await read(body, 10), { error: { message: 'no' } })
@@ -31,7 +31,7 @@ t.test('of a refusal that does not end, what came is read', async t => {
   t.equal(await read(half.body, 10), '', 'half of a text says nothing')
 })
 
-t.test('a refusal that breaks or is too long says nothing, one in words its words', async t => {
+t.test('a broken or oversized error body gives no message, a text body its text', async t => {
   const broken = open()
   broken.body.push(Buffer.from('half'))
   broken.body.fail(new GatewayError('upstream_stream_interrupted'))

@@ -1,6 +1,6 @@
 /**
- * One answer has two forms on the wire of a provider: complete, and streamed in pieces of any size.
- * Whatever it says, a caller who folds the stream has what the other caller gets at once.
+ * A provider's answer has two forms: complete, and streamed in pieces of any size. For any content, a caller
+ * who folds the stream gets the same as a caller without `stream`.
  */
 
 import { deepStrictEqual } from 'node:assert/strict'
@@ -30,7 +30,7 @@ function sse (payloads: readonly object[], end = ''): string {
   return payloads.map(payload => `data: ${JSON.stringify(payload)}\n\n`).join('') + end
 }
 
-/** @throws AssertionError, from which the generator works its way back to the smallest answer */
+/** @throws AssertionError, which the generator uses to shrink the answer */
 function agree (
   adapter: Adapter<ChatInput, ChatEvent>,
   ask: AdapterInput<ChatInput>,
@@ -42,7 +42,7 @@ function agree (
   )
 }
 
-/** Takes turns between lists, as choices do that are written at the same time. */
+/** Takes turns between lists, as choices do that are generated at the same time. */
 function interleaved<T> (lists: ReadonlyArray<readonly T[]>): T[] {
   const longest = Math.max(0, ...lists.map(list => list.length))
   return Array.from({ length: longest }, (_, at) => lists.flatMap(list => list.slice(at, at + 1))).flat()
@@ -58,7 +58,7 @@ const logprob = fc.record({
   top_logprobs: fc.constant([])
 })
 
-/** The text in as many pieces as there are cuts, and one more. */
+/** Cuts the text at the given places. */
 function cutAt (text: string, cuts: readonly number[]): string[] {
   const places = [0, ...cuts.map(cut => cut % (text.length + 1)).toSorted((a, b) => a - b), text.length]
   return places.slice(1).map((place, at) => text.slice(places[at], place))
@@ -245,7 +245,7 @@ const gemini = fc
     }
   })
 
-/** Returns a part that never comes in pieces. */
+/** Returns a part that is never split into pieces. */
 function one (part: object): { complete: object, pieces: object[] } {
   return { complete: part, pieces: [part] }
 }

@@ -1,4 +1,4 @@
-/** Keeps the folders of providers alike: a reader of one knows where things are in the next. */
+/** Keeps the provider folders alike: who has read one finds everything in the next. */
 
 import { existsSync, readFileSync, readdirSync } from 'node:fs'
 import { basename, join } from 'node:path'
@@ -12,8 +12,7 @@ const folders = readdirSync(providers, { withFileTypes: true })
   .map(({ name }) => name)
 
 /**
- * The files of a chat API by what they do, each with the function or class it begins with, where that has one
- * name.
+ * The files of a chat API by role, each with the function or class it begins with, if that has a fixed name.
  */
 const parts: Readonly<Record<string, string | undefined>> = {
   index: undefined,
@@ -38,7 +37,7 @@ const parts: Readonly<Record<string, string | undefined>> = {
 }
 
 /**
- * Capabilities beside chat: a file with its adapter, and where that is long one for what it gets and one for
+ * Capabilities beside chat: a file with the adapter and, for long ones, a file for the request and one for
  * streams.
  */
 const capabilities = new Set([
@@ -58,7 +57,7 @@ const capabilities = new Set([
   'token-count'
 ])
 
-/** Files for what one provider alone has. */
+/** Files for features of one provider alone. */
 const particular: Readonly<Record<string, readonly string[]>> = {
   anthropic: ['cache-control', 'direct', 'property-names'],
   'chat-completions': ['text-choice'],
@@ -67,7 +66,7 @@ const particular: Readonly<Record<string, readonly string[]>> = {
   openai: ['typed-stream']
 }
 
-/** The members of an adapter in their order, and their functions in the same. */
+/** The members of an adapter in order; their functions come in the same order. */
 const members = ['directDialects', 'request', 'read', 'error', 'deleteResponse', 'split', 'join', 'fetch']
 
 const files = folders.flatMap(folder =>
@@ -88,7 +87,7 @@ interface Declared {
   readonly exported: boolean
 }
 
-/** Returns the functions and classes at the top of a file, in their order. */
+/** Returns the top-level functions and classes of a file, in order. */
 function declaredIn ({ body }: Program): Declared[] {
   return body.flatMap(statement => {
     const exported = statement.type === 'ExportNamedDeclaration'
@@ -98,7 +97,7 @@ function declaredIn ({ body }: Program): Declared[] {
   })
 }
 
-/** Returns the objects that have what every adapter has. */
+/** Returns the objects that have the members of every adapter. */
 function adaptersIn (program: Program): ObjectExpression[] {
   const found: ObjectExpression[] = []
   full(program, node => {
@@ -118,7 +117,7 @@ function memberNames ({ properties }: ObjectExpression): string[] {
   )
 }
 
-t.test('files of one role have one name in every folder', async t => {
+t.test('files with the same role have the same name in every folder', async t => {
   t.ok(files.length > 60, `${files.length} files`)
   const others = files.filter(
     ({ folder, name }) =>
@@ -143,7 +142,7 @@ t.test('every folder has an index with its adapters', async t => {
   }
 })
 
-t.test('a file begins with what it is for', async t => {
+t.test('a file begins with its main export', async t => {
   for (const { folder, name, program } of files) {
     const declared = declaredIn(program)
     const main = parts[name]
@@ -159,7 +158,7 @@ t.test('a file begins with what it is for', async t => {
   }
 })
 
-t.test('adapters say in one order what they do, and their functions follow in it', async t => {
+t.test('adapters list their members in one order, and functions follow in it', async t => {
   let adapters = 0
   for (const { folder, name, program } of files) {
     const order = declaredIn(program).map(({ name }) => name)
@@ -193,7 +192,7 @@ function functionsIn (node: Parameters<typeof full>[0]): Set<string> {
   return names
 }
 
-t.test('no member of an adapter does nothing but throw', async t => {
+t.test('no adapter member only throws', async t => {
   for (const { folder, name, program } of files) {
     for (const adapter of adaptersIn(program)) {
       for (const property of adapter.properties) {

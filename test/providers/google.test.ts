@@ -29,7 +29,7 @@ t.test('every recorded stream gives its events, however its bytes are cut', asyn
   }
 })
 
-t.test('a recorded stream folds to the complete answer that says the same', async t => {
+t.test('a recorded stream folds to the equivalent complete answer', async t => {
   const both = recorded.filter(name => readdirSync(fixtures).includes(`${name}.json`))
   t.ok(both.length > 7)
   for (const name of both) {

@@ -8,7 +8,7 @@ const { transport } = provider('x')
 const create = (parts: Partial<ProviderSettings> = {}) =>
   createProvider({ ...providerSettings('one', 'openai'), ...parts }, transport)
 
-t.test('a provider has the credential of its kind, and that of the caller in its place', async t => {
+t.test('a provider uses the credential of its kind, or that of the caller instead', async t => {
   const one = create({ apiKey: new Secret('sk-1') })
   t.strictSame(one.authorize(), { authorization: 'Bearer sk-1' })
   t.strictSame(one.authorize('caller'), { authorization: 'Bearer caller' })
@@ -22,7 +22,7 @@ t.test('a provider has the credential of its kind, and that of the caller in its
   )
 })
 
-t.test('of several credentials each has its index', async t => {
+t.test('each of several credentials has its index', async t => {
   const one = create({
     apiKeys: [
       { key: new Secret('a'), weight: 1 },
@@ -35,7 +35,7 @@ t.test('of several credentials each has its index', async t => {
   )
 })
 
-t.test('every key and header of the operator is a secret', async t => {
+t.test('every configured key and header is a secret', async t => {
   const one = create({
     apiKeys: [{ key: new Secret('a'), weight: 1 }],
     headers: { 'x-team': new Secret('b') }
@@ -46,7 +46,7 @@ t.test('every key and header of the operator is a secret', async t => {
   )
 })
 
-t.test('quirks of the operator win over those of the kind, and the rest is as configured', async t => {
+t.test('configured quirks override those of the kind, and the rest is as configured', async t => {
   const one = create({ quirks: { rename: { a: 'b' } }, retries: 3, enabled: false, onDisconnect: 'drain' })
   t.match(one, {
     id: 'one',

@@ -33,7 +33,7 @@ import type { ChatEvent } from '../../lib/core/events.ts'
 import type { DirectDialect } from '../../lib/core/direct-request.ts'
 import type { Adapter, AdapterInput, StreamReader } from '../../lib/providers/provider.ts'
 
-t.test('a body is a text; that of a large request is printed whenever it is sent', async t => {
+t.test('a body is text; that of a large request is printed at each attempt', async t => {
   const value = { image: 'A'.repeat(3_000_000), list: [1, { a: 'ä' }] }
   t.equal(jsonBody(value, {}), JSON.stringify(value))
   const body = jsonBody(value, { isLarge: true })
@@ -56,7 +56,7 @@ const question = {
   }]
 } satisfies ChatInput
 
-t.test('every provider gets the media of a request for what stands for it', async t => {
+t.test('every provider gets the media of a request in place of its placeholders', async t => {
   const media = new MediaStrings()
   // the same with short strings
   const shortened = await parseInSlices(Buffer.from(JSON.stringify(question)), 10, { media }) as ChatInput
@@ -102,7 +102,7 @@ t.test('every provider gets the media of a request for what stands for it', asyn
 const message = (error: unknown): string => Object(error).message
 
 const choicesAsk = (n: unknown): AdapterInput<{ readonly n?: number | undefined, readonly more: string }> =>
-  // as endpoints without a check pass it on
+  // as endpoints without validation pass it on
   ({
     request: { n: n as number, more: 'x' },
     route: { providerId: 'a', model: 'b', modelId: 'a/b' },
@@ -112,13 +112,13 @@ const choicesAsk = (n: unknown): AdapterInput<{ readonly n?: number | undefined,
 const parts = (n: unknown, max: number): unknown[] =>
   splitChoices(choicesAsk(n), max).map(({ request }) => request.n)
 
-t.test('a request for many choices becomes several, of which single ones do not say so', async t => {
+t.test('a request for many choices is split, and single-choice requests omit the number', async t => {
   t.same(parts(7, 3), [3, 3, undefined])
   t.same(parts(2, 1), [undefined, undefined])
   t.strictSame(splitChoices(choicesAsk(2), 1)[0], { ...choicesAsk(2), request: { n: undefined, more: 'x' } })
 })
 
-t.test('one that fits, or asks for no number, is the same object', async t => {
+t.test('a request that needs no split is the same object', async t => {
   for (const n of [1, 3, undefined, '5', Number.NaN]) {
     const given = choicesAsk(n)
     t.same(splitChoices(given, 3), [given])
@@ -146,7 +146,7 @@ const readers: ReadonlyArray<readonly [folder: string, name: string, open: () =>
     ]
   ]
 
-/** Messages that hold nothing, as servers and proxies send them to keep a connection open. */
+/** Messages without content, as servers and proxies send them to keep a connection open. */
 const keepAlives = [
   'data:\n\n',
   'data: \n\n',
@@ -190,7 +190,7 @@ for (const [folder, name, open] of readers) {
   })
 }
 
-/** Returns the events of a stream without the ids that are made for it, or what it fails with. */
+/** Returns the events of a stream without generated ids, or the error it fails with. */
 function outcome (frames: readonly string[], reader: StreamReader<ChatEvent>): string {
   try {
     return JSON.stringify(readEvents([Buffer.from(frames.join(''))], reader)).replaceAll(
@@ -202,7 +202,7 @@ function outcome (frames: readonly string[], reader: StreamReader<ChatEvent>): s
   }
 }
 
-t.test('data is an object, nothing, or no JSON', async t => {
+t.test('data is an object, nothing, or invalid JSON', async t => {
   t.same(objectIn('{"a":1}'), { a: 1 })
   for (const nothing of ['', ' ', '[DONE]', ' [DONE] ', 'null', '[]', '[1]', '7', '"text"']) {
     t.equal(objectIn(nothing), undefined, nothing)
@@ -213,7 +213,7 @@ t.test('data is an object, nothing, or no JSON', async t => {
   }
 })
 
-t.test('an error may come in words', async t => {
+t.test('an error may be plain text', async t => {
   t.same(objectOrNothing('{"error":1}'), { error: 1 })
   for (const words of ['', 'oh no', '7']) t.equal(objectOrNothing(words), undefined)
 })
@@ -233,7 +233,7 @@ const stream = ({ request }: AdapterInput<string>): StreamReader<string> => ({
 })
 const json = (value: unknown, { request }: AdapterInput<string>): string[] => [`${request} ${String(value)}`]
 
-t.test('a body is read as it was requested, and as the other if it turns out to be that', async t => {
+t.test('a body is read in the requested form, or in the other if it has that', async t => {
   const sse = jsonOrSse(ask(true), json, stream)
   t.same(sse.as === 'sse' && sse.json?.(7), ['question 7'])
   const complete = jsonOrSse(ask(false), json, stream)

@@ -57,7 +57,7 @@ t.test('every kind gets its credential in its own header, at its own address', a
     google: '/v1beta/models/m%201:streamGenerateContent?alt=sse',
     'azure-openai': '/openai/v1/chat/completions'
   }
-  // programs of this machine: no key, no chat
+  // local programs: no key, no chat
   for (const kind of providerKinds.filter(kind => kind !== 'local')) {
     t.same(made(kind).authorize(), header[kind] ?? { authorization: 'Bearer k-1' }, kind)
     t.notMatch(JSON.stringify(made(kind).authorize('k-2')), 'k-1', "a caller's own key replaces it")
@@ -69,8 +69,8 @@ t.test('every kind gets its credential in its own header, at its own address', a
   )
 })
 
-/** Shows what becomes of one request at every kind that speaks the dialect: only what is changed. */
-t.test('each kind gets the request without what it refuses', async t => {
+/** Shows one request at every kind that speaks the dialect: only the differences. */
+t.test('each kind gets the request without fields that it refuses', async t => {
   const everything: Partial<ChatInput> = {
     max_completion_tokens: 9,
     metadata: { a: 'b' },
@@ -212,7 +212,7 @@ t.test('each kind gets the request without what it refuses', async t => {
   )
 })
 
-t.test('a spoken answer is refused where it would be dropped', async t => {
+t.test('a request for spoken answers is refused if they would be dropped', async t => {
   const audio = { format: 'wav' as const, voice: 'alloy' }
   for (const kind of [
     'mistral',
@@ -245,7 +245,7 @@ t.test('a spoken answer is refused where it would be dropped', async t => {
   }
 })
 
-t.test('only OpenAI and Azure see the role of the developer', async t => {
+t.test('only OpenAI and Azure get the developer role', async t => {
   const messages: ChatInput['messages'] = [{ role: 'developer', content: 'Be brief.' }]
   for (const kind of ['openai', 'azure-openai'] as const) {
     t.match(body(kind, { messages }), { messages }, kind)
@@ -264,7 +264,7 @@ t.test('only OpenAI and Azure see the role of the developer', async t => {
 })
 
 t.test(
-  'only OpenAI and Azure see the deprecated functions; the others see tools and answer in functions',
+  'only OpenAI and Azure get the deprecated functions; the others get tools and answer with function calls',
   async t => {
     const legacy: Partial<ChatInput> = {
       functions: [{ name: 'f', parameters: { properties: { a: { any_of: [] } } } }],
@@ -330,7 +330,7 @@ t.test(
   }
 )
 
-t.test('ids of tool calls fit the server that is strict about them, and still match', async t => {
+t.test('tool call ids fit the strict server, and still match', async t => {
   const call = (id: string) => ({ id, type: 'function' as const, function: { name: 'f', arguments: '{}' } })
   const messages: ChatInput['messages'] = [
     { role: 'assistant', content: null, tool_calls: [call('call_0123456789'), call('abcDEF123')] },
@@ -351,7 +351,7 @@ t.test('ids of tool calls fit the server that is strict about them, and still ma
   )
 })
 
-t.test('a kind is named where it is declared and in its own folder, a model in the catalogue', async t => {
+t.test('kind names occur only in their declaration and folder, model names only in the catalogue', async t => {
   const root = join(import.meta.dirname, '../../..')
   const places = ['build/lib', 'build/pipelines', 'build/schemas'].flatMap(folder =>
     readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
@@ -364,8 +364,8 @@ t.test('a kind is named where it is declared and in its own folder, a model in t
     'build/schemas/providers.js',
     'build/lib/models/litellm-providers.js'
   ])
-  const others = 'build/lib/import/' // what other gateways call them
-  const guessed = 'build/lib/accounts/common-passwords.js' // there it is a word of passwords, no kind
+  const others = 'build/lib/import/' // the names other gateways use
+  const guessed = 'build/lib/accounts/common-passwords.js' // there it is a word in passwords, not a kind
   const named = places
     .filter(place => place !== guessed && !declarations.has(place) && !place.startsWith(others))
     .flatMap(place => {

@@ -8,7 +8,7 @@ t.test('the objects of a list are its models', async t => {
   }
 })
 
-t.test('a text is a fact, anything else is none', async t => {
+t.test('only text counts as a fact', async t => {
   t.same(textFact('GPT', 'displayName'), { displayName: 'GPT' })
   for (const value of ['', 7, null, undefined]) t.same(textFact(value, 'description'), {})
 })

@@ -17,7 +17,7 @@ import type { Adapter } from '../../lib/providers/provider.ts'
 
 const own = new Secret('caller-key')
 
-/** Each kind, as a caller with the gateway's credential reads it, and one with a key of their own. */
+/** Each kind, as seen by a caller with the gateway's credential, and by one with their own key. */
 const kinds: Readonly<
   Record<FailureKind, readonly [status: number, code: string, own?: readonly [status: number, code: string]]>
 > = {
@@ -39,7 +39,7 @@ const kinds: Readonly<
   error: [502, 'upstream_error']
 }
 
-t.test('each kind of failure is an error of ours; a key of the caller makes its refusals theirs', async t => {
+t.test("each kind of failure maps to an error; with the caller's own key, refusals are the caller's", async t => {
   for (const [kind, [status, code, theirs = [status, code]]] of Object.entries(kinds)) {
     const failure = new ProviderFailure({ kind: kind as FailureKind }) // a key of the table
     const [ours, forOwner] = [callerError(failure), callerError(failure, [], own)]
@@ -50,7 +50,7 @@ t.test('each kind of failure is an error of ours; a key of the caller makes its 
 })
 
 t.test(
-  'words of the provider are shown where they are about the request, without any secret in them',
+  'provider messages about the request are shown, with secrets removed',
   async t => {
     const said: Failure = {
       kind: 'invalid_request',
@@ -91,7 +91,7 @@ t.test(
   }
 )
 
-t.test('no word of a provider holds a secret, wherever it stands', async t => {
+t.test('no provider message shows a secret, wherever it is', async t => {
   const words = 'gateway-secret, caller-key or sk-other0123456789'
   const failures = Object.keys(kinds).map(kind => new ProviderFailure({
     kind: kind as FailureKind, // a key of the table
@@ -109,14 +109,14 @@ t.test('no word of a provider holds a secret, wherever it stands', async t => {
   }
 })
 
-t.test('what was thrown otherwise keeps its meaning and loses its secrets', async t => {
+t.test('other thrown errors keep their meaning and lose their secrets', async t => {
   t.match(callerError(new GatewayError('upstream_timeout')), { code: 'upstream_timeout' })
   const unexpected = callerError(new Error('failed with gateway-secret'), [new Secret('gateway-secret')])
   t.equal(unexpected.code, 'internal_error')
   t.notMatch((unexpected.cause as Error).message, 'gateway-secret')
 })
 
-t.test('a reader states the failure it found, or that the response cannot be read', async t => {
+t.test('a reader reports the failure it found, or an unreadable response', async t => {
   t.throws(() => throwFailure({ kind: 'quota' }, 'x'), {
     name: 'ProviderFailure',
     failure: { kind: 'quota' }
@@ -135,7 +135,7 @@ t.test('a reader states the failure it found, or that the response cannot be rea
   )
 })
 
-t.test('an answer that is complete and is none says what it used', t => {
+t.test('a complete but invalid answer reports its usage', t => {
   const chat = { model: 'm', messages: [{ role: 'user', content: 'hi' }] }
   const noCall = { finish_reason: 'tool_calls', message: {} }
   const chatUsage = { prompt_tokens: 7, completion_tokens: 2, total_tokens: 9 }

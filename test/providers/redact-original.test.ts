@@ -9,7 +9,7 @@ function redacted (message: string, ownKey = false): string {
   return redactOriginal({ dialect: 'messages', status: 400, body }, [secret], ownKey).body
 }
 
-t.test('an error without secrets stays as it came, to the byte', async t => {
+t.test('an error without secrets is unchanged, byte for byte', async t => {
   const message = 'messages.1.content.0: Invalid `signature` in `thinking` block'
   t.equal(
     redacted(message),
@@ -20,7 +20,7 @@ t.test('an error without secrets stays as it came, to the byte', async t => {
   }
 })
 
-t.test('credentials and the names of accounts go, the rest stays', async t => {
+t.test('credentials and account names are removed, the rest is kept', async t => {
   const text = redacted(`key ${secret} of your organization's (${org}) limit`)
   t.notMatch(text, secret)
   t.notMatch(text, org)

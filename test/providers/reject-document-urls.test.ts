@@ -3,11 +3,11 @@ import { rejectDocumentUrls } from '../../lib/providers/reject-document-urls.ts'
 import type { AdapterInput } from '../../lib/providers/provider.ts'
 import type { OcrInput } from '../../lib/ocr/input.ts'
 
-// the document is all that counts
+// only the document matters
 const ask = (document: object): AdapterInput<OcrInput> =>
   ({ request: { document }, route: {}, quirks: {}, streamed: false }) as unknown as AdapterInput<OcrInput>
 
-t.test('documents that came with the call go through, addresses are left to other models', async t => {
+t.test('inline documents pass, addresses are left to other models', async t => {
   const bytes = ask({ kind: 'bytes' })
   t.equal(rejectDocumentUrls(bytes), bytes)
   t.throws(() => rejectDocumentUrls(ask({ kind: 'address', url: 'https://example.com/' })), {

@@ -1,7 +1,7 @@
 /**
- * Habits of servers and clients that users have reported, on real sockets: what the server sends, what the
- * caller sends, and what each of them must get. Habits that one reader or writer deals with alone are in the
- * tests of that file.
+ * Behaviour of servers and clients that users have reported, on real sockets: what the server sends, what the
+ * caller sends, and what each must receive. Behaviour that one reader or writer handles alone is tested with
+ * that file.
  */
 
 import zlib from 'node:zlib'
@@ -26,13 +26,13 @@ interface Row {
   readonly serverGets?: JsonObject
 }
 
-/** What an answer says, in any dialect, streamed or not. */
+/** The content of an answer, in any dialect, streamed or not. */
 interface Facts {
   readonly text: string
   readonly calls: ReadonlyArray<readonly [name: string, text: string]>
-  /** How many ids the calls have. */
+  /** The number of distinct ids of the calls. */
   readonly ids: number
-  /** The finish reason; empty where an error ends the stream. */
+  /** The finish reason; empty if an error ends the stream. */
   readonly end: string
   readonly cachedTokens: number
 }
@@ -77,13 +77,13 @@ function responsesCall (text: string): JsonObject {
   return { type: 'function_call', id: 'fc', call_id: 'k', name: 'weather', arguments: text }
 }
 
-/** Prints a complete answer in the manner of Anthropic. */
+/** Prints a complete answer in Anthropic's format. */
 function claudeAnswer (...content: readonly JsonObject[]): string {
   const answer = { id: 'up', type: 'message', role: 'assistant', content, stop_reason: 'tool_use' }
   return JSON.stringify({ ...answer, usage: { input_tokens: 3, output_tokens: 2 } })
 }
 
-/** Prints a stream in the manner of Anthropic. */
+/** Prints a stream in Anthropic's format. */
 function claudeStream (events: readonly JsonObject[], colon = ': '): string {
   const frame = (event: JsonObject): string =>
     `event${colon}${String(event['type'])}\ndata${colon}${JSON.stringify(event)}\n\n`
@@ -112,7 +112,7 @@ function end (reason: string, counts: JsonObject = {}): readonly JsonObject[] {
   return [{ type: 'message_delta', delta: { stop_reason: reason }, usage }, { type: 'message_stop' }]
 }
 
-/** Prints a stream of the Responses API; `response` is its end. */
+/** Prints a stream of the Responses API; `response` is its last event. */
 function responsesStream (events: readonly JsonObject[], response: JsonObject): string {
   const created = { type: 'response.created', response: { id: 'up', status: 'in_progress' } }
   const completed = { type: 'response.completed', response: { id: 'up', status: 'completed', ...response } }
@@ -385,7 +385,7 @@ function valuesIn (body: string): readonly JsonObject[] {
   return (body.startsWith('{') ? [body] : frames).map(json => JSON.parse(json) as JsonObject) // as printed
 }
 
-t.test('habits of servers and clients', async t => {
+t.test('behaviour of reported servers and clients', async t => {
   let sends = ''
   const upstream = await fakeUpstream(() => (
     sends.startsWith('{') ? { pieces: [sends] } : { headers: eventStream, pieces: [sends] }

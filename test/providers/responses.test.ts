@@ -43,14 +43,14 @@ t.test('every recorded stream gives its events, however its bytes are cut', asyn
   }
 })
 
-t.test('the same response in one piece says the same', async t => {
+t.test('the same response complete gives the same events', async t => {
   for (const name of names) {
     const streamed = recorded(`${name}.events.json`) as ChatEvent[] // as compared above
     t.same(folded(readResponse(chat, recorded(`${name}.json`), responsesAsk())), folded(streamed), name)
   }
 })
 
-t.test('what servers leave out of a stream is taken from what they send later', async t => {
+t.test('missing parts of a stream are taken from later events', async t => {
   const kept: Readonly<Record<string, RegExp>> = {
     'items that are not announced': /^event: (?!response\.output_item\.added$)/m,
     'items that come complete': /^event: response\.(?:created|output_item\.done|completed|incomplete)$/m,
@@ -81,7 +81,7 @@ t.test('a stream without the event that ends a response was cut', async t => {
   }
 })
 
-t.test('what failed half-way is an error, in either of its two forms', async t => {
+t.test('a failure midway is an error, in either of its two forms', async t => {
   const rows: Array<[object, string]> = [
     [
       {
@@ -149,7 +149,7 @@ t.test('requests to other models of the same provider are chat completions', asy
 })
 
 t.test(
-  'function tools of a model that thinks go to the Responses API where chat completions refuses them',
+  'function tools of a thinking model use the Responses API if chat completions refuse them',
   async t => {
     const tools: ChatInput['tools'] = [{ type: 'function', function: { name: 'f' } }]
     const pathOf = (model: string, request: Partial<ChatInput>): string => {
@@ -182,7 +182,7 @@ t.test(
   }
 )
 
-t.test('a response is read without the member around it, and one whose events have no type', async t => {
+t.test('a response without its wrapper is read, and one whose events have no type', async t => {
   const frame = (name: string, data: object): string => `event: ${name}\ndata: ${JSON.stringify(data)}\n\n`
   const usage = { input_tokens: 7, output_tokens: 2, total_tokens: 9 }
   const stream =

@@ -4,7 +4,7 @@ import { clampSeconds, rateLimitsIn, retryAfterSeconds } from '../../lib/provide
 const nowMs = Date.UTC(2025, 10, 21)
 
 t.test(
-  'a wait is said in milliseconds, seconds or a date, and lasts from one second to a minute',
+  'a wait is given in milliseconds, seconds or a date, and lasts from one second to a minute',
   async t => {
     const rows: Array<[Record<string, string | string[]>, number | undefined]> = [
       [{}, undefined],
@@ -35,7 +35,7 @@ t.test(
   }
 )
 
-t.test('limits are passed on by the names that clients read, and nothing else is', async t => {
+t.test('limits are passed on under the names that clients read, and nothing else is', async t => {
   t.strictSame(
     rateLimitsIn({
       'x-ratelimit-limit-requests': '60',

@@ -1,7 +1,7 @@
 /**
- * Answers of every kind of provider with one thing changed that sloppy servers change: they are read rightly,
- * or the caller gets an error. Every member and every message is changed in every way; what a change destroys
- * is not asked for, all else is.
+ * Changes one thing in answers of every kind of provider, in ways that sloppy servers do: the answer is read
+ * correctly, or the caller gets an error. Every member and every message is changed in every way; only what
+ * the change itself destroys may be lost.
  */
 
 import t from 'tap'
@@ -255,12 +255,12 @@ function factsOf (read: () => readonly ChatEvent[]): Facts | undefined {
     events = read()
   } catch (error) {
     if (error instanceof GatewayError) return undefined
-    throw error // a fault of ours
+    throw error // an internal error
   }
   const calls: Array<{ name: string, text: string }> = []
   for (const event of events) {
     if (event.type === 'tool-call-start') calls[event.call] = { name: event.name, text: '' }
-    if (event.type === 'tool-call-delta') calls[event.call]!.text += event.text // it has begun
+    if (event.type === 'tool-call-delta') calls[event.call]!.text += event.text // the stream has begun
   }
   const usage = events.find(event => event.type === 'usage')?.usage
   return {
@@ -278,14 +278,13 @@ const right: Facts = {
   ],
   tokens: '11 7'
 }
-/** Words of the arguments of each call, also where they come in pieces. */
+/** Words in the arguments of each call, also if split into pieces. */
 const words: Readonly<Record<string, RegExp>> = { alpha: /one|eins|zwei/, beta: /two|drei/ }
 
 /**
- * Returns what is wrong with an answer; `undefined` if it is right, or an error. What the change destroyed of
- * the model's words is not asked for: nobody can read what is not there. All else is, a call whose name alone
- * is gone is not dropped, and none comes twice.
- *
+ * Returns what is wrong with an answer; `undefined` if it is right, or an error. Words that the change
+ * destroyed may be missing. Nothing else may: a call that only lost its name is not dropped, and none comes
+ * twice.
  * @param destroyed the value that was there before, as JSON
  */
 function faultOf (facts: Facts | undefined, destroyed: string): string | undefined {
@@ -303,7 +302,7 @@ function faultOf (facts: Facts | undefined, destroyed: string): string | undefin
       return `the calls are ${JSON.stringify(calls)}`
     }
   }
-  // Counts that are not there, or cannot be read, are estimated.
+  // Missing or unreadable counts are estimated.
   const isUsage = /_tokens|TokenCount/.test(destroyed)
   return tokens === right.tokens ||
     (isUsage && (/undefined/.test(tokens) || /^\{"\w+":\d+\}$/.test(destroyed)))
@@ -311,7 +310,7 @@ function faultOf (facts: Facts | undefined, destroyed: string): string | undefin
     : `there are ${tokens} tokens`
 }
 
-/** Each member of a value, changed in every way, with what was there before. */
+/** Changes each member of a value in every way; yields the changed value and the old member. */
 function* variants (
   value: unknown
 ): Generator<{ readonly what: string, readonly variant: unknown, readonly destroyed: string }> {
@@ -319,14 +318,13 @@ function* variants (
     const before = at(value, path)
     for (const [name, change] of Object.entries(changes)) {
       const member = change(before)
-      // An empty piece stands for nothing, and another text in its place for itself; items of unknown types
-      // are passed over, as providers ask.
+      // An empty piece may be empty, and changed text is taken as it is; items of unknown types are skipped,
+      // as providers ask.
       const isOther =
         (before === '' && (member === 'other' || member === 7)) ||
         (path.at(-1) === 'type' && member === 'other')
       if (member === skip || isOther) continue
-      // What stands in the place of an object or a list and is not empty has to be read, or refused; a
-      // content may be a text.
+      // A non-empty value in place of an object or a list must be read or refused; content may be a string.
       const isRefused =
         typeof before === 'object' &&
         before !== null &&
@@ -342,7 +340,7 @@ function* variants (
   }
 }
 
-/** Each message of a stream, changed as a message; what it says must not be lost with its name. */
+/** Changes each message of a stream as a message; its content must not be lost with its event name. */
 function* streamVariants (
   frames: readonly Frame[]
 ): Generator<{ readonly what: string, readonly variant: readonly Frame[], readonly destroyed: string }> {
@@ -359,7 +357,7 @@ function* streamVariants (
     }
     yield { what: `message ${index} is empty`, variant: instead([event, '']), destroyed: json }
     yield { what: `message ${index} is missing`, variant: instead(), destroyed: json }
-    // A piece that comes twice is two pieces.
+    // A duplicated piece counts as two pieces.
     if (!/hel|lo"|eins|zwei|drei/.test(json)) {
       yield {
         what: `message ${index} comes twice`,
@@ -379,7 +377,7 @@ function* streamVariants (
   }
 }
 
-/** Formats of each kind; kinds with the same adapter are read alike. */
+/** Formats of each kind; kinds that share an adapter are read alike. */
 function formatsOf (kind: ProviderKind): readonly Format[] {
   const { quirks = {} } = kinds[kind]
   if (kind === 'anthropic') return [messages]
@@ -476,8 +474,8 @@ for (const [kind, [dialect, { whole, frames }]] of Object.entries(dialects)) {
     direct: { dialect, body: '{}', headers: {}, query: '' }
   }
   /**
-   * Returns what the caller gets of the provider's own words, and the tokens that are counted; `undefined`
-   * for an error.
+   * Returns the provider's own words that the caller gets, and the tokens that are counted; `undefined` for
+   * an error.
    */
   const passed = (
     read: () => readonly ChatEvent[]

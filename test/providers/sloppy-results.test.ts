@@ -1,6 +1,6 @@
 /**
- * Answers of every kind but conversations, with one member changed that sloppy servers change: what is left
- * is read rightly, or the caller gets an error. No answer is empty without a reason.
+ * Changes one member in answers of every endpoint except chat, in ways that sloppy servers do: the rest is
+ * read correctly, or the caller gets an error. No answer is empty without a reason.
  */
 
 import t from 'tap'
@@ -20,11 +20,11 @@ interface Format {
   readonly request: object
   readonly whole?: object
   readonly frames?: readonly Frame[]
-  /** What the caller came for, as JSON. */
+  /** The result that the caller wants, as JSON. */
   readonly words: readonly string[]
-  /** What no answer has, as JSON: it would be empty. */
+  /** A result that would make the answer empty, as JSON. */
   readonly empty?: RegExp
-  /** Changes that say themselves that there is nothing. */
+  /** Changes that themselves mean an empty result. */
   readonly mayBeEmpty?: RegExp
 }
 
@@ -177,9 +177,9 @@ const input = ({ request }: Format, streamed: boolean): AdapterInput<never> =>
     route: { providerId: 'x', model: 'm', modelId: 'x/m' },
     quirks: {},
     streamed
-  }) as unknown as AdapterInput<never> // each request is one of its adapter
+  }) as unknown as AdapterInput<never> // each request belongs to its adapter
 
-/** Prints bytes as the text that they are: vectors stay JSON. */
+/** Prints text bytes as text: vectors stay JSON. */
 function printBytes (_: string, value: unknown): unknown {
   const { type, data } = Object(value) as { readonly type?: unknown, readonly data?: readonly number[] }
   return type === 'Buffer' && data !== undefined ? Buffer.from(data).toString() : value
@@ -218,8 +218,8 @@ function readAs (
 }
 
 /**
- * Returns the faults of all answers with one member changed: a word that is lost though its member is there,
- * and an answer that is empty though the change does not say so.
+ * Returns the faults of all answers with one member changed: a lost word whose member is still there, and an
+ * empty answer that the change does not explain.
  */
 function faultsOf (
   value: object,
@@ -344,7 +344,7 @@ for (const [name, list, answer] of lists) {
   )
 }
 
-t.test('a page in place of a transcript or of sound is an error, whatever its content type', async t => {
+t.test('a web page in place of a transcript or audio is an error, whatever its content type', async t => {
   const { transcription, 'speech in a stream': speech } = formats
   if (transcription === undefined || speech === undefined) throw new Error('no such formats')
   const page = Buffer.from('\n<!DOCTYPE html><title>Sign in</title>')

@@ -1,4 +1,4 @@
-/** Random requests and histories to every provider with rules: no body is sent that breaks one. */
+/** Sends random requests and histories to every provider with rules: no body may break one. */
 
 import fc from 'fast-check'
 import t from 'tap'

@@ -1,5 +1,5 @@
 /**
- * Texts that are taken out of a stream by what stands around them give the answer that a parser would give.
+ * Texts extracted from a stream by their surroundings give the same answer as a parser.
  */
 
 import assert from 'node:assert/strict'
@@ -21,14 +21,14 @@ import type { ChatInput } from '../../lib/chat/input.ts'
 import type { ChatEvent } from '../../lib/core/events.ts'
 import type { Adapter, AdapterInput, StreamReader } from '../../lib/providers/provider.ts'
 
-/** A stream in which the byte 0xff stands in place of this character. */
+/** A stream in which the byte 0xff replaces this character. */
 const invalidByte = '\ue000'
 
 interface Dialect {
   readonly adapter: Adapter<ChatInput, ChatEvent>
   readonly ask: AdapterInput<ChatInput>
   readonly first: string
-  /** One that is like the last of the first. */
+  /** A message with the shape of the last one, as the first. */
   readonly plain: string
   readonly text: fc.Arbitrary<string>
   readonly other: readonly string[]
@@ -40,7 +40,7 @@ const escaped = (text: string): string =>
     /[^ -~]/g,
     letter => `\\u${letter.charCodeAt(0).toString(16).padStart(4, '0')}`
   )
-/** Texts as they stand in JSON, a few of which no parser reads. */
+/** Texts as written in JSON, some of which are invalid. */
 const literal = fc.oneof(
   {
     weight: 40,
@@ -184,7 +184,7 @@ function readerOf ({ adapter, ask }: Dialect): StreamReader<ChatEvent> {
   return readerAs(adapter, { ...ask, streamed: true }, 'sse').reader
 }
 
-/** Returns what is printed of a stream, or what it fails with. */
+/** Returns the printed stream, or the error it fails with. */
 async function outcome (
   pieces: readonly Buffer[],
   reader: StreamReader<ChatEvent>
@@ -251,7 +251,7 @@ for (const [name, dialect] of Object.entries(dialects)) {
 }
 
 t.test(
-  'lines without a field name are no part of a message, also where the message before had them',
+  'lines without a field name are not part of a message, even if the previous message had them there',
   async t => {
     const dialect = dialects['Google']
     if (dialect === undefined) return t.fail('no dialect')
@@ -266,7 +266,7 @@ t.test(
   }
 )
 
-t.test('a message that has begun is not left out where the next line looks like one of its own', async t => {
+t.test('an unfinished message is not skipped if the next line resembles a complete one', async t => {
   for (const [name, dialect] of Object.entries(dialects)) {
     for (const change of [(frame: string) => frame, withCrlf]) {
       const pieces = [dialect.first, 'data: 1\n', dialect.plain, dialect.last].map(piece =>

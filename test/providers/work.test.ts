@@ -1,6 +1,6 @@
 /**
- * Adapters work in proportion to what they are given, or refuse it: no request and no response makes
- * them stall every other call. Each row doubles one dimension of its input.
+ * Adapters work in proportion to their input, or refuse it: no request and no response stalls other calls.
+ * Each row doubles one dimension of its input.
  */
 
 import t from 'tap'
@@ -24,7 +24,7 @@ function ask (request: Partial<ChatInput>): AdapterInput<ChatInput> {
   }
 }
 
-/** Milliseconds that the fastest of some runs kept the processor busy; a refusal is an answer as well. */
+/** CPU milliseconds of the fastest of some runs; a refusal counts as a result. */
 function timeOf (work: () => unknown): number {
   let best = Infinity
   for (let run = 0; run < 3; run++) {
@@ -126,7 +126,7 @@ for (const [name, adapter] of adapters) {
       const [small, large] = [ask(request(500)), ask(request(4000))]
       const smallMs = timeOf(() => adapter.request(small))
       const largeMs = timeOf(() => adapter.request(large))
-      // In proportion it is 8 times as much, and 64 times where every part is compared with every other.
+      // Proportional work grows 8 times, and comparing every part with every other 64 times.
       t.ok(
         largeMs < Math.max(smallMs, 2) * 30,
         `${dimension}: eight times of it took ${largeMs.toFixed(1)} ms, once ${smallMs.toFixed(1)}`
@@ -153,7 +153,7 @@ t.test('references that double with each definition are followed once', async t 
   )
 })
 
-t.test('a schema that comes to more than its text is refused by name', async t => {
+t.test('a schema that expands beyond its text is refused by name', async t => {
   const parameters = {
     type: 'object',
     properties: Object.fromEntries(numbered(2000).map(name => [name, { $ref: '#/$defs/all', title: name }])),
@@ -172,7 +172,7 @@ t.test('a schema that comes to more than its text is refused by name', async t =
   )
 })
 
-t.test('a hundred and fifty thousand parts are no stack of calls', async t => {
+t.test('a hundred and fifty thousand parts do not overflow the stack', async t => {
   const content = Array.from({ length: 150_000 }, () => ({ type: 'text' as const, text: 'a' }))
   for (const [, adapter] of adapters) {
     t.doesNotThrow(() =>
@@ -189,7 +189,7 @@ t.test('a hundred and fifty thousand parts are no stack of calls', async t => {
   }
 })
 
-t.test('a provider that lies about quantity is read in proportion, up to what was requested', async t => {
+t.test('a provider with false counts is read in proportion to what was requested', async t => {
   const read = (deltas: readonly unknown[], n?: number): ChatEvent[] => {
     const reader = streamOf(chatCompletions, ask(n === undefined ? {} : { n }))
     const events: ChatEvent[] = []
@@ -241,7 +241,7 @@ t.test('a provider that lies about quantity is read in proportion, up to what wa
   )
 })
 
-t.test('hostile words of a provider are redacted in no time', async t => {
+t.test('hostile provider messages are redacted quickly', async t => {
   for (const text of [
     'a'.repeat(60_000),
     'sk-'.repeat(20_000),

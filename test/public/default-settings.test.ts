@@ -2,7 +2,7 @@ import t from 'tap'
 import { defaultSettings } from '../../lib/public/default-settings.ts'
 
 t.test(
-  'a gateway without a configuration has the sandbox, which answers at once, whatever the environment says',
+  'a gateway without configuration has the sandbox, without delays, whatever the environment',
   async t => {
     const before = process.env['OPENAI_API_KEY']
     process.env['OPENAI_API_KEY'] = 'sk-1'

@@ -4,14 +4,14 @@ import { provider } from '../support/settings.ts'
 
 const { transport } = provider('x')
 
-t.test('what is left out has the default of the configuration', async t => {
+t.test('omitted settings have the defaults of the configuration', async t => {
   const own = defineProvider({ id: 'own', transport, adapters: {} })
   t.match(own, { id: 'own', enabled: true, transport, secrets: [], quirks: {}, onDisconnect: 'abort' })
   t.strictSame(own.authorize('key'), {})
   t.ok(own.timeouts.connectMs > 0)
 })
 
-t.test('what is given wins', async t => {
+t.test('explicit settings win', async t => {
   const own = defineProvider({
     id: 'own',
     transport,

@@ -6,7 +6,7 @@ import * as stages from '../../lib/public/stages.ts'
 
 const build = join(import.meta.dirname, '../..')
 
-/** Returns the names of the functions that the files of a folder export. */
+/** Returns the names of the functions exported by the files of a folder. */
 async function functionsIn (folder: string, recursive: boolean): Promise<string[]> {
   const files = readdirSync(join(build, folder), { recursive, encoding: 'utf8' }).filter(name =>
     name.endsWith('.js')
@@ -18,8 +18,8 @@ async function functionsIn (folder: string, recursive: boolean): Promise<string[
 }
 
 t.test('every stage and reply is public', async t => {
-  // Parts of stages and replies, and what checks the callers of the admin API, whose routes are not made of
-  // stages by others.
+  // Parts of stages and replies, and the checks of the admin API, whose routes are not built from public
+  // stages.
   const internal = [
     'RefusableAnswer',
     'adminAuth',
@@ -36,8 +36,8 @@ t.test('every stage and reply is public', async t => {
 })
 
 t.test('every pipeline is public', async t => {
-  // `deferredChat` runs calls for the gateway itself, by `resumedConversation`; those of keys and models in
-  // the form of LiteLLM are aliases; the page of the dashboard is no part of the API.
+  // `deferredChat` runs calls for the gateway itself, with `resumedConversation`; the key and model endpoints
+  // of LiteLLM are aliases; the dashboard page is not part of the API.
   const internal = [
     'aliasDocs',
     'configuredNames',

@@ -5,7 +5,7 @@ import { once } from '../../lib/pipeline/sources.ts'
 import { collect } from '../support/stages.ts'
 import type { ChatInput } from '../../lib/chat/input.ts'
 
-t.test('a call names its provider and model, and carries its request as its body', async t => {
+t.test('a call names its provider and model, and has its request as the body', async t => {
   const request = { model: 'openai/team/gpt', messages: [] }
   const call = callFrom(request, { headers: { 'x-a': 'b' } })
   t.match(call, {
@@ -30,7 +30,7 @@ t.test('the simulated provider answers a stage, and services end with `close`', 
   await services.close()
 })
 
-t.test('the body of a reply is read as text, letters across a cut included', async t => {
+t.test('the body of a reply is read as text, including characters across a cut', async t => {
   const bytes = Buffer.from('ü')
   async function * pieces (): AsyncGenerator<Uint8Array> {
     yield bytes.subarray(0, 1)

@@ -18,7 +18,7 @@ import type { ChatInput } from '../../lib/chat/input.ts'
 import type { Reply } from '../../lib/core/reply.ts'
 import { countTurns } from '../support/turns.ts'
 
-/** A dialect that says what it was given. */
+/** A dialect that prints what it receives. */
 const plain: AnswerDialect<string> = {
   encode: ({ head, context }) => ({
     print: events => events.map(({ type }) => `${type} `).join(''),
@@ -57,12 +57,12 @@ t.test('a stream is printed, kept alive and ended by the dialect', async t => {
   t.equal(await textOf(reply), 'response-start text-delta text-delta end of one/m for you')
 })
 
-t.test('what a stage throws at once is a rejection', async t => {
+t.test('an error thrown synchronously by a stage becomes a rejection', async t => {
   const failing = map((): Batch<ChatInput, ChatEvent> => { throw new GatewayError('overloaded') })
   await t.rejects(answerReply(plain)(normalise()(failing(once(1)))), { code: 'overloaded' })
 })
 
-t.test('a printer may have something to do before its last words', async t => {
+t.test('a printer may do asynchronous work before its last text', async t => {
   const pings = { text: 'ping' }
   class Slow {
     readonly #pings = pings
@@ -83,13 +83,13 @@ t.test('a printer may have something to do before its last words', async t => {
   t.equal(await textOf(reply), 'a a end last words')
 })
 
-t.test('an answer in one piece is made of the same events', async t => {
+t.test('a complete answer is made of the same events', async t => {
   const reply = await replyTo(false)
   t.match(reply.headers, { 'content-type': /^application\/json/, 'request-id': 'call-1' })
   t.same(JSON.parse(await textOf(reply)), ['you', 'response-start', 'text-delta', 'text-delta'])
 })
 
-t.test('an error after the head is the last word of the dialect; one before it is thrown', async t => {
+t.test('an error after the first event ends the stream in the dialect; an earlier one is thrown', async t => {
   const failure = new GatewayError('upstream_error')
   t.equal(
     await textOf(await replyTo(true, failure)),
@@ -113,7 +113,7 @@ t.test('an answer is printed at once, a large one in parts', async t => {
   t.ok(body instanceof Uint8Array && Buffer.from(body).toString() === JSON.stringify(value))
 })
 
-t.test('an event stream is neither cached, changed nor buffered on its way, and stays alive', async t => {
+t.test('an event stream is neither cached, changed nor buffered on its way, and is kept alive', async t => {
   const body = (async function * () { yield 'data: a\n\n' })()
   t.strictSame(eventStream(body), {
     status: 200,
@@ -128,7 +128,7 @@ t.test('an event stream is neither cached, changed nor buffered on its way, and 
 })
 
 t.test(
-  'an answer starts with the first event of its first batch, and with what `input` kept of the request',
+  'an answer starts with the first event of its first batch, and with the context that `input` kept',
   async t => {
     const call = routedCall<ChatInput>({ model: 'one/m', messages: [] }, { context: { echo: true } })
     const head: ChatEvent = { type: 'response-start', id: 'chatcmpl-1', model: 'one/m', createdSeconds: 7 }
@@ -154,7 +154,7 @@ t.test('a caller who requested a stream gets one, from the first batch on', asyn
   t.same(await collect(reply.body as AsyncIterable<string>), ['a;', 'b,c;'])
 })
 
-t.test('every other caller gets all of it in one piece', async t => {
+t.test('every other caller gets a complete answer', async t => {
   for (const request of [{}, { stream: false }]) {
     t.strictSame(await sink(batchesOf(routedCall(request), [['a'], ['b', 'c']])), {
       status: 200,
@@ -164,7 +164,7 @@ t.test('every other caller gets all of it in one piece', async t => {
   }
 })
 
-t.test('the value may be written otherwise', async t => {
+t.test('the value may be written in another format', async t => {
   const text = streamOrJson({
     streamed: async function* () {},
     complete: () => 7,
@@ -173,7 +173,7 @@ t.test('the value may be written otherwise', async t => {
   t.strictSame(await text(batchesOf(routedCall({}), [['a']])), { status: 200, headers: {}, body: '7' })
 })
 
-t.test('a failure before the first batch is a status; later it is one only of a complete answer', async t => {
+t.test('a failure before the first batch is a status; later only a complete answer can have one', async t => {
   const broken = new Error('broken')
   await t.rejects(sink(batchesOf(routedCall({ stream: true }), [], broken)), broken)
   await t.rejects(sink(batchesOf(routedCall({}), [['a']], broken)), broken)

@@ -9,7 +9,7 @@ const sink = bytesReply(async function * (source) {
 const start: SpeechEvent = { type: 'audio-start', mediaType: 'audio/wav' }
 const chunk = (...bytes: number[]): SpeechEvent => ({ type: 'audio-chunk', bytes: Uint8Array.from(bytes) })
 
-t.test('bytes go out as they came, under their media type', async t => {
+t.test('bytes are sent unchanged, with their media type', async t => {
   const { status, headers, body } = await sink(
     batchesOf(routedCall({}), [
       [start, chunk(1)],
@@ -24,13 +24,13 @@ t.test('bytes go out as they came, under their media type', async t => {
   )
 })
 
-t.test('sound that breaks off throws, so that the connection is cut', async t => {
+t.test('audio that breaks off throws, so that the connection is cut', async t => {
   const broken = new Error('broken')
   const { body } = await sink(batchesOf(routedCall({}), [[start, chunk(1)]], broken))
   await t.rejects(collect(body as AsyncIterable<Uint8Array>), broken)
 })
 
-t.test('events are a stream for a caller who requested one, and no answer for any other', async t => {
+t.test('events are streamed to a caller who requested a stream, and are an error for others', async t => {
   const delta: SpeechEvent = { type: 'speech-delta', audio: 'AA==' }
   const { headers, body } = await sink(batchesOf(routedCall({ stream: true }), [[delta]]))
   t.equal(headers['content-type'], 'text/event-stream; charset=utf-8')

@@ -14,7 +14,7 @@ const floats = (text: string): EmbeddingsEvent => ({
   vectors: [{ form: 'float', json: Buffer.from(text) }]
 })
 
-t.test('vectors are the list of the API, with the model and what was used', async t => {
+t.test('vectors become the list of the API, with the model and the usage', async t => {
   const call = routedCall(request)
   call.record.usage = { promptTokens: 3, completionTokens: 0, totalTokens: 3 }
   const { status, headers, body } = await embeddingsReply()(
@@ -27,7 +27,7 @@ t.test('vectors are the list of the API, with the model and what was used', asyn
   )
 })
 
-t.test('they come in the form that was requested; usage that is not known is none', async t => {
+t.test('vectors have the requested format; unknown usage is omitted', async t => {
   const { body } = await embeddingsReply()(
     batchesOf(routedCall<EmbeddingsRequest>({ ...request, encoding_format: 'base64' }), [[floats('[1]')]])
   )
@@ -40,7 +40,7 @@ t.test('they come in the form that was requested; usage that is not known is non
 })
 
 t.test(
-  'many vectors are written in pieces, and other calls run between those that are converted',
+  'many vectors are written in pieces, and other calls run between conversions',
   async t => {
     const vector = `"${base64Of(Array.from({ length: 2000 }, () => 0.5))}"`
     const vectors = Array.from({ length: 30 }, () => ({
@@ -57,7 +57,7 @@ t.test(
   }
 )
 
-/** Vectors as they stand in the answer of a provider, each after what is given. */
+/** Vectors as in the provider's answer, each preceded by the given text. */
 function vectorsIn (
   parts: ReadonlyArray<readonly [before: string, json: string]>
 ): Array<{ form: 'float', json: Buffer }> {
@@ -77,7 +77,7 @@ async function piecesOf (vectors: ReadonlyArray<{ form: 'float', json: Buffer }>
   return body instanceof Buffer ? [body] : await collect(body as AsyncIterable<Buffer>)
 }
 
-t.test('vectors are the same list whatever stands between them in the answer of the provider', async t => {
+t.test("vectors give the same list whatever separates them in the provider's answer", async t => {
   const between = fc.constantFrom(
     'as here',
     'as here',
@@ -109,7 +109,7 @@ t.test('vectors are the same list whatever stands between them in the answer of 
 })
 
 t.test(
-  'vectors that stand in the answer of a provider as in this one are not copied; others are put together to larger pieces',
+  'vectors already in our format are not copied; others are joined into larger pieces',
   async t => {
     const vector = `[${'0.25,'.repeat(2000)}1]`
     const compact = vectorsIn(
@@ -132,6 +132,6 @@ t.test(
   }
 )
 
-t.test('a pipeline without an answer is a fault of ours', async t => {
+t.test('a pipeline without an answer is an internal error', async t => {
   await t.rejects(embeddingsReply()(batchesOf(routedCall(request), [])), { code: 'internal_error' })
 })

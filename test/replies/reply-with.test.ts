@@ -5,7 +5,7 @@ async function * source<T> (...values: T[]): AsyncGenerator<T, void, undefined> 
   yield * values
 }
 
-t.test('the call that arrives gets its reply, and a failure is that of the answer', async t => {
+t.test('the call gets its reply, and a failure is that of the answer', async t => {
   const reply = { status: 200, headers: {}, body: 'x' }
   t.equal(
     await replyWith(
@@ -29,7 +29,7 @@ t.test('the one value of a pipeline is its answer', async t => {
   })
 })
 
-t.test('the source is left after the first value', async t => {
+t.test('the source is closed after the first value', async t => {
   let left = false
   const values = async function * (): AsyncGenerator<object, void, undefined> {
     try {
@@ -43,7 +43,7 @@ t.test('the source is left after the first value', async t => {
   t.equal(left, true)
 })
 
-t.test('a pipeline without a call is a fault of ours', async t => {
+t.test('a pipeline without a call is an internal error', async t => {
   await t.rejects(replyWith(async () => await Promise.reject(new Error('never')))(source()), {
     code: 'internal_error'
   })

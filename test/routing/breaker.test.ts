@@ -5,7 +5,7 @@ import { clock } from '../support/routes.ts'
 
 t.test('a circuit', async t => {
   /**
-   * Plays attempts: `f` fails, `s` succeeds, `c` succeeds and is cut off, `-` ends without a word; a
+   * Replays attempts: `f` fails, `s` succeeds, `c` succeeds and is cut off, `-` ends without a result; a
    * number lets seconds pass.
    */
   const play = (steps: string): string => {
@@ -69,7 +69,7 @@ t.test('a circuit', async t => {
     t.equal(breaker.openForMs(now()), undefined)
   })
 
-  t.test('is never open for good, whatever happens', async () => {
+  t.test('never stays open forever', async () => {
     fc.assert(fc.property(fc.array(fc.constantFrom('f', 's', '-', 'begin', '1', '9')), steps => {
       const { now, pass } = clock()
       const breaker = new Breaker()

@@ -12,7 +12,7 @@ import { RouteHealth } from '../../lib/routing/route-health.ts'
 import { modelSettings, provider, settings } from '../support/settings.ts'
 import { receivedCall } from '../support/stages.ts'
 
-/** OpenAI and Google may be used; Anthropic serves only callers with a key of their own. */
+/** OpenAI and Google are enabled; Anthropic serves only callers with their own key. */
 const providers = new Map([
   ['openai', provider('openai')],
   ['google', provider('google')],
@@ -60,7 +60,7 @@ async function route (
 
 const ids = ({ routes }: ChosenRoutes) => routes.map(({ modelId }) => modelId)
 
-t.test('a model is named by its id, with settings, or in a list of both', async t => {
+t.test('a model is given by its id, with settings, or in a list of both', async t => {
   t.match((await route('openai/gpt-5')).routes, [
     {
       providerId: 'openai',
@@ -89,7 +89,7 @@ t.test('a model is named by its id, with settings, or in a list of both', async 
   t.equal(record.requestedModel, 'google/gemini-2.5-pro, openai/gpt-5')
 })
 
-t.test('settings of the request win over those of a configured route, under any name', async t => {
+t.test('settings of the request override those of a configured route, under any name', async t => {
   const settled = async (settings?: object): Promise<unknown> =>
     (await route(settings === undefined ? 'settled' : { model: 'settled', settings })).routes[0].settings
   t.strictSame(await settled(), { max_completion_tokens: 8000, seed: 1 })
@@ -101,13 +101,13 @@ t.test('settings of the request win over those of a configured route, under any 
   )
 })
 
-t.test('a configured route gives several, and no model comes twice', async t => {
+t.test('a configured route gives several models, each once', async t => {
   t.same(ids(await route('fast')), ['openai/gpt-5-nano', 'google/gemini-2.5-flash'])
   t.same(ids(await route(['google/gemini-2.5-flash', 'fast', 'gpt-5-nano'])),
     ['google/gemini-2.5-flash', 'openai/gpt-5-nano'])
 })
 
-t.test('an unknown model is refused with the nearest one, even next to a known one', async t => {
+t.test('an unknown model is refused with the most similar one, even next to a known one', async t => {
   const error = {
     code: 'model_not_found', status: 404, param: 'model', message: /`openai\/o3`.*Did you mean/
   }
@@ -125,13 +125,13 @@ t.test('an unknown model is refused with the nearest one, even next to a known o
   })
 })
 
-t.test('a very long name comes back shortened', async t => {
+t.test('a very long name is shortened in the error', async t => {
   const name = 'x'.repeat(100_000)
   const error = await route(name).catch((error: unknown) => error)
   t.ok(error instanceof Error && error.message.length < 300)
 })
 
-t.test('a request without model takes the default of its endpoint, or is refused', async t => {
+t.test('a request without a model uses the default of its endpoint, or is refused', async t => {
   t.same(ids(await route(undefined, { options: { defaultModel: () => 'openai/dall-e-2' } })), [
     'openai/dall-e-2'
   ])
@@ -169,14 +169,14 @@ t.test('a key may use only its models', async t => {
 t.test('a key of the caller', async t => {
   const own = { 'x-provider-key': 'sk-own' }
 
-  t.test('goes along with the call, and shows nowhere', async t => {
+  t.test('travels with the call, and is shown nowhere', async t => {
     const call = await route('openai/gpt-5', { headers: own })
     t.equal(call.providerKey?.reveal(), 'sk-own')
     t.notMatch(JSON.stringify({ key: call.providerKey, routes: call.routes, record: call.record }), /sk-own/)
     t.notOk('providerKey' in await route('openai/gpt-5'))
   })
 
-  t.test('opens a provider the gateway has no key for, taken from the prefix or the header', async t => {
+  t.test('enables a provider without a gateway key, named by the prefix or the header', async t => {
     t.match((await route('anthropic/claude-3-5-sonnet', { headers: own })).routes, [{
       providerId: 'anthropic', model: 'claude-3-5-sonnet-20241022', modelId: 'anthropic/claude-3-5-sonnet'
     }])
@@ -184,7 +184,7 @@ t.test('a key of the caller', async t => {
       [{ providerId: 'anthropic', model: 'claude-next', modelId: 'anthropic/claude-next' }])
   })
 
-  t.test('must be one that can be sent on', async t => {
+  t.test('must be valid in a header', async t => {
     for (const key of ['wide\u200b', 'delete\x7f']) {
       await t.rejects(route('openai/gpt-5', { headers: { 'x-provider-key': key } }), {
         code: 'invalid_value', status: 400, param: 'X-Provider-Key'
@@ -192,13 +192,13 @@ t.test('a key of the caller', async t => {
     }
   })
 
-  t.test('may name the model at the provider', async t => {
+  t.test('may come with the name of the model at the provider', async t => {
     const headers = { ...own, 'x-provider-model': 'gpt-5-ft:me' }
     t.match((await route('openai/gpt-5', { headers })).routes,
       [{ providerId: 'openai', model: 'gpt-5-ft:me', modelId: 'openai/gpt-5-ft:me' }])
   })
 
-  t.test('reaches one provider only', async t => {
+  t.test('is used for one provider only', async t => {
     await t.rejects(route('fast', { headers: own }), { code: 'invalid_value', param: 'model' })
     await t.rejects(route(['openai/gpt-5', 'anthropic/claude-x'], { headers: own }), {
       code: 'invalid_value'
@@ -212,7 +212,7 @@ t.test('a key of the caller', async t => {
     ])
   })
 
-  t.test('does not open what the operator disabled', async t => {
+  t.test('does not enable what the configuration disabled', async t => {
     await t.rejects(route('openai/o3', { headers: own }), { code: 'model_not_found' })
   })
 
@@ -228,7 +228,7 @@ t.test('a key of the caller', async t => {
   })
 })
 
-t.test('without a key of their own, callers choose among the enabled providers', async t => {
+t.test('without their own key, callers choose among the enabled providers', async t => {
   t.same(ids(await route('gpt-5', { headers: { 'x-provider': 'openai' } })), ['openai/gpt-5'])
   t.same(ids(await route('gpt-next', { headers: { 'x-provider': 'openai' } })), ['openai/gpt-next'])
   t.same(ids(await route('openai/gpt-5', { headers: { 'x-provider': ' ' } })), ['openai/gpt-5'])
@@ -237,7 +237,7 @@ t.test('without a key of their own, callers choose among the enabled providers',
     ['openai/gpt-next'],
     'at the provider of the model'
   )
-  await t.test('and what the call names then is the model that is called', async t => {
+  await t.test('and the model named with the call is then called', async t => {
     const names = async (model: string, headers: Record<string, string>) =>
       (await route(model, { headers })).requestedNames
     t.same(await names('fast', { 'x-provider': 'openai' }), ['fast'], 'one of its models')
@@ -256,7 +256,7 @@ t.test('without a key of their own, callers choose among the enabled providers',
   })
 })
 
-t.test('a session is found once, and only where routes or credentials go by it', async t => {
+t.test('a session is computed once, and only if routes or credentials depend on it', async t => {
   const targets = ['openai/gpt-5', 'google/gemini-2.5-flash']
   const own = createModels(
     settings({

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { CredentialPool } from '../../lib/routing/credential-pool.ts'
 
-t.test('each credential cools down by itself, for as long as the provider said', t => {
+t.test('each credential cools down separately, for as long as the provider said', t => {
   let nowMs = 0
   const pool = new CredentialPool([1, 1, 0], () => nowMs, () => 0)
   t.equal(pool.choose('key-1'), 0)
@@ -31,7 +31,7 @@ t.test('each credential cools down by itself, for as long as the provider said',
   t.end()
 })
 
-t.test('other weights count at once, and cooldowns stay', t => {
+t.test('changed weights apply at once, and cooldowns are kept', t => {
   const pool = new CredentialPool([1, 0], () => 0, () => 0)
   pool.onFailure(0, { code: 'rate_limit_exceeded', fault: 'rate_limit', retryAfterSeconds: 9 }, 'key-1')
   pool.weigh([0, 1])
@@ -40,7 +40,7 @@ t.test('other weights count at once, and cooldowns stay', t => {
 })
 
 t.test(
-  'a credential that is rejected rests for the key whose call it was, and for all once it is rejected for another',
+  'a rejected credential is paused for the key of the call, and for all keys once another is rejected',
   t => {
     let nowMs = 0
     const pool = new CredentialPool(

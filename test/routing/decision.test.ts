@@ -4,7 +4,7 @@ import { decide } from '../../lib/routing/decision.ts'
 import { RouteHealth } from '../../lib/routing/route-health.ts'
 import { clock, fail, route } from '../support/routes.ts'
 
-t.test('a decision has the order, the state and the reason of all', async t => {
+t.test('a decision has the order, the state and the reason of every route', async t => {
   const { now, pass } = clock()
   const health = new RouteHealth(now)
   const routes = [

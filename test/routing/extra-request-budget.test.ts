@@ -1,7 +1,7 @@
 import t from 'tap'
 import { ExtraRequestBudget } from '../../lib/routing/extra-request-budget.ts'
 
-t.test('one hedge is free, then twenty calls pay for one, and no more than ten are saved', async t => {
+t.test('one hedge is free, then twenty calls earn one, and at most ten are saved', async t => {
   const budget = new ExtraRequestBudget()
   t.same([budget.take(), budget.take()], [true, false])
   for (let call = 0; call < 19; call++) budget.onCall()

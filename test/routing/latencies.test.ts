@@ -2,7 +2,7 @@ import t from 'tap'
 import { Latencies } from '../../lib/routing/latencies.ts'
 import { clock } from '../support/routes.ts'
 
-t.test('the newest measurement counts a fifth', async t => {
+t.test('the newest measurement has a weight of a fifth', async t => {
   const latencies = new Latencies(clock().now)
   t.equal(latencies.of('one/a'), undefined)
   latencies.note('one/a', 100)
@@ -11,7 +11,7 @@ t.test('the newest measurement counts a fifth', async t => {
   t.equal(latencies.of('one/a'), 120)
 })
 
-t.test('what was not measured for five minutes is unknown, and begins anew', async t => {
+t.test('a model not measured for five minutes is unknown, and starts afresh', async t => {
   const { now, pass } = clock()
   const latencies = new Latencies(now)
   latencies.note('one/a', 100)
@@ -23,7 +23,7 @@ t.test('what was not measured for five minutes is unknown, and begins anew', asy
   t.equal(latencies.of('one/a'), 500)
 })
 
-t.test('measurements of providers that are the same are taken over', async t => {
+t.test('measurements of unchanged providers are kept', async t => {
   const { now } = clock()
   const [before, after] = [new Latencies(now), new Latencies(now)]
   before.note('one/a', 100)

@@ -12,7 +12,7 @@ function server (): Provider {
   })
 }
 
-t.test('a server without the API is remembered for a quarter of an hour, and no other one is', async t => {
+t.test('a server without the API is remembered for 15 minutes, and others are not affected', async t => {
   let now = 5
   const apis = new MissingApis(() => now)
   const [one, two] = [server(), server()]
@@ -28,7 +28,7 @@ t.test('a server without the API is remembered for a quarter of an hour, and no 
   t.equal(apis.isMissing(one), true, 'until then again')
 })
 
-t.test('a server that has shown that it has the API is never without it', async t => {
+t.test('a server that has used the API successfully is never marked as lacking it', async t => {
   const apis = new MissingApis(() => 0)
   const [before, after] = [server(), server()]
   apis.noteServed(before)

@@ -3,7 +3,7 @@ import t from 'tap'
 import { ModelCircuit } from '../../lib/routing/model-circuit.ts'
 import { clock } from '../support/routes.ts'
 
-/** Plays attempts: `a-` fails for the key a, `a+` succeeds, `a~` is cut off; a number lets seconds pass. */
+/** Replays attempts: `a-` fails for the key a, `a+` succeeds, `a~` is cut off; a number lets seconds pass. */
 function play (steps: string): (keyId: string) => string {
   const { now, pass } = clock()
   const circuit = new ModelCircuit()
@@ -48,7 +48,7 @@ t.test('failures of one key open the circuit of that key alone', t => {
   t.end()
 })
 
-t.test('failures of three keys open the circuit of all', t => {
+t.test('failures of three keys open the circuit for all', t => {
   const steps = 'a- b- c- a- b-'
   for (const key of ['a', 'd']) t.equal(play(steps)(key), 'open 5')
   t.equal(play(`${steps} 5 d+`)('a'), 'goes', 'which the success of any closes')
@@ -62,7 +62,7 @@ t.test('failures of three keys open the circuit of all', t => {
   t.end()
 })
 
-t.test('whatever one key does, the calls of others may be sent', async () => {
+t.test("one key's failures never block the calls of other keys", async () => {
   fc.assert(
     fc.property(
       fc.array(fc.constantFrom('a-', 'a~', 'a+', 'b+', '3', '9'), { maxLength: 200 }),

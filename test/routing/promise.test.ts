@@ -1,6 +1,6 @@
 /**
- * The promise of a list of models, as a simulation: providers within the process fail by a seeded draw
- * per attempt, so that every run sees the same failures whatever the timing.
+ * Simulates the reliability promised for a list of models: in-process providers fail by a seeded draw per
+ * attempt, so that every run sees the same failures whatever the timing.
  */
 
 import { createHash } from 'node:crypto'
@@ -19,18 +19,18 @@ import type { Provider, UpstreamResponse } from '../../lib/providers/provider.ts
 
 const answer = chatAnswer('fine')
 
-/** The ways in which an attempt fails, one after the other. */
+/** The ways in which an attempt fails, in turn. */
 const failures = ['500', '503', '429', 'reset'] as const
 
 interface Simulation {
   readonly ask: (index: number) => Promise<boolean>
-  /** Requests that providers have seen. */
+  /** Requests that the providers received. */
   readonly requests: () => number
   readonly failed: () => number
 }
 
 /**
- * @param shares of the attempts at each provider that succeed; may be changed on the way
+ * @param shares of the attempts at each provider that succeed; may change during the run
  * @param now the clock of the routing
  */
 function simulate (shares: readonly number[], now?: () => number): Simulation {
@@ -113,7 +113,7 @@ function response (status: number, text: string): UpstreamResponse {
   }
 }
 
-/** Asks that many calls, some at once; returns the share that succeeded. */
+/** Makes many calls, some at once; returns the share that succeeded. */
 async function share (simulation: Simulation, calls: number, atOnce: number, from = 0): Promise<number> {
   let next = from
   let succeeded = 0
@@ -126,11 +126,11 @@ async function share (simulation: Simulation, calls: number, atOnce: number, fro
 }
 
 t.test(
-  'two providers that answer 70 % of attempts answer 99.9 % of calls, with no request that no failure needs',
+  'two providers that answer 70 % of attempts answer 99.9 % of calls, without needless requests',
   async t => {
     const simulation = simulate([0.7, 0.7])
     const succeeded = await share(simulation, 10_000, 200)
-    // Of 100,000 calls 6.6 are expected to fail in four attempts at each.
+    // Of 100,000 calls 6.6 are expected to fail in four attempts at each provider.
     t.ok(succeeded >= 0.9995, `${succeeded} of calls succeed`)
     const needed = 10_000 + simulation.failed()
     t.ok(simulation.requests() <= needed * 1.1, `${simulation.requests()} requests, ${needed} needed`)
@@ -139,7 +139,7 @@ t.test(
 )
 
 t.test(
-  'providers that are all down see at most 1.2 requests per call, and are found when they are back',
+  'providers that are all down get at most 1.2 requests per call, and are found when they recover',
   async t => {
     const shares = [0, 0]
     let nowMs = 0

@@ -21,13 +21,13 @@ const providers = new Map(
 )
 const key = new Secret('sk-1')
 
-t.test('a call without the headers leaves the choice to the gateway; empty ones are none', async t => {
+t.test('a call without the headers leaves the choice to the gateway; empty ones are ignored', async t => {
   for (const headers of [{}, { 'x-provider': '', 'x-provider-key': '  ', 'x-provider-model': '' }]) {
     t.equal(providerChoice(headers, providers), undefined)
   }
 })
 
-t.test('the headers are read without white space, the provider in any case', async t => {
+t.test('headers are trimmed, and the provider is matched in any case', async t => {
   t.strictSame(providerChoice({ 'x-provider': ' OpenAI ', 'x-provider-model': ' gpt-5 ' }, providers), {
     providerId: 'openai',
     model: 'gpt-5'
@@ -36,7 +36,7 @@ t.test('the headers are read without white space, the provider in any case', asy
 })
 
 t.test(
-  'a provider that is not there is refused with those that are; a disabled one needs a key',
+  'an unknown provider is refused with the known ones; a disabled one needs a key',
   async t => {
     t.throws(() => providerChoice({ 'x-provider': 'xai' }, providers), {
       code: 'unknown_provider',
@@ -53,7 +53,7 @@ t.test(
   }
 )
 
-t.test('a key that no header can carry is refused without being shown', async t => {
+t.test('a key that is invalid in a header is refused without being shown', async t => {
   t.equal(callerProviderKey({}), undefined)
   try {
     callerProviderKey({ 'x-provider-key': 'sk-→' })
@@ -92,7 +92,7 @@ t.test('routes of a call that chooses', async t => {
 })
 
 t.test(
-  'a key that no model says the provider of is refused, as is a model of a disabled provider without one',
+  "a key without a recognisable provider is refused, as is a disabled provider's model without a key",
   async t => {
     const models = createModels(settings(), new Set(['openai']))
     t.throws(() => routesByChoice({ key }, 'something', models, providers), { code: 'unknown_provider' })
@@ -102,7 +102,7 @@ t.test(
   }
 )
 
-t.test('a key reaches one provider only', async t => {
+t.test('a key is used for one provider only', async t => {
   t.doesNotThrow(() => checkOneProvider([]))
   t.doesNotThrow(() => checkOneProvider([route('one/a'), route('one/b')]))
   t.throws(() => checkOneProvider([route('one/a'), route('two/b')]), {
@@ -122,7 +122,7 @@ function find (id: string): ModelEntry | undefined {
   }
 }
 
-t.test('the headers are read, and a call without any has none', async t => {
+t.test('the headers are read, and a call without any has no choice', async t => {
   t.equal(readPreferences({ 'x-other': 'a' }), undefined)
   t.strictSame(
     readPreferences({
@@ -136,7 +136,7 @@ t.test('the headers are read, and a call without any has none', async t => {
 })
 
 t.test(
-  'an empty list, one that is too long and a price that is none are refused by the name of the header',
+  'an empty or too long list and an invalid price are refused by the name of the header',
   async t => {
     const many = (count: number): string =>
       Array.from({ length: count }, (_, index) => `m${index}`).join(',')
@@ -163,7 +163,7 @@ t.test(
   }
 )
 
-t.test('only what is named stays: by provider, by pattern, by id or by name', async t => {
+t.test('only the named routes stay: by provider, pattern, id or name', async t => {
   for (const name of ['anthropic', 'anthropic/*', 'anthropic/claude', 'claude']) {
     const { routes: left, skipped } = applyPreferences(routes, { only: [name] }, find)
     t.same(
@@ -208,7 +208,7 @@ t.test('a choice that leaves nothing is refused', async t => {
   })
 })
 
-t.test('what the caller names comes first, in that order; the others stay as they were', async t => {
+t.test('routes named by the caller come first, in that order; the others keep theirs', async t => {
   t.equal(orderByCaller(routes, {}), routes)
   t.strictSame(orderByCaller(routes, { order: ['xai', 'mistral', 'claude', 'anthropic'] }), [
     { ...route('mistral/large'), preferred: 'caller_order' },

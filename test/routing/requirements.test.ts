@@ -23,7 +23,7 @@ const hears: Message = {
 }
 const tool = { type: 'function', function: { name: 'f' } } as const
 
-t.test('what a request needs is read from what is in it', async t => {
+t.test('the requirements of a request follow from its content', async t => {
   t.same(capabilitiesOf({}), [])
   t.same(capabilitiesOf({ messages: [sees] }), ['vision'])
   t.same(capabilitiesOf({ messages: [hears] }), ['audio'])
@@ -38,7 +38,7 @@ t.test('what a request needs is read from what is in it', async t => {
   )
 })
 
-t.test('a signature in the history says who wrote it', async t => {
+t.test('a signature in the history identifies the provider that wrote it', async t => {
   // one of each provider
   const wrote = (message: object): string[] => [
     ...chatRequirements({ model: 'm', messages: [message as Message] }).history
@@ -85,7 +85,7 @@ function find (id: string): ModelEntry | undefined {
     : { ...unknownModelEntry(providerId, model, 'openai'), capabilities: known }
 }
 
-t.test('models that are known to lack something are skipped with what they lack', async t => {
+t.test('models known to lack a feature are skipped, naming it', async t => {
   const routes = ['one/blind', 'one/sees', 'one/unknown', 'one/small'].map(id => route(id))
   const { routes: left, skipped } = skipUnfit(
     routes,
@@ -110,12 +110,12 @@ t.test('models that are known to lack something are skipped with what they lack'
   )
 })
 
-t.test('where none would be left, all are tried', async t => {
+t.test('if no model would be left, all are tried', async t => {
   const routes = [route('one/blind')]
   t.strictSame(skipUnfit(routes, needs({ capabilities: new Set(['vision']) }), find), { routes, skipped: [] })
 })
 
-t.test('who wrote the history comes first; the order is otherwise kept', async t => {
+t.test('the author of the history comes first; the order is otherwise kept', async t => {
   const routes = ['a/1', 'b/2', 'c/3', 'b/4'].map(id => route(id))
   const origins: HistoryOrigins = {
     marksOf: id => (id === 'b' ? ['signed_thinking'] : []),

@@ -3,7 +3,7 @@ import { GatewayError } from '../../lib/core/errors.ts'
 import { RetryBudget } from '../../lib/routing/retry-budget.ts'
 import { clock } from '../support/routes.ts'
 
-t.test('a retry budget keeps the wait of a provider, whether or not it is tried again', async t => {
+t.test("a retry budget remembers the provider's wait, whether or not it is retried", async t => {
   const { now, pass } = clock()
   const budget = new RetryBudget(now)
   budget.onFailure(new GatewayError('rate_limit_exceeded'))
@@ -48,13 +48,13 @@ t.test('a provider that was not called for a minute may be tried once', async t 
   t.equal(budget.take(), false)
 })
 
-t.test('what one of several credentials used does not apply to the others', async t => {
+t.test('a failure of one of several credentials does not affect the others', async t => {
   const budget = new RetryBudget(clock().now)
   budget.onFailure(new GatewayError('rate_limit_exceeded', { retryAfterSeconds: 7 }), false)
   t.equal(budget.cooldownMs, 0)
 })
 
-t.test('no more sockets are taken for stale than answers have left open', async t => {
+t.test('stale sockets are retried only as often as answers left one open', async t => {
   const budget = new RetryBudget(clock().now)
   const stale = new GatewayError('upstream_unreachable', { staleConnection: true })
   t.equal(budget.takeStaleSocket(stale), false, 'there was none')

@@ -5,7 +5,7 @@ import { RouteHealth } from '../../lib/routing/route-health.ts'
 import { clock, fail, route } from '../support/routes.ts'
 import type { Route } from '../../lib/core/route.ts'
 
-t.test('routes are tried as given, but those that cool down after all others', async t => {
+t.test('routes are tried in order, those that cool down last', async t => {
   const a = route('one/a')
   const b = route('two/b')
   const c = route('three/c')
@@ -41,7 +41,7 @@ t.test('routes are tried as given, but those that cool down after all others', a
   t.equal(later.next().value, a, 'what has happened meanwhile counts')
 })
 
-t.test('a rotation tries every model, and none twice', async t => {
+t.test('a rotation tries every model once', async t => {
   const ids = ['one/a', 'one/b', 'two/c', 'two/d', 'three/e']
   fc.assert(
     fc.property(
@@ -64,7 +64,7 @@ t.test('a rotation tries every model, and none twice', async t => {
         const isWaiting = (id: string): boolean =>
           failing.includes(id) || paused.some(provider => id.startsWith(`${provider}/`))
         const found = turns.map(({ modelId }) => modelId)
-        // The last of a list is tried where it stands unless others wait already.
+        // The last item of a list is tried in place unless others wait already.
         const waiting = named.filter(isWaiting)
         t.same(found, [...named.filter(id => !isWaiting(id)), ...waiting])
       }
@@ -73,7 +73,7 @@ t.test('a rotation tries every model, and none twice', async t => {
   )
 })
 
-t.test('only what a provider does wrong counts against a model', async t => {
+t.test('only failures of the provider count against a model', async t => {
   const a = route('one/a')
   const codes: Array<[ErrorCode, boolean]> = [
     ['upstream_error', true],
@@ -116,7 +116,7 @@ t.test('only what a provider does wrong counts against a model', async t => {
   t.equal(cut.cooldown(a, 'key-1')?.reason, 'circuit_open', 'answers that are cut off count as well')
 })
 
-t.test('names that callers make up are not remembered for ever', async t => {
+t.test('names made up by callers are forgotten eventually', async t => {
   const health = new RouteHealth(() => 0)
   const first = route('one/first')
   for (let count = 0; count < 5; count++) fail(health, first)
@@ -126,7 +126,7 @@ t.test('names that callers make up are not remembered for ever', async t => {
   t.notOk(health.cooldown(first, 'key-1'))
 })
 
-t.test('requests that wait are counted for routes by load only, and forgotten when they end', async t => {
+t.test('pending requests are counted only for routes by load, and forgotten when they end', async t => {
   const health = new RouteHealth(() => 0)
   const [loaded, plain] = [route('one/a', { by: 'load' }), route('one/b')]
   const attempts = [health.begin(loaded, 'key-1'), health.begin(loaded, 'key-1')]
@@ -137,7 +137,7 @@ t.test('requests that wait are counted for routes by load only, and forgotten wh
 })
 
 t.test(
-  'only models that are ordered by speed are measured, streams apart from complete answers',
+  'only models ordered by speed are measured, streams separately from complete answers',
   async t => {
     const health = new RouteHealth(() => 0)
     const [fast, plain] = [route('one/a', { by: 'first_byte' }), route('one/b')]
@@ -154,7 +154,7 @@ t.test(
   }
 )
 
-t.test('a wait for one of several credentials leaves the provider to the others', async t => {
+t.test('a wait of one of several credentials does not stop the provider', async t => {
   const health = new RouteHealth(() => 0)
   health.addCredentials('one', [1, 1])
   const limited = new GatewayError('rate_limit_exceeded', { retryAfterSeconds: 9 })
@@ -166,7 +166,7 @@ t.test('a wait for one of several credentials leaves the provider to the others'
   t.equal(health.credentials('one')?.size, 2)
 })
 
-t.test('what another one knows is taken over for providers that are the same, and shared', async t => {
+t.test('the state of unchanged providers is taken over and shared after a reload', async t => {
   const before = new RouteHealth(() => 0)
   const [a, b] = [route('one/a'), route('two/b')]
   for (let count = 0; count < 5; count++) for (const each of [a, b]) fail(before, each)
@@ -177,7 +177,7 @@ t.test('what another one knows is taken over for providers that are the same, an
   t.not(after.retryBudget('two'), before.retryBudget('two'))
 })
 
-t.test('what another process says counts until what this one knows is newer', async t => {
+t.test('the state of another process applies until this one knows something newer', async t => {
   const { now, pass } = clock()
   const health = new RouteHealth(now, () => undefined)
   const [a, b] = [route('one/a'), route('two/b')]
@@ -221,7 +221,7 @@ t.test('what another process says counts until what this one knows is newer', as
 })
 
 t.test(
-  'cooldowns that begin and end are reported to others, with the time there were failures only',
+  'starting and ending cooldowns are reported to others, and when there were failures',
   async t => {
     const { now, pass } = clock()
     const reported: object[] = []
@@ -263,7 +263,7 @@ t.test(
   }
 )
 
-t.test('a cooldown of one key at another process is none of other keys here', async t => {
+t.test('a cooldown of one key at another process does not affect other keys here', async t => {
   const { now, pass } = clock()
   const health = new RouteHealth(now)
   const a = route('one/a')

@@ -8,7 +8,7 @@ import { providerSettings } from '../support/settings.ts'
 
 const [a, b] = [route('one/a'), route('two/b')]
 
-t.test('what is known of providers that stay the same survives a reload, and nothing else', async t => {
+t.test('the state of unchanged providers survives a reload, and nothing else', async t => {
   const before = new RouteHealth()
   for (const one of [a, b]) {
     before.failed(
@@ -44,7 +44,7 @@ t.test('what is known of providers that stay the same survives a reload, and not
 })
 
 t.test(
-  'another key, header, dialect or list of keys makes it another provider; what is only ours does not',
+  'a new key, header, dialect or list of keys makes it another provider; gateway settings do not',
   async t => {
     const before = {
       ...providerSettings('one', 'vllm'),

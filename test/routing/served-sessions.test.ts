@@ -11,7 +11,7 @@ t.test('the models of a session are remembered, each with its last answer', asyn
   t.equal(served.servedAtMs('other', 'a/m'), undefined)
 })
 
-t.test('ten minutes after its last answer, a model is as good as any other for the session', async t => {
+t.test('ten minutes after its last answer a model has no preference for the session', async t => {
   const now = performance.now.bind(performance)
   let laterMs = 0
   t.intercept(performance, 'now', { value: () => now() + laterMs })

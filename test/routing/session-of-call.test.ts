@@ -32,7 +32,7 @@ function firstOf (session: CallSession, among: readonly Route[] = routes): strin
   return orderForCall(among, false, inputs, session)[0]?.modelId ?? ''
 }
 
-t.test('a session is what the caller names, else how the conversation began', async t => {
+t.test('a session is named by the caller, or derived from the start of the conversation', async t => {
   const names: ReadonlyArray<readonly [Named, string]> = [
     [{ session: 'one', request: { prompt_cache_key: 'two' } }, 'key-1\none'],
     [{ request: { prompt_cache_key: 'two' } }, 'key-1\ntwo']
@@ -65,7 +65,7 @@ t.test('a session is what the caller names, else how the conversation began', as
   t.not(sessionOf({}).id, sessionOf({ key: 'key-2' }).id, 'keys have sessions of their own')
 })
 
-t.test('sessions are shared out by the weights, and each gets the same order everywhere', async t => {
+t.test('sessions are distributed by weight, and each gets the same order everywhere', async t => {
   const counts: Record<string, number> = {}
   for (let number = 0; number < 20_000; number++) {
     const call = { session: `s${number}` }
@@ -103,7 +103,7 @@ for (const [name, { requests }] of Object.entries(recordedAgents)) {
   })
 }
 
-t.test('a model that is away moves only its own sessions', async t => {
+t.test('an unavailable model moves only its own sessions', async t => {
   for (let number = 0; number < 2_000; number++) {
     const session = sessionOf({ session: `s${number}` })
     const before = firstOf(session)
@@ -112,7 +112,7 @@ t.test('a model that is away moves only its own sessions', async t => {
   }
 })
 
-t.test('a call without a session is drawn by chance', async t => {
+t.test('a call without a session is routed at random', async t => {
   const draws = [0.9, 0.1, 0.5]
   const session = sessionOf({ session: 'x'.repeat(256) })
   const ordered = orderForCall(routes, false, { ...inputs, random: () => draws.shift() ?? 0 }, session)
@@ -120,7 +120,7 @@ t.test('a call without a session is drawn by chance', async t => {
   t.equal(draws.length, 0)
 })
 
-t.test('credentials of one provider are shared by session as well', async t => {
+t.test('credentials of one provider are assigned by session too', async t => {
   const pool = new CredentialPool([1, 1, 0], () => 0)
   const counts = [0, 0, 0]
   for (let number = 0; number < 4_000; number++) {
@@ -133,7 +133,7 @@ t.test('credentials of one provider are shared by session as well', async t => {
   t.ok(Math.abs((counts[0] ?? 0) - 2_000) < 160, counts.join())
 })
 
-t.test('routes by speed keep the model that answered the session last', async t => {
+t.test('routes by speed keep the model that last answered the session', async t => {
   for (const strategy of ['fastest', 'balanced'] as const) {
     const ranked = orderRoutes(
       { name: 'r', models, strategy, affinity: true },
@@ -180,7 +180,7 @@ t.test('routes by speed keep the model that answered the session last', async t 
   }
 })
 
-t.test('affinity is on where a model of the route has a price for cached input', async t => {
+t.test('affinity is on if a model of the route has a price for cached input', async t => {
   const priced = (cachedInput?: number): ReadonlyMap<string, never> =>
     new Map(
       models.map(id =>

@@ -1,14 +1,14 @@
 import t from 'tap'
 import { ToolCallOrigins } from '../../lib/routing/tool-call-origins.ts'
 
-t.test('the provider that made a call last is remembered', async t => {
+t.test('the last provider that made a call is remembered', async t => {
   const origins = new ToolCallOrigins()
   origins.note(['a', 'b'], 'one')
   origins.note(['b'], 'two')
   t.same(['a', 'b', 'c'].map(id => origins.providerOf(id)), ['one', 'two', undefined])
 })
 
-t.test('ten thousand ids are, then the oldest are forgotten; one that comes up again is new', async t => {
+t.test('ten thousand ids are remembered, then the oldest are dropped; a used one counts as new', async t => {
   const origins = new ToolCallOrigins()
   origins.note(['first', 'second'], 'one')
   origins.note(Array.from({ length: 9998 }, (_, index) => `id-${index}`), 'one')
@@ -20,7 +20,7 @@ t.test('ten thousand ids are, then the oldest are forgotten; one that comes up a
   )
 })
 
-t.test('ids that no provider makes so long are not remembered', async t => {
+t.test("ids longer than any provider's are not remembered", async t => {
   const origins = new ToolCallOrigins()
   const [long, tooLong] = ['x'.repeat(256), 'x'.repeat(257)]
   origins.note([tooLong, long], 'one')

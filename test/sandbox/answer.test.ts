@@ -7,7 +7,7 @@ import type { ChatEvent } from '../../lib/core/events.ts'
 import type { AdapterInput } from '../../lib/providers/provider.ts'
 import { timeouts, transport, weather, time, query, user, complete, message } from '../support/sandbox.ts'
 
-t.test('a reasoning model reasons as long as its effort says, and others do not reason', async t => {
+t.test('a reasoning model reasons for as long as its effort says, and others do not reason', async t => {
   const effort = async (reasoning_effort?: string): Promise<number> =>
     (await message({ model: 'thinker', messages: user('Hi'), reasoning_effort })).reasoning_content
       ?.length ?? 0
@@ -88,7 +88,7 @@ t.test('tool results are followed by a text that contains them', async t => {
   )
 })
 
-t.test('the adapter of the dialect reads a stream and a complete answer alike', async t => {
+t.test("the dialect's adapter reads a stream and a complete answer alike", async t => {
   const gather = (events: readonly ChatEvent[]): object => {
     const seen: Record<string, unknown> = {}
     for (const event of events) {

@@ -33,7 +33,7 @@ t.test('a stream fails after the given number of words', async t => {
   await t.rejects(fail('delay ms=9000'), { code: 'upstream_timeout' })
 })
 
-t.test('a complete answer fails half way, or says what is wrong', async t => {
+t.test('a complete answer fails midway, or states the error', async t => {
   const fail = async (order: string) => {
     const answer = await send(
       { messages: user(`Hi [sandbox: ${order}]`) },
@@ -55,7 +55,7 @@ t.test('a complete answer fails half way, or says what is wrong', async t => {
   await t.rejects(fail('cut'), { code: 'upstream_unreachable' })
 })
 
-t.test('a drip is read byte by byte and is the same answer', async t => {
+t.test('a byte-by-byte answer has the same content', async t => {
   const drip = await send({ messages: user('Hé [sandbox: drip ms=0]'), stream: true })
   const pieces: Uint8Array[] = []
   for await (const bytes of drip.body) pieces.push(bytes)

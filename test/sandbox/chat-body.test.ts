@@ -1,7 +1,7 @@
 import t from 'tap'
 import { timeouts, transport } from '../support/sandbox.ts'
 
-t.test('what is not a chat request is refused', async t => {
+t.test('an invalid chat request is refused', async t => {
   const { signal } = new AbortController()
   const options = { signal, credential: {}, timeouts, streamed: false }
   const ask = (path: string, body: string | Uint8Array) =>

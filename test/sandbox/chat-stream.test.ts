@@ -17,7 +17,7 @@ function lasting ({ choices, model, usage, system_fingerprint }: Completion): ob
   return { choices: withoutIds, model, usage, system_fingerprint }
 }
 
-t.test('a stream folds into the complete answer, and the same request gives the same again', async t => {
+t.test('a stream folds into the complete answer, and the same request gives the same one', async t => {
   const questions: Record<string, object> = {
     echo: { messages: user('Hello 🌍, how are you?') },
     parts: {

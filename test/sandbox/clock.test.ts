@@ -2,8 +2,8 @@ import t from 'tap'
 import { sandboxTransport } from '../../lib/sandbox/transport.ts'
 import { timeouts, user, send, readAll, timers } from '../support/sandbox.ts'
 
-t.test('words come no faster than the pace, whichever way it is set', async t => {
-  // The pauses themselves, by the timeout a pause of that length runs into.
+t.test('words come no faster than the pace, in whichever unit it is set', async t => {
+  // The pauses themselves, measured by the timeout that a pause of that length exceeds.
   const paced = async (content: string, model = 'echo', options: Record<string, unknown> = {}) => {
     const answer = await send({ model, messages: user(content), stream: true, max_tokens: 1 },
       { timeouts: { ...timeouts, idleBytesMs: 1 } }, sandboxTransport(options))
@@ -20,7 +20,7 @@ t.test('words come no faster than the pace, whichever way it is set', async t =>
   }
 })
 
-t.test('the signal ends an answer at once, wherever it stands, and leaves no timer', async t => {
+t.test('the signal ends an answer at once, at any point, and leaves no timer', async t => {
   const before = timers()
   const reason = new Error('gone')
   const waits: Array<[string, (signal: AbortSignal) => Promise<unknown>]> = [

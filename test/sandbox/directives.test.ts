@@ -1,7 +1,7 @@
 import t from 'tap'
 import { user, send, textOf, message } from '../support/sandbox.ts'
 
-t.test('directives apply to the model and the turn they name, add up, and are not repeated', async t => {
+t.test('directives apply to the named model and turn, accumulate, and are not echoed', async t => {
   const status = async (content: string, model = 'echo') =>
     (await send({ model, messages: user(content) })).status
   t.equal(await status('[sandbox: status=500 model=story]'), 200)

@@ -59,7 +59,7 @@ const scalar = fc.oneof(
       exclusiveMaximum: low + span
     }))
 )
-// The validator looks over a property of this name, and then finds it unexpected.
+// The validator ignores a property of this name, and then reports it as unexpected.
 const propertyName = fc.string().filter(name => name !== '__proto__')
 const { schema: anySchema } = fc.letrec<{ schema: object }>(tie => ({
   schema: fc.oneof(
@@ -80,12 +80,12 @@ const { schema: anySchema } = fc.letrec<{ schema: object }>(tie => ({
   )
 }))
 
-t.test('a JSON answer is JSON', async t => {
+t.test('a JSON answer is valid JSON', async t => {
   const { content } = await message({ messages: user('Hi'), response_format: { type: 'json_object' } })
   t.match(JSON.parse(content ?? ''), { simulator: 'sandbox', answer: /You said: "Hi"/ })
 })
 
-t.test('a value made from a schema validates against it, in every choice', async () => {
+t.test('a value generated from a schema validates against it, in every choice', async () => {
   const ajv = new Ajv2020({ strict: false, validateFormats: false })
   await fc.assert(fc.asyncProperty(anySchema, async schema => {
     const { choices } = await complete({
@@ -98,7 +98,7 @@ t.test('a value made from a schema validates against it, in every choice', async
   }), { numRuns: rounds(300) })
 })
 
-t.test('schemas with references, unions and requirements of their own are met', async t => {
+t.test('schemas with references, unions and extra requirements are satisfied', async t => {
   const ajv = new Ajv2020({ strict: false, validateFormats: false })
   const node = {
     type: 'object',

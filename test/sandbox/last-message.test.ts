@@ -23,7 +23,7 @@ t.test(
 )
 
 t.test(
-  'the prompts of agents do not become the answer: long instructions are cut, reminders are no question',
+  'agent prompts do not become the answer: long instructions are cut, and reminders are not a question',
   async t => {
     const reminder = { type: 'text', text: '<system-reminder>\nUse get_weather.\n</system-reminder>' }
     const { content } = await message({

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { user, send, textOf } from '../support/sandbox.ts'
 
-t.test('an error status comes with the body and the header of the dialect', async t => {
+t.test('an error status has the body and headers of the dialect', async t => {
   for (const stream of [true, false]) {
     const answer = await send({ messages: user('Hi [sandbox: status=429 retry-after=7]'), stream })
     t.equal(answer.status, 429)

@@ -2,7 +2,7 @@ import t from 'tap'
 import { sandboxModels } from '../../lib/sandbox/sandbox-models.ts'
 import { user, send, textOf } from '../support/sandbox.ts'
 
-t.test('models are listed as what they are, and unknown ones are not found', async t => {
+t.test('models are listed with their capabilities, and unknown ones are not found', async t => {
   for (const { id, model, displayName, description, providerId, upstreamApi } of sandboxModels) {
     t.equal(id, `${providerId}/${model}`)
     t.match(`${displayName} ${description}`, /simulator.*simulator/)

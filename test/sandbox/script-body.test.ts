@@ -1,7 +1,7 @@
 import t from 'tap'
 import { user, send, timers } from '../support/sandbox.ts'
 
-t.test('a caller who leaves early ends the pause and the answer', async t => {
+t.test('a caller who disconnects early ends the pause and the answer', async t => {
   const before = timers()
   const { body } = await send({ messages: user('[sandbox: pace=0.001]'), stream: true })
   const reader = body[Symbol.asyncIterator]()

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { stringFromPattern } from '../../lib/sandbox/string-from-pattern.ts'
 
-t.test('strings are made from patterns, or not at all', t => {
+t.test('strings are generated from patterns that are supported', t => {
   for (const pattern of [
     '',
     'abc',
@@ -27,7 +27,7 @@ t.test('strings are made from patterns, or not at all', t => {
   t.end()
 })
 
-t.test('groups inside each other have a bound, and so have the strings', async t => {
+t.test('nested groups and string lengths are limited', async t => {
   const nested = (depth: number): string => '('.repeat(depth) + 'b' + ')'.repeat(depth)
   t.equal(stringFromPattern(nested(100)), 'b')
   t.equal(stringFromPattern(nested(101)), undefined)

@@ -2,7 +2,7 @@ import t from 'tap'
 import { countTokens } from '../../lib/sandbox/tokens.ts'
 import { user, complete, message } from '../support/sandbox.ts'
 
-t.test('a text has as many words as are requested', async t => {
+t.test('a text has as many words as requested', async t => {
   const words = async (body: object): Promise<number> => (await message(body)).content?.split(' ').length ?? 0
   t.equal(await words({ model: 'story', messages: user('Write me a story of 300 words') }), 300)
   t.equal(await words({ model: 'story', messages: user('A story, please') }), 120)
@@ -13,7 +13,7 @@ t.test('a text has as many words as are requested', async t => {
   t.not(await seeded(1), await seeded(2))
 })
 
-t.test('limits, stop sequences and usage agree with each other', async t => {
+t.test('limits, stop sequences and usage are consistent', async t => {
   const cut = await complete({ messages: user('Hi'), max_completion_tokens: 4, max_tokens: 9 })
   t.equal(cut.choices[0]?.finish_reason, 'length')
   t.equal(cut.choices[0]?.message.content, "This is Headgate's sandbox,")

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { countTokens, tokensOf } from '../../lib/sandbox/tokens.ts'
 import { user, complete } from '../support/sandbox.ts'
 
-t.test('tokens join to the text they come from', t => {
+t.test('tokens join to their original text', t => {
   fc.assert(fc.property(fc.string({ unit: 'binary' }), text => {
     const tokens = tokensOf(text)
     return tokens.join('') === text && tokens.length === countTokens(text)
@@ -13,7 +13,7 @@ t.test('tokens join to the text they come from', t => {
   t.end()
 })
 
-t.test('log probabilities hold the bytes of their tokens, the likeliest first', async t => {
+t.test('log probabilities have the bytes of their tokens, the most likely first', async t => {
   const {
     choices: [choice]
   } = await complete({ messages: user('Grüße 🌍'), logprobs: true, top_logprobs: 3 })

@@ -44,7 +44,7 @@ t.test('tools are called when the question asks for them', async t => {
   t.same(await calls('time and weather in Paris', { parallel_tool_calls: false }), [paris])
 })
 
-t.test('an answer that calls tools says so', async t => {
+t.test('an answer with tool calls has that finish reason', async t => {
   const finish = async (body: object) => (await complete({ messages: user('weather'), ...body })).choices[0]
   const tools = [weather]
   t.match(await finish({ tools }), { finish_reason: 'tool_calls', message: { content: null } })

@@ -9,7 +9,7 @@ import { routedCall } from '../support/stages.ts'
 import type { ChatInput } from '../../lib/chat/input.ts'
 import type { ProviderKind } from '../../schemas/providers.ts'
 
-/** Returns the input of the adapters for a body, by the same steps as in the pipeline. */
+/** Returns the adapters' input for a body, by the same steps as in the pipeline. */
 export function inputOf (body: object): ChatInput {
   return checkChatRules(chatInput(routedCall({ model: 'm', ...body }))).request
 }

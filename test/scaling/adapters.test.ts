@@ -3,7 +3,7 @@ import { adapterScales, inputOf } from './adapter.ts'
 import { dimensions } from './chat-bodies.ts'
 import { scalesWith } from '../support/scaling.ts'
 
-t.test('the input of a chat call is made in time that is linear in its body', async t => {
+t.test('the input of a chat call is built in time linear in its body', async t => {
   for (const { name, body, ...sizes } of dimensions) {
     scalesWith(t, name, { input: body, run: inputOf, ...sizes })
   }

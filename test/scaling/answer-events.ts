@@ -4,7 +4,7 @@ const list = <T,>(size: number, item: (index: number) => T): T[] =>
   Array.from({ length: size }, (_, index) => item(index))
 const end = (choice: number): ChatEvent => ({ type: 'choice-end', choice, reason: 'stop' })
 
-/** Makes the events of an answer that holds many of one thing, by the name of the thing. */
+/** Makes the events of an answer with many of one thing, by the name of the thing. */
 export const answers: Readonly<Record<string, (size: number) => ChatEvent[]>> = {
   texts: size => [
     ...list(size, (): ChatEvent => ({ type: 'text-delta', choice: 0, text: 'word ' })),

@@ -28,7 +28,7 @@ const call = (index: number): object => ({
 })
 const result = (index: number): object => ({ role: 'tool', tool_call_id: `call_${index}`, content: 'ok' })
 
-/** A schema within a schema, as deep as a body may be nested. */
+/** A schema nested as deeply as a body may be. */
 function nested (depth: number): object {
   let schema: object = { type: 'string' }
   for (let level = 0; level < depth; level++) schema = { type: 'object', properties: { inner: schema } }

@@ -9,7 +9,7 @@ import type { AnswerHead } from '../../lib/dialects/dialect.ts'
 const list = <T,>(size: number, item: (index: number) => T): T[] =>
   Array.from({ length: size }, (_, index) => item(index))
 
-t.test('keywords of schemas are repaired in time that is linear in the schema', async t => {
+t.test('schema keywords are repaired in time linear in the schema', async t => {
   const nested = (depth: number): Record<string, unknown> =>
     depth === 0 ? { min_length: 1 } : { any_of: [nested(depth - 1)] }
   scalesWith(t, 'nesting', { from: 8, doublings: 4, input: nested, run: repairSchemaKeywords })
@@ -25,7 +25,7 @@ t.test('keywords of schemas are repaired in time that is linear in the schema', 
   })
 })
 
-t.test('answers are printed and folded in time that is linear in their events', async t => {
+t.test('answers are printed and folded in time linear in their events', async t => {
   const head: AnswerHead = { type: 'response-start', id: '1', model: 'm', createdSeconds: 1 }
   for (const [name, events] of Object.entries(answers)) {
     scalesWith(t, `${name}, streamed`, {

@@ -1,4 +1,4 @@
-/** Configurations: read, checked and made into an index of models in time that is linear in their size. */
+/** Configurations are read, checked and indexed in time linear in their size. */
 
 import t from 'tap'
 import { scalesWith } from '../support/scaling.ts'

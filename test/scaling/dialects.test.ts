@@ -1,4 +1,7 @@
-/** The dialects beside chat completions: requests in, answers out, in time that is linear in their size. */
+/**
+ * In dialects other than chat completions, requests are read and answers written in time linear in their
+ * size.
+ */
 
 import t from 'tap'
 import { answers } from './answer-events.ts'
@@ -120,7 +123,7 @@ t.test('requests of the Messages API become conversations in linear time', async
       input: size =>
         routedCall<MessagesRequest>({ model: 'one/m', max_tokens: 10, messages: [], ...body(size) }),
       run: call => {
-        // Copies, as it is run several times.
+        // Copies the value, as the function runs several times.
         const { request, context } = messagesInput({ ...call })
         fitRequest(request, target, context)
         countTokensInput({ ...call })
@@ -289,7 +292,7 @@ t.test('prompts of text completions become conversations in linear time', async 
   })
 })
 
-t.test('an event may have more of a thing than a function takes arguments', t => {
+t.test('an event may have more items than a function call accepts as arguments', t => {
   const many = 150_000
   const events: ChatEvent[] = [
     head,

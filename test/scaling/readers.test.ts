@@ -1,6 +1,5 @@
 /**
- * Streams of providers, in every format they come in: read, and passed on, in time that is linear in their
- * size.
+ * Provider streams in every format are read and passed on in time linear in their size.
  */
 
 import t from 'tap'
@@ -28,7 +27,7 @@ const list = <T,>(size: number, item: (index: number) => T): T[] =>
 const nested = (depth: number): unknown =>
   list(depth, index => index).reduce<unknown>(inner => ({ a: inner }), 1)
 
-/** The events of one format: those around an answer, and those that hold one thing. */
+/** The events of one format: those around an answer, and those with one thing. */
 interface Format {
   readonly begin: readonly object[]
   readonly text: (text: string) => object
@@ -169,7 +168,7 @@ function bytesOf (format: Format, events: readonly object[]): Buffer {
 
 type ChatAdapter = Adapter<ChatInput, ChatEvent>
 
-/** Reads a stream that comes in pieces of a kilobyte. */
+/** Reads a stream that comes in chunks of a kilobyte. */
 function read (adapter: ChatAdapter, ask: AdapterInput<ChatInput>, bytes: Buffer): ChatEvent[] {
   return readEvents(
     list(Math.ceil(bytes.length / 1024), index => bytes.subarray(index * 1024, index * 1024 + 1024)),
@@ -195,7 +194,7 @@ function askOf (responsesOnly: boolean, direct?: DirectDialect): AdapterInput<Ch
 }
 
 const transport = { send: async () => await Promise.reject(new Error('nothing may be sent')) }
-/** A class of readers, with the kinds of providers whose streams it reads. */
+/** A reader class, with the kinds of providers whose streams it reads. */
 interface Reading {
   readonly kinds: string[]
   readonly adapter: ChatAdapter
@@ -233,7 +232,7 @@ t.test('lines of a stream are read in linear time, however they end', async t =>
       try {
         return sseReader(Infinity).push(bytes)
       } catch {
-        return undefined // lines that are no fields have a bound
+        return undefined // lines that are not fields are limited
       }
     }
     scalesWith(t, JSON.stringify(lines), { from: 8192, input: size => Buffer.from(lines.repeat(size)), run })

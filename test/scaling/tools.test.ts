@@ -1,4 +1,4 @@
-/** Results and lists of tools: read in time that is linear in their size. */
+/** Tool results and tool lists are read in time linear in their size. */
 
 import t from 'tap'
 import { scalesWith } from '../support/scaling.ts'
@@ -9,7 +9,7 @@ import type { CallToolResult } from '../../lib/mcp/session.ts'
 const list = <T,>(size: number, item: (index: number) => T): T[] =>
   Array.from({ length: size }, (_, index) => item(index))
 
-t.test('results of tools become messages in linear time', async t => {
+t.test('tool results become messages in linear time', async t => {
   const text = (value: string): CallToolResult['content'][number] => ({ type: 'text', text: value })
   const results: Readonly<Record<string, (size: number) => CallToolResult>> = {
     'texts': size => ({ content: list(size, () => text('a')) }),

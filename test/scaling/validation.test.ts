@@ -10,9 +10,9 @@ import { TranscriptionRequest } from '../../schemas/transcription.ts'
 const list = <T,>(size: number, item: (index: number) => T): T[] =>
   Array.from({ length: size }, (_, index) => item(index))
 
-t.test('what is wrong with a chat request is found in time that is linear in it', async t => {
+t.test('chat requests are validated in linear time', async t => {
   for (const { name, body, ...sizes } of dimensions) {
-    // At the end, so that everything before it is looked at.
+    // Last, so that everything before it is checked.
     scalesWith(t, `${name}, and a wrong temperature`, {
       ...sizes,
       input: size => ({ model: 'm', ...body(size), temperature: 'x' }),
@@ -52,7 +52,7 @@ t.test('what is wrong with a chat request is found in time that is linear in it'
   }
 })
 
-t.test('so is what is wrong with inputs of embeddings', async t => {
+t.test('embedding inputs are validated in linear time', async t => {
   const inputs: Readonly<Record<string, (size: number) => unknown>> = {
     texts: size => [...list<unknown>(size, () => 'a'), 7],
     tokens: size => [...list<unknown>(size, index => index), 'a'],
@@ -68,7 +68,7 @@ t.test('so is what is wrong with inputs of embeddings', async t => {
   }
 })
 
-t.test('forms are read in time that is linear in their fields', async t => {
+t.test('forms are read in time linear in their fields', async t => {
   const fields: Readonly<Record<string, (size: number) => Record<string, string | string[]>>> = {
     'fields that no schema names': size => Object.fromEntries(list(size, index => [`x${index}`, 'y'])),
     'members of an object': size =>

@@ -450,9 +450,9 @@ t.test('one user can follow calls in five places, without taking those of others
 t.test('a slot for following calls is taken at once and released after the call', async t => {
   const ending = new AbortController()
   const principal = { id: 'user-of-this-test', name: 'x', role: 'owner' }
-  const call = { principal, search: new URLSearchParams(), signal: ending.signal } as never // no more slots are taken
+  const call = { principal, search: new URLSearchParams(), signal: ending.signal } as never // all it reads
   const follow = async (): Promise<unknown> =>
-    await callHandlers['GET /admin/v1/live-calls'](call, {} as never) // also none in the services
+    await callHandlers['GET /admin/v1/live-calls'](call, {} as never) // no services either
   for (let place = 0; place < 5; place++) await follow()
   await t.rejects(follow(), { code: 'overloaded' })
   ending.abort(new Error('left'))

@@ -3,7 +3,7 @@ import { anthropicChat, anthropicHeaders } from '../../../lib/providers/anthropi
 import { ask, body } from '../../support/anthropic-answers.ts'
 import type { ChatInput } from '../../../lib/chat/input.ts'
 
-t.test('the request goes to the Messages API in the one version whose models still sample', async t => {
+t.test('the request uses the Messages API version whose models still accept sampling options', async t => {
   t.strictSame(
     { ...anthropicChat.request(ask()), body: '' },
     {
@@ -23,7 +23,7 @@ t.test('the request goes to the Messages API in the one version whose models sti
 })
 
 t.test(
-  'what this provider cannot do is refused before anything is sent, with the parameter at fault',
+  'unsupported options are refused before sending, naming the parameter',
   async t => {
     const refused = (
       request: Partial<ChatInput>,
@@ -163,7 +163,7 @@ t.test(
   }
 )
 
-t.test('user ids that name a person are left out', async t => {
+t.test('user ids that identify a person are left out', async t => {
   for (const user of [
     'jane@piers.example',
     'Jane <jane@piers.example>',

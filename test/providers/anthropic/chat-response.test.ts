@@ -4,7 +4,7 @@ import { readResponse, streamOf } from '../../support/adapters.ts'
 import { readEvents } from '../../support/read-events.ts'
 import { ask } from '../../support/anthropic-answers.ts'
 
-t.test('an answer that is none is refused', async t => {
+t.test('an invalid answer is refused', async t => {
   for (const answer of [null, 'text', [], {}, { type: 'message' }, { content: '' }, { content: ['text'] }]) {
     t.throws(() => readResponse(anthropicChat, answer, ask()), {
       code: 'upstream_invalid_response',

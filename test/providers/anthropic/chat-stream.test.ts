@@ -29,13 +29,13 @@ t.test('a stream that breaks off is an error, not an end', async t => {
   }
 })
 
-t.test('a second answer in one stream is refused, the first one repeated is not', async t => {
+t.test('a second answer in one stream is refused, a repeated first one is not', async t => {
   const second = { type: 'message_start', message: { id: 'msg_2' } }
   t.throws(() => eventsOf(start, textStart, half, second), { code: 'upstream_invalid_response' })
   t.equal(eventsOf(start, start, finish, stop).filter(event => event.type === 'response-start').length, 1)
 })
 
-t.test('the stream is over at its last event: what follows is not read', async t => {
+t.test('the stream ends with its last event: nothing after it is read', async t => {
   const reader = streamOf(anthropicChat, ask())
   const next = readerOf(reader)
   for (const message of [start, finish]) {

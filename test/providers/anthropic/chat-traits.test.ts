@@ -2,7 +2,7 @@ import t from 'tap'
 import { body } from '../../support/anthropic-answers.ts'
 import type { ChatInput } from '../../../lib/chat/input.ts'
 
-t.test('no model gets more than it takes', async t => {
+t.test('no model gets options that it does not accept', async t => {
   const everything: Partial<ChatInput> = { reasoning_effort: 'low', temperature: 0.5, max_tokens: 200_000 }
   const row = (
     models: string[],

@@ -4,7 +4,7 @@ import { errorOf, readerOf, streamOf } from '../../support/adapters.ts'
 import { readEvents } from '../../support/read-events.ts'
 import { ask, eventsOf, start, textStart, half } from '../../support/anthropic-answers.ts'
 
-t.test('an error after a good status is an error, first or half-way', async t => {
+t.test('an error after a successful status is an error, at the beginning or midway', async t => {
   const error = (type: string): object => ({
     type: 'error',
     error: { type, message: 'x' },
@@ -43,7 +43,7 @@ t.test('an error after a good status is an error, first or half-way', async t =>
   t.match(before.at(-1), { type: 'text-delta', text: 'half' }, 'what came before the error is there')
 })
 
-t.test('a refusal by status is mapped, and its words reach only the caller at fault', async t => {
+t.test('an error status is mapped, and its message reaches only the caller who caused it', async t => {
   const row = (
     status: number, text: unknown, expected: Record<string, unknown>, headers = {}, callerKey = false
   ): void => {

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { stream } from '../../support/anthropic-answers.ts'
 
-t.test('every stop reason is a finish reason, those yet to be invented too', async t => {
+t.test('every stop reason maps to a finish reason, including unknown ones', async t => {
   const reasons = [
     'pause-turn',
     'refusal',

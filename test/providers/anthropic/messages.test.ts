@@ -27,7 +27,7 @@ t.test('no system message is lost', async t => {
   ])
 })
 
-t.test('results of parallel calls are one message, in front, in the order of the calls', async t => {
+t.test('results of parallel calls form one message, first in it and in the order of the calls', async t => {
   // our fixture
   const { messages } = JSON.parse(read('tool-round.request.json').toString()).body as MessagesRequest
   t.match(messages[2]?.content, [
@@ -38,7 +38,7 @@ t.test('results of parallel calls are one message, in front, in the order of the
   t.equal(messages.length, 5)
 })
 
-t.test('no empty text stands beside a tool call', async t => {
+t.test('no empty text accompanies a tool call', async t => {
   const { messages } = body({
     messages: [
       { role: 'user', content: 'hi' },
@@ -57,7 +57,7 @@ t.test('thinking without its signature is not sent back', async t => {
 })
 
 t.test(
-  'ids that repeat in a conversation are sent once each, and each result has that of its call',
+  'duplicate ids in a conversation are made unique, and each result keeps the id of its call',
   async t => {
     const turn = (id: string, p: string): ChatInput['messages'] => [
       {
@@ -90,7 +90,7 @@ t.test(
   }
 )
 
-t.test('texts of white space only are left out, wherever they are', async t => {
+t.test('whitespace-only texts are dropped everywhere', async t => {
   const { system, messages } = body({
     messages: [
       { role: 'system', content: ' ' },
@@ -117,7 +117,7 @@ t.test('texts of white space only are left out, wherever they are', async t => {
   ])
 })
 
-t.test('a system prompt alone is a user message', async t => {
+t.test('a lone system prompt becomes a user message', async t => {
   for (const role of ['system', 'developer'] as const) {
     t.match(body({ messages: [{ role, content: 'Say hi.' }] }), {
       system: undefined,
@@ -130,7 +130,7 @@ t.test('a system prompt alone is a user message', async t => {
   })
 })
 
-t.test('thinking without a signature goes back to servers that sign none', async t => {
+t.test('unsigned thinking is sent back to servers that do not sign', async t => {
   const given = ask({
     messages: [
       { role: 'user', content: 'a' },

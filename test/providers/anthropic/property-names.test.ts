@@ -25,7 +25,7 @@ function textOf (events: readonly ChatEvent[]): string {
 }
 
 t.test(
-  'names that the provider refuses are replaced, each by another, and those it takes are kept',
+  'property names that the provider refuses get unique replacements, others are kept',
   async t => {
     // of the same form
     const { properties, required } = withLegalNames(parameters) as { properties: object, required: string[] }
@@ -42,7 +42,7 @@ t.test(
   }
 )
 
-t.test('calls have the names of their tools again, complete and streamed', async t => {
+t.test('calls get the original property names back, complete and streamed', async t => {
   const { body } = anthropicChat.request({ ...ask(request), streamed: false })
   const [tool] = JSON.parse(String(body)).tools
   const args = Object.fromEntries(
@@ -77,7 +77,7 @@ t.test('calls have the names of their tools again, complete and streamed', async
   t.equal(textOf(readEvents([Buffer.from(stream)], streamOf(anthropicChat, ask(request)))), expected)
 })
 
-t.test('arguments that are no object, and names of no tool, stay as they came', async t => {
+t.test('arguments that are not an object, and unknown tools, are unchanged', async t => {
   t.equal(replacedNames(request, 'other'), undefined)
   t.equal(
     replacedNames(

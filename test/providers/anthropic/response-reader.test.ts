@@ -4,7 +4,7 @@ import { streamOf } from '../../support/adapters.ts'
 import { eventsOf, finish, question, read, start, stop, stream } from '../../support/anthropic-answers.ts'
 import { readEvents } from '../../support/read-events.ts'
 
-t.test('tool calls are counted apart from other blocks', async t => {
+t.test('tool calls are numbered separately from other blocks', async t => {
   t.strictSame(
     stream('tools').flatMap(event => (event.type === 'tool-call-start' ? [event.call] : [])),
     [0, 1, 2]
@@ -15,7 +15,7 @@ t.test('a call without arguments has an empty object', async t => {
   t.match(stream('tool-only').find(event => event.type === 'tool-call-delta'), { text: '{}' })
 })
 
-t.test('fields of the wrong type in an answer break nothing', async t => {
+t.test('fields of the wrong type in an answer are ignored', async t => {
   const block = (content_block: unknown): object => ({ type: 'content_block_start', index: 0, content_block })
   const delta = (delta: unknown): object => ({ type: 'content_block_delta', index: 0, delta })
   t.doesNotThrow(() =>
@@ -37,7 +37,7 @@ t.test('fields of the wrong type in an answer break nothing', async t => {
   )
 })
 
-t.test('content that cannot be read is an error, and no call is lost', async t => {
+t.test('unreadable content is an error, and no call is lost', async t => {
   const block = (content_block: unknown): object => ({
     type: 'content_block_start',
     index: 0,
@@ -69,7 +69,7 @@ t.test('content that cannot be read is an error, and no call is lost', async t =
   )
 })
 
-t.test('text and thinking that were not announced are read all the same', async t => {
+t.test('text and thinking without a block start are read anyway', async t => {
   for (const name of ['text', 'thinking']) {
     const bytes = read(`${name}.sse`)
     const frames = bytes.toString().split(/(?<=\n\n)/)
@@ -85,7 +85,7 @@ t.test('text and thinking that were not announced are read all the same', async 
   }
 })
 
-t.test('arguments of a call that was not announced are no answer', async t => {
+t.test('call arguments without a block start are an error', async t => {
   const piece = {
     type: 'content_block_delta',
     index: 0,
@@ -103,7 +103,7 @@ t.test('arguments of a call that was not announced are no answer', async t => {
   )
 })
 
-t.test('a delta whose type is the name of what every object has is one that is not known', async t => {
+t.test('a delta whose type is a built-in property name is unknown', async t => {
   const textsOf = (type: string): string[] =>
     eventsOf(start, { type: 'content_block_delta', index: 0, delta: { type, text: 'a' } }, finish, stop)
       .flatMap(event => event.type === 'text-delta' ? [event.text] : [])

@@ -3,7 +3,7 @@ import { anthropicChat } from '../../../lib/providers/anthropic/index.ts'
 import { readResponse } from '../../support/adapters.ts'
 import { ask } from '../../support/anthropic-answers.ts'
 
-t.test('the tier that served an answer has the name of our API', async t => {
+t.test('the service tier of an answer has the name of our API', async t => {
   const tiers = ['standard', 'batch', 'priority', 'unheard of', null].map(tier => {
     const [head] = readResponse(anthropicChat, { content: [], usage: { service_tier: tier } }, ask())
     return head?.type === 'response-start' ? head.serviceTier : 'no head'

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { body } from '../../support/anthropic-answers.ts'
 
-t.test('a forced tool and thinking do not meet', async t => {
+t.test('a forced tool turns thinking off', async t => {
   const { thinking, tool_choice: choice } = body({
     reasoning_effort: 'high',
     tools: [{ function: { name: 'now' } }],
@@ -11,7 +11,7 @@ t.test('a forced tool and thinking do not meet', async t => {
 })
 
 t.test(
-  'models that think as they can get no budget, and show their thinking as models with a budget do',
+  'adaptive models get no thinking budget, and show thinking as models with a budget do',
   async t => {
     const budget = { type: 'enabled', budget_tokens: 2000 } as const
     for (const model of [
@@ -40,7 +40,7 @@ t.test(
   }
 )
 
-t.test('thinking is shown to who asks for it', async t => {
+t.test('thinking is shown to callers who ask for it', async t => {
   t.strictSame(body({ thinking: { type: 'adaptive', display: 'summarized' } }, 'claude-opus-4-8').thinking, {
     type: 'adaptive',
     display: 'summarized'
@@ -53,7 +53,7 @@ t.test('thinking is shown to who asks for it', async t => {
   t.strictSame(body({ showsThinking: true }, 'claude-opus-4-8').thinking, undefined, 'where it thinks')
 })
 
-t.test('an effort is one that the model knows', async t => {
+t.test('the effort is reduced to one that the model supports', async t => {
   for (const [model, wish, effort] of [
     ['claude-opus-4-8', 'max', 'max'],
     ['claude-opus-4-8', 'xhigh', 'xhigh'],

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { body } from '../../support/anthropic-answers.ts'
 
-t.test('models that can be forced to use a tool are', async t => {
+t.test('a tool is forced where the model allows it', async t => {
   for (const model of [
     'claude-opus-5',
     'claude-opus-5-20260724',

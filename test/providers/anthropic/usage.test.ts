@@ -1,12 +1,12 @@
 import t from 'tap'
 import { eventsOf, stop, stream } from '../../support/anthropic-answers.ts'
 
-t.test('usage of the start and the end is not added up, nor that of the end lost', async t => {
+t.test('usage from start and end of a stream is not added up, and that of the end is kept', async t => {
   t.match(stream('text').at(-1), { usage: { promptTokens: 12, completionTokens: 9, totalTokens: 21 } })
   t.match(stream('late-usage').at(-1), { usage: { promptTokens: 17, completionTokens: 5 } })
 })
 
-t.test('half a report is none: the output that a stream begins with is not what was written', async t => {
+t.test('partial usage is none: the initial output count of a stream is not the final one', async t => {
   const usage = { input_tokens: 12, output_tokens: 1 }
   const began = { type: 'message_start', message: { id: 'm', usage } }
   const ended = (usage: object): object => ({

@@ -92,7 +92,7 @@ t.test('the upstream body is built from an allow-list', async t => {
   t.equal(body({}, { streamUsage: false }, true)['stream_options'], undefined)
 })
 
-t.test('a request made of the bytes of its caller says what a printed one says', async t => {
+t.test("a request built from the caller's bytes equals a printed one", async t => {
   const text = fc.string({ unit: 'binary' })
   const message = fc.record(
     {
@@ -145,7 +145,7 @@ t.test('a request made of the bytes of its caller says what a printed one says',
 })
 
 t.test(
-  'a model that takes no stop sequences gets none, and a request that wants them is refused',
+  'a model without stop sequences gets none, and a request that needs them is refused',
   async t => {
     const sent = (stop: ChatInput['stop']): unknown => {
       const { route, ...rest } = ask({ ...stop !== undefined && { stop } })
@@ -158,7 +158,7 @@ t.test(
   }
 )
 
-t.test('servers that know function tools alone are offered no others than the allowed ones', async t => {
+t.test('servers that only know function tools get only the allowed ones', async t => {
   const tools = ['f', 'g'].map(name => ({ type: 'function' as const, function: { name } }))
   const choice = (name: string) => ({
     type: 'allowed_tools' as const,

@@ -4,7 +4,7 @@ import { GatewayError } from '../../../lib/core/errors.ts'
 import { readResponse } from '../../support/adapters.ts'
 import { ask,  } from '../../support/chat-completions.ts'
 
-t.test('a complete answer gives the events of the stream that says the same', async t => {
+t.test('a complete answer gives the events of the equivalent stream', async t => {
   const complete = {
     id: 'chatcmpl-A1',
     service_tier: 'default',

@@ -18,7 +18,7 @@ t.test('a stream that stops before its finish reason is an error, with or withou
   })
 })
 
-t.test('a chunk under a name of its own is a chunk; other names are passed over', async t => {
+t.test('a chunk with a chunk event name is read; other event names are skipped', async t => {
   t.same(streamed(`event: completion.chunk\n${text}`), streamed(text))
   t.same(
     streamed(`event: ping\ndata: {"type":"ping"}\n\nevent: note\ndata: words\n\n${text}`),
@@ -29,7 +29,7 @@ t.test('a chunk under a name of its own is a chunk; other names are passed over'
   })
 })
 
-t.test('a field that has its first value again is passed on again', async t => {
+t.test('a field that returns to its first value is passed on again', async t => {
   const frame = (status: string, content: string): string =>
     `data: ${JSON.stringify({ id: '1', status, choices: [{ index: 0, delta: { content }, finish_reason: null }] })}\n\n`
   const statuses = ['busy', 'busy', 'idle', 'busy', 'busy']
@@ -40,7 +40,7 @@ t.test('a field that has its first value again is passed on again', async t => {
   )
 })
 
-t.test('a template is made of some chunks only, where no two are alike', async t => {
+t.test('if no two chunks are alike, templates are made of only a few', async t => {
   const frame = (field: string, content: string): string =>
     `data: ${JSON.stringify({ id: '1', choices: [{ index: 0, delta: { content }, finish_reason: null }], obfuscation: field })}\n\n`
   const texts = Array.from({ length: 300 }, (_, index) => `text ${index} `)
@@ -51,7 +51,7 @@ t.test('a template is made of some chunks only, where no two are alike', async t
       .join('')
   const all = `${texts.join('')}a`
   t.equal(read(index => `${index}`), all)
-  // The first chunk, which starts the response, is not one of text alone.
+  // The first chunk starts the response and has more than text.
   t.equal(made().length, 9, 'of the next ones 1, 2, 4, … 256')
   t.equal(read(index => index <= 1 ? 'first' : 'same'), all)
   t.equal(made().length, 3, 'of the next two and the last')
@@ -59,7 +59,7 @@ t.test('a template is made of some chunks only, where no two are alike', async t
   t.equal(made().length, 151, 'each but the last fitted the next chunk')
 })
 
-t.test('a text with quotes, backslashes or line ends fits the template of the others', async t => {
+t.test('text with quotes, backslashes or line ends fits the template of the others', async t => {
   const texts = ['plain', 'a "quoted" word', '{"a":"\\\\"}', '\\', 'line\nend', '"', 'ü "…" 🙂', 'plain']
   const made = t.capture(TextTemplate, 'of', TextTemplate.of.bind(TextTemplate))
   const events = streamed(
@@ -77,7 +77,7 @@ t.test('a text with quotes, backslashes or line ends fits the template of the ot
   t.equal(made().length, 2, 'of the second chunk and of the last, which finishes')
 })
 
-t.test('a value that looks like a text to its end, and is not, is parsed', async t => {
+t.test('a value that only looks like a string is parsed', async t => {
   const frame = (delta: string): string =>
     `data: {"id":"1","choices":[{"index":0,"delta":{${delta}},"finish_reason":null}]}\n\n`
   const plain = frame('"content":"a"')
@@ -85,7 +85,7 @@ t.test('a value that looks like a text to its end, and is not, is parsed', async
   t.same(events.flatMap(event => event.type === 'text-delta' ? [event.text] : []), ['a', 'a', 'b', 'a', 'a'])
 })
 
-t.test('a chunk with a control character in its text is no JSON, whichever chunk it is', async t => {
+t.test('a chunk with a control character in its text is invalid, whichever chunk it is', async t => {
   const frame = (content: string): string =>
     `data: {"id":"1","choices":[{"index":0,"delta":{"content":"${content}"},"finish_reason":null}]}\n\n`
   for (const before of [0, 1, 2]) {

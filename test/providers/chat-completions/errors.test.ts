@@ -10,12 +10,12 @@ import type { ChatInput } from '../../../lib/chat/input.ts'
 import type { Quirks } from '../../../lib/core/quirks.ts'
 import { ask } from '../../support/chat-completions.ts'
 
-/** The code that a caller reads. */
+/** The code that a caller receives. */
 function shownCode (error: GatewayError): unknown {
   return Reflect.get(Object(Reflect.get(Object(error.toBody()), 'error')), 'code')
 }
 
-t.test('an error inside a stream is thrown as what it means', async t => {
+t.test('an error inside a stream is thrown with its meaning', async t => {
   const cases: Array<[string, string, number]> = [
     [
       'data: {"error":{"message":"The server had an error","type":"server_error","code":null}}\n\n',
@@ -68,7 +68,7 @@ t.test('an error inside a stream is thrown as what it means', async t => {
   }
 })
 
-t.test('a refusal by status is mapped, and its words reach only the caller at fault', async t => {
+t.test('an error status is mapped, and its message reaches only the caller who caused it', async t => {
   const row = (
     status: number,
     text: unknown,
@@ -219,7 +219,7 @@ t.test('a refusal by status is mapped, and its words reach only the caller at fa
 })
 
 t.test(
-  "what limits a caller at their own key is said in the provider's words, what limits the gateway is not",
+  "limits of the caller's own key are reported in the provider's words, limits of the gateway are not",
   async t => {
     for (const adapter of [chatCompletions, googleChat, anthropicChat]) {
       const failure = { status: 429, headers: {}, body: { error: { message: '5 requests a minute' } } }
@@ -229,7 +229,7 @@ t.test(
   }
 )
 
-t.test('a refused field has the name that the caller wrote', async t => {
+t.test('a refused field has the name that the caller used', async t => {
   const adapter = withCallerParamNames(chatCompletions)
   const param = (request: Partial<ChatInput>, named: string, quirks: Quirks = {}): unknown =>
     errorOf(

@@ -6,7 +6,7 @@ import type { Quirks } from '../../../lib/core/quirks.ts'
 import type { AssistantMessage, ToolCall, UserMessage } from '../../../schemas/messages.ts'
 import { body, refusal, streamed, text } from '../../support/chat-completions.ts'
 
-t.test('history is sent without what other providers put into it', async t => {
+t.test('fields of other providers are removed from the history', async t => {
   const history = [
     {
       role: 'assistant' as const,
@@ -43,7 +43,7 @@ t.test('history is sent without what other providers put into it', async t => {
   t.ok(body({ messages: [image('https://example.com/a.png'), image('data:image/png;base64,AA')] }))
 })
 
-t.test('calls of the history are sent without what other providers put into them', async t => {
+t.test('fields of other providers are removed from tool calls in the history', async t => {
   const call = { id: 'a', type: 'function' as const, function: { name: 'f', arguments: '{}' } }
   const custom = { id: 'b', type: 'custom' as const, custom: { name: 'g', input: 'x' } }
   const more = { index: 0, extra_content: { google: { thought_signature: 's' } } }
@@ -111,7 +111,7 @@ t.test('turns that have neither content nor calls are left out', async t => {
   t.strictSame(body({ messages: rest }, { legacyFunctions: true })['messages'], rest)
 })
 
-t.test('messages of the developer are system messages to servers that do not know the role', async t => {
+t.test('developer messages become system messages for servers that do not know the role', async t => {
   const messages = [
     { role: 'developer' as const, content: 'Help.' },
     { role: 'user' as const, content: 'hi' }
@@ -120,7 +120,7 @@ t.test('messages of the developer are system messages to servers that do not kno
   t.strictSame(body({ messages }, { developerRole: true })['messages'], messages)
 })
 
-t.test('messages that hold nothing are passed over, and a quoted end is an end', async t => {
+t.test('empty messages are skipped, and a quoted end is recognised', async t => {
   const expected = streamed(text)
   for (const nothing of ['null', '42', '[]', '""', '', '"ping"', 'true']) {
     t.same(streamed(`data: ${nothing}\n\n${text}data: ${nothing}\n\n`), expected, nothing)
@@ -129,7 +129,7 @@ t.test('messages that hold nothing are passed over, and a quoted end is an end',
 })
 
 t.test(
-  'a turn of the model stands between the results of tools and a user where a server takes no other order',
+  'an assistant turn is inserted between tool results and a user message where a server requires it',
   async t => {
     const messages: ChatInput['messages'] = [
       { role: 'user', content: 'a' },
@@ -149,7 +149,7 @@ t.test(
   }
 )
 
-t.test('a tool-call id that is too long is replaced, the same in the call and its result', async t => {
+t.test('a tool call id that is too long is replaced, consistently in the call and its result', async t => {
   const idsOf = (id: string): unknown => {
     const messages: ChatInput['messages'] = [
       {

@@ -9,7 +9,7 @@ function frame ({ text, thinking, choice = 0 }: Given): string {
   return `data: ${JSON.stringify({ id: '1', object: 'chat.completion.chunk', created: 1, choices: [{ index: choice, delta: { content: text, thinking_blocks: thinking } }] })}\n\n`
 }
 
-/** Returns what a stream says of thinking and text. */
+/** Returns the thinking and text of a stream. */
 function thinkingOf (given: readonly Given[], n = 1): readonly unknown[] {
   const ends = Array.from(
     { length: n },
@@ -24,7 +24,7 @@ function thinkingOf (given: readonly Given[], n = 1): readonly unknown[] {
   )
 }
 
-t.test('thinking that comes in pieces is one block, which its signature ends', async t => {
+t.test('thinking in pieces is one block, ended by its signature', async t => {
   const piece = (thinking: unknown, signature: unknown = ''): unknown => ({
     type: 'thinking',
     thinking,
@@ -69,10 +69,10 @@ t.test('thinking that comes in pieces is one block, which its signature ends', a
   )
 })
 
-t.test('thinking without a signature ends with the text that follows it, or with its choice', async t => {
+t.test('thinking without a signature ends at the next text or with its choice', async t => {
   const given = ['Let', ' me'].map(thinking => ({ thinking: [{ type: 'thinking', thinking }] }))
   const block = { type: 'thinking', thinking: 'Let me' }
-  // The second time, it is known how streams of the model begin.
+  // The second time, the way that the model's streams begin is known.
   for (const _ of [1, 2]) {
     t.same(thinkingOf([{}, { text: 'Hi' }, { text: ' there' }, ...given, { text: '!' }, { text: '!' }]), [
       'Hi',
@@ -93,7 +93,7 @@ t.test('thinking without a signature ends with the text that follows it, or with
   )
 })
 
-t.test('blocks that come complete stay as they are, in a stream and in one piece', async t => {
+t.test('thinking blocks that come complete are unchanged, streamed or not', async t => {
   const blocks = [
     { type: 'thinking', thinking: 'a', signature: 's', x_new: { y: 1 } },
     { type: 'redacted_thinking', data: 'ZGF0YQ' },
@@ -116,7 +116,7 @@ t.test('blocks that come complete stay as they are, in a stream and in one piece
   )
 })
 
-t.test('fields of thinking that are no text are left out', async t => {
+t.test('thinking fields that are not text are dropped', async t => {
   t.same(
     thinkingOf([
       {
@@ -140,7 +140,7 @@ t.test('fields of thinking that are no text are left out', async t => {
   ])
 })
 
-t.test('choices are numbered as requested, whatever the server calls them', async t => {
+t.test('choices are numbered as requested, however the server numbers them', async t => {
   const choice = (index: unknown): string =>
     JSON.stringify({
       id: '1',
@@ -162,7 +162,7 @@ t.test('choices are numbered as requested, whatever the server calls them', asyn
   t.same(choicesOf([0, 1, 2, 3], 1), [[0, '0']])
 })
 
-t.test('a tier that the contract does not name is left out', async t => {
+t.test('a tier that is not in the contract is dropped', async t => {
   const head = (tier: string): unknown =>
     readResponse(chatCompletions, { service_tier: tier, choices: [{ message: { content: 'a' } }] }, ask())[0]
   t.same(head('on_demand'), { type: 'response-start' })
@@ -178,7 +178,7 @@ function eventsOf (choices: readonly object[]): ReturnType<typeof streamed> {
   )
 }
 
-t.test('the whole message at the end of a stream is read for what did not come in pieces', async t => {
+t.test('missing pieces are read from the complete message at the end of a stream', async t => {
   const call = { index: 0, id: 'k', type: 'function', function: { name: 'f', arguments: '{"a":1}' } }
   const message = { role: 'assistant', content: 'hello', reasoning_content: 'plan', tool_calls: [call] }
   const textOf = (events: ReturnType<typeof streamed>, type: string): string =>
@@ -209,7 +209,7 @@ t.test('the whole message at the end of a stream is read for what did not come i
   t.equal(textOf(inMessages, 'text-delta'), 'hello', 'a server that calls its deltas messages')
 })
 
-t.test('an answer that was cut or filtered is not complete, whatever was said before', async t => {
+t.test('a cut or filtered answer is not complete, whatever was reported before', async t => {
   const reasonOf = (...reasons: readonly unknown[]): unknown =>
     eventsOf([
       { delta: { content: 'a' } },
@@ -246,7 +246,7 @@ t.test('the index of a choice may be text', async t => {
   )
 })
 
-t.test('an answer that ends for tool calls and has none is no empty success', async t => {
+t.test('an answer that ends with tool calls but has none is an error', async t => {
   t.throws(
     () =>
       eventsOf([{ delta: { role: 'assistant', content: '' } }, { delta: {}, finish_reason: 'tool_calls' }]),

@@ -5,7 +5,7 @@ import { readResponse } from '../../support/adapters.ts'
 import type { ChatInput } from '../../../lib/chat/input.ts'
 import { ask, streamed } from '../../support/chat-completions.ts'
 
-/** Returns the calls of a stream that has these pieces. */
+/** Returns the calls of a stream with these pieces. */
 function callsOf (pieces: readonly object[]): unknown {
   const frames = pieces.map(
     piece =>
@@ -25,7 +25,7 @@ function callsOf (pieces: readonly object[]): unknown {
     ])
 }
 
-t.test('a deprecated call goes to callers with tools as a tool call', async t => {
+t.test('a deprecated function call becomes a tool call for callers with tools', async t => {
   const answer = {
     choices: [
       {
@@ -46,7 +46,7 @@ t.test('a deprecated call goes to callers with tools as a tool call', async t =>
   })
 })
 
-t.test('a call that is named again after its arguments is one call', async t => {
+t.test('a call whose name is repeated after its arguments is one call', async t => {
   const piece = (text: unknown, name = 'f', id = 'k'): object => ({
     index: 0,
     id,
@@ -86,7 +86,7 @@ t.test('a call that is named again after its arguments is one call', async t => 
   )
 })
 
-t.test('free text that is sent again under the name of its call is more of it', async t => {
+t.test("input of a custom tool repeated with the call's name is appended", async t => {
   const piece = (input: string): object => ({
     index: 0,
     id: 'k',
@@ -97,7 +97,7 @@ t.test('free text that is sent again under the name of its call is more of it', 
   t.same(callsOf([piece('[1]'), piece('')]), [['k', 'f', '[1]']])
 })
 
-t.test('arguments are parsed once, however many pieces follow them', async t => {
+t.test('arguments are parsed once, however many pieces follow', async t => {
   const label = { index: 0, id: 'k', function: { name: 'f' } }
   for (const more of ['', ' ', 'x', '{}']) {
     for (const text of ['{"a":1}', '{"a":1}x', '{a:1}']) {
@@ -114,7 +114,7 @@ t.test('arguments are parsed once, however many pieces follow them', async t => 
   }
 })
 
-t.test('arguments with blanks behind them are complete, those with anything else are not', async t => {
+t.test('arguments followed by white space are complete, others are not', async t => {
   const piece = (text: string, name?: string): object => ({
     index: 0,
     id: 'k',
@@ -133,7 +133,7 @@ t.test('arguments with blanks behind them are complete, those with anything else
   }
 })
 
-t.test('pieces under another index than their call belong to the call that lacks arguments', async t => {
+t.test('pieces under another index belong to the call without arguments', async t => {
   const named = (index: unknown, id: string, name: string, text = ''): object => ({
     index,
     id,
@@ -197,7 +197,7 @@ t.test('pieces under another index than their call belong to the call that lacks
   )
 })
 
-t.test('an empty object before the arguments is none of them', async t => {
+t.test('an empty object before the arguments is ignored', async t => {
   const piece = (text: string, name?: string): object => ({
     index: 0,
     id: 'k',
@@ -209,7 +209,7 @@ t.test('an empty object before the arguments is none of them', async t => {
   t.same(callsOf([piece('{}', 'f'), piece('{}', 'f')]), [['k', 'f', '{}']])
 })
 
-t.test('calls that are no list, or have their name beside them, are calls', async t => {
+t.test('calls that are not in a list or lack the function object are read', async t => {
   const call = { id: 'k', type: 'function', function: { name: 'f', arguments: '{"p":1}' } }
   for (const calls of [
     call,
@@ -230,7 +230,7 @@ t.test('calls that are no list, or have their name beside them, are calls', asyn
 })
 
 t.test(
-  'arguments that belong to no call are an error, but not at the end of an answer that was cut',
+  'arguments without a call are an error, except at the end of a cut answer',
   async t => {
     const named = { index: 0, id: 'a', function: { name: 'f', arguments: '{"x":1}' } }
     const nameless = { index: 1, function: { arguments: '{"y":2}' } }

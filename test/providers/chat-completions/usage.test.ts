@@ -3,7 +3,7 @@ import { chatCompletions } from '../../../lib/providers/chat-completions/index.t
 import { readResponse } from '../../support/adapters.ts'
 import { ask, streamed } from '../../support/chat-completions.ts'
 
-t.test('usage that contradicts itself is at least its sum, and numbers may come as text', async t => {
+t.test('inconsistent usage is raised to its sum, and numbers may be text', async t => {
   const usage = (given: object): unknown =>
     readResponse(chatCompletions, { choices: [{ message: { content: 'a' } }], usage: given }, ask()).at(-1)
   t.match(usage({ prompt_tokens: -3, completion_tokens: 2, total_tokens: -1 }), {
@@ -14,7 +14,7 @@ t.test('usage that contradicts itself is at least its sum, and numbers may come 
   })
 })
 
-t.test('a count that is missing is what the other leaves of the total', async t => {
+t.test('a missing count is the rest of the total', async t => {
   const usage = (given: object): unknown =>
     readResponse(chatCompletions, { choices: [{ message: { content: 'a' } }], usage: given }, ask()).at(-1)
   t.match(usage({ prompt_tokens: null, completion_tokens: 2, total_tokens: 5 }), {
@@ -23,7 +23,7 @@ t.test('a count that is missing is what the other leaves of the total', async t 
   t.match(usage({ prompt_tokens: 3, total_tokens: 5 }), { usage: { promptTokens: 3, completionTokens: 2 } })
 })
 
-t.test('usage is found where servers put it, and is no field of a choice', async t => {
+t.test('usage is found wherever servers put it, and is not a field of a choice', async t => {
   const counts = { prompt_tokens: 11, completion_tokens: 2, total_tokens: 13 }
   const places: ReadonlyArray<readonly [object, object]> = [
     [{ usage: counts }, {}],
@@ -61,7 +61,7 @@ t.test('usage is found where servers put it, and is no field of a choice', async
   }
 })
 
-t.test('cached and reasoning tokens are read under the names that servers give them', async t => {
+t.test('cached and reasoning tokens are read under every known name', async t => {
   const usage = (given: object): unknown =>
     readResponse(chatCompletions, { choices: [{ message: { content: 'a' } }], usage: given }, ask()).at(-1)
   const counts = { prompt_tokens: 100, completion_tokens: 5 }

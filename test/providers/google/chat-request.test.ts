@@ -7,7 +7,7 @@ import { sse } from '../../support/google-answers.ts'
 import type { ChatInput } from '../../../lib/chat/input.ts'
 import type { FaultKind } from '../../../lib/core/errors.ts'
 
-t.test('model and manner go into the path, the key into a header, nothing else leaks', async t => {
+t.test('model and method are in the path, the key in a header, and nothing else leaks', async t => {
   const complete = googleChat.request(googleAsk())
   t.match(complete, { method: 'POST', path: '/v1beta/models/gemini-2.5-flash:generateContent' })
   const streamed = googleChat.request({ ...googleAsk({}, 'odd/na me?x'), streamed: true })
@@ -37,12 +37,12 @@ t.test('model and manner go into the path, the key into a header, nothing else l
   )
 })
 
-t.test('one request asks for as many candidates as the model gives', async t => {
+t.test('one request asks for as many candidates as the model supports', async t => {
   t.same(googleChat.split?.(googleAsk({ n: 9 })).map(({ request }) => request.n), [8, undefined])
   t.equal(googleChat.split?.(googleAsk({ n: 2 }, 'gemini-3-pro-preview')).length, 2)
 })
 
-t.test('what would get a wrong answer is refused, with the exact parameter', async t => {
+t.test('requests that would be answered wrongly are refused, naming the parameter', async t => {
   const user = (part: object): Partial<ChatInput> => ({
     messages: [
       { role: 'user', content: [{ type: 'text', text: 'x' }, part as { type: 'text', text: string }] }
@@ -101,7 +101,7 @@ t.test('what would get a wrong answer is refused, with the exact parameter', asy
   }
 })
 
-t.test('tiers have other names there', async t => {
+t.test('service tiers are renamed for Google', async t => {
   t.equal(googleBody({ service_tier: 'default' }).serviceTier, 'standard')
   t.equal(googleBody({ service_tier: 'flex' }).serviceTier, 'flex')
   t.equal(googleBody({ service_tier: 'auto' }).serviceTier, undefined)

@@ -9,7 +9,7 @@ import { readEvents } from '../../support/read-events.ts'
 import { sse } from '../../support/google-answers.ts'
 import type { ChatEvent } from '../../../lib/core/events.ts'
 
-t.test('a stream that ends before a candidate it began is an error', async t => {
+t.test('a stream that ends inside a candidate is an error', async t => {
   const one = { candidates: [{ index: 0, content: { parts: [{ text: 'half' }] }, finishReason: 'STOP' }] }
   const half = { candidates: [{ index: 0, content: { parts: [{ text: 'half' }] } }] }
   const interrupted = { code: 'upstream_stream_interrupted', fault: 'transient' }
@@ -34,11 +34,11 @@ t.test('a stream that ends before a candidate it began is an error', async t => 
   )
 })
 
-/** Returns one of them, each equally often; the same every time the test runs. */
+/** Picks an item with equal probability, in the same sequence in every run. */
 let state = 1
 function pick<T> (...all: T[]): T {
   state = (state * 1103515245 + 12345) % 2147483648
-  return all[Math.floor(state / 2147483648 * all.length)] as T // a place in the list
+  return all[Math.floor(state / 2147483648 * all.length)] as T // an index in the list
 }
 
 function message (): object {
@@ -92,7 +92,7 @@ function message (): object {
     : { ...usage, candidates: [candidate, ...pick<object[]>([], [candidate])] }
 }
 
-t.test('messages that are not parsed give the events of those that are', async t => {
+t.test('messages that skip the parser give the same events as parsed ones', async t => {
   let unparsed = 0
   for (let run = 0; run < 400; run++) {
     const given = message()
@@ -132,7 +132,7 @@ function withoutIds (events: readonly ChatEvent[]): unknown {
   return JSON.parse(JSON.stringify(events).replaceAll(/call_[0-9a-f]{24}/g, 'call'))
 }
 
-t.test('a message that only looks like the one before is read as what it is', async t => {
+t.test('a message that only resembles the previous one is read correctly', async t => {
   const text = (literal: string, tokens: string): string =>
     `{"candidates":[{"content":{"parts":[{"text":"${literal}"}]}}],"usageMetadata":{"candidatesTokenCount":${tokens}}}`
   const template = TextTemplate.of(text('a', '5'), textMessage)

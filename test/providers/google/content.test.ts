@@ -1,7 +1,7 @@
 import t from 'tap'
 import { googleBody } from '../../support/google.ts'
 
-t.test('media go up inline or by address, with a registered media type', async t => {
+t.test('media are sent inline or by address, with a registered media type', async t => {
   const image = (url: string): object => ({ type: 'image_url', image_url: { url } })
   const parts = [
     image('data:image/jpg;base64,AAAA'),

@@ -3,7 +3,7 @@ import { googleChat } from '../../../lib/providers/google/index.ts'
 import { errorOf, readerOf, streamOf } from '../../support/adapters.ts'
 import { googleAsk } from '../../support/google.ts'
 
-t.test('an error inside a stream is thrown as what it means, once wrapped in a list or not', async t => {
+t.test('an error inside a stream is thrown with its meaning, in a list or not', async t => {
   const busy = { error: { code: 503, message: 'The model is overloaded.', status: 'UNAVAILABLE' } }
   const slow = {
     error: {
@@ -29,7 +29,7 @@ t.test('an error inside a stream is thrown as what it means, once wrapped in a l
   }
 })
 
-t.test('a refusal by status is mapped, and its words reach only the caller at fault', async t => {
+t.test('an error status is mapped, and its message reaches only the caller who caused it', async t => {
   const row = (status: number, body: unknown, expected: object, callerKey = false, headers = {}): void => {
     const error = errorOf(
       googleChat,

@@ -3,7 +3,7 @@ import { googleChat } from '../../../lib/providers/google/index.ts'
 import { readResponse } from '../../support/adapters.ts'
 import { googleAsk } from '../../support/google.ts'
 
-t.test('every reason to end is one of ours', async t => {
+t.test('every finish reason maps to one of ours', async t => {
   const reason = (finishReason: string, call = false): unknown =>
     readResponse(
       googleChat,

@@ -3,7 +3,7 @@ import { candidatesAsChoices } from '../../../lib/providers/google/generation-co
 import { googleAsk, googleBody } from '../../support/google.ts'
 import type { ChatInput } from '../../../lib/chat/input.ts'
 
-t.test("settings become a generation config, and the caller's own keys win one by one", async t => {
+t.test("settings become a generation config, and the caller's own keys override them one by one", async t => {
   const config = (request: Partial<ChatInput>, model?: string): unknown =>
     googleBody(request, model).generationConfig
   t.same(
@@ -67,7 +67,7 @@ t.test("settings become a generation config, and the caller's own keys win one b
   )
 })
 
-t.test('reasoning effort is a budget, a level or nothing, by the model', async t => {
+t.test('reasoning effort becomes a budget, a level or nothing, by model', async t => {
   const thinking = (
     model: string,
     effort: NonNullable<ChatInput['reasoning_effort']>,
@@ -88,7 +88,7 @@ t.test('reasoning effort is a budget, a level or nothing, by the model', async t
   })
 })
 
-t.test('a number of candidates is a number of choices', async t => {
+t.test('a candidate count sets the number of choices', async t => {
   const choices = (request: Partial<ChatInput>): unknown => {
     const { n, generation_config: config } = candidatesAsChoices(googleAsk(request)).request
     return [n, config]
@@ -111,7 +111,7 @@ t.test('a number of candidates is a number of choices', async t => {
   }
 })
 
-t.test('a budget of the caller is the budget, within the bounds of the model', async t => {
+t.test("the caller's thinking budget is used, within the range of the model", async t => {
   const thinking = (model: string, budget: number, display?: 'omitted'): unknown =>
     googleBody(
       {

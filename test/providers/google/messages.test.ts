@@ -2,7 +2,7 @@ import t from 'tap'
 import { googleBody } from '../../support/google.ts'
 import type { ChatInput } from '../../../lib/chat/input.ts'
 
-t.test('a conversation alternates, holds no empty parts, and keeps every system prompt', async t => {
+t.test('a conversation alternates roles, has no empty parts, and keeps every system prompt', async t => {
   const { contents, systemInstruction } = googleBody({
     messages: [
       { role: 'system', content: 'Be brief.' },
@@ -98,7 +98,7 @@ t.test('results follow their calls in one content, in the order of the calls', a
   )
 })
 
-t.test('calls one after another are turns of their own', async t => {
+t.test('sequential calls are separate turns', async t => {
   const call = (id: string): ChatInput['messages'][number] => ({
     role: 'assistant',
     tool_calls: [{ id, type: 'function', function: { name: 'f', arguments: '{}' } }]

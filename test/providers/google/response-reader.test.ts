@@ -6,7 +6,7 @@ import { readEvents } from '../../support/read-events.ts'
 import { completion, sse } from '../../support/google-answers.ts'
 
 t.test(
-  'choices are numbered densely and in order, whatever candidates the provider leaves out or does not number',
+  'choices are numbered densely and in order, even with missing candidate indices',
   t => {
     const candidate = (text: string, index?: number): object => ({
       index,
@@ -64,7 +64,7 @@ t.test(
   }
 )
 
-t.test('the reason of a block is shown where it is a name, as other words may be a secret', async t => {
+t.test('a block reason is shown only if it is an enum name, since other text may be a secret', async t => {
   for (const [blockReason, shown] of [['IMAGE_SAFETY', 'IMAGE_SAFETY'], ['sk-secret-1', 'OTHER']]) {
     t.match(readResponse(googleChat, { promptFeedback: { blockReason } }, googleAsk()), [
       { type: 'response-start' },

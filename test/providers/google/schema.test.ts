@@ -2,7 +2,7 @@ import t from 'tap'
 import { functionSchema } from '../../../lib/providers/google/schema.ts'
 import { googleBody } from '../../support/google.ts'
 
-t.test('parameters are said in the keywords the provider takes', async t => {
+t.test('parameters use the schema keywords that the provider supports', async t => {
   const schema = (parameters: object): unknown =>
     googleBody({ tools: [{ function: { name: 'f', parameters: { ...parameters } } }] }).tools?.[0]
       ?.functionDeclarations[0]?.parametersJsonSchema
@@ -74,7 +74,7 @@ t.test('parameters are said in the keywords the provider takes', async t => {
   )
 })
 
-t.test('a reference into another schema is written out, and one without a target is left out', async t => {
+t.test('a reference to another schema is expanded, and one without a target is dropped', async t => {
   const properties = (given: Record<string, unknown>): unknown =>
     functionSchema({ type: 'object', properties: given }, 'p')?.['properties']
   const nested = {
@@ -115,7 +115,7 @@ t.test('a reference into another schema is written out, and one without a target
   )
 })
 
-t.test('an enumeration has neither empty texts nor null, and what is required exists', async t => {
+t.test('an enum has neither empty texts nor null, and required properties exist', async t => {
   t.same(
     functionSchema(
       {
@@ -144,7 +144,7 @@ t.test('an enumeration has neither empty texts nor null, and what is required ex
   )
 })
 
-t.test('what is no object has no properties', async t => {
+t.test('a schema that is not an object has no properties', async t => {
   const inner = { properties: { b: {} }, required: ['b'], additionalProperties: false }
   t.same(
     functionSchema(

@@ -6,7 +6,7 @@ import { readEvents } from '../../support/read-events.ts'
 import { bytesOf } from '../../support/google-answers.ts'
 import type { ChatInput } from '../../../lib/chat/input.ts'
 
-t.test('the deprecated functions are tools, and come back as function_call', async t => {
+t.test('the deprecated functions become tools and return as function_call', async t => {
   const request: Partial<ChatInput> = {
     functions: [{ name: 'f', parameters: { type: 'object', properties: { a: { type: 'string' } } } }],
     function_call: { name: 'f' },
@@ -36,7 +36,7 @@ t.test('the deprecated functions are tools, and come back as function_call', asy
   ])
 })
 
-t.test('a choice of tools names functions only where a call is forced', async t => {
+t.test('a tool choice names functions only if a call is forced', async t => {
   const tools: NonNullable<ChatInput['tools']> = [
     { function: { name: 'a' } },
     { type: 'function', function: { name: 'b', description: 'B' } }

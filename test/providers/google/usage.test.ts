@@ -2,7 +2,7 @@ import t from 'tap'
 import { readUsageMetadata } from '../../../lib/providers/google/usage.ts'
 
 t.test(
-  'thoughts are part of the answer, results of tools part of the prompt, and odd counts are zero',
+  'thoughts count as answer, tool results as prompt, and invalid counts as zero',
   async t => {
     t.same(
       readUsageMetadata({
@@ -28,7 +28,7 @@ t.test(
   }
 )
 
-t.test('half a report is none, but for what its total says', async t => {
+t.test('partial usage is none, except for what its total implies', async t => {
   t.equal(readUsageMetadata({}), undefined)
   t.equal(readUsageMetadata({ candidatesTokenCount: 3 }), undefined)
   t.equal(readUsageMetadata({ promptTokenCount: 5 }, true), undefined, 'something was written, and is not counted')

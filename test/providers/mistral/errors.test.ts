@@ -1,7 +1,7 @@
 import t from 'tap'
 import { readError } from '../../../lib/providers/mistral/errors.ts'
 
-t.test('a refusal is about the document, or about what the adapter wrote', async t => {
+t.test('a refusal concerns the document or the fields written by the adapter', async t => {
   const row = (status: number, body: unknown, expected: object): void => {
     t.match(readError({ status, headers: {}, body }), expected, JSON.stringify(body))
   }
@@ -17,7 +17,7 @@ t.test('a refusal is about the document, or about what the adapter wrote', async
   row(429, { message: 'slow down' }, { kind: 'rate_limit' })
 })
 
-t.test('the request that a refusal repeats is not kept', async t => {
+t.test('the request repeated in a refusal is discarded', async t => {
   const detail = [{ loc: ['body', 'document'], input: 'data:application/pdf;base64,c2VjcmV0' }]
   t.notMatch(JSON.stringify(readError({ status: 422, headers: {}, body: { detail } })), /c2VjcmV0/)
 })

@@ -11,7 +11,7 @@ const ask: AdapterInput<OcrInput> = {
   streamed: false
 }
 
-t.test('pages come in order and are counted from 0, whatever the provider counts from', async t => {
+t.test('pages are in order and counted from 0, however the provider counts', async t => {
   const read = (...pages: unknown[]): unknown => readResponse(mistralOcr, { pages }, ask)
   const expected = [
     {
@@ -47,7 +47,7 @@ t.test('pages come in order and are counted from 0, whatever the provider counts
   }
 })
 
-t.test('an address is sent as what it is said to be', async t => {
+t.test('an address is sent as the declared type', async t => {
   const body = (asImage?: boolean): unknown => {
     const request = { ...ask.request, ...asImage !== undefined && { asImage } }
     return JSON.parse(String(mistralOcr.request({ ...ask, request }).body))

@@ -2,7 +2,7 @@ import t from 'tap'
 import { imageUsage, readImageResponse } from '../../../lib/providers/openai/image-response.ts'
 import { ProviderFailure } from '../../../lib/providers/provider-failure.ts'
 
-t.test('an answer without images is an answer, one with neither images nor a time is none', async t => {
+t.test('an answer without images is valid, one with neither images nor a time is not', async t => {
   t.same(readImageResponse({ created: 7.9 }), [
     { type: 'image-answer', createdSeconds: 7, data: [], about: {} }
   ])
@@ -22,7 +22,7 @@ t.test('an answer without images is an answer, one with neither images nor a tim
   t.throws(() => readImageResponse({ error: { message: 'busy', code: 503 } }), ProviderFailure)
 })
 
-t.test('a total that is not said is the sum, and no counts are no usage', async t => {
+t.test('a missing total is the sum, and without counts there is no usage', async t => {
   t.same(imageUsage({ input_tokens: 2, output_tokens: 3, input_tokens_details: { image_tokens: 1 } }), {
     promptTokens: 2,
     completionTokens: 3,

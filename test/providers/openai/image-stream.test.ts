@@ -10,7 +10,7 @@ const message = (name: string, image: string): { id: undefined, event: string, d
   data: JSON.stringify({ type: `image_generation.${name}`, b64_json: image, usage })
 })
 
-t.test('what a stream used is known with each image, and without one', async t => {
+t.test('the usage of a stream is known with each image, and without one', async t => {
   const reader = readImageStream({
     request: {}, route: { providerId: 'x', model: 'm', modelId: 'x/m' }, quirks: {}, streamed: true
   })

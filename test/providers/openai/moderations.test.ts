@@ -15,7 +15,7 @@ function read (value: unknown): unknown {
   return reader.read(value)
 }
 
-t.test('texts are sent as they are, and each has the categories that are true', t => {
+t.test('texts are sent unchanged, and each gets the categories that are true', t => {
   const { path, body } = openaiModerations.request(input)
   t.same([path, JSON.parse(String(body))], ['/moderations', { model: 'omni', input: ['a', 'b'] }])
   t.same(
@@ -36,7 +36,7 @@ t.test('texts are sent as they are, and each has the categories that are true', 
   t.end()
 })
 
-t.test('an answer that says nothing of a text is none', t => {
+t.test('an answer without a result for a text is an error', t => {
   for (const value of [
     {},
     { results: [] },

@@ -4,7 +4,7 @@ import { transcriptionTraits } from '../../../lib/providers/openai/transcription
 const route = { providerId: 'openai', model: 'm', modelId: 'openai/m' }
 
 t.test(
-  'an unknown model is taken for a Whisper, and what is known of others replaces that field by field',
+  'an unknown model is treated as Whisper, and known traits override that field by field',
   async t => {
     const whisper = transcriptionTraits({ ...route, traits: {} })
     t.match(whisper, { streaming: false, logprobs: false, chunking: false, prompt: true, translation: true })

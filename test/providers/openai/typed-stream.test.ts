@@ -13,7 +13,7 @@ const message = (
   event?: string
 ): { data: string, event: string | undefined, id: undefined } => ({ data, event, id: undefined })
 
-t.test('a stream may end after its last message only', async t => {
+t.test('a stream may end only after its last message', async t => {
   const reader = opened()
   const read = readerOf(reader)
   const interrupted = { code: 'upstream_stream_interrupted' }

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { contentTypeOf, parseObject } from '../../../lib/providers/openai/wire.ts'
 
-t.test('a media type is read without its parameters, in small letters', async t => {
+t.test('a media type is read without parameters and in lower case', async t => {
   const read = (type?: string): string =>
     contentTypeOf({ status: 200, headers: type === undefined ? {} : { 'content-type': type } })
   t.equal(read('Audio/MPEG ; rate=1'), 'audio/mpeg')

@@ -19,7 +19,7 @@ function bodyOf (name: string, streamed = false): Record<string, unknown> {
 const start = { model: 'gpt-5-pro', store: false, include: ['reasoning.encrypted_content'] }
 const greeting = [{ type: 'message', role: 'user', content: 'hi' }]
 
-t.test('the body holds what the API knows, by its own names', async t => {
+t.test('the body has only fields that the API knows, under its names', async t => {
   t.same(bodyOf('a greeting'), { ...start, input: greeting })
   t.same(bodyOf('every field it takes', true), {
     ...start,
@@ -79,7 +79,7 @@ t.test('the body holds what the API knows, by its own names', async t => {
   })
 })
 
-t.test('messages become items; reasoning of this API comes back, that of others stays away', async t => {
+t.test('messages become items; reasoning of this API is sent back, that of others is not', async t => {
   t.same(bodyOf('a conversation with functions')['input'], [
     { type: 'message', role: 'system', content: 'Be brief.' },
     {
@@ -111,7 +111,7 @@ t.test('messages become items; reasoning of this API comes back, that of others 
   ])
 })
 
-t.test('every way to choose a tool is one of this API', async t => {
+t.test('every tool choice is translated to this API', async t => {
   const tools: ChatInput['tools'] = [{ function: { name: 'f' } }]
   const rows: Array<[NonNullable<ChatInput['tool_choice']>, unknown]> = [
     ['required', 'required'],
@@ -135,7 +135,7 @@ t.test('every way to choose a tool is one of this API', async t => {
 })
 
 t.test(
-  'the id of a call that is too long is shortened in the same way in the call and its result',
+  'a call id that is too long is shortened consistently in the call and its result',
   async t => {
     const id = 'x'.repeat(100)
     const { input } = responsesBody({
@@ -150,7 +150,7 @@ t.test(
   }
 )
 
-t.test('what would give the caller something else than requested is refused, by name', async t => {
+t.test('a request that would be answered differently than requested is refused by name', async t => {
   const rows: Array<[Partial<ChatInput>, string]> = [
     [{ modalities: ['text', 'audio'], audio: { format: 'wav', voice: 'eve' } }, 'audio'],
     [{ modalities: ['audio'] }, 'modalities'],
@@ -169,7 +169,7 @@ t.test('what would give the caller something else than requested is refused, by 
   }
 })
 
-t.test('a limit of tokens is at least what the API takes', async t => {
+t.test("a token limit is raised to the API's minimum", async t => {
   for (const [limit, sent] of [
     [1, 16],
     [16, 16],
@@ -179,7 +179,7 @@ t.test('a limit of tokens is at least what the API takes', async t => {
   }
 })
 
-t.test('the thinking is summarised for callers who read it', async t => {
+t.test('thinking is summarised for callers who read it', async t => {
   t.same(responsesBody({ showsThinking: true, reasoning_effort: 'low' })['reasoning'], {
     effort: 'low',
     summary: 'auto'

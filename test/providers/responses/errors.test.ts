@@ -7,7 +7,7 @@ import type { ChatInput } from '../../../lib/chat/input.ts'
 import type { AdapterInput } from '../../../lib/providers/provider.ts'
 import type { Failure } from '../../../lib/providers/provider-failure.ts'
 
-/** A question in the words of a caller who speaks this API. */
+/** A request in the words of a caller who speaks this API. */
 const own = {
   ...responsesAsk(),
   direct: { dialect: 'responses' as const, body: '{}', headers: {}, query: '' }
@@ -19,7 +19,7 @@ const refused = (param: string): { status: number, headers: object, body: unknow
   body: { error: { message: 'No.', type: 'invalid_request_error', param, code: 'invalid_value' } }
 })
 
-t.test('a refused field is named as its caller wrote it', async t => {
+t.test('a refused field has the name that the caller used', async t => {
   const names = {
     'input[2].content': 'messages',
     max_output_tokens: 'max_completion_tokens',
@@ -34,7 +34,7 @@ t.test('a refused field is named as its caller wrote it', async t => {
   }
 })
 
-t.test('a conversation that is too long is the fault of `input` for callers of this API', async t => {
+t.test('for callers of this API a conversation that is too long is an error in `input`', async t => {
   const failure = {
     status: 400,
     headers: {},
@@ -47,13 +47,13 @@ t.test('a conversation that is too long is the fault of `input` for callers of t
   t.match(errorOf(openaiAdapters.chat, failure, own), { code: 'context_length_exceeded', param: 'input' })
 })
 
-/** States a refusal of the provider, for a caller who speaks this API. */
+/** Describes a refusal of the provider, for a caller who speaks this API. */
 function refusal (status: number, body: unknown, ask: AdapterInput<ChatInput> = own): Failure {
   return openaiAdapters.chat.error({ status, headers: {}, body }, ask)
 }
 
 t.test(
-  'a server without this API is recognised by its status or by what it says about the path',
+  'a server without this API is recognised by its status or by its message about the path',
   async t => {
     const rows: ReadonlyArray<readonly [server: string, body: unknown]> = [
       ['an empty body, or a page', ''],
@@ -122,7 +122,7 @@ t.test(
 )
 
 t.test(
-  'an object that is not found is the fault of the request, with the words of its provider',
+  "a missing object is an error of the request, with the provider's message",
   async t => {
     const rows: ReadonlyArray<readonly [message: string, param: string | null, code: string | null]> = [
       ["Conversation with id 'conv_x' not found.", null, null],
@@ -159,7 +159,7 @@ t.test(
   }
 )
 
-t.test('a model that is not found may be had elsewhere', async t => {
+t.test('a model that is not found may be served by another provider', async t => {
   const rows: readonly object[] = [
     {
       message: 'The model `gpt-9` does not exist or you do not have access to it.',
@@ -174,7 +174,7 @@ t.test('a model that is not found may be had elsewhere', async t => {
 })
 
 t.test(
-  'an error inside a response is the fault of its provider unless it is known to be about the request',
+  "an error inside a response is the provider's, unless it is known to be about the request",
   async t => {
     const rows: Array<[object, string]> = [
       [{ code: null, message: 'Something went wrong.' }, 'upstream_error'],
@@ -229,7 +229,7 @@ t.test(
   }
 )
 
-t.test('what a failed response used comes with its error', async t => {
+t.test('the error of a failed response has its usage', async t => {
   const usage = { input_tokens: 7, output_tokens: 2, total_tokens: 9 }
   const response = { status: 'failed', output: [], error: { code: 'server_error' }, usage }
   const expected = { code: 'upstream_error', usage: { promptTokens: 7, completionTokens: 2, totalTokens: 9 } }
@@ -242,7 +242,7 @@ t.test('what a failed response used comes with its error', async t => {
   t.throws(() => readResponse(openaiAdapters.chat, response, responsesAsk()), expected)
 })
 
-t.test('the type of an error event is no code', async t => {
+t.test('the type of an error event is not an error code', async t => {
   const event = { type: 'error', code: null, message: 'Something went wrong.' }
   t.throws(
     () =>

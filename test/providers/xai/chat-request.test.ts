@@ -9,7 +9,7 @@ function fixture (name: string): Partial<ChatInput> {
   return found.request
 }
 
-t.test('the body holds what xAI knows, as it wants it', async t => {
+t.test('the body has the fields that xAI knows, in its form', async t => {
   t.same(xaiBody({}), { model: 'grok-4.6', messages: [{ role: 'user', content: 'hi' }] })
   const { messages: _, model, tools, ...rest } = xaiBody(fixture('every field it takes'), true)
   const { tools: __, ...expected } = fixture('every field it takes')
@@ -56,7 +56,7 @@ t.test('the body holds what xAI knows, as it wants it', async t => {
   })
 })
 
-t.test('what would give the caller something else than requested is refused, by name', async t => {
+t.test('a request that would be answered differently than requested is refused by name', async t => {
   const rows: Array<[Partial<ChatInput>, string]> = [
     [{ modalities: ['text', 'audio'], audio: { format: 'wav', voice: 'eve' } }, 'modalities'],
     [{ audio: { format: 'wav', voice: 'eve' } }, 'audio'],

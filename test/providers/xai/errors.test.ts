@@ -5,7 +5,7 @@ import { errorOf, readResponse, streamOf } from '../../support/adapters.ts'
 import { readEvents } from '../../support/read-events.ts'
 import { xaiAsk } from '../../support/xai.ts'
 
-t.test('an error under status 200 is what its words say, in one piece or in a stream', async t => {
+t.test('an error under status 200 has the meaning of its message, complete or in a stream', async t => {
   const cases: Array<[unknown, string, number]> = [
     [
       { code: 'The service is currently unavailable', error: 'The model is at capacity' },
@@ -35,7 +35,7 @@ t.test('an error under status 200 is what its words say, in one piece or in a st
   })
 })
 
-t.test('a refusal by status blames the content, the field or the key, and names no one', async t => {
+t.test('an error status blames the content, the field or the key, and identifies no one', async t => {
   const error = (status: number, body: unknown, callerKey = false): GatewayError => {
     return errorOf(xaiChat, { status, headers: {}, body }, xaiAsk(), callerKey ? 'own-key' : undefined)
   }

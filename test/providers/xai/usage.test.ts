@@ -3,7 +3,7 @@ import { xaiChat } from '../../../lib/providers/xai/index.ts'
 import { readResponse } from '../../support/adapters.ts'
 import { xaiAsk } from '../../support/xai.ts'
 
-t.test('reasoning counted beside the completion is counted in, and only then', async t => {
+t.test('reasoning counted beside the completion is added, and only then', async t => {
   const usageOf = (prompt: number, completion: number, total: number, reasoning?: number): unknown => {
     const events = readResponse(
       xaiChat,
