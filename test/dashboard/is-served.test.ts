@@ -2,7 +2,7 @@ import t from 'tap'
 import { isDashboardServed, isDashboardUnsafe } from '../../lib/dashboard/is-served.ts'
 
 t.test(
-  'beyond loopback there is a dashboard only with TLS in front, or on the word of the operator',
+  'beyond loopback the dashboard requires TLS in front, or an explicit opt-out',
   async t => {
     const place = (
       host: string,

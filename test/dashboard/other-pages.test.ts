@@ -1,4 +1,4 @@
-/** Pages of other origins in the browser of a user who is signed in, and what they can do with that. */
+/** Pages of other origins, opened in the browser of a signed-in user, and what they can do there. */
 
 import t, { type Test } from 'tap'
 import type { Page } from 'playwright-core'
@@ -8,7 +8,7 @@ import { httpServer } from '../support/http-server.ts'
 import { settings } from '../support/settings.ts'
 
 /**
- * What a page tries: scripts with the address of the gateway in `at`, whose value is what it could read.
+ * What a page tries: scripts with the address of the gateway in `at`, whose value is what they could read.
  */
 const attempts: Readonly<Record<string, string>> = {
   'reads with the cookie': `
@@ -101,7 +101,7 @@ t.test('in a browser', { skip: noBrowser }, async t => {
     })
   }
 
-  t.test('a name that was made to point here is not served', async t => {
+  t.test('another host name that resolves to this server is refused', async t => {
     const { port } = new URL(gateway.api.url)
     const hostile = await page.context().newPage()
     await hostile.goto(`http://rebound.example:${port}/dashboard/`)
@@ -114,12 +114,12 @@ t.test('in a browser', { skip: noBrowser }, async t => {
   })
 })
 
-/** Returns what an attempt could read: nothing where the browser or the gateway refused it. */
+/** Returns what an attempt could read: nothing if the browser or the gateway refused it. */
 async function tried (page: Page, attempt: string, gateway: string): Promise<unknown> {
   return await page.evaluate(`(at => ${attempt.trim()})(${JSON.stringify(gateway)}).then(text => text, () => '')`)
 }
 
-/** Sends a form, as a page can to any address, with the most JSON-like body that a form has. */
+/** Sends a form, as a page can to any address, with a body that resembles JSON as closely as a form can. */
 async function postForm (page: Page, origin: string, gateway: string): Promise<void> {
   await page.goto(origin)
   const answered = page.waitForResponse(response => response.url().endsWith('/admin/v1/projects'))

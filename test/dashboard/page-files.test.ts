@@ -9,7 +9,7 @@ const files = t.testdir({
 })
 
 t.test(
-  'every path that is no asset is the page, which a browser asks for anew and which runs nothing of others',
+  'any path that is not an asset gives the page, which is revalidated and allows no foreign content',
   async t => {
     const page = new PageFiles(files)
     for (const path of ['', 'keys', 'calls/one', 'secret.txt', '../secret.txt']) {
@@ -34,7 +34,7 @@ t.test(
   }
 )
 
-t.test('assets are kept by browsers for ever, and compressed for those that can read that', async t => {
+t.test('assets are cached for good, and compressed for clients that support it', async t => {
   const page = new PageFiles(files)
   const plain = await page.find('assets/main-1A2B3C4D.js')
   t.match(plain?.headers, {
@@ -48,7 +48,7 @@ t.test('assets are kept by browsers for ever, and compressed for those that can 
   t.equal(String(gunzipSync(compressed?.body as Uint8Array)), 'export {}')
 })
 
-t.test('nothing but the assets of the build is found', async t => {
+t.test('only assets of the build are served', async t => {
   const page = new PageFiles(files)
   for (const path of [
     'assets/',

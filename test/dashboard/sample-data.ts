@@ -1,6 +1,6 @@
 /**
- * Fills a gateway with projects, people, keys and two days of calls: the same each time, but for ids and the
- * hour they end at.
+ * Fills a gateway with projects, users, keys and two days of calls: always the same, except for ids and the
+ * hour in which they end.
  */
 
 import { CallBodyStore, type NewCallBodies } from '../../lib/stores/call-body-store.ts'
@@ -25,7 +25,7 @@ const failures = [
   { status: 400, error_code: 'context_length_exceeded' }
 ]
 
-/** Makes two days of calls with a rhythm, spread over the keys. */
+/** Generates two days of calls with a daily rhythm, spread over the keys. */
 export function sampleUsage (nowMs: number, keys: readonly string[] = ['key_a']): UsageRow[] {
   const rows: UsageRow[] = []
   for (let hour = 0; hour < 48; hour++) {
@@ -132,7 +132,7 @@ export async function fillGateway (gateway: AdminGateway): Promise<void> {
   for (const { id } of rows.slice(0, 1)) await new CallBodyStore(gateway.database).add(sampleBodies(id))
 }
 
-/** Names as long as real ones are. */
+/** Names as long as real ones. */
 export const longest = {
   model: 'fireworks/accounts/fireworks/models/llama4-maverick-instruct-basic',
   key: 'kundendienst-bestellverfolgung-produktion-frankfurt-am-main1',
@@ -141,7 +141,7 @@ export const longest = {
   session: 'agent-run-2026-11-27-0c9a4a6e-5f0e-4f5e-9d55-0d1d8a2f4b7c-rechnungspruefung'
 }
 
-/** Stages with names and scopes as long as they may be. */
+/** Stages with names and scopes of maximum length. */
 export const longStages: Settings['stages'] = [
   {
     name: 'no-numbers-of-payment-cards-and-accounts-in-what-leaves-europe',

@@ -1,5 +1,5 @@
 /**
- * Photographs every page, in both themes and the widths of screens, for the eyes of a designer:
+ * Takes screenshots of every page, in both themes and at common widths, for review:
  * `HEADGATE_TEST_BROWSER=/usr/bin/chromium SCREENSHOTS=DIR npm test -- build/test/dashboard/page.test.js`.
  */
 
@@ -17,7 +17,7 @@ import type { ProviderSettings } from '../../lib/core/settings.ts'
 
 type Enter = (page: Page, gateway: AdminGateway) => Promise<void>
 
-/** A page, and what is done on it before it is photographed. */
+/** A page, and the steps before its screenshot. */
 type Shot = readonly [name: string, path: string, act?: (page: Page) => Promise<void>]
 
 const sizes = [
@@ -195,7 +195,7 @@ const busy: readonly Shot[] = [
         await page.getByRole('button', { name: 'Menu' }).click()
       }
       await page.getByRole('button', { name: 'Sign out' }).click()
-      // A gateway where no user has a password yet says how to get in.
+      // A gateway without any password explains how to sign in.
       await page.getByRole('heading', { name: /Sign in to Headgate|Welcome to Headgate/ }).waitFor()
     }
   ]
@@ -253,7 +253,7 @@ const fresh: readonly Shot[] = [
   ['configuration-reloads', 'configuration?tab=reloads']
 ]
 
-/** @param only the names of shots, with commas; empty: all of them */
+/** @param only names of screenshots, separated by commas; empty: all */
 export async function takeScreenshots (
   t: Test,
   browser: Browser,
@@ -291,7 +291,7 @@ export async function takeScreenshots (
           await page.goto(`${gateway.api.url}/dashboard/${path}`)
           await page.locator('h1').first().waitFor()
           await page.locator('.skeleton').first().waitFor({ state: 'detached' })
-          // A page that a step does not fit is photographed as it is.
+          // If a step does not apply to a page, its screenshot is taken without it.
           await act?.(page).catch((error: unknown) => t.comment(`${name} at ${width}: ${String(error)}`))
           await page.screenshot({
             path: join(folder, `${name}-${width}-${dark ? 'dark' : 'light'}.png`),
@@ -305,7 +305,7 @@ export async function takeScreenshots (
   }
 }
 
-/** Returns providers with their catalogues, to which nothing is sent, and the simulator. */
+/** Returns providers with their catalogues, which are never called, and the sandbox. */
 function providers (): ProviderSettings[] {
   const real = (['anthropic', 'openai', 'google', 'mistral'] as const).map(kind =>
     providerSettings(kind, kind)

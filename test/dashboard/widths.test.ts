@@ -1,4 +1,4 @@
-/** Every page at the widths of screens, in both themes, with the longest real names. */
+/** Every page at common screen widths, in both themes, with the longest real names. */
 
 import t, { type Test } from 'tap'
 import type { Page } from 'playwright-core'
@@ -29,8 +29,7 @@ const pages = [
 ]
 
 /**
- * Finds what is out of sight in tables: cells beyond the edge, and states, buttons and numbers that are cut
- * off.
+ * Finds content that is cut off in tables: cells beyond the edge, and truncated states, buttons and numbers.
  */
 const outOfSight = `[...document.querySelectorAll('.table-place')].flatMap(place => {
   const edge = place.getBoundingClientRect().right + 1
@@ -39,15 +38,15 @@ const outOfSight = `[...document.querySelectorAll('.table-place')].flatMap(place
     .map(part => part.className + ' ' + part.textContent.slice(0, 40))
 })`
 
-/** Finds names of tables that take several lines, and a title that has no room for a word. */
+/** Finds names in tables that take several lines, and a title without room for a word. */
 const squeezed = `[...document.querySelectorAll('.table-place:not(.cards) .clip'), ...document.querySelectorAll('h1')].filter(name => (
   name.matches('h1') ? name.clientWidth < 100 : name.offsetHeight > 24
 )).map(name => name.textContent)`
 
-/** Finds words of cards that are broken into lines of a few letters. */
+/** Finds words in cards that are broken into lines of a few letters. */
 const brokenWords = `[...document.querySelectorAll('.cards td:not(.actions) > div')].filter(cell => cell.textContent.length > 12 && cell.clientWidth < 120).map(cell => cell.textContent)`
 
-/** Finds what stands out of the window, but for what scrolls in its own place. */
+/** Finds what extends beyond the window, except for content that scrolls in its own container. */
 const outOfWindow = `[...document.querySelectorAll('main *')].filter(part => (
   part.getBoundingClientRect().right > innerWidth + 1 && part.closest('.visually-hidden, .cards thead, .segments, .tabs, .textarea, pre, .uplot, .table-scroll, [popover]') === null
 )).map(part => part.tagName + ' ' + part.className + ' ' + part.textContent.slice(0, 40))`
@@ -88,7 +87,7 @@ t.test('in a browser', { skip: noBrowser }, async t => {
     })
   }
 
-  t.test('the tip of a chart stays in its card, with names as long as they are', async t => {
+  t.test('the tooltip of a chart stays inside its card, even with the longest names', async t => {
     const { page } = await visit(browser, gateway.api.url)
     await enter(page, gateway)
     await page.goto(`${gateway.api.url}/dashboard/?split=group&group=key`)
@@ -135,7 +134,7 @@ async function enter (page: Page, { api, admin }: AdminGateway): Promise<void> {
   await page.locator('main#content').waitFor()
 }
 
-/** Adds a file that was written and one that fails, with names and an error as long as they may be. */
+/** Adds a written and a failed export, with names and an error of maximum length. */
 async function addExports ({ database }: AdminGateway): Promise<void> {
   const row = { target: longest.key, calls: 1e6, sums: null, next_at_ms: Date.now() }
   await database.query.insertInto('usage_exports').values([

@@ -64,7 +64,7 @@ async function run (
   return { outcome, record: ended[0]?.record, ended: ended.length, calls: ended }
 }
 
-t.test('a task is completed as its call would have been, and ends once', async t => {
+t.test('a task completes as its call would have, and ends once', async t => {
   let seen: unknown
   const { outcome, record, ended } = await run(
     async call => {
@@ -81,13 +81,13 @@ t.test('a task is completed as its call would have been, and ends once', async t
   t.strictSame(
     seen,
     ['call-7', stored.request, stored.routes, { ...key, limits: { tokensPerMinute: 5 } }],
-    'only limits on what it uses are left to count'
+    'only limits on its usage are still counted'
   )
   t.match(record, { keyId: 'key-1', requestedModel: 'one/m', status: 200, outcome: 'ok', ...attribution })
   t.equal(ended, 1)
 })
 
-t.test('the record of a cancelled task is complete once its usage is known', async t => {
+t.test('the record of a cancelled task is written once its usage is known', async t => {
   const { promise: known, resolve } = withResolvers<undefined>()
   const cancelled = new AbortController()
   const { ended, calls } = await run(async ({ record }) => {
@@ -101,7 +101,7 @@ t.test('the record of a cancelled task is complete once its usage is known', asy
   t.equal(calls[0]?.record.outcome, 'client_closed')
 })
 
-t.test('a task counts in the present limits of its key, its project and its owner', async t => {
+t.test('a task counts towards the current limits of its key, project and owner', async t => {
   const project = (requestsPerMinute: number, more: object = {}) => ({
     id: 'project-1',
     name: 'team',
@@ -138,7 +138,7 @@ t.test('a task counts in the present limits of its key, its project and its owne
   }
 })
 
-t.test('a task that asked for a stage which is gone does not run', async t => {
+t.test('a task that requested a removed stage does not run', async t => {
   let runs = 0
   const { outcome } = await run(
     async () => {
@@ -154,7 +154,7 @@ t.test('a task that asked for a stage which is gone does not run', async t => {
   t.equal(runs, 0)
 })
 
-t.test('a failure is the answer, and is on record', async t => {
+t.test('a failure becomes the answer, and is recorded', async t => {
   const failure = new GatewayError('upstream_error', { cause: 'why' })
   const { outcome, record, ended } = await run(async () => await Promise.reject(failure))
   t.strictSame(outcome, { status: 502, body: JSON.stringify(failure.toBody()) })
@@ -162,7 +162,7 @@ t.test('a failure is the answer, and is on record', async t => {
   t.equal(ended, 1)
 })
 
-t.test('an answer that streams is a fault of ours', async t => {
+t.test('a streamed answer is an internal error', async t => {
   const { outcome } = await run(
     async () => await Promise.resolve({ ...ok, body: (async function* () {})() })
   )
@@ -170,7 +170,7 @@ t.test('an answer that streams is a fault of ours', async t => {
 })
 
 t.test(
-  'a large answer is text as well; one that is larger than what is stored fails, and its call is on record',
+  'a large answer is stored as text; one over the storage limit fails, and its call is recorded',
   async t => {
     const parts = { limits: { ...settings().limits, storedBodyBytes: 1000 } }
     const printed = await run(async () => ({ ...ok, body: Buffer.from('{"a":"ä"}') }), { parts })
@@ -197,7 +197,7 @@ t.test(
   }
 )
 
-t.test('a key that was revoked, or may not chat any more, spends nothing', async t => {
+t.test('the task of a key that was revoked or may no longer chat spends nothing', async t => {
   for (const find of [() => undefined, () => ({ ...key, endpoints: ['embeddings'] })]) {
     let called = false
     const { outcome } = await run(async () => { called = true; return await Promise.resolve(ok) }, { find })
@@ -206,14 +206,14 @@ t.test('a key that was revoked, or may not chat any more, spends nothing', async
   }
 })
 
-t.test('a call that takes too long is ended', async t => {
+t.test('a task that takes too long is aborted', async t => {
   const { outcome } = await run(async ({ signal }) => await new Promise((_resolve, reject) => {
     signal.addEventListener('abort', () => reject(signal.reason), { once: true })
   }), { parts: { limits: { ...settings().limits, callMs: 5 } } })
   t.match(outcome, { status: 504 })
 })
 
-t.test('a process that stops gives the task back: it rejects with the reason', async t => {
+t.test('a stopping process returns the task by rejecting with the reason', async t => {
   const stopping = new AbortController()
   const begun = withResolvers<void>()
   const running = run(
@@ -234,7 +234,7 @@ t.test('a process that stops gives the task back: it rejects with the reason', a
   t.equal(ended, 1)
 })
 
-t.test('an end user is hashed where names are now, once', async t => {
+t.test('an end user is hashed once if names are hashed by now', async t => {
   const digestEndUsers = (): ((name: string) => string) => name => `digest of ${name}`
   for (const [hashed, endUser] of [[false, 'digest of ada'], [true, 'ada']] as const) {
     const { record } = await run(async () => await Promise.resolve(ok), { digestEndUsers, hashed })

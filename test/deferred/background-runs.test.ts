@@ -53,7 +53,7 @@ storeTest('frames that could not be stored are stored with the next ones', async
 })
 
 storeTest(
-  'a response of which the end could not be stored fails when its lease ends, though others still run',
+  'a response whose end could not be stored fails when its lease ends, though others still run',
   async (t, open) => {
     let nowMs = Date.now()
     const store = new ResponseStore({ ...(await open()), now: () => nowMs }, () => ({
@@ -118,7 +118,7 @@ storeTest(
   }
 )
 
-storeTest('a renewal while a response is being stored does not end it', async (t, open) => {
+storeTest('renewing the lease while a response is being stored does not end it', async (t, open) => {
   const database = await open()
   // The response is stored after the renewal, or during it.
   for (const when of ['after', 'during']) {

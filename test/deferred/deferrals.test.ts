@@ -1,7 +1,7 @@
 import { openDeferrals } from '../../lib/deferred/deferrals.ts'
 import { storeTest } from '../support/stores.ts'
 
-storeTest('processes with one store open the same ids, and have names of their own', async (t, open) => {
+storeTest('processes with one store open the same ids, and have different names', async (t, open) => {
   const [first, second] = await Promise.all(
     [open, open].map(async openEach => await openDeferrals(await openEach()))
   )

@@ -8,7 +8,7 @@ const row = { id: 'a', keyId: 'key-1' }
 const later = 1_000_000
 
 storeTest(
-  'a completion is fetched by one process at a time, and again only when that has died',
+  'a completion is fetched by one process at a time, and again only if that dies',
   async (t, open) => {
     const store = new DeferredStore(await open())
     t.equal(await store.claim(row, { owner: 'one', untilMs: 100 }, later, 0), 'first')
@@ -17,7 +17,7 @@ storeTest(
     t.equal(
       await store.finish('a', 'one', { status: 200, body: 'late' }, later),
       false,
-      'the first may not finish any more'
+      'the first can no longer finish'
     )
     t.equal(await store.finish('a', 'two', { status: 200, body: '{"ä":1}' }, later), true)
     t.match(await store.find('a', 0), {
@@ -28,13 +28,13 @@ storeTest(
       task: null,
       size_bytes: 8
     })
-    t.equal(await store.finish('a', 'two', { status: 500, body: 'x' }, later), false, 'what is done stays')
+    t.equal(await store.finish('a', 'two', { status: 500, body: 'x' }, later), false, 'a finished one stays')
     t.equal(await store.claim(row, { owner: 'one', untilMs: later }, later, later - 1), undefined)
   }
 )
 
 storeTest(
-  'one that was not there yet is forgotten; one with an unknown result is tried again',
+  'its owner may forget a completion, or release it to be retried',
   async (t, open) => {
     const store = new DeferredStore(await open())
     await store.claim(row, { owner: 'one', untilMs: 100 }, later, 0)
@@ -47,7 +47,7 @@ storeTest(
   }
 )
 
-storeTest('a task waits, is leased, renewed, given back and done', async (t, open) => {
+storeTest('a task is queued, leased, renewed, returned and finished', async (t, open) => {
   const store = new DeferredStore(await open())
   t.equal(await store.add({ ...row, task: '{}' }, later, 10), true)
   t.strictSame(await store.take({ owner: 'one', untilMs: 100 }, 0), { id: 'a', task: '{}', attempts: 1 })
@@ -55,18 +55,18 @@ storeTest('a task waits, is leased, renewed, given back and done', async (t, ope
   t.equal(await store.renew('a', { owner: 'one', untilMs: 300 }), true)
   t.equal(await store.renew('a', { owner: 'two', untilMs: 300 }), false)
   t.equal(await store.take({ owner: 'two', untilMs: 100 }, 200), undefined, 'the lease was renewed')
-  t.match(await store.take({ owner: 'two', untilMs: 400 }, 300), { attempts: 2 }, 'its owner is dead')
+  t.match(await store.take({ owner: 'two', untilMs: 400 }, 300), { attempts: 2 }, 'its owner has died')
   await store.requeue('a', 'two')
   t.match(
     await store.take({ owner: 'three', untilMs: 500 }, 0),
     { attempts: 2 },
-    'a run that was given back is no attempt'
+    'a returned run is not an attempt'
   )
   t.equal(await store.finish('a', 'three', { status: 200, body: '{}' }, later), true)
   t.equal(await store.take({ owner: 'one', untilMs: 500 }, later - 1), undefined)
 })
 
-storeTest('a task that still runs here is not taken, although its lease has ended', async (t, open) => {
+storeTest('a task still running here is not taken, although its lease has ended', async (t, open) => {
   const store = new DeferredStore(await open())
   for (const id of ['a', 'b']) await store.add({ id, keyId: 'key-1', task: '{}' }, later, 10)
   t.equal(await store.take({ owner: 'one', untilMs: 100 }, 0, ['a', 'b']), undefined)
@@ -74,7 +74,7 @@ storeTest('a task that still runs here is not taken, although its lease has ende
 })
 
 storeTest(
-  'of processes that take tasks at the same moment each gets others, and one that lost its lease stores nothing',
+  'processes that take tasks at the same moment get different ones, and without a lease none is stored',
   async (t, open) => {
     const stores = (await Promise.all([open(), open(), open()])).map(database => new DeferredStore(database))
     const [first] = stores
@@ -88,7 +88,7 @@ storeTest(
     const taken = await Promise.all(
       stores.map(async (store, number) => await takeAll(store, `owner-${number}`))
     )
-    t.same(taken.flat().toSorted(), ids.toSorted(), 'each once')
+    t.same(taken.flat().toSorted(), ids.toSorted(), 'each exactly once')
     const id = (await first.take({ owner: 'heir', untilMs: 200 }, 100))?.id ?? ''
     const loser = taken.findIndex(list => list.includes(id))
     t.ok(loser >= 0)
@@ -98,7 +98,7 @@ storeTest(
   }
 )
 
-storeTest('a task that was cancelled or has expired is not run', async (t, open) => {
+storeTest('a cancelled or expired task is not run', async (t, open) => {
   const store = new DeferredStore(await open())
   await store.add({ ...row, task: '{}' }, 100, 10)
   t.equal(await store.take({ owner: 'one', untilMs: 500 }, 100), undefined)
@@ -112,7 +112,7 @@ storeTest('a task that was cancelled or has expired is not run', async (t, open)
   t.equal(await store.find('a', 0), undefined)
 })
 
-storeTest('of the places a key takes half of those that others leave free', async (t, open) => {
+storeTest('a key may use at most half of the places that others leave free', async (t, open) => {
   const store = new DeferredStore(await open())
   const add = async (keyId: string, from: number): Promise<number> => {
     let added = 0
@@ -139,7 +139,7 @@ storeTest('the bytes of a key are those of its tasks and answers', async (t, ope
   t.equal(await store.keptBytes('key-1'), 9)
 })
 
-t.test('a store whose file is gone refuses with when to come back', async t => {
+t.test('a store whose file is missing gives an error with a retry time', async t => {
   const database = await openDatabase(t.testdir())
   t.teardown(database.close)
   const { path } = database
@@ -153,7 +153,7 @@ t.test('a store whose file is gone refuses with when to come back', async t => {
 })
 
 storeTest(
-  'long tasks and answers are stored in pieces, and the task goes when its answer is there',
+  'long tasks and answers are stored in pieces, and the answer replaces the task',
   async (t, open) => {
     const database = await open()
     const store = new DeferredStore(database)
@@ -185,7 +185,7 @@ storeTest(
   }
 )
 
-storeTest('a long answer that is stored a second time stays', async (t, open) => {
+storeTest('storing a long answer a second time does not remove it', async (t, open) => {
   const store = new DeferredStore(await open())
   const body = JSON.stringify('x'.repeat(200_000))
   await store.add({ ...row, task: '{}' }, later, 10)
@@ -195,7 +195,7 @@ storeTest('a long answer that is stored a second time stays', async (t, open) =>
   t.ok((await store.find('a', 0))?.body === body)
 })
 
-storeTest('placeholders are those of the run whose answer is stored', async (t, open) => {
+storeTest('placeholders belong to the run whose answer is stored', async (t, open) => {
   const store = new DeferredStore(await open())
   await store.add({ ...row, task: '{}' }, later, 10)
   await store.take({ owner: 'one', untilMs: 100 }, 0)
@@ -207,23 +207,23 @@ storeTest('placeholders are those of the run whose answer is stored', async (t, 
   t.equal(await store.finish('a', 'one', { status: 200, body: long, placeholders: 'of one' }, later), false)
   t.equal(await store.placeholders('a'), 'of two')
   await store.forget('a', 'two')
-  t.match(await store.find('a', 0), answer, 'what is stored is not forgotten')
+  t.match(await store.find('a', 0), answer, 'a stored answer is not forgotten')
 })
 
-storeTest('placeholders of an answer of the version before are found', async (t, open) => {
+storeTest('placeholders stored by the previous version are found', async (t, open) => {
   const database = await open()
   const store = new DeferredStore(database)
   await store.add({ ...row, task: '{}' }, later, 10)
   await store.take({ owner: 'one', untilMs: later }, 0)
   await store.finish('a', 'one', { status: 200, body: '{}', placeholders: 'of one' }, later)
-  // As it stored them: under one name for every run, and its answers had no owner.
+  // In the format of the previous version: one name for every run, and answers without an owner.
   await database.query.updateTable('text_pieces').set({ name: 'placeholders' })
     .where('name', '=', 'placeholders-one').execute()
   await database.query.updateTable('deferred').set({ owner: null }).execute()
   t.equal(await store.placeholders('a'), 'of one')
 })
 
-storeTest('a task is not taken before all of it is stored', async (t, open) => {
+storeTest('a task is not taken before it is stored completely', async (t, open) => {
   const database = await open()
   const store = new DeferredStore(database)
   const lock = lockedAfterFirstPiece()
@@ -236,7 +236,7 @@ storeTest('a task is not taken before all of it is stored', async (t, open) => {
   t.ok(await store.take({ owner: 'one', untilMs: store.now() + later }, store.now()))
 })
 
-storeTest('an answer that is stored while its completion expires leaves nothing', async (t, open) => {
+storeTest('an answer stored while its completion expires leaves no rows', async (t, open) => {
   const database = await open()
   const store = new DeferredStore(database)
   for (const answer of [
@@ -257,7 +257,7 @@ storeTest('an answer that is stored while its completion expires leaves nothing'
   }
 })
 
-storeTest('a task that is deleted while it is stored is not accepted', async (t, open) => {
+storeTest('a task deleted while it is being stored is not accepted', async (t, open) => {
   const database = await open()
   const store = new DeferredStore(database)
   const tables = ['deferred', 'text_pieces'] as const
@@ -268,7 +268,7 @@ storeTest('a task that is deleted while it is stored is not accepted', async (t,
     const adding = slow.add({ ...row, task }, store.now() + later, 10)
     await lock.reached
     if (isMarked) {
-      // as a process does that dies before it has deleted the row
+      // like a process that dies before it has deleted the row
       await database.query.updateTable('deferred').set({ expires_at_ms: 0 }).where('id', '=', 'a').execute()
     } else {
       await store.cancel('a')
@@ -283,7 +283,7 @@ storeTest('a task that is deleted while it is stored is not accepted', async (t,
   }
 })
 
-storeTest('an answer does not bring back a completion that is being deleted', async (t, open) => {
+storeTest('an answer does not restore a completion that is being deleted', async (t, open) => {
   const database = await open()
   const store = new DeferredStore(database)
   await store.claim(row, { owner: 'one', untilMs: 100 }, later, 0)

@@ -13,7 +13,7 @@ interface Given {
   readonly original?: Partial<CallRecord>
 }
 
-/** Waits until the signal of a call aborts, as for a provider that does not answer. */
+/** Waits until the signal of a call aborts, like a provider that does not answer. */
 const silence = async ({ signal }: Call): Promise<void> => await new Promise((_resolve, reject) => {
   signal.addEventListener('abort', () => reject(signal.reason))
 })
@@ -38,7 +38,7 @@ function endOne (
   mirrors.begin(call, onEnd)
 }
 
-t.test('a mirrored call ends with its outcome, and its failure is nobody else\'s', async t => {
+t.test('a mirrored call ends with its own outcome, and its failure affects nothing else', async t => {
   const ended: Call[] = []
   const mirrors = new Mirrors()
   endOne(mirrors, call => ended.push(call))
@@ -55,12 +55,12 @@ t.test('a mirrored call ends with its outcome, and its failure is nobody else\'s
       ['ok', 200, undefined],
       ['error', 502, 'upstream_error']
     ],
-    'the third was left out'
+    'the third was skipped'
   )
 })
 
 t.test(
-  'nothing begins for a call that was not planned, that its caller left, or that the cache answered',
+  'no mirror starts for an unplanned call, after a disconnect, or for a cached answer',
   async t => {
     const mirrors = new Mirrors()
     const onEnd = (): void => {
@@ -78,7 +78,7 @@ t.test(
   }
 )
 
-t.test('a call that no provider was asked for is none', async t => {
+t.test('a mirrored call that sent no request is not reported', async t => {
   const mirrors = new Mirrors()
   endOne(
     mirrors,
@@ -90,7 +90,7 @@ t.test('a call that no provider was asked for is none', async t => {
   await until(() => mirrors.inFlight === 0, 'its end')
 })
 
-t.test('calls end at their deadline and with the gateway, after which none begins', async t => {
+t.test('mirrored calls end at their deadline or on close, and none starts afterwards', async t => {
   const codes: unknown[] = []
   const onEnd = ({ record }: Call): void => { codes.push(record.errorCode) }
   const mirrors = new Mirrors()

@@ -25,14 +25,14 @@ async function deferrals (t: Test): Promise<Deferrals> {
   }
 }
 
-t.test('an id opens for the key it belongs to; the store knows it by its digest', async t => {
+t.test('an id opens for its own key, and the store has only its digest', async t => {
   const id = tickets.seal({ key: 'key-1', createdSeconds: seconds(), modelId: 'xai/grok' })
   const call = routedCall({}, { params: { request_id: id } })
   t.match(openTicket(call, await deferrals(t), 60_000), { id: digest(id), ticket: { modelId: 'xai/grok' } })
   t.equal(call.record.modelId, 'xai/grok')
 })
 
-t.test('an unknown id, that of another key and an expired one are the same: not found', async t => {
+t.test('an unknown id, one of another key and an expired one all give not found', async t => {
   const opened = await deferrals(t)
   const other = tickets.seal({ key: 'key-2', createdSeconds: seconds(), modelId: 'm' })
   const expired = tickets.seal({ key: 'key-1', createdSeconds: seconds() - 61, modelId: 'm' })
@@ -52,7 +52,7 @@ t.test('an unknown id, that of another key and an expired one are the same: not 
   t.equal(notFound('Another reason.').message, 'Another reason.')
 })
 
-t.test('a credential is known again without being said', async t => {
+t.test('a credential is recognised without being revealed', async t => {
   const own = { ...provider('one'), authorize: (key = 'gateway') => ({ authorization: `Bearer ${key}` }) }
   t.equal(credentialDigest(own, undefined), credentialDigest(own, undefined))
   t.not(credentialDigest(own, undefined), credentialDigest(own, new Secret('caller')))

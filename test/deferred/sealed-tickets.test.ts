@@ -9,7 +9,7 @@ const ticket = {
   upstream: { providerId: 'xai', model: 'grok', upstreamId: 'canary', credential: 'd', legacy: false }
 }
 
-t.test('what was sealed is opened again, and looks different each time', async t => {
+t.test('a ticket can be opened, and looks different each time', async t => {
   const ids = [tickets.seal(ticket), tickets.seal(ticket)]
   t.not(ids[0], ids[1])
   for (const id of ids) {
@@ -19,7 +19,7 @@ t.test('what was sealed is opened again, and looks different each time', async t
   }
 })
 
-t.test('no id opens with another secret, or with any character changed', async t => {
+t.test('an id does not open with another secret, or with any character changed', async t => {
   const id = tickets.seal(ticket)
   t.equal(new SealedTickets(Buffer.alloc(32, 2)).open(id), undefined)
   for (let at = 0; at < id.length; at++) {
@@ -28,7 +28,7 @@ t.test('no id opens with another secret, or with any character changed', async t
   }
 })
 
-t.test('other spellings of the same bytes, and any other text, are no ids', async t => {
+t.test('other encodings of the same bytes, and any other text, are not valid ids', async t => {
   const id = tickets.seal(ticket)
   for (const text of [
     `${id}=`,
@@ -45,6 +45,6 @@ t.test('other spellings of the same bytes, and any other text, are no ids', asyn
   }
 })
 
-t.test('a digest is that of SHA-256', async t => {
+t.test('a digest is SHA-256', async t => {
   t.equal(digest(''), '47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU')
 })

@@ -2,7 +2,7 @@ import t from 'tap'
 import { pendingReply, storedReply } from '../../lib/deferred/stored-reply.ts'
 import { routedCall } from '../support/stages.ts'
 
-t.test('a stored answer goes out as it is kept; an error keeps clients from trying again', async t => {
+t.test('a stored answer is sent as it is, and an error tells clients not to retry', async t => {
   t.match(storedReply({ status: 200, body: '{}' }), {
     status: 200,
     body: '{}',
@@ -16,7 +16,7 @@ t.test('a stored answer goes out as it is kept; an error keeps clients from tryi
   t.match(storedReply({ status: null, body: null }), { status: 200, body: '' })
 })
 
-t.test('an answer that is not there is one to come back for', async t => {
+t.test('a pending answer says when to come back', async t => {
   const call = { ...routedCall({}), params: { request_id: 'dfr_a' } }
   t.match(pendingReply(call), {
     status: 202,

@@ -10,11 +10,11 @@ async function rowOf ({ query }: Database): Promise<DeferredRow> {
   return await query.selectFrom('deferred').selectAll().executeTakeFirstOrThrow()
 }
 
-storeTest('a task that two processes did not survive fails, and is not run again', async (t, open) => {
+storeTest('a task whose process died twice fails and is not run again', async (t, open) => {
   const database = await open()
   const { store } = await openDeferrals(database)
   await store.add({ id: 'a', keyId: 'key-1', task: '{}' }, Date.now() + 60_000, 10)
-  // Two processes take it and die: their leases run out.
+  // Two processes take the task and die: their leases end.
   for (const attempts of [1, 2]) {
     t.match(await store.take({ owner: `dead-${attempts}`, untilMs: 0 }, Date.now()), { id: 'a', attempts })
   }
@@ -43,7 +43,7 @@ storeTest('a task that two processes did not survive fails, and is not run again
   })
 })
 
-storeTest('a task that a stopping process gives back has not been tried', async (t, open) => {
+storeTest('a task returned by a stopping process does not count as an attempt', async (t, open) => {
   const database = await open()
   const { store } = await openDeferrals(database)
   await store.add({ id: 'a', keyId: 'key-1', task: '{}' }, Date.now() + 60_000, 10)
@@ -54,7 +54,7 @@ storeTest('a task that a stopping process gives back has not been tried', async 
 })
 
 storeTest(
-  'tasks that a process does not take are announced, and taken by one that looks',
+  'tasks that a process cannot take are announced, and taken by another',
   async (t, open) => {
     const database = await open()
     const started: string[] = []
@@ -89,7 +89,7 @@ storeTest(
       })
     )
     const [busy, idle] = runners as [(typeof runners)[number], (typeof runners)[number]] // two names
-    // the other looks at calls of `look` only: a look at its start could take what is added here
+    // the other polls only for `look`: polling at its start could take what is added here
     busy.runner.start()
     const add = async (id: string): Promise<void> => {
       await busy.deferrals.store.add({ id, keyId: 'key-1', task: id }, Date.now() + 60_000, 10)
@@ -106,7 +106,7 @@ storeTest(
     t.equal(idle.announced(), 0)
     const before = busy.announced()
     await busy.runner.stop()
-    t.ok(busy.announced() > before, 'what is given back is announced as well')
+    t.ok(busy.announced() > before, 'a returned task is announced too')
     idle.runner.poll()
     await until(() => started.length === 4, 'one that was given back')
     answer()
@@ -115,7 +115,7 @@ storeTest(
 )
 
 storeTest(
-  'a task whose lease ended while the store was away goes on, and is not run a second time beside that',
+  'a task whose lease ended during a store outage continues, and is not started again beside it',
   async (t, open) => {
     const database = await open()
     const deferrals = await openDeferrals(database)
@@ -140,7 +140,7 @@ storeTest(
     }
     await add('a')
     await until(() => started.length === 1, 'the first task')
-    // no renewal came through
+    // no renewal succeeded
     await database.query.updateTable('deferred').set({ lease_until_ms: 0 }).execute()
     await add('b')
     await until(() => started.includes('b'), 'the second task')
@@ -165,7 +165,7 @@ storeTest(
 )
 
 storeTest(
-  'an answer that the store does not take is stored once it does, and is not paid for again',
+  'an answer that could not be stored is stored later, and not paid for again',
   async (t, open) => {
     const database = await open()
     let isAway = false
@@ -198,7 +198,7 @@ storeTest(
   }
 )
 
-storeTest('a process that stops tries to store an answer once more, at once', async (t, open) => {
+storeTest('a stopping process tries once more to store an answer', async (t, open) => {
   const database = await open()
   let isAway = false
   const deferrals = await openDeferrals({ ...database, storeFileIntact: () => !isAway })
@@ -213,7 +213,7 @@ storeTest('a process that stops tries to store an answer once more, at once', as
     onFailure: () => {
       failures++
     },
-    leaseMs: 3_600_000 // so long that nothing is tried again by itself
+    leaseMs: 3_600_000 // long enough that nothing is retried by itself
   })
   runner.start()
   await until(() => failures === 2, 'the next look and the storing to fail')
@@ -222,7 +222,7 @@ storeTest('a process that stops tries to store an answer once more, at once', as
   t.match(await rowOf(database), { state: 'done', body: '"paid"' })
 })
 
-storeTest('a store that does not come back holds no task for good', async (t, open) => {
+storeTest('a store that does not come back does not block a task forever', async (t, open) => {
   const database = await open()
   let isAway = false
   const deferrals = await openDeferrals({ ...database, storeFileIntact: () => !isAway })

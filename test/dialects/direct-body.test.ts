@@ -3,7 +3,7 @@ import { callerText, directBody } from '../../lib/dialects/direct-body.ts'
 import { bufferBody } from '../../lib/wire/buffer-body.ts'
 import { routedCall } from '../support/stages.ts'
 
-t.test('all but the fields that are replaced stays as its caller wrote it', async t => {
+t.test('everything except the replaced fields stays as the caller wrote it', async t => {
   const text = '{ "b" : 1.0, "x": null,\n "model":"mine", "list": [1,  2] }'
   const request = { b: 1, model: 'mine', list: [1, 2] }
   t.equal(
@@ -16,7 +16,7 @@ t.test('all but the fields that are replaced stays as its caller wrote it', asyn
   )
 })
 
-t.test('a field that is left out, also one that was null, has the request printed anew', async t => {
+t.test('removing a field, even a null one, serializes the request again', async t => {
   const text = '{ "model": "mine", "ours": [1], "theirs": 1 }'
   t.equal(
     directBody(text, { model: 'mine', ours: [1], theirs: 1 }, { model: 'm', ours: undefined }),
@@ -28,7 +28,7 @@ t.test('a field that is left out, also one that was null, has the request printe
   )
 })
 
-t.test('a field that comes twice is sent once, as it was checked', async t => {
+t.test('a duplicate field is sent once, with the value that was validated', async t => {
   t.equal(
     directBody('{"model":"mine","a":{"b":1,"b":2}}', { model: 'mine', a: { b: 2 } }, { model: 'm' }),
     '{"model":"m","a":{"b":2}}'
@@ -36,7 +36,7 @@ t.test('a field that comes twice is sent once, as it was checked', async t => {
   t.equal(directBody('{"model":"other","model":"mine"}', { model: 'mine' }, { model: 'm' }), '{"model":"m"}')
 })
 
-t.test('the text of a large request is not looked through', async t => {
+t.test('a large request is not edited as text', async t => {
   const call = {
     ...routedCall({ model: 'mine' }),
     callerBody: () => ({ text: () => '{"model":"mine"}', print: JSON.stringify })

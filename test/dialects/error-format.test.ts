@@ -4,7 +4,7 @@ import { errorFormatOf } from '../../lib/dialects/error-format.ts'
 import { messagesErrors } from '../../lib/dialects/messages/errors.ts'
 import { responsesErrors } from '../../lib/dialects/responses/errors.ts'
 
-t.test('errors are written as the API of the path has them', async t => {
+t.test('errors have the format of the API that the path belongs to', async t => {
   const ofAnthropic = { 'anthropic-version': '2023-06-01' }
   for (const [path, headers, format] of [
     ['/v1/chat/completions', {}, chatCompletionsErrors],

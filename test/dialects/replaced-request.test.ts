@@ -3,7 +3,7 @@ import { CallRecord } from '../../lib/core/record.ts'
 import { withRequest } from '../../lib/dialects/replaced-request.ts'
 import { routedCall } from '../support/stages.ts'
 
-t.test('the text of a call has only the strings that differ, however often they are replaced', t => {
+t.test('repeated replacements change only the affected strings of the request text', t => {
   const before = { a: 'x', b: 'y' }
   const body = {
     text: () => '{ "a":"x", "b":"y", "n":null }',
@@ -21,11 +21,11 @@ t.test('the text of a call has only the strings that differ, however often they 
   t.equal(again.callerBody?.()?.text(), '{ "a":"X", "b":"Y", "n":null }')
   t.equal(again.callerBody?.()?.text(), '{ "a":"X", "b":"Y", "n":null }', 'also for another route')
   t.equal(again.callerBody?.()?.print({ c: 1 }), 'as it came: {"c":1}')
-  t.equal(withRequest(routedCall(before), before, first).callerBody, undefined, 'of a body that is not kept')
+  t.equal(withRequest(routedCall(before), before, first).callerBody, undefined, 'when the body is not kept')
   t.end()
 })
 
-t.test('a project that keeps bodies keeps what is left', t => {
+t.test('a project that records bodies records the replaced body', t => {
   const before = { a: 'x' }
   const kept: string[] = []
   const record = new CallRecord('chat')

@@ -6,7 +6,7 @@ const text = (text: string): { readonly type: 'text', readonly text: string } =>
 const user: Message = { role: 'user', content: 'hi' }
 
 t.test(
-  'system messages at the beginning are one text, and later ones are reminders of the user',
+  'leading system messages are joined, and later ones become reminders in user messages',
   async t => {
     const messages: Message[] = [
       { role: 'developer', content: 'a' },
@@ -25,12 +25,12 @@ t.test(
     t.strictSame(
       fitSystemMessages(messages.slice(0, 2), {}),
       [{ role: 'developer', content: 'a\n\nb\n\nc' }],
-      'also where no other message follows'
+      'also if no other message follows'
     )
   }
 )
 
-t.test('providers that take them anywhere get them at their places', async t => {
+t.test('providers that allow system messages anywhere get them in place', async t => {
   const messages: Message[] = [
     { role: 'system', content: 'a' },
     { role: 'system', content: [text('b')] },
@@ -46,13 +46,13 @@ t.test('providers that take them anywhere get them at their places', async t => 
   t.equal(fitSystemMessages(messages, { systemAnywhere: true, systemParts: true }), messages)
 })
 
-t.test('a conversation that any provider takes is the same list', async t => {
+t.test('a conversation that any provider accepts is the same list', async t => {
   for (const messages of [[user], [{ role: 'system', content: 'a' } as const, user], []]) {
     t.equal(fitSystemMessages(messages, {}), messages)
   }
 })
 
-t.test('a reminder joins the user message beside it, but what the caller wrote stays apart', async t => {
+t.test('a reminder joins the user message beside it, but messages of the caller stay separate', async t => {
   const reminder = '<system-reminder>\nlate\n</system-reminder>'
   const late: Message = { role: 'system', content: 'late' }
   const user = (content: string): Message => ({ role: 'user', content })

@@ -4,7 +4,7 @@ import type { UserPart } from '../../schemas/messages.ts'
 
 const text = (text: string): UserPart => ({ type: 'text', text })
 
-t.test('a result is its texts, and says of images and files where they are', async t => {
+t.test('a result is its text, with a note for each image or file', async t => {
   const image: UserPart = { type: 'image_url', image_url: { url: 'https://a.example/b.png' } }
   const file: UserPart = { type: 'file', file: { file_data: 'data:application/pdf;base64,JVBE' } }
   const shown: UserPart[] = []
@@ -15,7 +15,7 @@ t.test('a result is its texts, and says of images and files where they are', asy
   t.strictSame(shown, [text('The image 1 of tool call a:'), image, text('The file 2 of tool call a:'), file])
 })
 
-t.test('a result of nothing is an empty text', async t => {
+t.test('an empty result is an empty text', async t => {
   const shown: UserPart[] = []
   t.equal(toolResultText('a', [], shown), '')
   t.strictSame(shown, [])

@@ -12,14 +12,14 @@ const roleOf = (index: number): object => ({
   finish_reason: null
 })
 
-/** Returns the choices of each chunk; the frame is the same for all. */
+/** Returns the choices of each chunk; the other fields are always the same. */
 function choicesOf (events: readonly ChatEvent[], withUsage = false): unknown[] {
   const chunks = new ChunkBuilder(head, withUsage)
   return [...events.flatMap(event => chunks.of(event)), ...chunks.end()].map(({ choices }) => choices)
 }
 
 t.test(
-  'a complete stream: the role, the text, the finish and the usage, each in a chunk of its own',
+  'a complete stream has separate chunks for the role, the text, the finish and the usage',
   async t => {
     const chunks = new ChunkBuilder({ ...head, fingerprint: 'fp', serviceTier: 'flex' }, true)
     const events: ChatEvent[] = [
@@ -56,7 +56,7 @@ t.test(
   }
 )
 
-t.test('each kind of event has its own field of the delta', async t => {
+t.test('each kind of event sets its own field of the delta', async t => {
   const rows: ReadonlyArray<readonly [ChatEvent, object]> = [
     [{ type: 'reasoning-delta', choice: 0, text: 'a' }, { reasoning_content: 'a' }],
     [{ type: 'refusal-delta', choice: 0, text: 'a' }, { refusal: 'a' }],
@@ -101,7 +101,7 @@ t.test('each kind of event has its own field of the delta', async t => {
   }
 })
 
-t.test('every choice has its role once and its finish', async t => {
+t.test('every choice has its role and its finish once', async t => {
   t.strictSame(choicesOf([
     { type: 'text-delta', choice: 1, text: 'a' }, { type: 'text-delta', choice: 1, text: 'b' },
     { type: 'choice-end', choice: 1, reason: 'length' }, { type: 'choice-end', choice: 0, reason: 'stop' }
@@ -116,7 +116,7 @@ t.test('every choice has its role once and its finish', async t => {
 })
 
 t.test(
-  'unknown fields of the answer go with the next chunk, or alone at once; those of a choice stay there',
+  'unknown fields of an answer go with the next chunk, or alone; those of a choice stay in it',
   async t => {
     const chunks = new ChunkBuilder(head, false)
     t.strictSame(chunks.of({ type: 'extra', scope: 'answer', fields: { a: 1 } }), [])
@@ -133,7 +133,7 @@ t.test(
   }
 )
 
-t.test('usage is sent only to those who requested it, and a tier that no client knows to none', async t => {
+t.test('usage is sent only on request, and an unknown service tier never', async t => {
   const chunks = new ChunkBuilder({ ...head, serviceTier: 'on_demand' }, false)
   chunks.of({ type: 'usage', usage: { promptTokens: 1, completionTokens: 2, totalTokens: 3 } })
   t.strictSame(chunks.end(), [])
@@ -142,7 +142,7 @@ t.test('usage is sent only to those who requested it, and a tier that no client 
   })
 })
 
-t.test('details of usage are those that were reported', async t => {
+t.test('only reported usage details are sent', async t => {
   const usage = { promptTokens: 1, completionTokens: 2, totalTokens: 3 }
   const plain = { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 }
   t.strictSame(completionUsage(usage), plain)

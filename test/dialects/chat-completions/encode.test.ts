@@ -55,7 +55,7 @@ t.test('a complete stream, byte by byte', async t => {
   )
 })
 
-t.test('usage comes in a chunk of its own, when it was requested', async t => {
+t.test('usage is a separate chunk, if requested', async t => {
   const print = printer({ include_usage: true })
   print.print([head, { type: 'usage', usage: { promptTokens: 1, completionTokens: 2, totalTokens: 3 } }])
   t.equal(
@@ -64,7 +64,7 @@ t.test('usage comes in a chunk of its own, when it was requested', async t => {
   )
 })
 
-t.test('what waits to travel with the next chunk does, also with plain text', async t => {
+t.test('pending fields are sent with the next chunk, also a text chunk', async t => {
   const print = printer()
   print.print([text('a'), text('b')])
   t.equal(
@@ -73,7 +73,7 @@ t.test('what waits to travel with the next chunk does, also with plain text', as
   )
 })
 
-t.test('what waits for a chunk waits while nothing is printed, and travels once', async t => {
+t.test('pending fields are kept while nothing is printed, and sent once', async t => {
   const print = printer()
   print.print([{ type: 'reasoning-delta', choice: 0, text: 'r' }])
   print.print([
@@ -86,7 +86,7 @@ t.test('what waits for a chunk waits while nothing is printed, and travels once'
   )
 })
 
-t.test('whatever its events, a batch is printed as their chunks are', async t => {
+t.test('every batch is printed exactly as its chunks would be', async t => {
   const word = fc.constantFrom('a', ' the', 'ü', '\n"', '🎈', '漢字', '\\', '\u2028')
   const choice = fc.constantFrom(0, 0, 0, 1)
   const event: fc.Arbitrary<ChatEvent> = fc.oneof(
@@ -127,7 +127,7 @@ t.test('whatever its events, a batch is printed as their chunks are', async t =>
 
 const heads: fc.Arbitrary<AnswerHead> = fc.record({
   type: fc.constant('response-start' as const),
-  // Pipelines of others may have ids of their own.
+  // Other pipelines may set their own ids.
   id: fc.oneof(fc.stringMatching(/^chatcmpl-[\da-f]{1,8}$/), fc.string({ unit: 'binary', maxLength: 8 })),
   model: fc.constantFrom('x/m', 'x/"ü', '"content":""'),
   createdSeconds: fc.nat(),
@@ -172,7 +172,7 @@ const anyEvents: fc.Arbitrary<ChatEvent[]> = fc
   )
   .map(parts => parts.flat())
 
-t.test('a stream is printed as its chunks are, from its first frame to its last', async t => {
+t.test('a whole stream is printed exactly as its chunks would be', async t => {
   holds(
     t,
     fc.property(heads, fc.boolean(), anyEvents, (head, include_usage, events) => {
@@ -188,7 +188,7 @@ t.test('a stream is printed as its chunks are, from its first frame to its last'
   )
 })
 
-t.test('padding hides how long a text is', async t => {
+t.test('padding hides the length of a text', async t => {
   const print = printer({ include_obfuscation: true })
   const lengths = new Set<number>()
   for (let count = 0; count < 50; count++) {

@@ -3,7 +3,7 @@ import { chatCompletionsErrors } from '../../../lib/dialects/chat-completions/er
 import { GatewayError, ValidationError } from '../../../lib/core/errors.ts'
 import { routedCall } from '../../support/stages.ts'
 
-t.test('an error is its status, its headers and its body, compared in full', async t => {
+t.test('an error has its status, headers and body, compared in full', async t => {
   t.strictSame(
     chatCompletionsErrors(new GatewayError('rate_limit_exceeded', { retryAfterSeconds: 3 }), routedCall({})),
     {

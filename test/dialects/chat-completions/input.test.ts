@@ -23,7 +23,7 @@ const brief: Message = { role: 'system', content: 'be brief' }
 const kind: Message = { role: 'developer', content: 'be kind' }
 const yes: Message = { role: 'assistant', content: 'yes' }
 
-/** Returns what `step` throws, or undefined. */
+/** Returns the error that `step` throws, or undefined. */
 function thrown (step: () => unknown): unknown {
   try {
     step()
@@ -44,23 +44,23 @@ function system (content: string | object[]): object {
   return { role: 'system', content }
 }
 
-t.test('one conversation comes out of all the ways to give one', async t => {
+t.test('every way to give a conversation is normalized to messages', async t => {
   const rows: Array<[why: string, given: Partial<ChatRequest>, messages: object[]]> = [
-    ['messages as they are', { messages: [hi, yes, hi] }, [hi, yes, hi]],
-    ['a text is one user message', { messages: 'hi' }, [hi]],
-    ['input when there are no messages', { input: 'hi' }, [hi]],
+    ['messages unchanged', { messages: [hi, yes, hi] }, [hi, yes, hi]],
+    ['a text as one user message', { messages: 'hi' }, [hi]],
+    ['input without messages', { input: 'hi' }, [hi]],
     ['input as a list', { input: [hi, yes] }, [hi, yes]],
     ['input beside an empty list', { messages: [], input: 'hi' }, [hi]],
-    ['messages win over input', { messages: [hi], input: 'other' }, [hi]],
+    ['messages instead of input', { messages: [hi], input: 'other' }, [hi]],
 
     [
-      'system goes first, system messages stay',
+      'system first, before system messages',
       { system: 'a', messages: [hi, brief, kind] },
       [system('a'), hi, brief, kind]
     ],
     ['system_instruction without system', { system_instruction: 'a', messages: [hi] }, [system('a'), hi]],
     [
-      'system wins over system_instruction',
+      'system instead of system_instruction',
       { system: 'a', system_instruction: 'b', messages: [hi] },
       [system('a'), hi]
     ],
@@ -75,10 +75,10 @@ t.test('one conversation comes out of all the ways to give one', async t => {
         hi
       ]
     ],
-    ['an unknown shape of it says nothing', { system_instruction: { foo: 'bar' }, messages: [hi] }, [hi]],
+    ['an unknown shape is ignored', { system_instruction: { foo: 'bar' }, messages: [hi] }, [hi]],
 
     [
-      'instructions replace everything else',
+      'instructions instead of all else',
       {
         instructions: 'a',
         system: 'b',
@@ -89,11 +89,11 @@ t.test('one conversation comes out of all the ways to give one', async t => {
     ],
     ['instructions with input', { instructions: 'a', input: 'hi' }, [system('a'), hi]],
     ['instructions alone', { instructions: 'a' }, [system('a')]],
-    ['empty instructions replace nothing', { instructions: '', messages: [brief, hi] }, [brief, hi]],
-    ['an empty system is none', { system: [], messages: [hi] }, [hi]],
+    ['empty instructions are ignored', { instructions: '', messages: [brief, hi] }, [brief, hi]],
+    ['an empty system is ignored', { system: [], messages: [hi] }, [hi]],
 
     [
-      'blocks keep their other keys',
+      'other keys of blocks are kept',
       {
         system: [{ type: 'text', text: 'a', cache_control: { type: 'ephemeral' } }, 'b'],
         messages: [hi]
@@ -136,7 +136,7 @@ t.test('one conversation comes out of all the ways to give one', async t => {
   for (const [why, given, messages] of rows) t.strictSame(resolved(given).messages, messages, why)
 })
 
-t.test('a conversation that needs no change is not copied, and the request never changes', async t => {
+t.test('a conversation that needs no change is not copied, and the request is never modified', async t => {
   const messages = [hi, yes]
   const call = callWith({ messages, stop_sequences: ['a'] })
   const { request } = call
@@ -145,7 +145,7 @@ t.test('a conversation that needs no change is not copied, and the request never
   t.strictSame(request, before)
 })
 
-t.test('a request without aliases is used as it came, and the call is the same object with it', async t => {
+t.test('a request without aliases is used as is, with the same call object', async t => {
   const call = callWith({ messages: [hi, yes], temperature: 1 })
   const { request } = call
   const given = chatInput(call)
@@ -153,7 +153,7 @@ t.test('a request without aliases is used as it came, and the call is the same o
   t.equal(given.request, request)
 })
 
-t.test('without any conversation the call is refused', async t => {
+t.test('a call without a conversation is refused', async t => {
   const missing = { loc: ['body', 'messages'], msg: 'Field required', type: 'missing' }
   const empty = { loc: ['body', 'messages'], type: 'too_short', ctx: { min_length: 1, actual_length: 0 } }
   const rows: Array<[given: Partial<ChatRequest>, detail: object]> = [
@@ -173,7 +173,7 @@ t.test('without any conversation the call is refused', async t => {
   }
 })
 
-t.test('a system prompt with a part that is no text is refused, not shortened', async t => {
+t.test('a system prompt with a non-text part is refused, not truncated', async t => {
   t.match(
     thrown(() => resolved({ messages: 'hi', system: ['a', { type: 'image_url' }] })),
     noText('system', 1)
@@ -191,7 +191,7 @@ t.test('a system prompt with a part that is no text is refused, not shortened', 
   t.throws(() => resolved({ messages: 'hi', system: [deep] }), ValidationError)
 })
 
-t.test('one spelling comes out of each pair of aliases', async t => {
+t.test('aliases are normalized to one spelling', async t => {
   const rows: Array<[given: Partial<ChatRequest>, result: Partial<ChatInput>]> = [
     [{ stop_sequences: ['a'] }, { stop: ['a'] }],
     [{ stop: 'b', stop_sequences: ['a'] }, { stop: 'b' }],
@@ -213,7 +213,7 @@ t.test('one spelling comes out of each pair of aliases', async t => {
   }
 })
 
-t.test('fields that disagree with each other are refused, and the others pass', async t => {
+t.test('contradictory fields are refused, consistent ones pass', async t => {
   const rows: Array<[given: Partial<ChatRequest>, error: object | undefined]> = [
     [{}, undefined],
 
@@ -269,7 +269,7 @@ t.test('fields that disagree with each other are refused, and the others pass', 
   }
 })
 
-t.test('every way to choose tools becomes the one of the dialect', async t => {
+t.test('every form of tool choice is converted to that of the dialect', async t => {
   const named = { type: 'function' as const, function: { name: 'f' } }
   const row = (
     given: NonNullable<ChatRequest['tool_choice']>,
@@ -304,7 +304,7 @@ t.test('every way to choose tools becomes the one of the dialect', async t => {
   t.notOk('tool_choice' in resolved({ messages: 'hi' }))
 })
 
-t.test('an error of a provider names the place the caller wrote', async t => {
+t.test('an error of the provider names the field as the caller wrote it', async t => {
   const bad: Message = {
     role: 'user',
     content: [
@@ -328,7 +328,7 @@ t.test('an error of a provider names the place the caller wrote', async t => {
   t.equal(paramOf({ input: [brief, bad], system_instruction: 'more' }), `input${place}`)
 })
 
-t.test('a voice without a spoken answer says nothing', async t => {
+t.test('a voice is ignored if the answer has no audio', async t => {
   const audio = { format: 'wav', voice: 'alloy' } as const
   for (const request of [{ audio }, { audio, modalities: ['text'] }, { audio, system: 'a' }] as const) {
     t.notOk(

@@ -5,7 +5,7 @@ import { routedCall } from '../../support/stages.ts'
 import type { ChatInput } from '../../../lib/chat/input.ts'
 import type { RoutedCall } from '../../../lib/core/call.ts'
 
-t.test('the conversation is made anew of the request with the other texts', async t => {
+t.test('the conversation is rebuilt from the request with the replaced texts', async t => {
   const tools = [{ type: 'function' as const, function: { name: 'x' } }]
   // with its routes
   const call = (await chatCompletions.input(
@@ -13,11 +13,11 @@ t.test('the conversation is made anew of the request with the other texts', asyn
   )) as unknown as RoutedCall<ChatInput>
   const replaced = replaceChatTexts(call, text => text.replace('x', 'X'))
   t.same(replaced.request.messages, [{ role: 'system', content: 'be X' }, { role: 'user', content: 'hi X' }])
-  t.equal(replaced.request.tools, tools, 'what has no other text is the very object')
+  t.equal(replaced.request.tools, tools, 'unchanged parts are the same objects')
   const { request } = replaced
   t.equal(
     replaceChatTexts(replaced, text => text).request,
     request,
-    'nothing is made anew where nothing is replaced'
+    'nothing is rebuilt if nothing is replaced'
   )
 })

@@ -22,7 +22,7 @@ function refusal (request: Omit<ChatRequest, 'model'>): unknown {
   }
 }
 
-t.test('lists beyond the bounds are refused with the one that is too long', async t => {
+t.test('a list over its limit is refused, and named in the error', async t => {
   const tool = { function: { name: 'get' } }
   const tooLong = (loc: ReadonlyArray<string | number>, max: number, length: number) => [{
     loc: ['body', ...loc],
@@ -48,7 +48,7 @@ t.test('lists beyond the bounds are refused with the one that is too long', asyn
   )
 })
 
-t.test('lists at the bounds pass unchanged', async t => {
+t.test('lists at their limits pass unchanged', async t => {
   const fits = call({
     messages: [user, { role: 'user', content: [text, text, text, text] }, user],
     tools: [{ function: { name: 'a' } }]

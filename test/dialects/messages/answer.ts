@@ -1,4 +1,4 @@
-/** Makes answers of the Messages dialect out of events, and checks the order of what a stream says. */
+/** Prints events as answers of the Messages dialect, and validates the order of stream events. */
 
 import { normalise } from '../../../lib/stages/normalise.ts'
 import { sseEncode } from '../../../lib/stages/sse-encode.ts'
@@ -41,7 +41,7 @@ export async function streamed (
   return (await collect(sseEncode(messages)(batches))).join('')
 }
 
-/** Returns the answer in one piece. */
+/** Returns the complete answer. */
 export async function complete (
   lists: ChatEvent[][],
   context?: Partial<MessagesContext>
@@ -54,7 +54,7 @@ export async function complete (
   return messages.complete(answerStart<MessagesContext>(first), batches) as MessagesAnswer // what it makes
 }
 
-/** Parses the frames of a stream; each must have both lines, and the name must be the type. */
+/** Parses the frames of a stream; each must have both lines, and its name must equal the type. */
 export function framesOf (text: string): MessagesStreamEvent[] {
   const frames = text.split('\n\n')
   if (frames.pop() !== '') throw new Error('the last frame is not ended')
@@ -79,7 +79,7 @@ const deltaOf: Readonly<Record<string, string>> = {
   input_json_delta: 'tool_use'
 }
 
-/** Returns what is wrong with the order of a complete stream; nothing when it is as clients rely on. */
+/** Returns the errors in the order of a complete stream; none if clients can rely on it. */
 export function orderFaults (events: readonly MessagesStreamEvent[]): string[] {
   const faults: string[] = []
   const fault = (wrong: boolean, text: string): void => { if (wrong) faults.push(text) }

@@ -1,4 +1,4 @@
-/** Makes the events of answers: single ones, and lists of them in any order that a provider could send. */
+/** Generates events of answers: single ones, and lists of them in any order that a provider could send. */
 
 import fc from 'fast-check'
 import type { ChatEvent } from '../../../lib/core/events.ts'
@@ -42,7 +42,7 @@ export const usage: ChatEvent = {
 }
 
 const anyText = fc.oneof(fc.string(), fc.constant(''))
-/** Calls whose pieces make an object, mixed with each other and with everything else. */
+/** Calls whose pieces form an object, interleaved with each other and with everything else. */
 const anyEvent: fc.Arbitrary<ChatEvent> = fc.oneof(
   anyText.map(text),
   anyText.map(thought),
@@ -60,7 +60,7 @@ const anyEvent: fc.Arbitrary<ChatEvent> = fc.oneof(
   fc.constant<ChatEvent>({ type: 'text-delta', choice: 1, text: 'another choice' })
 )
 
-/** Answers with up to four calls, whose events come in any order between all others. */
+/** Answers with up to four calls, whose events are interleaved with all others. */
 export const anyAnswer = fc
   .tuple(
     fc.array(

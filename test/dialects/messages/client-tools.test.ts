@@ -2,7 +2,7 @@ import t from 'tap'
 import { clientTool } from '../../../lib/dialects/messages/client-tools.ts'
 
 t.test(
-  'tools that the client runs are functions, under the name the caller gave or the usual one',
+  'tools that the client runs become functions, with the given or the usual name',
   async t => {
     t.match(clientTool('bash_20250124', undefined), {
       name: 'bash',
@@ -23,7 +23,7 @@ t.test(
   }
 )
 
-t.test('tools that only Anthropic runs, and names without a date, are none', async t => {
+t.test('Anthropic-only tools, and types without a date, are not client tools', async t => {
   for (const type of ['web_search_20250305', 'computer_20250124', 'bash', 'bash_2025', 'custom']) {
     t.equal(clientTool(type, 'x'), undefined, type)
   }

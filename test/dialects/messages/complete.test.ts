@@ -28,7 +28,7 @@ const end: MessagesStreamEvent = {
   usage
 }
 
-t.test('blocks grow by their deltas', async t => {
+t.test('deltas are added to their blocks', async t => {
   const message = folded([
     start,
     {
@@ -62,7 +62,7 @@ t.test('blocks grow by their deltas', async t => {
 })
 
 t.test(
-  'the input of a tool is the JSON of its pieces; what was cut short or is no object is an empty one',
+  'tool input is parsed from its pieces, and truncated or non-object input becomes {}',
   async t => {
     for (const [pieces, input] of [
       [['{"a"', ':1}'], { a: 1 }],
@@ -90,13 +90,13 @@ t.test(
   }
 )
 
-t.test('a stream without an end is no answer', async t => {
+t.test('a stream without an end is an error', async t => {
   const fold = new MessageFold()
   fold.add(start)
   t.throws(() => fold.result(), TypeError)
 })
 
-t.test('the answer in one piece is that of the events', async t => {
+t.test('the complete answer equals the fold of its events', async t => {
   t.match(
     await complete([
       [

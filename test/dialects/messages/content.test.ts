@@ -15,14 +15,14 @@ function parts (block: MessagesBlock): { readonly parts: unknown, readonly refus
 
 const mark = { type: 'ephemeral' } as const
 
-t.test('a text keeps its cache mark, and an empty one is no part', async t => {
+t.test('a text keeps its cache mark, and an empty text is dropped', async t => {
   t.strictSame(textPart({ type: 'text', text: 'a', cache_control: mark }), [
     { type: 'text', text: 'a', cache_control: mark }
   ])
   t.strictSame(textPart({ type: 'text', text: '' }), [])
 })
 
-t.test('an image is an address or its data', async t => {
+t.test('an image is a URL or inline data', async t => {
   t.strictSame(
     parts({ type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'AAAA' } }).parts,
     [{ type: 'image_url', image_url: { url: 'data:image/png;base64,AAAA' } }]
@@ -32,7 +32,7 @@ t.test('an image is an address or its data', async t => {
   ])
 })
 
-t.test('a document is a file, or texts that its title and context introduce', async t => {
+t.test('a document is a file, or texts with an introduction from its title and context', async t => {
   t.strictSame(
     parts({ type: 'document', source: { type: 'base64', media_type: 'application/pdf', data: 'JVBE' } })
       .parts,
@@ -55,7 +55,7 @@ t.test('a document is a file, or texts that its title and context introduce', as
   ])
 })
 
-t.test('what a translation cannot carry is refused, with its place', async t => {
+t.test('content that cannot be translated is refused, with its place', async t => {
   const rows: ReadonlyArray<readonly [MessagesBlock, string]> = [
     [{ type: 'image', source: { type: 'file', file_id: 'f' } }, 'messages.0.content.1.source.file_id'],
     [{ type: 'document', source: { type: 'file', file_id: 'f' } }, 'messages.0.content.1.source.file_id'],
@@ -69,7 +69,7 @@ t.test('what a translation cannot carry is refused, with its place', async t => 
   }
 })
 
-t.test("blocks of Anthropic's own tools give their text, those of an answer nothing", async t => {
+t.test("blocks of Anthropic's own tools become text in requests, and nothing in answers", async t => {
   t.strictSame(parts({ type: 'tool_reference', tool_name: 'look' }).parts, [
     { type: 'text', text: 'Tool look is now available.' }
   ])

@@ -7,7 +7,7 @@ const conversation = (messages: readonly MessagesMessage[], system?: string): un
     throw error
   })
 
-t.test('messages of one text are texts, and empty ones are left out', async t => {
+t.test('messages of a single text become plain text, and empty ones are dropped', async t => {
   t.strictSame(
     conversation(
       [
@@ -25,7 +25,7 @@ t.test('messages of one text are texts, and empty ones are left out', async t =>
   )
 })
 
-t.test('a system message between calls and their results comes behind these', async t => {
+t.test('a system message between calls and their results is moved behind the results', async t => {
   t.strictSame(
     conversation([
       { role: 'assistant', content: [{ type: 'tool_use', id: 'a', name: 'look', input: {} }] },
@@ -55,11 +55,11 @@ t.test('a system message between calls and their results comes behind these', as
       },
       { role: 'system', content: 'Take care.' }
     ],
-    'also where no result follows'
+    'also if no result follows'
   )
 })
 
-t.test('neighbouring messages of one role are one, so that results follow their calls directly', async t => {
+t.test('consecutive messages of one role are merged, so that results follow their calls', async t => {
   const use = (id: string): MessagesBlock => ({ type: 'tool_use', id, name: 'look', input: {} })
   const image = { type: 'image', source: { type: 'url', url: 'https://a.example/b.png' } } as const
   const result = (id: string, content: string | [typeof image]): MessagesBlock => ({
@@ -100,11 +100,11 @@ t.test('neighbouring messages of one role are one, so that results follow their 
   t.strictSame(
     conversation(results.toSpliced(3, 0, care)),
     [...called, { role: 'user', content: parts }, care, { role: 'user', content: 'Well?' }],
-    'and with one behind them'
+    'and with one after them'
   )
 })
 
-t.test('a call without a result holds up no message behind it', async t => {
+t.test('a call without a result does not delay later messages', async t => {
   t.strictSame(
     conversation([
       { role: 'assistant', content: [{ type: 'tool_use', id: 'a', name: 'look', input: {} }] },
@@ -125,7 +125,7 @@ t.test('a call without a result holds up no message behind it', async t => {
   )
 })
 
-t.test('an error of a tool says so, once', async t => {
+t.test('a tool error is prefixed with `Error:` once', async t => {
   const result = (content: string): unknown =>
     conversation([
       { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'a', is_error: true, content }] }
@@ -134,7 +134,7 @@ t.test('an error of a tool says so, once', async t => {
   t.strictSame(result('error: gone'), [{ role: 'tool', tool_call_id: 'a', content: 'error: gone' }])
 })
 
-t.test('the line that only Anthropic reads is left out', async t => {
+t.test('the billing line for Anthropic is left out', async t => {
   t.strictSame(conversation([{ role: 'user', content: 'hi' }], 'x-anthropic-billing-header: cc_version=2'), [
     { role: 'user', content: 'hi' }
   ])

@@ -1,6 +1,6 @@
 /**
- * The way of requests and answers where caller and provider both speak this dialect, compared with their
- * translation.
+ * Passing requests and answers through when caller and provider both use this dialect, compared with
+ * translating them.
  */
 
 import fc from 'fast-check'
@@ -31,7 +31,7 @@ import type { AnswerBlock, MessagesAnswer } from '../../../schemas/messages-answ
 import type { MessagesRequest } from '../../../schemas/messages-request.ts'
 
 function sentBody (text: string, parts: Partial<ChatInput> = {}, to: Route = route): string {
-  const request = JSON.parse(text) as MessagesRequest // as if it had been checked
+  const request = JSON.parse(text) as MessagesRequest // taken as validated
   const { context, request: input } = messagesInput({
     ...routedCall(request),
     callerBody: () => ({ text: () => text, print: JSON.stringify })
@@ -48,7 +48,7 @@ function sentBody (text: string, parts: Partial<ChatInput> = {}, to: Route = rou
   return body
 }
 
-t.test('a large request is printed anew while it is sent, with all of its fields', async t => {
+t.test('a large request is serialized while it is sent, with all its fields', async t => {
   const request = {
     x_new: { a: 1 },
     model: 'mine',
@@ -64,7 +64,7 @@ t.test('a large request is printed anew while it is sent, with all of its fields
 })
 
 t.test(
-  'unknown fields, blocks and tools that stand anywhere in a request reach a provider of this dialect',
+  'unknown fields, blocks and tools anywhere in a request reach a provider of this dialect',
   async t => {
     const unknown = fc.dictionary(
       fc.string({ minLength: 1 }).map(name => `x_${name}`),
@@ -110,7 +110,7 @@ t.test(
   }
 )
 
-t.test('a limit of the gateway takes the place of a greater one', async t => {
+t.test('a limit of the gateway replaces a higher one', async t => {
   const text = '{"model":"a","max_tokens":500,"messages":[{"role":"user","content":"hi"}]}'
   t.equal(
     sentBody(text, { max_completion_tokens: 20 }),
@@ -118,7 +118,7 @@ t.test('a limit of the gateway takes the place of a greater one', async t => {
   )
 })
 
-t.test('marks for the cache are written into the text of the caller', async t => {
+t.test("cache marks are inserted into the caller's text", async t => {
   const marking: Route = { ...route, minMarkedTokens: 1 }
   const mark = ',"cache_control":{"type":"ephemeral"}'
   const used = '{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":{"n":1.0}}]}'
@@ -135,13 +135,13 @@ t.test('marks for the cache are written into the text of the caller', async t =>
       .replace('"hi"', `"hi"${mark}`)
       .replace(result, result + mark)
   )
-  t.equal(sentBody(text), text.replace('"a"', '"m"'), 'only where the route does so')
+  t.equal(sentBody(text), text.replace('"a"', '"m"'), 'only if enabled for the route')
   const marked = text.replace('"text":"hi"', `"text":"hi"${mark}`)
-  t.equal(sentBody(marked, {}, marking), marked.replace('"a"', '"m"'), 'nothing, where the caller has')
+  t.equal(sentBody(marked, {}, marking), marked.replace('"a"', '"m"'), 'nothing, if the caller has marks')
 })
 
 t.test(
-  'marks come with what is sent in place of the fields of the caller: sorted tools, thinking of others',
+  'cache marks are added to replaced fields too: sorted tools, and thinking from elsewhere',
   async t => {
     const foreign = { type: 'thinking', thinking: 'x', signature: '' }
     const [a, b] = ['a', 'b'].map(name => ({ name, description: 'd', input_schema: { type: 'object' } }))
@@ -169,7 +169,7 @@ t.test(
   }
 )
 
-/** Returns an answer of Anthropic as the events of a stream. */
+/** Returns an answer of Anthropic as stream events. */
 function streamText (answer: MessagesAnswer): string {
   const frames: Array<Record<string, unknown>> = [
     {
@@ -255,7 +255,8 @@ const blocks = fc.array(
 )
 
 /**
- * Without two texts in a row, which a translation joins, and two calls of one id, which no provider makes.
+ * Without consecutive texts, which a translation joins, or two calls with the same id, which no provider
+ * sends.
  */
 const answers = blocks
   .map(content =>
@@ -312,7 +313,7 @@ async function replyOf (
   const context = direct ? { direct: { routes: new Set([route]) } } : {}
   const call = callWith(context)
   if (streamed) {
-    // As it is read: an event, then the others.
+    // Split as it is read: one event, then the others.
     const text = (
       await collect(sseEncode(messages)(normalise()(batchesOf(call, [events.slice(0, 1), events.slice(1)]))))
     ).join('')
@@ -326,7 +327,7 @@ async function replyOf (
   return reply instanceof PrintedJson ? (JSON.parse(String(reply.json)) as MessagesAnswer) : reply
 }
 
-t.test('an answer is the same on the direct way and translated, streamed and complete', async t => {
+t.test('an answer is the same when passed through and when translated, streamed and complete', async t => {
   await fc.assert(
     fc.asyncProperty(answers, async answer => {
       const results: MessagesAnswer[] = []

@@ -15,7 +15,7 @@ const context: MessagesContext = {
 }
 const call = { ...routedCall<ChatInput>({ model: 'one/m', messages: [] }), context }
 
-t.test('the answer to a request for no tokens has none, an id of its own, and that of the call', async t => {
+t.test('the answer to a request for zero tokens is empty, with a message id and the request id', async t => {
   const { status, headers, body } = emptyMessage(call)
   t.equal(status, 200)
   t.equal(headers['request-id'], 'call-1')
@@ -32,7 +32,7 @@ t.test('the answer to a request for no tokens has none, an id of its own, and th
   })
 })
 
-t.test('a stream of no tokens has the events of a message without content', async t => {
+t.test('the stream for zero tokens has the events of an empty message', async t => {
   const request = { ...call.request, stream: true }
   const { headers, body } = emptyMessage({ ...call, request })
   t.equal(headers['content-type'], 'text/event-stream; charset=utf-8')

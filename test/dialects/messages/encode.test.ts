@@ -15,7 +15,7 @@ function printer (): FramePrinter<ChatEvent> {
   return encodeMessage(answerStart<MessagesContext>({ call, route, events: [head] }))
 }
 
-t.test('a text delta printed by hand is the frame that JSON would be', async t => {
+t.test('a hand-printed text delta equals its JSON serialization', async t => {
   const text = 'a "quoted"\n ü \ud800'
   const print = printer()
   print.print([head, { type: 'text-delta', choice: 0, text: 'first' }])
@@ -23,7 +23,7 @@ t.test('a text delta printed by hand is the frame that JSON would be', async t =
   t.strictSame(frames, [{ type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text } }])
 })
 
-t.test('every frame has its name, and the last is message_stop', async t => {
+t.test('every frame has an event name, and the last is message_stop', async t => {
   const print = printer()
   const text =
     print.print([
@@ -45,7 +45,7 @@ t.test('every frame has its name, and the last is message_stop', async t => {
   )
 })
 
-t.test('a failure is an error event with the id of the request, and silence a ping', async t => {
+t.test('a failure is an error event with the request id, and silence gives a ping', async t => {
   const print = printer()
   t.equal(
     print.fail?.(new GatewayError('upstream_timeout'), call),

@@ -5,7 +5,7 @@ import { routedCall } from '../../support/stages.ts'
 
 const call = routedCall({})
 
-t.test('each status has the type that clients know', async t => {
+t.test('each status has the error type that clients know', async t => {
   for (const [failure, status, type] of [
     [new GatewayError('invalid_api_key'), 401, 'authentication_error'],
     [new GatewayError('insufficient_quota'), 402, 'billing_error'],
@@ -36,7 +36,7 @@ t.test('each status has the type that clients know', async t => {
   }
 })
 
-t.test('reasons are listed with their places', async t => {
+t.test('validation errors are listed with their places', async t => {
   const failure = new ValidationError([
     { loc: ['body', 'messages', 0, 'role'], msg: 'Field required', type: 'missing' },
     { loc: ['body', 'max_tokens'], msg: 'Too small', type: 'x' }
@@ -44,19 +44,19 @@ t.test('reasons are listed with their places', async t => {
   t.equal(errorBody(failure, call).error.message, 'messages.0.role: Field required; max_tokens: Too small')
 })
 
-t.test('the field that is wrong comes first', async t => {
+t.test('the invalid field comes first', async t => {
   const message = (param: string, message: string): string =>
     errorBody(new GatewayError('unsupported_parameter', { param, message }), call).error.message
   t.equal(message('output_config.format', 'Not here.'), 'output_config.format: Not here.')
   t.equal(
     message('messages[3].content[1].image_url.url', 'No image.'),
     'messages: No image.',
-    'places are those of the conversation that was made of it'
+    'places are those of the converted conversation'
   )
   t.equal(message('tools', 'tools.3: Input tag'), 'tools.3: Input tag')
 })
 
-t.test('the words that clients look for', async t => {
+t.test('errors use the wording that clients check for', async t => {
   const known = routedCall({})
   known.record.requestedModel = 'one/none'
   t.equal(errorBody(new GatewayError('model_not_found'), known).error.message, 'model: one/none')
@@ -72,7 +72,7 @@ t.test('the words that clients look for', async t => {
   t.equal(tooLong('Too long.'), 'prompt is too long: Too long.')
 })
 
-t.test('an answer says when to try again, and when not to', async t => {
+t.test('an error says when to retry, and whether to', async t => {
   const headers = (failure: GatewayError): Readonly<Record<string, string>> =>
     messagesErrors(failure, call).headers
   t.match(headers(new GatewayError('rate_limit_exceeded', { retryAfterSeconds: 7 })), { 'retry-after': '7' })

@@ -22,22 +22,22 @@ function fit (
 }
 
 /** A model of the catalogue with these abilities. */
-// no more is read
+// nothing else is read
 const able = (capabilities: Readonly<Record<string, boolean | number>>): FitTarget['model'] =>
   ({ capabilities }) as never
 
 const mark = { cache_control: { type: 'ephemeral' } }
 
-t.test('without a limit the answer may have all that the model can write', async t => {
+t.test('without a limit the answer may have the maximum output of the model', async t => {
   t.equal(fit({}, { model: able({ output_token_limit: 4096 }) }).max_completion_tokens, 4096)
   t.equal(
     fit({ max_completion_tokens: 9 }, { model: able({ output_token_limit: 4096 }) }).max_completion_tokens,
     9
   )
-  t.equal(fit({}).max_completion_tokens, undefined, 'where that is not known')
+  t.equal(fit({}).max_completion_tokens, undefined, 'if that is not known')
 })
 
-t.test('thinking goes to providers that know it, and efforts to models that think', async t => {
+t.test('thinking is sent to providers that support it, and efforts to models that think', async t => {
   const given: Partial<ChatInput> = { thinking: { type: 'adaptive' }, reasoning_effort: 'xhigh' }
   const rows: ReadonlyArray<
     readonly [Partial<FitTarget>, Pick<ChatInput, 'thinking' | 'reasoning_effort'>]
@@ -57,7 +57,7 @@ t.test('thinking goes to providers that know it, and efforts to models that thin
   }
 })
 
-t.test('fields that a provider refuses are left out', async t => {
+t.test('fields that a provider rejects are left out', async t => {
   const given: Partial<ChatInput> = { temperature: 1, stop: ['1', '2', '3', '4', '5'] }
   const plain = fit(given)
   t.notOk('prompt_cache_key' in plain || 'safety_identifier' in plain)
@@ -70,7 +70,7 @@ t.test('fields that a provider refuses are left out', async t => {
 })
 
 t.test(
-  'system messages half-way are reminders of the user where a provider takes them first only',
+  'later system messages become user reminders if a provider allows system messages only first',
   async t => {
     const messages: ChatInput['messages'] = [
       { role: 'system', content: 'a' },
@@ -85,10 +85,10 @@ t.test(
   }
 )
 
-t.test('cache marks go to providers with such a cache only', async t => {
+t.test('cache marks are sent only to providers with such a cache', async t => {
   const content = [{ type: 'text' as const, text: 'a', ...mark }, { type: 'text' as const, text: 'b' }]
   const given: Partial<ChatInput> = {
-    // no field of the shared form
+    // not a field of the shared type
     messages: [
       { role: 'system', content },
       { role: 'user', content }
@@ -101,7 +101,7 @@ t.test('cache marks go to providers with such a cache only', async t => {
   t.strictSame(plain.messages[0], { role: 'system', content: 'a\n\nb' })
 })
 
-t.test('what the provider cannot take is refused', async t => {
+t.test('requests that the provider cannot handle are refused', async t => {
   const begun: Partial<ChatInput> = { messages: [{ role: 'assistant', content: 'Well,' }] }
   t.throws(() => fit(begun, { provider: { prefill: false } }), {
     code: 'unsupported_parameter',

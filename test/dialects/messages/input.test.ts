@@ -31,12 +31,12 @@ function read (request: Partial<MessagesRequest> & Record<string, unknown>): {
   return { input, context }
 }
 
-// as callers write it
+// any value that a caller may send
 const tool = (name: string, more: object = {}): never =>
   ({ name, input_schema: { type: 'object', $schema: 'x', properties: {} }, ...more }) as never
 const other = (type: string, more: object = {}): never => ({ type, ...more }) as never
 
-t.test('the fields of a request are those of a chat request', async t => {
+t.test('request fields are mapped to those of a chat request', async t => {
   const { input } = read({
     stream: true,
     stop_sequences: ['a'],
@@ -72,7 +72,7 @@ t.test('the fields of a request are those of a chat request', async t => {
   )
 })
 
-t.test('system prompts keep their places, but for the line that only Anthropic reads', async t => {
+t.test('system prompts keep their positions, without the billing line for Anthropic', async t => {
   const { input } = read({
     system: [
       { type: 'text', text: 'x-anthropic-billing-header: cc_version=2' },
@@ -92,7 +92,7 @@ t.test('system prompts keep their places, but for the line that only Anthropic r
   ])
 })
 
-t.test('results come directly behind their calls, pictures in them behind all of these', async t => {
+t.test('tool results follow their calls directly, and their images come after all of them', async t => {
   const image = { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'AAAA' } } as const
   const { input } = read({
     messages: [
@@ -142,7 +142,7 @@ t.test('results come directly behind their calls, pictures in them behind all of
   ])
 })
 
-t.test('documents are files or texts, and blocks of other tools give their text', async t => {
+t.test('documents become files or texts, and blocks of other tools become text', async t => {
   const { input, context } = read({
     messages: [
       {
@@ -182,7 +182,7 @@ t.test('documents are files or texts, and blocks of other tools give their text'
   t.equal(context.untranslatable, undefined)
 })
 
-t.test('thinking goes back in the form its provider knows', async t => {
+t.test('thinking is sent back in the form that its provider knows', async t => {
   const extra = { extra_content: { google: { thought_signature: 'AAAA' } } }
   const { input } = read({
     messages: [
@@ -217,7 +217,7 @@ t.test('thinking goes back in the form its provider knows', async t => {
   ])
 })
 
-t.test('tools are functions; deferred ones are shown once the client has found them', async t => {
+t.test('tools become functions; deferred ones are included once the client has found them', async t => {
   const tools = [
     tool('read', { description: 'Reads.', strict: true, cache_control: { type: 'ephemeral' } }),
     tool('later', { defer_loading: true }),
@@ -304,7 +304,7 @@ t.test('how a model is to think', async t => {
   t.equal(read({ thinking: { type: 'adaptive', display: 'omitted' } }).context.hidesThinking, true)
 })
 
-t.test('what only Anthropic can do is noted, for the providers that are not', async t => {
+t.test('Anthropic-only features are recorded, for providers that lack them', async t => {
   const rows: ReadonlyArray<readonly [Partial<MessagesRequest> & Record<string, unknown>, RegExp]> = [
     [
       { tools: [tool('a'), other('web_search_20250305', { name: 'web_search' })] },
@@ -337,7 +337,7 @@ t.test('what only Anthropic can do is noted, for the providers that are not', as
   )
 })
 
-t.test('a thread is refused in the words that make clients go without', async t => {
+t.test('a thread is refused with the message that makes clients continue without one', async t => {
   t.throws(() => read({ thread: { type: 'create' } }), /conversations are not kept/)
   t.throws(
     () => countTokensInput(routedCall({ model: 'm', messages: [], thread: {} })),
@@ -345,7 +345,7 @@ t.test('a thread is refused in the words that make clients go without', async t 
   )
 })
 
-t.test('ids come back as the provider wrote them', async t => {
+t.test('ids are mapped back to those of the provider', async t => {
   for (const id of ['call_1', 'functions.Bash:0', 'toolu_hg_x', 'ü', 'a b']) {
     const shown = callerToolId(id)
     t.match(shown, /^[a-zA-Z0-9_-]+$/)
@@ -359,7 +359,7 @@ t.test('ids come back as the provider wrote them', async t => {
 })
 
 t.test(
-  'an answer that is sent back keeps its text, its calls, its thinking and the images of results',
+  'an answer sent back keeps its text, calls, thinking and images in results',
   async () => {
     const image = { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'AA' } } as const
     await fc.assert(
@@ -389,7 +389,7 @@ t.test(
           ),
           images: calls.length
         }
-        // Thinking without an answer is no message; what was sealed for a call goes back with that call.
+        // Thinking without an answer is not a message; state sealed for a call is sent back with that call.
         const isMessage = content.some(({ type }) => type === 'text' || type === 'tool_use')
         const given = content.flatMap(block => {
           if (block.type === 'redacted_thinking') return [block.data]

@@ -13,7 +13,7 @@ const models = ['a', 'b', 'c', 'd', 'e'].map((id): Model => ({
   provider_info: { status: 'enabled', upstream_api: 'x', provider_id: 'x' }
 }))
 
-t.test('a list is read page by page, in both directions', async t => {
+t.test('a list is paginated in both directions', async t => {
   const rows: ReadonlyArray<readonly [query: string, ids: string, more: boolean]> = [
     ['', 'abcde', false],
     ['limit=2', 'ab', true],
@@ -35,7 +35,7 @@ t.test('a list is read page by page, in both directions', async t => {
   }
 })
 
-t.test('a model says what is known of it', async t => {
+t.test('a model entry has what is known about the model', async t => {
   t.match(modelPage(models, 'limit=1').data[0], {
     type: 'model',
     display_name: 'a',

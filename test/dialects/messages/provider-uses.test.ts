@@ -9,12 +9,12 @@ function usesOf (parts: object): string[] {
     messages: [{ role: 'user', content: 'what is a file_id?' }],
     ...parts
   } as MessagesRequest
-  return messagesUses({ request }).map(({ kind, param }) => `${kind} ${param}`) // as if it had been checked
+  return messagesUses({ request }).map(({ kind, param }) => `${kind} ${param}`) // taken as validated
 }
 
 const block = (content: object): object => ({ messages: [{ role: 'user', content: [content] }] })
 
-t.test('what a request has the provider do is listed, wherever it stands', async t => {
+t.test('everything that a request has the provider do is listed, at any place', async t => {
   const document = { type: 'document', source: { type: 'file', file_id: 'file_1' } }
   const rows: ReadonlyArray<readonly [parts: object, ...uses: string[]]> = [
     [{}],

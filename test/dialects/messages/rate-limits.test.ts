@@ -1,7 +1,7 @@
 import t from 'tap'
 import { rateLimitHeaders } from '../../../lib/dialects/messages/rate-limits.ts'
 
-t.test("limits have Anthropic's names, and a duration is a point in time", async t => {
+t.test("rate limits have Anthropic's header names, with reset times instead of durations", async t => {
   const now = Date.parse('2026-01-01T00:00:00.000Z')
   t.strictSame(
     rateLimitHeaders(

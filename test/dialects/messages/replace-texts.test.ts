@@ -15,7 +15,7 @@ const given: MessagesRequest = {
 }
 const shout = (text: string): string => text.replace('x', 'X')
 
-t.test('the request of the caller and the conversation made of it have the other texts', t => {
+t.test('both the request of the caller and its conversation get the replaced texts', t => {
   const call = messagesInput(routedCall(given)) as unknown as RoutedCall<ChatInput> // with its routes
   const replaced = replaceMessageTexts(call, shout)
   t.match(replaced.request, {
@@ -35,12 +35,12 @@ t.test('the request of the caller and the conversation made of it have the other
   t.equal(
     replaceMessageTexts(replaced, text => text).request,
     request,
-    'nothing is made anew where nothing is replaced'
+    'nothing is rebuilt if nothing is replaced'
   )
   t.end()
 })
 
-t.test('so has that of a token count', t => {
+t.test('so does the request of a token count', t => {
   const { max_tokens: _, ...counted } = given
   // with its routes
   const replaced = replaceCountTexts(

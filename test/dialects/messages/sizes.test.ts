@@ -9,9 +9,9 @@ const call = (request: Partial<MessagesRequest>) =>
 const text = { type: 'text', text: 'a' } as const
 const addedTool = {
   type: 'tool_addition', tool: { type: 'tool_definition', definition: { name: 'b' } }
-} as unknown as MessagesBlock // an open block
+} as unknown as MessagesBlock // a block without a schema
 
-t.test('a call within the bounds is let through as it is', async t => {
+t.test('a request within the limits passes unchanged', async t => {
   const small = call({
     messages: [
       { role: 'user', content: [text, text, text] },
@@ -21,7 +21,7 @@ t.test('a call within the bounds is let through as it is', async t => {
   t.equal(check(small), small)
 })
 
-t.test('the list that is too long is named', async t => {
+t.test('the error names the list that is too long', async t => {
   const message = { role: 'user', content: 'a' } as const
   const rows: ReadonlyArray<readonly [Partial<MessagesRequest>, Array<string | number>]> = [
     [{ messages: [message, message, message] }, ['body', 'messages']],

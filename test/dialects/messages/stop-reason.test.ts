@@ -1,7 +1,7 @@
 import t from 'tap'
 import { wireEnd, type AnswerEnd } from '../../../lib/dialects/messages/stop-reason.ts'
 
-t.test('every end of an answer has a word of this dialect', async t => {
+t.test('every finish reason has a stop reason in this dialect', async t => {
   const plain: AnswerEnd = {
     reason: 'stop',
     stopSequence: undefined,

@@ -11,7 +11,7 @@ import { rounds } from '../../support/rounds.ts'
 const isEvent = Compile(MessagesStreamEvent)
 const isAnswer = Compile(MessagesAnswer)
 
-t.test('an answer is a message_start, blocks one after the other, and an end', async t => {
+t.test('an answer has a message_start, consecutive blocks, and an end', async t => {
   const stream = await streamed([
     [thought('hm'), signed('hm', 'sig')],
     [text('a'), text('"b\n')],
@@ -65,7 +65,7 @@ t.test('an answer is a message_start, blocks one after the other, and an end', a
   ])
 })
 
-t.test('the reason for the end is said in the words of this dialect', async t => {
+t.test('the finish reason is translated to this dialect', async t => {
   const rows: ReadonlyArray<readonly [ChatEvent[], object]> = [
     [[text('a'), end()], { stop_reason: 'end_turn', stop_sequence: null }],
     [[text('a'), end('length')], { stop_reason: 'max_tokens', stop_sequence: null }],
@@ -91,7 +91,7 @@ t.test('the reason for the end is said in the words of this dialect', async t =>
   for (const [events, wanted] of rows) t.match(await complete([events]), wanted)
 })
 
-t.test('an answer whose provider counts nothing has an estimate', async t => {
+t.test('an answer without reported usage has an estimate', async t => {
   t.match((await complete([[text('12345678'), end()]])).usage, {
     input_tokens: 10,
     output_tokens: 2,
@@ -99,7 +99,7 @@ t.test('an answer whose provider counts nothing has an estimate', async t => {
   })
 })
 
-t.test('thinking that the caller does not want to see keeps its signature', async t => {
+t.test('thinking that the caller wants omitted keeps its signature', async t => {
   const { content } = await complete([[thought('secret'), signed('secret', 'sig'), text('a'), end()]], {
     hidesThinking: true
   })
@@ -112,7 +112,7 @@ t.test('thinking that the caller does not want to see keeps its signature', asyn
   ])
 })
 
-t.test('tool calls come with legal ids, their own names, and what their provider wants back', async t => {
+t.test('tool calls have valid ids, original names, and the data their provider expects back', async t => {
   const extra = { extra_content: { google: { thought_signature: 'AAAA' } } }
   const { content } = await complete(
     [[start(0, 'functions.Bash:0', 'short', { extra }), stop(0), end('tool_calls')]],
@@ -124,7 +124,7 @@ t.test('tool calls come with legal ids, their own names, and what their provider
   ])
 })
 
-t.test('pieces of calls that are written at the same time wait for each other', async t => {
+t.test('interleaved pieces of calls are put in order', async t => {
   const { content } = await complete([
     [
       start(0),
@@ -146,7 +146,7 @@ t.test('pieces of calls that are written at the same time wait for each other', 
   ])
 })
 
-t.test('arguments that are no object are an error at the end, unless the answer was cut short', async t => {
+t.test('non-object arguments are an error at the end, unless the answer was truncated', async t => {
   const broken = [start(0), piece(0, '{"a":'), stop(0)]
   t.match((await complete([[...broken, end('length')]])).content, [{ type: 'tool_use', input: {} }])
   await t.rejects(complete([[...broken, end('tool_calls')]]), { code: 'upstream_invalid_response' })
@@ -156,7 +156,7 @@ t.test('arguments that are no object are an error at the end, unless the answer 
   })
 })
 
-t.test('a failure half-way is the last event, and nothing is closed', async t => {
+t.test('a failure in the middle is the last event, and nothing is closed', async t => {
   const events = framesOf(await streamed([[text('a')]], {}, new GatewayError('upstream_overloaded')))
   t.same(
     events.map(({ type }) => type),
@@ -168,7 +168,7 @@ t.test('a failure half-way is the last event, and nothing is closed', async t =>
   })
 })
 
-t.test('whatever comes, the stream is in order, valid, and folds to the answer in one piece', async () => {
+t.test('for any events the stream is ordered, valid, and folds to the complete answer', async () => {
   await fc.assert(
     fc.asyncProperty(anyAnswer, fc.nat(5), async ({ calls, events, hidesThinking }, size) => {
       const lists =
@@ -188,7 +188,7 @@ t.test('whatever comes, the stream is in order, valid, and folds to the answer i
       if (JSON.stringify({ ...folded(frames), id: '' }) !== JSON.stringify({ ...answer, id: '' })) {
         throw new Error('the stream folds to something else')
       }
-      // No call and no piece of an argument is lost, in whatever order they came.
+      // No call and no argument piece is lost, in any order.
       const inputs = answer.content.flatMap(block =>
         block.type === 'tool_use' ? [[block.name, block.input]] : []
       )
@@ -199,7 +199,7 @@ t.test('whatever comes, the stream is in order, valid, and folds to the answer i
       const sorted = (list: unknown[][]): string =>
         JSON.stringify(list.toSorted((a, b) => String(a[0]).localeCompare(String(b[0]))))
       if (sorted(inputs) !== sorted(wanted)) throw new Error(`${sorted(inputs)} for ${sorted(wanted)}`)
-      // Nor any text.
+      // Nor is any text.
       const said = events
         .map(event =>
           (event.type === 'text-delta' || event.type === 'refusal-delta') && event.choice === 0

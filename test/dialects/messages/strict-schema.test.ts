@@ -9,7 +9,7 @@ const strict = {
 }
 
 t.test(
-  'a strict schema lists all properties as required and allows no others, wherever an object stands',
+  'a strict schema requires all properties and allows no others, in every nested object',
   async t => {
     t.ok(isStrict(strict))
     t.ok(isStrict({ type: 'array', items: { anyOf: [strict, { type: 'null' }] } }))
@@ -27,7 +27,7 @@ t.test(
   }
 )
 
-t.test('a schema deeper than any provider takes is not looked at', async t => {
+t.test('a schema deeper than any provider accepts is left unchanged', async t => {
   let schema: object = strict
   for (let depth = 0; depth < 30; depth++) schema = { type: 'array', items: schema }
   t.notOk(isStrict(schema))

@@ -10,7 +10,7 @@ import { MessagesAnswer, MessagesStreamEvent } from '../../../schemas/messages-a
 import { CountTokensRequest, MessagesRequest } from '../../../schemas/messages-request.ts'
 import { countSeen, forgottenTexts, sentencesOf } from '../../support/schema-texts.ts'
 
-t.test('every string of the schemas is seen, or not seen for a reason', t => {
+t.test('every string of the schemas is inspected, or exempt for a stated reason', t => {
   const rows = [
     ['a request', MessagesRequest, messagesRequestTexts],
     ['a token count', CountTokensRequest, messagesRequestTexts],
@@ -24,7 +24,7 @@ t.test('every string of the schemas is seen, or not seen for a reason', t => {
   t.end()
 })
 
-t.test('a text ends with its block, and all with the message', t => {
+t.test('a text ends with its block, and every text with the message', t => {
   const { key } = messagesTextOf('content_block_delta', { index: 1, delta: { type: 'text_delta' } })
   t.not(messagesTextOf('content_block_delta', { index: 1, delta: { type: 'thinking_delta' } }).key, key)
   t.not(messagesTextOf('content_block_delta', { index: 11, delta: { type: 'text_delta' } }).key, key)
@@ -37,7 +37,7 @@ t.test('a text ends with its block, and all with the message', t => {
   t.end()
 })
 
-t.test('what reads for sense sees of an answer what the model says', t => {
+t.test('stages that read meaning get only the text of the model from an answer', t => {
   const message = {
     id: 'msg_1',
     type: 'message',
@@ -55,7 +55,7 @@ t.test('what reads for sense sees of an answer what the model says', t => {
   t.end()
 })
 
-t.test('what a tool server returned is the result of a tool, in requests and answers', t => {
+t.test('the result of an MCP server is treated as a tool result, in requests and answers', t => {
   const said = 'From Zanzibar'
   const block = { type: 'mcp_tool_result', tool_use_id: 'm1', content: [{ type: 'text', text: said }] }
   const rows = [
@@ -74,7 +74,7 @@ t.test('what a tool server returned is the result of a tool, in requests and ans
   t.end()
 })
 
-/** What tools of the provider return, with a text in each place that holds one, and how many there are. */
+/** Results of provider tools, with a text in each place that has one, and the number of such places. */
 const providerResults: ReadonlyArray<
   readonly [type: string, content: (said: string) => unknown, texts: number]
 > = [
@@ -163,7 +163,7 @@ const providerResults: ReadonlyArray<
   ['advisor_tool_result', () => ({ type: 'advisor_redacted_result', encrypted_content: 'island' }), 0]
 ]
 
-t.test('what a tool of the provider returned is masked, but for what only the provider can read', t => {
+t.test('results of provider tools are masked, except for data that only the provider can read', t => {
   for (const [type, content, texts] of providerResults) {
     const block = (said: string): object => ({ type, tool_use_id: 'island', content: content(said) })
     const rows = [
@@ -192,7 +192,7 @@ t.test('what a tool of the provider returned is masked, but for what only the pr
   t.end()
 })
 
-t.test('no name of a property hides a text of a tool', t => {
+t.test('property names cannot hide a text of a tool', t => {
   const tool = {
     name: 'f',
     input_schema: { properties: { type: { description: 'a type' } } },

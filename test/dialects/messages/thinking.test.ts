@@ -1,7 +1,7 @@
 import t from 'tap'
 import { thinkingOf } from '../../../lib/dialects/messages/thinking.ts'
 
-t.test('a budget is an effort as well, by its size; an effort in the request wins', async t => {
+t.test('a thinking budget implies an effort by its size, and a requested effort wins', async t => {
   const rows = [[1024, 'low'], [4095, 'low'], [4096, 'medium'], [16_383, 'medium'], [16_384, 'high']] as const
   for (const [budget, effort] of rows) {
     t.strictSame(thinkingOf({ thinking: { type: 'enabled', budget_tokens: budget } }), {
@@ -15,7 +15,7 @@ t.test('a budget is an effort as well, by its size; an effort in the request win
   )
 })
 
-t.test('other ways to think, and none', async t => {
+t.test('adaptive and disabled thinking', async t => {
   t.strictSame(thinkingOf({}), {})
   t.strictSame(thinkingOf({ output_config: { effort: 'medium' } }), { reasoning_effort: 'medium' })
   t.strictSame(thinkingOf({ thinking: { type: 'disabled' } }), {

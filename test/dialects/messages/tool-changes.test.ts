@@ -3,7 +3,7 @@ import { toolChanges, type ToolChanges } from '../../../lib/dialects/messages/to
 import type { GatewayError } from '../../../lib/core/errors.ts'
 import type { MessagesBlock, MessagesMessage } from '../../../schemas/messages-request.ts'
 
-/** Returns a block that the schema leaves open. */
+/** Returns a block that the schema allows without defining it. */
 const open = (block: object): MessagesBlock => block as MessagesBlock
 const addition = (tool: object): MessagesBlock => open({ type: 'tool_addition', tool })
 const removal = (tool: object): MessagesBlock => open({ type: 'tool_removal', tool })
@@ -16,7 +16,7 @@ function read (...content: MessagesBlock[]): ToolChanges & { readonly refused: r
   return { ...toolChanges(messages, error => { refused.push(error) }), refused }
 }
 
-t.test('tools are found by references, in messages and in results', async t => {
+t.test('references in messages and in results mark tools as found', async t => {
   const { found } = read(
     { type: 'tool_reference', tool_name: 'a' },
     { type: 'tool_result', tool_use_id: 'x', content: [{ type: 'tool_reference', tool_name: 'b' }] }
@@ -24,7 +24,7 @@ t.test('tools are found by references, in messages and in results', async t => {
   t.strictSame([...found], ['a', 'b'])
 })
 
-t.test('the last word about a tool counts', async t => {
+t.test('the last change of a tool counts', async t => {
   const { found, removed } = read(
     addition(named('a')),
     removal(named('b')),
@@ -35,7 +35,7 @@ t.test('the last word about a tool counts', async t => {
   t.strictSame([...removed], ['a'])
 })
 
-t.test('a message may define a tool; what is none is refused', async t => {
+t.test('a message may define a tool, and an invalid definition is refused', async t => {
   const look = { name: 'look', input_schema: { type: 'object' } }
   const { added, refused } = read(
     addition(defined({ ...look, description: 'Looks.' })),
@@ -48,7 +48,7 @@ t.test('a message may define a tool; what is none is refused', async t => {
   t.equal(refused.length, 2)
 })
 
-t.test("tools of Anthropic's connector are not meant, and blocks without a tool change nothing", async t => {
+t.test("tools of Anthropic's MCP connector are ignored, as are blocks without a tool", async t => {
   const { found, removed, added, refused } = read(
     addition({ type: 'mcp_tool_reference', server_name: 's', name: 'a' }),
     removal({ type: 'mcp_toolset_reference', server_name: 's' }),

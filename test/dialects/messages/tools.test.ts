@@ -11,7 +11,7 @@ const tool = (name: string, more: object = {}) => ({
 })
 const none: ToolChanges = { found: new Set(), removed: new Set(), added: new Map() }
 
-t.test('a tool is a function with its schema, and keeps its cache mark', async t => {
+t.test('a tool becomes a function with its schema and cache mark', async t => {
   const refused: GatewayError[] = []
   const { tools, names } = toolsOf(
     [tool('look', { description: 'Looks.', strict: true, cache_control: { type: 'ephemeral' } })],
@@ -31,7 +31,7 @@ t.test('a tool is a function with its schema, and keeps its cache mark', async t
   t.strictSame(refused, [])
 })
 
-t.test('a long name is shortened, and known by the short one', async t => {
+t.test('a long name is shortened, and mapped back', async t => {
   const long = 'a'.repeat(100)
   const { tools, names } = toolsOf([tool(long)], none, () => undefined)
   const short = tools[0]?.function.name ?? ''
@@ -40,9 +40,9 @@ t.test('a long name is shortened, and known by the short one', async t => {
   t.match(toolChoiceOf({ type: 'tool', name: long }), { choice: { function: { name: short } } })
 })
 
-t.test('a deferred tool is shown once it was found, and one that only Anthropic has is refused', async t => {
+t.test('a deferred tool is included once it was found, and an Anthropic-only one is refused', async t => {
   const refused: GatewayError[] = []
-  // as callers write it
+  // any value that a caller may send
   const given = [
     tool('a', { defer_loading: true }),
     tool('b', { defer_loading: true }),
@@ -64,7 +64,7 @@ t.test('a deferred tool is shown once it was found, and one that only Anthropic 
   ])
 })
 
-t.test('tools that messages removed are left out, and those that they defined are offered', async t => {
+t.test('tools removed by messages are left out, and those defined by messages are included', async t => {
   const refused: GatewayError[] = []
   const { tools } = toolsOf(
     [tool('a'), tool('b'), tool('c', { description: 'Old.' })],
@@ -74,7 +74,7 @@ t.test('tools that messages removed are left out, and those that they defined ar
       added: new Map<string, MessagesListedTool>([
         ['c', tool('c', { description: 'New.' })],
         ['d', tool('d', { defer_loading: true })],
-        ['code', { type: 'code_execution_20260120', name: 'code' } as never] // as callers write it
+        ['code', { type: 'code_execution_20260120', name: 'code' } as never] // from a caller
       ])
     },
     error => {
@@ -90,7 +90,7 @@ t.test('tools that messages removed are left out, and those that they defined ar
   t.match(refused, [{ param: 'messages', message: /^messages: Input tag 'code_execution_20260120'/ }])
 })
 
-t.test('a choice of tools, and whether one turn may call several', async t => {
+t.test('a tool choice, and whether one turn may call several tools', async t => {
   t.strictSame(toolChoiceOf(undefined), {})
   t.strictSame(toolChoiceOf({ type: 'auto' }), { choice: 'auto' })
   t.strictSame(toolChoiceOf({ type: 'any', disable_parallel_tool_use: true }), {

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { estimatedUsage, messagesUsage } from '../../../lib/dialects/messages/usage.ts'
 
-t.test('what a cache gave or took is counted beside the prompt', async t => {
+t.test('tokens read from and written to a cache are counted separately from the prompt', async t => {
   t.strictSame(
     messagesUsage({
       promptTokens: 100,
@@ -22,11 +22,11 @@ t.test('what a cache gave or took is counted beside the prompt', async t => {
   t.equal(
     messagesUsage({ promptTokens: 10, completionTokens: 0, totalTokens: 10, cachedTokens: 20 }).input_tokens,
     0,
-    'a provider may count wrongly'
+    'even if a provider reports wrong numbers'
   )
 })
 
-t.test('an estimate knows of no cache', async t => {
+t.test('an estimate has no cached tokens', async t => {
   t.strictSame(estimatedUsage(3, 4), {
     input_tokens: 3,
     cache_creation_input_tokens: 0,

@@ -1,4 +1,4 @@
-/** Makes lists of events as providers and tool loops give them for one answer. */
+/** Generates lists of events that providers and tool loops could send for one answer. */
 
 import fc from 'fast-check'
 import type { ChatEvent } from '../../../lib/core/events.ts'
@@ -10,7 +10,7 @@ export const usage: ChatEvent = {
   usage: { promptTokens: 3, completionTokens: 2, totalTokens: 5, cachedTokens: 1 }
 }
 
-/** Pages as chat completions cite them, and whatever else a server may send. */
+/** Cited pages as in chat completions, and anything else that a server may send. */
 const annotation = fc.oneof(
   fc.record({
     type: fc.constant('url_citation'),
@@ -61,7 +61,7 @@ const delta: fc.Arbitrary<ChatEvent> = fc.oneof(
   })
 )
 
-/** Calls whose pieces come in any order, as providers that write several at once send them. */
+/** Calls whose pieces are interleaved, as sent by providers that write several at once. */
 const calls: fc.Arbitrary<ChatEvent[]> = fc
   .array(
     fc.record({
@@ -99,7 +99,7 @@ const calls: fc.Arbitrary<ChatEvent[]> = fc
       .map(shuffled => [...starts, ...shuffled, ...ends])
   })
 
-/** Answers whose calls are written several at once. */
+/** Answers with interleaved calls. */
 export const anyAnswer = fc
   .tuple(
     fc.array(delta, { maxLength: 6 }),

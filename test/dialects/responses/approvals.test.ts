@@ -9,30 +9,30 @@ const server = (
 const needed = (rule: NonNullable<McpTool['require_approval']>): boolean =>
   new Approvals([server(rule)]).isNeeded('mine', 'echo')
 
-t.test('a call waits unless its server needs no consent, or none for this tool', async t => {
+t.test('a call waits for approval unless its server or tool needs none', async t => {
   t.ok(needed('always'))
   t.notOk(needed('never'))
   t.notOk(needed({ never: { tool_names: ['echo'] } }))
   t.ok(needed({ never: { tool_names: ['other'] } }))
   t.ok(
     needed({ never: { tool_names: ['echo'] }, always: { tool_names: ['echo'] } }),
-    'the stricter rule counts'
+    'the stricter rule wins'
   )
   t.ok(
     needed({ never: { read_only: true, tool_names: ['echo'] } }),
-    'what servers say of themselves does not'
+    "the server's own claim to be read-only is ignored"
   )
   t.notOk(
     new Approvals([], ['configured']).isNeeded('configured', 'echo'),
-    'others of the request need none'
+    'configured servers need none'
   )
   t.ok(
     new Approvals([server('never')], ['configured']).isNeeded('mine (2)', 'echo'),
-    'one that is not known does'
+    'an unknown server does'
   )
 })
 
-t.test('consent is to one call, at the server as it was declared', async t => {
+t.test('an approval applies to one call, at the server as declared', async t => {
   const approvals = new Approvals([server('always')])
   const id = approvals.idFor('mine', 'echo', '{"x":1}')
   t.match(id, /^mcpr_[0-9a-f]{32}$/)

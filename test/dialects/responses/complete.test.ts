@@ -7,7 +7,7 @@ import type { ChatEvent } from '../../../lib/core/events.ts'
 const start = responsesStart({})
 const usage: ChatEvent = { type: 'usage', usage: { promptTokens: 3, completionTokens: 2, totalTokens: 5 } }
 
-t.test('a complete answer has its items, its usage and the time of its end', async t => {
+t.test('a complete answer has its items, its usage and its completion time', async t => {
   const response = toResponse(
     start,
     batchesOf(start, [
@@ -22,7 +22,7 @@ t.test('a complete answer has its items, its usage and the time of its end', asy
   })
 })
 
-t.test('an answer says why its tool loop was ended, complete and streamed', async t => {
+t.test('an answer says why its tool loop ended, complete and streamed', async t => {
   const stopped = { reason: 'budget', turns: 2 }
   const events: ChatEvent[] = [
     { type: 'extra', scope: 'answer', fields: { tool_loop_stopped: stopped } },
@@ -36,7 +36,7 @@ t.test('an answer says why its tool loop was ended, complete and streamed', asyn
   })
 })
 
-t.test('one that was cut short says why, and has no usage where none is known', async t => {
+t.test('a truncated answer says why, and has no usage if none is known', async t => {
   const response = toResponse(
     start,
     batchesOf(start, [

@@ -50,17 +50,17 @@ function printer (context: Partial<ResponsesContext> = {}): FramePrinter<ChatEve
 
 const numbers = (events: readonly StreamEvent[]): number[] => events.map(event => event.sequence_number)
 
-t.test('events pass as they came, but for the name of the model', async t => {
+t.test('events are passed through, except for the model name', async t => {
   const direct = printer()
   const text = printedText(direct, [...begin, ...middle, completed]) + direct.end()
   const events = [...begin, ...middle, completed].map(event =>
     event.type === 'direct-frame' ? `event: ${event.name}\ndata: ${event.json}\n\n` : ''
   )
   t.equal(text, events.join('').replaceAll('"model":"gpt-5"', '"model":"openai/gpt-5"') + endOfStream)
-  t.equal(direct.last?.(), undefined, 'nothing has to be stored before the end is sent')
+  t.equal(direct.last?.(), undefined, 'nothing is stored before the end is sent')
 })
 
-t.test('a number that comes last is kept, or put right', async t => {
+t.test('a sequence number at the end of an event is kept or corrected', async t => {
   const numbered = (number: number): ChatEvent => ({
     type: 'direct-frame',
     name: 'response.new_kind.delta',
@@ -70,7 +70,7 @@ t.test('a number that comes last is kept, or put right', async t => {
   t.same(numbers(events), [0, 1, 2, 3, 4])
 })
 
-t.test('a stream that broke off ends with what is done', async t => {
+t.test('an interrupted stream ends with the finished items', async t => {
   const direct = printer()
   const text =
     printedText(direct, [...begin, ...middle]) +
@@ -92,7 +92,7 @@ t.test('a stream that broke off ends with what is done', async t => {
 })
 
 t.test(
-  'numbers that are missing or do not follow are put right, and an end without output gets what was streamed',
+  'wrong sequence numbers are corrected, and an end without output gets the streamed items',
   async t => {
     const direct = printer()
     const odd = [
@@ -106,7 +106,7 @@ t.test(
   }
 )
 
-t.test('fields that clients expect of every response are added where a server leaves them out', async t => {
+t.test('response fields that clients expect are added if a server leaves them out', async t => {
   const direct = printer()
   const [begun] = streamEvents(
     printedText(direct, [
@@ -130,7 +130,7 @@ t.test('fields that clients expect of every response are added where a server le
   })
 })
 
-t.test('a response is stored before its end is sent, with its origin', async t => {
+t.test('a response is stored with its origin before its end is sent', async t => {
   const stored: unknown[] = []
   const direct = printer({ keep: async (kept, origin) => {
     stored.push([kept.id, kept.model, kept.status, origin])
@@ -148,22 +148,22 @@ t.test('a response is stored before its end is sent, with its origin', async t =
   ])
 })
 
-t.test('a long silence is broken by an event that counts', async t => {
+t.test('a long silence is broken by a numbered keepalive event', async t => {
   const direct = printer()
   const events = streamEvents(printedText(direct, begin))
   const pings = [1, 2, 3, 4].map(() => direct.keepAlive?.() ?? '')
   t.strictSame(pings.slice(0, 3), Array(3).fill(': ping\n'))
   t.strictSame(streamEvents(pings[3] ?? ''), [{ type: 'keepalive', sequence_number: events.length }])
   const rest = streamEvents(printedText(direct, [...middle, completed]) + direct.end())
-  t.same(numbers(rest), rest.map((_, index) => events.length + 1 + index), 'it is counted')
+  t.same(numbers(rest), rest.map((_, index) => events.length + 1 + index), 'numbering continues')
   const early = printer()
-  t.strictSame([1, 2, 3, 4].map(() => early.keepAlive?.()), Array(4).fill(': ping\n'), 'never the first one')
+  t.strictSame([1, 2, 3, 4].map(() => early.keepAlive?.()), Array(4).fill(': ping\n'), 'never as the first')
 })
 
 t.test(
-  'a response in the background keeps the id that it was queued with, and goes on counting',
+  'a background response keeps the id with which it was queued, and its numbering continues',
   async t => {
-    const queued = { id: 'resp_ours', created_at: 7 } as ResponseObject // no more is read
+    const queued = { id: 'resp_ours', created_at: 7 } as ResponseObject // nothing else is read
     const direct = printer({ queued })
     const events = streamEvents(printedText(direct, [...begin, ...middle, completed]) + direct.end())
     t.same(
@@ -181,7 +181,7 @@ t.test(
   }
 )
 
-t.test('an answer in another form is translated, also one that failed before its first event', async t => {
+t.test('an answer in another format is translated, also if it fails before its first event', async t => {
   const translated = printer()
   const events = streamEvents(
     printedText(translated, [{ type: 'response-start' }]) +

@@ -1,6 +1,6 @@
 /**
- * The way of requests and answers where caller and provider both speak this dialect, compared with their
- * translation.
+ * Passing requests and answers through when caller and provider both use this dialect, compared with
+ * translating them.
  */
 
 import assert from 'node:assert/strict'
@@ -76,7 +76,7 @@ function sent (
     callerBody: () => ({ text: () => text, print: JSON.stringify }),
     ...call
   }
-  // no more is read
+  // nothing else is read
   const target = {
     route: { ...route, ...options.route },
     model: { capabilities: { thinking: thinks } } as never,
@@ -91,7 +91,7 @@ const sentJson = (request: object, options: Options = {}): Record<string, unknow
   JSON.parse(sent(request, options) ?? '') as Record<string, unknown>
 
 t.test(
-  'unknown fields, items, parts and tools that stand anywhere in a request reach a provider of this dialect',
+  'unknown fields, items, parts and tools anywhere in a request reach a provider of this dialect',
   async t => {
     const unknown = fc.dictionary(
       fc.string({ minLength: 1 }).map(name => `x_${name}`),
@@ -130,7 +130,7 @@ t.test(
 )
 
 t.test(
-  'fields of the gateway stay here, limits and settings of a route are sent by their names in this API',
+  'gateway fields are not sent, and limits and settings of a route use the names of this API',
   async t => {
     const own = {
       credentials: [],
@@ -183,7 +183,7 @@ t.test(
   }
 )
 
-t.test('a provider keeps what is kept here, and nothing else', async t => {
+t.test('a provider stores only what is stored here too', async t => {
   const none: Options = { archive: { ...archive, keeps: false } }
   t.notOk('store' in sentJson({ model: 'mine', input: 'hi' }))
   t.equal(sentJson({ model: 'mine', input: 'hi', store: false })['store'], false)
@@ -200,7 +200,7 @@ t.test('a provider keeps what is kept here, and nothing else', async t => {
   })
 })
 
-t.test('a conversation goes on where it is kept, and brings everything along elsewhere', async t => {
+t.test('a conversation continues by id at its provider, and is sent in full to others', async t => {
   const request = { model: 'mine', input: 'And?', previous_response_id: 'resp_1' }
   const items = [
     { id: 'msg_1', type: 'message' as const, role: 'user' as const, content: 'hi' },
@@ -254,7 +254,7 @@ t.test('a conversation goes on where it is kept, and brings everything along els
 })
 
 t.test(
-  'items are referred to by those who have them only: others would reach what all keys share',
+  'only the owner may refer to a stored item, since the provider account is shared',
   async t => {
     const item = { id: 'rs_1', type: 'reasoning' as const, summary: [] }
     const message = { role: 'user' as const, content: 'And?' }
@@ -269,7 +269,7 @@ t.test(
   }
 )
 
-t.test('tool servers are called by the gateway: such a request is translated', async t => {
+t.test('MCP servers are called by the gateway, so such a request is translated', async t => {
   t.equal(
     sent({
       model: 'mine',
@@ -317,7 +317,7 @@ async function replyOf (
   return (reply instanceof PrintedJson ? JSON.parse(String(reply.json)) : reply) as ResponseObject
 }
 
-/** The part of a response that callers act on. */
+/** The part of a response that callers use. */
 function facts ({ status, output, usage, incomplete_details: details, model }: ResponseObject): unknown {
   const items: readonly object[] = output
   const said = items.flatMap((item): unknown[] => {
@@ -338,7 +338,7 @@ function facts ({ status, output, usage, incomplete_details: details, model }: R
   return { status, said: said.join('').replaceAll('\n\n', ''), usage, details, model }
 }
 
-t.test('an answer is the same on the direct way and translated, streamed and complete', async t => {
+t.test('an answer is the same when passed through and when translated, streamed and complete', async t => {
   const chat = openaiAdapters.chat
   for (const name of readdirSync(fixtures)
     .filter(name => name.endsWith('.sse'))
@@ -361,7 +361,7 @@ t.test('an answer is the same on the direct way and translated, streamed and com
   }
 })
 
-/** Random answers, as events of this API. */
+/** Random answers as events of this API. */
 const anyStream = anyAnswer.map(events => {
   const start = responsesStart({ stream: true })
   const printer = encodeResponse({ ...start, head: { ...start.head, model: answering.modelId } })
@@ -371,7 +371,7 @@ const anyStream = anyAnswer.map(events => {
 const textOf = (events: readonly StreamEvent[]): string =>
   events.map(event => sseEvent(event.type, JSON.stringify(event))).join('')
 
-t.test('random answers are the same on the direct way and translated, streamed and complete', async t => {
+t.test('random answers are the same when passed through and when translated', async t => {
   const chat = openaiAdapters.chat
   await fc.assert(
     fc.asyncProperty(anyStream, async events => {
@@ -394,7 +394,7 @@ t.test('random answers are the same on the direct way and translated, streamed a
   t.pass()
 })
 
-t.test('unknown fields and events anywhere in a stream reach the caller as they were written', async t => {
+t.test('unknown fields and events anywhere in a stream reach the caller unchanged', async t => {
   const unknown = fc.dictionary(
     fc.string({ minLength: 1 }).map(name => `x_${name}`),
     fc.jsonValue({ maxDepth: 2 }),
@@ -424,7 +424,7 @@ function directPrinter (): FramePrinter<ChatEvent> {
   return encodeResponse({ ...start, head: { ...start.head, model: answering.modelId } })
 }
 
-/** Forms of a message that most servers do not write. */
+/** Variants of a message that few servers send. */
 const odd: ReadonlyArray<(frame: string) => string> = [
   frame => frame.replaceAll('\n', '\r\n'),
   frame => frame.replace('data: {', 'data: {\ndata: '),
@@ -434,7 +434,7 @@ const odd: ReadonlyArray<(frame: string) => string> = [
   frame => frame.replace(/,"logprobs":\[\]/, '')
 ]
 
-/** Passes a stream on to its caller. */
+/** Passes a stream through to its caller. */
 async function passedOn (
   pieces: readonly Buffer[]
 ): Promise<{ readonly text: string, readonly characters: number }> {
@@ -449,7 +449,7 @@ async function passedOn (
   }
 }
 
-t.test('a caller gets the same stream, wherever it was cut', async t => {
+t.test('a stream split at any position reaches the caller unchanged', async t => {
   const streams = fc.record({
     events: anyStream,
     odds: fc.array(fc.nat(odd.length * 4), { maxLength: 40 }),
@@ -466,7 +466,7 @@ t.test('a caller gets the same stream, wherever it was cut', async t => {
   t.pass()
 })
 
-t.test('a delta counts by its text, an escape as the one character that it stands for', async t => {
+t.test('a delta is counted by its text, with an escape as one character', async t => {
   const frames = ['"delta":"plain"', '"delta":"a\\n\\u00e9\\""', '"delta":""', '"note":"x"'].map(
     fields => `event: response.output_text.delta\ndata: {"type":"response.output_text.delta",${fields}}\n\n`
   )

@@ -24,7 +24,7 @@ function streamed (events: readonly ChatEvent[], perBatch = 1): string {
   return out + printer.end()
 }
 
-/** Gives each id its number of appearance. */
+/** Replaces each id by the number of its first appearance. */
 function plainIds (value: unknown): unknown {
   const seen = new Map<string, string>()
   const json = JSON.stringify(value).replaceAll(
@@ -37,7 +37,7 @@ function plainIds (value: unknown): unknown {
   return JSON.parse(json)
 }
 
-t.test('events come in the order that clients rely on, whatever the provider sends', async t => {
+t.test('events have the order that clients rely on, whatever the provider sends', async t => {
   holds(
     t,
     fc.property(anyAnswer, fc.integer({ min: 1, max: 4 }), (events, perBatch) => {
@@ -57,7 +57,7 @@ t.test('events come in the order that clients rely on, whatever the provider sen
   )
 })
 
-/** Follows each item from `added` to `done`, and returns the items as `done` had them. */
+/** Follows each item from `added` to `done`, and returns the finished items. */
 function checkItems (list: readonly StreamEvent[]): unknown[] {
   const done: unknown[] = []
   let open: { id: unknown, index: unknown, deltas: Record<string, string> } | undefined
@@ -96,7 +96,7 @@ function checkItems (list: readonly StreamEvent[]): unknown[] {
   return done
 }
 
-t.test('a complete answer is what its stream ends with', async t => {
+t.test('a complete answer equals the end of its stream', async t => {
   holds(
     t,
     fc.property(anyAnswer, events => {
@@ -114,7 +114,7 @@ t.test('a complete answer is what its stream ends with', async t => {
   )
 })
 
-t.test('a short stream, byte for byte but for ids and times', async t => {
+t.test('a short stream, compared byte by byte except for ids and times', async t => {
   const out = streamed([
     { type: 'text-delta', choice: 0, text: 'Hé' }, { type: 'text-delta', choice: 0, text: 'llo' },
     { type: 'choice-end', choice: 0, reason: 'stop' }, usage
@@ -165,7 +165,7 @@ t.test('a short stream, byte for byte but for ids and times', async t => {
 })
 
 t.test(
-  'an answer that breaks off ends with response.failed, the finished items and a code that agents understand',
+  'an interrupted answer ends with response.failed, the finished items and a code that agents understand',
   async t => {
     const rows = [
       [new GatewayError('upstream_stream_interrupted'), 'server_error'],
@@ -190,17 +190,17 @@ t.test(
         response: { status: 'failed', error: { code, message: failure.message } }
       })
       t.match(outputOf(last), [{ type: 'function_call', call_id: 'call_1', arguments: '{}' }])
-      t.equal((outputOf(last) as unknown[]).length, 1, 'the message is not done')
+      t.equal((outputOf(last) as unknown[]).length, 1, 'the message is unfinished')
     }
   }
 )
 
-t.test('a long silence is broken by an event that counts', async t => {
+t.test('a long silence is broken by a numbered keepalive event', async t => {
   const printer = encodeResponse(responsesStart())
   printer.print([])
   t.strictSame([1, 2, 3].map(() => printer.keepAlive?.()), Array(3).fill(': ping\n'))
   t.strictSame(streamEvents(printer.keepAlive?.() ?? ''), [{ type: 'keepalive', sequence_number: 2 }])
-  t.equal(streamEvents(printer.end())[0]?.sequence_number, 3, 'it is counted')
+  t.equal(streamEvents(printer.end())[0]?.sequence_number, 3, 'numbering continues')
 })
 
 function outputOf (event: StreamEvent | undefined): unknown {
@@ -221,7 +221,7 @@ function same (found: unknown, wanted: unknown, what: string): void {
   equal(JSON.stringify(found), JSON.stringify(wanted), what)
 }
 
-t.test('what a large answer repeats at its end is printed apart, in the same order', async t => {
+t.test('the final copy of a large answer is printed separately, in the same order', async t => {
   const answer = (length: number): ChatEvent[] => [
     { type: 'text-delta', choice: 0, text: 'x'.repeat(length) },
     { type: 'tool-call-start', choice: 0, call: 0, id: 'call_1', name: 'get', kind: 'function' },
@@ -244,7 +244,7 @@ t.test('what a large answer repeats at its end is printed apart, in the same ord
   t.equal(large.later.at(-1), 'data: [DONE]\n\n')
 })
 
-t.test('a provider that does not end its answer is ended: what it wrote is kept for the end', async t => {
+t.test('an endless answer is aborted, as its text is kept for the final event', async t => {
   const printer = encodeResponse(responsesStart({ stream: true }))
   const text = 'x'.repeat(8_000_000)
   const event: ChatEvent = { type: 'text-delta', choice: 0, text }

@@ -5,7 +5,7 @@ import { responsesCall } from '../../support/responses.ts'
 
 const call = responsesCall({})
 
-t.test('a request of the wrong shape is a 400 with one error, since agents repeat a 422', async t => {
+t.test('an invalid request gives a 400 with a single error, since agents retry a 422', async t => {
   const rows = [
     [
       { loc: ['body', 'input', 0, 'content'], msg: 'Field required', type: 'missing' },
@@ -37,7 +37,7 @@ t.test('a request of the wrong shape is a 400 with one error, since agents repea
   }
 })
 
-t.test('every other error keeps its status, its code and its headers', async t => {
+t.test('every other error keeps its status, code and headers', async t => {
   const { status, headers, body } = responsesErrors(
     new GatewayError('rate_limit_exceeded', { retryAfterSeconds: 7 }),
     call

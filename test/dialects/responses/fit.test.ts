@@ -14,11 +14,11 @@ function fit (
   context: Partial<ResponsesContext> = {}
 ): ChatInput {
   const target = { route, provider, model: undefined, account: () => '' }
-  // no more is read
+  // nothing else is read
   return fitRequest({ model: 'one/m', messages: [], ...request }, target, context as ResponsesContext)
 }
 
-t.test('errors name the item of a message that was fitted', async t => {
+t.test('errors name the item from which a message was made', async t => {
   const items: Message[] = [
     { role: 'developer', content: 'a' },
     { role: 'developer', content: 'b' },
@@ -37,17 +37,17 @@ t.test('errors name the item of a message that was fitted', async t => {
   t.strictSame(
     fit({ messages: items }).messages,
     messages,
-    'also of a request that does not say what its messages were made of'
+    'also if a request does not say what its messages were made of'
   )
 })
 
-t.test('the form of the answer is in the field that the provider has for it', async t => {
+t.test("the response format is sent in the provider's own field", async t => {
   t.match(fit({ response_format: { type: 'json_object' } }, { answerFormat: 'generation_config' }), {
     generation_config: { responseMimeType: 'application/json' }
   })
 })
 
-t.test('what the provider cannot take is refused', async t => {
+t.test('requests that the provider cannot handle are refused', async t => {
   const untranslatable = new GatewayError('unsupported_value', { message: 'input[0].type' })
   t.throws(() => fit({}, {}, { untranslatable }), { message: 'input[0].type' })
 })

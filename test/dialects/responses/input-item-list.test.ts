@@ -8,7 +8,7 @@ const page = (query: string, list = items): unknown => {
   return { ids: data.map(({ id }) => id), ...about }
 }
 
-t.test('the latest item is first, unless the query says otherwise', async t => {
+t.test('the latest item comes first, unless the query says otherwise', async t => {
   t.strictSame(page(''), {
     ids: ['c', 'b', 'a'],
     object: 'list',
@@ -33,11 +33,11 @@ t.test('the latest item is first, unless the query says otherwise', async t => {
   t.strictSame(page('after=a'), { ids: [], object: 'list', first_id: '', last_id: '', has_more: false })
 })
 
-t.test('pages come to an end although an id is there twice', async t => {
+t.test('pagination ends even if an id occurs twice', async t => {
   t.match(page('order=asc&after=a', [...items, ...items]), { ids: ['b', 'c'] })
 })
 
-t.test('a wrong parameter is named', async t => {
+t.test('the error names the invalid parameter', async t => {
   for (const [query, param] of [
     ['limit=0', 'limit'],
     ['limit=101', 'limit'],

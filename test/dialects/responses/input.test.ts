@@ -24,7 +24,7 @@ const call = { type: 'function_call', call_id: 'call_1', name: 'get', arguments:
 const output = { type: 'function_call_output', call_id: 'call_1', output: 'sunny' } as const
 const image = { type: 'input_image', image_url: 'data:image/png;base64,AA' } as const
 
-t.test('every field that providers know is in the words of chat completions', async t => {
+t.test('every field that providers know is mapped to chat completions', async t => {
   t.strictSame(
     inputOf({
       model: 'openai/gpt-5',
@@ -94,11 +94,11 @@ t.test('every field that providers know is in the words of chat completions', as
   )
 })
 
-t.test('plain text is what every provider writes: no field says so', async t => {
+t.test('plain text is the default of every provider, so no field is sent for it', async t => {
   t.notOk('response_format' in inputOf({ input: 'Hi', text: { format: { type: 'text' } } }))
 })
 
-t.test('items of one turn of the model are one message, and results follow it', async t => {
+t.test('items of one model turn become one message, followed by their results', async t => {
   t.strictSame(
     messagesOf([
       { role: 'developer', content: [{ type: 'input_text', text: 'Be brief.' }] },
@@ -160,7 +160,7 @@ t.test('items of one turn of the model are one message, and results follow it', 
   )
 })
 
-t.test('what a provider needs back comes back where it was', async t => {
+t.test('data that a provider needs back is restored at its place', async t => {
   const blocks = [
     { type: 'thinking', thinking: 'Hm.', signature: 's' },
     { type: 'redacted_thinking', data: 'd' }
@@ -212,7 +212,7 @@ t.test('what a provider needs back comes back where it was', async t => {
   }
 })
 
-t.test('a request names a bounded number of tool servers, wherever it names them', async t => {
+t.test('the number of MCP servers in a request is limited, wherever they are named', async t => {
   const servers = (count: number): ResponsesTool[] =>
     Array.from({ length: count }, (_, index) => ({
       type: 'mcp', server_label: `s${index}`, server_url: `https://s${index}.example/mcp`
@@ -225,7 +225,7 @@ t.test('a request names a bounded number of tool servers, wherever it names them
   }
 })
 
-t.test('tools that a search has found are offered, each once', async t => {
+t.test('tools found by a search are included once each', async t => {
   const get = { type: 'function', name: 'get', description: 'Gets.' } as const
   const found = (...tools: readonly unknown[]): InputItem =>
     ({ type: 'tool_search_output', id: 'ts_1', call_id: 'call_0', tools }) as InputItem // an open item
@@ -249,7 +249,7 @@ t.test('tools that a search has found are offered, each once', async t => {
   t.strictSame(inputOf({ input: [found(), { role: 'user', content: 'x' }] }).tools, undefined)
 })
 
-t.test('tools of namespaces and free-form tools become functions, in the history as well', async t => {
+t.test('namespaced and free-form tools become functions, in the history too', async t => {
   const custom = {
     type: 'custom',
     name: 'apply_patch',
@@ -284,7 +284,7 @@ t.test('tools of namespaces and free-form tools become functions, in the history
     },
     { function: { name: 'apply_patch' } }
   ])
-  t.equal(request.tools?.length, 4, 'hosted tools go nowhere')
+  t.equal(request.tools?.length, 4, 'hosted tools are left out')
   t.strictSame(request.tool_choice, { type: 'function', function: { name: 'ns__get' } })
   t.match(request.messages, [
     {},
@@ -295,7 +295,7 @@ t.test('tools of namespaces and free-form tools become functions, in the history
   ])
 })
 
-t.test("a tool server of the caller's is one of those that are run here", async t => {
+t.test('an MCP server of the caller is called by the gateway', async t => {
   const server = {
     type: 'mcp',
     server_label: 'docs',
@@ -314,7 +314,7 @@ t.test("a tool server of the caller's is one of those that are run here", async 
   )
 })
 
-t.test('each fault names its place', async t => {
+t.test('each error names its place', async t => {
   const mcp = { type: 'mcp', server_label: 'a', server_url: 'https://a.example' } as const
   const rows: Array<readonly [Partial<ResponsesRequest>, string]> = [
     [{ input: [] }, 'input'],
@@ -386,14 +386,14 @@ function thrownBy (run: () => unknown): unknown {
 }
 
 t.test(
-  'an answer that is sent back keeps its text, its calls, its thinking and the images of results',
+  'an answer sent back keeps its text, calls, thinking and images in results',
   async t => {
     holds(
       t,
       fc.property(anyAnswer, events => {
         const start = responsesStart()
         const { output } = toResponse(start, batchesOf(start, events))
-        // What the gateway ran is replayed as calls of its own.
+        // Calls executed by the gateway are replayed as separate calls.
         const items = output.filter(({ type }) => type !== 'mcp_call')
         const ids = items.flatMap(item => (item.type === 'function_call' ? [item.call_id] : []))
         const results = ids.map(id => ({

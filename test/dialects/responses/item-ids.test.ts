@@ -1,12 +1,12 @@
 import t from 'tap'
 import { identified, itemId } from '../../../lib/dialects/responses/item-ids.ts'
 
-t.test('an id has the prefix of its kind, and none is like another', async t => {
+t.test('an id has the prefix of its type, and ids are unique', async t => {
   t.match(itemId('resp'), /^resp_[0-9a-f]{32}$/)
   t.not(itemId('resp'), itemId('resp'))
 })
 
-t.test('items get a type, an id, a status and parts where they have none', async t => {
+t.test('items get a missing type, id, status and parts', async t => {
   const { items, newIds: made } = identified([
     { role: 'user', content: 'hi' },
     { type: 'message', id: 'msg_1', role: 'assistant', content: 'yes' },
@@ -23,12 +23,12 @@ t.test('items get a type, an id, a status and parts where they have none', async
     { type: 'function_call', id: /^fc_/, status: 'completed' },
     { type: 'message', id: /^msg_[0-9a-f]{32}$/, content: [{ text: 'again' }] }
   ])
-  t.strictSame(made, [items[0]?.id, items[2]?.id, items[3]?.id], 'the second of one id gets its own')
+  t.strictSame(made, [items[0]?.id, items[2]?.id, items[3]?.id], 'the second of two equal ids is replaced')
 })
 
-t.test('an item whose type is a word of the language gets an id like any other', async t => {
+t.test('an item type named like an Object.prototype member gets an id like any other', async t => {
   for (const type of ['constructor', 'toString', '__proto__']) {
-    // a type of the future
+    // a future type
     const { items: [item] } = identified([{ type } as unknown as Parameters<typeof identified>[0][number]])
     t.match(item?.id, /^item_[0-9a-f]{32}$/, type)
   }

@@ -20,7 +20,7 @@ const output = (id: string, text: string): InputItem => ({
 })
 const said = (text: string): InputItem => ({ type: 'message', role: 'assistant', content: text })
 
-t.test('neighbouring items of the model are one message, results follow it', async t => {
+t.test('consecutive items of the model become one message, followed by their results', async t => {
   t.strictSame(
     read([
       { role: 'user', content: 'hi' },
@@ -49,7 +49,7 @@ t.test('neighbouring items of the model are one message, results follow it', asy
   )
 })
 
-t.test('calls that callers ran themselves are calls of functions, with their outputs', async t => {
+t.test('calls that callers executed themselves become function calls with outputs', async t => {
   const ran = (id: string, name: string, input: object, content: string): unknown[] => [
     {
       role: 'assistant',
@@ -69,19 +69,19 @@ t.test('calls that callers ran themselves are calls of functions, with their out
     { type: 'apply_patch_call', call_id: 'c', operation, status: 'completed' },
     { type: 'shell_call_output', call_id: 'b', output: [{ stdout: 'two', stderr: '' }] },
     { type: 'apply_patch_call_output', call_id: 'c', status: 'failed' },
-    // records, an output of no call, and a call without an output
+    // records, an output without a call, and a call without an output
     { type: 'web_search_call', id: 'ws_1', status: 'completed' },
     { type: 'shell_call_output', call_id: 'x', output: [] },
     { type: 'shell_call', call_id: 'd', action: shell }
   ]
-  t.strictSame(read(items as InputItem[]), [ // they match its schema, which has no members of theirs
+  t.strictSame(read(items as InputItem[]), [ // they match its schema, which does not have their extra fields
     ...ran('a', 'local_shell', exec, 'one file'),
     ...ran('b', 'shell', shell, '[{"stdout":"two","stderr":""}]'),
     ...ran('c', 'apply_patch', operation, 'failed')
   ])
 })
 
-t.test('encrypted reasoning goes to a provider that gets a translation as well, with its id', async t => {
+t.test('encrypted reasoning is sent with its id even in a translated request', async t => {
   t.match(
     read([
       { type: 'reasoning', id: 'rs_1', summary: [], encrypted_content: 'gAAA' },
@@ -99,7 +99,7 @@ t.test('encrypted reasoning goes to a provider that gets a translation as well, 
   )
 })
 
-t.test('reasoning goes back to the turn it belongs to', async t => {
+t.test('reasoning belongs to the turn that it came from', async t => {
   const block = { type: 'thinking', thinking: 'hm', signature: 's' } as const
   const sealed = sealReasoning({ model: 'one/m', blocks: [block], callFields: { extra: 1 } })
   t.match(
@@ -127,7 +127,7 @@ t.test('reasoning goes back to the turn it belongs to', async t => {
   )
 })
 
-t.test('images of results come behind all results, and the results say so', async t => {
+t.test('images in results come after all results, which refer to them', async t => {
   const result = (output: Extract<InputItem, { type: 'function_call_output' }>['output']): InputItem => ({
     type: 'function_call_output',
     call_id: 'a',
@@ -153,7 +153,7 @@ t.test('images of results come behind all results, and the results say so', asyn
 })
 
 t.test(
-  'what comes between calls and their results is behind the last of them, or in the turn of the calls',
+  'items between calls and results come after the last result, or join the turn of the calls',
   async t => {
     const user: InputItem = { role: 'user', content: 'Also this.' }
     const developer: InputItem = { role: 'developer', content: 'Be brief.' }
@@ -167,7 +167,7 @@ t.test(
       t.strictSame(
         read([item, output('a', 'a')], [call('a')]),
         [turn('a'), result('a'), item],
-        'the call may be in the conversation that is continued'
+        'the call may be in the continued conversation'
       )
     }
     t.strictSame(
@@ -218,12 +218,12 @@ t.test(
     t.throws(
       () => read([call('a'), user]),
       { code: 'invalid_value', message: /function call a \(`input\[0\]`\)/ },
-      'a call without its result is refused as before'
+      'a call without its result is still refused'
     )
   }
 )
 
-t.test('an error names the item of a message that was moved', async t => {
+t.test('an error names the original item of a moved message', async t => {
   const { messages, byItem } = readItems(
     [call('a'), { role: 'user', content: 'Also this.' }, output('a', 'a')],
     new SentNames(),
@@ -249,12 +249,12 @@ t.test(
     t.match(
       read([output('a', '1')], [call('a')]),
       [{ role: 'assistant' }, { role: 'tool', tool_call_id: 'a' }],
-      'the call may be in the conversation that is continued'
+      'the call may be in the continued conversation'
     )
   }
 )
 
-t.test('calls of server tools have names that every provider takes, each tool its own', async t => {
+t.test('calls of MCP servers have distinct names that every provider accepts', async t => {
   const names = new SentNames()
   names.add({ name: 'look', kind: 'function' })
   const item = (server: string, name: string, id: string): InputItem => ({
@@ -303,7 +303,7 @@ t.test('calls of server tools have names that every provider takes, each tool it
   t.equal(serverCalls.length, 6)
 })
 
-t.test('a request for consent counts once, and of several answers to it a refusal', async t => {
+t.test('an approval request counts once, and of several answers to it a refusal wins', async t => {
   const approvals = new Approvals([
     { type: 'mcp', server_label: 'mine', server_url: 'https://a.example/mcp' }
   ])
@@ -334,7 +334,7 @@ t.test('a request for consent counts once, and of several answers to it a refusa
   t.strictSame(
     read([request, answer(true)], [request]),
     once,
-    'also where it is in the conversation that is continued'
+    'also in the continued conversation'
   )
   for (const answers of [
     [true, false],
@@ -344,7 +344,7 @@ t.test('a request for consent counts once, and of several answers to it a refusa
   }
 })
 
-t.test('parts that no other provider takes are refused', async t => {
+t.test('parts that no other provider accepts are refused', async t => {
   const rows: ReadonlyArray<readonly [InputItem, string]> = [
     [{ role: 'user', content: [{ type: 'input_image', file_id: 'f' }] }, 'input[0].content[0].file_id'],
     [

@@ -2,7 +2,7 @@ import t from 'tap'
 import { keptLength } from '../../../lib/dialects/responses/kept-length.ts'
 import type { ChatEvent } from '../../../lib/core/events.ts'
 
-t.test('what an event adds to the end of the answer is known from its texts and probabilities', async t => {
+t.test('the kept length of an event is computed from its texts and log probabilities', async t => {
   const text = (...content: object[]): ChatEvent => ({
     type: 'text-delta',
     choice: 0,

@@ -29,7 +29,7 @@ function items (
 const says = (text: string): ChatEvent => ({ type: 'text-delta', choice: 0, text })
 const stop: ChatEvent = { type: 'choice-end', choice: 0, reason: 'stop' }
 
-t.test('text, reasoning and calls are items, in the order in which they begin', async t => {
+t.test('text, reasoning and calls become items, in the order in which they begin', async t => {
   const names = new SentNames()
   names.add({ name: 'look', kind: 'function' })
   const { done } = items([
@@ -46,7 +46,7 @@ t.test('text, reasoning and calls are items, in the order in which they begin', 
   ])
 })
 
-t.test('thoughts that wait for a call before them are kept, each of them', async t => {
+t.test('thinking blocks that wait for a call to finish are all kept', async t => {
   const thought = (signature: string): ChatEvent => ({
     type: 'thinking-block',
     choice: 0,
@@ -65,7 +65,7 @@ t.test('thoughts that wait for a call before them are kept, each of them', async
   t.match([first, second], [{ encrypted_content: sealed('1') }, { encrypted_content: sealed('2') }])
 })
 
-t.test('reasoning that its provider keeps no state of can be sent back as well', async t => {
+t.test('reasoning without provider state can be sent back too', async t => {
   const {
     done: [reasoning]
   } = items([{ type: 'reasoning-delta', choice: 0, text: 'hm' }, says('Yes.'), stop])
@@ -78,13 +78,13 @@ t.test('a refusal is a part of its message', async t => {
   ])
 })
 
-t.test('every item that is added is done, the last one at the end', async t => {
+t.test('every added item is finished, the last one at the end', async t => {
   const { types } = items([says('a'), says('b'), stop])
   t.equal(types.filter(type => type === 'response.output_item.added').length, 1)
   t.equal(types.at(-1), 'response.output_item.done')
 })
 
-t.test('an answer without an end is complete, one that was cut or filtered is not', async t => {
+t.test('an answer without a finish reason is complete, a truncated or filtered one is not', async t => {
   t.match(items([says('a')]).end, { status: 'completed' })
   t.match(items([says('a'), { type: 'choice-end', choice: 0, reason: 'length' }]).end, {
     status: 'incomplete',
@@ -96,7 +96,7 @@ t.test('an answer without an end is complete, one that was cut or filtered is no
   })
 })
 
-t.test('a call that the end of the answer cut is incomplete, a free-form one as well', async t => {
+t.test('a truncated call is incomplete, also a free-form one', async t => {
   const names = new SentNames()
   names.add({ name: 'patch', kind: 'custom' })
   const calls = (name: string, text: string, reason: FinishReason): readonly ChatEvent[] => [
@@ -114,23 +114,23 @@ t.test('a call that the end of the answer cut is incomplete, a free-form one as 
   t.match(
     items(calls('look', '{"cmd":"ls"}', 'length')).done,
     [{ status: 'completed' }],
-    'the next call was cut before it began'
+    'truncated before the next call began'
   )
   t.match(
     items(calls('look', '', 'length')).done,
     [{ status: 'incomplete' }],
-    'cut before its first argument'
+    'truncated before its first argument'
   )
   t.match(items(calls('look', '', 'tool_calls')).done, [{ status: 'completed', arguments: '{}' }])
   t.match(
     items(calls('look', '{"cmd":"ls', 'tool_calls')).done,
     [{ status: 'completed' }],
-    'what a model wrote wrong was not cut'
+    'invalid arguments without truncation'
   )
 })
 
 t.test(
-  'a call with arguments that break off is done when the answer goes on, and one beside a complete call when the answer ends',
+  'a call with partial arguments is completed if the answer goes on, and incomplete if truncated',
   async t => {
     const start = (call: number): ChatEvent => ({
       type: 'tool-call-start',
@@ -162,7 +162,7 @@ t.test(
   }
 )
 
-t.test('pages that are cited have every field; other annotations are left out', async t => {
+t.test('cited pages have every field, and other annotations are left out', async t => {
   const annotations = [
     { type: 'url_citation', url_citation: { url: 'https://a.example', end_index: 2 } },
     { type: 'of_the_future', a: 1 },

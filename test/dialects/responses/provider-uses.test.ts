@@ -4,11 +4,11 @@ import type { StoredInput } from '../../../lib/dialects/responses/stored-input.t
 import type { ResponsesRequest } from '../../../schemas/responses.ts'
 
 function usesOf (parts: object, items: StoredInput['items'] = new Map()): string[] {
-  const request = { model: 'mine', input: 'hi', ...parts } as ResponsesRequest // as if it had been checked
+  const request = { model: 'mine', input: 'hi', ...parts } as ResponsesRequest // taken as validated
   return responsesUses({ request, stored: { items } }).map(({ kind, param }) => `${kind} ${param}`)
 }
 
-t.test('tools are judged by a list of types, wherever they stand', async t => {
+t.test('tools are classified by type, wherever they are listed', async t => {
   const rows: ReadonlyArray<readonly [tool: object, ...uses: string[]]> = [
     [{ type: 'function', name: 'f', parameters: { properties: { file_id: { type: 'string' } } } }],
     [{ type: 'web_search' }], [{ type: 'web_search_preview_2025_03_11' }], [{ type: 'local_shell' }],
@@ -35,7 +35,7 @@ t.test('tools are judged by a list of types, wherever they stand', async t => {
   }
 })
 
-t.test('objects of the account are found by any name', async t => {
+t.test('objects in the account are found under any field name', async t => {
   const rows: ReadonlyArray<readonly [parts: object, ...uses: string[]]> = [
     [{ conversation: 'conv_1' }, 'object conversation'],
     [{ prompt: { id: 'pmpt_1' } }, 'object prompt'],
@@ -94,7 +94,7 @@ t.test('objects of the account are found by any name', async t => {
     ]
   ]
   for (const [parts, ...uses] of rows) for (const use of uses) t.ok(usesOf(parts).includes(use), use)
-  // As Codex sends it.
+  // Sent by Codex like this.
   const agent = { client_metadata: { turn_id: 'a', thread_id: 'b', session_id: 'c' } }
   t.same(usesOf({ metadata: { file_id: 'mine' }, previous_response_id: 'resp_1', ...agent }), [])
   const listed = [{ name: 'get', input_schema: { properties: { page_id: { type: 'string' } } } }]
@@ -113,7 +113,7 @@ t.test('objects of the account are found by any name', async t => {
   )
 })
 
-t.test('items that hold what they stand for may have an id', async t => {
+t.test('items with their content may have an id', async t => {
   for (const item of [
     { type: 'message', id: 'msg_1', role: 'assistant', content: '' },
     { type: 'function_call', id: 'fc_1', call_id: 'c', name: 'f', arguments: '' },
@@ -126,7 +126,7 @@ t.test('items that hold what they stand for may have an id', async t => {
   }
 })
 
-t.test('an item of a stored response may come as its id alone', async t => {
+t.test('a stored item may be referenced by its id alone', async t => {
   const input = [{ type: 'image_generation_call', id: 'ig_1' }]
   t.same(usesOf({ input }), ['object input[0].id'])
   t.same(usesOf({ input }, new Map([['ig_1', { item: input[0] as never }]])), [])

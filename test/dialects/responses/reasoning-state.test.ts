@@ -10,12 +10,12 @@ const state = {
   callFields: { extra: { a: 1 } }
 } as const
 
-t.test('what was sealed comes out as it went in', async t => {
+t.test('sealed state is restored unchanged', async t => {
   t.strictSame(openReasoning(sealReasoning(state)), state)
   t.strictSame(openReasoning(sealReasoning({ model: 'one/m' })), { model: 'one/m' })
 })
 
-t.test('what others made, or changed, is none', async t => {
+t.test('foreign or modified state is ignored', async t => {
   const sealed = (value: unknown): string =>
     `hg1.${Buffer.from(JSON.stringify(value)).toString('base64url')}`
   for (const text of [
@@ -39,6 +39,6 @@ t.test('what others made, or changed, is none', async t => {
       })
     ),
     { model: 'one/m' },
-    'blocks of another shape are left out'
+    'malformed blocks are left out'
   )
 })

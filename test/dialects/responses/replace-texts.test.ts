@@ -15,7 +15,7 @@ function call (request: ResponsesRequest, stored?: StoredInput): RoutedCall<Chat
   return responsesInput(routedCall(request), { stored }) as unknown as RoutedCall<ChatInput>
 }
 
-t.test('the request of the caller and the conversation made of it have the other texts', t => {
+t.test('both the request of the caller and its conversation get the replaced texts', t => {
   const given = call({ model: 'm', instructions: 'x', input: 'hi x', store: false })
   const replaced = replaceResponseTexts(given, shout, {})
   t.match(replaced.request.messages, [{ role: 'system', content: 'X' }, { role: 'user', content: 'hi X' }])
@@ -24,12 +24,12 @@ t.test('the request of the caller and the conversation made of it have the other
   t.equal(
     replaceResponseTexts(replaced, text => text, {}).request,
     request,
-    'nothing is made anew where nothing is replaced'
+    'nothing is rebuilt if nothing is replaced'
   )
   t.end()
 })
 
-t.test('stored items that the request takes up are looked at as well', t => {
+t.test('stored items that the request includes are inspected too', t => {
   const item: StoredItem = { id: 'msg_1', type: 'message', role: 'user', content: 'stored x' }
   const other: StoredItem = { id: 'msg_2', type: 'message', role: 'user', content: 'found x' }
   const stored: StoredInput = {
@@ -48,7 +48,7 @@ t.test('stored items that the request takes up are looked at as well', t => {
   t.end()
 })
 
-t.test('a response that may be changed has no log probabilities', t => {
+t.test('a response that may be rewritten has no log probabilities', t => {
   const given = call({
     model: 'm',
     input: 'hi',

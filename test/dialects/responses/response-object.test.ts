@@ -2,7 +2,7 @@ import t from 'tap'
 import { responseUsage, startedResponse } from '../../../lib/dialects/responses/response-object.ts'
 import { responsesStart } from '../../support/responses.ts'
 
-t.test('every field is there from the start, as the request set it or with its default', async t => {
+t.test('every field is present from the start, with the requested or default value', async t => {
   t.match(startedResponse(responsesStart({})), {
     object: 'response',
     status: 'in_progress',
@@ -38,7 +38,7 @@ t.test('every field is there from the start, as the request set it or with its d
   )
 })
 
-t.test('options of OpenAI alone are repeated where the request has them', async t => {
+t.test('OpenAI-only options are repeated if the request has them', async t => {
   const { reasoning, prompt_cache_retention: retention } = startedResponse(
     responsesStart({ reasoning: { context: 'all_turns', mode: 'pro' }, prompt_cache_retention: '24h' })
   )

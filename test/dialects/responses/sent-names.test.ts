@@ -1,7 +1,7 @@
 import t from 'tap'
 import { SentNames } from '../../../lib/dialects/responses/sent-names.ts'
 
-t.test('names are kept where they can be, and found again', async t => {
+t.test('names are kept if possible, and mapped back', async t => {
   const names = new SentNames()
   t.equal(names.add({ name: 'get', kind: 'function' }), 'get')
   t.equal(names.add({ name: 'get', namespace: 'a', kind: 'custom' }), 'a__get')
@@ -10,7 +10,7 @@ t.test('names are kept where they can be, and found again', async t => {
   t.strictSame(names.declared('other'), { name: 'other', kind: 'function' })
   t.equal(names.sent('get', 'a'), 'a__get')
   t.equal(names.sent('get', null), 'get')
-  t.equal(names.sent('gone', 'a'), 'a__gone', 'of an earlier answer')
+  t.equal(names.sent('gone', 'a'), 'a__gone', 'from an earlier answer')
 })
 
 t.test('long names are shortened and equal ones are distinguished', async t => {

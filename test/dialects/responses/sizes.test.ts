@@ -10,11 +10,11 @@ const tool = { type: 'function', name: 'a' } as const
 const foundTools = { type: 'tool_search_output', tools: [tool, tool, tool] } as InputItem // an open item
 
 function checked (request: Partial<ResponsesRequest>) {
-  const complete = { model: 'a/b', input: 'x', ...request } // none of the stages before is needed
+  const complete = { model: 'a/b', input: 'x', ...request } // no earlier stage is needed
   return () => check({ ...responsesCall({}), request: complete })
 }
 
-t.test('each list has its bound, and the error names the list', async t => {
+t.test('each list has a limit, and the error names the list', async t => {
   const within = checked({
     input: [
       { role: 'user', content: [text, text] },

@@ -32,13 +32,13 @@ const read = (
     from
   )
 
-t.test('a request that takes nothing from the store does not wait for it', async t => {
+t.test('a request without stored input does not wait for the store', async t => {
   t.equal(read({}), undefined)
   t.equal(read({ input: [{ id: 'msg_1', type: 'message', role: 'user', content: 'hi' }] }), undefined)
   t.strictSame(lookups, [])
 })
 
-t.test('references are looked up, and reasoning without its state', async t => {
+t.test('references are looked up, as is reasoning without its state', async t => {
   const input: ResponsesRequest['input'] = [
     { type: 'item_reference', id: 'msg_1' },
     { type: 'reasoning', id: 'rs_1', summary: [] },
@@ -48,7 +48,7 @@ t.test('references are looked up, and reasoning without its state', async t => {
   t.strictSame(lookups.splice(0), [['msg_1', 'rs_1']])
 })
 
-t.test('a response is continued by the key that made it; for others it is not there', async t => {
+t.test('a response can be continued by the key that created it, and does not exist for others', async t => {
   t.match(await read({ previous_response_id: 'resp_1' }), {
     continuation: { rootId: 'resp_1', items: [item] }
   })
@@ -65,7 +65,7 @@ t.test('a response is continued by the key that made it; for others it is not th
   }
 })
 
-t.test('a reference may come without its type', async t => {
+t.test('a reference may omit its type', async t => {
   t.ok(isReference({ id: 'msg_1' }))
   t.notOk(isReference(item))
 })

@@ -36,7 +36,7 @@ t.test('text parts get the lists that a server left out', async t => {
   }
 })
 
-t.test('a text that reads as the name of a list is none', async t => {
+t.test('a text that looks like the name of a list is ignored', async t => {
   for (const delta of ['logprobs', 'annotations', 'output_text']) {
     t.same(
       JSON.parse(completeEvent('response.output_text.delta', JSON.stringify({ delta }))),
@@ -57,7 +57,7 @@ t.test('a text that reads as the name of a list is none', async t => {
   }
 })
 
-t.test('a text that has them stays as it was written, whatever else is in it', async t => {
+t.test('a text part that has the lists is unchanged, whatever else it contains', async t => {
   const part =
     '{ "type":"output_text", "logprobs":[], "annotations" : [], "text":"\\"output_text\\"", "n": 1.0 }'
   t.equal(completeParts(part), part)

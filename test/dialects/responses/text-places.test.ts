@@ -17,7 +17,7 @@ import { countSeen, forgottenTexts, sentencesOf } from '../../support/schema-tex
 
 const { answer, frames, textOf } = responsesDirectTexts
 
-t.test('every string of the schemas is seen, or not seen for a reason', t => {
+t.test('every string of the schemas is inspected, or exempt for a stated reason', t => {
   const rows = [
     ['a request', ResponsesRequest, responsesRequestTexts],
     ['a compaction', CompactRequest, responsesRequestTexts],
@@ -56,7 +56,7 @@ t.test('a text ends with its part, its item and the response', t => {
   t.end()
 })
 
-t.test('an image is not looked at, and what stands in its place is', t => {
+t.test('an image is not inspected, but other content in its place is', t => {
   const base64 = Buffer.from('an image of an island').toString('base64')
   for (const [result, seen] of [[base64, []], ['a secret text', ['a secret text']]] as const) {
     const item = { type: 'image_generation_call', id: 'ig_1', status: 'completed', result }
@@ -68,7 +68,7 @@ t.test('an image is not looked at, and what stands in its place is', t => {
   t.end()
 })
 
-t.test('what a tool of the caller is to do is text of a call', t => {
+t.test('commands for tools of the caller are inspected as text of a call', t => {
   const item = (said: string): object => ({
     input: [
       { type: 'local_shell_call', call_id: 'a', action: { type: 'exec', command: ['say', said] } },
@@ -82,7 +82,7 @@ t.test('what a tool of the caller is to do is text of a call', t => {
   t.end()
 })
 
-/** What tools of the provider are asked and return, and how many texts are in it. */
+/** Arguments and results of provider tools, and the number of texts in each. */
 const providerItems: ReadonlyArray<readonly [item: (said: string) => object, texts: number]> = [
   [
     said => ({
@@ -131,7 +131,7 @@ const providerItems: ReadonlyArray<readonly [item: (said: string) => object, tex
   [() => ({ type: 'compaction', encrypted_content: 'island' }), 0]
 ]
 
-t.test('what a tool of the provider is asked and returns is masked, but for what only it can read', t => {
+t.test('arguments and results of provider tools are masked, unless only the provider can read them', t => {
   for (const [item, texts] of providerItems) {
     const rows = [
       [(said: string) => ({ input: [item(said)] }), responsesRequestTexts],
@@ -158,7 +158,7 @@ t.test('what a tool of the provider is asked and returns is masked, but for what
   t.end()
 })
 
-t.test('what a shell reads and says, and what a patch changes, is masked in the events of a stream', t => {
+t.test('shell input and output and patches are masked in stream events', t => {
   const type = (name: string): string => `response.${name}`
   const rows: ReadonlyArray<(said: string) => object> = [
     command => ({ type: type('shell_call_command.added'), command_index: 0, command }),
@@ -177,11 +177,11 @@ t.test('what a shell reads and says, and what a patch changes, is masked in the 
   const commands = [0, 1].map(command => textOf(type('shell_call_command.delta'), {
     ...place, command_index: command
   }).key)
-  t.equal(new Set(commands).size, 2, 'each command is a text of its own')
+  t.equal(new Set(commands).size, 2, 'each command is a separate text')
   t.end()
 })
 
-t.test('what reads for sense sees of an answer what the model says', t => {
+t.test('stages that read meaning get only the text of the model from an answer', t => {
   const content = [{ type: 'output_text', text: 'Hello', annotations: [], logprobs: [] }]
   const item = {
     type: 'message',
@@ -207,7 +207,7 @@ t.test('what reads for sense sees of an answer what the model says', t => {
   t.end()
 })
 
-t.test('no name of a property or an attribute hides a text', t => {
+t.test('names of properties and attributes cannot hide a text', t => {
   for (const name of ['type', 'role', 'id', 'status', 'file_id']) {
     const texts = (said: string): object => ({ [name]: { type: 'string', description: said } })
     const schema = { type: 'object', properties: texts('a property'), default: { [name]: 'a default' } }
@@ -226,7 +226,7 @@ t.test('no name of a property or an attribute hides a text', t => {
       [...ofTool, ...ofTool, ...ofTool, ...ofTool, 'a note', 'a result'],
       name
     )
-    t.notOk(sentences.includes('file_1'), 'an id is none')
+    t.notOk(sentences.includes('file_1'), 'an id is not inspected')
   }
   t.end()
 })

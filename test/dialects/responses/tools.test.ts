@@ -5,7 +5,7 @@ import type { ResponsesTool, ResponsesToolChoice } from '../../../schemas/respon
 
 const read = (tools: readonly ResponsesTool[]): ReadTools => readTools(tools, new SentNames(), 'tools')
 
-t.test('functions stay, free-form tools become functions with one text', async t => {
+t.test('functions are unchanged, and free-form tools become functions with one text argument', async t => {
   const { tools } = read([
     { type: 'function', name: 'look', description: 'Looks.', parameters: { type: 'object' }, strict: true },
     {
@@ -30,7 +30,7 @@ t.test('functions stay, free-form tools become functions with one text', async t
   ])
 })
 
-t.test('tools of a namespace are offered one by one; those that only OpenAI runs are left out', async t => {
+t.test('tools of a namespace are listed individually, and OpenAI-only tools are left out', async t => {
   const { tools } = read([
     {
       type: 'namespace',
@@ -45,7 +45,7 @@ t.test('tools of a namespace are offered one by one; those that only OpenAI runs
   t.equal(tools.length, 2)
 })
 
-t.test('a tool server needs an address', async t => {
+t.test('an MCP server needs a URL', async t => {
   const server = {
     type: 'mcp',
     server_label: 'mine',
@@ -60,7 +60,7 @@ t.test('a tool server needs an address', async t => {
   t.throws(() => read([elsewhere]), { code: 'unsupported_value', param: 'tools[0].server_url' })
 })
 
-t.test('a label stands for one server of a request', async t => {
+t.test('a label identifies one MCP server of a request', async t => {
   const server = (server_label: string, server_url = 'https://a.example/mcp'): ResponsesTool => ({
     type: 'mcp',
     server_label,
@@ -76,7 +76,7 @@ t.test('a label stands for one server of a request', async t => {
   t.same(
     read(['mine', 'yours', 'mine']).servers.map(({ name }) => name),
     ['mine', 'yours'],
-    'the same once more'
+    'the same server repeated'
   )
   const different = [server('mine'), server('yours'), server('mine', 'https://b.example/mcp')]
   t.throws(() => readTools(different, new SentNames(), 'tools'), {
@@ -95,7 +95,7 @@ t.test('a label stands for one server of a request', async t => {
   )
 })
 
-t.test('a choice names tools as they are sent', async t => {
+t.test('a tool choice uses the names that are sent', async t => {
   const names = new SentNames()
   readTools([{ type: 'function', name: 'look' }], names, 'tools')
   t.equal(readToolChoice('required', names, false), 'required')
@@ -134,7 +134,7 @@ t.test('a choice names tools as they are sent', async t => {
       type: 'allowed_tools',
       allowed_tools: { mode: 'auto', tools: [{ type: 'function', function: { name: 'look' } }] }
     },
-    'without a server there is none to allow'
+    'without a server there are no server tools to allow'
   )
   t.throws(() => readToolChoice(allow(), names, true), {
     code: 'unsupported_value',

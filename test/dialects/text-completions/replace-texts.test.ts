@@ -5,7 +5,7 @@ import { routedCall } from '../../support/stages.ts'
 import type { TextInput } from '../../../lib/chat/input.ts'
 import type { RoutedCall } from '../../../lib/core/call.ts'
 
-t.test('a prompt is replaced as a text and as the message that it is, and looked at once', t => {
+t.test('a prompt is inspected once, and replaced both as text and as a message', t => {
   // with its routes
   const call = textInput(
     routedCall({ model: 'm', prompt: 'hi x', suffix: 'x end', stop: 'x', max_tokens: 7, echo: true })

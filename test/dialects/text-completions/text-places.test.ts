@@ -3,7 +3,7 @@ import { completionRequestTexts } from '../../../lib/dialects/text-completions/t
 import { TextCompletionRequest } from '../../../schemas/text-completions.ts'
 import { countSeen, forgottenTexts } from '../../support/schema-texts.ts'
 
-t.test('every string of a request is seen, or not seen for a reason', t => {
+t.test('every string of a request is inspected, or exempt for a stated reason', t => {
   t.same(forgottenTexts(TextCompletionRequest, completionRequestTexts), [])
   t.ok(countSeen(TextCompletionRequest, completionRequestTexts) >= 5)
   t.end()
