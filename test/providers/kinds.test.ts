@@ -351,7 +351,7 @@ t.test('tool call ids fit the strict server, and still match', async t => {
   )
 })
 
-t.test('kind names occur only in their declaration and folder, model names only in the catalogue', async t => {
+t.test('kind names occur only in their declaration and folder, models only in the catalogue', async t => {
   const root = join(import.meta.dirname, '../../..')
   const places = ['build/lib', 'build/pipelines', 'build/schemas'].flatMap(folder =>
     readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })

@@ -39,7 +39,7 @@ const kinds: Readonly<
   error: [502, 'upstream_error']
 }
 
-t.test("each kind of failure maps to an error; with the caller's own key, refusals are the caller's", async t => {
+t.test("each kind of failure maps to an error; with the caller's own key, refusals are theirs", async t => {
   for (const [kind, [status, code, theirs = [status, code]]] of Object.entries(kinds)) {
     const failure = new ProviderFailure({ kind: kind as FailureKind }) // a key of the table
     const [ours, forOwner] = [callerError(failure), callerError(failure, [], own)]

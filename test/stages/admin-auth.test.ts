@@ -66,7 +66,7 @@ async function authed (
   throw new Error('nothing came out')
 }
 
-t.test('a session gives its user, with the projects that they see', async t => {
+t.test('a session identifies its user, with the projects that they may see', async t => {
   const admin = await open(t)
   const { users, sessions } = admin.accounts
   for (const [role, projects] of [['owner', undefined], ['member', new Set(['default'])]] as const) {
@@ -94,7 +94,7 @@ t.test('a session gives its user, with the projects that they see', async t => {
   }
 })
 
-t.test('an admin key needs no token, and no key of callers is one', async t => {
+t.test("an admin key needs no token, and a caller's key is not an admin key", async t => {
   const admin = await open(t)
   const { secret } = await admin.accounts.adminKeys.create({ name: 'ops', role: 'owner', createdBy: 'test' })
   const expired = await admin.accounts.adminKeys.create({
@@ -121,11 +121,11 @@ t.test('an admin key needs no token, and no key of callers is one', async t => {
   }
 })
 
-t.test('without a store there is nothing', async t => {
+t.test('without a store there is no admin API', async t => {
   t.equal(await authed(undefined, {}), 'not_found')
 })
 
-t.test('beyond loopback a session without a password or passkey may do nothing but add one', async t => {
+t.test('beyond loopback a session without a password or passkey may only add one', async t => {
   const admin = await open(t)
   const user = await admin.accounts.users.create({ name: 'Owner', role: 'owner' })
   const { token, csrfToken } = await admin.accounts.sessions.create(
@@ -157,7 +157,7 @@ t.test('beyond loopback a session without a password or passkey may do nothing b
   t.match(await authed(admin, session, { server }), { principal: { id: user.id } })
 })
 
-t.test('the headers of a proxy count where one is trusted', async t => {
+t.test('the headers of a proxy are used only if it is trusted', async t => {
   const admin = await open(t)
   const headers = {
     'x-forwarded-for': '203.0.113.9, 198.51.100.7',

@@ -14,7 +14,7 @@ import type { Stage } from '../../lib/pipeline/stage.ts'
 
 type Asked = Array<RoutedCall<object>>
 
-/** Answers with two batches; notes the calls, and those whose answers were given up. */
+/** Answers with two batches; records the calls, and those whose answers were abandoned. */
 function answering (
   asked: Asked,
   ended: string[],
@@ -36,7 +36,7 @@ function answering (
 
 const refusal = new GatewayError('content_refused')
 
-t.test('an answer begins at once, and goes on once the verdict is in', async t => {
+t.test('an answer begins at once, and continues after the verdict', async t => {
   const asked: Asked = []
   const { promise, resolve } = withResolvers<undefined>()
   const call = routedCall({}, { requestVerdict: promise })
@@ -51,7 +51,7 @@ t.test('an answer begins at once, and goes on once the verdict is in', async t =
   t.equal((await out.next()).done, true)
 })
 
-t.test('a refusal ends the answer, whether it has come or not', async t => {
+t.test('a refusal ends the answer, whether it has arrived or not', async t => {
   const asked: Asked = []
   const ended: string[] = []
   const call = routedCall({}, { requestVerdict: Promise.reject(refusal) })
@@ -59,7 +59,7 @@ t.test('a refusal ends the answer, whether it has come or not', async t => {
   t.same([asked.length, asked[0]?.signal.aborted, ended], [1, true, ['end']])
 })
 
-t.test('what an answer used that came before a refusal is on record', async t => {
+t.test('the usage of an answer that arrived before a refusal is recorded', async t => {
   const { promise, reject } = withResolvers<undefined>()
   const call = routedCall({}, { requestVerdict: promise })
   const usage = { promptTokens: 3, completionTokens: 2, totalTokens: 5 }
@@ -73,7 +73,7 @@ t.test('what an answer used that came before a refusal is on record', async t =>
   t.same(call.record.usage, usage)
 })
 
-t.test('a refusal counts more than a failure of the provider, which waits for the verdict', async t => {
+t.test('a refusal takes precedence over a failure of the provider, which waits for the verdict', async t => {
   // eslint-disable-next-line
   const failing: Stage<RoutedCall<object>, Batch<object, number>> = async function * () {
     throw new GatewayError('upstream_error')
@@ -86,7 +86,7 @@ t.test('a refusal counts more than a failure of the provider, which waits for th
   }
 })
 
-t.test('the answer ends with its caller', async t => {
+t.test('the answer ends when its caller disconnects', async t => {
   const asked: Asked = []
   const signal = new CallCancellation()
   const { promise, reject } = withResolvers<undefined>()
@@ -99,7 +99,7 @@ t.test('the answer ends with its caller', async t => {
   t.equal(asked[0]?.signal.aborted, true)
 })
 
-t.test('a call without a verdict is answered as ever', async t => {
+t.test('a call without a verdict is answered normally', async t => {
   const asked: Asked = []
   const call = routedCall({})
   t.equal((await collect(afterVerdict(answering(asked, []))(once(call)))).length, 2)

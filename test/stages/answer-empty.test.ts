@@ -9,7 +9,7 @@ const request: ChatInput = { model: 'one/m', messages: [{ role: 'user', content:
 const services = { providers: new Map() }
 const empty = ({ context }: { readonly context: string }) => toJsonReply({ said: context })
 
-t.test('a call for no tokens ends with the empty answer of its dialect', async t => {
+t.test('a call for zero tokens ends with the empty answer of its dialect', async t => {
   const call = { ...routedCall({ ...request, max_completion_tokens: 0 }), context: 'nothing' }
   const thrown: unknown = await collect(answerEmpty(services, { empty })(once(call))).catch(
     (error: unknown) => error
@@ -17,7 +17,7 @@ t.test('a call for no tokens ends with the empty answer of its dialect', async t
   t.match(thrown, new EarlyReply(toJsonReply({ said: 'nothing' })))
 })
 
-t.test('other calls pass, and all calls of a dialect without one', async t => {
+t.test('other calls pass, and so do all calls of a dialect without such an answer', async t => {
   for (const given of [request, { ...request, max_completion_tokens: 1 }]) {
     const call = routedCall(given)
     t.same(await collect(answerEmpty(services, { empty })(once(call))), [call])

@@ -41,7 +41,7 @@ async function answered (
   return { batches }
 }
 
-t.test('the first batch comes with something to see, and the last with all that was held', async t => {
+t.test('the first batch has visible output, and the last one all held text', async t => {
   const { batches } = await answered([[start], [text('Zan')], [text('zibar is far')], [text(' Zan')]])
   t.equal(batches[0]?.[0], start)
   t.ok(batches.every(events => events.some(({ type }) => type !== 'response-start')))
@@ -54,13 +54,13 @@ t.test('the first batch comes with something to see, and the last with all that 
   )
 })
 
-t.test('batches pass as they are where nothing looks at the call', async t => {
+t.test('batches are unchanged if no guard inspects the call', async t => {
   const lists = [[start], [text(word)]]
   t.same((await answered(lists, undefined, { layers: [{ filter: () => undefined }] })).batches, lists)
 })
 
 t.test(
-  'what was read before an error goes out before it, and the words of the error are replaced',
+  'everything read before an error is sent before it, and the text of the error is redacted',
   async t => {
     const failure = new GatewayError('upstream_error', {
       message: `not ${word}`,
@@ -96,7 +96,7 @@ t.test(
   }
 )
 
-t.test('a finding that refuses ends the answer after what is decided', async t => {
+t.test('a finding that refuses ends the answer after the text already decided', async t => {
   const refused = await answered([
     [start, text('0123456789'), text('0123456789')],
     [text('0123456789'), signed, text('more')]
@@ -116,7 +116,7 @@ t.test('a finding that refuses ends the answer after what is decided', async t =
   )
 })
 
-t.test('arguments that came in many pieces go out in several turns of the event loop', async t => {
+t.test('arguments in many pieces are sent over several turns of the event loop', async t => {
   const pieces = ['{"a":"', ...Array.from({ length: 5000 }, () => 'x'), '"}'].map((text): ChatEvent => ({
     type: 'tool-call-delta', choice: 0, call: 0, text, kind: 'function'
   }))
@@ -135,7 +135,7 @@ t.test('arguments that came in many pieces go out in several turns of the event 
   t.equal(new Set(turnsBefore).size, 5, 'another turn before each part')
 })
 
-t.test('an answer that its caller leaves is left as well', async t => {
+t.test('an answer is closed when its caller closes it', async t => {
   let isLeft = false
   const call = routedCall({})
   async function * endless (): AsyncGenerator<Batch<object, ChatEvent>> {
@@ -151,7 +151,7 @@ t.test('an answer that its caller leaves is left as well', async t => {
   t.ok(isLeft)
 })
 
-t.test('long arguments count in the memory of the call while they are held', async t => {
+t.test('long arguments count as memory of the call while they are held', async t => {
   let taken = 0
   const piece = (said: string): ChatEvent => ({
     type: 'tool-call-delta',
@@ -171,7 +171,7 @@ t.test('long arguments count in the memory of the call while they are held', asy
   t.ok(taken >= 400_000 && taken < 410_000, String(taken))
 })
 
-t.test('a stage that only reports passes batches on at once, and refuses none for its size', async t => {
+t.test('a guard that only reports passes batches on at once, and refuses none for its size', async t => {
   let looked = 0
   const stages: TextGuards = {
     layers: [{
@@ -193,7 +193,7 @@ t.test('a stage that only reports passes batches on at once, and refuses none fo
   t.ok(looked > 1024 * 1024 && looked < 20 * 1024 * 1024, `${looked} characters`)
 })
 
-t.test('an answer that is refused does not wait for its provider, which is given up', async t => {
+t.test('a refused answer does not wait for its provider, whose request is aborted', async t => {
   const stalled = withResolvers<void>()
   const call = routedCall({})
   let reason: unknown

@@ -18,7 +18,7 @@ const replaceEvent = (event: Said, replace: ReplaceText): Said => {
   return said === event.said ? event : { said }
 }
 
-t.test('each event has other texts, and is the same where none differs', async t => {
+t.test('each event has its own texts, and is the same object if none changes', async t => {
   const events = [{ said: `in ${word}` }, { said: 'here' }]
   const stage = answerValues(
     wordStages(['answer']),
@@ -55,7 +55,7 @@ t.test('long texts are searched in slices', async t => {
   t.ok(turns > 9, `${turns} turns`)
 })
 
-t.test('errors have their words replaced; what is no error of ours passes', async t => {
+t.test('gateway errors have their text redacted; other errors pass unchanged', async t => {
   const failing = (failure: unknown) =>
     answerValues(
       wordStages(['answer']),
@@ -69,7 +69,7 @@ t.test('errors have their words replaced; what is no error of ours passes', asyn
   await t.rejects(collect(failing(new TypeError(word))(once(routedCall({})))), { message: word })
 })
 
-t.test('a caller who leaves closes the source', async t => {
+t.test('a caller who disconnects closes the source', async t => {
   let isClosed = false
   const stage = answerValues(wordStages(), replaceEvent, flatMap(async function * (call: Call) {
     try {

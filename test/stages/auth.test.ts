@@ -29,7 +29,7 @@ async function authed (call: Call): Promise<AuthedCall> {
   throw new Error('nothing came out')
 }
 
-t.test('a key is taken from either header, and noted on the call', async t => {
+t.test('a key is read from either header, and set on the call', async t => {
   const accepted: ReadonlyArray<readonly [Call['headers'], string]> = [
     [{ authorization: 'Bearer good' }, 'key_1'],
     [{ authorization: 'bearer good' }, 'key_1'],
@@ -45,7 +45,7 @@ t.test('a key is taken from either header, and noted on the call', async t => {
   }
 })
 
-t.test('a line of the log says what was refused, and shows no key', async t => {
+t.test('a log line says what was refused, without the key', async t => {
   for (const [headers, expected] of [
     [{}, 'no key'],
     [{ authorization: 'Basic eA==' }, 'no key'],
@@ -61,7 +61,7 @@ t.test('a line of the log says what was refused, and shows no key', async t => {
   }
 })
 
-t.test('of two keys one that is good is enough', async t => {
+t.test('of two keys one valid key is enough', async t => {
   t.equal((await authed(callWith({ authorization: 'Bearer wrong', 'x-api-key': 'good' }))).key.id, 'key_1')
   t.equal(
     (await authed(callWith({ authorization: 'Bearer with some spaces', 'x-api-key': 'good' }))).key.id,
@@ -73,7 +73,7 @@ t.test('of two keys one that is good is enough', async t => {
   })
 })
 
-t.test('anything else is refused alike, before the body is read', async t => {
+t.test('every other key is refused alike, before the body is read', async t => {
   const refused: Readonly<Record<string, Call['headers']>> = {
     'no header': {},
     'an empty header': { authorization: '' },
@@ -97,7 +97,7 @@ t.test('anything else is refused alike, before the body is read', async t => {
   t.same([...bodies], [JSON.stringify(new GatewayError('invalid_api_key').toBody())])
 })
 
-t.test('a key may call only the endpoints it is for', async t => {
+t.test('a key may call only the endpoints of its type', async t => {
   t.equal((await authed(callWith({ 'x-api-key': 'narrow' }, 'models'))).key.id, 'key_3')
   for (const [key, endpoint] of [['narrow', 'chat'], ['nothing', 'models']] as const) {
     const call = callWith({ 'x-api-key': key }, endpoint)

@@ -26,7 +26,7 @@ async function bounded (
   return [call?.request.max_tokens, ...call?.routes.map(({ settings }) => settings) ?? []]
 }
 
-t.test('a completion without a limit gets one, below the settings of its model', async t => {
+t.test("a completion without a limit gets the default or the limit of its model's settings", async t => {
   t.strictSame(await bounded({}, undefined), [16, undefined, undefined])
   t.strictSame(await bounded({ max_tokens: 5 }, { seed: 1 }), [5, { seed: 1 }, undefined])
   t.strictSame(await bounded({}, { max_completion_tokens: 50 }), [

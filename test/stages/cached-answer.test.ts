@@ -49,7 +49,7 @@ function answering (
   }
 }
 
-/** A caller leaves after the first batch, while another waits for the same answer. */
+/** A caller disconnects after the first batch, while another waits for the same answer. */
 async function leaveToAnother (answer: Answer) {
   const cached = cachedAnswer(cache(), answer)
   const call = callOf()
@@ -61,7 +61,7 @@ async function leaveToAnother (answer: Answer) {
   return { record: call.record, other }
 }
 
-t.test('batches pass as they came, and come again as one', async t => {
+t.test('batches pass unchanged, and are replayed as one', async t => {
   const { stage, calls } = answering([[text('a')], [text('b'), end]])
   const cached = cachedAnswer(cache(), stage)
   const [first, again] = [callOf(), callOf()]
@@ -79,7 +79,7 @@ t.test('batches pass as they came, and come again as one', async t => {
   })
 })
 
-t.test('what broke off is not kept', async t => {
+t.test('a broken answer is not cached', async t => {
   const { stage, calls } = answering([[text('a')]], new Error('broken'))
   const cached = cachedAnswer(cache(), stage)
   for (const number of [1, 2]) {
@@ -88,7 +88,7 @@ t.test('what broke off is not kept', async t => {
   }
 })
 
-t.test('an answer that nobody reads to its end is given up, and its source closed', async t => {
+t.test('an answer that nobody reads to its end is abandoned, and its source closed', async t => {
   let isClosed = false
   const stage: Answer = flatMap(async function * (call) {
     try {
@@ -136,7 +136,7 @@ t.test('it is read to its end while another call waits', async t => {
   t.equal(calls(), 1)
 })
 
-t.test('what fails after its caller has left is on record without the words of the provider', async t => {
+t.test("a failure after the caller disconnected is recorded without the provider's message", async t => {
   const failure = new GatewayError('upstream_invalid_request', { message: 'no secret here' })
   const { stage } = answering([[text('a')], [text('b')]], failure)
   const { record, other } = await leaveToAnother(stage)
@@ -145,7 +145,7 @@ t.test('what fails after its caller has left is on record without the words of t
   t.equal(record.cause, 'upstream_invalid_request')
 })
 
-t.test('its row waits for what it used, though it is not kept and nobody waits for it any more', async t => {
+t.test('its record waits for the usage, even if it is not cached and nobody else waits', async t => {
   const { promise: opened, resolve: open } = withResolvers<undefined>()
   let calls = 0
   const stage: Answer = flatMap(async function * (call) {
@@ -164,12 +164,12 @@ t.test('its row waits for what it used, though it is not kept and nobody waits f
   t.equal(isKnown, true)
 })
 
-t.test('a source that cannot even begin keeps nobody waiting', async t => {
+t.test('a source that fails to start keeps nobody waiting', async t => {
   const cached = cachedAnswer(cache(), () => { throw new Error('no source') })
   for (const _ of [1, 2]) await t.rejects(collect(cached(once(callOf()))), { message: 'no source' })
 })
 
-t.test('what is stored elsewhere is neither looked up nor kept', async t => {
+t.test('answers that are stored for later calls bypass the cache', async t => {
   const { stage, calls } = answering([[end]])
   const cached = cachedAnswer(cache(), stage, { isStored: () => true })
   const call = callOf()

@@ -48,7 +48,7 @@ t.test('fallbacks are tried after the models of the request, in every form that 
   }
 })
 
-t.test('fallbacks pass the same rights, and count as models of the call', async t => {
+t.test('fallbacks are checked for the same rights, and count as models of the call', async t => {
   const { api } = await opened(t)
   t.equal(
     (await api.post(chat, { ...question, fallbacks: ['openai/unknown-model-of-none', 'nowhere/x'] })).status,
@@ -74,7 +74,7 @@ t.test('num_retries lowers the attempts at a model, and raises none', async t =>
   }
 })
 
-t.test('timeout ends the call that takes longer, and prolongs none', async t => {
+t.test('timeout ends a call that takes longer, and extends none', async t => {
   const { api, seen } = await opened(t, {}, { silent: true })
   const late = await api.post(chat, { ...question, timeout: 0.05 })
   t.equal(late.status, 504)
@@ -111,7 +111,7 @@ t.test('fields without effect are named in a header and the log', async t => {
 })
 
 t.test(
-  'cache without a cache is named as without effect, and so is drop_params where it asks for more than there is',
+  'cache without a cache, and drop_params that asks for more than exists, are named as ignored',
   async t => {
     const { api } = await opened(t)
     const ignored = async (fields: object): Promise<string | null> =>
@@ -139,7 +139,7 @@ t.test(
   }
 )
 
-t.test('tags beside the metadata are tags as well, as a list or a text', async t => {
+t.test('tags beside the metadata are tags too, as a list or a text', async t => {
   const { api } = await opened(t)
   const body = { ...question, model: 'openai/gpt-4o' }
   t.equal(

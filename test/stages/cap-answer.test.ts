@@ -9,7 +9,7 @@ import type { Route } from '../../lib/core/route.ts'
 import type { ModelEntry } from '../../lib/core/model.ts'
 import type { ModelRegistry } from '../../lib/models/model-registry.ts'
 
-/** A million tokens cost a million billionths of a dollar, so a token costs one of them. */
+/** A million tokens cost a million billionths of a dollar, so a token costs one billionth. */
 const entry: ModelEntry = {
   id: 'one/m', providerId: 'one', model: 'm', status: 'enabled', upstreamApi: 'x', capabilities: {},
   price: { input: 0.001, output: 0.001, asOf: '2026-01-01' }
@@ -45,16 +45,16 @@ async function cappedCall (
   return call
 }
 
-t.test('a call without a reservation is not changed', async t => {
+t.test('a call without a reservation is unchanged', async t => {
   t.equal((await capped(undefined, { max_tokens: 1_000_000 }))?.max_tokens, 1_000_000)
 })
 
-t.test('an answer that is paid for keeps its bound', async t => {
+t.test('an affordable answer keeps its limit', async t => {
   t.equal((await capped(100_000, { max_completion_tokens: 50 }))?.max_completion_tokens, 50)
 })
 
 t.test(
-  'a longer answer is limited to what is paid for after the prompt, whichever field bounded it',
+  'a longer answer is limited to what is affordable after the prompt, whichever field limited it',
   async t => {
     const request = await capped(1_000, { max_tokens: 1_000_000 })
     t.notOk(request !== undefined && 'max_tokens' in request)
@@ -63,12 +63,12 @@ t.test(
   }
 )
 
-t.test('when not even a short answer is paid for, the call is refused', async t => {
+t.test('if not even a short answer is affordable, the call is refused', async t => {
   await t.rejects(capped(1, { max_tokens: 1_000_000 }), { code: 'insufficient_quota', status: 402 })
 })
 
 t.test(
-  'a limit of the request stands for those of settings, and one of settings is lowered in each route',
+  'a limit of the request replaces those of settings, and one of settings is lowered per route',
   async t => {
     const known = await cappedCall(1_000, { max_tokens: 1_000_000 }, { max_completion_tokens: 50, seed: 1 })
     t.ok(Number(known?.request.max_completion_tokens) > 900, 'the request wins')
@@ -94,7 +94,7 @@ t.test(
   }
 )
 
-t.test('a generation config is lowered where it is', async t => {
+t.test('a generation config is lowered in place', async t => {
   const own = await cappedCall(1_000, { max_tokens: 16, generation_config: { maxOutputTokens: 1_000_000 } })
   t.equal(own?.request.max_completion_tokens, 16)
   const bound = Number(own?.request.generation_config?.['maxOutputTokens'])

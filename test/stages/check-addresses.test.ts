@@ -21,7 +21,7 @@ const known: Readonly<Record<string, readonly string[]>> = {
   'api.test': ['1.0.0.1']
 }
 
-/** Resolves the names of a test; an address is its own. */
+/** Resolves the names of a test; an address resolves to itself. */
 const resolve: Resolve = async name => {
   const found = known[name] ?? (/^[\d.]+$|:/.test(name) ? [name] : undefined)
   if (found === undefined) throw new Error('ENOTFOUND')
@@ -56,7 +56,7 @@ function providerAt (kind: ProviderKind, baseUrl: string): ProviderSettings {
 }
 
 const vllm = providerAt('vllm', 'http://vllm:8000/v1')
-/** Gets requests of the Responses API as they are. */
+/** Gets requests of the Responses API unchanged. */
 const directVllm: ProviderSettings = { ...vllm, quirks: { responsesApi: true } }
 const unreachable = { send: async () => await Promise.reject(new Error('nothing may be sent')) }
 
@@ -102,7 +102,7 @@ const refusedUrls = [
   'http://'
 ]
 
-t.test('a server of the operator is not sent to an address that is not public', async t => {
+t.test('a configured server is not sent an address that is not public', async t => {
   for (const url of refusedUrls) {
     t.equal(
       await check(withImages('https://public.test/a.png', url)),
@@ -113,7 +113,7 @@ t.test('a server of the operator is not sent to an address that is not public', 
   }
 })
 
-t.test('public addresses and what holds its own bytes pass', async t => {
+t.test('public addresses and inline data pass', async t => {
   for (const url of [
     'https://public.test/a.png',
     'http://1.1.1.1/',
@@ -131,7 +131,7 @@ t.test('public addresses and what holds its own bytes pass', async t => {
   )
 })
 
-t.test('the operator allows hosts and ranges', async t => {
+t.test('the configuration allows hosts and ranges', async t => {
   t.equal(await check(withImages('http://inner.test/'), vllm, ['inner.test']), 'passed')
   t.equal(await check(withImages('http://inner.test/'), vllm, ['192.168.0.0/16']), 'passed')
   t.equal(
@@ -140,7 +140,7 @@ t.test('the operator allows hosts and ranges', async t => {
   )
 })
 
-t.test('servers of the operator are known by their kind or by their address', async t => {
+t.test('configured servers are recognised by their kind or their address', async t => {
   const inner = withImages('http://10.0.0.1/')
   for (const kind of ['vllm', 'ollama', 'sglang', 'llama.cpp', 'lm-studio'] as const) {
     t.type(await check(inner, providerAt(kind, 'https://api.test/v1')), 'string', kind)
@@ -170,15 +170,14 @@ t.test('one request may name 16 hosts', async t => {
 })
 
 /**
- * Returns a request of the Responses API as a server of that dialect gets it; the conversation that others
- * would get has none of it.
+ * Returns a request of the Responses API for a server of that dialect; the translated conversation is empty.
  */
 function asWritten (...input: object[]): ChatInput {
   return { model: 'one/m', messages: [], asWritten: { model: 'one/m', input } }
 }
 
 t.test(
-  "a server that gets the caller's own words is not sent to an address that only these have",
+  "a server that gets the caller's own body is not sent an address found only there",
   async t => {
     const inner = 'http://10.0.0.5/a'
     const rows: ReadonlyArray<readonly [param: string, item: object]> = [
@@ -229,7 +228,7 @@ t.test(
 )
 
 t.test(
-  'an address in a request that is passed on as written is found in every spelling and field, and media are bytes or an address',
+  'in a body passed on unchanged, an address is found in any spelling and field',
   async t => {
     const spellings = [
       'ht\ttp://10.0.0.5/',
@@ -291,7 +290,7 @@ t.test(
   }
 )
 
-t.test('a server may be sent what describes or records an address', async t => {
+t.test('a server may be sent data that describes or records an address', async t => {
   const url = 'http://10.0.0.5/a'
   const request = asWritten(
     { role: 'user', content: [{ type: 'input_text', text: url }] },
@@ -314,7 +313,7 @@ t.test('a server may be sent what describes or records an address', async t => {
 })
 
 t.test(
-  'a request of the Responses API with an inner address is 400, and the server is not called',
+  'a Responses API request with an internal address is a 400, and the server is not called',
   async t => {
     const upstream = await fakeUpstream(openaiScript)
     t.teardown(upstream.close)
@@ -347,7 +346,7 @@ t.test(
   }
 )
 
-t.test('a call with an inner address is 400, and the server is not called', async t => {
+t.test('a call with an internal address is a 400, and the server is not called', async t => {
   const upstream = await fakeUpstream({ pieces: [chatAnswer('x')] })
   t.teardown(upstream.close)
   const api = await testGateway(t, {

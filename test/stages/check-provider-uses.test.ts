@@ -14,7 +14,7 @@ import type { Provider } from '../../lib/providers/provider.ts'
 
 const directDialect = 'messages'
 const other = provider('one')
-// no more of it is read
+// nothing else of it is read
 const speaking: Provider = { ...other, adapters: { chat: { directDialects: [directDialect] } as never } }
 const everyUse: readonly ProviderUse[] = [
   { kind: 'model', name: 'b', param: 'tools' },
@@ -25,7 +25,7 @@ const everyUse: readonly ProviderUse[] = [
   { kind: 'router_field', param: 'models' }
 ]
 
-/** Passes one call that asks for these things. */
+/** Runs the stage on one call with these uses. */
 async function check (
   given: Provider,
   uses: readonly ProviderUse[],
@@ -65,7 +65,7 @@ const budget = (unpriced?: 'allow'): Partial<ApiKey> => ({
   limits: { budget: { usd: 1, per: 'day', ...unpriced !== undefined && { unpriced } } }
 })
 
-t.test('other models must be among those of the key, at every provider that may get the words', async t => {
+t.test("other models must be in the key's scope at every provider that may get the request", async t => {
   const uses: readonly ProviderUse[] = [{ kind: 'model', name: 'b', param: 'tools' }]
   t.ok(await check(speaking, uses))
   t.ok(await check(speaking, uses, { models: ['one/*'] }))
@@ -74,7 +74,7 @@ t.test('other models must be among those of the key, at every provider that may 
   await t.rejects(check(speaking, uses, { models: ['one/*', 'two/m'] }, { routes }), refusal('tools', /`b`/))
 })
 
-t.test('a model that the provider picks needs a key that may use any of it', async t => {
+t.test('a model chosen by the provider needs a key that may use any of its models', async t => {
   const uses: readonly ProviderUse[] = [{ kind: 'default_model', param: 'tools[0]' }]
   t.ok(await check(speaking, uses, { models: ['one/*'] }))
   await t.rejects(
@@ -83,14 +83,14 @@ t.test('a model that the provider picks needs a key that may use any of it', asy
   )
 })
 
-t.test('tool servers that the provider is to call need a key that may name any', async t => {
+t.test('tool servers called by the provider need a key that may name any', async t => {
   const uses: readonly ProviderUse[] = [{ kind: 'tool_server', param: 'mcp_servers' }]
   t.ok(await check(speaking, uses))
   await t.rejects(check(speaking, uses, { mcpServers: [] }), refusal('mcp_servers'))
 })
 
 t.test(
-  'a field by which a server may choose another model needs a key that may use all, and a budget that allows it',
+  'a field with which a server may choose another model needs a key for all models and a permissive budget',
   async t => {
     const use: ProviderUse = { kind: 'router_field', param: 'models' }
     t.ok(await check(speaking, [use]))
@@ -98,14 +98,14 @@ t.test(
     await t.rejects(check(speaking, [use], { models: ['one/*'] }), refusal('models', /may choose another/))
     await t.rejects(check(speaking, [use], budget()), refusal('models'))
     t.ok(await check(other, [use], { models: ['one/*'] }), 'a translation leaves it out')
-    const passing: Provider = { ...other, quirks: { extraFields: ['models'] } } // no more of it is read
+    const passing: Provider = { ...other, quirks: { extraFields: ['models'] } } // nothing else of it is read
     const chat = { request: { model: 'one/m', messages: [], models: ['one/b'] } as ChatInput }
     await t.rejects(check(passing, [], { models: ['one/m'] }, chat), refusal('models'))
     t.ok(await check(other, [], { models: ['one/m'] }, chat), 'the same of a chat completion')
   }
 )
 
-t.test('what has no price needs a budget that allows it', async t => {
+t.test('uses without a price need a budget that allows them', async t => {
   for (const use of [
     { kind: 'unpriced', param: 'speed' },
     { kind: 'unknown_tool', name: 'teleport', param: 'speed' }
@@ -130,7 +130,7 @@ t.test('a tool of an unknown type needs a key without a list of models', async t
 })
 
 t.test(
-  'objects of the account are for keys that may, and for callers with an account of their own, translated or not',
+  'stored objects need a permitted key or a caller with their own account, translated or not',
   async t => {
     const uses: readonly ProviderUse[] = [{ kind: 'object', param: 'file_id' }]
     for (const given of [speaking, other]) {
@@ -139,12 +139,12 @@ t.test(
         refusal('file_id', /^file_id: this API key may not use what is stored/)
       )
       t.ok(await check(given, uses, { providerObjects: true }))
-      t.ok(await check(given, uses, {}, { providerKey: 'sk-mine' as never })) // its presence counts
+      t.ok(await check(given, uses, {}, { providerKey: 'sk-mine' as never })) // only its presence counts
     }
   }
 )
 
-t.test('an address at the provider itself, or of a storage that only it can read, is an object', async t => {
+t.test('an address at the provider, or in storage that only it can read, is an object', async t => {
   const at = (url: string): readonly ProviderUse[] => [{ kind: 'address', url, param: 'image_url' }]
   t.ok(await check(other, at('https://example.com/a.png')))
   t.ok(await check(other, at('not a url')), 'the provider judges it')
@@ -158,11 +158,11 @@ t.test('an address at the provider itself, or of a storage that only it can read
   }
 })
 
-t.test('a translation leaves other models, servers and tools out', async t => {
+t.test('a translation leaves out other models, servers and tools', async t => {
   t.ok(await check(other, everyUse, { models: [], mcpServers: [], ...budget() }))
 })
 
-t.test('an address that is too long to be one is not parsed, and counts as an object', async t => {
+t.test('an overlong address is not parsed, and counts as an object', async t => {
   const messages: ChatInput['messages'] = [
     {
       role: 'user',
@@ -175,7 +175,7 @@ t.test('an address that is too long to be one is not parsed, and counts as an ob
   })
 })
 
-t.test('budgets of what a call names allow nothing without a price either', async t => {
+t.test('named budgets allow no use without a price either', async t => {
   const all = settings({
     endUsers: { store: 'as_given', required: false, defaultBudget: { usd: 1 } },
     usage: { ...settings().usage, keys: [{ key: 'k', tags: ['nightly'] }] }

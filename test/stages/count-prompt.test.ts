@@ -1,4 +1,4 @@
-/** Counts of prompts, by a fake of Gemini's API and by the estimate where it gives none. */
+/** Prompt counts from a fake of Gemini's API, and the estimate if it gives none. */
 
 import t from 'tap'
 import { once } from '../../lib/pipeline/sources.ts'
@@ -63,7 +63,7 @@ t.test('Gemini counts the prompts of its own models in both dialects', async t =
   }
 })
 
-t.test('a count that fails is estimated', async t => {
+t.test('a failed count is estimated', async t => {
   const failed: ReadonlyArray<readonly [title: string, script: Script]> = [
     ['an error', { status: 500, headers: asJson, pieces: ['{}'] }],
     ['no quota', { status: 429, headers: asJson, pieces: ['{"error":{"status":"RESOURCE_EXHAUSTED"}}'] }],
@@ -76,7 +76,7 @@ t.test('a count that fails is estimated', async t => {
   }
 })
 
-t.test('a count that takes too long is estimated, and one that the caller gave up is not', async t => {
+t.test('a count that takes too long is estimated, an abandoned one is not', async t => {
   const upstream = await fakeUpstream({ silent: true })
   t.teardown(upstream.close)
   const transport = httpTransport({ baseUrl: upstream.url, connectMs: 5000 })
@@ -95,7 +95,7 @@ t.test('a count that takes too long is estimated, and one that the caller gave u
   await t.rejects(count(AbortSignal.abort(new Error('gone'))), { message: 'gone' })
 })
 
-t.test('OpenAI counts the input of callers of its own API, and all others are estimated', async t => {
+t.test('OpenAI counts input in its own dialect, and everything else is estimated', async t => {
   const upstream = await fakeUpstream((_, number) =>
     number === 0
       ? { headers: asJson, pieces: ['{"object":"response.input_tokens","input_tokens":31}'] }

@@ -3,8 +3,8 @@ import { once } from '../../lib/pipeline/sources.ts'
 import { deadline } from '../../lib/stages/deadline.ts'
 import { collect, routedCall } from '../support/stages.ts'
 
-t.test('the signal aborts when the time is up', async t => {
-  const awake = setInterval(() => {}, 1000) // the clock of a deadline keeps no process alive
+t.test('the signal aborts at the deadline', async t => {
+  const awake = setInterval(() => {}, 1000) // the timer of a deadline keeps no process alive
   t.teardown(() => clearInterval(awake))
   for await (const { signal } of deadline(5)(once(routedCall({})))) {
     await new Promise(resolve => { signal.addEventListener('abort', resolve) })
@@ -12,7 +12,7 @@ t.test('the signal aborts when the time is up', async t => {
   }
 })
 
-t.test('it still aborts with the call, and for the reason of that', async t => {
+t.test('it still aborts with the call, with the same reason', async t => {
   const caller = new AbortController()
   for await (const { signal } of deadline(60_000)(once(routedCall({}, { signal: caller.signal })))) {
     caller.abort(new Error('left'))
@@ -20,7 +20,7 @@ t.test('it still aborts with the call, and for the reason of that', async t => {
   }
 })
 
-t.test('the call is otherwise the same, and its own signal is left alone', async t => {
+t.test('the call is otherwise the same, and its own signal is not changed', async t => {
   const call = routedCall({ model: 'a' })
   const [timed] = await collect(deadline(60_000)(once(call)))
   t.equal(timed?.request, call.request)

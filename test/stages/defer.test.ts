@@ -55,7 +55,7 @@ async function receiptOf (
   return JSON.parse(await textOf(thrown.reply)) as Record<string, unknown> // printed by us
 }
 
-t.test('a call that is not deferred passes, and one that cannot be passes as well', async t => {
+t.test('a call that is not deferred or cannot be passes', async t => {
   const given = await services(t)
   const { deferred: _, ...now } = question
   const call = routedCall(now)
@@ -71,7 +71,7 @@ t.test('a call that is not deferred passes, and one that cannot be passes as wel
   t.equal(later.record.deferred, undefined)
 })
 
-t.test('a deferred call ends with a receipt, and is stored without what made it deferred', async t => {
+t.test('a deferred call ends with a receipt, and is stored without the option that deferred it', async t => {
   const given = await services(t)
   const added = new Promise<void>(resolve => given.deferrals.events.once('added', resolve))
   const call = routedCall(question)
@@ -91,7 +91,7 @@ t.test('a deferred call ends with a receipt, and is stored without what made it 
   })
 })
 
-t.test('what cannot be deferred is refused', async t => {
+t.test('an undeferrable call is refused', async t => {
   const given = await services(t)
   for (const [request, parts, param] of [
     [{ stream: true }, {}, 'stream'],
@@ -105,7 +105,7 @@ t.test('what cannot be deferred is refused', async t => {
   }
 })
 
-t.test('a key keeps only so much, and only so many calls wait', async t => {
+t.test('stored completions and waiting calls are limited per key', async t => {
   const full = await services(t, { maxBytesPerKey: 1 })
   t.ok(await receiptOf(full, routedCall(question)))
   await t.rejects(collect(deferring(full)(once(routedCall(question)))), {

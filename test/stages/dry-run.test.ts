@@ -42,7 +42,7 @@ async function decided (
   return JSON.parse(await textOf(thrown.reply)) as RouteDecision // printed by us
 }
 
-t.test('a call passes, and one that says no to a dry run too', async t => {
+t.test('a call without dry_run, or with it false, passes', async t => {
   for (const headers of [
     {},
     ...['false', '0', 'no', ' No '].map(value => ({ 'x-headgate-dry-run': value }))
@@ -51,7 +51,7 @@ t.test('a call passes, and one that says no to a dry run too', async t => {
   }
 })
 
-t.test('a dry run ends with what has been decided', async t => {
+t.test('a dry run ends with the decisions so far', async t => {
   for (const value of ['true', '1', '', 'whatever']) {
     t.match(
       await decided({ 'x-headgate-dry-run': value }),
@@ -61,7 +61,7 @@ t.test('a dry run ends with what has been decided', async t => {
   }
 })
 
-t.test('a provider without the capability is no candidate', async t => {
+t.test('a provider without the capability is not a candidate', async t => {
   const [chat, ocr] = [
     await decided({ 'x-headgate-dry-run': 'true' }),
     await decided({ 'x-headgate-dry-run': 'true' }, 'ocr')
@@ -69,7 +69,7 @@ t.test('a provider without the capability is no candidate', async t => {
   t.not(chat?.candidates[0]?.state, ocr?.candidates[0]?.state)
 })
 
-t.test('a cost is expected of tokens, and none of a call that is paid by other units', async t => {
+t.test('a cost is estimated for tokens, and not for calls billed in other units', async t => {
   const tokens: Estimate = { prompt: 1000, completion: 500 }
   const dry = { 'x-headgate-dry-run': 'true' }
   t.equal((await decided(dry, 'chat', tokens))?.candidates[0]?.expected_cost_usd, 0.0015)
@@ -79,7 +79,7 @@ t.test('a cost is expected of tokens, and none of a call that is paid by other u
   )
 })
 
-t.test('a cost is expected of each model with its own settings', async t => {
+t.test('a cost is estimated for each model with its own settings', async t => {
   const { routes: [first] } = routedCall({})
   const settled = [500, 1000].map((tokens): Route => ({ ...first, settings: { max_tokens: tokens } }))
   const call = routedCall<ChatInput>(
@@ -99,7 +99,7 @@ t.test('a cost is expected of each model with its own settings', async t => {
   t.same(candidates.map(candidate => candidate.expected_cost_usd), [0.000001, 0.0005, 0.001])
 })
 
-t.test('a dry run lists the stages that would look at the call, in their order', async t => {
+t.test('a dry run lists the guards that would inspect the call, in order', async t => {
   const stage = (name: string, only?: Settings['stages'][number]['only']): Settings['stages'][number] => ({
     name,
     use: 'pattern',

@@ -15,7 +15,7 @@ const services = {
 }
 const request: ChatInput = { model: 'openai/gpt-5', messages: [] }
 
-t.test('the request is fitted when a route is tried, with the facts of its provider and model', async t => {
+t.test('the request is fitted when a route is tried, with the traits of its provider and model', async t => {
   const call = routedCall(request, { context: 'as the caller wrote it' })
   const seen: Array<readonly [FitTarget, string]> = []
   const fit = (given: ChatInput, target: FitTarget, context: string): ChatInput => {
@@ -35,7 +35,7 @@ t.test('the request is fitted when a route is tried, with the facts of its provi
   ])
 })
 
-t.test('of a provider and a model that nothing is known of there are no facts', async t => {
+t.test('an unknown provider and model have no traits', async t => {
   let seen: unknown
   const [fitted] = await collect(
     fitRoutes(services, {
@@ -50,14 +50,14 @@ t.test('of a provider and a model that nothing is known of there are no facts', 
 })
 
 t.test(
-  'a direct request is made of the call, and of a copy where its request has changed since',
+  'a direct request is built from the call, or from a copy if the request has changed since',
   async t => {
     const call = routedCall(request)
     const seen: unknown[] = []
     const directRequest = (given: { readonly request: ChatInput }): undefined => {
       seen.push(given === call ? 'the call' : given.request)
     }
-    // no more of it is read
+    // nothing else of it is read
     const direct: Provider = {
       ...provider('openai'),
       adapters: { chat: { directDialects: ['messages'] } as never }
@@ -74,7 +74,7 @@ t.test(
   }
 )
 
-t.test('a limit above what the model can write is lowered, and noted for the caller', async t => {
+t.test('a limit above what the model can write is lowered and reported', async t => {
   const chosen = { providerId: 'openai', model: 'gpt-5', modelId: 'openai/gpt-5' }
   for (const [fields, expected] of [
     [{ max_completion_tokens: 10_000_000 }, 128_000],

@@ -12,7 +12,10 @@ const create = (): KeyedPlaceholders => new KeyedPlaceholders(secret, { keyId: '
 const before = create()
 const name = before.nameOf('email', 'ada@example.com')
 
-/** Runs the stage on a call that continues a response. @returns the placeholders that the call has then */
+/**
+ * Runs the stage on a call that continues a response.
+ * @returns the placeholders of the call afterwards
+ */
 async function joined (continued: string | undefined, isReversible = true): Promise<KeyedPlaceholders> {
   const placeholders = create()
   const reversible: ReversibleGuards = {
@@ -31,14 +34,14 @@ async function joined (continued: string | undefined, isReversible = true): Prom
   return placeholders
 }
 
-t.test('the placeholders of the response that a call continues are joined', async t => {
+t.test('the placeholders of the continued response are added', async t => {
   const placeholders = await joined('resp_1')
   t.equal(placeholders.isJoined(name), true)
   t.equal(placeholders.valueOf(name), 'ada@example.com')
 })
 
 t.test(
-  'nothing is joined where the call continues nothing, its response has none, or no stage is reversible',
+  'nothing is added if no response is continued, it has none, or no guard is reversible',
   async t => {
     for (const placeholders of [
       await joined(undefined),

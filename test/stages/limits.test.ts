@@ -19,7 +19,7 @@ const call = (keyLimits?: KeyLimits, parts = {}) =>
     { key: { id: 'key-1', name: 'test', ...keyLimits !== undefined && { limits: keyLimits } }, ...parts }
   )
 
-t.test('a key without limits passes, with nothing reserved', async t => {
+t.test('a key without limits passes without a reservation', async t => {
   const unlimited = call()
   t.same(
     await collect(limits({ limiter: new LocalLimiter(), models, settings: settings() })(once(unlimited))),
@@ -28,7 +28,7 @@ t.test('a key without limits passes, with nothing reserved', async t => {
   t.match(unlimited.record, { reservation: undefined, limitHeaders: undefined })
 })
 
-t.test('a key has its limits, or those of the configuration', async t => {
+t.test('a key has its own limits, or those of the configuration', async t => {
   for (const [own, byDefault] of [
     [{ requestsPerMinute: 1 }, undefined],
     [undefined, { requestsPerMinute: 1 }]
@@ -54,7 +54,7 @@ t.test('a key has its limits, or those of the configuration', async t => {
   }
 })
 
-t.test('tokens are reserved as estimated, and the estimate stays for the ledger', async t => {
+t.test('tokens are reserved as estimated, and the estimate is kept for the ledger', async t => {
   const stage = limits(
     { limiter: new LocalLimiter(), models, settings: settings() },
     { estimate: () => ({ prompt: 60, completion: 30 }) }
@@ -64,7 +64,7 @@ t.test('tokens are reserved as estimated, and the estimate stays for the ledger'
   await t.rejects(collect(stage(once(call({ tokensPerMinute: 100 })))), { code: 'rate_limit_exceeded' })
 })
 
-t.test('a request is estimated once, and only when that is wanted', async t => {
+t.test('a request is estimated at most once, and only if needed', async t => {
   let estimates = 0
   const estimate = (): Estimate => ({ prompt: 60 + estimates++, completion: 30 })
   const stage = limits({ limiter: new LocalLimiter(), models, settings: settings() }, { estimate })
@@ -83,7 +83,7 @@ t.test('a request is estimated once, and only when that is wanted', async t => {
   t.equal(estimates, 2)
 })
 
-t.test('the cost of a call without a budget is not looked up', async t => {
+t.test('the cost of a call without a budget is not computed', async t => {
   const find = (): undefined => { t.fail('no price is needed') }
   const limited = call({ requestsPerMinute: 1 })
   const stage = limits({ limiter: new LocalLimiter(), models: { ...models, find }, settings: settings() })
@@ -91,7 +91,7 @@ t.test('the cost of a call without a budget is not looked up', async t => {
 })
 
 t.test(
-  "a call with a provider key of the caller's own needs no budget, and keeps to the other limits",
+  "a call with the caller's provider key needs no budget, but keeps to the other limits",
   async t => {
     const limiter = new LocalLimiter()
     const keyLimits: KeyLimits = { requestsPerMinute: 3, budget: { usd: 1e-9, per: 'total' } }
@@ -153,7 +153,7 @@ t.test('a patient call waits until there is room, or until it ends', async t => 
   await t.rejects(left, { name: 'TimeoutError' })
 })
 
-t.test('a call that was admitted before is counted and never refused', async t => {
+t.test('a call admitted earlier is counted and never refused', async t => {
   const stage = countOnly({ limiter: new LocalLimiter(), settings: settings() })
   for (let time = 0; time < 3; time++) {
     const [counted] = await collect(stage(once(call({ tokensPerMinute: 1 }))))
@@ -162,7 +162,7 @@ t.test('a call that was admitted before is counted and never refused', async t =
 })
 
 t.test(
-  'a call that ends while another process decides waits no longer, and what is reserved for it is released',
+  'a call that ends while another process decides stops waiting, and its reservation is released',
   async t => {
     const local = new LocalLimiter()
     let decide = (): void => undefined
@@ -186,7 +186,7 @@ t.test(
     leaving.abort(new Error('left'))
     await t.rejects(left, { message: 'left' })
     decide()
-    await turnOfLoop() // the late decision is made and given back
+    await turnOfLoop() // the late decision is made and released
     const [next] = await collect(
       limits({ limiter, models, settings: settings() })(
         once(call({ concurrentCalls: 1, requestsPerMinute: 1 }))
@@ -197,7 +197,7 @@ t.test(
   }
 )
 
-t.test('only calls that are admitted take a place among the end users of a project', async t => {
+t.test("only admitted calls take one of a project's end user slots", async t => {
   const defaultBudget = { usd: 1, per: 'day', unpriced: 'allow' } as const
   const given = settings({ endUsers: { required: false, defaultBudget, store: 'as_given' } })
   const namedBudgets = new NamedBudgets(given, { secret: Buffer.alloc(32, 1) })

@@ -1,4 +1,4 @@
-/** Calls of a route that go to another model as well. */
+/** Routes whose calls are also sent to another model, with a real gateway. */
 
 import t, { type Test } from 'tap'
 import { testGateway, upstreamAt, type TestGateway } from '../support/gateway.ts'
@@ -32,11 +32,11 @@ interface Mirrored {
   readonly one: FakeUpstream
   readonly other: FakeUpstream
   readonly rows: UsageRow[]
-  /** Waits for the row of a mirrored call. */
+  /** Waits for the record of a mirrored call. */
   readonly mirrored: (count?: number) => Promise<UsageRow | undefined>
 }
 
-/** A route whose calls all go to another model as well. */
+/** A route whose calls are all mirrored to another model. */
 async function start (
   t: Test,
   scripts: { one?: Parameters<typeof fakeUpstream>[0], other?: Script } = {},
@@ -86,7 +86,7 @@ const path = '/v1/chat/completions'
 const messages = [{ role: 'user', content: 'hi' }]
 
 t.test(
-  "the other model gets the request once its caller has the answer, and its row is nobody's",
+  "the other model gets the request after the caller's answer, and its record belongs to no key",
   async t => {
     const { api, other, rows, mirrored } = await start(t)
     const answer = await api.post(path, {
@@ -118,7 +118,7 @@ t.test(
   }
 )
 
-t.test('a streamed call is mirrored as one, with the time to its first output', async t => {
+t.test('a streamed call is mirrored as a stream, with its time to first output', async t => {
   const streamed: Script = { headers: eventStream, pieces: chatFrames(['a', 'b'], { usage: true }) }
   const { api, mirrored } = await start(t, { one: streamed, other: streamed })
   await (await api.post(path, { model: 'shared', messages, stream: true })).text()
@@ -127,7 +127,7 @@ t.test('a streamed call is mirrored as one, with the time to its first output', 
   t.type(row?.first_byte_ms, 'number')
 })
 
-t.test('calls of every API are mirrored as text', async t => {
+t.test('calls of every text API are mirrored', async t => {
   const { api, other, mirrored } = await start(t)
   const [user] = messages
   await (await api.post('/v1/messages', { model: 'shared', max_tokens: 5, messages: [user] })).text()
@@ -143,7 +143,7 @@ t.test('calls of every API are mirrored as text', async t => {
   )
 })
 
-t.test('a mirrored model that fails is asked once, and its caller notices nothing', async t => {
+t.test('a failing mirror is tried once, and its caller notices nothing', async t => {
   const { api, other, mirrored } = await start(t, { other: { status: 500, pieces: ['{}'] } })
   const answer = await api.post(path, { model: 'shared', messages })
   t.equal(answer.status, 200)
@@ -157,7 +157,7 @@ t.test('a mirrored model that fails is asked once, and its caller notices nothin
   )
 })
 
-t.test('a mirror changes neither the budget nor the errors of the calls that it copies', async t => {
+t.test('a mirror changes neither the budget nor the errors of the mirrored calls', async t => {
   const budget = { usd: 1, per: 'total' } as const
   const keys: Record<string, ApiKey> = Object.fromEntries(
     ['plain', 'mirrored'].map(name => [name, { id: name, name, limits: { budget } }])
@@ -206,7 +206,7 @@ t.test('a mirror changes neither the budget nor the errors of the calls that it 
 })
 
 t.test(
-  'few calls are mirrored at once; those that wait hold up neither callers nor their limits',
+  'few calls are mirrored at once; waiting ones delay neither callers nor their limits',
   async t => {
     const limited: ApiKey = {
       id: 'key-2',
@@ -238,7 +238,7 @@ t.test(
   }
 )
 
-t.test('a stop mirrors none of the calls that it ends', async t => {
+t.test('calls ended by a shutdown are not mirrored', async t => {
   const { api, other, rows, one } = await start(t, { one: { silent: true } })
   const answer = api.post(path, { model: 'shared', messages })
   await until(() => one.requests.length === 1, 'the call at its provider')
@@ -248,7 +248,7 @@ t.test('a stop mirrors none of the calls that it ends', async t => {
   t.equal(other.requests.length, 0)
 })
 
-t.test('tools are offered, and nothing runs them', async t => {
+t.test('tools are offered but not run', async t => {
   const { api, other, mirrored } = await start(t, { other: { pieces: [toolCallAnswer('look')] } })
   await (
     await api.post(path, {
@@ -316,7 +316,7 @@ for (const [what, at, request] of [
   })
 }
 
-t.test('a call whose caller leaves is not mirrored', async t => {
+t.test('a call whose caller disconnects is not mirrored', async t => {
   const { api, other, rows } = await start(t, {
     one: { headers: eventStream, pieces: chatFrames(['a']).slice(0, 2), then: 'stall' }
   })
@@ -336,7 +336,7 @@ t.test('a call whose caller leaves is not mirrored', async t => {
 
 t.test('a share of the calls is mirrored', async t => {
   const draws = [0, 0.24, 0.25, 0.9]
-  // what is read of them
+  // the parts that are read
   const services = {
     providers: new Map(),
     models: { routes: () => [route] },

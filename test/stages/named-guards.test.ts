@@ -59,7 +59,7 @@ async function said (response: Response): Promise<string> {
   return content
 }
 
-t.test('a stage that is asked for looks at calls that ask for it, and at no others', async t => {
+t.test('an optional guard inspects only calls that ask for it', async t => {
   const { upstream, api } = await start(t)
   for (const guardrails of [undefined, null, [], [{ foo: 'bar' }]]) {
     const response = await api.post(path, { ...question, guardrails })
@@ -76,7 +76,7 @@ t.test('a stage that is asked for looks at calls that ask for it, and at no othe
   }
 })
 
-t.test('a stage that a key requires looks at all of its calls, whatever these ask for', async t => {
+t.test('a guard required by a key inspects all of its calls, whatever they ask for', async t => {
   const { upstream, api } = await start(t)
   for (const guardrails of [undefined, [], ['asked']]) {
     const response = await api.post(path, { ...question, guardrails }, as('bound'))
@@ -89,7 +89,7 @@ t.test('a stage that a key requires looks at all of its calls, whatever these as
   t.notMatch(streamed, word)
 })
 
-t.test('a key asks for the stages that its project and its name may have', async t => {
+t.test('a key may ask for the guards of its project and its own name', async t => {
   const { api } = await start(t)
   t.equal(
     await said(await api.post(path, { ...question, guardrails: ['of-support'] }, as('support'))),
@@ -115,7 +115,7 @@ t.test('a key asks for the stages that its project and its name may have', async
   }
 })
 
-t.test('an answer does not name its stages where the configuration says so', async t => {
+t.test('an answer does not name its guards if so configured', async t => {
   const { server } = settings()
   const { api } = await start(t, { server: { ...server, exposeStages: false } })
   const response = await api.post(path, { ...question, guardrails: ['asked'] })
@@ -123,7 +123,7 @@ t.test('an answer does not name its stages where the configuration says so', asy
   t.equal(await said(response), 'I went to [asked].')
 })
 
-t.test('a dry run lists the stages that are named', async t => {
+t.test('a dry run lists the named guards', async t => {
   const { api } = await start(t)
   const dry = { 'x-headgate-dry-run': 'true' }
   const names = async (body: object, key: string): Promise<string[]> => {
@@ -136,7 +136,7 @@ t.test('a dry run lists the stages that are named', async t => {
 })
 
 t.test(
-  'a deferred completion and a response in the background pass the stages that were asked for',
+  'deferred completions and background responses are inspected by the requested guards',
   async t => {
     const database = await openDatabase(t.testdir())
     t.teardown(database.close)
@@ -179,7 +179,7 @@ const image = (name = 'image') => ({ [name]: new File([png], 'a.png', { type: 'i
 const recording = { file: new File([new Uint8Array(wav)], 'a.wav') }
 const prompt = { model: 'openai/m', messages: question.messages }
 
-/** Requests of every endpoint that holds texts; a file makes a form of it. */
+/** Requests of every text endpoint; one with a file is sent as a form. */
 const requests: {
   readonly [N in EndpointName]?: ReadonlyArray<
     readonly [path: string, body: Readonly<Record<string, unknown>>]
@@ -223,7 +223,7 @@ async function send (
 }
 
 t.test(
-  'every endpoint with texts refuses calls whose key requires a stage that is gone, and names that are unknown',
+  'every text endpoint refuses calls whose key requires a missing guard, and unknown names',
   async t => {
     const { upstream, api } = await start(t)
     t.same(Object.keys(requests).toSorted(), endpointsWhere('hasTexts').toSorted())

@@ -17,7 +17,7 @@ async function eventsOf (...lists: ChatEvent[][]): Promise<ReadonlyArray<readonl
   return (await collect(normalise()(batchesOf(call, lists)))).map(({ events }) => events)
 }
 
-t.test('the head is ours: one, first, with the name the gateway has for the model', async t => {
+t.test("the start event is ours: one, first, with the gateway's name of the model", async t => {
   const nowSeconds = Math.floor(Date.now() / 1000)
   const [first, ...others] = (
     await eventsOf(
@@ -46,7 +46,7 @@ t.test('the head is ours: one, first, with the name the gateway has for the mode
   t.same(others, [text('a'), text('b')])
 })
 
-t.test('the head says how long the prompt is, where that is requested', async t => {
+t.test('the start states the length of the prompt if requested', async t => {
   const [batch] = await collect(
     normalise({ estimate: ({ messages }) => ({ prompt: 7 + messages.length }) })(
       batchesOf(call, [[text('a')]])
@@ -55,7 +55,7 @@ t.test('the head says how long the prompt is, where that is requested', async t 
   t.match(batch?.events[0], { type: 'response-start', promptTokens: 7 })
 })
 
-t.test('an answer without a head gets one', async t => {
+t.test('an answer without a start gets one', async t => {
   t.match((await eventsOf([text('a')])).flat(), [{ type: 'response-start', model: 'one/m' }, text('a')])
 })
 
@@ -65,13 +65,13 @@ t.test('choices end once, usage comes once, both last', async t => {
   t.equal(lists.flat().length, 6)
 })
 
-t.test('a batch of nothing but text goes through as it is', async t => {
+t.test('a batch of only text passes unchanged', async t => {
   const batches = await collect(normalise()(batchesOf(call, [[text('a')], [text('b'), text('c')]])))
   t.same(batches[1]?.events, [text('b'), text('c')])
   t.same(batches.length, 3)
 })
 
-t.test('what was read before an error goes out before it, and the end does not', async t => {
+t.test('everything read before an error is sent before it, without the end', async t => {
   const seen: ChatEvent[] = []
   await t.rejects(
     async () => {

@@ -24,7 +24,7 @@ interface Scripted extends Transport {
   readonly sent: Array<UpstreamRequest & SendOptions>
 }
 
-/** Answers with these statuses and bodies, one a request, the last of them for all that follow. */
+/** Answers with these statuses and bodies, one per request; the last one repeats. */
 function scripted (...answers: ReadonlyArray<readonly [status: number, body: string]>): Scripted {
   const sent: Array<UpstreamRequest & SendOptions> = []
   return {
@@ -67,7 +67,7 @@ function services (transports: Record<string, Transport>, parts: Partial<Provide
   }
 }
 
-t.test('a complete answer is one batch of the route that gave it', async t => {
+t.test('a complete answer is one batch from the route that gave it', async t => {
   const one = scripted(fine)
   const call = routedCall(hello)
   const batches = await collect(providerCall(services({ one }), 'chat')(once(call)))
@@ -78,7 +78,7 @@ t.test('a complete answer is one batch of the route that gave it', async t => {
   t.match(one.sent, [{ method: 'POST', credential: { authorization: 'Bearer sk-ours' } }])
 })
 
-t.test('the next route is tried when one fails, and the record says why', async t => {
+t.test('the next route is tried if one fails, and the record says why', async t => {
   const [one, two] = [scripted(busy), scripted(fine)]
   const call = routedCall(hello, { routes: [route, other] })
   const [batch] = await collect(providerCall(services({ one, two }), 'chat')(once(call)))
@@ -86,7 +86,7 @@ t.test('the next route is tried when one fails, and the record says why', async 
   t.match(call.record, { modelId: 'two/m', attempts: 2, failedAttempts: [{ route }], retries: undefined })
 })
 
-t.test('a transient failure is tried again as often as the provider allows', async t => {
+t.test('a transient failure is retried as often as configured for the provider', async t => {
   const one = scripted(busy, fine)
   const call = routedCall(hello)
   t.equal((await collect(providerCall(services({ one }, { retries: 1 }), 'chat')(once(call)))).length, 1)
@@ -97,7 +97,7 @@ t.test('a transient failure is tried again as often as the provider allows', asy
   )
 })
 
-t.test('what the caller did wrong ends the call, as any other provider would say the same', async t => {
+t.test("a caller's mistake ends the call, as every provider would refuse it", async t => {
   const [one, two] = [scripted([400, '{"error":{"message":"bad"}}']), scripted(fine)]
   await t.rejects(
     collect(
@@ -125,7 +125,7 @@ t.test('a provider without the capability is never called', async t => {
   })
 })
 
-t.test('settings of a route hold where the request says nothing', async t => {
+t.test('settings of a route apply where the request sets nothing', async t => {
   const one = scripted(fine)
   const settled = { ...route, settings: { temperature: 0.5, top_p: 0.5 } }
   await collect(
@@ -149,7 +149,7 @@ t.test('settings of a route hold where the request says nothing', async t => {
   t.notMatch(String(one.sent[1]?.body), /max_completion_tokens|9/, 'nor by another name')
 })
 
-t.test('a key of the caller goes to the provider, and its failures do not count against ours', async t => {
+t.test('a key of the caller is sent to the provider, and its failures do not count against ours', async t => {
   const one = scripted([429, '{}'], fine)
   const world = services({ one })
   const own = routedCall(hello, { providerKey: new Secret('sk-theirs') })
@@ -158,7 +158,7 @@ t.test('a key of the caller goes to the provider, and its failures do not count 
   t.equal((await collect(providerCall(world, 'chat')(once(routedCall(hello))))).length, 1)
 })
 
-t.test('a server that had not the API of a dialect gets requests of it again after a while', async t => {
+t.test("a server that lacked a dialect's API is tried again after a while", async t => {
   const [missing, direct] = [
     [404, ''] as const,
     [200, JSON.stringify({ status: 'completed', output: [] })] as const
@@ -195,7 +195,7 @@ t.test('a server that had not the API of a dialect gets requests of it again aft
   t.same(await ask(), ['/responses'])
 })
 
-t.test('a call that has ended is not tried again, and rejects with its reason', async t => {
+t.test('a call that has ended is not retried, and rejects with its reason', async t => {
   const one = scripted(busy)
   const call = routedCall(hello, { signal: AbortSignal.abort(new GatewayError('client_closed_request')) })
   await t.rejects(collect(providerCall(services({ one }, { retries: 2 }), 'chat')(once(call))), {
@@ -210,18 +210,18 @@ const sse = (data: object): string => `data: ${JSON.stringify(data)}\n\n`
 const broken = new GatewayError('upstream_stream_interrupted')
 const gone = new GatewayError('client_closed_request')
 
-/** What one provider sends, and what happens while its answer is read. */
+/** What a provider sends, and what happens while its answer is read. */
 interface Ending {
   /** Texts of the body; an error breaks the connection. */
   readonly sends: ReadonlyArray<string | GatewayError>
   readonly stream?: boolean
-  /** When the caller leaves: before the answer begins, or after the first events. */
+  /** When the caller disconnects: before the answer begins, or after the first events. */
   readonly leaves?: 'before' | 'within'
-  /** True for an answer that begins without output, as the hold is over. */
+  /** True for an answer that begins without output, as if the wait for it was over. */
   readonly isHeld?: boolean
 }
 
-/** Returns the record of a call whose answer ended so. */
+/** Returns the record of a call whose answer ended like this. */
 async function recordOf (
   { sends, stream = true, leaves, isHeld = leaves === 'within' }: Ending
 ): Promise<CallRecord> {
@@ -271,7 +271,7 @@ async function recordOf (
   return call.record
 }
 
-t.test('the usage that a provider reports is known, however its answer ends', async t => {
+t.test('reported usage is known, however the answer ends', async t => {
   const item = { type: 'image_generation.completed', b64_json: '', usage: reported }
   const image = sse({ ...item, b64_json: 'AAAA' })
   const partial = sse({ type: 'image_generation.partial_image', b64_json: 'AA' })
@@ -298,7 +298,7 @@ t.test('the usage that a provider reports is known, however its answer ends', as
   }
 })
 
-t.test('what was reported of a stream is known where it breaks off or is given up', async t => {
+t.test('reported usage of a stream is known if it breaks off or is abandoned', async t => {
   const chunk = (counts: object): string => sse({
     id: 'x', choices: [{ index: 0, delta: { content: 'hello' } }], usage: { prompt_tokens: 7, ...counts }
   })

@@ -15,7 +15,7 @@ async function recorded (
   return call.record
 }
 
-t.test('tokens are as reported, on top of those of earlier turns of the call', async t => {
+t.test('reported tokens are added to those of earlier turns of the call', async t => {
   const call = routedCall({})
   t.match(
     await recorded([[{ type: 'text-delta', choice: 0, text: '' }], [{ type: 'usage', usage }]], call),
@@ -56,7 +56,7 @@ t.test('the length of the text is known while the answer grows', async t => {
   )
 })
 
-t.test('images, pages and seconds of sound are counted', async t => {
+t.test('images, pages and seconds of audio are counted', async t => {
   const image: AnswerEvent[] = [{ type: 'image-partial', json: '{}' }, { type: 'image-end', json: '{}' }]
   t.equal((await recorded([image, image])).units?.images?.count, 2)
   t.equal(
@@ -98,7 +98,7 @@ t.test('a transcript is billed by tokens or by seconds', async t => {
   )
 })
 
-t.test('an answer that reports nothing is estimated where that is wanted', async t => {
+t.test('an answer without usage is estimated if requested', async t => {
   const estimated = async (...lists: ReadonlyArray<readonly AnswerEvent[]>): Promise<CallRecord> => {
     const call = routedCall({ input: 'four' })
     await collect(

@@ -10,7 +10,7 @@ import { batchesOf, route, routedCall } from '../support/stages.ts'
 import { withResolvers } from '../support/with-resolvers.ts'
 import type { AnswerEvent } from '../../lib/core/events.ts'
 
-t.test('the steps of an answer are its batches, and its end or its error', async t => {
+t.test('the steps of an answer are its batches, and its end or error', async t => {
   const call = routedCall({})
   for (const error of [undefined, new Error('lost')]) {
     const answer = new RefusableAnswer(call, () => batchesOf(call, [[1], [2]], error))
@@ -21,7 +21,7 @@ t.test('the steps of an answer are its batches, and its end or its error', async
   }
 })
 
-t.test('the signal of an answer aborts with that of its call, and where it is given up', async t => {
+t.test('the signal of an answer aborts with that of its call, or when the answer is abandoned', async t => {
   for (const isLeft of [true, false]) {
     const caller = new CallCancellation()
     const call = routedCall({}, { signal: caller })

@@ -30,7 +30,7 @@ async function passed (
   throw new Error('no call came out')
 }
 
-t.test('what is found in a request is replaced, and a request without it is the very one', async t => {
+t.test('findings in a request are replaced, and a request without any is the same object', async t => {
   t.same(await passed({ texts: [`in ${word}`, 'x'] }), { texts: [`in ${replacement}`, 'x'] })
   const same = { texts: ['x'], signed: 'y' }
   t.equal(await passed(same), same)
@@ -44,7 +44,7 @@ t.test('what is found in a request is replaced, and a request without it is the 
   await t.rejects(passed({ texts: [], signed: word }), { code: 'content_policy_violation' })
 })
 
-t.test('a large request is looked through in turns, with the same result', async t => {
+t.test('a large request is searched over several turns, with the same result', async t => {
   const long = `${'x'.repeat(64 * 1024 - 3)}${word}${'y'.repeat(70_000)}${word}${word}`
   const texts = [long, 'x', word, 'z'.repeat(200_000)]
   let turns = 0
@@ -60,7 +60,7 @@ t.test('a large request is looked through in turns, with the same result', async
   })
 })
 
-t.test('a long text is looked through once, however many turns that takes', async t => {
+t.test('a long text is searched once, however many turns that takes', async t => {
   let characters = 0
   const stages: TextGuards = {
     layers: [{

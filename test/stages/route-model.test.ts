@@ -27,7 +27,7 @@ t.test('a call gets the routes that were chosen for it', async t => {
 })
 
 t.test(
-  'models that are skipped are in the record with the reason, and are no routes of the call',
+  'skipped models are in the record with the reason, and are not routes of the call',
   async t => {
     const { routes, record } = await routed(['openai/gpt-5', 'google/gemini-2.5-pro'], {
       'x-headgate-only': 'google'
@@ -41,7 +41,7 @@ t.test(
   }
 )
 
-t.test('a key of the caller goes along, and the record says so without it', async t => {
+t.test('a key of the caller travels with the call, and the record only states that there is one', async t => {
   const { providerKey, record } = await routed('openai/gpt-5', { 'x-provider-key': 'sk-own' })
   t.equal(providerKey?.reveal(), 'sk-own')
   t.equal(record.callerProviderKey, true)

@@ -50,7 +50,7 @@ t.test('a batch is one piece of text, and the last frame is [DONE]', async t => 
   t.equal(new Set(chunks.map(({ id, model, created }) => JSON.stringify([id, model, created]))).size, 1)
 })
 
-t.test('usage is a chunk of its own, for callers who want it', async t => {
+t.test('usage is a separate chunk, for callers who request it', async t => {
   t.notMatch((await written([[text('a'), end, usage]])).join(''), /"usage"/)
   const chunks = chunksOf(
     await written([[text('a'), end, usage]], { stream_options: { include_usage: true } })
@@ -59,7 +59,7 @@ t.test('usage is a chunk of its own, for callers who want it', async t => {
   t.ok(chunks.slice(0, -1).every(({ usage }) => usage === null))
 })
 
-t.test('obfuscation pads each chunk, for callers who want it', async t => {
+t.test('obfuscation pads each chunk, for callers who request it', async t => {
   const chunks = chunksOf(
     await written([[text('a'), text('a')]], { stream_options: { include_obfuscation: true } })
   )
@@ -76,7 +76,7 @@ t.test('an error before the first batch is thrown, to become a status', async t 
   await t.rejects(written([], {}, new GatewayError('upstream_error')), { code: 'upstream_error' })
 })
 
-t.test('for a caller who has left the text just ends', async t => {
+t.test('after the caller disconnects, the text just ends', async t => {
   const signal = AbortSignal.abort(new GatewayError('client_closed_request'))
   const pieces = await written([[text('a')]], {}, new Error('cut'), signal)
   t.notMatch(pieces.join(''), /error|DONE/)

@@ -5,7 +5,7 @@ import { formTextsAt, textsAt } from '../../lib/stages/texts-at.ts'
 import { routedCall } from '../support/stages.ts'
 import type { UploadedFile, UploadForm } from '../../lib/core/upload.ts'
 
-t.test('texts are replaced in their places, and what a project keeps is what is left', t => {
+t.test('texts are replaced in place, and stored bodies have the result', t => {
   const { replaceTexts } = textsAt<{ input: string, model: string }>(new PlaceTable({ input: text }))
   const record = new CallRecord('embeddings')
   const kept: string[] = []
@@ -23,7 +23,7 @@ t.test('texts are replaced in their places, and what a project keeps is what is 
   t.end()
 })
 
-t.test('of a form some fields and the names of its files are text', async t => {
+t.test('in a form some fields and the names of its files are text', async t => {
   interface Form {
     readonly prompt?: string
     readonly size: string

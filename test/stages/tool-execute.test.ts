@@ -32,7 +32,7 @@ const noTools: ToolServers = {
   close: async () => {}
 }
 
-t.test('without tool servers the call goes to the model as it is', async t => {
+t.test('without tool servers the call goes to the model unchanged', async t => {
   const model = scripted([[...text('hi'), end('stop')]])
   for (const request of [{}, { mcp_servers: [] }, { mcp_servers: 'a/b', tool_choice: 'none' as const }]) {
     const call = chatCall(request)
@@ -107,7 +107,7 @@ t.test('turns', async t => {
     ])
   })
 
-  t.test('text goes out as it is written, before the turn has ended', async t => {
+  t.test('text is sent as it is written, before the turn has ended', async t => {
     const server = await startToolServer(t)
     let turns = 0
     const ask: Stage<RoutedChatCall, ChatBatch> = async function * (source) {
@@ -132,7 +132,7 @@ t.test('turns', async t => {
     t.equal(shown, 'now\n\ndone')
   })
 
-  t.test("the caller's own calls end the answer after server calls of the turn have been run", async t => {
+  t.test("a call to the caller's own tool ends the answer once the turn's server calls have run", async t => {
     const server = await startToolServer(t)
     const block: ChatEvent = {
       type: 'thinking-block',
@@ -163,7 +163,7 @@ t.test('turns', async t => {
   })
 
   t.test(
-    'a call with broken arguments or of no known tool gets a result that says what is wrong',
+    'a call with broken arguments or of an unknown tool gets a result with the error',
     async t => {
       const server = await startToolServer(t)
       const model = scripted([
@@ -180,7 +180,7 @@ t.test('turns', async t => {
     }
   )
 
-  t.test('pictures come after the results of the turn, for a model that can see', async t => {
+  t.test('images follow the results of the turn, for a model that accepts images', async t => {
     const server = await startToolServer(t)
     const png = Buffer.from('\x89PNG\r\n\x1a\n', 'latin1').toString('base64')
     const model = scripted([
@@ -221,7 +221,7 @@ t.test('turns', async t => {
     t.equal(model.calls.length, 1)
   })
 
-  t.test('a failure of a later turn comes after what was done', async t => {
+  t.test('a failure of a later turn comes after the finished ones', async t => {
     const server = await startToolServer(t)
     let turns = 0
     const ask: Stage<RoutedChatCall, ChatBatch> = async function * (source) {
@@ -244,8 +244,8 @@ t.test('turns', async t => {
   })
 })
 
-t.test('what the request says about tools', async t => {
-  t.test('with automatic execution off the calls come back as they are', async t => {
+t.test('options of the request about tools', async t => {
+  t.test('with automatic execution off the calls are returned unchanged', async t => {
     const server = await startToolServer(t)
     for (const request of [
       { automatic_tool_execution: false, n: 2 },
@@ -272,7 +272,7 @@ t.test('what the request says about tools', async t => {
     t.equal(server.counts['tool echo'], undefined)
   })
 
-  t.test('the field of Google is for providers of its kind, whatever their names are', async t => {
+  t.test("Google's field applies to providers of its kind, whatever their names", async t => {
     const server = await startToolServer(t)
     const model = scripted([
       [start, ...toolCall(0, 'a', 'echo', '{}'), end('tool_calls')],
@@ -288,7 +288,7 @@ t.test('what the request says about tools', async t => {
     t.equal(server.counts['tool echo'], 1)
   })
 
-  t.test('more than one choice cannot be combined with tools that are run', async t => {
+  t.test('several choices cannot be combined with server tools', async t => {
     await t.rejects(answer(t, scripted([]).ask, { mcp_servers: 'a/b', n: 2 }), {
       code: 'unsupported_parameter', status: 400, param: 'n'
     })
@@ -303,7 +303,7 @@ t.test('what the request says about tools', async t => {
   })
 
   t.test(
-    'a tool is chosen by its own name or by that of its server, and only in the first turn',
+    "a tool is chosen by its own name or its server's, and only in the first turn",
     async t => {
       const server = await startToolServer(t)
       const choose = async (request: Partial<ChatInput>): Promise<unknown[]> => {
@@ -351,7 +351,7 @@ t.test('what the request says about tools', async t => {
     }
   )
 
-  t.test('servers that fail are reported once, at the end, with those that failed later', async t => {
+  t.test('failed servers are reported once, at the end, with those that failed later', async t => {
     const server = await startToolServer(t)
     const model = scripted([
       [start, ...toolCall(0, 'a', 'drop', '{}'), end('tool_calls'), usage(1, 1)],
@@ -369,7 +369,7 @@ t.test('what the request says about tools', async t => {
     t.equal(none.calls[0]?.request.tools, undefined)
   })
 
-  t.test('tool events say what happens while it happens', async t => {
+  t.test('tool events report progress as it happens', async t => {
     const server = await startToolServer(t)
     const model = scripted([
       [start, ...toolCall(0, 'a', 'progress', '{}'), end('tool_calls')], [...text('done'), end('stop')]
@@ -392,7 +392,7 @@ t.test('what the request says about tools', async t => {
     t.equal(toolEvents.length, 3)
   })
 
-  t.test('a caller who does not read gets the latest progress, however much a tool reports', async t => {
+  t.test('a caller who reads slowly gets the latest progress, however much a tool reports', async t => {
     const server = await startToolServer(t)
     const model = scripted([
       [...toolCall(0, 'a', 'progress', '{"times":200}'), end('tool_calls')],
@@ -418,7 +418,7 @@ t.test('what the request says about tools', async t => {
   })
 })
 
-t.test('an answer that stops early shows the pending calls and says why', async t => {
+t.test('an answer that stops early shows the pending calls and the reason', async t => {
   const server = await startToolServer(t)
   const turn = (args = '{}', calls = 1): ChatEvent[] => [
     ...Array.from({ length: calls }, (_, index) => toolCall(index, `c${index}`, 'echo', args)).flat(),
@@ -443,13 +443,13 @@ t.test('an answer that stops early shows the pending calls and says why', async 
     }
   })
 
-  await t.test('when nothing is said, after ten turns', async t => {
+  await t.test('after ten turns by default', async t => {
     const model = scripted(Array.from({ length: 20 }, (_, number) => turn(`{"a":${number}}`)))
     await answer(t, model.ask, { mcp_servers: server.url })
     t.equal(model.calls.length, 10)
   })
 
-  await t.test('when the same call is made again and again', async t => {
+  await t.test('when the same call is repeated', async t => {
     const model = scripted([turn(), turn(), turn(), turn()])
     t.match((await answer(t, model.ask, { mcp_servers: server.url })).slice(-6), pending('repeated_call', 3))
   })
@@ -489,7 +489,7 @@ t.test('an answer that stops early shows the pending calls and says why', async 
     )
   })
 
-  await t.test('when the time of all turns is up', async t => {
+  await t.test('when the time for all turns is up', async t => {
     const model = scripted([[...toolCall(0, 'c0', 'slow', '{}'), end('tool_calls')]])
     const events = await collect(
       looped(realTools(t), model.ask, { ...limits, loopMs: 100 }),
@@ -509,8 +509,8 @@ t.test('an answer that stops early shows the pending calls and says why', async 
   })
 })
 
-t.test('a caller who leaves', async t => {
-  t.test('cancels the tools that run', async t => {
+t.test('a caller who disconnects', async t => {
+  t.test('cancels the running tools', async t => {
     const server = await startToolServer(t)
     const leaving = new AbortController()
     const model = scripted([[...toolCall(0, 'a', 'slow', '{}'), end('tool_calls')]])
@@ -612,7 +612,9 @@ function usage (promptTokens: number, completionTokens: number, reasoningTokens?
   }
 }
 
-/** A model that says these things, turn by turn, each event in a read of its own; its last route answers. */
+/**
+ * A model that gives these answers, turn by turn, each event in a separate read, on the last of its routes.
+ */
 function scripted (turns: ChatEvent[][]): { ask: Stage<RoutedChatCall, ChatBatch>, calls: RoutedChatCall[] } {
   const calls: RoutedChatCall[] = []
   return {
@@ -634,7 +636,7 @@ function chatCall (request: Partial<ChatInput>, parts: Partial<RoutedChatCall> =
   )
 }
 
-/** The stage over a model whose usage is recorded, with services that know of one model that sees. */
+/** The stage over a model whose usage is recorded, with services that know one model that accepts images. */
 function looped (
   tools: ToolServers,
   ask: Stage<RoutedChatCall, ChatBatch>,

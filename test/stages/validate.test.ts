@@ -37,7 +37,7 @@ async function detailOf (attempt: Promise<unknown>): Promise<ValidationDetail[]>
 const hi = { role: 'user', content: 'hi' }
 const chat = { model: 'openai/gpt-5', messages: [hi] }
 
-t.test('others run after a request of many values is checked', async t => {
+t.test('other work runs after the check of a request with many values', async t => {
   for (const [bodyBytes, expected] of [[1000, 0], [1_000_000, 1]] as const) {
     let turns = 0
     const call = callWith(chat)
@@ -53,7 +53,7 @@ const part = (part: unknown) => message({ role: 'user', content: [part] })
 const call = { id: 'call_1', type: 'function', function: { name: 'add', arguments: '{}' } }
 const server = 'https://tools.example.com/mcp'
 
-/** Every field, with every form it may have. Each is sent beside a model and one message. */
+/** Every field in every allowed form. Each is sent with a model and one message. */
 const accepted: Record<string, unknown[]> = {
   model: [
     'openai/gpt-5',
@@ -275,7 +275,7 @@ t.test('a field of a chat request may have any of its forms', async t => {
   }
 })
 
-t.test('every field the schema knows has its forms in the table', async t => {
+t.test('every field of the schema has its forms in the table', async t => {
   t.strictSame(Object.keys(ChatRequest.properties).filter(field => !Object.hasOwn(accepted, field)), [])
 })
 
@@ -321,7 +321,7 @@ const parts = "'text', 'image_url', 'input_audio', 'file'"
 
 type Expected = Array<[loc: Array<string | number>, fault: object, input?: unknown]>
 
-/** The fields sent beside a model and one message, and every detail that comes back. */
+/** The fields sent with a model and one message, and every detail of the refusal. */
 const rejected: Array<[sent: Record<string, unknown>, expected: Expected]> = [
   [{ model: undefined }, [[['model'], missing]]],
   [
@@ -669,7 +669,7 @@ const rejected: Array<[sent: Record<string, unknown>, expected: Expected]> = [
 
 t.test('a chat request is refused with exactly what is wrong', async t => {
   for (const [sent, expected] of rejected) {
-    const body = JSON.parse(JSON.stringify({ ...chat, ...sent })) as unknown // as it comes from the wire
+    const body = JSON.parse(JSON.stringify({ ...chat, ...sent })) as unknown // as parsed from a body
     const detail = expected.map(([loc, fault, input]) => ({
       loc: ['body', ...loc], ...fault, ...input !== undefined && { input }
     }))
@@ -677,13 +677,13 @@ t.test('a chat request is refused with exactly what is wrong', async t => {
   }
 })
 
-t.test('a body that is not an object is not JSON we can use', async t => {
+t.test('a body that is not an object is invalid JSON', async t => {
   for (const body of [undefined, null, 'text', 5, true, [], [chat]]) {
     await t.rejects(requestOf(body), { code: 'invalid_json', status: 400 })
   }
 })
 
-t.test('a body without nulls travels on as it came, and one with nulls is not changed', async t => {
+t.test('a body without nulls is the same object, and one with nulls is copied', async t => {
   const plain = { ...chat, temperature: 1 }
   t.equal(await requestOf(plain), plain)
   const nulls = { ...chat, temperature: null, stream_options: { include_usage: null } }
@@ -710,7 +710,7 @@ t.test('hostile bodies', async t => {
     t.ok(seen.length < 500, `the list was looked at ${seen.length} times`)
   })
 
-  t.test('a field with two faults does not go past the twentieth', async t => {
+  t.test('a field with two faults does not exceed twenty details', async t => {
     const messages = Array.from({ length: 19 }, () => ({ role: 'bot' }))
     const detail = await detailOf(requestOf({ ...chat, messages, tool_choice: 5 }))
     t.equal(detail.length, 20)
@@ -732,8 +732,8 @@ t.test('hostile bodies', async t => {
     t.equal(await requestOf(free), free)
   })
 
-  t.test('a key named __proto__ is a key like any other', async t => {
-    // from the wire
+  t.test('a key named __proto__ is an ordinary key', async t => {
+    // as parsed from a body
     const body = JSON.parse('{"__proto__":{"model":"a","messages":"hi"},"temperature":null}') as unknown
     t.match(await detailOf(requestOf(body)), [{ loc: ['body', 'model'], type: 'missing' }])
     const complete = await requestOf(JSON.parse('{"model":"a","__proto__":{"stream":true},"n":null}'))
@@ -758,7 +758,7 @@ t.test('hostile bodies', async t => {
   })
 })
 
-t.test('the walk finds a reason whenever the check says no, and none when it says yes', async () => {
+t.test('the explanation finds a fault exactly when the check fails', async () => {
   const matches = new Ajv2019({ strict: true, strictTypes: false }).compile(ChatRequest)
   const fields = Object.entries(accepted).flatMap(([field, forms]) => forms.map(form => ({ [field]: form })))
   const anything = fc.oneof(
@@ -777,7 +777,7 @@ t.test('the walk finds a reason whenever the check says no, and none when it say
         let body: unknown = Object.assign({ ...chat }, ...chosen)
         for (const [place, value] of changes) body = changed(body, place, value)
         if (typeof body !== 'object' || body === null || Array.isArray(body)) return
-        // Only what can come from the wire: no undefined.
+        // Only values that a body can contain: no undefined.
         body = JSON.parse(JSON.stringify(body))
         assert.equal(explain(ChatRequest, body).length === 0, matches(body))
       }
@@ -786,7 +786,7 @@ t.test('the walk finds a reason whenever the check says no, and none when it say
   )
 })
 
-t.test('a fault only the check knows is reported as one of the complete body', async t => {
+t.test('a fault found only by the check is reported for the complete body', async t => {
   const stage = validate(Type.Object({ even: Type.Integer({ multipleOf: 2 }) }))
   const detail = await detailOf((async () => {
     for await (const call of stage(once(callWith({ even: 3 })))) t.fail(call.id)

@@ -26,7 +26,7 @@ function bodies (id: string, parts: Partial<NewCallBodies> = {}): NewCallBodies 
 }
 
 storeTest(
-  'bodies are read as they were stored, until their time is over; then it is known that they were there',
+  'bodies are returned as stored until they expire; after that it is known that they existed',
   async (t, open) => {
     const database = await open()
     const store = new CallBodyStore(database)
@@ -87,7 +87,7 @@ storeTest(
 )
 
 storeTest(
-  'bodies of calls that end after their project was archived are never shown, and deleted',
+  'bodies of calls that end after their project was archived are never shown, and are deleted',
   async (t, open) => {
     const database = await open()
     const store = new CallBodyStore(database)
@@ -113,7 +113,7 @@ storeTest(
   }
 )
 
-storeTest('nothing is left of bodies that expire while they are stored', async (t, open) => {
+storeTest('nothing remains of bodies that expire while they are stored', async (t, open) => {
   const database = await open()
   const store = new CallBodyStore(database)
   const lock = lockedAfterFirstPiece()
@@ -129,7 +129,7 @@ storeTest('nothing is left of bodies that expire while they are stored', async (
   }
 })
 
-storeTest('deleting a project hides the bodies of its calls at once, and of no other', async (t, open) => {
+storeTest('deleting a project hides the bodies of its calls at once, and no others', async (t, open) => {
   const database = await open()
   const store = new CallBodyStore(database)
   await store.add(bodies('a'))

@@ -9,8 +9,8 @@ function valuesOf (row: UsageRow): readonly unknown[] {
   return JSON.parse(printCompact(row) ?? '[]') as readonly unknown[]
 }
 
-t.test('the values of a row are in the order of their columns, and make the row again', async t => {
-  // Each column has a value of its own.
+t.test('the values of a row are in column order, and restore the row', async t => {
+  // Each column has a different value.
   const values = compactColumns.map((column, place) => (column.endsWith('id') ? String(place) : place))
   const numbered = Object.fromEntries(
     compactColumns.map((column, place) => [column, values[place]])
@@ -20,7 +20,7 @@ t.test('the values of a row are in the order of their columns, and make the row 
   t.same(rowOfValues(valuesOf(row)), row)
 })
 
-t.test('a row with a value in another column has none', async t => {
+t.test('a row with a value in another column is not compacted', async t => {
   for (const column of usageColumns) {
     const isCompact = (compactColumns as readonly string[]).includes(column)
     t.equal(printCompact(usageRowOf(1, { [column]: 7 })) !== undefined, isCompact, column)
@@ -28,14 +28,14 @@ t.test('a row with a value in another column has none', async t => {
 })
 
 t.test(
-  'the values of an earlier version, which had no tokens written to a cache, make a row with none',
+  'values of an earlier version, without cache-write tokens, give a row without them',
   async t => {
     const row = usageRowOf(1)
     t.same(readLine(JSON.stringify(valuesOf(row).slice(0, minValues))), { ...row, cache_write_tokens: null })
   }
 )
 
-t.test('values are printed as JSON prints them, whatever callers chose', async t => {
+t.test('values are printed as JSON, whatever callers chose', async t => {
   const row = usageRowOf(1, {
     call_id: 'a"\\\n',
     requested_model: 'caf\u00e9 "\ud83d\ude00" \ud800',

@@ -58,7 +58,7 @@ async function filled (t: Test): Promise<Database> {
 }
 
 storeTest(
-  'a store is copied with everything in it, what rows that are gone have cost included',
+  'a store is copied completely, including the sums of deleted rows',
   async (t, open) => {
     const [from, to] = [await filled(t), await open()]
     await to.query.insertInto('secrets').values({ name: 'deferred', value: 'of a first start' }).execute()
@@ -83,7 +83,7 @@ storeTest(
   }
 )
 
-storeTest('a copy that was interrupted goes on where it ended', async (t, open) => {
+storeTest('an interrupted copy resumes where it ended', async (t, open) => {
   const [from, to] = [await filled(t), await open()]
   let interrupted = false
   await t.rejects(copyStore(from, to, ({ table, copied }) => {
@@ -97,7 +97,7 @@ storeTest('a copy that was interrupted goes on where it ended', async (t, open) 
   t.same(await copyStore(from, to, () => undefined), [], 'and once more changes nothing')
 })
 
-storeTest('what differs afterwards is said', async (t, open) => {
+storeTest('differences after the copy are reported', async (t, open) => {
   const [from, to] = [await filled(t), await open()]
   await to.insertUsage([usageRowOf(1, { at_ms: 5, id: 'of the target', cost_nano_usd: 7 })])
   t.match(await copyStore(from, to, () => undefined), [

@@ -18,7 +18,7 @@ async function open (t: Test, directory: string): Promise<SqliteDatabase> {
   return database
 }
 
-/** Reads the store with another SQLite than ours, as a viewer or a backup does, and counts its calls. */
+/** Reads the store with another SQLite, as a viewer or a backup does, and counts its calls. */
 function countByPython (path: string): string {
   const program =
     'import sqlite3, sys\nfile = sqlite3.connect(sys.argv[1])\nprint(file.execute("select count(*) from usage").fetchone()[0])\nfile.close()'
@@ -32,7 +32,7 @@ async function countOf ({ query }: SqliteDatabase): Promise<number> {
 }
 
 t.test(
-  'another program that opens and closes the store leaves its log alone, however often it is open here',
+  'another program that opens and closes the store leaves its write-ahead log alone',
   { skip: noPython },
   async t => {
     const directory = t.testdir()
@@ -48,7 +48,7 @@ t.test(
 )
 
 t.test(
-  'opening an existing store does not open its file beside SQLite',
+  'opening an existing store does not open its file outside SQLite',
   { skip: process.platform !== 'linux' && 'no /proc/locks' },
   async t => {
     const directory = t.testdir()
@@ -82,7 +82,7 @@ t.test('a clean close leaves one complete file', async t => {
   t.equal(await countOf(await open(t, join(copy, 'other'))), 300)
 })
 
-t.test('the path is seen to refer to another file, or to none', async t => {
+t.test('a path that refers to another file, or none, is detected', async t => {
   const directory = t.testdir()
   const database = await open(t, directory)
   t.ok(database.storeFileIntact())
@@ -95,7 +95,7 @@ t.test('the path is seen to refer to another file, or to none', async t => {
   t.ok(database.storeFileIntact(), 'back again')
 })
 
-t.test('what is deleted is in none of the files after a close', async t => {
+t.test('deleted text is in none of the files after a close', async t => {
   const directory = t.testdir()
   const database = await openDatabase(directory)
   const canary = 'canary '.repeat(2000)
@@ -119,7 +119,7 @@ t.test('what is deleted is in none of the files after a close', async t => {
   }
 })
 
-t.test('a copy is complete and for its owner only, while others write', async t => {
+t.test('a copy made during writes is complete and readable by its owner only', async t => {
   const directory = t.testdir()
   const database = await open(t, directory)
   insertUsage(database, [usageRowOf(1), usageRowOf(2)])
@@ -133,7 +133,7 @@ t.test('a copy is complete and for its owner only, while others write', async t 
   t.throws(() => database.copyTo(copy), /exist/, 'a file that is there stays')
 })
 
-t.test('writes of one transaction are all there or none', async t => {
+t.test('writes of one transaction succeed or fail together', async t => {
   const database = await open(t, t.testdir())
   t.throws(() =>
     insertUsage(database, [usageRowOf(1), usageRowOf(2, { key_id: null as unknown as string })])
@@ -143,7 +143,7 @@ t.test('writes of one transaction are all there or none', async t => {
   t.equal(await countOf(database), 1, 'and the next one goes on')
 })
 
-t.test('a row that is written twice is there once, and counts once', async t => {
+t.test('a row written twice is stored and counted once', async t => {
   const database = await open(t, t.testdir())
   insertUsage(database, [
     usageRowOf(1),
@@ -155,7 +155,7 @@ t.test('a row that is written twice is there once, and counts once', async t => 
   t.equal(await usedSince(database.query, 'nanoUsd', 'key-1', 0, Date.now()), 20)
 })
 
-t.test('what was spent before a migration is known after it', async t => {
+t.test('spending before a migration is known after it', async t => {
   const directory = t.testdir({ 'headgate.db': '' })
   const { DatabaseSync } = await import('@photostructure/sqlite')
   const old = new DatabaseSync(databasePath(directory))

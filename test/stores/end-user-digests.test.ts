@@ -15,7 +15,7 @@ t.test('a digest depends on the name, the project and the secret, and is short',
   t.end()
 })
 
-storeTest('records may have the name, and its digest in each project', async (t, open) => {
+storeTest('a record may match by name, or by its digest in each project', async (t, open) => {
   const { query } = await open()
   await query.insertInto('projects').values({ id: 'p', name: 'P', created_at_ms: 0 }).execute()
   const digest = endUserDigest(await storeSecret(query))
@@ -25,7 +25,7 @@ storeTest('records may have the name, and its digest in each project', async (t,
   )
 })
 
-storeTest('a name that is kept in part is found as its caller gives it', async (t, open) => {
+storeTest("a name that is stored in part is found by the caller's full name", async (t, open) => {
   const { query } = await open()
   const digest = endUserDigest(await storeSecret(query))
   for (const [given, kept] of [

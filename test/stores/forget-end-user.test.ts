@@ -25,7 +25,7 @@ const tables = [
   'text_pieces'
 ] as const
 
-/** Those that say of which calls there were, and not what callers are to fetch. */
+/** The tables that describe calls, without those that hold answers for callers. */
 const recordTables = ['usage', 'name_rollups', 'counted_names', 'call_bodies'] as const
 
 /** Reads every text of the tables that calls write to. */
@@ -157,7 +157,7 @@ for (const store of ['as_given', 'hashed'] as const) {
   })
 }
 
-storeTest('what pruned calls of an end user took is counted for nobody, exactly', async (t, open) => {
+storeTest("the sums of an end user's pruned calls are reassigned to nobody, exactly", async (t, open) => {
   const database = await open()
   await database.insertUsage(Array.from({ length: 20 }, (_, index) => (
     usageRowOf(index, { end_user: index < 10 ? 'ada' : 'bob', duration_ms: index < 10 ? 900 : 5000 })
@@ -188,7 +188,7 @@ storeTest('what pruned calls of an end user took is counted for nobody, exactly'
 })
 
 storeTest(
-  'more calls than a step takes, and what providers keep as well, are forgotten and counted',
+  'more calls than one step takes, and stored provider objects, are forgotten and counted',
   async (t, open) => {
     const database = await open()
     const rows = Array.from({ length: 250 }, (_, index) =>

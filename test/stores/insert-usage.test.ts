@@ -40,7 +40,7 @@ storeTest('every column of a row is written and read back', async (t, open) => {
 })
 
 storeTest(
-  'rows that are alike and others are written as they are, each once, whichever are there already',
+  'a mix of similar and other rows is written unchanged, once each, even if some exist already',
   async (t, open) => {
     const store = await open()
     const rows = Array.from({ length: 60 }, (_, number) =>
@@ -53,7 +53,7 @@ storeTest(
       })
     )
     t.equal(await store.insertUsage(rows.slice(20, 23)), 3)
-    // Of rows with the same id the first counts, whatever the others are.
+    // Of rows with the same id the first counts, even if the others differ.
     const earlier = rows.map(row => ({ ...row, searches: null, outcome: 'interrupted' as const }))
     t.equal(await store.insertUsage([...rows, ...earlier]), 57)
     t.equal(await store.insertUsage(rows), 0)
@@ -71,10 +71,10 @@ storeTest(
   }
 )
 
-storeTest('rows that differ in one column only are written as they are', async (t, open) => {
+storeTest('rows that differ in only one column are written unchanged', async (t, open) => {
   const store = await open()
   for (const [place, column] of compactColumns.entries()) {
-    if (column === 'id' || column === 'at_ms') continue // no two rows have the same
+    if (column === 'id' || column === 'at_ms') continue // no two rows are equal
     const other = textColumns.has(column) ? 'other' : 7
     const rows = Array.from({ length: 20 }, (_, number) =>
       usageRowOf(20 * place + number, number % 2 === 0 ? {} : { [column]: other })
@@ -98,7 +98,7 @@ storeTest('rows that differ in one column only are written as they are', async (
   }
 })
 
-storeTest('what rows cost is added to the day and the key they belong to, once', async (t, open) => {
+storeTest('the cost of rows is added once to their day and key', async (t, open) => {
   const store = await open()
   const rows = [
     usageRowOf(1, { at_ms: morning, cost_nano_usd: 5 }),
@@ -123,9 +123,9 @@ storeTest('what rows cost is added to the day and the key they belong to, once',
   t.equal((await store.query.selectFrom('usage').select('id').execute()).length, 6)
 })
 
-storeTest('a row that cannot be written takes back those before it, and what they cost', async (t, open) => {
+storeTest('an invalid row rolls back the rows before it and their sums', async (t, open) => {
   const store = await open()
-  // no type allows it
+  // the types do not allow it
   await t.rejects(store.insertUsage([usageRowOf(1), usageRowOf(2, { endpoint: null as unknown as string })]))
   t.equal(await usedSince(store.query, 'nanoUsd', 'key-1', 0, Date.now()), 0)
 })
@@ -149,7 +149,7 @@ storeTest('rows of many keys are written in several turns, each once', async (t,
 })
 
 storeTest(
-  'rows are added to the sums of their hours and days, once, by writers at the same time as well',
+  'rows are added once to the sums of their hours and days, also by concurrent writers',
   async (t, open) => {
     const [one, other] = [await open(), await open()]
     const row = (number: number, parts: Partial<UsageRow>): UsageRow =>
@@ -181,7 +181,7 @@ storeTest(
       })
     ]
     const all = [...rows, ...others]
-    // Each row by two writers, in other batches.
+    // Each row is written by two writers, in different batches.
     await Promise.all(
       [one, other].flatMap((store, writer) =>
         Array.from(
@@ -226,7 +226,7 @@ storeTest(
   }
 )
 
-/** The row of an open call, as the journal has it. */
+/** The row of an open call, as in the journal. */
 function openRow (row: UsageRow, parts: Partial<UsageRow> = {}): UsageRow {
   return {
     ...row,
@@ -242,7 +242,7 @@ function openRow (row: UsageRow, parts: Partial<UsageRow> = {}): UsageRow {
 }
 
 storeTest(
-  'the row of an open call is replaced by that of its end, with all that it added',
+  'the row of an open call is replaced by its final row, including its part of the sums',
   async (t, open) => {
     const store = await open()
     const ended = Array.from({ length: 25 }, (_, number) =>
@@ -257,7 +257,7 @@ storeTest(
       })
     )
     const at = (number: number): UsageRow => ended[number] ?? usageRowOf(number)
-    // The third was sent to another model first; the sums of that one are of no call in the end.
+    // The third was sent to another model first; in the end that model's sums have no call.
     const opened = [
       openRow(at(3)),
       openRow(at(12), { model: 'b/2' }),
@@ -299,7 +299,7 @@ storeTest(
   }
 )
 
-storeTest('of two rows of an open call the later counts, in whichever order they come', async (t, open) => {
+storeTest('of two rows of an open call the later counts, in whichever order they arrive', async (t, open) => {
   const store = await open()
   for (const key of ['key-1', 'key-2']) {
     const begun = openRow(usageRowOf(1, { id: `row of ${key}`, key_id: key, at_ms: morning }))
@@ -320,7 +320,7 @@ storeTest('of two rows of an open call the later counts, in whichever order they
   t.same([calls, errors], [2, 2])
 })
 
-storeTest('writers that replace the row of an open call at the same time count it once', async (t, open) => {
+storeTest('concurrent writers that replace the row of an open call count it once', async (t, open) => {
   const store = await open()
   const writers = [store, await open(), await open(), await open()]
   const ended = Array.from({ length: 50 }, (_, number) =>
@@ -351,7 +351,7 @@ storeTest('writers that replace the row of an open call at the same time count i
   )
 })
 
-storeTest('a text that no store can hold is replaced as any other', async (t, open) => {
+storeTest('a row with text that no store can hold is replaced like any other', async (t, open) => {
   const store = await open()
   const row = usageRowOf(1, { at_ms: morning, requested_model: 'a\0b' })
   await store.insertUsage([openRow(row)])

@@ -24,7 +24,7 @@ async function open (openStore: OpenStore) {
 
 const long = (letter: string): string => `${letter.repeat(131_071)}🎈${letter.repeat(200_000)}`
 
-storeTest('a long text is kept in pieces, and comes back as it was', async (t, openStore) => {
+storeTest('a long text is stored in pieces, and read back unchanged', async (t, openStore) => {
   const { texts, pieces } = await open(openStore)
   t.equal(isLong('short'), false)
   t.equal(await texts.put('a', 'body', 'short'), 'short')
@@ -37,7 +37,7 @@ storeTest('a long text is kept in pieces, and comes back as it was', async (t, o
   t.equal(await texts.get('b', inRow), undefined, 'that of another owner')
 })
 
-storeTest('a second text takes the place of the first one', async (t, openStore) => {
+storeTest('a second text replaces the first one', async (t, openStore) => {
   const { texts } = await open(openStore)
   await texts.put('a', 'body', long('x'))
   t.equal(await texts.get('a', await texts.put('a', 'body', long('y'))), long('y'))
@@ -58,7 +58,7 @@ storeTest('the texts of owners are deleted, all or those of some names', async (
   )
 })
 
-storeTest('an owner that is gone, or is being deleted, gets no text', async (t, openStore) => {
+storeTest('an owner that is deleted, or is being deleted, gets no text', async (t, openStore) => {
   const { database, texts, pieces } = await open(openStore)
   await texts.put('none', 'body', long('x'))
   t.same(await pieces(), [], 'there is no such row')

@@ -30,7 +30,7 @@ t.test('steps are numbered from 1 without a gap, and a new file has them all', a
   t.same(applied(file), migrations.map((_, index) => index + 1))
 })
 
-t.test('a file of any earlier version comes to the same schema', async t => {
+t.test('a file of any earlier version gets the same schema', async t => {
   const fresh = open(t)
   migrate(fresh)
   for (let steps = 1; steps < migrations.length; steps++) {
@@ -43,7 +43,7 @@ t.test('a file of any earlier version comes to the same schema', async t => {
   }
 })
 
-t.test('a step that fails takes all of its run back', async t => {
+t.test('a failing step rolls back the whole run', async t => {
   const file = open(t)
   migrate(file, migrations.slice(0, 2))
   const before = schemaOf(file)
@@ -55,7 +55,7 @@ t.test('a step that fails takes all of its run back', async t => {
   t.same(applied(file), [1, 2])
 })
 
-t.test('a step for which a disk has no room fails with that reason', async t => {
+t.test('a step without enough disk space fails with that reason', async t => {
   const file = open(t)
   file.exec('pragma max_page_count = 9')
   const step = {
@@ -74,7 +74,7 @@ t.test('a file of a newer version is left alone', async t => {
   })
 })
 
-t.test('rows of earlier versions are added up as those that are written now', async t => {
+t.test('rows of earlier versions are added up like new rows', async t => {
   const rows = Array.from({ length: 50 }, (_, number) =>
     usageRowOf(number, {
       at_ms: number * 1_000_000,
@@ -126,7 +126,7 @@ t.test('rows of earlier versions are added up as those that are written now', as
   t.same(backlog(fresh), [])
 })
 
-t.test('sums by names get those of all names, as they are written now', async t => {
+t.test('migrated sums by name get the totals of all names, like new ones', async t => {
   const [old, fresh] = [open(t), open(t)]
   const sums = (file: InstanceType<typeof DatabaseSync>): unknown[] =>
     file

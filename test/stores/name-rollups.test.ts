@@ -60,7 +60,7 @@ for (const kind of ['end_user', 'session', 'tag'] as const) {
       t.equal(calls.get(`first-${7 * perRow}`), 2)
       t.equal(calls.get(`late-${perRow}`), undefined)
 
-      // What is replaced, or has fewer names beside it, is still where it was.
+      // A row that replaces another, or has fewer other names, still counts in the same place.
       await database.insertUsage([{ ...row(1, 'late'), duration_ms: 5 }])
       t.equal((await callsBy(database, kind, firstMs)).get(otherNames), 3)
       const rows = await database.query.selectFrom('usage').selectAll().execute()
@@ -85,7 +85,7 @@ for (const kind of ['end_user', 'session', 'tag'] as const) {
 }
 
 storeTest(
-  'a caller that chooses the name of the others neither ends what is distinguished nor mixes it up',
+  'a caller who chooses the reserved name of the others corrupts no sums',
   async (t, open) => {
     const database = await open()
     const rowOf = (number: number, name: string): UsageRow => usageRowOf(number, {
@@ -120,7 +120,7 @@ storeTest(
 )
 
 storeTest(
-  'one that is forgotten leaves room, unless the names of its month were all taken',
+  'a forgotten name leaves room, unless its month was full',
   async (t, open) => {
     const database = await open()
     const row = (number: number): UsageRow =>
@@ -151,7 +151,7 @@ storeTest(
   }
 )
 
-storeTest('sums of an end user whose records were deleted are forgotten as well', async (t, open) => {
+storeTest('sums of an end user whose records were deleted are forgotten too', async (t, open) => {
   const database = await open()
   await database.insertUsage([
     usageRowOf(1, { at_ms: firstMs, end_user: 'ada' }),

@@ -2,7 +2,7 @@ import t from 'tap'
 import { beyond, pageOf, pageRequest } from '../../lib/stores/pages.ts'
 import { openSqlite } from '../../lib/stores/sqlite/open.ts'
 
-t.test('pages have every entry once, also where many have the same time', async t => {
+t.test('pages have every entry once, even if many have the same time', async t => {
   const { query, close } = await openSqlite(t.testdir())
   t.teardown(close)
   const rows = Array.from({ length: 25 }, (_, index) => ({
@@ -42,7 +42,7 @@ t.test('pages have every entry once, also where many have the same time', async 
   }
 })
 
-t.test('a query that makes no sense is refused by its parameter', async t => {
+t.test('an invalid query is refused with its parameter', async t => {
   const of = (text: string) => () => pageRequest(new URLSearchParams(text))
   t.same(of('')(), { limit: 50 })
   for (const limit of ['0', '201', '1.5', 'x', '']) {

@@ -9,7 +9,7 @@ import { usageRowOf } from '../support/usage.ts'
 const month = Date.UTC(2026, 4, 1)
 
 storeTest(
-  'the end users of a project are those that have spent something in a month, and no others are read',
+  'only end users of a project with spending in the month are read',
   async (t, open) => {
     const database = await open()
     const { query, insertUsage } = database
@@ -39,7 +39,7 @@ storeTest(
   }
 )
 
-storeTest('sums of end users go after 400 days, and those of tags keep their days', async (t, open) => {
+storeTest('sums of end users expire after 400 days, and those of tags keep their days', async (t, open) => {
   const database = await open()
   const parties = JSON.stringify(['tag:a', 'end_user:p/x'])
   await database.insertUsage(

@@ -51,7 +51,7 @@ t.test('counts add up', async t => {
   t.equal(new Durations().text(), null)
 })
 
-storeTest('counts that are taken back leave nothing of themselves', async (t, open) => {
+storeTest('subtracted counts leave no trace', async (t, open) => {
   const { query } = await open()
   for (const text of ['80:10', '80:10,113:10,80:-10', '9:-4']) {
     const { rows: [row] } = await sql<{ taken: string }>`

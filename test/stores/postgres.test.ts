@@ -29,13 +29,13 @@ async function filled ({ query }: Database): Promise<string[]> {
 }
 
 t.test('a store in PostgreSQL', { skip: noPostgres }, async t => {
-  await t.test('gateways that start at the same moment make the schema once', async t => {
+  await t.test('gateways that start at the same moment create the schema once', async t => {
     const place = await postgresPlace(t)
     const databases = await Promise.all([1, 2, 3].map(async () => await open(t, place)))
     for (const { query } of databases) t.same(await query.selectFrom('keys').selectAll().execute(), [])
   })
 
-  await t.test('the time of each query is counted', async t => {
+  await t.test('the time of each query is measured', async t => {
     const { query, queries } = await open(t, await postgresPlace(t))
     const count = (): number => queries?.().counts.reduce((sum, count) => sum + count, 0) ?? 0
     const [before, sum] = [count(), queries?.().sum ?? 0]
@@ -47,7 +47,7 @@ t.test('a store in PostgreSQL', { skip: noPostgres }, async t => {
   await t.test(
     'a gateway waits for another one that changes the schema, longer than for any query',
     async t => {
-      const statementMs = 1000 // the client gives up a query a second later
+      const statementMs = 1000 // the client times out a query a second later
       const place = await postgresPlace(t, { statementMs })
       const { Client } = await import('pg')
       const other = new Client(place.store.url?.reveal())
@@ -61,7 +61,7 @@ t.test('a store in PostgreSQL', { skip: noPostgres }, async t => {
     }
   )
 
-  await t.test('a connection that breaks while it is used fails its query and nothing else', async t => {
+  await t.test('a connection that breaks during use fails only its query', async t => {
     const place = await postgresPlace(t)
     const address = new URL(place.store.url?.reveal() ?? '')
     const proxy = await startStallingProxy(t, Number(address.port === '' ? 5432 : address.port))
@@ -89,7 +89,7 @@ t.test('a store in PostgreSQL', { skip: noPostgres }, async t => {
     )
   })
 
-  await t.test('rows are in the partition of their month, which gateways make together', async t => {
+  await t.test('rows are in the partition of their month, which gateways create concurrently', async t => {
     const place = await postgresPlace(t)
     const [one, two] = [await open(t, place), await open(t, place)]
     const rows = [0, 1, 2].map(number =>
@@ -106,7 +106,7 @@ t.test('a store in PostgreSQL', { skip: noPostgres }, async t => {
   })
 
   await t.test(
-    'old months are dropped as one, also while another gateway writes into them, and what they cost is not forgotten',
+    'an old month is dropped as a whole, even during writes, and its cost is kept',
     async t => {
       const place = await postgresPlace(t)
       const [one, two] = [await open(t, place), await open(t, place)]
@@ -128,7 +128,7 @@ t.test('a store in PostgreSQL', { skip: noPostgres }, async t => {
     }
   )
 
-  await t.test('what no text of PostgreSQL can hold does not keep other rows from being written', async t => {
+  await t.test('text that PostgreSQL cannot store does not block other rows', async t => {
     const database = await open(t, await postgresPlace(t))
     t.equal(await database.insertUsage([usageRowOf(1, { requested_model: 'a\0b\uD800' }), usageRowOf(2)]), 2)
     const rows = await database.query.selectFrom('usage').select('requested_model').orderBy('id').execute()
@@ -136,7 +136,7 @@ t.test('a store in PostgreSQL', { skip: noPostgres }, async t => {
     t.same(await database.query.selectFrom('responses').select('id').where('id', '=', 'a\0').execute(), [])
   })
 
-  await t.test('sums that are not exact are an error', async t => {
+  await t.test('inexact sums are an error', async t => {
     const database = await open(t, await postgresPlace(t))
     await database.insertUsage(
       [1, 2].map(number => usageRowOf(number, { cost_nano_usd: Number.MAX_SAFE_INTEGER }))
@@ -175,7 +175,7 @@ t.test('a store in PostgreSQL', { skip: noPostgres }, async t => {
 })
 
 t.test(
-  'a PostgreSQL that does not answer, or whose address is none, is named without its password',
+  'an unreachable or invalid PostgreSQL address is reported without its password',
   async t => {
     const place = (url: string): StoreLocation => ({
       server: { dataDir: t.testdirName },

@@ -12,7 +12,7 @@ import type { Test } from 'tap'
 import type { SqliteDatabase } from '../../lib/stores/database.ts'
 import type { UsageRow } from '../../lib/stores/tables.ts'
 
-t.test('rows are kept for so many days and up to a number; what they cost is not forgotten', async t => {
+t.test('rows are kept for a number of days and up to a count; their cost is not forgotten', async t => {
   const database = await openDatabase(t.testdir())
   t.teardown(database.close)
   const { query } = database
@@ -41,7 +41,7 @@ t.test('rows are kept for so many days and up to a number; what they cost is not
   t.equal(await usedSince(query, 'nanoUsd', 'a', 0, dayMs), 4, 'by day')
 })
 
-/** Returns how many rows of the ledger a query passes over. */
+/** Returns how many ledger rows a query skips. */
 function passedRows (node: RootOperationNode): number {
   return node.kind === 'SelectQueryNode' && JSON.stringify(node.from).includes('"usage"')
     ? Number((node.offset?.offset as ValueNode | undefined)?.value ?? 0)
@@ -68,7 +68,7 @@ function rowsOf (hour: number, count: number, prefix = 'row'): UsageRow[] {
 
 const always = { keepDays: 10_000 }
 
-t.test('to find the rows that are too many, those of two hours are read and no more', async t => {
+t.test('finding the surplus rows reads those of two hours only', async t => {
   const database = await filled(t, 60, 50)
   const passed: number[] = []
   const query = database.query.withPlugin({
@@ -99,14 +99,14 @@ t.test('rows of the same moment are kept together', async t => {
 })
 
 t.test(
-  'rows that were deleted, and are in the sums still, count for none when more are to be kept',
+  'deleted rows that are still in the sums do not count towards the rows to keep',
   async t => {
     const database = await filled(t, 60, 10)
     const count = async (): Promise<number> =>
       (await database.query.selectFrom('usage').select('id').execute()).length
     await pruneUsage(database.query, { ...always, keepRows: 195 }, 0)
     t.equal(await count(), 195)
-    // Journals of hours of which all was deleted.
+    // Journals of hours whose rows are all deleted.
     for (const hour of [3, 12, 28]) insertUsage(database, rowsOf(hour, 30, 'late'))
     for (const keepRows of [600, 400, 330, 310, 300, 285]) {
       await pruneUsage(database.query, { ...always, keepRows }, 0)
@@ -118,7 +118,7 @@ t.test(
 )
 
 storeTest(
-  'rollups are kept as long as rows may be, also those of rows that were too many',
+  'rollups are kept as long as rows may be, including those of surplus rows',
   async (t, open) => {
     const { query, insertUsage, pruneUsage } = await open()
     await insertUsage(
@@ -142,7 +142,7 @@ storeTest(
   }
 )
 
-storeTest('sums by names stay with their days, however many names a day has', async (t, open) => {
+storeTest('sums by name expire with their days, however many names a day has', async (t, open) => {
   const { query, insertUsage, pruneUsage } = await open()
   await insertUsage(
     Array.from({ length: 20 }, (_, number) =>

@@ -5,7 +5,7 @@ import { ResponseRoom } from '../../lib/stores/response-room.ts'
 import type { UseStore } from '../../lib/stores/use-store.ts'
 
 t.test(
-  'what a key has stored is counted once in a while, and forgotten of keys that have stored nothing for long',
+  'the stored size of a key is recounted occasionally, and forgotten for inactive keys',
   async t => {
     const database = await openDatabase(t.testdir())
     const { query, close } = database

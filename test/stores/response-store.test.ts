@@ -61,7 +61,7 @@ storeTest('a conversation is read from its first response on, however it branche
   t.equal((await store.items('key-2', ['3'])).size, 0)
 })
 
-storeTest('conversations that are too long are refused before they are read', async (t, openStore) => {
+storeTest('overlong conversations are refused before they are read', async (t, openStore) => {
   const { store, keep } = await open(openStore, { maxItems: 2 })
   const first = await keep('a', [item('1'), item('2')])
   t.ok(await store.continuation('key-1', 'a'))
@@ -72,7 +72,7 @@ storeTest('conversations that are too long are refused before they are read', as
 })
 
 storeTest(
-  'thousands of items are noted and found again, unless they are too long together',
+  'thousands of items are stored and found again, unless they are too long together',
   async (t, openStore) => {
     const { store, keep } = await open(openStore, {
       maxItems: 10_000,
@@ -100,7 +100,7 @@ storeTest(
   }
 )
 
-storeTest('a conversation expires as one, and is hidden from the moment on', async (t, openStore) => {
+storeTest('a conversation expires as a whole, and is hidden from that moment on', async (t, openStore) => {
   const { store, keep, left, database } = await open(openStore)
   const first = await keep('a', [item('1')])
   await keep('b', [item('2')], first)
@@ -122,7 +122,7 @@ storeTest('a conversation expires as one, and is hidden from the moment on', asy
 })
 
 storeTest(
-  'deleting the last of a conversation deletes those before it that were deleted earlier',
+  'deleting the last response of a conversation deletes earlier ones marked as deleted',
   async (t, openStore) => {
     const { store, keep, left } = await open(openStore)
     const first = await keep('a', [item('1')])
@@ -137,7 +137,7 @@ storeTest(
   }
 )
 
-storeTest('a key has room for so many bytes: the oldest responses go first', async (t, openStore) => {
+storeTest('a key has a byte limit: the oldest responses are deleted first', async (t, openStore) => {
   const { store, keep, left } = await open(openStore, { maxBytesPerKey: 100_000 })
   await keep('other', [item('o', 'x'.repeat(50_000))], undefined, 'key-2')
   for (let number = 10; number < 60; number++) {
@@ -152,7 +152,7 @@ storeTest('a key has room for so many bytes: the oldest responses go first', asy
 })
 
 storeTest(
-  'the newest response has room with all that it continues, and goes as one of them when another is stored',
+  'the newest response keeps everything it continues, until another one is stored',
   async (t, openStore) => {
     const { store, keep, left } = await open(openStore, { maxBytesPerKey: 100_000 })
     const large = (id: string, length = 40_000): StoredItem[] => [item(id, 'x'.repeat(length))]
@@ -183,7 +183,7 @@ storeTest('branches of a conversation make room for the newest one', async (t, o
 })
 
 storeTest(
-  'a response is stored while another one is, whose conversation has more than the room of the key',
+  "a response is stored concurrently with one whose conversation exceeds the key's limit",
   async (t, openStore) => {
     const options = { maxBytesPerKey: 100_000 }
     const { store, database, keep, left } = await open(openStore, options)
@@ -207,7 +207,7 @@ storeTest(
 )
 
 storeTest(
-  'long texts are stored in pieces, read as they were, and nothing is left of them',
+  'long texts are stored in pieces, read back unchanged, and deleted completely',
   async (t, openStore) => {
     const { store, keep, database } = await open(openStore, {
       maxBodyBytes: 2_000_000,
@@ -241,7 +241,7 @@ storeTest(
 )
 
 storeTest(
-  'a response is hidden until all of it is stored, and expires when that never happens',
+  'a response is hidden until it is completely stored, and expires if that never happens',
   async (t, openStore) => {
     const { store, database } = await open(openStore)
     const lock = lockedAfterFirstPiece()
@@ -259,7 +259,7 @@ storeTest(
 )
 
 storeTest(
-  'a response that is too large is refused, and one in progress can still fail',
+  'an oversized response is refused, and one in progress can still fail',
   async (t, openStore) => {
     const { store, keep, left } = await open(openStore, { maxBodyBytes: 100_000 })
     await t.rejects(keep('a', [item('1', 'x'.repeat(100_000))]), {
@@ -280,7 +280,7 @@ storeTest(
 )
 
 storeTest(
-  'leases are renewed to the responses that are named, also thousands, and others fail when theirs end',
+  'leases of the named responses are renewed, even thousands, and others fail when theirs end',
   async (t, openStore) => {
     const { store, keep, database } = await open(openStore)
     const response = { ...startedResponse(responsesStart()), status: 'in_progress' as const }
@@ -315,7 +315,7 @@ storeTest(
 )
 
 storeTest(
-  'frames of a stream are read from a number on, whatever their size, and count as room of their key',
+  "frames of a stream are read from any number on, and count towards their key's limit",
   async (t, openStore) => {
     const { store, keep, database } = await open(openStore, { maxBytesPerKey: 300_000 })
     const frame = (number: number, text = ''): string => `event: x\ndata: ${number}${text}\n\n`
@@ -349,7 +349,7 @@ storeTest(
 )
 
 storeTest(
-  'whatever the store has of a response counts as room of its key: its stream while it runs, its end, and the ids of its items',
+  'everything stored of a response counts for its key: its running stream, its end, and its item ids',
   async (t, openStore) => {
     const { store, keep, left, database } = await open(openStore, { maxBytesPerKey: 300_000 })
     const begin = async (id: string): Promise<void> => {
@@ -405,7 +405,7 @@ storeTest(
   }
 )
 
-storeTest('of the text of a response there is one copy, and none once it is gone', async (t, openStore) => {
+storeTest("there is one copy of a response's text, and none after deletion", async (t, openStore) => {
   const { store, database } = await open(openStore)
   const names = async (): Promise<string[]> =>
     (await database.query.selectFrom('text_pieces').select('name').distinct().orderBy('name').execute()).map(
@@ -449,7 +449,7 @@ storeTest('of the text of a response there is one copy, and none once it is gone
   t.same(await database.query.selectFrom('response_events').selectAll().execute(), [])
 })
 
-storeTest('a response that is deleted while it is stored, or ends, leaves nothing', async (t, openStore) => {
+storeTest('a response deleted while it is stored or ends leaves nothing', async (t, openStore) => {
   const { store, database } = await open(openStore)
   const slowStore = (): readonly [ResponseStore, PieceLock] => {
     const lock = lockedAfterFirstPiece()
@@ -477,7 +477,7 @@ storeTest('a response that is deleted while it is stored, or ends, leaves nothin
     await lock.reached
     await store.remove('key-1', name)
     lock.release()
-    await ending.catch(() => undefined) // frames of a response that is gone
+    await ending.catch(() => undefined) // frames of a deleted response
     for (const table of ['text_pieces', 'response_events', 'responses'] as const) {
       t.same(await database.query.selectFrom(table).selectAll().execute(), [], `${name}: ${table}`)
     }

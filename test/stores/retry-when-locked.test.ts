@@ -4,7 +4,7 @@ import { retryWhenLocked } from '../../lib/stores/retry-when-locked.ts'
 import { insertUsage } from '../../lib/stores/sqlite/insert-usage.ts'
 import { usageRowOf } from '../support/usage.ts'
 
-t.test('work waits for a lock of others, and is done once', async t => {
+t.test("work waits for another program's lock, and is done once", async t => {
   const directory = t.testdir()
   const [locking, database] = [
     await openDatabase(directory),
@@ -23,7 +23,7 @@ t.test('work waits for a lock of others, and is done once', async t => {
   t.equal((await database.query.selectFrom('usage').select('id').execute()).length, 1)
 })
 
-t.test('any other failure is not tried again', async t => {
+t.test('other failures are not retried', async t => {
   let tries = 0
   await t.rejects(retryWhenLocked(async () => {
     tries++
@@ -32,7 +32,7 @@ t.test('any other failure is not tried again', async t => {
   t.equal(tries, 1)
 })
 
-t.test('a lock that is never given back ends the waiting', async t => {
+t.test('a lock that is never released ends the wait', async t => {
   const clock = t.intercept(performance, 'now', { value: () => 0 })
   let tries = 0
   await t.rejects(retryWhenLocked(async () => {

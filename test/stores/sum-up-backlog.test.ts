@@ -29,7 +29,7 @@ function rowOf (number: number, more: Partial<UsageRow> = {}): UsageRow {
 const rows = (from: number, until: number): UsageRow[] =>
   Array.from({ length: until - from }, (_, index) => rowOf(from + index))
 
-/** Checks that reports say what records do, whichever part of them is summed up. */
+/** Checks that reports equal the records, whichever part of them is summed up. */
 async function isRight (
   t: Parameters<Parameters<typeof storeTest>[1]>[0],
   database: Database,
@@ -49,7 +49,7 @@ async function isRight (
 }
 
 storeTest(
-  'records of an earlier version are summed up in steps, each once, whatever is stored, ends or is forgotten meanwhile',
+  'records of an earlier version are summed up in steps, each once, during inserts, updates and deletions',
   async (t, open) => {
     const database = { ...await open(), maxSummedRows: 20 }
     await database.insertUsage(rows(0, 300))
@@ -71,7 +71,7 @@ storeTest(
       if (backlog === undefined) break
       t.ok(backlog.at_ms < last, 'from the newest back')
       last = backlog.at_ms
-      // Of calls after the records of the earlier version, and of journals from the middle of them.
+      // Calls after the records of the earlier version, and journals from the time of those records.
       await database.insertUsage(
         late
           .splice(0, 50)
@@ -99,7 +99,7 @@ storeTest(
   }
 )
 
-storeTest('a step is short where calls wait for it, and long where none do', async (t, open) => {
+storeTest('a step is short if calls wait for it, and long otherwise', async (t, open) => {
   const database = await open()
   await database.insertUsage(rows(0, 60))
   await withoutNameSums(database)
@@ -108,7 +108,7 @@ storeTest('a step is short where calls wait for it, and long where none do', asy
 })
 
 storeTest(
-  'the sums of records of an earlier version are those that would have been written with them',
+  "the sums of an earlier version's records equal those written with new ones",
   async (t, open) => {
     const database = await open()
     const sums = async (): Promise<unknown[]> =>
@@ -132,7 +132,7 @@ storeTest(
 )
 
 t.test(
-  'records that are stored in a transaction and a step of the backlog never wait for each other for ever',
+  'transactions that store records and backlog steps never deadlock',
   { skip: noPostgres },
   async t => {
     const place = await postgresPlace(t)
@@ -150,7 +150,7 @@ t.test(
           and lock.relation in ('rollup_backlog'::regclass, 'counted_names'::regclass)`
       await until(async () => (await other.query(query)).rowCount === count, `${count} to wait`)
     }
-    await other.query('begin; select pg_advisory_xact_lock(7403652)') // the lock of names
+    await other.query('begin; select pg_advisory_xact_lock(7403652)') // the lock of the names
     const row = rowOf(1, { id: 'new', at_ms: firstMs + 5 * dayMs, end_user: 'new' })
     const stored = database.transaction([row.at_ms], async within => await within.insertUsage([row]))
     await waiting(1)
@@ -163,7 +163,7 @@ t.test(
   }
 )
 
-storeTest('a day of whose first moment a part is summed up is read from records', async (t, open) => {
+storeTest('a day whose first moment is only partly summed up is read from records', async (t, open) => {
   const database = { ...await open(), maxSummedRows: 20 }
   await database.insertUsage(
     Array.from({ length: 30 }, (_, number) =>

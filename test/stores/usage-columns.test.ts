@@ -15,7 +15,7 @@ async function columnsOf ({ query }: Database, table: string): Promise<Array<[na
 }
 
 storeTest(
-  'records and their sums have a column for each billed unit, and no other than the program knows',
+  'records and sums have a column for each billed unit, and no unknown ones',
   async (t, open) => {
     const store = await open()
     const byName = <T extends readonly [string, ...unknown[]]>(columns: readonly T[]): T[] =>

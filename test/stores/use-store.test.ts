@@ -8,7 +8,7 @@ const failing =
   }
 
 t.test(
-  'a store that cannot be used is a 503 that says what is missing; a fault of ours stays what it is',
+  'an unusable store is a 503 that says what is missing; an internal error stays one',
   async t => {
     const use = storeUser({ storeFileIntact: () => true }, 'Things')
     t.equal(await use(async () => 1), 1)
@@ -23,7 +23,7 @@ t.test(
   }
 )
 
-t.test('a locked store is tried again', async t => {
+t.test('a locked store is retried', async t => {
   let tries = 0
   const use = storeUser({ storeFileIntact: () => true }, 'Things')
   t.equal(await use(async () => {
@@ -32,7 +32,7 @@ t.test('a locked store is tried again', async t => {
   }), 2)
 })
 
-t.test('nothing is written to a file that was deleted', async t => {
+t.test('nothing is written to a deleted file', async t => {
   const use = storeUser({ storeFileIntact: () => false }, 'Things')
   await t.rejects(use(async () => t.fail('was run')), { code: 'overloaded' })
 })

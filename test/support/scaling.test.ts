@@ -3,12 +3,12 @@ import { faultsOf, growthOf } from './scaling.ts'
 
 const list = (size: number): number[] => Array.from({ length: size }, (_, index) => index)
 
-t.test('linear work passes, whatever its constant part', async t => {
+t.test('linear work passes, with any constant part', async t => {
   t.same(faultsOf(growthOf({ input: list, run: items => items.map(item => ({ item })) })), [])
   t.same(faultsOf(growthOf({ input: list, run: items => list(2000).length + items.length })), [])
 })
 
-t.test('time that grows with the square is found, and so is memory', async t => {
+t.test('quadratic time is found, and so is quadratic memory', async t => {
   const slow = growthOf({
     input: list,
     run: items => items.filter(item => items.indexOf(item) !== item),
@@ -23,7 +23,7 @@ t.test('time that grows with the square is found, and so is memory', async t => 
   t.match(faultsOf(copies).join('\n'), /bytes/)
 })
 
-t.test('work that doubles with each step ends in a finding, not in a test that hangs', async t => {
+t.test('exponential work ends with a finding instead of a hanging test', async t => {
   const twice = (depth: number): number => depth === 0 ? 1 : twice(depth - 1) + twice(depth - 1)
   const growth = growthOf({ input: size => size, run: twice, from: 16, doublings: 2, patienceMs: 1500 })
   t.match(faultsOf(growth), [/no end for size 32/])

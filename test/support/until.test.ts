@@ -7,18 +7,18 @@ t.test('a condition that holds ends the wait', async t => {
   t.equal(turns, 3)
 })
 
-t.test('a wait for nothing ends at its deadline and says what it waited for', async t => {
+t.test('a wait without success ends at its deadline and says what it waited for', async t => {
   await t.rejects(until(() => false, 'the moon', 20), { message: 'waited 20 ms for the moon' })
 })
 
-t.test('an event ends its wait, and one that does not come ends it at the deadline', async t => {
+t.test('an event ends its wait, and a missing one ends it at the deadline', async t => {
   t.equal(await settles(Promise.resolve(7), 'a number'), 7)
   await t.rejects(settles(new Promise(() => undefined), 'the moon', 20), {
     message: 'waited 20 ms for the moon'
   })
 })
 
-t.test('what is looked at again and again is returned once it is as wanted', async t => {
+t.test('a polled value is returned once it is as wanted', async t => {
   let looks = 0
   t.equal(await eventually(async () => ++looks, count => count === 3, 'the third look'), 3)
   t.equal(looks, 3)

@@ -28,7 +28,7 @@ function logged (
   return JSON.parse(lines.join('')) as Record<string, unknown>
 }
 
-t.test('a line says all that is known of a call, and nothing else', async t => {
+t.test('a line has everything known of a call, and nothing else', async t => {
   const [a, b] = [route('one/a'), route('two/b')]
   const line = logged({
     remoteAddress: '::ffff:192.0.2.1',
@@ -87,7 +87,7 @@ t.test('a line says all that is known of a call, and nothing else', async t => {
   )
 })
 
-t.test('the address of the client and the name of the key are left out where settings say so', async t => {
+t.test('the client address and key name are left out if so configured', async t => {
   const parts = { remoteAddress: '192.0.2.1', keyId: 'key-1', keyName: 'ci' }
   const { client: hidden, ...named } = logged(parts, { logClient: false })
   t.match([hidden, named], [undefined, { key: 'key-1', key_name: 'ci' }])
@@ -95,7 +95,7 @@ t.test('the address of the client and the name of the key are left out where set
   t.match([unnamed, seen], [undefined, { client: '192.0.2.1', key: 'key-1' }])
 })
 
-t.test('what is not known is left out', async t => {
+t.test('unknown values are left out', async t => {
   const line = logged({})
   t.strictSame(Object.keys(line), [
     'level',

@@ -122,7 +122,7 @@ t.test('the span of a call has its route, key, usage and cost', async t => {
 })
 
 t.test(
-  'a request to a provider has the attributes of the conventions, and ends with its answer',
+  'a provider request has the attributes of the conventions, and ends with its answer',
   async t => {
     const record = new CallRecord('chat')
     noteUsage(
@@ -179,7 +179,7 @@ t.test(
   }
 )
 
-t.test('requests that gave no answer end when they failed, and only failures are errors', async t => {
+t.test('unanswered requests end when they failed, and only failures are errors', async t => {
   const { children } = spansOf({
     chosen: a,
     requests: [
@@ -210,7 +210,7 @@ t.test('requests that gave no answer end when they failed, and only failures are
   })
 })
 
-t.test('each turn has its own usage, and tools stand between the turns', async t => {
+t.test('each turn has its own usage, and tools come between the turns', async t => {
   const record = new CallRecord('chat')
   const first = { promptTokens: 1, completionTokens: 2, totalTokens: 3 }
   noteUsage(record, first, undefined)
@@ -257,7 +257,7 @@ t.test('each turn has its own usage, and tools stand between the turns', async t
   })
 })
 
-t.test('usage that belongs to no single answer is on the span of the call alone', async t => {
+t.test('usage that belongs to no single answer is only on the span of the call', async t => {
   const usage = { promptTokens: 1, completionTokens: 2, totalTokens: 3 }
   const { server, children } = spansOf({
     usage,
@@ -282,7 +282,7 @@ for (const [title, parts, failed] of [
   })
 }
 
-t.test('every kind of provider has a name, and the name of another endpoint is its operation', async t => {
+t.test('every kind of provider has a name, and other endpoints have their name as the operation', async t => {
   for (const kind of providerKinds) {
     const record = Object.assign(new CallRecord('speech'), { requests: [sent({})] })
     const {
@@ -309,7 +309,7 @@ t.test('long names are cut', async t => {
   }
 })
 
-t.test('a wait between the check of the key and the first request is an event', async t => {
+t.test('a wait between key check and first request is an event', async t => {
   t.strictSame(spansOf({ keyCheckedAtMs: 101, requests: [sent({})] }).server.events, [
     { name: 'headgate.wait', atMs: 101, attributes: { 'headgate.wait_ms': 9 } }
   ])
@@ -317,7 +317,7 @@ t.test('a wait between the check of the key and the first request is an event', 
   t.strictSame(spansOf({ keyCheckedAtMs: 101 }).server.events, [])
 })
 
-t.test('a stage that could not look has a span that failed', async t => {
+t.test('a guard that could not inspect has a failed span', async t => {
   const findings = new GuardFindings()
   findings.noteLook('pii', 'request', 2)
   findings.note('pii', 'request', 'unavailable')
@@ -355,7 +355,7 @@ t.test('texts of a call are on the attempt that answered, else on the span of th
   t.strictSame(places([]), [true])
 })
 
-t.test('the path is that of the target, also where this is a whole URL', async t => {
+t.test('the path is that of the request target, even if that is a full URL', async t => {
   for (const [target, path] of [
     ['/v1/models?key=secret', '/v1/models'],
     ['http://ann:secret@gateway.test:8080/v1/models?key=secret', '/v1/models'],
@@ -366,7 +366,7 @@ t.test('the path is that of the target, also where this is a whole URL', async t
   }
 })
 
-t.test('behind a proxy that terminates TLS, the scheme is what the client used', async t => {
+t.test("behind a proxy that terminates TLS, the scheme is the client's", async t => {
   const record = Object.assign(new CallRecord('chat'), { target: '/v1/models' })
   const call = { id: '', headers: { 'x-forwarded-proto': 'https' }, record, receivedAtMs: 0 }
   const schemeOf = (trustProxy: boolean): unknown =>

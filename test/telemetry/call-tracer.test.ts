@@ -41,7 +41,7 @@ async function traced (
   return { api, calls }
 }
 
-/** Ends the gateway, which sends what waits. */
+/** Closes the gateway, which sends its queued spans. */
 async function sentSpans ({ gateway }: TestGateway, { spans }: Collector): Promise<SeenSpan[]> {
   await gateway.close()
   return spans()
@@ -98,7 +98,7 @@ for (const [kind, body, script] of [
 }
 
 t.test(
-  'a slow request and the one that overtook it have a span each, which end when each ended',
+  'a slow request and its hedge have a span each, with their own end',
   async t => {
     const seen = await collector(t)
     const two = await fakeUpstream(fine)
@@ -128,7 +128,7 @@ t.test(
   }
 )
 
-t.test('a caller who leaves ends the span of the call and of its request', async t => {
+t.test('a caller who disconnects ends the spans of the call and its request', async t => {
   const seen = await collector(t)
   const { api, calls } = await traced(t, seen.url, {
     headers: eventStream,
@@ -149,7 +149,7 @@ t.test('a caller who leaves ends the span of the call and of its request', async
   t.ok((sent?.completedAtMs ?? 0) >= (sent?.endedAtMs ?? Infinity))
 })
 
-t.test('a refused call is a span of its own', async t => {
+t.test('a refused call is a single span', async t => {
   const seen = await collector(t)
   const { api } = await traced(t, seen.url, fine)
   t.equal((await api.post(path, hello, { headers: { authorization: 'Bearer wrong' } })).status, 401)
@@ -164,7 +164,7 @@ t.test('a refused call is a span of its own', async t => {
   t.equal(spans.length, 1)
 })
 
-t.test('headers and the description of the service are sent, and no header is logged', async t => {
+t.test('headers and service attributes are sent, and no header is logged', async t => {
   const seen = await collector(t)
   const { api } = await traced(
     t,
@@ -186,7 +186,7 @@ t.test('headers and the description of the service are sent, and no header is lo
   t.notMatch(JSON.stringify(api.lines), /canary/)
 })
 
-t.test('spans go as protobuf by default', async t => {
+t.test('spans are sent as protobuf by default', async t => {
   const seen = await collector(t)
   const { api } = await traced(t, seen.url, fine, {}, { protocol: 'http/protobuf' })
   await (await api.post(path, hello)).text()
@@ -195,7 +195,7 @@ t.test('spans go as protobuf by default', async t => {
   t.ok(seen.requests[0]?.bytes.includes('gen_ai.request.model'))
 })
 
-t.test('a call that is not sampled sends nothing', async t => {
+t.test('an unsampled call sends nothing', async t => {
   const seen = await collector(t)
   const { api } = await traced(t, seen.url, fine, {}, { sample: 0 })
   t.equal((await api.post(path, hello)).status, 200)
@@ -204,7 +204,7 @@ t.test('a call that is not sampled sends nothing', async t => {
 })
 
 t.test(
-  'a collector that takes nothing costs no call, and what it missed is counted and said once',
+  'a failing collector disturbs no call, and lost spans are counted and logged once',
   async t => {
     const seen = await collector(t, { status: 400, pieces: ['{}'] })
     const { api } = await traced(t, seen.url, fine)
@@ -220,7 +220,7 @@ t.test(
   }
 )
 
-t.test('a full queue drops what comes, and a collector that never answers holds up no stop', async t => {
+t.test('a full queue drops new spans, and an unresponsive collector does not delay a shutdown', async t => {
   const seen = await collector(t, { silent: true })
   const { api, calls } = await traced(t, seen.url, fine, {}, { maxQueuedSpans: 3 })
   for (let round = 1; round <= 10; round++) {
@@ -263,7 +263,8 @@ for (const [what, parts] of [
     await endCalls(10)
     const before = heapBytes()
     await endCalls(50)
-    // 10,000 spans that wait take twice as much, without their texts; what others leave goes in some turns
+    // 10,000 queued spans take twice as much without their texts; leftovers of others are freed in a few
+    // turns
     await until(() => heapBytes() - before < 4 * 1024 * 1024, 'the memory of the spans that were dropped')
     t.ok(tracer.dropped >= 2 * ended - room && tracer.dropped <= 2 * ended, `dropped ${tracer.dropped}`)
     t.equal(lines.length, 1)
@@ -277,7 +278,7 @@ function heapBytes (): number {
   return process.memoryUsage().heapUsed + process.memoryUsage().arrayBuffers
 }
 
-/** Returns a call with one request to a provider, and a text that no other has. */
+/** Returns a call with one provider request, and a text that no other call has. */
 function endedCall (number: number, { begin, captureContent }: CallTracer): Call {
   const call = receivedCall({ receivedAtMs: performance.now() })
   const startedAtMs = performance.now()
@@ -299,7 +300,7 @@ function endedCall (number: number, { begin, captureContent }: CallTracer): Call
   return call
 }
 
-t.test('without the setting nothing is sent, and no count is there', async t => {
+t.test('without the setting nothing is sent, and nothing is counted', async t => {
   const { gateway } = await testGateway(t)
   t.notOk('spansDropped' in gateway.load())
 })

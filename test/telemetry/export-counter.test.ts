@@ -22,7 +22,7 @@ const exporter = (code: number, error?: Error): Exporter<number[]> => ({
   export: (_, onResult) => onResult({ code, ...error !== undefined && { error } })
 })
 
-t.test('what comes beyond the queue is dropped, until something was sent', async t => {
+t.test('items beyond the queue limit are dropped until some have been sent', async t => {
   const { counter, lines } = counted(2)
   t.strictSame([1, 2, 3].map(() => counter.add()), [true, true, false])
   t.equal(counter.dropped, 1)
@@ -32,7 +32,7 @@ t.test('what comes beyond the queue is dropped, until something was sent', async
   t.equal(lines.length, 1)
 })
 
-t.test('what the collector does not take is counted, and said once a minute with the reason', async t => {
+t.test('items that the collector refuses are counted and logged once a minute with the reason', async t => {
   const { counter, lines } = counted(9)
   let nowMs = 1000
   t.intercept(performance, 'now', { value: () => nowMs })
@@ -54,7 +54,7 @@ t.test('what the collector does not take is counted, and said once a minute with
   t.strictSame(results, [1, 1, 1])
 })
 
-t.test('what waits at a stop counts as dropped', async t => {
+t.test('items still queued at shutdown count as dropped', async t => {
   const { counter } = counted(9)
   counter.add()
   counter.add()

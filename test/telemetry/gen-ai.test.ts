@@ -14,7 +14,7 @@ const sent = (reason?: string): SentRequest => ({
 })
 
 t.test(
-  'operations and providers have the names of the conventions, and their own where there is none',
+  'operations and providers have the names of the conventions, or their own where none exists',
   async t => {
     t.strictSame(['chat', 'responses', 'completions', 'embeddings', 'speech'].map(operationOf), [
       'chat',
@@ -38,7 +38,7 @@ t.test(
   }
 )
 
-t.test('the usage of an answer is that of its request, unless it is not known which is whose', async t => {
+t.test('the usage of an answer is on its request, unless several requests could be meant', async t => {
   const record = new CallRecord('chat')
   const [failed, answered] = [sent('upstream_error'), sent()]
   record.requests = [failed, answered]

@@ -20,7 +20,7 @@ const sample = (a: string, value: Family['samples'][number]['value']): Family['s
   value
 })
 
-t.test('labels are written as Prometheus reads them', async t => {
+t.test('labels are escaped for Prometheus', async t => {
   t.equal(printLabels({ endpoint: 'chat', status: '200' }), '{endpoint="chat",status="200"}')
   t.equal(printLabels({ a: 'x"y\\z\n' }), '{a="x\\"y\\\\z\\n"}')
   t.equal(printLabels({ 'error.type': 'x' }), '{error_type="x"}')
@@ -34,7 +34,7 @@ t.test('metrics are printed with their help and type', async t => {
   )
 })
 
-t.test('names of conventions are written as Prometheus has them, with the unit of time', async t => {
+t.test('names of conventions are written for Prometheus, with the unit of time', async t => {
   t.equal(
     familyName({ name: 'gen_ai.client.operation.duration', unit: 's' }),
     'gen_ai_client_operation_duration_seconds'
@@ -42,7 +42,7 @@ t.test('names of conventions are written as Prometheus has them, with the unit o
   t.equal(familyName({ name: 'gen_ai.client.token.usage', unit: '{token}' }), 'gen_ai_client_token_usage')
 })
 
-t.test('a histogram is printed with each value in all buckets that it does not exceed', async t => {
+t.test('a histogram counts each value in all buckets that it does not exceed', async t => {
   const value = { bounds: [1, 5], counts: [2, 2, 1], sum: 17 }
   t.equal(
     printFamilies([family([sample('1', value)], { name: 'h', type: 'histogram' })]),
@@ -60,7 +60,7 @@ t.test('a histogram is printed with each value in all buckets that it does not e
   t.match(printFamilies([family([{ labels: {}, value }])]), /^calls_bucket\{le="1"\} 2\n/m)
 })
 
-t.test('numbers of several processes are added, and the worst lag is reported', t => {
+t.test('values of several processes are added, except for the lag, whose maximum is reported', t => {
   const lag = { name: 'lag', merge: 'max' } as const
   t.same(
     mergeFamilies([
@@ -82,7 +82,7 @@ t.test('histograms of several processes are added bucket by bucket', async t => 
 })
 
 t.test(
-  'OpenMetrics has exemplars, bounds with a point, counters without their ending, and an end',
+  'OpenMetrics has exemplars, decimal bounds, counters without suffix, and an end marker',
   async t => {
     const exemplars = {
       0: { traceId: 't1', spanId: 's1', value: 0.5, atMs: 1500 },
@@ -118,7 +118,7 @@ t.test(
   }
 )
 
-t.test('of the exemplars of several processes the newest are kept', async t => {
+t.test("of several processes' exemplars the newest are kept", async t => {
   const of = (atMs: number, ...buckets: number[]): Family[] => [
     family([
       sample('1', {

@@ -16,11 +16,11 @@ import type { Settings } from '../../lib/core/settings.ts'
 interface Measured extends TestGateway {
   readonly server: MetricsServer
   readonly url: string
-  /** Reads what Prometheus reads. */
+  /** Reads the metrics page as Prometheus does. */
   readonly scrape: () => Promise<string>
 }
 
-/** A gateway whose metrics can be read. */
+/** A gateway with a readable metrics page. */
 async function measured (
   t: Test,
   parts: Partial<Settings> = {},
@@ -38,7 +38,7 @@ async function measured (
   return { ...api, server, url, scrape: async () => await (await fetch(`${url}/metrics`)).text() }
 }
 
-/** Every value by its series, as long as the text is what Prometheus takes. */
+/** Every value by its series; fails unless the text is valid for Prometheus. */
 function valuesIn (t: Test, text: string): Map<string, number> {
   const values = new Map<string, number>()
   for (const line of text.split('\n').filter(line => line !== '' && !line.startsWith('# '))) {
@@ -50,7 +50,7 @@ function valuesIn (t: Test, text: string): Map<string, number> {
   return values
 }
 
-/** The sum of all series of a name whose labels hold these. */
+/** The sum of all series of a name with these labels. */
 function sum (values: ReadonlyMap<string, number>, name: string, ...labels: readonly string[]): number {
   return [...values]
     .filter(
@@ -65,7 +65,7 @@ const streamed: Script = { headers: eventStream, pieces: chatFrames(['a', 'b']) 
 const hello = [{ role: 'user', content: 'hello' }]
 const priced = modelSettings('openai/gpt-5', { price: { input: 1_000_000, output: 2_000_000 } })
 
-t.test('every call is counted once, by how it ended', async t => {
+t.test('every call is counted once, by outcome', async t => {
   const upstream = await fakeUpstream(({ json }, number) => {
     if (number === 0) return complete
     if (number === 1) return streamed
@@ -148,7 +148,7 @@ t.test('failed attempts are counted by model and reason, with the model that suc
   t.equal(values.get('headgate_circuit_open{model="openai/bad"}'), 1)
 })
 
-t.test('what a module has begun and not ended is open, also once it is out of the configuration', async t => {
+t.test('unfinished calls of a guard module count as open, even after the module is removed', async t => {
   const upstream = await fakeUpstream(() => complete)
   t.teardown(upstream.close)
   const directory = t.testdir({
@@ -177,7 +177,7 @@ t.test('what a module has begun and not ended is open, also once it is out of th
   t.equal(later.get('headgate_stage_open{stage="hangs"}'), 2)
 })
 
-t.test('findings and inspections of guards count by names that the configuration has, and no others', async t => {
+t.test('findings and inspections of guards are counted by configured names only', async t => {
   const upstream = await fakeUpstream(() => complete)
   t.teardown(upstream.close)
   const directory = t.testdir({
@@ -220,7 +220,7 @@ t.test('findings and inspections of guards count by names that the configuration
   }
 })
 
-t.test('names that callers make up are no labels, and no label identifies a caller', async t => {
+t.test('names made up by callers are never labels, and no label identifies a caller', async t => {
   const upstream = await fakeUpstream(complete)
   t.teardown(upstream.close)
   const limited: ApiKey = { id: 'canary-id', name: 'canary-name', limits: { requestsPerMinute: 1 } }
@@ -261,7 +261,7 @@ t.test('names that callers make up are no labels, and no label identifies a call
   )
 })
 
-t.test('new labels come to an end', t => {
+t.test('the number of label values is limited', t => {
   const metrics = new CallMetrics(
     () => true,
     () => undefined,

@@ -9,7 +9,7 @@ const spanOf = (kind: CallSpan['kind'], attributes: Attributes): Pick<CallSpan, 
   attributes
 })
 
-t.test('a request to a model has its names, tokens and cost', async t => {
+t.test('a model request has its names, tokens and cost', async t => {
   t.strictSame(
     present(
       openInference(
@@ -49,7 +49,7 @@ t.test('a request to a model has its names, tokens and cost', async t => {
   )
 })
 
-t.test('a call, a tool, a list of tools and a stage have their kinds', async t => {
+t.test('calls, tools, tool lists and guards have their kinds', async t => {
   t.strictSame(
     present(openInference(spanOf('server', { 'headgate.tags': ['a'], 'headgate.metadata': '{"run":"1"}' }))),
     { 'openinference.span.kind': 'CHAIN', 'tag.tags': ['a'], metadata: '{"run":"1"}' }
@@ -68,7 +68,7 @@ t.test('a call, a tool, a list of tools and a stage have their kinds', async t =
   t.strictSame(present(openInference(spanOf('internal', {}))), { 'openinference.span.kind': 'GUARDRAIL' })
 })
 
-t.test('messages are flattened, with their calls of tools and the results', async t => {
+t.test('messages are flattened, with their tool calls and results', async t => {
   const content: Content = {
     system: [{ type: 'text', content: 'be brief' }],
     input: [
@@ -119,7 +119,7 @@ t.test('messages are flattened, with their calls of tools and the results', asyn
 })
 
 t.test(
-  'of a long conversation some messages are flattened, and nothing of a call without texts',
+  'only some messages of a long conversation are flattened, and none of a call without texts',
   async t => {
     const input = Array.from({ length: 1000 }, () => ({
       role: 'user',

@@ -10,7 +10,7 @@ const [traceId, spanId] = ['a'.repeat(32), 'b'.repeat(16)]
 const line = (parts: object = {}): string =>
   `${JSON.stringify({ level: 'info', time: '2026-11-22T03:24:43.512Z', id: 'call-1', usage: { prompt: 3 }, ...parts, msg: 'call' })}\n`
 
-t.test('a line is a record with its fields, at its time, within the span of its call', async t => {
+t.test('a line becomes a record with its fields and time, within the span of its call', async t => {
   const seen = await collector(t)
   const logs = openOtlpLogs(otlpSettings(seen.url), createLog('silent'))
   logs.write(line({ trace_id: traceId, span_id: spanId }))
@@ -64,7 +64,7 @@ for (const [what, script] of [
       const before = process.memoryUsage().heapUsed
       for (let number = 0; number < 10_000; number++) logs.write(line())
       collectAll()
-      // 10,000 records that wait take several times as much
+      // 10,000 queued records take several times as much
       t.ok(process.memoryUsage().heapUsed - before < 1024 * 1024)
       await until(() => seen.requests.length > 0, 'a full batch')
       await settles(logs.close(), 'the stop')

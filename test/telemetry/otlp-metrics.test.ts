@@ -26,7 +26,7 @@ const families: readonly Family[] = [
 ]
 
 t.test(
-  'metrics are sent with the names, labels and values that Prometheus reads, and conventions with dots',
+  'metrics have Prometheus names, labels and values, and conventions their dotted names',
   async t => {
     const seen = await collector(t)
     const { close } = openOtlpMetrics(otlpSettings(seen.url), () => families, createLog('silent'))
@@ -52,7 +52,7 @@ t.test(
   }
 )
 
-t.test('they are sent again and again, and requests that fail are counted', async t => {
+t.test('they are sent periodically, and failed requests are counted', async t => {
   const seen = await collector(t, { status: 400, pieces: ['{}'] })
   const lines: string[] = []
   const { failed, close } = openOtlpMetrics(
@@ -71,7 +71,7 @@ t.test('they are sent again and again, and requests that fail are counted', asyn
   t.equal(lines.filter(line => line.includes('metrics were not sent')).length, 1)
 })
 
-t.test('a collector that is away or never answers holds up no stop', async t => {
+t.test('an unreachable or unresponsive collector does not delay a shutdown', async t => {
   const silent = await collector(t, { silent: true })
   for (const endpoint of [silent.url, 'http://127.0.0.1:1']) {
     const { failed, close } = openOtlpMetrics(otlpSettings(endpoint), () => families, createLog('silent'))

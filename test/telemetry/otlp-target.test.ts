@@ -5,7 +5,7 @@ import { exporterOptions, flushAtStop, serviceResource } from '../../lib/telemet
 import { otlpSettings } from '../support/settings.ts'
 import { settles } from '../support/until.ts'
 
-t.test('each signal has its path below the endpoint, and the headers of the configuration', async t => {
+t.test('each signal has its path below the endpoint, and the configured headers', async t => {
   const settings = otlpSettings('http://collector:4318/otlp/', {
     headers: { Authorization: new Secret('Basic x') }
   })
@@ -16,7 +16,7 @@ t.test('each signal has its path below the endpoint, and the headers of the conf
   t.equal(exporterOptions(settings, 'metrics').url, 'http://collector:4318/otlp/v1/metrics')
 })
 
-t.test('the service is described, and the environment may say more', async t => {
+t.test('the service is described, and the environment may add attributes', async t => {
   t.intercept(process, 'env', {
     value: { OTEL_SERVICE_NAME: 'edge', OTEL_RESOURCE_ATTRIBUTES: 'deployment.environment.name=test' }
   })
@@ -28,7 +28,7 @@ t.test('the service is described, and the environment may say more', async t => 
   })
 })
 
-t.test('a flush that fails is logged, and one that hangs is given up', async t => {
+t.test('a failed flush is logged, and one that hangs is abandoned', async t => {
   const lines: string[] = []
   const log = createLog('info', { write: line => { lines.push(line) } })
   await flushAtStop(async () => await Promise.reject(new Error('refused')), log, 'spans')

@@ -6,7 +6,7 @@ import { until } from '../support/until.ts'
 const valueOf = (families: ReturnType<ProcessMetrics['families']>, name: string): number =>
   families.find(family => family.name === name)?.samples.map(({ value }) => Number(value))[0] ?? Number.NaN
 
-t.test('a process is one, of a version, with memory and time that it has used', async t => {
+t.test('a process reports its version, memory and CPU time', async t => {
   const families = new ProcessMetrics().families()
   t.equal(valueOf(families, 'headgate_processes'), 1)
   t.match(families.find(({ name }) => name === 'headgate_build_info')?.samples, [
@@ -21,7 +21,7 @@ t.test('a process is one, of a version, with memory and time that it has used', 
   }
 })
 
-t.test('lag is the worst of the processes, and everything else their sum', async t => {
+t.test('of several processes lag is the maximum, everything else the sum', async t => {
   const merged = new ProcessMetrics()
     .families()
     .filter(({ merge }) => merge === 'max')
@@ -34,7 +34,7 @@ t.test('lag is the worst of the processes, and everything else their sum', async
   ])
 })
 
-t.test('an event loop that was blocked has lag, until it has been read', async t => {
+t.test('a blocked event loop has lag until it is read', async t => {
   const metrics = new ProcessMetrics()
   let lag = 0
   let turns = 0

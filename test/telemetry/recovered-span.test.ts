@@ -34,7 +34,7 @@ t.test('an interrupted call has the span that servers got as parent', async t =>
   })
 })
 
-t.test('a call that ended has none, nor one that was not sampled or has no trace', async t => {
+t.test('a call that ended has no recovered span, nor has one that was unsampled or had no trace', async t => {
   t.equal(recoveredSpan(usageRowOf(1, { outcome: 'ok', steps: steps() })), undefined)
   t.equal(
     recoveredSpan(usageRowOf(1, { outcome: 'interrupted', steps: steps({ sampled: false }) })),

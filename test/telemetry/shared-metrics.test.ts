@@ -12,7 +12,7 @@ const family = (name: string, type: Family['type'], value: number): Family => ({
 
 type Message = Parameters<NonNullable<Parameters<SharedMetrics['join']>[0]['send']>>[0]
 
-/** Both ends of an IPC channel: what one sends the other receives. */
+/** Both ends of an IPC channel: each receives what the other sends. */
 function ipcPair () {
   const [worker, primary] = [new EventEmitter(), new EventEmitter()]
   const end = (own: EventEmitter, other: EventEmitter) =>
@@ -36,7 +36,7 @@ function join (shared: SharedMetrics, calls: () => number, answers = true) {
 const values = (families: readonly Family[]): Record<string, unknown> =>
   Object.fromEntries(families.map(({ name, samples }) => [name, samples[0]?.value]))
 
-t.test('the numbers of all workers are requested and added, messages of others apart', async t => {
+t.test('the values of all workers are requested and added, ignoring other messages', async t => {
   const shared = new SharedMetrics()
   const worker = join(shared, () => 1)
   join(shared, () => 2)
@@ -45,7 +45,7 @@ t.test('the numbers of all workers are requested and added, messages of others a
   t.same(values(await shared.families()), { calls: 3, memory: 20 })
 })
 
-t.test('counters of a worker that exited go on counting, its gauges do not', async t => {
+t.test('counters of an exited worker are kept, its gauges are not', async t => {
   const shared = new SharedMetrics()
   const leaving = join(shared, () => 5)
   join(shared, () => 1)
@@ -54,7 +54,7 @@ t.test('counters of a worker that exited go on counting, its gauges do not', asy
   t.same(values(await shared.families()), { calls: 6, memory: 10 })
 })
 
-t.test('who asks meanwhile gets the same numbers, and no worker gets two requests', async t => {
+t.test('concurrent requests share the values, and no worker gets two requests', async t => {
   const shared = new SharedMetrics()
   let requested = 0
   join(shared, () => ++requested)
@@ -72,7 +72,7 @@ t.test('a worker that exits during a request keeps no one waiting', async t => {
   t.same(values(await families), { calls: 3, memory: 10 })
 })
 
-t.test('one that does not answer is waited for a second', async t => {
+t.test('an unresponsive worker is waited for one second', async t => {
   const shared = new SharedMetrics()
   join(shared, () => 0, false)
   join(shared, () => 3)

@@ -26,7 +26,7 @@ async function contentOf (
 
 const asking = (content: string): string => JSON.stringify({ messages: [{ role: 'user', content }] })
 
-t.test('projects are found by id, by name, or are all of them', async t => {
+t.test('projects are selected by id, by name, or all of them', async t => {
   const wanted = (projects: string[], parts: Partial<ApiKey>, endpoint = 'chat'): boolean =>
     new SpanContent({ ...settings, projects }).capturing([], undefined)?.({ ...key, ...parts }, endpoint) !==
     undefined
@@ -39,13 +39,13 @@ t.test('projects are found by id, by name, or are all of them', async t => {
   t.notOk(wanted(['*'], {}, 'models'))
 })
 
-t.test('nothing is noted of a call without spans', async t => {
+t.test('nothing is recorded for a call without spans', async t => {
   const capture = new SpanContent(settings).capturing([], undefined)
   t.equal(capture?.(key, 'chat', { isSampled: false }), undefined)
   t.ok(capture?.(key, 'chat', { isSampled: true }))
 })
 
-t.test('texts are redacted as bodies that are kept: keys, secrets, members and patterns', async t => {
+t.test('texts are redacted like stored bodies: keys, secrets, members and patterns', async t => {
   const content = new SpanContent({
     ...settings,
     maxBytes: 1024,
@@ -80,7 +80,7 @@ t.test('texts are redacted as bodies that are kept: keys, secrets, members and p
   })
 })
 
-t.test('a text is cut; of a request that is too long to be read it is the beginning as it came', async t => {
+t.test('a long text is cut; a request too long to parse shows its raw beginning', async t => {
   const content = new SpanContent(settings)
   const cut = await contentOf(content, asking('x'.repeat(1000)))
   t.equal(cut?.isTruncated, true)
@@ -91,7 +91,7 @@ t.test('a text is cut; of a request that is too long to be read it is the beginn
 })
 
 t.test(
-  'of a request that no stage has looked at there is nothing, nor of a call without a body',
+  'a request that no guard has inspected is not recorded, nor is a call without a body',
   async t => {
     const call = receivedCall({})
     call.record.awaitsInspection = true
@@ -103,7 +103,7 @@ t.test(
   }
 )
 
-t.test('where there is no memory for texts they are not sent, until others have been', async t => {
+t.test('without free memory texts are not sent, until others have been', async t => {
   const content = new SpanContent({ ...settings, maxBytes: 64 * 1024 })
   const calls = Array.from({ length: 40 }, () => {
     const call = receivedCall({})
@@ -116,12 +116,12 @@ t.test('where there is no memory for texts they are not sent, until others have 
   t.match(await contentOf(content, asking('hi')), { input: [{}], isTruncated: false })
 })
 
-t.test('a project that keeps bodies keeps them beside', async t => {
+t.test('a project that stores bodies still stores them', async t => {
   class Kept extends CallCapture {}
   const memory = { take: () => true, give: () => undefined }
   const content = new SpanContent(settings)
   const call = receivedCall({})
-  const redaction = { hasPatterns: false } as never // it only notes
+  const redaction = { hasPatterns: false } as never // it only takes notes
   const kept = new Kept({ maxBytes: 10_000, redaction, secrets: [] }, memory)
   call.record.bodies = content.capturing([], () => kept)?.(key, 'chat')
   call.record.bodies?.takeRequest([Buffer.from(asking('hi'))])

@@ -3,7 +3,7 @@ import { answerMessages, cutMessages, requestMessages } from '../../lib/telemetr
 
 const text = (content: string): object => ({ type: 'text', content })
 
-t.test('the messages of a request are those of the conventions, in any dialect', async t => {
+t.test('the messages of a request follow the conventions, in any dialect', async t => {
   t.strictSame(
     requestMessages({
       messages: [
@@ -94,7 +94,7 @@ t.test('the messages of a request are those of the conventions, in any dialect',
   )
 })
 
-t.test('a request of texts is a message of its caller, and one without any none', async t => {
+t.test('a request of texts is one user message, and one without texts is none', async t => {
   for (const body of [{ input: 'hi' }, { input: ['hi'] }, { prompt: 'hi' }, 'hi']) {
     t.strictSame(requestMessages(body).input, [{ role: 'user', parts: [text('hi')] }], JSON.stringify(body))
   }
@@ -103,7 +103,7 @@ t.test('a request of texts is a message of its caller, and one without any none'
   }
 })
 
-t.test('the messages of a complete answer are those of the conventions, in any dialect', async t => {
+t.test('the messages of a complete answer follow the conventions, in any dialect', async t => {
   const call = { id: 'c1', type: 'function', function: { name: 'f', arguments: '{}' } }
   t.strictSame(
     answerMessages({
@@ -160,7 +160,7 @@ t.test('the messages of a complete answer are those of the conventions, in any d
   }
 })
 
-t.test('what is left of a stream becomes messages as well', async t => {
+t.test('the retained part of a stream becomes messages too', async t => {
   t.strictSame(
     answerMessages([
       { type: 'message_start', message: { role: 'assistant', content: [] } },
@@ -219,7 +219,7 @@ t.test('what is left of a stream becomes messages as well', async t => {
   )
 })
 
-t.test('messages are cut to a size, and stay JSON of whole characters', async t => {
+t.test('messages are cut to a size, and remain valid JSON without split characters', async t => {
   const parts = [{ type: 'text', content: 'ä'.repeat(50) }]
   const messages = Array.from({ length: 10 }, () => ({ role: 'user', parts }))
   t.strictSame(cutMessages(messages, 10_000), { messages, isCut: false })

@@ -6,7 +6,7 @@ const traceId = '4bf92f3577b34da6a3ce929d0e0e4736'
 const parentId = '00f067aa0ba902b7'
 const valid = `00-${traceId}-${parentId}-01`
 
-t.test('a valid traceparent is read, of later versions as well', async t => {
+t.test('a valid traceparent is read, also of later versions', async t => {
   t.match(callerTrace({ traceparent: valid }), { traceId, parentId, isSampled: true, state: undefined })
   t.match(callerTrace({ traceparent: `00-${traceId}-${parentId}-00` }), { isSampled: false })
   t.match(
@@ -17,7 +17,7 @@ t.test('a valid traceparent is read, of later versions as well', async t => {
   t.match(callerTrace({ traceparent: `cc-${traceId}-${parentId}-01-what-comes-later` }), { traceId })
 })
 
-t.test('a malformed traceparent is as none', async t => {
+t.test('a malformed traceparent is ignored', async t => {
   for (const traceparent of [
     '',
     'x',
@@ -38,7 +38,7 @@ t.test('a malformed traceparent is as none', async t => {
 })
 
 t.test(
-  'members of tracestate that are malformed are left out, and no more than 512 characters are read',
+  'malformed members of tracestate are dropped, and at most 512 characters are read',
   async t => {
     t.equal(callerTrace({ traceparent: valid, tracestate: 'rojo=1, congo=t61' })?.state, 'rojo=1,congo=t61')
     t.equal(callerTrace({ traceparent: valid, tracestate: 'rojo=1,=,ROJO' })?.state, 'rojo=1')
@@ -46,7 +46,7 @@ t.test(
   }
 )
 
-t.test('baggage is passed on as it came, unless it is malformed or too long', async t => {
+t.test('baggage is passed on unchanged, unless it is malformed or too long', async t => {
   for (const baggage of ['userId=alice', 'a=1,b=2;property;key=value', 'a = %20x ', 'a=']) {
     t.equal(callerBaggage({ baggage }), baggage, baggage)
   }
@@ -55,7 +55,7 @@ t.test('baggage is passed on as it came, unless it is malformed or too long', as
   }
 })
 
-t.test('no header is an error', async t => {
+t.test('no header value causes an error', async t => {
   t.doesNotThrow(() =>
     fc.assert(
       fc.property(fc.string(), fc.string(), fc.string(), (traceparent, tracestate, baggage) => {
@@ -68,7 +68,7 @@ t.test('no header is an error', async t => {
 })
 
 t.test(
-  'each child has a span of its own in the trace of the caller, and tells a server what it may',
+  "each child has its own span in the caller's trace, and sends a server only what is allowed",
   async t => {
     const trace = beginTrace({ traceparent: valid, tracestate: 'a=1', baggage: 'b=2' }, () => false)
     t.match(trace, { traceId, parentId, isSampled: false })

@@ -5,13 +5,13 @@ const sampler = 'parentbased_traceidratio'
 const low = '00000000000000000000000000000001'
 const high = 'ffffffff000000000000000000000000'
 
-t.test('the share decides about calls without a trace, by the id of the trace', async t => {
+t.test('the ratio decides about calls without a trace, by trace id', async t => {
   const decides = new TraceSampler({ sampler, sample: 0.5, maxPerSecond: 10 })
   t.equal(decides.isSampled(low, undefined), true)
   t.equal(decides.isSampled(high, undefined), false)
 })
 
-t.test('a caller decides so many times a second, and after that the share', async t => {
+t.test("a caller's decision counts for a number of calls per second, and after that the ratio", async t => {
   let nowMs = 500
   const decides = new TraceSampler({ sampler, sample: 0, maxPerSecond: 2, now: () => nowMs })
   const sampled = (): boolean[] => [1, 2, 3].map(() => decides.isSampled(low, true))
@@ -21,7 +21,7 @@ t.test('a caller decides so many times a second, and after that the share', asyn
   t.equal(decides.isSampled(low, false), false)
 })
 
-t.test('a caller who does not sample decides always', async t => {
+t.test("a caller's decision not to sample always counts", async t => {
   const decides = new TraceSampler({ sampler, sample: 1, maxPerSecond: 0 })
   t.equal(decides.isSampled(low, false), false)
   t.equal(decides.isSampled(low, true), true, 'by the share')

@@ -1,11 +1,11 @@
 import t from 'tap'
 import { copyString } from '../../lib/text/copy-string.ts'
 
-t.test('the text is the same, beyond ASCII and Latin-1 too', async t => {
+t.test('the text is the same, also beyond ASCII and Latin-1', async t => {
   for (const text of ['', 'plain', 'café', '🎈 日本']) t.equal(copyString(text), text)
 })
 
-t.test('a slice no longer keeps the text it was cut from', async t => {
+t.test('a slice no longer retains the text it was cut from', async t => {
   const kept: string[] = []
   const before = process.memoryUsage().heapUsed
   for (let count = 0; count < 50; count++) {

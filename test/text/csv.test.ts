@@ -1,7 +1,7 @@
 import t from 'tap'
 import { csvRow } from '../../lib/text/csv.ts'
 
-t.test('cells are quoted where they need it, and never run as formulas', async t => {
+t.test('cells are quoted if needed, and cannot run as formulas', async t => {
   t.equal(
     csvRow(['plain', 1.5, -2, null, 'a,b', 'say "x"', 'two\nlines']),
     'plain,1.5,-2,,"a,b","say ""x""","two\nlines"\r\n'

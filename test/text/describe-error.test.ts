@@ -1,7 +1,7 @@
 import t from 'tap'
 import { describeError, hasCode, loggableError } from '../../lib/text/describe-error.ts'
 
-t.test('the log gets the name, the code and three lines of where it was thrown', async t => {
+t.test('the log gets the name, the code and three lines of the stack', async t => {
   const error = Object.assign(new TypeError('it failed\nat a second line'), {
     code: 'ECONNRESET',
     body: 'what was said'
@@ -15,7 +15,7 @@ t.test('the log gets the name, the code and three lines of where it was thrown',
   for (const line of described.at) t.match(line, /^at .*:\d+:\d+\)?$/)
 })
 
-t.test('what a parser quotes is left out', async t => {
+t.test('text quoted by a parser is left out', async t => {
   const error = new SyntaxError('Unexpected token in "my secret prompt"')
   t.match(loggableError(error), { name: 'SyntaxError', message: undefined })
   t.equal(describeError(error), 'The response cannot be read.')
@@ -29,20 +29,20 @@ t.test('keys are redacted from messages, texts and objects', async t => {
   }
 })
 
-t.test('what is no error is logged as JSON', async t => {
+t.test('a value that is not an error is logged as JSON', async t => {
   t.equal(loggableError({ a: 1 }), '{"a":1}')
   t.equal(loggableError('text'), 'text')
   t.equal(loggableError(undefined), '')
 })
 
-t.test('a code that is neither a text nor a number is left out', async t => {
+t.test('a code that is neither a string nor a number is left out', async t => {
   t.equal(
     (loggableError(Object.assign(new Error('x'), { code: { secret: 1 } })) as { code: unknown }).code,
     undefined
   )
 })
 
-t.test('people are given the cause in brackets, unless the message says it', async t => {
+t.test('people see the cause in brackets, unless the message includes it', async t => {
   t.equal(
     describeError(new Error('fetch failed', { cause: new Error('ECONNREFUSED') })),
     'fetch failed (ECONNREFUSED)'
@@ -55,7 +55,7 @@ t.test('people are given the cause in brackets, unless the message says it', asy
   t.equal(describeError('a text'), 'a text')
 })
 
-t.test('errors of the system are known by their code', async t => {
+t.test('system errors are recognised by their code', async t => {
   const gone = Object.assign(new Error('no such file'), { code: 'ENOENT' })
   t.ok(hasCode(gone, 'ENOENT'))
   t.notOk(hasCode(gone, 'EEXIST'))

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { firstInvalidChar, isHeaderSafe, toHeaderValue } from '../../lib/text/header-value.ts'
 
-t.test('tabs, printable ASCII and Latin-1 fit into a header', async t => {
+t.test('tabs, printable ASCII and Latin-1 are valid in a header', async t => {
   for (const text of ['', 'Bearer abc', 'a\tb', 'café', '\u00ff']) {
     t.ok(isHeaderSafe(text), JSON.stringify(text))
     t.equal(firstInvalidChar(text), 0)
@@ -9,7 +9,7 @@ t.test('tabs, printable ASCII and Latin-1 fit into a header', async t => {
 })
 
 t.test(
-  'line ends, control characters and what is beyond Latin-1 do not; the first is counted from 1',
+  'line ends, control characters and text beyond Latin-1 are not; positions count from 1',
   async t => {
     const rows = [
       ['a\r\nb: c', 2],
@@ -26,7 +26,7 @@ t.test(
   }
 )
 
-t.test('a name of any characters becomes a header of 256 printable characters', async t => {
+t.test('any name becomes a header value of at most 256 printable characters', async t => {
   t.equal(toHeaderValue('gpt-5\r\nx: café 🎈'), 'gpt-5??x: caf? ??')
   t.equal(toHeaderValue('m'.repeat(300)).length, 256)
 })

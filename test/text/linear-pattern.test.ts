@@ -14,7 +14,7 @@ function marked (source: string, text: string): string {
     )
 }
 
-t.test('patterns mean what they mean in JavaScript', async t => {
+t.test('patterns have the same meaning as in JavaScript', async t => {
   for (const [source, text, expected] of [
     [
       '\\b\\d{4}(?:-\\d{4}){3}\\b',
@@ -72,7 +72,7 @@ t.test('every character of every match is found, and no other', async t => {
   )
 })
 
-t.test('what takes a regular expression for ever takes one pass, in steps', async t => {
+t.test('a pattern that is exponential for RegExp takes one pass, in steps', async t => {
   for (const source of ['(a+)+$', '(?:a|a)*b', 'a{0,400}a{0,400}b', '(x+x+)+y', '[ax]{1,900}!']) {
     const search = new LinearPattern([source]).search('ax'.repeat(2000))
     let steps = 0
@@ -81,7 +81,7 @@ t.test('what takes a regular expression for ever takes one pass, in steps', asyn
   }
 })
 
-t.test('what cannot be searched for in one pass is refused, and says why', async t => {
+t.test('a pattern that cannot be searched in one pass is refused with a reason', async t => {
   for (const [source, message] of [
     ['(?=a)', /lookaround/],
     ['(?<!a)b', /lookaround/],

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { memoized } from '../../lib/text/memoized.ts'
 
-t.test('a name is looked up once, also one of which nothing is known', async t => {
+t.test('a name is looked up once, even if nothing is known of it', async t => {
   const lookups: string[] = []
   const find = memoized((name: string): object | undefined => {
     lookups.push(name)
@@ -12,7 +12,7 @@ t.test('a name is looked up once, also one of which nothing is known', async t =
   t.same(lookups, ['known', 'unknown'])
 })
 
-t.test('long names and more names than there are models are forgotten', async t => {
+t.test('long names, and names beyond the number of models, are not remembered', async t => {
   let lookups = 0
   const find = memoized((): undefined => { lookups++ })
   const long = 'a'.repeat(300)

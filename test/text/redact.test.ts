@@ -2,7 +2,7 @@ import t from 'tap'
 import { GatewayError } from '../../lib/core/errors.ts'
 import { redact, redactError } from '../../lib/text/redact.ts'
 
-t.test('names of fields and ordinary words stay', async t => {
+t.test('field names and ordinary words stay', async t => {
   for (const text of [
     'Unknown parameter: \'user_location\'.',
     'user_profile_lookup, team_schedule and project_files are tools',
@@ -13,7 +13,7 @@ t.test('names of fields and ordinary words stay', async t => {
   ]) t.equal(redact(text), text)
 })
 
-t.test('keys, pieces of keys and ids of accounts go', async t => {
+t.test('keys, partial keys and account ids are removed', async t => {
   for (const text of [
     'sk-abc***wxyz',
     'sk-proj-aBcDeFgH',
@@ -36,7 +36,7 @@ t.test('keys, pieces of keys and ids of accounts go', async t => {
   t.equal(redact('Team: 01234567-89ab-cdef-0123-456789abcdef'), 'Team [redacted]')
 })
 
-t.test('a known secret is removed entirely, whatever it looks like and wherever it stands', async t => {
+t.test('a known secret is removed entirely, in any form and place', async t => {
   const secret = 'correct-horse sk-battery/staple'
   t.equal(redact(`got ${secret}!`, [secret]), 'got [redacted]!')
   t.notMatch(redact(`${'x'.repeat(1990)}${secret}`, [secret]), /horse/, 'also where the text is cut')

@@ -4,7 +4,7 @@ import { openText, sealText } from '../../lib/text/sealed-text.ts'
 
 const key = randomBytes(32)
 
-t.test('a text can be opened with its key and name alone, and looks different each time', t => {
+t.test('a text can be opened only with its key and name, and is different each time', t => {
   const sealed = sealText('a text, größer', key, 'one')
   t.equal(openText(sealed, key, 'one'), 'a text, größer')
   t.equal(openText(sealed, key, 'two'), undefined)
@@ -14,7 +14,7 @@ t.test('a text can be opened with its key and name alone, and looks different ea
   t.end()
 })
 
-t.test('what was altered or cut is not opened', t => {
+t.test('altered or cut text cannot be opened', t => {
   const bytes = Buffer.from(sealText('a text', key, 'one'), 'base64')
   for (let at = 0; at < bytes.length; at++) {
     const other = Buffer.from(bytes)

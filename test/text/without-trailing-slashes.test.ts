@@ -1,7 +1,7 @@
 import t from 'tap'
 import { withoutTrailingSlashes } from '../../lib/text/without-trailing-slashes.ts'
 
-t.test('slashes at the end are removed, others stay', async t => {
+t.test('trailing slashes are removed, others stay', async t => {
   const rows = [
     ['http://a/v1//', 'http://a/v1'],
     ['/a//b', '/a//b'],

@@ -26,7 +26,7 @@ const step = `{
 
 const [used, most] = [40, 60]
 
-t.test('a row, a price and columns are all that a unit takes', async t => {
+t.test('adding a unit takes one row, a price and columns', async t => {
   const folder = directoryOf(t)
   const main = copyBuild(folder)
   const change = (name: string, found: string, replacement: string): void => {

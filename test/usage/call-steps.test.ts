@@ -1,4 +1,4 @@
-/** Follows real calls over sockets, step by step. */
+/** Checks the recorded steps of real calls over sockets. */
 
 import t, { type Test } from 'tap'
 import { CallRecord } from '../../lib/core/record.ts'
@@ -15,7 +15,7 @@ import type { CallDetail } from '../../schemas/admin/calls.ts'
 
 interface Place extends AdminGateway {
   readonly owner: Person
-  /** Calls chat completions, and returns the call as the admin API has it. */
+  /** Calls chat completions, and returns the call as shown by the admin API. */
   readonly callAndFind: (body: Readonly<Record<string, unknown>>) => Promise<CallDetail>
 }
 
@@ -43,7 +43,7 @@ async function start (
 const sandbox = { ...providerSettings('sandbox', 'sandbox'), options: { words_per_second: 0 } }
 const eventsOf = ({ timeline }: CallDetail): string[] => timeline.map(({ event }) => event)
 
-t.test('an attempt that failed is followed by the one that succeeded', async t => {
+t.test('a failed attempt is followed by the successful one', async t => {
   const upstream = await fakeUpstream({
     status: 529,
     pieces: ['{"error":{"message":"my secret prompt","type":"overloaded"}}']
@@ -124,7 +124,7 @@ t.test('a refused call names its limit', async t => {
   ])
 })
 
-t.test('an error says what its caller read, cut, and of one without words what its code means', async t => {
+t.test("an error shows the caller's message, cut, or the default message of its code", async t => {
   const upstream = await fakeUpstream({
     status: 400,
     pieces: [
@@ -160,7 +160,7 @@ t.test('an error says what its caller read, cut, and of one without words what i
   })
 })
 
-t.test('an answer that breaks off is an attempt that failed', async t => {
+t.test('a broken answer is a failed attempt', async t => {
   const piece = `data: ${JSON.stringify({ choices: [{ index: 0, delta: { role: 'assistant', content: 'Hel' } }] })}\n\n`
   const upstream = await fakeUpstream({
     headers: { 'content-type': 'text/event-stream' },
@@ -231,7 +231,7 @@ t.test('a plain call has no steps to store', t => {
   t.end()
 })
 
-t.test('the steps of a long call are bounded', t => {
+t.test('the steps of a long call are limited', t => {
   const long = 'n'.repeat(10_000)
   const route = { providerId: 'p', model: long, modelId: `p/${long}` }
   const times = { startedAtMs: 1, endedAtMs: 2.25 }

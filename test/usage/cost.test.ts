@@ -16,7 +16,7 @@ function priceOf (id: string): Price {
   return price
 }
 
-t.test('tokens written to a cache cost what the provider asks for that', async t => {
+t.test("cache-write tokens cost the provider's price for them", async t => {
   const price = { input: 2, output: 10, cachedInput: 0.2, cacheWrite: 2.5, cacheWriteHour: 4, asOf }
   t.equal(
     costNanoUsd(
@@ -38,7 +38,7 @@ t.test('tokens written to a cache cost what the provider asks for that', async t
   t.equal(costNanoUsd(usage(1000, 0, { cachedTokens: -5 }), price), 2_000_000)
 })
 
-t.test('the length of the prompt decides which prices count', async t => {
+t.test('the length of the prompt selects the prices', async t => {
   const gemini = priceOf('google/gemini-2.5-pro')
   t.equal(costNanoUsd(usage(200_000, 1000), gemini), 200_000 * 1250 + 1000 * 10_000)
   t.equal(
@@ -53,7 +53,7 @@ t.test('the length of the prompt decides which prices count', async t => {
   )
 })
 
-t.test('sound, images and searches have prices of their own', async t => {
+t.test('audio, images and searches have their own prices', async t => {
   const price = {
     input: 1,
     output: 2,
@@ -82,7 +82,7 @@ t.test('sound, images and searches have prices of their own', async t => {
   )
 })
 
-t.test('units are paid for by themselves', async t => {
+t.test('units are charged separately', async t => {
   t.equal(unitCostOf({ characters: 1000 }, priceOf('openai/tts-1')), 15_000_000)
   t.equal(unitCostOf({ audioSeconds: 90 }, priceOf('openai/whisper-1')), 9_000_000)
   t.equal(unitCostOf({ pages: 3 }, priceOf('mistral/mistral-ocr-latest')), 12_000_000)
@@ -90,7 +90,7 @@ t.test('units are paid for by themselves', async t => {
   t.equal(unitCostOf({}, priceOf('openai/tts-1')), undefined)
 })
 
-t.test('images cost by size and quality', async t => {
+t.test('images are charged by size and quality', async t => {
   const price = priceOf('openai/gpt-image-1')
   const images = (parts: object): Parameters<typeof unitCostOf>[0] => ({ images: { count: 2, ...parts } })
   t.equal(unitCostOf(images({ quality: 'high', size: '1024x1536' }), price), 500_000_000)
@@ -106,7 +106,7 @@ t.test('images cost by size and quality', async t => {
   )
 })
 
-t.test('costs are integers, billionths of a dollar; what has no price has no cost', async t => {
+t.test('costs are whole billionths of a dollar; what has no price has no cost', async t => {
   const usage = { promptTokens: 1000, completionTokens: 10, totalTokens: 1010 }
   const asOf = '2025-11-20'
   const rows: ReadonlyArray<

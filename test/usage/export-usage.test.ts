@@ -5,7 +5,7 @@ import { usageRowOf } from '../support/usage.ts'
 const period = { fromMs: 0, untilMs: Date.UTC(2100) }
 
 storeTest(
-  'every record is printed once, in the order of time, also those of one moment',
+  'every record is printed once, in the order of time, including those of one moment',
   async (t, open) => {
     const database = await open()
     const rows = Array.from({ length: 2500 }, (_, number) =>
@@ -29,7 +29,7 @@ storeTest(
   }
 )
 
-storeTest('columns keep their places, on which programs that read CSV may rely', async (t, open) => {
+storeTest('columns keep their positions, since programs that read CSV rely on them', async (t, open) => {
   const { query } = await open()
   const head =
     'id,call_id,at_ms,key_id,endpoint,requested_model,model,provider,outcome,status,error_code,streamed,attempts,turns,prompt_tokens,' +
@@ -38,7 +38,7 @@ storeTest('columns keep their places, on which programs that read CSV may rely',
   t.match((await exportUsage(query, period, 'csv').next()).value, new RegExp(`^${head}[,\r\n]`))
 })
 
-storeTest('a page is read when the one before was taken', async (t, open) => {
+storeTest('a page is read after the previous one was consumed', async (t, open) => {
   const database = await open()
   await database.insertUsage([usageRowOf(1)])
   const pieces = exportUsage(database.query, period, 'csv')

@@ -2,7 +2,7 @@ import t from 'tap'
 import { GuardFindings } from '../../lib/core/guard-findings.ts'
 import { inspectionsOf, printNotes, readNotes } from '../../lib/usage/guard-notes.ts'
 
-t.test('what stages did is printed without looks at nothing, and read back', async t => {
+t.test('guard results are printed without empty inspections, and read back', async t => {
   t.equal(printNotes(new GuardFindings()), null)
   const findings = new GuardFindings()
   findings.noteLook('cards', 'request', 0.1234567)
@@ -27,7 +27,7 @@ t.test('what stages did is printed without looks at nothing, and read back', asy
   t.same(inspectionsOf(readNotes(null)), [])
 })
 
-t.test('the notes of a call are bounded', async t => {
+t.test('the notes of a call are limited', async t => {
   const findings = new GuardFindings()
   for (let stage = 0; stage < 500; stage++) findings.noteLook(`stage-${stage}`, 'request', 1)
   t.equal(readNotes(printNotes(findings)).length, 100)

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { finishedJournalName, isAbandoned, journalName } from '../../lib/usage/journal-name.ts'
 
-t.test('a journal of this process is in use, one that is complete is not', async t => {
+t.test('a journal of this process is in use, a complete one is not', async t => {
   t.equal(isAbandoned(join('/data', journalName())), false)
   t.equal(isAbandoned(join('/data', finishedJournalName())), true)
   t.not(journalName(), journalName())
@@ -23,7 +23,7 @@ t.test('other files are never journals', async t => {
   }
 })
 
-t.test('the journal of a process that has exited is abandoned, of one that runs it is not', async t => {
+t.test('the journal of an exited process is abandoned, that of a running process is not', async t => {
   const dead = spawnSync(process.execPath, ['-e', '']).pid
   const own = journalName()
   const of = (pid: number): string =>
@@ -39,7 +39,7 @@ t.test('the journal of a process that has exited is abandoned, of one that runs 
   t.equal(isAbandoned(of(process.ppid)), false)
 })
 
-t.test('of another machine only the time of the last sign of life is known', async t => {
+t.test('for another machine only the time of the last heartbeat counts', async t => {
   const path = join(t.testdir({ 'journal-000000000000-1-x.jsonl': '' }), 'journal-000000000000-1-x.jsonl')
   t.equal(isAbandoned(path), false)
   const before = (seconds: number): Date => new Date(Date.now() - seconds * 1000)
@@ -51,7 +51,7 @@ t.test('of another machine only the time of the last sign of life is known', asy
 })
 
 t.test(
-  'the journal of a process that is stopped is in use, however long that takes; of an earlier one with its id it is not',
+  'a journal of a suspended process is in use, one of an earlier process with the same id is not',
   { skip: process.platform !== 'linux' && 'no start of a process' },
   async t => {
     const path = join(t.testdir({}), journalName().replace(`-${process.pid}-`, `-${process.ppid}-`))

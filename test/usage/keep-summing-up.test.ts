@@ -9,7 +9,7 @@ import type { Database } from '../../lib/stores/database.ts'
 
 const firstMs = Date.UTC(2025, 9, 30)
 
-/** Its pauses keep no process alive, as the sockets of a gateway do. */
+/** Keeps the process alive, as the sockets of a gateway do; the timers of the summing do not. */
 function keepAlive (t: Test): void {
   const timer = setInterval(() => undefined, 1000)
   t.teardown(() => clearInterval(timer))
@@ -28,7 +28,7 @@ function recordingLog () {
 }
 
 storeTest(
-  'records of an earlier version are summed up to the last, and the log says how far it is',
+  'records of an earlier version are summed up completely, and the log shows the progress',
   async (t, open) => {
     const database = await open()
     keepAlive(t)
@@ -58,7 +58,7 @@ storeTest(
   }
 )
 
-storeTest('a failure is logged and tried again, until the gateway stops', async (t, open) => {
+storeTest('a failure is logged and retried, until the gateway stops', async (t, open) => {
   const database = await open()
   keepAlive(t)
   const { lines, log } = recordingLog()
@@ -73,7 +73,7 @@ storeTest('a failure is logged and tried again, until the gateway stops', async 
   ])
 })
 
-storeTest('nothing is summed up while gateways of the version before may write records', async (t, open) => {
+storeTest('nothing is summed up while gateways of the previous version may write', async (t, open) => {
   const database = await open()
   keepAlive(t)
   const { lines, log } = recordingLog()

@@ -57,7 +57,7 @@ async function rowsOf ({ query }: Database): Promise<UsageRow[]> {
 interface Desk {
   readonly api: TestGateway
   readonly requests: SeenRequest[]
-  /** Closes the gateway and reads what it wrote. */
+  /** Closes the gateway and reads its rows. */
   readonly close: () => Promise<UsageRow[]>
 }
 
@@ -110,7 +110,7 @@ t.test('every end of a call is one row', async t => {
   const usage = { prompt_tokens: 3, completion_tokens: 1, estimated: 0, cost_nano_usd: 3 * 1000 + 10_000 }
   const unknown = { prompt_tokens: null, completion_tokens: null, estimated: 0 }
 
-  /** Asks once and compares the row. */
+  /** Makes one call and compares its row. */
   const row = async (
     t: Test,
     script: Script,
@@ -171,7 +171,7 @@ t.test('every end of a call is one row', async t => {
       )
   )
   await t.test(
-    'a stream without usage is a guess',
+    'a stream without usage is estimated',
     async t =>
       await row(
         t,
@@ -265,7 +265,7 @@ t.test('every end of a call is one row', async t => {
         { ...question, model: 'openai/unheard-of' }
       )
   )
-  await t.test('a free model, whatever it is paid by', async t => {
+  await t.test('a free model, in any billing unit', async t => {
     const parts = { models: [modelSettings('openai/tts-1', { price: { input: 0, output: 0 } })] }
     const { api, close } = await desk(
       t,
@@ -278,7 +278,7 @@ t.test('every end of a call is one row', async t => {
     t.match(await close(), [{ outcome: 'ok', characters: 5, prompt_tokens: null, cost_nano_usd: 0 }])
   })
   await t.test(
-    'a key of the caller at the provider',
+    "the caller's own provider key",
     async t =>
       await row(
         t,
@@ -295,7 +295,7 @@ t.test('every end of a call is one row', async t => {
   )
 })
 
-t.test('a caller who leaves is a row, with what is known of the answer', async t => {
+t.test('a caller who disconnects leaves a row with what is known of the answer', async t => {
   const { api, requests, close } = await desk(t, {
     headers: eventStream,
     pieces: chatFrames(['some', ' text']).slice(0, 3),
@@ -337,7 +337,7 @@ function gatedPieces (atOnce = true): { readonly pieces: AsyncIterable<string>, 
   return { pieces, go: () => go() }
 }
 
-t.test('what is read on after its caller has left is exact', async t => {
+t.test('usage is exact if the answer is read on after its caller disconnected', async t => {
   const { pieces, go } = gatedPieces()
   const { api, close } = await desk(
     t,
@@ -355,7 +355,7 @@ t.test('what is read on after its caller has left is exact', async t => {
   ])
 })
 
-t.test('a call without a good key is no row, one that the key may not make is', async t => {
+t.test("a call without a valid key leaves no row, one beyond the key's rights does", async t => {
   const { api, close } = await desk(
     t,
     {},
@@ -434,7 +434,7 @@ function callingTurn (): Script {
 }
 
 t.test(
-  'a loop whose caller leaves in a later turn has paid for that, read on, and those before',
+  'a loop whose caller disconnects is charged for the current turn, read on, and the earlier ones',
   async t => {
     const server = await startToolServer(t)
     for (const atOnce of [true, false]) {
@@ -467,7 +467,7 @@ t.test(
 )
 
 t.test(
-  'a loop that breaks off in a later turn has paid for those before, and for what is estimated of that one',
+  'a loop that breaks off is charged for earlier turns, and an estimate of the broken one',
   async t => {
     const server = await startToolServer(t)
     const { api, close } = await desk(
@@ -499,7 +499,7 @@ t.test(
   }
 )
 
-t.test('sound, recordings, images, vectors and documents are counted in their own measure', async t => {
+t.test('audio, images, vectors and documents are counted in their own unit', async t => {
   const image = JSON.stringify({ created: 1, data: [{ b64_json: 'AA==' }, { b64_json: 'AA==' }] })
   const { api, close } = await desk(t, ({ path }) => {
     if (path.endsWith('/speech')) {
@@ -541,7 +541,7 @@ t.test('sound, recordings, images, vectors and documents are counted in their ow
   )
 })
 
-t.test('a deferred answer is paid once: not by its receipt, not when it is fetched again', async t => {
+t.test('a deferred answer is charged once: not for its receipt, nor for another fetch', async t => {
   const { api, close } = await desk(
     t,
     { pieces: [chatAnswer('later')] },
@@ -564,7 +564,7 @@ t.test('a deferred answer is paid once: not by its receipt, not when it is fetch
 })
 
 t.test(
-  'a provider that defers is paid for the answer, not for the receipt and not for saying that it takes longer',
+  "a provider's deferred answer is charged, not its receipt or pending responses",
   async t => {
     let ready = false
     const upstream = await fakeUpstream(({ method }) => {
@@ -602,7 +602,7 @@ t.test(
   }
 )
 
-/** A call that ended, as the ledger hears of it. */
+/** An ended call, as passed to the ledger. */
 function ended (parts: Partial<CallRecord> = {}): Call {
   return receivedCall({
     id: 'req_same',
@@ -631,7 +631,7 @@ async function ledger (t: Test, directory = t.testdir(), options: Partial<Ledger
   return { database, lines, ledger: made }
 }
 
-/** Holds the write lock until it is given back. */
+/** Holds the write lock until it is released. */
 async function lock (t: Test, directory: string): Promise<() => void> {
   const database = await openDatabase(directory)
   t.teardown(database.close)
@@ -643,7 +643,7 @@ async function lock (t: Test, directory: string): Promise<() => void> {
   }
 }
 
-t.test('rows wait while the database is locked, and none is lost beyond what memory may hold', async t => {
+t.test('rows wait while the database is locked, and none is lost up to the memory limit', async t => {
   const directory = t.testdir()
   const { database, lines, ledger: kept } = await ledger(t, directory, { maxWaiting: 120 })
   const unlock = await lock(t, directory)
@@ -663,7 +663,7 @@ t.test('rows wait while the database is locked, and none is lost beyond what mem
   t.equal((await rowsOf(database)).length, 130)
 })
 
-t.test('what cannot be written before the end is in a file, which the next start imports once', async t => {
+t.test('rows unwritten at exit are in a file, which the next start imports once', async t => {
   const directory = t.testdir()
   const first = await ledger(t, directory)
   const unlock = await lock(t, directory)
@@ -671,7 +671,7 @@ t.test('what cannot be written before the end is in a file, which the next start
   await first.ledger.close()
   const files = (): string[] => readdirSync(directory).filter(name => name.endsWith('.jsonl'))
   t.equal(files().length, 1)
-  // As if a process had died between importing it and deleting it.
+  // As if a process had died between importing and deleting it.
   copyFileSync(join(directory, files()[0] ?? ''), join(directory, 'usage-again.jsonl'))
   unlock()
   const second = await ledger(t, directory)
@@ -681,7 +681,7 @@ t.test('what cannot be written before the end is in a file, which the next start
   t.same(files(), [])
 })
 
-t.test('a call that is still open at the end is on record as interrupted after the next start', async t => {
+t.test('a call still open at exit is recorded as interrupted after the next start', async t => {
   const begun = printBegunRow(
     receivedCall({
       record: Object.assign(new CallRecord('chat'), {
@@ -735,7 +735,7 @@ t.test('a call that is still open at the end is on record as interrupted after t
 })
 
 t.test(
-  'a gateway serves while records of an earlier process are stored; only a call with a budget waits for them',
+  'a gateway serves while earlier records are imported; only calls with a budget wait for them',
   async t => {
     const earlier = usageRowOf(1, { at_ms: Date.now() - 1000, key_id: 'limited', cost_nano_usd: 1e9 })
     const directory = t.testdir({ 'usage-earlier.jsonl': `${JSON.stringify(earlier)}\n` })
@@ -778,7 +778,7 @@ t.test(
 )
 
 t.test(
-  'an import that a close interrupts leaves the file to the next start, which stores each row once',
+  'an import interrupted by a shutdown leaves the file to the next start, which stores each row once',
   async t => {
     const rows = Array.from({ length: 1000 }, (_, number) => usageRowOf(number))
     const directory = t.testdir({
@@ -807,14 +807,14 @@ t.test(
   }
 )
 
-t.test('a file that cannot be read is left alone and reported', async t => {
+t.test('an unreadable file is left alone and reported', async t => {
   const directory = t.testdir({ 'usage-broken.jsonl': {} })
   const { ledger: kept, lines } = await ledger(t, directory)
   await kept.importJournals()
   t.match(lines.at(-1), { msg: /could not be imported/ })
 })
 
-t.test('a database that cannot be written at all is said on /health, and calls go on', async t => {
+t.test('an unwritable database is reported on /health, and calls continue', async t => {
   const directory = t.testdir()
   const database = await usageDatabase(t, directory)
   const upstream = await fakeUpstream({ pieces: [chatAnswer('x')] })
@@ -851,7 +851,7 @@ t.test('several processes write to one file', async t => {
   t.equal((await rowsOf(await usageDatabase(t, directory))).length, 600)
 })
 
-t.test('a count that cannot be is not known, and all others can be read with it', async t => {
+t.test('an impossible count is stored as unknown, and all others remain readable', async t => {
   const { database, ledger: kept } = await ledger(t)
   const priced: Pick<ModelRegistry, 'find'> = { find: () => ({ price }) as ModelEntry }
   for (const tokens of [NaN, Infinity, -5, 2 ** 53, 1e300, 3e12]) {
@@ -908,7 +908,7 @@ t.test('a count that cannot be is not known, and all others can be read with it'
   ])
 })
 
-t.test('rows that have no place at all are counted', async t => {
+t.test('rows that cannot be stored anywhere are counted', async t => {
   const directory = t.testdir()
   const { lines, ledger: kept, database } = await ledger(t, directory)
   await database.query.schema.dropTable('usage').execute()
@@ -921,7 +921,7 @@ t.test('rows that have no place at all are counted', async t => {
   rmSync(directory)
 })
 
-t.test('while nothing can be written, no more is kept in memory than the rows that may wait', async t => {
+t.test('while nothing can be written, memory holds only the maximum of waiting rows', async t => {
   const directory = t.testdir()
   const { ledger: kept, database } = await ledger(t, directory, { maxWaiting: 2 })
   await database.query.schema.dropTable('usage').execute()
@@ -942,7 +942,7 @@ t.test('while nothing can be written, no more is kept in memory than the rows th
   t.equal(readFileSync(join(directory, name), 'utf8').trim().split('\n').length, 2)
 })
 
-t.test('what the journal could not take of an open call is not taken for journaled', async t => {
+t.test('an open call whose line the journal did not take is not considered journaled', async t => {
   const directory = t.testdir()
   const { ledger: kept, database } = await ledger(t, directory, { maxWaiting: 1 })
   await database.query.schema.dropTable('usage').execute()
@@ -967,7 +967,7 @@ t.test('what the journal could not take of an open call is not taken for journal
   )
 })
 
-t.test('rows that are in the journal only stay there while it cannot be moved', async t => {
+t.test('rows in the journal only stay there while it cannot be moved', async t => {
   const directory = t.testdir()
   const { database, lines, ledger: kept } = await ledger(t, directory, { maxWaiting: 2, everyMs: 3_600_000 })
   const journal = (): string[] => readdirSync(directory).filter(name => name.endsWith('.jsonl'))
@@ -998,7 +998,7 @@ t.test('rows that are in the journal only stay there while it cannot be moved', 
 })
 
 t.test(
-  'the last row of a call that is open while the journal is imported is the one that counts',
+  'the last row counts for a call that is open while the journal is imported',
   async t => {
     const directory = t.testdir()
     const { database, ledger: kept } = await ledger(t, directory, { maxWaiting: 1, everyMs: 3_600_000 })
@@ -1023,7 +1023,7 @@ t.test(
   }
 )
 
-t.test('a call that another process took for interrupted has the row of its end', async t => {
+t.test('a call that another process recorded as interrupted gets its final row', async t => {
   const directory = t.testdir()
   const { database, ledger: kept } = await ledger(t, directory)
   const { ledger: other } = await ledger(t, directory)
@@ -1036,7 +1036,7 @@ t.test('a call that another process took for interrupted has the row of its end'
   const open = new JournaledCall(begun)
   await kept.record(open)
   const journal = readdirSync(directory).find(name => name.startsWith('journal-')) ?? ''
-  // this process was stopped for a long time
+  // this process was suspended for a long time
   copyFileSync(join(directory, journal), join(directory, 'usage-copy.jsonl'))
   await other.importJournals()
   t.match(await rowsOf(database), [{ outcome: 'interrupted' }])
@@ -1046,7 +1046,7 @@ t.test('a call that another process took for interrupted has the row of its end'
   t.match(await database.query.selectFrom('spending').selectAll().execute(), [{ cost_nano_usd: 5_000_000 }])
 })
 
-t.test('rows that come after a write that took long are written as well', async t => {
+t.test('rows that arrive after a slow write are written too', async t => {
   const database = await usageDatabase(t)
   let begun = 0
   let release = (): void => undefined

@@ -13,7 +13,7 @@ async function read (path: string): Promise<string[]> {
   return lines
 }
 
-t.test('lines come from the last to the first, complete wherever the file is cut into pieces', async t => {
+t.test('lines are read from last to first, complete at any chunk size', async t => {
   const path = join(t.testdir(), 'lines')
   writeFileSync(path, '')
   t.same(await read(path), [])
@@ -24,7 +24,7 @@ t.test('lines come from the last to the first, complete wherever the file is cut
   t.same(await read(path), lines.toReversed())
 })
 
-t.test('a pipe in the place of a journal is reported, and not waited for', async t => {
+t.test('a pipe in place of a journal is reported and not waited for', async t => {
   const directory = t.testdir({})
   const path = join(directory, 'usage-x.jsonl')
   execFileSync('mkfifo', [path])
@@ -38,7 +38,7 @@ t.test('a pipe in the place of a journal is reported, and not waited for', async
   t.match(failures, [[path, { code: 'not a regular file' }]])
 })
 
-t.test('a journal of more than 512 MB, with damage in the middle, is imported', async t => {
+t.test('a journal of more than 512 MB, damaged in the middle, is imported', async t => {
   const directory = t.testdir()
   const path = join(directory, 'usage-x.jsonl')
   writeFileSync(path, `${JSON.stringify(usageRowOf(1))}\n`)

@@ -10,7 +10,7 @@ const keys: Readonly<Record<string, ApiKey>> = {
 }
 
 t.test(
-  'a key and a project give tags to their calls, before those of the caller, from the next configuration on',
+  "tags of a key and project are added to calls, before the caller's, after a reload too",
   async t => {
     const api = await testGateway(t, {}, keys)
     const { settings: first } = api.gateway.services
@@ -49,7 +49,7 @@ t.test(
   }
 )
 
-t.test('nothing is asked of keys where none has tags', async t => {
+t.test('keys are not looked up if none has tags', async t => {
   const { usage } = settings()
   t.equal(ownTags(usage), undefined)
   t.equal(
@@ -58,7 +58,7 @@ t.test('nothing is asked of keys where none has tags', async t => {
   )
 })
 
-t.test('a route gives tags to the calls that name it', async t => {
+t.test('a route adds tags to the calls that name it', async t => {
   const { usage } = settings()
   t.equal(routeTags(usage), undefined)
   const tagsOf = routeTags({

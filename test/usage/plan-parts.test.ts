@@ -76,7 +76,7 @@ function randomRow (random: (below: number) => number, number: number): UsageRow
   })
 }
 
-/** Returns the row of an open call with what is known of it at its end. */
+/** Returns the row of an open call with the final values of its end. */
 function ended (row: UsageRow, random: (below: number) => number): UsageRow {
   return {
     ...row,
@@ -103,7 +103,7 @@ const groupings: ReadonlyArray<readonly PartGrouping[]> = [
   ['model', 'end_user'],
   ['key', 'model', 'provider', 'endpoint', 'day']
 ]
-/** Names of every kind that are distinguished. */
+/** The listed names of every kind. */
 const listings = [undefined, ['ada', 's1', 'a'], ['bob', 's2', 'b', 'c', ''], ['']]
 const origins: readonly CallOrigin[] = [
   {},
@@ -152,7 +152,7 @@ for (const seed of [1, 2, 3]) {
         },
         async () => {
           if (random(6) !== 0) return
-          // Of PostgreSQL only months are dropped, and of both the sums of days that end before.
+          // PostgreSQL drops only whole months, and both stores expire the sums of earlier days.
           keptFromMs += dayMs
           await database.query.deleteFrom('usage').where('at_ms', '<', keptFromMs).execute()
           await database.pruneUsage({ keepDays: 1, keepRows: 1_000_000 }, keptFromMs + dayMs + 1)
@@ -191,7 +191,7 @@ for (const seed of [1, 2, 3]) {
   )
 }
 
-storeTest('sums answer what is by one kind of name and by days, and records all else', async (t, open) => {
+storeTest('queries by one kind of name and by day use sums, and all others use records', async (t, open) => {
   const { query } = await open()
   const period = { fromMs: firstMs, untilMs: firstMs + days * dayMs }
   const kindOf = async (
@@ -228,7 +228,7 @@ storeTest('sums answer what is by one kind of name and by days, and records all 
   t.equal(await kindOf({ endUsers: ['a'], projects: ['a'] }, ['end_user']), 'end_user', 'of another project')
 })
 
-storeTest('of records so many days and so many calls are read, the newest', async (t, open) => {
+storeTest('a limited number of days and calls is read from records, newest first', async (t, open) => {
   const database = await open()
   const nowMs = firstMs + 40 * dayMs
   // Four calls at noon of each day, in an hour each.
@@ -285,7 +285,7 @@ storeTest('of records so many days and so many calls are read, the newest', asyn
   )
 })
 
-storeTest('names that a gateway of an earlier version added during an upgrade are counted', async (t, open) => {
+storeTest('names added by a gateway of an earlier version during an upgrade are counted', async (t, open) => {
   const database = await open()
   const { query } = database
   const fromMs = Date.UTC(2025, 9, 30)
@@ -301,7 +301,7 @@ storeTest('names that a gateway of an earlier version added during an upgrade ar
     )
   )
   const rows = await query.selectFrom('usage').selectAll().execute()
-  // It writes no sums of all names, but for those of calls with tags.
+  // It writes no sums over all names, except for those of calls with tags.
   await query.deleteFrom('name_rollups').where('name', '=', '').where('kind', '<>', 'tagged')
     .where('from_ms', 'in', [fromMs + dayMs, fromMs + 2 * dayMs]).execute()
   for (const [by, listed] of [['end_user', 'user-1'], ['session', 'session-1'], ['tag', 'a']] as const) {

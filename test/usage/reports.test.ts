@@ -21,9 +21,9 @@ const request = async (reports: Reports): Promise<string> =>
     (error: Error) => error.message
   )
 
-t.test('a report that takes too long ends, however many are requested meanwhile', async t => {
+t.test('a report that takes too long is ended, however many are requested meanwhile', async t => {
   const reports = await open(t)
-  t.intercept(Worker.prototype, 'postMessage', { value: () => undefined }) // the thread is busy for ever
+  t.intercept(Worker.prototype, 'postMessage', { value: () => undefined }) // the thread never finishes
   mock.timers.enable({ apis: ['setTimeout'] })
   t.teardown(() => mock.timers.reset())
   const ends: string[] = []
@@ -42,7 +42,7 @@ t.test('a report that takes too long ends, however many are requested meanwhile'
 })
 
 t.test(
-  'each result gives the next report its time, and a thread that was ended is followed by another',
+  'each report has its own time limit, and an ended thread is replaced',
   async t => {
     const reports = await open(t)
     t.equal(await request(reports), 'made')

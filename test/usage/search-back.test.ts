@@ -1,4 +1,4 @@
-/** Searches that would read too many records end early, and go on where they ended. */
+/** Searches that would read too many records stop early, and continue where they stopped. */
 
 import { listCalls } from '../../lib/usage/calls-report.ts'
 import { storeTest } from '../support/stores.ts'
@@ -9,7 +9,7 @@ const nowMs = 1_800_000_000_000
 const slow = { values: [['error_code', ['rare']]] } as const
 
 storeTest(
-  'a search among calls that takes too long returns what it found and where to go on',
+  'a call search that takes too long returns what it found and where to continue',
   async (t, open) => {
     const database = await open()
     await database.insertUsage(

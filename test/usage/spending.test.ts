@@ -9,7 +9,7 @@ import { randomFrom } from '../support/limits.ts'
 import type { UsageRow } from '../../lib/stores/tables.ts'
 
 storeTest(
-  'spending is that of one key, from the first moment until the last, exclusive',
+  'spending is that of one key, from the first moment inclusive to the last exclusive',
   async (t, open) => {
     const database = await open()
     await database.insertUsage(
@@ -27,7 +27,7 @@ storeTest(
   }
 )
 
-storeTest('images are added up by day, of all keys of a project', async (t, open) => {
+storeTest('images are added up by day, over all keys of a project', async (t, open) => {
   const database = await open()
   await database.insertUsage(
     [0, 1, 2].map(day => usageRowOf(day, { at_ms: day * dayMs + 5, images: 10 ** day }))
@@ -37,7 +37,7 @@ storeTest('images are added up by day, of all keys of a project', async (t, open
 })
 
 storeTest(
-  'a sum of part of a day reads its hours, and of part of an hour its records',
+  'the sum of a partial day reads its hours, and of a partial hour its records',
   async (t, open) => {
     const database = await open()
     const [hour, minute] = [3_600_000, 60_000]
@@ -75,7 +75,7 @@ storeTest(
   }
 )
 
-t.test('the ledger adds up money and billed units, and not what is counted per minute', async t => {
+t.test('the ledger adds up money and billed units, but not per-minute counts', async t => {
   t.same(['nanoUsd', 'images', 'audio_ms', 'requests', 'tokens', 'calls'].map(isSummed), [
     true,
     true,
@@ -86,7 +86,7 @@ t.test('the ledger adds up money and billed units, and not what is counted per m
   ])
 })
 
-/** Around a change of clocks in Berlin, and one in Lord Howe Island of half an hour. */
+/** Around a clock change in Berlin, and one of half an hour on Lord Howe Island. */
 const changes = [Date.UTC(2026, 2, 29, 1), Date.UTC(2026, 3, 4, 15), Date.UTC(2026, 9, 25, 1)]
 const windows: readonly Window[] = [
   ...(['hour', 'day', 'week', 'month', 'total'] as const).flatMap(per =>
@@ -99,7 +99,7 @@ const windows: readonly Window[] = [
 const named = ['tag:a', 'tag:ab', 'end_user:p/x', 'model:smart']
 
 storeTest(
-  'what a party spent in a window is the sum of its records there, whatever the clock, the zone and the order in which they came',
+  "a party's spending in a window is the sum of its records there, for any clock, zone and order",
   async (t, open) => {
     const database = await open()
     const random = randomFrom(7)
@@ -144,7 +144,7 @@ storeTest(
         )
       }
     }
-    // Some are written as those of open calls first, and replaced.
+    // Some are first written as rows of open calls, and then replaced.
     const begun = rows
       .filter(() => random(3) === 0)
       .map(row => ({ ...row, outcome: 'interrupted' as const, duration_ms: 0, cost_nano_usd: random(5000) }))
@@ -156,7 +156,7 @@ storeTest(
       const nowMs = (changes[random(3)] ?? 0) + random(3 * dayMs) - dayMs
       const { fromMs, endMs } = periodOf(window, nowMs)
       const member = random(3)
-      // those of what calls name begin and end at a quarter of an hour
+      // sums of named parties begin and end at a quarter of an hour
       const isOff = fromMs % quarterMs > 0 || (endMs !== Infinity && endMs % quarterMs > 0)
       for (const party of [...isOff ? [] : named, `member:user-${member}`]) {
         const spent = rows

@@ -2,7 +2,7 @@ import { stagesReport } from '../../lib/usage/stages-report.ts'
 import { storeTest } from '../support/stores.ts'
 import { usageRowOf } from '../support/usage.ts'
 
-storeTest('calls, findings and time are added up by stage', async (t, open) => {
+storeTest('calls, findings and time are added up by guard', async (t, open) => {
   const store = await open()
   const notes = (...list: object[]): string => JSON.stringify(list)
   const look = (stage: string, tookMs: number, point = 'request'): object => ({

@@ -4,7 +4,7 @@ import { usageRowOf } from '../support/usage.ts'
 import { storeTest } from '../support/stores.ts'
 
 storeTest(
-  'totals are sums by whatever is requested, names of keys in place of their ids',
+  'totals are grouped as requested, with key names in place of ids',
   async (t, open) => {
     const { query, insertUsage } = await open()
     await query
@@ -92,7 +92,7 @@ storeTest(
 )
 
 storeTest(
-  'so many names are listed, those with the highest cost, and the others are added up',
+  'a limited number of names is listed, by cost, and the rest combined',
   async (t, open) => {
     const { query, insertUsage } = await open()
     const atMs = Date.now() - 60_000
@@ -121,7 +121,7 @@ storeTest(
   }
 )
 
-storeTest('of two kinds of names the first is bounded, and calls without one are others', async (t, open) => {
+storeTest('of two kinds of names only the first is limited; unnamed calls are "other"', async (t, open) => {
   const { query, insertUsage } = await open()
   await insertUsage([
     usageRowOf(1, { at_ms: Date.now() - 60_000, end_user: 'ada', tags: '["a"]', cost_nano_usd: 30 }),

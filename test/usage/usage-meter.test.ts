@@ -12,7 +12,7 @@ function read (events: readonly AnswerEvent[], record = new CallRecord('chat')) 
   return { record, reported: meter.reported }
 }
 
-t.test('what a provider reports is added to what the turns before used', async t => {
+t.test('reported usage is added to that of earlier turns', async t => {
   const record = new CallRecord('chat')
   t.equal(read([{ type: 'usage', usage }], record).reported, true)
   t.same(record.usage, usage)
@@ -20,7 +20,7 @@ t.test('what a provider reports is added to what the turns before used', async t
   t.same(record.usage, { promptTokens: 6, completionTokens: 8, totalTokens: 14 })
 })
 
-t.test('without a report the length of the text is known, and nothing else', async t => {
+t.test('without a report only the length of the text is known', async t => {
   const { record, reported } = read([
     { type: 'response-start' },
     { type: 'text-delta', choice: 0, text: 'abc' }
@@ -29,7 +29,7 @@ t.test('without a report the length of the text is known, and nothing else', asy
 })
 
 t.test(
-  'what a model wrote counts by its characters, in a direct answer by what its reader found',
+  "output is counted by its characters, in a direct answer by the reader's count",
   async t => {
     const call = { choice: 0, call: 0, kind: 'function' } as const
     const { record } = read([
@@ -45,7 +45,7 @@ t.test(
   }
 )
 
-t.test('images are counted, with what the provider says of them', async t => {
+t.test('images are counted, with the details that the provider reports', async t => {
   const { record } = read([
     { type: 'image-partial', json: '{}' },
     { type: 'image-end', json: '{}', about: { size: '1x1', quality: 'low' } },
@@ -55,7 +55,7 @@ t.test('images are counted, with what the provider says of them', async t => {
 })
 
 t.test(
-  'what the provider does not say of images, and the length of a spoken text, are as requested',
+  'unreported image details, and the length of spoken text, are taken from the request',
   async t => {
     const record = new CallRecord('images')
     record.estimate = recordedEstimate({
@@ -84,7 +84,7 @@ t.test(
   }
 )
 
-t.test('a recording is counted in seconds or in tokens, whichever the provider counts', async t => {
+t.test('a recording is counted in seconds or tokens, as the provider reports', async t => {
   const seconds = read([
     {
       type: 'transcript-end',
@@ -114,7 +114,7 @@ t.test('a recording is counted in seconds or in tokens, whichever the provider c
   )
 })
 
-t.test('a result is billed by the units that its adapter gives, whatever is in it', async t => {
+t.test('a result is billed in the units given by its adapter, whatever it contains', async t => {
   t.same(read([{ type: 'result', result: 'text', units: { pages: 2 } }]).record.units, { pages: 2 })
   t.equal(read([{ type: 'result', result: { pages: [{}, {}] } }]).record.units, undefined)
 })

@@ -9,7 +9,7 @@ import { usageRowOf } from '../support/usage.ts'
 
 const midnight = Date.UTC(2025, 10, 21)
 
-t.test('a period is read from the largest pieces that fit, without a gap', async t => {
+t.test('a period is read from the largest parts that fit, without a gap', async t => {
   const later = midnight + 365 * dayMs
   const shown = (fromMs: number, untilMs: number, smallestMs: number, nowMs = later): unknown[] =>
     piecesOf({ fromMs, untilMs }, spansUpTo(smallestMs), nowMs)
@@ -42,7 +42,7 @@ t.test('a period is read from the largest pieces that fit, without a gap', async
   t.same(shown(midnight, midnight, hourMs), [])
 })
 
-storeTest('lists of models, dry runs and answers out of the store are in no sum', async (t, open) => {
+storeTest('model lists, dry runs and cached answers are in no sum', async (t, open) => {
   const { query, insertUsage } = await open()
   const rows: ReadonlyArray<Partial<UsageRow>> = [
     { endpoint: 'models', attempts: 0, cost_nano_usd: 0 },
@@ -74,7 +74,7 @@ storeTest('lists of models, dry runs and answers out of the store are in no sum'
   t.equal((await query.selectFrom('usage').select('id').execute()).length, 6, 'each has its record')
 })
 
-storeTest('parts of a period add up to its records, and survive them', async (t, open) => {
+storeTest('the parts of a period add up to its records, and outlive them', async (t, open) => {
   const { query, insertUsage } = await open()
   await insertUsage(
     Array.from({ length: 400 }, (_, number) =>

@@ -37,7 +37,7 @@ function rowOf (parts: Partial<CallRecord>): UsageRow | undefined {
 
 const usage = { promptTokens: 100, completionTokens: 10, totalTokens: 110, cachedTokens: 5 }
 
-t.test('a call is a row with everything that is known of it, compared in full', async t => {
+t.test('a call becomes a row with everything known of it, compared in full', async t => {
   const row = rowOf({ usage, requestedModel: 'm', streamed: true, firstByteMs: 12.4, outcome: 'ok' })
   t.ok(row !== undefined && row.duration_ms >= 50 && Math.abs(row.at_ms - Date.now()) < 60_000)
   t.strictSame(
@@ -65,7 +65,7 @@ t.test('a call is a row with everything that is known of it, compared in full', 
   )
 })
 
-t.test('a call without a valid key, and a probe, are no rows', async t => {
+t.test('a call without a valid key, and a probe, leave no rows', async t => {
   t.equal(rowOf({ keyId: undefined }), undefined)
   t.equal(
     usageRow(
@@ -77,7 +77,7 @@ t.test('a call without a valid key, and a probe, are no rows', async t => {
 })
 
 t.test(
-  'nothing is paid where the caller pays, no provider was called, or the answer comes with another call',
+  'nothing is charged if the caller pays, no provider was called, or another call has the answer',
   async t => {
     for (const parts of [{ callerProviderKey: true }, { attempts: 0 }, { deferred: true }]) {
       t.equal(rowOf({ usage, ...parts })?.cost_nano_usd, 0, JSON.stringify(parts))
@@ -90,7 +90,7 @@ t.test(
   }
 )
 
-t.test('what was not reported is estimated once a provider may have begun, and is marked', async t => {
+t.test('missing usage is estimated once a provider may have begun, and is marked', async t => {
   const estimate = (parts: Partial<CallRecord>) => {
     const row = rowOf({ estimate: recordedEstimate({ countPrompt: () => 50 }), ...parts })
     return [row?.prompt_tokens, row?.completion_tokens, row?.estimated, row?.cost_nano_usd]
@@ -106,7 +106,7 @@ t.test('what was not reported is estimated once a provider may have begun, and i
   t.same(estimate({ outcome: 'error', outputCharacters: 4 }), [50, 1, 1, 60_000])
 })
 
-t.test('what was reported of an answer that was cut counts, beside what its text makes', async t => {
+t.test('reported usage of a cut answer counts, in addition to its text', async t => {
   const estimate = recordedEstimate({ countPrompt: () => 50 })
   const cut = { estimate, outputCharacters: 40, outcome: 'error' } as const
   t.match(rowOf({ ...cut, reported: { usage, unreported: 0 } }), {
@@ -123,7 +123,7 @@ t.test('what was reported of an answer that was cut counts, beside what its text
   })
 })
 
-t.test('what requests used that were given up is counted, and kept apart', async t => {
+t.test('usage of abandoned requests is counted separately', async t => {
   const wasted = [
     { modelId: 'one/m', usage: undefined },
     { modelId: 'one/long', usage: { promptTokens: 3, completionTokens: 4, totalTokens: 7 } }
@@ -147,7 +147,7 @@ t.test('what requests used that were given up is counted, and kept apart', async
   t.match(rowOf({ usage, wasted: [{ modelId: 'one/m', usage: large }] }), { wasted_nano_usd: 3_000_000_000 })
 })
 
-t.test('tokens that a model reports which is billed by images have no price: the estimate counts', async t => {
+t.test('reported tokens of a model billed by images have no price: the estimate counts', async t => {
   const estimate = recordedEstimate({
     estimateUnits: () => ({ promptTokens: 0, completionTokens: 0, images: { count: 2 } })
   })
@@ -158,7 +158,7 @@ t.test('tokens that a model reports which is billed by images have no price: the
   })
 })
 
-t.test('a count that cannot be is not known, and one that is a guess is used instead', async t => {
+t.test('an impossible count is unknown, and an estimate is used instead', async t => {
   const row = rowOf({
     usage: { ...usage, promptTokens: -1 },
     outputCharacters: 4,
@@ -170,7 +170,7 @@ t.test('a count that cannot be is not known, and one that is a guess is used ins
   )
 })
 
-t.test('the answers of a loop are paid each by its own length', async t => {
+t.test('the answers of a loop are each charged by their own length', async t => {
   const one = { promptTokens: 100, completionTokens: 10, totalTokens: 110 }
   const sum = { promptTokens: 200, completionTokens: 20, totalTokens: 220 }
   t.equal(
@@ -186,7 +186,7 @@ t.test('the answers of a loop are paid each by its own length', async t => {
 })
 
 t.test(
-  'a loop that is cut off pays each turn by its own length, and the open one by its estimate',
+  'a cut loop charges each turn by its length, and the open one by its estimate',
   async t => {
     const answerOf = (promptTokens: number): Usage => ({
       promptTokens,
@@ -265,7 +265,7 @@ t.test(
   }
 )
 
-t.test('images are noted with their size, seconds as milliseconds', async t => {
+t.test('images are recorded with their size, seconds as milliseconds', async t => {
   const row = rowOf({
     units: { images: { count: 2, size: '1x1', quality: 'low' }, audioSeconds: 1.5, characters: 7 }
   })
@@ -276,7 +276,7 @@ t.test('images are noted with their size, seconds as milliseconds', async t => {
 })
 
 t.test(
-  'a call that ends with its process counts what it had reserved of a strict budget, and what is known otherwise',
+  'a call that ends with its process is charged its strict reservation, or else what is known',
   async t => {
     const interrupted = (parts: Partial<CallRecord>): UsageRow | undefined => {
       const record = Object.assign(

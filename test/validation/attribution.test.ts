@@ -17,7 +17,7 @@ function attributed (body: unknown, headers: Record<string, string> = {}, tags?:
   return { left, record }
 }
 
-/** The same where values of metadata need not be strings. */
+/** The same if metadata values need not be strings. */
 function attributedWhole (metadata: unknown) {
   const record = new CallRecord('chat')
   record.acceptsAnyMetadata = true
@@ -47,7 +47,7 @@ t.test('tags come from the key, from headers and from metadata, each once', asyn
   t.same(attributed(text).record.tags, ['a', 'b'])
 })
 
-t.test('the end user is the first that is named', async t => {
+t.test('the first name found is the end user', async t => {
   const claude = 'user_1_account_2_session_0b7f1d3c-0a51-4a0e-9a52-2f3a3d1f6b7a'
   const names: ReadonlyArray<readonly [object, Record<string, string>, string | undefined]> = [
     [
@@ -70,7 +70,7 @@ t.test('the end user is the first that is named', async t => {
   )
 })
 
-t.test('a session is what the first header says, else what Claude Code says within its user', async t => {
+t.test('a session is taken from the first header, else from the user id of Claude Code', async t => {
   const headers = [
     'x-session-id',
     'x-claude-code-session-id',
@@ -91,7 +91,7 @@ t.test('a session is what the first header says, else what Claude Code says with
   }
 })
 
-t.test('all sessions of a person are of one user', async t => {
+t.test('all sessions of a person belong to one user', async t => {
   t.equal(withoutSession(`user_abc_account_${id}_session_${id}`), `user_abc_account_${id}`)
   t.equal(
     withoutSession(JSON.stringify({ device_id: 'd', account_uuid: 'a', session_id: id })),
@@ -100,7 +100,7 @@ t.test('all sessions of a person are of one user', async t => {
   t.equal(withoutSession('ada@example.com'), 'ada@example.com')
 })
 
-t.test('what a record gets is bounded, whatever is sent', async t => {
+t.test('the recorded values are limited, whatever is sent', async t => {
   const pairs = Object.fromEntries(
     Array.from({ length: 1000 }, (_, index) => [`${index}${'n'.repeat(100)}`, 'v'.repeat(1000)])
   )
@@ -117,7 +117,7 @@ t.test('what a record gets is bounded, whatever is sent', async t => {
   )
 })
 
-t.test('any other body stays the same one, and nothing is noted', async t => {
+t.test('any other body is the same object, and nothing is recorded', async t => {
   for (const body of [null, 'x', [], {}, { metadata: null }, { metadata: ['tags'] }, { metadata: {} }]) {
     const { left, record } = attributed(body)
     t.equal(left, body)
@@ -125,7 +125,7 @@ t.test('any other body stays the same one, and nothing is noted', async t => {
   }
 })
 
-t.test('every dialect and every form says it, and the provider gets no list of tags', async t => {
+t.test('every dialect and form can carry them, and the provider gets no list of tags', async t => {
   const upstream = await fakeUpstream({ pieces: ['{}'] })
   t.teardown(upstream.close)
   const api = await testGateway(t, { providers: [chatUpstreamAt(upstream.url), sandbox] })
@@ -189,7 +189,7 @@ t.test('every dialect and every form says it, and the provider gets no list of t
   t.same(JSON.parse(upstream.requests[0]?.text ?? '').metadata, { job: '1' })
 })
 
-t.test('what stages leave of a request counts, and what headers say is replaced by itself', t => {
+t.test('values redacted by guards are recorded, and those from headers are redacted separately', t => {
   const headers = { 'x-litellm-end-user-id': 'Ann', 'session-id': 'of Ann', 'x-headgate-tags': 'Ann,b' }
   const rows: ReadonlyArray<readonly [Record<string, string>, object]> = [
     [{}, { endUser: '?', session: undefined, tags: ['Ann'] }],
@@ -205,7 +205,7 @@ t.test('what stages leave of a request counts, and what headers say is replaced 
   t.end()
 })
 
-t.test('fields of the body that a request lacks are replaced by themselves, and once', t => {
+t.test('body fields missing in the request are redacted separately, and once', t => {
   const body = { user: 'Ann', metadata: { a: 'Ann', user_id: `Ann_session_${id}` } }
   const seen: string[] = []
   const replace = (text: string): string => {
@@ -226,7 +226,7 @@ t.test('fields of the body that a request lacks are replaced by themselves, and 
   t.end()
 })
 
-t.test('where end users are digests, a record has that of the name as it came, whatever stages leave', t => {
+t.test('if end users are digests, a record has that of the original name, whatever guards change', t => {
   const inBody = { user: 'Ann', metadata: { a: 'Ann' } }
   const byHeader = { 'x-litellm-end-user-id': 'Ann' }
   for (const [body, headers] of [[inBody, {}], [{}, byHeader]] as const) {
@@ -246,7 +246,7 @@ t.test('where end users are digests, a record has that of the name as it came, w
   t.end()
 })
 
-t.test('where any metadata is accepted, what is no string is recorded as JSON and taken out', async t => {
+t.test('if any metadata is accepted, non-string values are recorded as JSON and removed', async t => {
   const metadata = { run: { id: 7 }, job: 'x', user_id: 5, tags: ['a', 'b'], none: null }
   const { left, record } = attributedWhole(metadata)
   t.same(left, { metadata: { job: 'x' } })
@@ -285,7 +285,7 @@ t.test('the request keeps the strings, and the record the first 512 characters o
   }), { numRuns: 200 })
 })
 
-t.test('stages see all of what was taken out, and what they leave is recorded', t => {
+t.test('guards inspect everything that was removed, and their result is recorded', t => {
   const { record } = attributedWhole({
     a: 'Ann', b: { c: ['x'.repeat(510), 'Ann', 42] }, d: ['x'.repeat(505), 'Ann']
   })
@@ -320,7 +320,7 @@ const requests: ReadonlyArray<readonly [path: string, body: object]> = [
   ['/v1/ocr', { model: 'mistral/mistral-ocr-latest', document }]
 ]
 
-t.test('at every endpoint, no provider gets what is only recorded, and a header names it', async t => {
+t.test('at every endpoint, recorded-only fields reach no provider, and a header names them', async t => {
   const upstream = await fakeUpstream({ pieces: ['{}'] })
   t.teardown(upstream.close)
   const api = await testGateway(t, {

@@ -6,7 +6,7 @@ import { secretReference } from '../../schemas/config/secret.ts'
 
 const Names = Type.Record(Type.String({ pattern: '^.*$' }), Type.Object({ in_cents: Type.Number() }))
 
-t.test('names of the schema are renamed at every depth, names of the operator are kept', async t => {
+t.test('schema names are converted at every depth, names chosen in the configuration are kept', async t => {
   const schema = Type.Object({
     first_name: Type.Array(Type.Object({ given_by: Type.String() })),
     by_model: Names
@@ -17,7 +17,7 @@ t.test('names of the schema are renamed at every depth, names of the operator ar
   })
 })
 
-t.test('a reference to a secret becomes the secret, and is refused where none is expected', async t => {
+t.test('a reference to a secret becomes the secret, and is refused elsewhere', async t => {
   const schema = Type.Object({ api_key: Type.String({ pattern: secretReference }), note: Type.String() })
   const value = { api_key: 'env:KEY', note: 'env:KEY' }
   const read = camelCased(schema, value, reference => new Secret(`text of ${reference}`))

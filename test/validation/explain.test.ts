@@ -3,7 +3,7 @@ import { Type, type TSchema } from 'typebox'
 import { explain } from '../../lib/validation/explain.ts'
 import { MapOf } from '../../schemas/nullable.ts'
 
-t.test('keywords that other endpoints use are explained too', async t => {
+t.test('keywords used by other endpoints are explained too', async t => {
   const rows: Array<[schema: TSchema, value: unknown, expected: object[]]> = [
     [
       Type.Record(Type.String({ pattern: '^[a-z]+$' }), Type.Integer()),
@@ -36,7 +36,7 @@ t.test('keywords that other endpoints use are explained too', async t => {
       { a: 'b' },
       [{ type: 'too_short', ctx: { min_length: 2 } }]
     ],
-    // A branch that takes any object makes any tag right.
+    // A branch that accepts any object makes any tag valid.
     [
       Type.Union([
         Type.Object({ type: Type.Literal('a') }),
@@ -67,7 +67,7 @@ t.test('keywords that other endpoints use are explained too', async t => {
   }
 })
 
-t.test('nothing is found in a value that matches, and faults stand at the place that was given', async t => {
+t.test('a matching value has no faults, and faults are reported at the given place', async t => {
   const schema = Type.Object({ a: Type.Integer() })
   t.same(explain(schema, { a: 1, more: true }), [])
   t.strictSame(explain(schema, { a: '1' }, { loc: ['body', 'x', 3] }), [
@@ -75,7 +75,7 @@ t.test('nothing is found in a value that matches, and faults stand at the place 
   ])
 })
 
-t.test('no more faults are listed than were requested', async t => {
+t.test('at most the requested number of faults is listed', async t => {
   const schema = Type.Array(Type.String())
   t.equal(explain(schema, Array.from({ length: 100 }, () => 1)).length, 20)
   t.equal(explain(schema, [1, 2, 3], { limit: 2 }).length, 2)
@@ -98,7 +98,7 @@ t.test('a union with a tag is explained by the tag', async t => {
   }])
 })
 
-t.test('of branches without a tag the one with the fewest faults is meant', async t => {
+t.test('without a tag the branch with the fewest faults is explained', async t => {
   const Pair = Type.Union([
     Type.Object({ a: Type.Integer(), b: Type.Integer(), c: Type.Integer() }),
     Type.Object({ a: Type.Integer(), d: Type.String() }),
@@ -107,7 +107,7 @@ t.test('of branches without a tag the one with the fewest faults is meant', asyn
   t.strictSame(explain(Pair, { a: 1 }), [{ loc: ['body', 'd'], msg: 'Field required', type: 'missing' }])
 })
 
-t.test('a branch that forbids a field is not meant where the field is', async t => {
+t.test('a branch that forbids a field is not chosen if the field is present', async t => {
   const Item = Type.Union([
     Type.Object({
       type: Type.Optional(Type.Literal('message')),

@@ -18,7 +18,7 @@ const ajv = new Ajv2019({
 ajv.addVocabulary(['patternErrorMessage'])
 const isConfig = ajv.compile(Config)
 
-t.test('a configuration has the defaults Ajv would give it, and is right when Ajv says so', async t => {
+t.test('a configuration gets the same defaults and result as from Ajv', async t => {
   const values = rounds(2000)
   let right = 0
   fc.assert(
@@ -31,8 +31,8 @@ t.test('a configuration has the defaults Ajv would give it, and is right when Aj
       right += Number(expected)
       fillDefaults(Config, ours)
       assert.equal(Check(Config, ours), expected)
-      // Whether a wrong one is filled in beyond what is wrong makes no difference: it is cut out, and the
-      // rest filled again.
+      // In an invalid configuration it does not matter which defaults are filled in: the faulty part is cut
+      // out, and the rest is filled again.
       if (expected) assert.deepEqual(ours, theirs)
     }),
     { numRuns: values }
@@ -40,7 +40,7 @@ t.test('a configuration has the defaults Ajv would give it, and is right when Aj
   t.ok(right > values / 100, `${right} of ${values} configurations are right`)
 })
 
-t.test('a default is a copy for each value', async t => {
+t.test('each value gets its own copy of a default', async t => {
   const one: Record<string, unknown> = {}
   const other: Record<string, unknown> = {}
   fillDefaults(Config, one)

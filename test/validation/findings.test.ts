@@ -1,7 +1,7 @@
 import t from 'tap'
 import { Findings, show } from '../../lib/validation/findings.ts'
 
-t.test('a fault stands at the place the walk is at, and the walk comes back up', async t => {
+t.test('a fault is reported at the current place, which is restored afterwards', async t => {
   const found = new Findings(20, ['body'])
   found.at('messages', () => found.at(2, () => found.add('missing', 'Field required', undefined)))
   found.add('dict_type', 'Input should be a valid dictionary', 'text', { of: 1 })
@@ -17,7 +17,7 @@ t.test('a fault stands at the place the walk is at, and the walk comes back up',
   ])
 })
 
-t.test('no more than the limit is taken', async t => {
+t.test('the number of faults is limited', async t => {
   const found = new Findings(2, [])
   const full: boolean[] = []
   for (let count = 0; count < 4; count++) {
@@ -29,7 +29,7 @@ t.test('no more than the limit is taken', async t => {
 })
 
 t.test(
-  'a trial is made at the same place, with the room that is left, and counts only when it is taken',
+  'a trial has the same place and the remaining room, and counts only if accepted',
   async t => {
     const found = new Findings(3, ['body'])
     found.add('missing', 'first', undefined)
@@ -51,7 +51,7 @@ t.test(
   }
 )
 
-t.test('single values are shown, long texts cut, objects and lists left out', async t => {
+t.test('single values are shown, long texts cut, objects and arrays omitted', async t => {
   t.same([1, 0, false, null, ''].map(show), [1, 0, false, null, ''])
   t.same([{}, [], undefined].map(show), [undefined, undefined, undefined])
   t.equal(show('x'.repeat(200)), 'x'.repeat(200))

@@ -64,7 +64,7 @@ async function detailOf (request: Promise<unknown>): Promise<ValidationDetail[]>
 }
 
 t.test('a form', async t => {
-  t.test('gives numbers, booleans, lists and files as the schema describes them', async t => {
+  t.test('gives numbers, booleans, arrays and files as the schema describes them', async t => {
     t.strictSame(
       await uploadOf(
         formOf({
@@ -95,7 +95,7 @@ t.test('a form', async t => {
     )
   })
 
-  t.test('may spell a list as name[], repeated or with commas', async t => {
+  t.test('may spell an array as name[], repeated or with commas', async t => {
     for (const fields of [
       { include: ['logprobs', 'words'] },
       { 'include[]': ['logprobs', 'words'] },
@@ -137,14 +137,14 @@ t.test('a form', async t => {
     )
   })
 
-  t.test('counts with the last value of a field sent twice, and an empty one as not sent', async t => {
+  t.test('uses the last value of a repeated field, and treats an empty one as absent', async t => {
     const request = await uploadOf(
       formOf({ model: ['a', 'b'], n: '', temperature: '' }, { file: [upload('old'), song] })
     )
     t.strictSame(request, { model: 'b', file: song })
   })
 
-  t.test('is refused with what is wrong with it, at the name of the field', async t => {
+  t.test('is refused with the fault and the name of the field', async t => {
     const rows: Array<[UploadForm, object[]]> = [
       [formOf({ model: 'm' }, {}), [{ loc: ['body', 'file'], msg: 'Field required', type: 'missing' }]],
       [
@@ -223,7 +223,7 @@ t.test('a form', async t => {
     }
   })
 
-  t.test('is needed: any other body is refused', async t => {
+  t.test('is required: any other body is refused', async t => {
     for (const body of [undefined, null, 'x', {}, { fields: {} }]) {
       await t.rejects(uploadOf(body), { code: 'unsupported_media_type', status: 415 })
     }
@@ -231,7 +231,7 @@ t.test('a form', async t => {
 })
 
 t.test(
-  'the values to check name the files, the request holds them, and what cannot be read is in neither',
+  'files are named in the checked values and kept in the request; faulty fields are in neither',
   async t => {
     const { values, request, faults } = parseFormFields(Upload, formOf({ model: 'm', n: 'x' }))
     t.strictSame(values, { file: 'song.mp3', model: 'm' })

@@ -8,13 +8,13 @@ t.test('a const or an enum has literals, even a const of null', async t => {
   t.equal(literals(undefined), undefined)
 })
 
-t.test('unions within unions have one list of branches', async t => {
+t.test('nested unions have one list of branches', async t => {
   const [a, b, c] = [{ type: 'string' }, { type: 'null' }, { type: 'array' }]
   t.same(branchesOf({ anyOf: [a, { anyOf: [b, { anyOf: [c] }] }] }), [a, b, c])
   t.same(branchesOf(a), [a])
 })
 
-t.test('JSON types distinguish null, lists and objects', async t => {
+t.test('JSON types distinguish null, arrays and objects', async t => {
   t.same([null, [], {}, 'a', 1, 1.5, true].map(typeOf), [
     'null',
     'array',
@@ -27,7 +27,7 @@ t.test('JSON types distinguish null, lists and objects', async t => {
 })
 
 t.test(
-  'a value fits a schema of its type; every number fits an integer, whose check comes later',
+  'a value fits a schema of its type; every number fits an integer, which is checked later',
   async t => {
     t.ok(fits({ type: 'integer' }, 1.5))
     t.ok(fits({}, undefined), 'a schema without a type takes anything')

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { loadAjv } from '../../lib/validation/load-ajv.ts'
 
-t.test('the class is loaded once, and says what is wrong with a value', async t => {
+t.test('the class is loaded once, and reports faults of a value', async t => {
   const Ajv = loadAjv()
   t.equal(loadAjv(), Ajv)
   const check = new Ajv().compile({ type: 'object', required: ['a'] })

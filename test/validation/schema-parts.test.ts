@@ -13,7 +13,7 @@ t.test('the pattern of references marks a secret', async t => {
   ])
 })
 
-t.test('an object has schemas by name; a map and a list have one for all their entries', async t => {
+t.test('an object has schemas by name; a map or an array has one for all its entries', async t => {
   const entry = { type: 'number' }
   t.same(propertySchemas({ properties: { a: entry } }), { a: entry })
   t.equal(propertySchemas({ patternProperties: { '^.*$': entry } }), undefined)

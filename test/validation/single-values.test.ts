@@ -17,7 +17,7 @@ function foundBy (check: (found: Findings) => void): ValidationDetail[] {
   return found.details
 }
 
-t.test('a value of the wrong type is reported by the type that is wanted', async t => {
+t.test('a value of the wrong type is reported with the expected type', async t => {
   const rows = [
     ['string', 'string_type', 'Input should be a valid string'],
     ['integer', 'int_type', 'Input should be a valid integer'],
@@ -38,7 +38,7 @@ t.test('a value of the wrong type is reported by the type that is wanted', async
   t.match(foundBy(found => wrongType({ const: 'a' }, 5, found)), [{ type: 'literal_error' }])
 })
 
-t.test('the values that are allowed are listed', async t => {
+t.test('the allowed values are listed', async t => {
   t.same(
     foundBy(found => checkLiteral({ enum: ['a', 1, null] }, null, found)),
     []
@@ -61,7 +61,7 @@ t.test('the values that are allowed are listed', async t => {
   )
 })
 
-t.test('a size at its bounds is right, one beyond is not', async t => {
+t.test('a size at its limits is valid, one beyond is not', async t => {
   t.same([1, 2].flatMap(size => foundBy(found => checkSize('List', size, 1, 2, found))), [])
   t.strictSame(foundBy(found => checkSize('List', 0, 1, 2, found)), [{
     loc: [],
@@ -87,7 +87,7 @@ t.test('a text is measured in characters, not in UTF-16 units', async t => {
   ])
 })
 
-t.test('a text has to match its pattern, which is compiled once', async t => {
+t.test('a text must match its pattern, which is compiled once', async t => {
   t.same(foundBy(found => checkText({ pattern: '^a' }, 'ab', found)), [])
   t.match(foundBy(found => checkText({ pattern: '^a' }, 'ba', found)), [
     { type: 'string_pattern_mismatch', msg: "String should match pattern '^a'", ctx: { pattern: '^a' } }
@@ -95,7 +95,7 @@ t.test('a text has to match its pattern, which is compiled once', async t => {
   t.equal(expression('^a'), expression('^a'))
 })
 
-t.test('a number at a bound is right unless the bound is exclusive', async t => {
+t.test('a number at a limit is valid unless the limit is exclusive', async t => {
   const bounds = { type: 'integer', minimum: 1, maximum: 3 }
   t.same(
     [1, 3].flatMap(value => foundBy(found => checkNumber(bounds, value, found))),

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { tooLong } from '../../lib/validation/too-long.ts'
 
-t.test('a list over a configured limit is refused as one over a limit of the schema is', async t => {
+t.test('a list over a configured limit is refused like one over a schema limit', async t => {
   const error = tooLong(['messages', 0, 'content'], 21, 20)
   t.equal(error.status, 422)
   t.strictSame(error.detail, [{

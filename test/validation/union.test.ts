@@ -18,7 +18,7 @@ t.test('the property with fixed values in most branches is the tag', async t => 
 })
 
 t.test(
-  'branches that do not require the tag are meant without it, those that do not know it when they match',
+  'branches with an optional tag are chosen without it, branches without a tag if they match',
   async t => {
     const strict = object({ role: { const: 'user' } }, ['role'])
     const lax = object({ role: { const: 'tool' } })
@@ -28,7 +28,7 @@ t.test(
   }
 )
 
-t.test('a value that one branch alone fixes is no tag', async t => {
+t.test('a value fixed by only one branch is not a tag', async t => {
   t.equal(unionOf([object({ type: { const: 'a' } }), object({ kind: { const: 'b' } })]).tag, undefined)
   t.equal(unionOf([{ type: 'string' }, { type: 'null' }]).tag, undefined)
 })

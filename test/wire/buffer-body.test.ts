@@ -1,7 +1,7 @@
 import t from 'tap'
 import { bufferBody } from '../../lib/wire/buffer-body.ts'
 
-t.test('a body in any form is one piece of bytes', async t => {
+t.test('a body in any form becomes one buffer', async t => {
   t.same(await bufferBody(undefined), Buffer.alloc(0))
   t.same(await bufferBody('café'), Buffer.from('café'))
   t.same(
@@ -18,7 +18,7 @@ t.test('a body in any form is one piece of bytes', async t => {
   )
 })
 
-t.test('a body that cannot be read fails', async t => {
+t.test('an unreadable body fails', async t => {
   await t.rejects(bufferBody(async function * () {
     yield Buffer.from('a')
     throw new Error('file gone')

@@ -4,14 +4,14 @@ import { inflater, type Inflater } from '../../lib/wire/inflater.ts'
 
 const text = '{"a":"ä"}'
 
-/** Returns the stream of an encoding that is known. */
+/** Returns the decoder of a known encoding. */
 function known (encoding: string): Inflater {
   const inflate = inflater(encoding)
   if (inflate === undefined || inflate === 'identity') throw new Error(`no stream for ${encoding}`)
   return inflate
 }
 
-t.test('each encoding is undone, however it is written', async t => {
+t.test('each encoding is decoded, however it is spelled', async t => {
   const encoded = {
     gzip: gzipSync(text),
     ' X-GZIP ': gzipSync(text),
@@ -26,7 +26,7 @@ t.test('each encoding is undone, however it is written', async t => {
   }
 })
 
-t.test('zstd is undone where Node.js has it', async t => {
+t.test('zstd is decoded if Node.js supports it', async t => {
   // A frame of one raw block: RFC 8878, section 3.1.
   const frame = Buffer.concat([
     Buffer.from([
@@ -50,13 +50,13 @@ t.test('zstd is undone where Node.js has it', async t => {
   t.equal(Buffer.concat(await inflate.toArray()).toString(), text)
 })
 
-t.test('without an encoding there is nothing to undo, and an unknown one is no stream', async t => {
+t.test('without an encoding there is nothing to decode, and an unknown one gives no stream', async t => {
   for (const encoding of [undefined, '', 'identity', ' Identity ']) t.equal(inflater(encoding), 'identity')
   t.equal(inflater('lzma'), undefined)
   t.equal(inflater('gzip, br'), undefined)
 })
 
-t.test('what has arrived is given out before the end', async t => {
+t.test('arrived data is passed on before the end', async t => {
   const inflate = known('gzip')
   t.teardown(() => inflate.destroy())
   const bytes = gzipSync(text)

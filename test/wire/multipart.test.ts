@@ -14,7 +14,7 @@ function file (name: string, bytes: Buffer, mediaType = 'audio/mpeg'): FormPart 
   }
 }
 
-t.test('the body is what other readers of forms understand, of the length that its head says', async t => {
+t.test('the body is readable by other form parsers, and has the stated length', async t => {
   const bytes = Buffer.from([0, 13, 10, 255, 45, 45])
   const { headers, open } = multipartBody([
     { name: 'model', value: 'whisper-ü' },
@@ -36,7 +36,7 @@ t.test('the body is what other readers of forms understand, of the length that i
   }
 })
 
-t.test('what stands before, between and after files is a piece each', async t => {
+t.test('the text before, between and after files is one piece each', async t => {
   const field: FormPart = { name: 'model', value: 'm' }
   const isOfFile: boolean[] = []
   for await (const { length } of multipartBody([
@@ -52,7 +52,7 @@ t.test('what stands before, between and after files is a piece each', async t =>
   t.same(isOfFile, [false, true, false, true, false])
 })
 
-t.test('a form without parts is its end', async t => {
+t.test('a form without parts is only its end', async t => {
   const { headers, open } = multipartBody([])
   const boundary = headers['content-type']?.split('boundary=')[1] ?? ''
   t.equal(String(await bufferBody(open)), `--${boundary}--\r\n`)
@@ -66,6 +66,6 @@ t.test('a media type cannot add a header', async t => {
   t.match(body, /^Content-Type: audio\/mpegX-Evil: 1\r$/m)
 })
 
-t.test('no two forms have one boundary, so a part cannot hold it', async t => {
+t.test('every form has its own boundary, so that a part cannot contain it', async t => {
   t.not(multipartBody([]).headers['content-type'], multipartBody([]).headers['content-type'])
 })

@@ -29,7 +29,7 @@ function* walk (value: unknown): Generator<object> {
   for (const item of Object.values(value)) yield* walk(item)
 }
 
-t.test('the document is one of OpenAPI 3.1, with both ways to send a key', async t => {
+t.test('the document is OpenAPI 3.1, with both ways to send a key', async t => {
   t.equal(reply.headers['content-type'], 'application/json; charset=utf-8')
   t.match(document, {
     openapi: /^3\.1\./,
@@ -39,7 +39,7 @@ t.test('the document is one of OpenAPI 3.1, with both ways to send a key', async
   })
 })
 
-t.test('endpoints that call a provider report what is left of the limits of a key', async t => {
+t.test("endpoints that call a provider report what is left of a key's limits", async t => {
   const headers = (path: string, method: string, status: number): string[] =>
     Object.keys(
       at(`/paths/${path.replaceAll('/', '~1')}/${method}/responses/${status}/headers`) ?? {}
@@ -70,13 +70,13 @@ t.test('every reference is resolved, and every named schema is used', async t =>
   }
 })
 
-t.test('every schema is valid, and says what the check of the calls says', async t => {
+t.test('every schema is valid, and agrees with the validation of calls', async t => {
   const ajv = new Ajv2019({ strict: true, strictTypes: false, formats: { 'date-time': true } })
   ajv.addVocabulary(['openapi', 'info', 'servers', 'security', 'tags', 'paths', 'components'])
   ajv.addSchema({ $id: 'openapi', ...(document as Objects) }) // as printed by the endpoint
-  const paths = new Map<string, string>() // of each schema, once: many endpoints have the same ones
+  const paths = new Map<string, string>() // one of each schema: many endpoints share them
   for (const [path, operations] of Object.entries(at('/paths') as Objects)) {
-    // likewise
+    // an object too
     for (const part of walk(operations)) if ('schema' in part) paths.set(JSON.stringify(part.schema), path)
   }
   for (const [schema, path] of paths) t.ok(ajv.compile(absolute(JSON.parse(schema))), path)
@@ -85,13 +85,13 @@ t.test('every schema is valid, and says what the check of the calls says', async
   t.equal(request?.({ model: 'a', messages: [{ role: 'bot' }] }), false)
 })
 
-/** A schema that stands alone, its references pointing into the document. */
+/** A schema on its own, with references into the document. */
 function absolute (schema: unknown): object {
   return JSON.parse(JSON.stringify(schema).replaceAll('"$ref":"#', '"$ref":"openapi#')) as object // a schema
 }
 
 t.test('every field of a chat request is described in a sentence', async t => {
-  const properties = at('/components/schemas/ChatRequest/properties') as Objects // likewise
+  const properties = at('/components/schemas/ChatRequest/properties') as Objects // an object too
   for (const [name, property] of Object.entries(properties)) {
     t.match(property, { description: /^\S.*\.$/ }, name)
   }
@@ -119,7 +119,7 @@ t.test('an operation lists its parameters, its answers and its errors', async t 
   t.equal(new Set(endpointDocs.map(({ operationId }) => operationId)).size, endpointDocs.length)
 })
 
-t.test('each operation of the admin API may fail by its time, as every call has a deadline', async t => {
+t.test('each operation of the admin API may time out, as every call has a deadline', async t => {
   const ofAdmin = endpointDocs.filter(({ path }) => path.startsWith('/admin/v1/'))
   t.not(ofAdmin.length, 0)
   for (const { path, method } of ofAdmin) {
@@ -128,12 +128,12 @@ t.test('each operation of the admin API may fail by its time, as every call has 
   }
 })
 
-/** Returns a path of an endpoint as a part of a pointer into the document. */
+/** Returns the path of an endpoint, escaped for a JSON pointer into the document. */
 function documented (path: string): string {
   return path.replace(/[:*](\w+)/g, '{$1}').replaceAll('~', '~0').replaceAll('/', '~1')
 }
 
-t.test('headers by which a caller chooses providers are parameters of all endpoints that call one', async t => {
+t.test('headers for choosing providers are parameters of all endpoints that call one', async t => {
   const named = (path: string, method: string): unknown[] =>
     [at(`/paths/${path.replaceAll('/', '~1')}/${method}/parameters`) ?? []]
       .flat()
@@ -147,7 +147,7 @@ t.test('headers by which a caller chooses providers are parameters of all endpoi
   t.same(named('/v1/models', 'get'), ['limit', 'after_id', 'before_id', 'anthropic-version'])
 })
 
-t.test('an open endpoint asks for no key, and a form says its media type', async t => {
+t.test('an open endpoint needs no key, and a form states its media type', async t => {
   const { paths } = openApiDocument(
     [
       {

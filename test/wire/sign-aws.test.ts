@@ -16,7 +16,7 @@ function signatureOf (request: AwsRequest): string | undefined {
   return /Signature=(\w+)$/.exec(signAws(request, key, Date.UTC(2013, 4, 24))['authorization'] ?? '')?.[1]
 }
 
-void t.test('requests are signed as the documentation of S3 has it', async t => {
+void t.test('requests are signed as in the S3 documentation', async t => {
   t.equal(
     signatureOf({
       method: 'GET',
@@ -53,7 +53,7 @@ void t.test('requests are signed as the documentation of S3 has it', async t => 
   )
 })
 
-void t.test('the headers say what is signed, and nothing of the secret key', async t => {
+void t.test('the headers list what is signed, without the secret key', async t => {
   const headers = signAws(
     { method: 'GET', host, path: '/', bodyDigest: empty, headers: { range: 'bytes=0-9' } },
     key,

@@ -8,7 +8,7 @@ const frames = sseFrames<Parameters<Parameters<typeof sseFrames>[0]>[0]>(({ call
   end: () => 'data: end\n\n'
 }))
 
-t.test('frames of all batches, then what the printer ends with', async t => {
+t.test("frames of all batches are followed by the printer's last text", async t => {
   t.same(await collect(frames(batchesOf(routedCall({}), [['a'], [], ['b', 'c']]))), [
     'data: call-1 a\n\n',
     'data: call-1 b,c\n\n',
@@ -16,11 +16,11 @@ t.test('frames of all batches, then what the printer ends with', async t => {
   ])
 })
 
-t.test('no answer at all is no stream', async t => {
+t.test('an empty answer gives no frames', async t => {
   t.same(await collect(frames(batchesOf(routedCall({}), []))), [])
 })
 
-t.test('a failure after the first batch is the last message, and is on record', async t => {
+t.test('a failure after the first batch is the last message, and is recorded', async t => {
   const call = routedCall({})
   const failure = new GatewayError('upstream_stream_interrupted', { cause: 'why' })
   t.same(await collect(frames(batchesOf(call, [['a']], failure))), [
@@ -32,12 +32,12 @@ t.test('a failure after the first batch is the last message, and is on record', 
   )
 })
 
-t.test('a failure before it is thrown', async t => {
+t.test('an earlier failure is thrown', async t => {
   const failure = new GatewayError('upstream_error')
   await t.rejects(collect(frames(batchesOf(routedCall({}), [], failure))), failure)
 })
 
-t.test('why a call was ended says more than what broke off because of it', async t => {
+t.test('the reason a call was ended takes precedence over the resulting error', async t => {
   const aborted = (code: 'timeout' | 'client_closed_request'): AbortSignal =>
     AbortSignal.abort(new GatewayError(code))
   const late = routedCall({}, { signal: aborted('timeout') })
@@ -52,7 +52,7 @@ t.test('why a call was ended says more than what broke off because of it', async
   t.equal(left.record.outcome, 'client_closed')
 })
 
-t.test('a printer may have its own way to say that an answer failed', async t => {
+t.test('a printer may print failures in its own way', async t => {
   const own = sseFrames<Parameters<Parameters<typeof sseFrames>[0]>[0]>(() => ({
     print: () => 'data: a\n\n', end: () => '', fail: ({ code }, { id }) => `data: ${id} ${code}\n\n`
   }))

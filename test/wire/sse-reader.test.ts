@@ -32,11 +32,11 @@ t.test('lines end with a carriage return, a line feed or both, wherever they are
   }
 })
 
-t.test('a message is there with the carriage return that ends it', async t => {
+t.test('a message is complete at the carriage return that ends it', async t => {
   t.match(sseReader(100).push(Buffer.from('data: a\r\r')), [{ data: 'a' }])
 })
 
-t.test('time and memory of a stream are bounded by its bytes, whatever its lines are', async t => {
+t.test('time and memory are linear in the bytes of a stream, whatever its lines', async t => {
   const invalid = { code: 'upstream_invalid_response' }
   for (const line of ['x\n', 'x: y\n', 'retry: x\n', 'error: x\n']) {
     const reader = sseReader(10_000_000)
@@ -51,7 +51,7 @@ t.test('time and memory of a stream are bounded by its bytes, whatever its lines
   for (let read = 0; read < 10; read++) t.equal(long.push(message)[0]?.data.length, 39_999)
 })
 
-t.test('a server says when it wants to be asked again', async t => {
+t.test("a server's retry time is reported", async t => {
   const retries: number[] = []
   const reader = sseReader(100, ms => retries.push(ms))
   reader.push(Buffer.from('retry: 3000\rdata: a\n\n'))
@@ -74,13 +74,13 @@ t.test('the last message counts even if the stream ended before its blank line',
   t.strictSame(read(Buffer.from('')), [])
 })
 
-t.test('a failure that comes as a field of its own is a message', async t => {
+t.test('an error in its own field is a message', async t => {
   t.strictSame(read(Buffer.from('error: {"message":"überlastet"}\n\n')), [
     ['error', '{"message":"überlastet"}']
   ])
 })
 
-t.test('a message over the limit is the fault of the provider, in one piece or many', async t => {
+t.test('a message over the limit is an error of the provider, in one piece or many', async t => {
   for (const size of ['complete', 64] as const) {
     t.throws(() => read(Buffer.from(`data: ${'x'.repeat(20_000)}`), size), {
       code: 'upstream_invalid_response',
@@ -89,7 +89,7 @@ t.test('a message over the limit is the fault of the provider, in one piece or m
   }
 })
 
-t.test('what is printed is read again', async t => {
+t.test('printed frames can be read back', async t => {
   t.equal(sseData('{"a":1}'), 'data: {"a":1}\n\n')
   t.equal(sseEvent('error', '{}'), 'event: error\ndata: {}\n\n')
   t.strictSame(read(Buffer.from(sseData('a') + sseEvent('error', 'b'))), [[undefined, 'a'], ['error', 'b']])

@@ -3,7 +3,7 @@ import { speechFrames } from '../../../lib/stages/audio/speech-frames.ts'
 import { batchesOf, collect, routedCall } from '../../support/stages.ts'
 import type { SpeechEvent } from '../../../lib/core/events.ts'
 
-t.test('pieces of sound are deltas, and the usage comes with the end', async t => {
+t.test('pieces of audio are deltas, and the usage comes with the end', async t => {
   const lists: SpeechEvent[][] = [
     [{ type: 'speech-delta', audio: 'AAAA' }, { type: 'speech-delta', audio: 'BBBB' }],
     [{ type: 'usage', usage: { promptTokens: 1, completionTokens: 2, totalTokens: 3 } }]
@@ -14,7 +14,7 @@ t.test('pieces of sound are deltas, and the usage comes with the end', async t =
   ])
 })
 
-t.test('without a report the end says nothing of usage', async t => {
+t.test('without reported usage the last event has none', async t => {
   const lists: SpeechEvent[][] = [[{ type: 'speech-delta', audio: 'AAAA' }]]
   t.equal(
     (await collect(speechFrames()(batchesOf(routedCall({}), lists)))).at(-1),

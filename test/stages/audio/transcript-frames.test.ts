@@ -12,7 +12,7 @@ async function written (...lists: TranscriptEvent[][]): Promise<unknown[]> {
   return frames.map(frame => JSON.parse(frame.slice('data: '.length)) as unknown)
 }
 
-t.test('pieces are deltas, and all of it comes once more at the end', async t => {
+t.test('pieces are deltas, and the complete text is sent again at the end', async t => {
   t.same(
     await written(
       [{ type: 'transcript-delta', text: 'Good ' }],
@@ -29,7 +29,7 @@ t.test('pieces are deltas, and all of it comes once more at the end', async t =>
   )
 })
 
-t.test('an answer that came at once is one piece, with the usage at the end', async t => {
+t.test('a complete answer is one piece, with the usage at the end', async t => {
   const usage = { type: 'duration', seconds: 2 } as const
   t.same(await written([{ type: 'transcript-end', transcript: { text: 'Hi.', usage } }]), [
     { type: 'transcript.text.delta', delta: 'Hi.' },

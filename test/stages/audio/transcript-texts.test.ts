@@ -41,7 +41,7 @@ async function events (
   return (await collect(stage(once(call)))).flatMap(batch => [...batch.events])
 }
 
-t.test('a stream is the same at any cut, and ends with all that was sent', async t => {
+t.test('a stream is the same at any cut, and ends with the complete text', async t => {
   const said = `It is ${word}. Yes.`
   for (const length of [1, 3, 7, 100]) {
     const pieces = said.match(new RegExp(`[^]{1,${length}}`, 'g')) ?? []
@@ -64,7 +64,7 @@ t.test('a stream is the same at any cut, and ends with all that was sent', async
   }
 })
 
-t.test('a model that answers a stream in one piece is looked at as well', async t => {
+t.test('a model that answers a stream in one piece is inspected too', async t => {
   t.same(
     await events(callOf({ stream: true }), [[{ type: 'transcript-end', transcript: { text: word } }]]),
     [
@@ -74,7 +74,7 @@ t.test('a model that answers a stream in one piece is looked at as well', async 
   )
 })
 
-t.test('subtitles in which nothing can be replaced are refused', async t => {
+t.test('subtitles that cannot be redacted are refused', async t => {
   const segment = (id: number, text: string) => ({
     id,
     seek: 0,
@@ -110,7 +110,7 @@ t.test('subtitles in which nothing can be replaced are refused', async t => {
   )
 })
 
-t.test('log probabilities are not asked for', async t => {
+t.test('log probabilities are not requested', async t => {
   const plain = asPlainTranscript(callOf({ logprobs: true }))
   t.equal(plain.request.logprobs, false)
   t.same(plain.record.ignoredFields, ['include'])

@@ -16,7 +16,7 @@ import type { AuthedCall } from '../../../lib/core/call.ts'
 import type { ChatEvent } from '../../../lib/core/events.ts'
 import type { UpstreamResponse } from '../../../lib/providers/provider.ts'
 
-/** Asks twice for one completion. */
+/** Fetches one completion twice. */
 async function fetchTwice (
   t: Test,
   ...responses: readonly UpstreamResponse[]
@@ -39,19 +39,19 @@ async function fetchTwice (
   return { call, answers: [await ask(), await ask()] }
 }
 
-t.test('a completion is fetched once, through the stages of every answer, and stored', async t => {
+t.test('a completion is fetched once, goes through the stages of every answer, and is stored', async t => {
   const { call, answers: [first, second] } = await fetchTwice(t, upstreamResponse(200, chatAnswer('later')))
   t.match(first, { status: 200, body: /"model":"one\/m".*"content":"later"/ })
   t.match(second, { reply: { status: 200, body: Reflect.get(Object(first), 'body') } })
   t.match(call.record, { usage: { totalTokens: 4 }, providerId: 'one' })
 })
 
-t.test('202 of the provider is 202 of the gateway, and requested again', async t => {
+t.test('a 202 of the provider is a 202 of the gateway, and the fetch is repeated', async t => {
   const { answers } = await fetchTwice(t, upstreamResponse(202), upstreamResponse(200, chatAnswer('later')))
   t.match(answers, [{ reply: { status: 202 } }, { status: 200 }])
 })
 
-t.test('an answer that cannot be read is an error for good', async t => {
+t.test('an unreadable answer is a permanent error', async t => {
   const { answers } = await fetchTwice(t, upstreamResponse(200, 'no JSON'))
   t.match(answers, [
     { status: 502, body: /upstream_invalid_response/ },
@@ -59,7 +59,7 @@ t.test('an answer that cannot be read is an error for good', async t => {
   ])
 })
 
-t.test('a completion that is too large to be stored is given out once', async t => {
+t.test('a completion too large for the store is returned once', async t => {
   const { answers } = await fetchTwice(t, upstreamResponse(200, chatAnswer('x'.repeat(7 * 1024 * 1024))))
   t.match(answers, [
     { status: 200, body: /xxx/ },
@@ -67,13 +67,13 @@ t.test('a completion that is too large to be stored is given out once', async t 
   ])
 })
 
-t.test('the end user of a completion is hashed where names are now, once', async t => {
+t.test('the end user of a completion is hashed once if names have been stored as digests since', async t => {
   const digest = endUserDigest(randomBytes(32))(defaultProject, 'ada')
   for (const [kept, endUser] of [
     [{ endUser: 'ada', hashed: false }, 'digest of ada'],
     [{ endUser: digest, hashed: false }, `digest of ${digest}`],
     [{ endUser: digest, hashed: true }, digest],
-    // of the version before
+    // from the previous version
     [{ endUser: 'ada' }, 'digest of ada'],
     [{ endUser: digest }, digest]
   ] as const) {

@@ -35,7 +35,7 @@ t.test('a completion that its provider has is to be fetched', async t => {
   })
 })
 
-t.test('an answer that is stored, or that the gateway has yet to make, ends the call', async t => {
+t.test('a stored answer, or one the gateway has yet to make, ends the call', async t => {
   const services = await deferredServices(t, async () => upstreamResponse(202))
   const { store, owner } = services.deferrals
   const run = {

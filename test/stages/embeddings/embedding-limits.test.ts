@@ -29,11 +29,11 @@ async function routesOf (
   return out?.routes
 }
 
-t.test('a request that every model takes goes on with all its routes', async t => {
+t.test('a request that every model accepts keeps all its routes', async t => {
   t.same(await routesOf({}, [small, unknown]), [small, unknown])
 })
 
-t.test('a model that cannot is left out, and the last of them says why', async t => {
+t.test('an unsuitable model is left out, and the last one gives the reason', async t => {
   t.same(await routesOf({ dimensions: 2 }, [small, unknown]), [unknown])
   await t.rejects(routesOf({ dimensions: 2 }, [small]), {
     code: 'unsupported_parameter',
@@ -45,7 +45,7 @@ t.test('a model that cannot is left out, and the last of them says why', async t
   })
 })
 
-t.test('a text near the limit is counted', async t => {
+t.test('a text near the limit is counted exactly', async t => {
   let counted = 0
   const counter = (excess: Excess | undefined): TokenCounter => ({
     ...nothingToCount,
@@ -62,14 +62,14 @@ t.test('a text near the limit is counted', async t => {
   t.equal(counted, 2)
 })
 
-t.test('a configured route of models with different vectors is refused', async t => {
+t.test('a configured route with models of different vectors is refused', async t => {
   await t.rejects(routesOf({}, [small, { ...small, model: 'other', modelId: 'one/other' }]), {
     code: 'invalid_value',
     param: 'model'
   })
 })
 
-t.test('a model without limits of its own has those of the catalogue', async t => {
+t.test('a model without its own limits has those of the catalogue', async t => {
   const tokens = (count: number): number[] => Array.from({ length: count }, () => 1)
   t.same(await routesOf({ input: [tokens(8192)] }, [unknown]), [unknown])
   await t.rejects(routesOf({ input: [tokens(8193)] }, [unknown]), {

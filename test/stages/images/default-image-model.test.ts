@@ -41,7 +41,7 @@ t.test('the oldest model answers, unless only the newest has the parameters', as
   t.equal(choose({ size: '7x7' }), 'openai/dall-e-2', 'what none has is refused in the words of the first')
 })
 
-t.test('the task and the number of files count as well', async t => {
+t.test('the task and the number of files count too', async t => {
   const edit = defaultImageModel({ settings: settings() }, 'edit')
   t.equal(edit({ image: [file] }), 'openai/dall-e-2')
   t.equal(edit({ image: [file, file] }), 'openai/gpt-image-1')

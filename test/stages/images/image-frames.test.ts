@@ -10,7 +10,7 @@ async function written (
   return await collect(imageFrames(prefix)(batchesOf(routedCall({ stream: true }), lists)))
 }
 
-t.test('frames of a provider go out as they came', async t => {
+t.test('provider frames are passed on unchanged', async t => {
   t.same(
     await written(
       'image_generation',
@@ -24,7 +24,7 @@ t.test('frames of a provider go out as they came', async t => {
   )
 })
 
-t.test('an answer that came at once is a frame for each image', async t => {
+t.test('a complete answer becomes a frame for each image', async t => {
   const answer: ImageEvent = {
     type: 'image-answer',
     createdSeconds: 7,

@@ -5,7 +5,7 @@ import { imageRules } from '../../../lib/stages/images/image-rules.ts'
 import { collect, route, routedCall } from '../../support/stages.ts'
 
 const other = { ...route, modelId: 'one/other' }
-t.test('routes that can do it stay, in their order', async t => {
+t.test('suitable routes stay, in order', async t => {
   let checked = 0
   const stage = imageRules<{ prompt: string }>({
     task: 'generation',
@@ -17,7 +17,7 @@ t.test('routes that can do it stay, in their order', async t => {
   t.same(call?.routes, [other])
 })
 
-t.test('when none can, the error has the reason of the first', async t => {
+t.test('if none is suitable, the error has the reason of the first', async t => {
   const codes = ['unsupported_format', 'invalid_value'] as const
   let checked = 0
   const stage = imageRules<{ prompt: string }>({

@@ -8,7 +8,7 @@ import type { Batch } from '../../../lib/core/batch.ts'
 import type { RoutedCall } from '../../../lib/core/call.ts'
 import type { OcrInput } from '../../../lib/ocr/input.ts'
 
-/** A provider that finds no PDF, and what it was inputs. */
+/** A provider that reports a document that is not a PDF, and records the inputs. */
 function provider (code: 'unsupported_format' | 'upstream_error') {
   const inputs: OcrInput[] = []
   const ask: Stage<RoutedCall<OcrInput>, Batch<OcrInput, string>> = async function * (source) {

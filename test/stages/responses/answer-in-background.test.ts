@@ -16,7 +16,7 @@ const services = {
     begin: async (work: BackgroundWork) => { begun.push(work) },
     stream: async function * () { yield 'event: response.created\n\n' }
   }
-} as unknown as Services // no more of them is used before the work runs
+} as unknown as Services // nothing else of them is used before the work runs
 
 function call (parts: Parameters<typeof responsesCall>[0]): RoutedChatCall {
   const { background: inBackground = false, ...rest } = parts
@@ -43,7 +43,7 @@ async function ended (given: RoutedChatCall): Promise<EarlyReply> {
   return thrown
 }
 
-t.test('a call whose answer is awaited goes on', async t => {
+t.test('a call whose caller waits passes', async t => {
   const now = call({})
   t.same(await collect(answerInBackground(services, answer)(once(now))), [now])
   const without = call({ background: true })
@@ -55,7 +55,7 @@ t.test('a call whose answer is awaited goes on', async t => {
   t.same(begun, [])
 })
 
-t.test('the caller gets the response as it is queued, and its failure is in it', async t => {
+t.test('the caller gets the queued response, and a later failure is in it', async t => {
   const given = call({ background: true })
   const { reply } = await ended(given)
   const queued = JSON.parse(await textOf(reply)) as { id: string, status: string }

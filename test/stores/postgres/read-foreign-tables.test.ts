@@ -6,7 +6,7 @@ import type { Test } from 'tap'
 
 const rowsOf = (...tables: readonly string[]) => new Map(tables.map(table => [table, 'rows'] as const))
 
-/** Makes tables in a schema of a test. Returns its address in the form of Prisma. */
+/** Creates tables in a schema for the test. Returns its address in Prisma's form. */
 async function foreign (
   t: Test,
   sql: string
@@ -26,7 +26,7 @@ async function foreign (
 }
 
 t.test(
-  'tables are read as JSON, and others are named where they have rows',
+  'tables are read as JSON, and other tables with rows are named',
   { skip: noPostgres },
   async t => {
     const { url } = await foreign(
@@ -46,7 +46,7 @@ t.test(
 })
 
 t.test(
-  'the transaction cannot write, whatever the database does when it is read',
+  'the transaction is read-only, whatever the database does when it is read',
   { skip: noPostgres },
   async t => {
     const { url, query } = await foreign(
@@ -60,7 +60,7 @@ t.test(
   t.same(await query('select n from counter'), [{ n: 0 }])
 })
 
-t.test('an address where nothing is', async t => {
+t.test('an unreachable address', async t => {
   await t.rejects(
     readForeignTables(new Secret('postgres://user:secret@127.0.0.1:1/none'), 'App_', new Map()),
     /ECONNREFUSED/
@@ -68,7 +68,7 @@ t.test('an address where nothing is', async t => {
 })
 
 t.test(
-  'of a table with too many rows the sums are read, without columns that it does not have',
+  'of a table with too many rows only sums are read, without missing columns',
   { skip: noPostgres },
   async t => {
     const { url } = await foreign(

@@ -4,7 +4,7 @@ import t from 'tap'
 import { checkNamedFiles, serverAddress } from '../../../lib/stores/postgres/server-address.ts'
 
 t.test(
-  'the name has no user, password and options, and only an address that leaves the machine needs TLS',
+  'the name has no user, password or options, and only a remote address needs TLS',
   async t => {
     t.same(serverAddress('postgres://user:secret@db.example:5433/litellm?schema=x'), {
       name: 'postgres://db.example:5433/litellm',
@@ -25,7 +25,7 @@ t.test(
   }
 )
 
-t.test('a file of a certificate or key that cannot be read is reported, and no pipe waited for', async t => {
+t.test('an unreadable certificate or key file is reported, and a pipe is not waited for', async t => {
   const directory = t.testdir({ 'ca.pem': 'certificate' })
   execFileSync('mkfifo', [join(directory, 'pipe')])
   const check = (query: string): void => checkNamedFiles(`postgres://db.example/x?${query}`)

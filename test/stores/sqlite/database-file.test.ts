@@ -5,7 +5,7 @@ import { createDirectory, createPrivately, fileId } from '../../../lib/stores/sq
 
 const modeOf = (path: string): number => statSync(path).mode & 0o777
 
-t.test('a file and the directories above it are made for their owner only', async t => {
+t.test('a file and the directories above it are created for their owner only', async t => {
   const directory = join(t.testdir({}), 'a', 'b')
   createPrivately(join(directory, 'headgate.db'))
   t.same(
@@ -15,7 +15,7 @@ t.test('a file and the directories above it are made for their owner only', asyn
   t.equal(statSync(join(directory, 'headgate.db')).size, 0)
 })
 
-t.test('a file that exists is left as it is', async t => {
+t.test('an existing file is left as it is', async t => {
   const path = join(t.testdir({ file: 'content' }), 'file')
   const before = statSync(path)
   createPrivately(path)
@@ -23,7 +23,7 @@ t.test('a file that exists is left as it is', async t => {
 })
 
 t.test(
-  'what cannot be made is an error, and ends',
+  'a file that cannot be created is an error, without endless retries',
   { skip: process.platform !== 'linux' && 'no /proc' },
   async t => {
     t.throws(() => createDirectory('/proc/headgate/data'), { code: 'ENOENT' })

@@ -4,7 +4,7 @@ import { insertUsage } from '../../../lib/stores/sqlite/insert-usage.ts'
 import { recordedRows } from '../../../lib/stores/sqlite/recorded-rows.ts'
 import { usageRowOf } from '../../support/usage.ts'
 
-t.test('those of many rows that are in the ledger are found by their time and id', async t => {
+t.test('rows that the ledger already has are found by their time and id', async t => {
   const database = await openDatabase(t.testdir())
   t.teardown(database.close)
   const rows = Array.from({ length: 1000 }, (_, number) => usageRowOf(number, { id: `row "${number}"` }))

@@ -13,7 +13,7 @@ function start (t: Test): {
   return { file, cache: new StatementCache(file) }
 }
 
-t.test('a query is prepared once, for both who ask', async t => {
+t.test('a query is prepared once, for each of both interfaces', async t => {
   const { cache } = start(t)
   t.equal(cache.prepare('select 1'), cache.prepare('select 1'))
   t.not(cache.prepare('select 1'), cache.prepare('select 2'))
@@ -21,7 +21,7 @@ t.test('a query is prepared once, for both who ask', async t => {
   t.equal(kysely.prepare('select 1'), kysely.prepare('select 1'))
 })
 
-t.test('there is an end to what is kept', async t => {
+t.test('the cache is limited', async t => {
   const { cache } = start(t)
   const first = cache.prepare('select 0')
   for (let number = 1; number < 500; number++) cache.prepare(`select ${number}`)
@@ -41,7 +41,7 @@ t.test('values are bound as SQLite knows them', async t => {
   t.equal([...select.iterate([])].length, 7)
 })
 
-t.test('what has no column type is refused instead of stored as nothing', async t => {
+t.test('values without a column type are refused instead of stored as null', async t => {
   const insert = start(t).cache.forKysely().prepare('insert into t values (?, 0)')
   for (const value of [undefined, {}, [], Number.NaN, Infinity, Symbol('x'), new Date(0)]) {
     t.throws(() => insert.run([value]), {
