@@ -1,4 +1,4 @@
-/** Holds docs/alerts.md to what is sent. */
+/** Checks docs/alerts.md against the alerts that are sent. */
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -11,7 +11,7 @@ import { load } from '../support/config.ts'
 
 const text = readFileSync(join(import.meta.dirname, '../../../docs/alerts.md'), 'utf8')
 
-t.test('the table has every event', t => {
+t.test('the table lists every event', t => {
   const rows = text
     .split('\n')
     .filter(line => line.startsWith('| `'))
@@ -20,7 +20,7 @@ t.test('the table has every event', t => {
   t.end()
 })
 
-t.test('the configuration is one', t => {
+t.test('the configuration is valid', t => {
   const { alerts } = load(t, /```yaml\n([^]*?)```/.exec(text)?.[1] ?? '', {
     ALERTS_SECRET: 'whsec_a2V5',
     MAIL_PASSWORD: 'p'
@@ -32,7 +32,7 @@ t.test('the configuration is one', t => {
   t.end()
 })
 
-t.test('the example of a message is signed with the secret that it names', t => {
+t.test('the signature of the example message matches its secret', t => {
   const [, head = '', body = ''] = /```http\n([^]*?)\n\n([^]*?)\n```/.exec(text) ?? []
   const header = (name: string): string => new RegExp(`^${name}: (.*)$`, 'm').exec(head)?.[1] ?? ''
   const secret = new Secret(/`(whsec_[^`]+)`/.exec(text)?.[1] ?? '')

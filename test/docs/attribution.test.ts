@@ -1,4 +1,4 @@
-/** Holds the table of docs/attribution.md against the requests that providers get. */
+/** Checks the table of docs/attribution.md against the requests that providers receive. */
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -28,7 +28,7 @@ const headers = {
 
 const hasModel = providerKinds.filter(kind => kinds[kind].inProcess === undefined)
 
-/** Returns where the provider finds what its request says of the caller, as the table has it. */
+/** Returns where a provider receives caller data from a request, in the format of the table. */
 async function sentTo (t: Test, kind: ProviderKind, path: keyof typeof requests): Promise<string> {
   const upstream = await fakeUpstream({ status: 400, pieces: ['{}'] })
   t.teardown(upstream.close)
@@ -40,7 +40,7 @@ async function sentTo (t: Test, kind: ProviderKind, path: keyof typeof requests)
   for (const [name, value] of Object.entries(headers)) {
     t.notOk(name in request.headers || request.text.includes(value), `${kind} does not get ${name}`)
   }
-  // as the gateway writes it
+  // serialized by the gateway
   const fields = request.json as {
     user?: string
     safety_identifier?: string
@@ -74,7 +74,7 @@ const rows = [...page.matchAll(/^\| ((?:`[\w.-]+`(?:, )?)+) \| (.+) \| (.+) \| (
   })
 )
 
-t.test('every kind of provider is in the table', async t => {
+t.test('every provider kind is in the table', async t => {
   t.same(rows.flatMap(row => row.kinds).toSorted(), hasModel.toSorted())
 })
 

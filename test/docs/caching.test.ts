@@ -20,7 +20,7 @@ const recipes = text.split('\n### ').slice(1).map((section): Recipe => ({
   lines: /```json\n([^]*?)\n```/.exec(section)?.[1]?.split('\n') ?? []
 }))
 
-t.test('there are ten recipes', async t => {
+t.test('the page has ten recipes', async t => {
   t.equal(recipes.length, 10)
   for (const { title, yaml, lines } of recipes) t.ok(yaml !== '' && lines.length > 1, title)
 })

@@ -25,7 +25,7 @@ const moduleOf = new Map(
   })
 )
 
-/** What the document does not define, by its public type. */
+/** Names that the document uses without defining them, with their public types. */
 const given = `
 import type Koa from 'koa'
 declare const settings: Settings
@@ -42,13 +42,13 @@ declare const baseUrl: string
 declare const accounts: ReadonlyArray<{ readonly accessKey: string }>
 `
 
-/** Makes a program of a snippet: adds imports of public names, and replaces `…`. */
+/** Turns a snippet into a program: adds imports of public names, and replaces `…`. */
 function programOf (snippet: string): string {
   const imports = [...snippet.matchAll(/^import .*$/gm)].join('\n')
   const body = snippet
     .replace(/^import .*$/gm, '')
     .replaceAll('…', 'undefined as never')
-    // Entries of an object stand alone.
+    // Entries of an object are not statements.
     .replace(/^\w+: [^]*/m, entries => `const options: Partial<GatewayOptions & Endpoint & Provider> = {\n${entries}}`)
   const code = `${given}export async function run (): Promise<void> {\n${body}\n}\n`
   const imported = new Set(imports.match(/\w+/g))
@@ -56,8 +56,8 @@ function programOf (snippet: string): string {
   return [imports, ...missing.map(name => `import { ${name} } from '${moduleOf.get(name)}'`), code].join('\n')
 }
 
-t.test('the examples of embedding compile against the public modules', async t => {
-  t.ok(snippets.length > 8, 'they are found')
+t.test('the examples compile against the public modules', async t => {
+  t.ok(snippets.length > 8, 'there are examples')
   const dir = t.testdir()
   for (const [index, snippet] of snippets.entries()) {
     writeFileSync(join(dir, `snippet-${index}.ts`), programOf(snippet))
@@ -70,9 +70,9 @@ t.test('the examples of embedding compile against the public modules', async t =
         noEmit: true,
         incremental: false,
         rootDir: root,
-        outDir: join(dir, 'out'), // with that of the project its sources are checked, not its declarations
-        verbatimModuleSyntax: false, // types are imported as values are
-        noUncheckedIndexedAccess: false // not a part of `strict`
+        outDir: join(dir, 'out'), // with the configuration of the project its sources would be checked
+        verbatimModuleSyntax: false, // types are imported like values
+        noUncheckedIndexedAccess: false // not part of `strict`
       },
       include: ['snippet-*.ts'],
       exclude: []
@@ -80,7 +80,7 @@ t.test('the examples of embedding compile against the public modules', async t =
   )
   const printed = await new Promise<string>(resolve => {
     const [command, args] = plainNode(tsc, '-p', dir, '--pretty', 'false')
-    execFile(command, args, (_error, stdout) => resolve(stdout)) // it exits with 2 where there are errors
+    execFile(command, args, (_error, stdout) => resolve(stdout)) // it exits with 2 if there are errors
   })
   t.equal(printed, '')
 })

@@ -4,13 +4,13 @@ import t from 'tap'
 import { codes } from '../../lib/core/errors.ts'
 import { errorReference } from './errors.ts'
 
-t.test('docs/errors.md is what `npm run docs` writes', async t => {
+t.test('docs/errors.md is up to date with `npm run docs`', async t => {
   const page = readFileSync(join(import.meta.dirname, '../../../docs/errors.md'), 'utf8')
   t.equal(page, errorReference())
   for (const code of Object.keys(codes)) t.match(page, `## \`${code}\``)
 })
 
-t.test('every code that an API has of its own is there', async t => {
+t.test('codes that exist in a single API are documented too', async t => {
   const folder = join(import.meta.dirname, '../../../lib/dialects')
   const read = (name: string): string => readFileSync(join(folder, name), 'utf8')
   const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter(name =>

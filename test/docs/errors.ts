@@ -1,10 +1,10 @@
-/** The error reference, `docs/errors.md`: the table of codes, with when each is sent and what to do. */
+/** The error reference, `docs/errors.md`: the table of codes, with the cause and the remedy of each. */
 
 import { codes, type ErrorCode } from '../../lib/core/errors.ts'
 
 interface Advice {
   readonly when: string
-  /** The cases in which it has another status than that of the table. */
+  /** Cases in which a code has another status than in the table. */
   readonly otherStatus?: string
   readonly action: string
 }
@@ -207,8 +207,8 @@ interface OwnCode {
 }
 
 /**
- * Codes that the Responses and the Messages API have in place of those of the table, as clients of these APIs
- * know them.
+ * Codes that the Responses and the Messages API send instead of those in the table, since their clients
+ * expect them.
  */
 const ownCodes: readonly OwnCode[] = [
   {

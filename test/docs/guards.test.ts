@@ -1,4 +1,4 @@
-/** Does what the recipes of `docs/guards.md` say, and reads all configurations of that page. */
+/** Runs the recipes of `docs/guards.md`, and validates all configurations of that page. */
 
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -43,7 +43,7 @@ function json (value: unknown): Script {
   return { headers: { 'content-type': 'application/json' }, pieces: [JSON.stringify(value)] }
 }
 
-/** The services that recipes ask: each knows one secret. */
+/** The services used by the recipes: each detects one secret. */
 async function startServices (t: Test): Promise<string> {
   const { url, close } = await fakeUpstream(({ path, json: body }) => {
     if (path.startsWith('/beta/')) {
@@ -55,7 +55,7 @@ async function startServices (t: Test): Promise<string> {
       )
     }
     const { texts } = body as { texts: ReadonlyArray<{ text: string }> }
-    t.notOk(texts.some(({ text }) => text.includes('4111')), 'a service sees what is left')
+    t.notOk(texts.some(({ text }) => text.includes('4111')), 'a service sees the remaining text')
     return json({ texts: texts.map(({ text }) => text.replaceAll('Atlantis', '****')) })
   })
   t.teardown(close)
@@ -78,14 +78,14 @@ function stagesOf (t: Test, recipe: string, services: string): Settings['stages'
   return loadSettings({ env, cwd: directory }).stages
 }
 
-t.test('there are ten recipes, of which each kind of stage is part, or has a section of its own', t => {
+t.test('the ten recipes cover every kind of stage that has no section of its own', t => {
   t.equal(recipes.length, 10)
   const used = new Set([...page.matchAll(/^ {4}use: (\S+)$/gm)].map(([, use = '']) => guardKindOf(use)))
   t.same(Object.keys(guardKinds).filter(kind => !used.has(kind as keyof typeof guardKinds)), [])
   t.end()
 })
 
-t.test('the page says of each kind of stage and of each address with texts what is not inspected', t => {
+t.test('for each kind of stage and each endpoint with texts the page says what is not inspected', t => {
   const rows = (heading: string): string[][] => {
     const [, table = ''] = new RegExp(`^\\| ${heading} \\|.*\\n\\| ---.*\\n((?:\\|.*\\n)*)`, 'm').exec(page) ?? []
     return table.trimEnd().split('\n').map(row => row.slice(2, -2).split(' | '))
@@ -106,7 +106,7 @@ t.test('the page says of each kind of stage and of each address with texts what 
   t.end()
 })
 
-t.test('all configurations of the page are read', t => {
+t.test('all configurations of the page are valid', t => {
   const all = blocks(page, 'yaml')
   t.ok(all.length > 14, `${all.length} configurations`)
   for (const yaml of all) {

@@ -1,4 +1,4 @@
-/** Holds the table of metrics in docs/operations.md against the code that counts. */
+/** Checks the table of metrics in docs/operations.md against the code that counts. */
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -15,7 +15,7 @@ import { otlpSettings, settings } from '../support/settings.ts'
 const rows = readFileSync(join(import.meta.dirname, '../../../docs/operations.md'), 'utf8')
   .split('\n').filter(line => /^\| `(?:headgate|gen_ai)_/.test(line))
 
-/** Returns the second cell of the row that has a metric. */
+/** Returns the second cell of the row for a metric. */
 function cellOf (metric: string): string {
   return rows.find(row => row.split(' | ')[0]?.includes(`\`${metric}\``))?.split(' | ')[1] ?? ''
 }
@@ -24,7 +24,7 @@ function codeIn (text: string): string[] {
   return [...text.matchAll(/`([^`]+)`/g)].map(([, code = '']) => code)
 }
 
-t.test('the table has every metric of the gateway, and no other', async t => {
+t.test('the table lists every metric of the gateway, and no others', async t => {
   const empty = { bounds: [], counts: [0], sum: 0 }
   const silent = (): void => undefined
   const coordination = {
@@ -54,11 +54,11 @@ t.test('the table has every metric of the gateway, and no other', async t => {
   t.same(rows.flatMap(row => codeIn(row.split(' | ')[0] ?? '')).toSorted(), names.toSorted())
 })
 
-t.test('the values of `limit` are the names of the limits', async t => {
+t.test('the documented values of `limit` are the names of the limits', async t => {
   t.same(codeIn(cellOf('headgate_limits_refused_total')), ['limit', ...refusals])
 })
 
-t.test('every value of `limit`, `outcome` and `direction` that is sent is in the table', async t => {
+t.test('every value of `limit`, `outcome` and `direction` is documented', async t => {
   const metrics = new CallMetrics(
     () => true,
     () => undefined

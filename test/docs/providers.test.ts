@@ -5,11 +5,11 @@ import { providerKinds } from '../../schemas/providers.ts'
 import { catalogue } from '../../lib/models/catalogue.ts'
 import { providerReference } from './providers.ts'
 
-t.test('docs/providers.md is what `npm run docs` writes', async t => {
+t.test('docs/providers.md is up to date with `npm run docs`', async t => {
   t.equal(readFileSync(join(import.meta.dirname, '../../../docs/providers.md'), 'utf8'), providerReference())
 })
 
-t.test('every kind and every model of the catalogue has its row', async t => {
+t.test('every provider kind and every model of the catalogue has a row', async t => {
   const rows = providerReference()
     .split('\n')
     .filter(line => line.startsWith('| `'))

@@ -1,4 +1,4 @@
-/** Holds docs/telemetry.md against the code that makes spans, and against the packages that are tested. */
+/** Checks docs/telemetry.md against the code that creates spans, and against the tested packages. */
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -54,7 +54,7 @@ for (const [title, span] of [
   })
 }
 
-t.test('the page installs each package that is needed, in the versions that are tested', async t => {
+t.test('the page installs each required package, in the tested versions', async t => {
   const { peerDependencies, devDependencies } = JSON.parse(
     readFileSync(join(root, 'package.json'), 'utf8')
   ) as Record<string, Record<string, string>>

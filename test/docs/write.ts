@@ -1,4 +1,4 @@
-/** Writes the pages of `docs/` that are generated: `npm run docs`. Tests keep them fresh. */
+/** Writes the generated pages of `docs/`: `npm run docs`. Tests check that they are up to date. */
 
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -3,7 +3,7 @@ import { countInputs, embeddingsInput, inputsOf } from '../../lib/embeddings/inp
 import { routedCall } from '../support/stages.ts'
 import type { EmbeddingsRequest } from '../../schemas/embeddings.ts'
 
-t.test('a text, its tokens, or a list of either', async t => {
+t.test('an input is a text, its tokens, or a list of either', async t => {
   for (const [input, inputs] of [
     ['a', ['a']],
     [[1, 2], [[1, 2]]],
@@ -21,8 +21,8 @@ t.test('a text, its tokens, or a list of either', async t => {
   }
 })
 
-t.test('the fields that mean something here travel, and no others', async t => {
-  // as callers write it
+t.test('only supported fields are passed on', async t => {
+  // any value that a caller may send
   const request = {
     input: ['a'],
     model: ['m'],
@@ -45,13 +45,13 @@ t.test('the fields that mean something here travel, and no others', async t => {
   })
 })
 
-t.test('an empty text in a list is refused with its place', async t => {
+t.test('an empty text in a list is refused with its position', async t => {
   t.throws(() => embeddingsInput(routedCall<EmbeddingsRequest>({ input: ['a', 'b', ''], model: 'm' })), {
     code: 'invalid_value', param: 'input', message: 'The text at index 2 of `input` is empty.'
   })
 })
 
-t.test('vectors of several models cannot be compared, so one is named', async t => {
+t.test('a single model must be named, since vectors of several models cannot be compared', async t => {
   t.throws(() => embeddingsInput(routedCall<EmbeddingsRequest>({ input: 'a', model: ['a', 'b'] })), {
     code: 'invalid_value',
     param: 'model'

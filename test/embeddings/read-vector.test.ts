@@ -6,14 +6,14 @@ import { holds } from '../support/property.ts'
 const json = (text: string): Buffer => Buffer.from(text)
 const read = (text: string, wanted: 'float' | 'base64' = 'float') => readVector(json(text), wanted)
 
-t.test('a vector in the form that is wanted goes out as it came, to the digit', async t => {
+t.test('a vector in the requested format is returned unchanged, digit by digit', async t => {
   const floats = '[0.10000000000000001, 1e-3,-2]'
   t.equal(String(printVector(read(floats), 'float')), floats)
   const base64 = `"${base64Of([0.5, -1])}"`
   t.equal(String(printVector(read(base64, 'base64'), 'base64')), base64)
 })
 
-t.test('numbers survive both ways, and are printed no longer than a 32-bit float needs', async t => {
+t.test('numbers survive both conversions, and are printed with the digits a 32-bit float needs', async t => {
   holds(
     t,
     fc.property(fc.array(fc.float({ noNaN: true, noDefaultInfinity: true }), { minLength: 1 }), numbers => {
@@ -28,14 +28,14 @@ t.test('numbers survive both ways, and are printed no longer than a 32-bit float
   t.equal(printVector(read(`"${base64Of([0.1, 1 / 3])}"`), 'float'), '[0.1,0.33333334]')
 })
 
-t.test('slashes that were escaped are slashes', async t => {
+t.test('escaped slashes are unescaped', async t => {
   const bytes = Buffer.alloc(8, 0x3f)
   const text = `"${bytes.toString('base64')}"`
   t.match(text, '/')
   t.equal(String(printVector(read(text.replaceAll('/', '\\/'), 'base64'), 'base64')), text)
 })
 
-t.test('what is no vector is the fault of the provider', async t => {
+t.test('an invalid vector is an error of the provider', async t => {
   const broken = { code: 'upstream_invalid_response' }
   for (const text of [
     '[]',
@@ -59,7 +59,7 @@ t.test('what is no vector is the fault of the provider', async t => {
   }
 })
 
-t.test('numbers that JSON cannot say are found where they would come to light', async t => {
+t.test('numbers that JSON cannot represent are detected when they would be printed', async t => {
   const infinite = `"${base64Of([1, Infinity])}"`
   const nan = `"${base64Of([NaN])}"`
   for (const text of [infinite, nan]) {

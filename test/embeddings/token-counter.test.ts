@@ -13,7 +13,7 @@ const job = (text: string, perInput = 3, perRequest = 100): CountJob => ({
   texts: [{ index: 4, text }],
   limits: { perInput, perRequest }
 })
-/** Takes its time: each word is counted by itself. */
+/** Slow to count, as each word is counted by itself. */
 const slow = job('words and words '.repeat(400_000), Infinity, Infinity)
 
 function counter (t: Test, options?: TokenCounterOptions): TokenCounter {
@@ -22,7 +22,7 @@ function counter (t: Test, options?: TokenCounterOptions): TokenCounter {
   return made
 }
 
-t.test('texts are counted in a thread of their own, and the first that is too long is named', async t => {
+t.test('texts are counted in a worker thread, and the first that is too long is named', async t => {
   const { excess } = counter(t)
   t.same(
     await Promise.all(
@@ -34,7 +34,7 @@ t.test('texts are counted in a thread of their own, and the first that is too lo
   )
 })
 
-t.test('a caller who leaves stops waiting, and those behind are served', async t => {
+t.test('an aborted call stops waiting, and those behind it are served', async t => {
   const { excess } = counter(t)
   const leaving = new CallCancellation()
   const first = excess(slow, 'key-1', leaving)
@@ -47,7 +47,7 @@ t.test('a caller who leaves stops waiting, and those behind are served', async t
   await t.rejects(excess(job('a'), 'key-1', leaving), { message: 'left' })
 })
 
-t.test('a job that takes too long, or finds the queue full, says nothing against the request', async t => {
+t.test('a job that takes too long or finds the queue full is not refused', async t => {
   const { excess } = counter(t, { jobMs: 1, queueLength: 1 })
   t.same(await Promise.all([slow, slow, slow].map(async each => await excess(each, 'key-1', signal))), [
     undefined,
@@ -56,7 +56,7 @@ t.test('a job that takes too long, or finds the queue full, says nothing against
   ])
 })
 
-t.test('a key that has many texts counted keeps no other waiting', async t => {
+t.test('a key with many counts does not block others', async t => {
   const { excess, close } = counter(t)
   let counted = 0
   const many = Array.from({ length: 10 }, async () => {
@@ -69,7 +69,7 @@ t.test('a key that has many texts counted keeps no other waiting', async t => {
   await Promise.all(many)
 })
 
-t.test('closing leaves open jobs without a result', async t => {
+t.test('closing ends open jobs without a result', async t => {
   const { excess, close } = counter(t)
   const open = [excess(slow, 'key-1', signal), excess(slow, 'key-1', signal)]
   await close()

@@ -1,7 +1,7 @@
 /**
- * Reads the chart of `examples/chart`: its values against their schema, and for names of ours. With Helm
- * (HEADGATE_TEST_HELM, the path of its program) it is rendered, and the manifests are held against the
- * schemas of Kubernetes.
+ * Checks the chart in `examples/chart`: its values against their schema, and the names of ours that it uses.
+ * With Helm (HEADGATE_TEST_HELM, the path of the program) it is rendered, and the manifests are validated
+ * against the schemas of Kubernetes.
  */
 
 import { execFileSync, spawnSync } from 'node:child_process'
@@ -37,7 +37,7 @@ function problems (given: unknown): string[] {
     : (isValid.errors ?? []).map(({ instancePath, message }) => `${instancePath} ${message}`)
 }
 
-t.test('the values follow their schema, which refuses what it does not know', async t => {
+t.test('the values match their schema, which refuses unknown entries', async t => {
   t.same(problems(values), [])
   t.same(problems(several), [])
   for (const [wrong, problem] of [
@@ -57,12 +57,12 @@ t.test('the values follow their schema, which refuses what it does not know', as
   }
 })
 
-t.test('templates use values that there are, and every value is used', async t => {
+t.test('templates use only existing values, and every value is used', async t => {
   const used = new Set(
     [...templates.matchAll(/\.Values((?:\.\w+)+)/g)].map(([, path = '']) => path.slice(1))
   )
   t.ok(used.size > 30, `${used.size} values`)
-  // The store is a setting of the configuration, which the default does not have.
+  // The store is set in the configuration, and the default has none.
   const optional = new Set(['config.store', 'config.server.port'])
   const known = new Set(leaves(values))
   const missing = [...used].filter(
@@ -78,7 +78,7 @@ t.test('templates use values that there are, and every value is used', async t =
   t.same(unused, [])
 })
 
-/** Lists the paths of the values; an empty map is one. */
+/** Lists the paths of the values; an empty map counts as one. */
 function leaves (value: unknown, path = ''): string[] {
   if (!isObject(value) || Object.keys(value).length === 0) return [path]
   return Object.entries(value).flatMap(([name, inner]) =>
@@ -87,7 +87,7 @@ function leaves (value: unknown, path = ''): string[] {
 }
 
 t.test(
-  'the configurations have settings that there are, and fit the ports, the probes and the time to stop',
+  'the configurations use existing settings, and match the ports, probes and termination grace period',
   async t => {
     const paths = new Set(endpointDocs.filter(({ method }) => method === 'GET').map(({ path }) => path))
     const probed = [...templates.matchAll(/httpGet: \{ path: (\S+), port: http \}/g)].map(
@@ -111,7 +111,7 @@ t.test(
   }
 )
 
-/** Loads a configuration as in a container of the image: each setting that there is not throws. */
+/** Loads a configuration as in a container of the image; throws for unknown settings. */
 function settingsOf (config: string): ReturnType<typeof loadSettings> {
   const env = { HOST: '0.0.0.0', DATABASE_URL: 'postgres://postgres/headgate', REDIS_URL: 'redis://redis' }
   return loadSettings({ env, cwd: t.testdir({ 'headgate.yaml': config }) })
@@ -120,7 +120,7 @@ function settingsOf (config: string): ReturnType<typeof loadSettings> {
 const helm = process.env['HEADGATE_TEST_HELM']
 const withHelm = { skip: helm === undefined && 'Helm is not at hand' }
 
-/** Renders the chart, with values in place of or beside the default. */
+/** Renders the chart with values that replace or extend the defaults. */
 function render (...args: readonly string[]): Manifest[] {
   const command = ['template', 'prod', folder, '--namespace', 'ai', '--kube-version', '1.31.0', ...args]
   const text = execFileSync(helm ?? '', command, { encoding: 'utf8' })
@@ -141,7 +141,7 @@ function one (manifests: readonly Manifest[], kind: string, name = 'prod-headgat
   return found
 }
 
-t.test('one gateway with its own store is a set, its services and its configuration', withHelm, async t => {
+t.test('a single gateway has a StatefulSet, its services and its configuration', withHelm, async t => {
   const manifests = render()
   t.same(manifests.map(({ kind }) => kind).toSorted(), ['ConfigMap', 'Service', 'Service', 'StatefulSet'])
   for (const manifest of manifests) t.same(unreadFields(manifest), [], manifest.kind)
@@ -158,7 +158,7 @@ t.test('one gateway with its own store is a set, its services and its configurat
   t.equal(container?.envFrom, undefined)
 })
 
-t.test('several gateways have everything, and its parts find each other', withHelm, async t => {
+t.test('several gateways have all manifests, and their references resolve', withHelm, async t => {
   const manifests = render('-f', join(folder, 'values-several.yaml'))
   t.same(manifests.map(({ kind }) => kind).toSorted(), [
     'ConfigMap',
@@ -181,7 +181,7 @@ t.test('several gateways have everything, and its parts find each other', withHe
   const [container] = template?.spec?.containers ?? []
   const matchLabels = selector?.matchLabels ?? {}
   t.match(template?.metadata?.labels, matchLabels)
-  t.equal(replicas, undefined, 'the autoscaler says how many')
+  t.equal(replicas, undefined, 'the autoscaler sets the number')
   t.match(container, {
     envFrom: [{ secretRef: { name: 'headgate' } }],
     ports: [
@@ -216,7 +216,7 @@ t.test('several gateways have everything, and its parts find each other', withHe
     metrics: [{ pods: { metric: { name: 'headgate_open_calls' }, target: { averageValue: '200' } } }]
   })
   const metrics = readFileSync(join(root, 'lib/telemetry/metrics.ts'), 'utf8')
-  t.match(metrics, "'headgate_open_calls'", 'a metric that the gateway has')
+  t.match(metrics, "'headgate_open_calls'", 'a metric of the gateway')
   const monitored = one(manifests, 'ServiceMonitor').spec as unknown as {
     selector: { matchLabels: object }
     endpoints: object[]
@@ -247,10 +247,10 @@ t.test('several gateways have everything, and its parts find each other', withHe
   )
   t.equal(configs[0], configs[1])
   t.equal(settingsOf(configs[0] ?? '').server.trustProxy, true)
-  t.notMatch(JSON.stringify(manifests), 'kind":"Secret"', 'no secret comes from values')
+  t.notMatch(JSON.stringify(manifests), 'kind":"Secret"', 'no secret is created from values')
 })
 
-t.test('what cannot work is refused with a reason', withHelm, async t => {
+t.test('an impossible configuration is refused with a reason', withHelm, async t => {
   t.match(refusal('--set', 'replicas=2'), 'More than one gateway needs config.store.url')
   t.match(refusal('--set', 'autoscaling.enabled=true'), 'More than one gateway needs config.store.url')
   t.match(refusal('--set', 'ingress.enabled=true'), 'ingress.hosts is empty')
@@ -265,7 +265,7 @@ t.test('what cannot work is refused with a reason', withHelm, async t => {
   )
 })
 
-t.test('values reach the manifests', withHelm, async t => {
+t.test('values are used in the manifests', withHelm, async t => {
   const digest = `sha256:${'0'.repeat(64)}`
   const several = render(
     '--set',
@@ -282,7 +282,7 @@ t.test('values reach the manifests', withHelm, async t => {
   const sums = [render(), changed].map(
     each => JSON.stringify(one(each, 'StatefulSet').spec).match(/"checksum\/config":"(\w+)"/)?.[1]
   )
-  t.not(sums[0], sums[1], 'another configuration restarts the gateways')
+  t.not(sums[0], sums[1], 'a changed configuration restarts the gateways')
   t.notOk(
     render('--set', 'config.store.url=env:DATABASE_URL,migration.enabled=false').some(
       ({ kind }) => kind === 'Job'

@@ -1,6 +1,6 @@
 /**
- * Reads the files of `examples/deployment`: by their schemas and the programs that use them, and for names of
- * ours, so that a variable, setting, port or path which is gone is noticed.
+ * Checks the files in `examples/deployment` with their schemas and the programs that use them, and checks
+ * that every variable, setting, port and path of ours that they name exists.
  */
 
 import { spawnSync } from 'node:child_process'
@@ -21,7 +21,7 @@ const root = join(import.meta.dirname, '../../..')
 const folder = join(root, 'examples/deployment')
 const read = (name: string): string => readFileSync(join(folder, name), 'utf8')
 
-/** Names of the variables that the configuration refers to. */
+/** Names of the variables that the configuration references. */
 const references = [...read('headgate.yaml').matchAll(/env:(\w+)/g)].map(([, name = '']) => name)
 const env = { HOST: '0.0.0.0', DATABASE_URL: 'postgres://postgres/headgate', REDIS_URL: 'redis://redis' }
 const { server, metrics, limits, dashboard } = loadSettings({ env, cwd: folder })
@@ -38,7 +38,7 @@ const paths: ReadonlySet<unknown> = new Set(
 )
 const unknown = (names: Iterable<string>): string[] => [...names].filter(name => !known.has(name))
 
-/** Returns the values of a directive, such as `RUN` of a Dockerfile or `ExecStart=` of a unit. */
+/** Returns the values of a directive, such as `RUN` in a Dockerfile or `ExecStart=` in a unit. */
 function directives (text: string, name: string): string[] {
   return [...text.replaceAll('\\\n', ' ').matchAll(new RegExp(`^ *${name}[ =](.*?);?$`, 'gm'))].map(
     ([, value = '']) => value
@@ -50,7 +50,7 @@ function assignments (lines: readonly string[]): string[] {
 }
 
 t.test(
-  'the configuration names what it takes from the environment, and serves the dashboard behind the proxy',
+  'the configuration names its environment variables, and serves the dashboard behind the proxy',
   async t => {
     t.same(references, ['DATABASE_URL', 'REDIS_URL'])
     t.equal(server.host, '0.0.0.0')
@@ -58,7 +58,7 @@ t.test(
   }
 )
 
-t.test('the image has every optional package, with all that they need', async t => {
+t.test('the image has every optional package, with its dependencies', async t => {
   const { peerDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
     peerDependencies: Record<string, string>
   }
@@ -77,7 +77,7 @@ t.test('the image has every optional package, with all that they need', async t 
   t.same(left.filter(name => !isCopied(name)), [])
 })
 
-t.test('the image starts what the package has, with variables and ports that there are', async t => {
+t.test('the image starts existing files of the package, with existing variables and ports', async t => {
   const text = read('Dockerfile')
   const { bin } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
     bin: { headgate: string }
@@ -105,7 +105,7 @@ t.test('the image starts what the package has, with variables and ports that the
   t.ok(paths.has(path), `${path} is an endpoint`)
 })
 
-t.test('packages with native code have it for amd64 and arm64, for the C library of the image', async t => {
+t.test('native packages exist for amd64 and arm64, and for the C library of the image', async t => {
   t.same(directives(read('Dockerfile'), 'FROM').filter(line => !line.includes('bookworm-slim')), [], 'glibc')
   const { packages } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as {
     packages: Readonly<
@@ -115,7 +115,7 @@ t.test('packages with native code have it for amd64 and arm64, for the C library
       >
     >
   }
-  // No package runs a script when it is installed, so its native code must be in its archive.
+  // Packages run no install scripts, so their native code must be in the archive.
   const native = Object.entries(packages).filter(
     ([path, { dev, hasInstallScript }]) => path !== '' && dev !== true && hasInstallScript === true
   )
@@ -135,9 +135,9 @@ t.test('packages with native code have it for amd64 and arm64, for the C library
   }
 })
 
-t.test('compose.yaml follows the specification, and its parts find each other', async t => {
+t.test('compose.yaml matches the specification, and its references resolve', async t => {
   const compose = parse(read('compose.yaml'), { merge: true }) as Compose // checked here
-  // without the names of parts as draft 4 has them
+  // without component names, as in draft 4
   const schema = JSON.parse(JSON.stringify(composeSchema), (key, value: unknown) => (
     (key === 'id' || key === '$schema') && typeof value === 'string' ? undefined : value
   )) as object
@@ -165,7 +165,7 @@ t.test('compose.yaml follows the specification, and its parts find each other', 
     t.same(
       Object.keys(needs).filter(name => services[name]?.healthcheck === undefined && !nodes.includes(name)),
       [],
-      'what is waited for has a health check'
+      'dependencies have a health check'
     )
   }
   const sources = volumes.map(volume => volume.split(':')[0] ?? '')
@@ -191,11 +191,11 @@ t.test('compose.yaml follows the specification, and its parts find each other', 
   t.same(
     job.static_configs[0].targets,
     nodes.map(node => `${node}:${metrics?.port}`),
-    'and Prometheus reads their metrics'
+    'Prometheus scrapes their metrics'
   )
 })
 
-t.test('the manifests follow the schemas of Kubernetes, and probe endpoints that there are', async t => {
+t.test('the manifests match the schemas of Kubernetes, and probe existing endpoints', async t => {
   const manifests = parseAllDocuments(read('kubernetes.yaml')).map(document => document.toJS() as Manifest)
   for (const manifest of manifests) t.same(unreadFields(manifest), [], manifest.kind)
   // validated above
@@ -242,7 +242,7 @@ const has = (...command: [string, ...string[]]): boolean =>
   spawnSync(command[0], command.slice(1)).status === 0
 
 t.test(
-  'nginx takes its configuration',
+  'nginx accepts its configuration',
   { skip: !has('nginx', '-v') && 'nginx is not installed' },
   async t => {
     const text = read('nginx.conf')
@@ -261,7 +261,7 @@ t.test(
   }
 )
 
-t.test('nginx streams, and outlasts calls, bodies and connections of the gateway', async t => {
+t.test('nginx streams, and its timeouts and limits exceed those of the gateway', async t => {
   const text = read('nginx.conf')
   const number = (name: string): number => parseInt(directives(text, name)[0] ?? '')
   t.ok(number('proxy_read_timeout') * 1000 >= limits.callMs)
@@ -277,7 +277,7 @@ t.test('nginx streams, and outlasts calls, bodies and connections of the gateway
   )
 })
 
-t.test('the unit for systemd names variables and files that there are, and waits for a stop', async t => {
+t.test('the systemd unit names existing variables and files, and waits for the shutdown', async t => {
   const text = read('headgate.service')
   t.same(unknown(assignments(directives(text, 'Environment'))), [])
   const [start = ''] = directives(text, 'ExecStart')
@@ -291,7 +291,7 @@ t.test('the unit for systemd names variables and files that there are, and waits
 })
 
 t.test(
-  'systemd takes the unit',
+  'systemd accepts the unit',
   { skip: !has('systemd-analyze', '--version') && 'systemd is not installed' },
   async t => {
     const file = join(t.testdir(), 'headgate.service')
@@ -303,7 +303,7 @@ t.test(
 )
 
 t.test(
-  'kubectl builds the manifests with the configuration in them',
+  'kubectl builds the manifests with the configuration',
   { skip: !has('kubectl', 'version', '--client') && 'kubectl is not installed' },
   async t => {
     const { status, stdout, stderr } = spawnSync('kubectl', ['kustomize', folder], { encoding: 'utf8' })

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { startGateway } from '../../examples/embedded-gateway.ts'
 
-t.test('a program of one\'s own runs the complete gateway, with keys of its own', async t => {
+t.test('a program embeds the complete gateway, with its own keys', async t => {
   const { gateway, url } = await startGateway({ PORT: '0' }, t.testdir())
   t.teardown(async () => await gateway.close())
   const ask = async (key: string): Promise<Response> => await fetch(`${url}/v1/chat/completions`, {

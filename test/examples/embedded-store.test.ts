@@ -3,7 +3,7 @@ import { startGateway } from '../../examples/embedded-store.ts'
 import { until } from '../support/until.ts'
 
 t.test(
-  "a program of one's own runs the gateway with its store: keys, responses, usage and the dashboard",
+  'a program embeds the gateway with its store: keys, responses, usage and the dashboard',
   async t => {
     const directory = t.testdir()
     const first = await startGateway({ PORT: '0' }, directory)
@@ -26,7 +26,7 @@ t.test(
       background: true
     })
     t.match(made, { status: 200, body: { status: /queued|in_progress/, store: true } })
-    const { id } = made.body as { id: string } // by the match
+    const { id } = made.body as { id: string } // checked by the match
     await until(
       async () =>
         (Object((await call(first.url, `/v1/responses/${id}`)).body) as { status?: unknown }).status ===
@@ -41,7 +41,7 @@ t.test(
     t.match(
       await call(second.url, `/v1/responses/${id}`),
       { status: 200, body: { id, status: 'completed' } },
-      'the response is still there, and so is the key'
+      'the response and the key still exist'
     )
   }
 )

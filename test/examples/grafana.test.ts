@@ -1,4 +1,4 @@
-/** Compiles the dashboard of examples/ against the types of Grafana's own package. */
+/** Compiles the dashboard in examples/ against the types of Grafana's own package. */
 
 import { spawnSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
@@ -10,7 +10,7 @@ const root = join(import.meta.dirname, '../../..')
 const tsc = join(root, 'node_modules/typescript/bin/tsc')
 const dashboard = readFileSync(join(root, 'examples/grafana.json'), 'utf8')
 
-/** Returns what the compiler says of a dashboard: no lines for one that Grafana's types allow. */
+/** Returns the compiler errors for a dashboard: none if Grafana's types allow it. */
 function compile (t: Test, json: string): string[] {
   const file = join(t.testdir(), 'dashboard.ts')
   writeFileSync(file, `import type { GrafanaDashboard } from '${root}/test/support/grafana-dashboard.ts'
@@ -23,7 +23,7 @@ export default ${json.trim()} satisfies GrafanaDashboard
   return status === 0 ? [] : `${stdout}${stderr}`.trimEnd().split('\n')
 }
 
-t.test('the dashboard is one that the types of Grafana allow', async t => {
+t.test("the dashboard compiles against Grafana's types", async t => {
   t.same(compile(t, dashboard), [])
 })
 

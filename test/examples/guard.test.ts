@@ -7,7 +7,7 @@ import { createLog } from '../../lib/log/log.ts'
 const card = 'My card is 4111 1111 1111 1111.'
 const user = [{ role: 'user', content: card }]
 
-/** Each endpoint whose calls are prompts, with bodies that hold a card number. */
+/** Each endpoint with prompts, and bodies that contain a card number. */
 const prompts: ReadonlyArray<readonly [path: string, ...bodies: object[]]> = [
   [
     '/v1/chat/completions',
@@ -38,7 +38,7 @@ const prompts: ReadonlyArray<readonly [path: string, ...bodies: object[]]> = [
 ]
 
 t.test(
-  'a guard refuses a call before a provider is called, at each endpoint of prompts, and passes every other on',
+  'a guard refuses a call before a provider is called, on each endpoint with prompts, and not on others',
   async t => {
     const directory = join(import.meta.dirname, '../../examples')
     const settings = loadSettings({

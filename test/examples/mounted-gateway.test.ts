@@ -3,7 +3,7 @@ import t from 'tap'
 import { mountGateway } from '../../examples/mounted-gateway.ts'
 import type { AddressInfo } from 'node:net'
 
-t.test('a Koa app serves the gateway beside its own routes', async t => {
+t.test('a Koa app serves the gateway next to its own routes', async t => {
   const lines = t.capture(console, 'log')
   const { gateway, server } = await mountGateway({}, t.testdir())
   t.teardown(async () => await gateway.close())

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { startGateway } from '../../examples/own-endpoint.ts'
 
-t.test('an endpoint of one\'s own answers, complete and streamed, beside all others', async t => {
+t.test('a custom endpoint works, complete and streamed, next to all others', async t => {
   const { gateway, url } = await startGateway({ PORT: '0', HOST: '127.0.0.1' }, t.testdir())
   t.teardown(async () => await gateway.close())
   const post = async (path: string, body: object, key = 'secret'): Promise<Response> =>

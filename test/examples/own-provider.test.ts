@@ -2,7 +2,7 @@ import t, { type Test } from 'tap'
 import { startGateway } from '../../examples/own-provider.ts'
 import { fakeUpstream, type FakeUpstream } from '../support/upstream.ts'
 
-/** A gateway before a provider that answers with the prompt. */
+/** A gateway with a provider that answers with the prompt. */
 async function parrotGateway (t: Test): Promise<{ url: string, requests: FakeUpstream['requests'] }> {
   const upstream = await fakeUpstream(({ json }) => {
     const { model, prompt } = json as { model: string, prompt: string }
@@ -26,7 +26,7 @@ async function ask (url: string, body: object): Promise<Response> {
   })
 }
 
-t.test('a provider of your own answers, streamed and complete', async t => {
+t.test('a custom provider answers, streamed and complete', async t => {
   const { url, requests } = await parrotGateway(t)
   const answer = await ask(url, { model: 'parrot/polly' })
   t.equal(answer.status, 200)
@@ -45,10 +45,10 @@ t.test('a provider of your own answers, streamed and complete', async t => {
   )
 })
 
-t.test('a refusal of its own becomes an error of the gateway', async t => {
+t.test('an error of a custom provider becomes an error of the gateway', async t => {
   const { url, requests } = await parrotGateway(t)
   const answer = await ask(url, { model: 'parrot/hoarse' })
   t.equal(answer.status, 429)
   t.match(await answer.json(), { error: { code: 'rate_limit_exceeded' } })
-  t.ok(requests.length > 1, 'it was tried again')
+  t.ok(requests.length > 1, 'it was retried')
 })

@@ -4,7 +4,7 @@ import t from 'tap'
 import { askLoudly } from '../../examples/own-stage.ts'
 import { textOf } from '../../lib/public/testing.ts'
 
-/** The text of a streamed answer: its deltas, one after the other. */
+/** Returns the text of a streamed answer by joining its deltas. */
 function streamedText (body: string): string {
   const messages = body.split('\n\n').filter(message => message.startsWith('data: {'))
   const chunks = messages.map(
@@ -14,7 +14,7 @@ function streamedText (body: string): string {
   return chunks.map(({ choices }) => choices[0]?.delta.content ?? '').join('')
 }
 
-t.test('a stage of your own between two of ours changes streamed and complete answers alike', async t => {
+t.test('a custom stage between built-in ones changes streamed and complete answers alike', async t => {
   const body = JSON.parse(await textOf(await askLoudly('is anyone there?', false))) as {
     choices: Array<{ message: { content: string } }>
   }
@@ -24,7 +24,7 @@ t.test('a stage of your own between two of ours changes streamed and complete an
   t.equal(streamedText(await textOf(await askLoudly('is anyone there?', true))), text)
 })
 
-t.test('a pipeline of your own around the sandbox takes at most 15 lines, beside its stage', async t => {
+t.test('a custom pipeline for the sandbox takes at most 15 lines, plus its stage', async t => {
   const text = readFileSync(join(import.meta.dirname, '../../../examples/own-stage.ts'), 'utf8')
   const around = text.replaceAll(/\/\*\*[^]*?\*\/\n/g, '').replace(/^export function shout[^]*?^\}\n/m, '')
   t.notMatch(around, /function shout/)

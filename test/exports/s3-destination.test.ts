@@ -30,7 +30,7 @@ function fileOf (t: Test, bytes: Buffer): string {
   return file
 }
 
-void t.test('a file is one object, signed, with its length and type', async t => {
+void t.test('a file becomes one object, signed, with its length and type', async t => {
   const bucket = await openBucket(t)
   const destination = destinationIn(t, bucket)
   t.equal(destination.location, `${bucket.url}/records/usage/year=2026/`)
@@ -44,11 +44,11 @@ void t.test('a file is one object, signed, with its length and type', async t =>
   t.strictSame(
     [...bucket.objects.values()],
     [Buffer.alloc(0)],
-    'the same name replaces it, also by an empty file'
+    'the same name replaces it, also with an empty file'
   )
 })
 
-void t.test('a long file is sent in parts, and is one object when all have come', async t => {
+void t.test('a large file is uploaded in parts, and becomes one object at the end', async t => {
   const bucket = await openBucket(t)
   const destination = destinationIn(t, bucket)
   const bytes = randomBytes(2 * partBytes + 1)
@@ -65,7 +65,7 @@ void t.test('a long file is sent in parts, and is one object when all have come'
 })
 
 void t.test(
-  'of an upload that fails nothing stays, and the error says the code of the bucket, and no secret',
+  "a failed upload leaves nothing behind, and the error has the bucket's code but no secret",
   async t => {
     const bucket = await openBucket(t, (_request, number) => (number === 2 ? [503, 'SlowDown'] : undefined))
     const bytes = randomBytes(3 * partBytes)
@@ -77,7 +77,7 @@ void t.test(
   }
 )
 
-void t.test('an upload that fails after its status was sent has failed', async t => {
+void t.test('an upload that fails after status 200 is a failure', async t => {
   const bucket = await openBucket(t, ({ method, query }) =>
     method === 'POST' && query.has('uploadId') ? [200, 'InternalError'] : undefined
   )
@@ -96,7 +96,7 @@ void t.test('a wrong key is refused', async t => {
   t.equal(bucket.objects.size, 0)
 })
 
-void t.test('a bucket is looked at without a file, also by a key that may not list it', async t => {
+void t.test('a bucket is checked without a file, also by a key that may not list it', async t => {
   const bucket = await openBucket(
     t,
     (_request, number) =>
@@ -110,7 +110,7 @@ void t.test('a bucket is looked at without a file, also by a key that may not li
   t.match(bucket.requests, [{ method: 'GET', path: '/records' }, {}, {}])
 })
 
-void t.test('a bucket that does not answer fails by the clock, and with the signal', async t => {
+void t.test('a bucket that does not respond fails by timeout, and can be aborted', async t => {
   const bucket = await openBucket(t, () => 'stall')
   const file = fileOf(t, Buffer.from('text'))
   await t.rejects(destinationIn(t, bucket, { requestMs: 50 }).publish(file, 'a.csv', never), {
@@ -123,7 +123,7 @@ void t.test('a bucket that does not answer fails by the clock, and with the sign
 })
 
 void t.test(
-  'a server of S3 takes files in one piece and in parts, and refuses a wrong key',
+  'an S3 server accepts files in one piece and in parts, and refuses a wrong key',
   { skip: noS3 },
   async t => {
     const { endpoint, bucket, ...key } = await s3Server(t)

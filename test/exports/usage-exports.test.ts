@@ -19,7 +19,7 @@ import type { Test } from 'tap'
 const hourMs = 3_600_000
 const settleMs = 60_000
 const log = createLog('silent')
-/** Half past ten. */
+/** 10:30 UTC. */
 const begin = Date.UTC(2026, 10, 27, 10, 30)
 const ten = Date.UTC(2026, 10, 27, 10)
 
@@ -35,7 +35,7 @@ function hourly (folder: string, parts: Partial<ExportTarget> = {}): ExportTarge
   return { destination: directoryDestination(folder), format: 'jsonl', gzip: false, every: 'hour', ...parts }
 }
 
-/** Exports of a store at the time of a clock. */
+/** Exports from a store with an injected clock. */
 function exportsAt (
   t: Test,
   database: Database,
@@ -72,7 +72,7 @@ function filesOf (folder: string): Record<string, string[]> {
 }
 
 storeTest(
-  'each hour is a file once it has passed, empty ones too, and the last record of an hour is in it',
+  'each hour becomes a file once it has passed, even without records, with all its records',
   async (t, open) => {
     const database = await open()
     const [folder, clock] = [folderOf(t), { ms: begin }]
@@ -117,11 +117,11 @@ storeTest(
       next_at_ms: null
     })
     t.equal(first?.bytes, readFileSync(join(folder, first?.file ?? '')).length)
-    t.equal(statSync(join(folder, first?.file ?? '')).mode & 0o007, 0, 'other users may not read it')
+    t.equal(statSync(join(folder, first?.file ?? '')).mode & 0o007, 0, 'other users cannot read it')
   }
 )
 
-storeTest('a record that comes late has its hour written again under the same name', async (t, open) => {
+storeTest('a late record rewrites the file of its hour under the same name', async (t, open) => {
   const database = await open()
   const [folder, clock] = [folderOf(t), { ms: begin }]
   const exports = exportsAt(t, database, clock, { files: hourly(folder) })
@@ -132,7 +132,7 @@ storeTest('a record that comes late has its hour written again under the same na
   ])
   clock.ms += hourMs
   await exports.run()
-  // A journal of a process that was killed, and the end of a call that was open.
+  // The journal of a killed process, and the end of a call that was open.
   await database.insertUsage([
     usageRowOf(3, { at_ms: ten + 3 }),
     usageRowOf(1, { at_ms: ten + 1, duration_ms: 9 })
@@ -160,11 +160,11 @@ storeTest('a record that comes late has its hour written again under the same na
   t.strictSame(
     (await listed(exports)).map(({ revision }) => revision),
     [0, 1, 1, 2],
-    'what has not changed is not written again'
+    'an unchanged file is not written again'
   )
 })
 
-storeTest('records that are deleted stay in their file, also when a late one comes', async (t, open) => {
+storeTest('deleted records stay in their file, even when a late one is added', async (t, open) => {
   const database = await open()
   const [folder, clock] = [folderOf(t), { ms: begin }]
   const exports = exportsAt(t, database, clock, { files: hourly(folder) })
@@ -210,7 +210,7 @@ storeTest('of several gateways one writes each file', async (t, open) => {
 })
 
 storeTest(
-  'what a gateway was killed over is written by another one when its lease ends',
+  'an export interrupted by a kill is completed by another gateway when the lease ends',
   async (t, open) => {
     const database = await open()
     const [folder, clock] = [folderOf(t), { ms: begin }]
@@ -229,7 +229,7 @@ storeTest(
     t.strictSame(
       filesOf(folder),
       { 'usage-20261127T10Z-20261127T11Z.jsonl': [] },
-      'and what it left is gone'
+      'its leftovers are gone'
     )
     if (taken !== undefined) await store.finish(taken, { state: 'written', revision: 7 })
     t.match(
@@ -241,7 +241,7 @@ storeTest(
 )
 
 storeTest(
-  'a target that fails is tried again with growing waits, holds up no other one, and is then complete',
+  'a failed target is retried with growing delays, delays no other, and becomes complete',
   async (t, open) => {
     const database = await open()
     const [folder, clock] = [folderOf(t), { ms: begin }]
@@ -307,11 +307,11 @@ storeTest(
       )
     )
     t.match([...bucket.objects.values()][0]?.toString(), /^id,call_id,.*\r\nrow-1,/)
-    t.strictSame(readdirSync(work), [], 'nothing is left of the files')
+    t.strictSame(readdirSync(work), [], 'no file is left over')
   }
 )
 
-storeTest('a bucket that is slow holds up no other target', async (t, open) => {
+storeTest('a slow bucket delays no other target', async (t, open) => {
   const database = await open()
   const [folder, clock] = [folderOf(t), { ms: begin }]
   const bucket = await openBucket(t, () => 'stall')
@@ -338,7 +338,7 @@ storeTest('a bucket that is slow holds up no other target', async (t, open) => {
 })
 
 storeTest(
-  'a stop ends an attempt, which is no failure, and the next gateway goes on at once',
+  'a stop aborts an attempt without a failure, and the next gateway continues at once',
   async (t, open) => {
     const database = await open()
     const clock = { ms: begin }
@@ -366,7 +366,7 @@ storeTest(
 )
 
 storeTest(
-  'files are compressed, have the columns of the configuration, and are the same each time',
+  'files are compressed, have the configured columns, and are reproducible',
   async (t, open) => {
     const database = await open()
     const [folder, clock] = [folderOf(t), { ms: begin }]
@@ -394,7 +394,7 @@ storeTest(
   }
 )
 
-storeTest('a change from hours to days, and a pause, leave no gap and no overlap', async (t, open) => {
+storeTest('a change from hours to days, or a pause, leaves no gap and no overlap', async (t, open) => {
   const database = await open()
   const [folder, clock] = [folderOf(t), { ms: begin }]
   const hours = exportsAt(t, database, clock, { files: hourly(folder) })

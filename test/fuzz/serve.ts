@@ -1,6 +1,6 @@
 /**
- * Starts the gateway that `run.sh` sends generated requests to: the sandbox, and faked providers of
- * three wire formats behind it. Prints its address and ends when standard input does.
+ * Starts the gateway that `run.sh` sends generated requests to, with the sandbox and fake providers of three
+ * wire formats. Prints its address and exits when standard input ends.
  */
 
 import { readFileSync } from 'node:fs'
@@ -47,7 +47,7 @@ function isStreamed (text: string): boolean {
   return /"stream"\s*:\s*true/.test(text)
 }
 
-/** One vector for each input, as the request counts them. */
+/** One vector for each input that the request counts. */
 function vectors (body: unknown): string {
   const { input, encoding_format: form } = Object(body) as { input?: unknown, encoding_format?: unknown }
   const count = Array.isArray(input) && typeof input[0] !== 'number' ? input.length : 1
