@@ -44,9 +44,9 @@ const archive = [
   'test/package/release.test.ts',
   'a release has the package, its components, provenance and digests, reproducibly'
 ] as const
-const unit = ['test/examples/deployment.test.ts', 'systemd takes the unit'] as const
+const unit = ['test/examples/deployment.test.ts', 'systemd accepts the unit'] as const
 const manifests = [
-  'test/examples/deployment.test.ts', 'kubectl builds the manifests with the configuration in them'
+  'test/examples/deployment.test.ts', 'kubectl builds the manifests with the configuration'
 ] as const
 
 /** Commands that other tests run: all of a page, or those that begin so. */
