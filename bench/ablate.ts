@@ -2,10 +2,10 @@
  * Measures what each part of the gateway costs: `npm run bench:ablate -- [--rounds 24] [--seconds 0.25]
  * [--lanes 'JSON, 33 KB']`.
  *
- * Leaves parts out one at a time, in gateways put together for this (`support/ablated`), and prints by how
- * much a call or an event gets cheaper. Each round runs every one of them once, in an order that changes; the
- * numbers are medians over the rounds of differences within a round. Many short slices, because what the
- * machine gives changes from second to second: those of a round are then compared at about the same moment.
+ * Leaves out one part at a time, in gateways assembled for this purpose (`support/ablated`), and prints by
+ * how much a call or an event gets cheaper. Each round runs every gateway once, in alternating order; the
+ * numbers are medians over the rounds of differences within a round. The slices are short because the speed
+ * of the machine changes from second to second: those of a round are then compared at about the same moment.
  */
 
 import { join } from 'node:path'
@@ -20,7 +20,7 @@ import { scratchFolder } from './support/scratch-folder.ts'
 import { benchKey } from './support/settings.ts'
 import { median, medianError } from './support/statistics.ts'
 
-/** Parts that can be left out, and what is left of each. */
+/** Parts that can be left out, and what remains without each. */
 const parts = {
   nothing: 'everything on',
   log: 'the log line of each call',
@@ -43,7 +43,7 @@ const { values: flags } = parseArgs({
 })
 const rounds = Number(flags.rounds)
 const times: Times = { warmUpMs: 50, durationMs: Number(flags.seconds) * 1000 }
-/** So long it takes until a call of a fresh process costs what it will cost. */
+/** The time after which a call of a fresh process has its final cost. */
 const firstWarmUpMs = 4_000
 const chosen = lanes.filter(({ name }) => flags.lanes.split(';').some(part => name.includes(part)))
 const bearer = { authorization: `Bearer ${benchKey}` }
@@ -81,7 +81,7 @@ async function ablated (lane: Lane): Promise<string> {
       const { cpuUsPerUnit } = await measureLane(load, lane, contender, target, upstreamPort, {
         ...times, ...round === 0 && { warmUpMs: firstWarmUpMs }
       })
-      if (round > 0) costs.get(part)?.push(cpuUsPerUnit) // round 0 is for the compiler of V8
+      if (round > 0) costs.get(part)?.push(cpuUsPerUnit) // round 0 is for V8's compiler
     }
   }
   const baseline = costs.get('nothing') ?? []

@@ -1,7 +1,7 @@
 /**
- * Full load with spans, metrics and log records while their collector refuses connections, then answers
- * late, then is back: `npm run bench:collector -- [--seconds 600]`. A gateway without telemetry is measured
- * before and after. Prints what callers noticed, the memory of the gateway, and what it dropped.
+ * Runs at full load with spans, metrics and log records while the collector refuses connections, then answers
+ * late, then recovers: `npm run bench:collector -- [--seconds 600]`. A gateway without telemetry is measured
+ * before and after. Prints the effect on callers, the memory of the gateway, and what it dropped.
  */
 
 import { once } from 'node:events'

@@ -1,12 +1,12 @@
 /**
- * Complete gateways side by side: `npm run bench:compare -- [--quick | --table] [--rounds 4] [--seconds 2]
- * [--only 'bare pipe,Headgate'] [--lanes JSON]`. `--table` measures all that `bench/README.md` has, in ten
- * minutes: other gateways in the lanes of `--quick` only, and with the fewest open streams.
+ * Compares complete gateways side by side: `npm run bench:compare -- [--quick | --table] [--rounds 4]
+ * [--seconds 2] [--only 'bare pipe,Headgate'] [--lanes JSON]`. `--table` measures everything in
+ * `bench/README.md`, in ten minutes: other gateways only in the lanes of `--quick`, and with the fewest open
+ * streams.
  *
- * Each round runs every contender once in every lane, in an order that changes, first without and then with
- * bodies of megabytes; one more round before them is warm-up. What is reported are medians over the rounds,
- * and ratios to the bare pipe taken round by round, which hold on a noisy machine where absolute numbers do
- * not.
+ * Each round runs every contender once in every lane, in alternating order, first without and then with
+ * bodies of megabytes, after one round of warm-up. The results are medians over the rounds, and ratios to the
+ * bare pipe per round, which hold on a noisy machine where absolute numbers do not.
  */
 
 import { cpus, totalmem } from 'node:os'
@@ -47,7 +47,7 @@ const chosen = contenders.filter(({ name, missing }) => {
   return reason === undefined
 })
 if (tls === undefined) console.log('Without the lanes over TLS: openssl is not installed.')
-/** Long enough for what a start leaves to be collected. */
+/** Long enough for garbage from the start to be collected. */
 const idleMs = 2_000
 const { upstreamPort, mock } = await startMock()
 const load = await startLoad()
@@ -101,9 +101,9 @@ async function compareLanes (selected: readonly Lane[]): Promise<void> {
     if (contender.start !== undefined) running.set(contender, await opened(contender))
   }
   const taken = new Map<Lane, Round[]>(selected.map(lane => [lane, []]))
-  // The lanes without megabytes show what a process takes without them.
+  // The lanes without megabytes show what a process needs without them.
   for (const group of [selected.filter(lane => !isOfMedia(lane)), selected.filter(isOfMedia)]) {
-    // Round 0 is for the compiler of V8, and thrown away.
+    // Round 0 is for V8's compiler, and discarded.
     for (let round = 0; round <= rounds; round++) {
       for (const lane of group) {
         const samples = new Map<string, Sample>()
@@ -122,7 +122,7 @@ async function compareLanes (selected: readonly Lane[]): Promise<void> {
   for (const contender of running.values()) await closed(contender)
 }
 
-/** One contender after the other, each in a fresh process. */
+/** One contender after another, each in a fresh process. */
 async function inTurn (lane: Lane, durationMs: number): Promise<Map<string, Sample>> {
   const samples = new Map<string, Sample>()
   for (const contender of chosen.filter(contender => takesPart(contender, lane))) {
@@ -134,7 +134,7 @@ async function inTurn (lane: Lane, durationMs: number): Promise<Map<string, Samp
         await measureLane(load, lane, contender, running, upstreamPort, { warmUpMs: 0, durationMs })
       )
     } catch (error) {
-      // The others can still be compared; without one of ours the run has failed all the same.
+      // The others can still be compared; but without one of ours the run has failed.
       console.log(String(error))
       if (contender.peer !== true) process.exitCode = 1
     }
@@ -143,7 +143,7 @@ async function inTurn (lane: Lane, durationMs: number): Promise<Map<string, Samp
   return samples
 }
 
-/** Full load from the first call on: what a call costs in each second after the start. */
+/** Full load from the first call on: the cost of a call in each second after the start. */
 async function compareWarmUps (): Promise<void> {
   const lane = lanes.find(({ name }) => name === 'JSON, 1 KB body, 32 callers')
   if (lane === undefined) return

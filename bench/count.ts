@@ -1,10 +1,10 @@
 /**
- * How much of the program one warm call runs: `npm run count [-- --list]`.
+ * Counts how much of the program one warm call runs: `npm run count [-- --list]`.
  *
- * Counts the files and the named functions of ours that a complete chat answer and a stream run, for a key
- * with limits and a budget, in a gateway that is not bundled and has answered a few thousand calls. What an
- * idle process runs meanwhile is taken off, and what not each of three calls runs: timers that are due now
- * and then. `--list` prints them all. `--warm` is the number of calls before.
+ * Counts the files and named functions of ours that a complete chat answer and a stream run, for a key with
+ * limits and a budget, in an unbundled gateway that has answered a few thousand calls. Functions that an idle
+ * process runs meanwhile are subtracted, and so are those that not all of three calls run, such as timers.
+ * `--list` prints them all. `--warm` is the number of calls before.
  */
 
 import { Agent, request } from 'node:http'
@@ -20,7 +20,7 @@ const { values: flags } = parseArgs({
   options: { list: { type: 'boolean', default: false }, warm: { type: 'string', default: '3000' } }
 })
 const warmCalls = Math.min(Number(flags.warm), 100_000)
-/** Long enough for what follows an answer: rows that are written, timers that are due. */
+/** Long enough for work after an answer: rows to write, due timers. */
 const settleMs = 1500
 const countedCalls = 3
 

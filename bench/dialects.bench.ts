@@ -1,5 +1,5 @@
 /**
- * Measures what a dialect of callers costs: a complete call in the process, to a provider of its own dialect
+ * Measures the cost of the callers' dialects: a complete in-process call, to a provider of the same dialect
  * and to another.
  */
 
@@ -40,7 +40,7 @@ function scenariosOf (dialect: keyof typeof handlers, { kind, complete, pieces }
     const call = callOf(streamed)
     return async () => await textOf(await handle(call()))
   }
-  // The frames of Anthropic have no ping, and are passed on as they came.
+  // Anthropic's frames have no ping, and are passed on unchanged.
   const sent = dialect === 'messages' && kind === 'anthropic' ? frames - 1 : frames
   return [
     {

@@ -1,4 +1,4 @@
-/** Complete calls in the process to endpoints with large answers: embeddings, images, audio. */
+/** Complete in-process calls to endpoints with large answers: embeddings, images, audio. */
 
 import { equal, ok } from 'node:assert/strict'
 import { CallRecord } from '../lib/core/record.ts'
@@ -13,7 +13,7 @@ import type { Scenario } from './support/scenario.ts'
 
 const inputs = 2048
 const dimensions = 256
-/** As a socket gives them. */
+/** In the pieces of a socket. */
 const readBytes = 64 * 1024
 
 const vector = Float32Array.from({ length: dimensions }, (_, index) => Math.sin(index) / 16)
@@ -41,7 +41,7 @@ function embeddingAnswer (embedding: unknown): Buffer {
   }))
 }
 
-/** @param given the form the provider answers in */
+/** @param given the form of the provider's answer */
 function embedding (name: string, format: 'float' | 'base64', given: unknown): Scenario {
   const handle = embeddings(servicesTo(inReads(embeddingAnswer(given))))
   const body = {

@@ -1,6 +1,5 @@
 /**
- * Measures what stages of the configuration, and answers of the cache, add to a complete chat call in the
- * process.
+ * Measures what configured guards and cached answers add to a complete in-process chat call.
  */
 
 import { equal } from 'node:assert/strict'

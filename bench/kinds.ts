@@ -1,9 +1,9 @@
 /**
- * Measures how much later an answer comes where a stage of each kind looks at the request first: `npm run
+ * Measures by how much a guard of each kind delays the answer when it checks the request first: `npm run
  * bench:kinds -- [--calls 400]`.
  *
- * Services and models answer after a millisecond, as they measure it; what is more is added by the gateway,
- * the sockets and the event loop that all share here.
+ * By their own clock, services and models answer after a millisecond; the rest is added by the gateway, the
+ * sockets and the event loop that all of them share here.
  */
 
 import { createServer } from 'node:http'
@@ -36,7 +36,7 @@ const serviceMs = 1
 let took: number[] = []
 let asked = 0
 
-/** What a service, or the API of a provider, says when it finds nothing. */
+/** The answer of a service, or of a provider's API, when it finds nothing. */
 function verdictOn (path: string, text: string): unknown {
   if (path.endsWith('/analyze')) return []
   if (path.endsWith('/moderations')) {

@@ -1,9 +1,10 @@
 /**
- * Measures what a live tail of the dashboard adds to a call: `node build/bench/live-tail.js [--rounds 8]
+ * Measures what a live tail in the dashboard adds to a call: `node build/bench/live-tail.js [--rounds 8]
  * [--seconds 3] [--lanes 'JSON, 1 KB body, 32 callers']`.
  *
- * One gateway with everything on; each round runs with and without a live tail, in an order that changes. The
- * numbers are medians over the rounds of differences within a round; the thread that reads the calls counts.
+ * One gateway with everything on; each round runs with and without a live tail, in alternating order. The
+ * numbers are medians over the rounds of differences within a round; the thread that reads the calls is
+ * included.
  */
 
 import { parseArgs } from 'node:util'
@@ -62,7 +63,7 @@ async function compared (lane: Lane, gateway: Running, session: SessionHeaders):
     stop()
     return us
   }
-  await measure(4000) // for the compiler of V8
+  await measure(4000) // for V8's compiler
   for (let round = 0; round < rounds; round++) {
     const first = round % 2 === 0 ? await measure() : await followed()
     const second = round % 2 === 0 ? await followed() : await measure()
@@ -84,7 +85,10 @@ interface SessionHeaders extends Record<string, string> {
   readonly 'x-headgate-csrf': string
 }
 
-/** Makes an owner with a session. @returns the headers that prove it */
+/**
+ * Creates an owner with a session.
+ * @returns the headers that prove it
+ */
 async function signIn (): Promise<SessionHeaders> {
   const database = await openDatabase({
     server: { dataDir },
@@ -99,7 +103,10 @@ async function signIn (): Promise<SessionHeaders> {
   return { cookie: `headgate_session=${token}`, 'x-headgate-csrf': csrfToken }
 }
 
-/** Follows the calls from the first message on. @returns what ends it */
+/**
+ * Follows the calls from the first message on.
+ * @returns a function that ends it
+ */
 async function follow ({ port }: Running, session: SessionHeaders): Promise<() => void> {
   const leaving = new AbortController()
   const { ok, body } = await fetch(`http://127.0.0.1:${port}/admin/v1/live-calls`, {

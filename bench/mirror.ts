@@ -1,7 +1,7 @@
 /**
- * Measures what callers notice of a mirror: `npm run bench:mirror -- [--rate 300] [--rounds 12]`. Routes
+ * Measures the effect of mirroring on callers: `npm run bench:mirror -- [--rate 300] [--rounds 12]`. Routes
  * lead to one simulated provider, and a share of the calls of each is mirrored. Calls are sent at a fixed
- * rate that leaves time to the gateway, in slices of a few seconds, to one route after the other.
+ * rate that does not saturate the gateway, in slices of a few seconds, to one route after another.
  */
 
 import { writeFileSync } from 'node:fs'
@@ -72,9 +72,9 @@ const gateway = await start(
 interface Slice {
   readonly p50Ms: number
   readonly p99Ms: number
-  /** CPU time of the gateway, as a part of one core. */
+  /** CPU time of the gateway, as a fraction of one core. */
   readonly core: number
-  /** Requests to the provider for each call. */
+  /** Requests to the provider per call. */
   readonly asked: number
 }
 

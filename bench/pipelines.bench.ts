@@ -1,4 +1,4 @@
-/** A complete chat call in the process: every stage, and a provider that answers from memory. */
+/** A complete in-process chat call: every stage, and a provider that answers from memory. */
 
 import { equal } from 'node:assert/strict'
 import { chat } from '../pipelines/chat.ts'

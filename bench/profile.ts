@@ -1,8 +1,8 @@
 /**
  * Shows where the time goes: `npm run bench:profile -- --lanes '8 per write' [--seconds 5]`.
  *
- * Runs one lane against Headgate under `node --cpu-prof` and prints the functions that took the
- * most time themselves; the profile stays for a closer look in a browser's developer tools.
+ * Runs one lane against Headgate under `node --cpu-prof` and prints the functions with the most self time;
+ * the profile is kept for the developer tools of a browser.
  */
 
 import { mkdtempSync, readdirSync, readFileSync } from 'node:fs'
@@ -43,11 +43,11 @@ const sample = await measureLane(load, lane, headgate, gateway, upstreamPort, { 
 await Promise.all([gateway.stop(), mock.stop(), load.stop()])
 
 const file = join(folder, readdirSync(folder)[0] ?? '')
-// Written by node, in its documented format.
+// Written by Node.js, in its documented format.
 const profile = JSON.parse(readFileSync(file, 'utf8')) as Profile
 const frames = new Map(profile.nodes.map(({ id, callFrame }) => [id, callFrame]))
 const selfUs = new Map<string, number>()
-// The last samples are of the time that was measured: those before are of the start and of V8's compiler.
+// Only the last samples are of the measured time: earlier ones are of the start and of V8's compiler.
 let leftUs = durationMs * 1000
 for (let index = profile.samples.length - 1; index >= 0 && leftUs > 0; index--) {
   const frame = frames.get(profile.samples[index] ?? NaN)

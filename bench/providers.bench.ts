@@ -1,5 +1,5 @@
 /**
- * Measures what it costs to translate: a complete chat call in the process, for each dialect of providers.
+ * Measures the cost of translation: a complete in-process chat call, for each dialect of providers.
  */
 
 import { equal } from 'node:assert/strict'
@@ -40,7 +40,7 @@ function textsOf (stream: string): string {
   const messages = sseReader(10_000_000).push(Buffer.from(stream))
   return messages.map(({ data }) => {
     if (data === '[DONE]') return ''
-    // Chunks as they were printed a moment ago.
+    // Chunks printed a moment ago.
     const chunk = JSON.parse(data) as { choices: Array<{ delta: { content?: string } }> }
     return chunk.choices[0]?.delta.content ?? ''
   }).join('')

@@ -1,6 +1,6 @@
 /**
- * Measures what the record of a call costs, step by step: usage row, journal, database and log line, for 32
- * calls of one turn of the event loop.
+ * Measures the cost of a call's record, step by step: usage row, journal, database and log line, for 32 calls
+ * in one turn of the event loop.
  */
 
 import { equal, match, ok } from 'node:assert/strict'
@@ -73,7 +73,7 @@ const sample = completedCall()
 const sampleRow = rowOf(sample)
 let laterMs = sampleRow.at_ms
 
-/** Returns another row, as of 7,000 calls a second. */
+/** Returns another row, at a rate of 7,000 calls a second. */
 function laterRow (index: number): UsageRow {
   if (index % 7 === 0) laterMs++
   return Object.assign({}, sampleRow, {
@@ -93,7 +93,7 @@ const database = await openDatabase(directory)
 const retention = (): Retention => ({ keepDays: 1, keepRows: 1e9 })
 const ledger = new Ledger(database, { log, retention })
 const recorder = recorderOf(ledger)
-/** Its rows are not written while it is measured. */
+/** Its rows are not written during the measurement. */
 const waitingLedger = new Ledger(await openDatabase(join(directory, 'waiting')), {
   log,
   retention,
@@ -107,13 +107,13 @@ function recorderOf (of: Ledger): UsageRecorder {
   return new UsageRecorder({ ledger: of, limiter: new LocalLimiter(), services: () => ({ models }) })
 }
 
-/** Records calls of one turn of the event loop, from their beginning to their end. */
+/** Records the calls of one turn of the event loop, from start to end. */
 async function recorded (by: UsageRecorder): Promise<Call[]> {
   const turn = Array.from({ length: callsOfTurn }, completedCall)
   for (const call of turn) by.recordSent(call)
   let appended: Promise<void> | undefined
   for (const call of turn) appended = by.recordAnswer(call)
-  await appended // the same for all of a turn
+  await appended // the same for all calls of a turn
   for (const call of turn) by.end(call)
   return turn
 }

@@ -1,8 +1,8 @@
 /**
  * Micro benchmarks: `npm run bench -- [--quick] [--rounds 3] [--only 'sse read']`.
  *
- * Every file is measured in a fresh process per round, in an order that changes; best and median
- * are printed in microseconds.
+ * Every file is measured in a fresh process per round, in alternating order; best and median are printed in
+ * microseconds.
  */
 
 import { spawnSync } from 'node:child_process'

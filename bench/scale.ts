@@ -1,9 +1,9 @@
 /**
- * Measures what several machines cost, on PostgreSQL and Redis of its own: `npm run bench:scale -- [--only
+ * Measures the cost of several nodes, on a dedicated PostgreSQL and Redis: `npm run bench:scale -- [--only
  * calls,limits,ledger,outage,idle,regions] [--rounds 5] [--outage-seconds 60]`.
  *
- * Each part prints a table. The gateway has a core of its own; PostgreSQL, Redis, provider and callers share
- * the others. PostgreSQL waits for the disk, as it does by default.
+ * Each part prints a table. The gateway has its own core; PostgreSQL, Redis, provider and callers share the
+ * others. PostgreSQL waits for the disk, as it does by default.
  */
 
 import { cpus, totalmem } from 'node:os'

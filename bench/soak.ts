@@ -1,8 +1,9 @@
 /**
- * Shows what attacks, failures and time do to a running gateway: `npm run soak [-- --short] [--only NAME]`.
+ * Shows the effect of attacks, failures and time on a running gateway: `npm run soak [-- --short] [--only
+ * NAME]`.
  *
- * Each scenario starts real processes, does its harm for a bounded time and prints a row per promise
- * with what was measured. Ends with `N passed, N failed`, and exit code 1 when a promise was broken.
+ * Each scenario starts real processes, attacks or breaks them for a limited time and prints a row with the
+ * measurement for each promise. Ends with `N passed, N failed`, and exit code 1 if a promise was broken.
  */
 
 import { availableParallelism, cpus } from 'node:os'
@@ -35,7 +36,7 @@ const scenarios = [
   hostileResponses,
   hostileToolServers,
   smallHeap,
-  // Its bounds are some tens of milliseconds: for a machine that does nothing else.
+  // Its limits are some tens of milliseconds, for a machine that does nothing else.
   ...(flags.short ? [] : [stalls])
 ]
 

@@ -1,6 +1,6 @@
 /**
- * Measures what the spans of a sampled call cost once it has ended: from its record to the answer of a
- * collector, which is in the process as well. Batches are as large as gateways under load send them.
+ * Measures the cost of a sampled call's spans after its end: from its record to the answer of an in-process
+ * collector. Batches are as large as under load.
  */
 
 import { equal } from 'node:assert/strict'
@@ -28,7 +28,7 @@ const collector = createServer((request, response) => {
 collector.listen(0, '127.0.0.1').unref()
 await once(collector, 'listening')
 collector.on('connection', socket => socket.unref())
-const { port } = collector.address() as AddressInfo // it listens at a port
+const { port } = collector.address() as AddressInfo // it is listening
 
 const { signal } = new AbortController()
 const key = { id: 'key_0123456789abcdef', name: 'bench' }

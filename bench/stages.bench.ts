@@ -1,4 +1,4 @@
-/** Measures what each stage of a chat call costs, from the call as it comes to its answer normalised. */
+/** Measures the cost of each stage of a chat call, from the received call to its normalised answer. */
 
 import { deepEqual, equal } from 'node:assert/strict'
 import { CallRecord } from '../lib/core/record.ts'
@@ -34,7 +34,7 @@ const promptStage = map(chatInput)
 const rulesStage = map(checkChatRules)
 const routeStage = routeModel({ models, providers, settings })
 const normaliseStage = normalise()
-/** As a pipeline builds them: all five are steps on the call. */
+/** As a pipeline joins them: all five are steps on the call. */
 const [fused] = fuse([authStage, validateStage, promptStage, rulesStage, routeStage])
 const fromAuthToRoute = fused as Stage<Call, RoutedCall<ChatInput>> // from the first to the last
 
@@ -60,7 +60,7 @@ async function first<T> (source: AsyncIterable<T>): Promise<T> {
   throw new Error('a stage gave nothing')
 }
 
-/** One call through one stage, its generators included. */
+/** One call through one stage, generators included. */
 function oneCall<In, Out> (
   name: string,
   stage: Stage<In, Out>,
@@ -72,7 +72,7 @@ function oneCall<In, Out> (
     per: 'call',
     count: 1,
     run: async () => await first(stage(once(call))),
-    check: result => check(result as Out) // what the stage gave
+    check: result => check(result as Out) // the output of the stage
   }
 }
 
@@ -83,7 +83,7 @@ const valid = await first(validateStage(once(authed)))
 const prompted = chatInput(valid)
 const routed = await routedCall()
 
-/** Returns 200 text events between a start and an end, so many to a batch. */
+/** Returns 200 text events between a start and an end, in batches of the given size. */
 export function batches (perBatch: number, call: RoutedCall<ChatInput>): Array<Batch<ChatInput, ChatEvent>> {
   const [route] = call.routes
   const events: ChatEvent[] = [

@@ -1,4 +1,4 @@
-/** Measures what one event of a stream costs on its way: bytes, messages, events, text; and the fold. */
+/** Measures the cost of one stream event: bytes, messages, events, text; and the fold. */
 
 import { equal } from 'node:assert/strict'
 import { pipe } from 'it-pipe'
@@ -45,7 +45,7 @@ const readers = perRead.map((count): Scenario => {
   }
 })
 
-/** A stream of text, or one whose chunks carry what the fast path cannot take. */
+/** A stream of text, or one whose chunks cannot take the fast path. */
 function adapterRead (name: string, change: (frame: string, index: number) => string): Scenario {
   const sse = sseReader(1_000_000)
   const changed = streamPieces(1).map(change).join('')

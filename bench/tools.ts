@@ -1,10 +1,10 @@
 /**
- * Tools run on the server: `npm run bench:tools -- [--runs 500] [--soak 10000]`.
+ * Measures tools run by the gateway: `npm run bench:tools -- [--runs 500] [--soak 10000]`.
  *
- * A run is two turns of a model with one tool call between them, through `headgate start`. Its
- * parts are the same three requests made without the gateway, one after the other. What is left is
- * the loop: added latency per turn, and CPU time beyond that of two plain calls. `--soak` makes as
- * many runs instead, half of them with a tool server over stdio, and counts what is left behind.
+ * A run is two turns of a model with one tool call between them, through `headgate start`. Its parts are the
+ * same three requests made without the gateway, one after another. The difference is the loop: added latency
+ * per turn, and CPU time beyond that of two plain calls. `--soak` makes that many runs instead, half of them
+ * with a tool server over stdio, and counts what they leave behind.
  */
 
 import { equal, ok } from 'node:assert/strict'
@@ -29,7 +29,7 @@ const { values: flags } = parseArgs({
 const world = fileURLToPath(new URL('support/tool-world.js', import.meta.url))
 const worldPort = await freePort()
 const port = await freePort()
-// Idle connections of our own are not to be counted.
+// Our own idle connections must not be counted.
 const agent = new Agent({ connections: 64, keepAliveTimeout: 1000, keepAliveMaxTimeout: 1000 })
 const directory = scratchFolder('tools')
 const sessionIdleMs = 1000
@@ -87,10 +87,10 @@ async function measure (runs: number): Promise<void> {
     { work: parts, slices: [] }
   ]
   const kinds = [ofRuns, ofPlain, ofParts]
-  for (const { work } of kinds) await slice(work, 2000) // for the compiler of V8
+  for (const { work } of kinds) await slice(work, 2000) // for V8's compiler
   const perSlice = Math.ceil(runs / sliceCount)
   for (let round = 0; round < sliceCount; round++) {
-    // In another order each time, as records are written a while after the calls that they are of.
+    // In alternating order, as records are written some time after their calls.
     for (const { work, slices } of rotated(kinds, round)) slices.push(await slice(work, perSlice))
   }
   const [run, plain, apart] = [summary(ofRuns), summary(ofPlain), summary(ofParts)]
@@ -179,7 +179,7 @@ interface Holdings {
   readonly megabytes: number
 }
 
-/** Returns what the gateway holds once idle sessions and connections have had their time. */
+/** Returns what the gateway holds once idle sessions and connections have had time to close. */
 async function settled (): Promise<Holdings> {
   await sleep(sessionIdleMs + 6000) // undici keeps an idle connection for four seconds
   const { pid } = gateway
@@ -192,7 +192,7 @@ async function settled (): Promise<Holdings> {
   }
 }
 
-/** @throws Error unless the answer is the one the model gives in the end */
+/** @throws Error unless the answer is the final one of the model */
 async function throughGateway (body: object): Promise<string> {
   const answer = await post(`http://127.0.0.1:${port}/v1/chat/completions`, body)
   if (!answer.includes(completeText)) throw new Error(`another answer came: ${answer.slice(0, 500)}`)

@@ -1,9 +1,9 @@
 /**
- * Large bodies through the gateway: `npm run bench:uploads -- [--at-once 20]`.
+ * Sends large bodies through the gateway: `npm run bench:uploads -- [--at-once 20]`.
  *
- * Recordings of 10 and 25 MB as forms and a document of 67 MB of JSON, alone and many at once.
- * Printed are the CPU time of a body, the memory the process took at most beyond what it had, in times the
- * bytes of the bodies, and how late its event loop was: other calls wait for that long.
+ * Recordings of 10 and 25 MB as forms and a document of 67 MB of JSON, alone and many at once. Prints the CPU
+ * time of a body, the peak memory beyond the idle process, as a multiple of the bytes of the bodies, and the
+ * delay of its event loop, which other calls wait for.
  */
 
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -68,7 +68,7 @@ try {
 | | CPU ms each | added at most, MB | × the bodies | event loop late, ms p99 | max |
 | --- | ---: | ---: | ---: | ---: | ---: |`)
   for (const upload of [recording(10), recording(25), document()]) {
-    await send(upload) // for the compiler of V8
+    await send(upload) // for V8's compiler
     for (const count of [1, atOnce]) console.log(await measured(upload, count))
   }
 } finally {
@@ -76,7 +76,7 @@ try {
 }
 
 async function measured (upload: Upload, count: number): Promise<string> {
-  await sleep(2000) // memory of what came before is freed if it ever is
+  await sleep(2000) // garbage of earlier work is freed if it ever is
   const before = rssBytes(gateway.pid)
   writeFileSync(`/proc/${gateway.pid}/clear_refs`, '5') // the peak counts from now on
   await loopDelay()
@@ -106,7 +106,7 @@ function peakBytes (): number {
   return Number(kilobytes) * 1024
 }
 
-/** Reads how late the gateway's event loop was since the last reading. */
+/** Reads the delay of the gateway's event loop since the last reading. */
 async function loopDelay (): Promise<LoopDelay> {
   rmSync(loopFile, { force: true })
   process.kill(gateway.pid, 'SIGUSR2')

@@ -49,7 +49,7 @@ export async function calls (servers: Servers, { rounds }: ScaleOptions): Promis
     for (const contender of contenders) {
       if (contender.start !== undefined) running.set(contender, await contender.start(upstreamPort))
     }
-    // Round 0 is for the compiler of V8, and thrown away.
+    // Round 0 is for V8's compiler, and discarded.
     for (let round = 0; round <= rounds; round++) {
       const times = { warmUpMs: 0, durationMs: round === 0 ? 5000 : 2000 }
       for (const [contender, target] of running) {

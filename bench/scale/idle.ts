@@ -1,4 +1,4 @@
-/** Measures a gateway without calls, and its start: the embedded default against PostgreSQL and Redis. */
+/** Measures an idle gateway and its start: the embedded default against PostgreSQL and Redis. */
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { headgate } from '../support/contenders.ts'

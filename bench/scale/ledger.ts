@@ -1,4 +1,4 @@
-/** Usage records a second that one node ships from its journal, into PostgreSQL and into SQLite. */
+/** Measures how many usage records a second one node ships from its journal to PostgreSQL and to SQLite. */
 
 import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -84,7 +84,7 @@ export async function ledger (servers: Servers): Promise<string> {
   )
 }
 
-/** Returns the bytes of all records and their indexes; of SQLite, those of the file. */
+/** Returns the bytes of all records and their indexes; for SQLite, those of the file. */
 async function sizeOf (database: Database): Promise<number> {
   if (isSqlite(database)) {
     await database.query.executeQuery(CompiledQuery.raw('pragma wal_checkpoint(truncate)'))

@@ -1,6 +1,6 @@
 /**
- * A node that reserves and settles: a process of `limits`, which takes jobs as messages. `node limit-node.js
- * REDIS`
+ * A node that reserves and settles: a child process of `limits`, which sends it jobs as messages. `node
+ * limit-node.js REDIS`
  */
 
 import { accountsOf } from '../../lib/limits/call-accounts.ts'
@@ -18,17 +18,17 @@ export interface LimitJob {
   readonly keyId: string
   /** Requests per minute. */
   readonly limit: number
-  /** Requests of a slice. */
+  /** Requests per slice. */
   readonly slice: number
   readonly callsPerSecond: number
   readonly seconds: number
-  /** The part of these calls that this node has. */
+  /** The fraction of these calls made at this node. */
   readonly skew: number
 }
 
 export interface LimitResult {
   readonly admitted: number
-  /** Requests of the limit that this node took and did not hand out. */
+  /** Requests that this node took from the limit and did not use. */
   readonly unused: number
   readonly cpuUsPerCall: number
   readonly p50Ms: number

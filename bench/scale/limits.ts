@@ -1,6 +1,6 @@
 /**
- * Two ways to count a limit on several nodes: a round trip to Redis for each reservation, which is what the
- * gateway does, and slices of the limit that a node takes at once and hands out by itself.
+ * Compares two ways to count a limit on several nodes: a round trip to Redis for each reservation, as in the
+ * gateway, and slices of the limit that a node takes at once and uses locally.
  */
 
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -15,7 +15,7 @@ import type { Servers } from './servers.ts'
 
 const seconds = 4
 const callsPerSecond = 500
-/** Requests of the limit that is used up, and of a slice of it: a hundredth. */
+/** Requests of the limit that is used up, and of one slice of it: a hundredth. */
 const limit = 20_000
 const sliceOf = { 'round trip': 1, slices: limit / 100 } as const
 
@@ -46,7 +46,7 @@ export async function limits ({ redisUrl, redisPid }: Servers): Promise<string> 
         perCall(cpuUs(redisPid) - redisBefore),
         perCall((await scriptsRun(redis)) - scriptsBefore)
       ]
-      // One node has nearly all callers until the limit is used up; the others a few.
+      // One node has nearly all callers until the limit is used up; the others have a few.
       const used = await run({
         keyId: `used-${way}-${nodes}`,
         limit,

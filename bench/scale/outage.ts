@@ -1,5 +1,5 @@
 /**
- * Full load while PostgreSQL is away: memory, the journal, and how long it takes until every record is
+ * Runs at full load while PostgreSQL is down: memory, the journal, and the time until every record is
  * written.
  */
 
@@ -57,7 +57,7 @@ export async function outage (servers: Servers, { outageSeconds }: ScaleOptions)
       if (performance.now() - backMs > 60_000) {
         throw new Error(`${(await written()) - rowsBefore} of ${requests} records were written`)
       }
-      await sleep(1000) // counting half a million rows takes work from writing them
+      await sleep(1000) // counting half a million rows slows down writing them
     }
     return table(
       `${outageSeconds} seconds without PostgreSQL at full load`,

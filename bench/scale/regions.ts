@@ -1,14 +1,12 @@
 /**
- * Simulates a budget that gateways of four regions spend, each from a part of it that it takes from the
- * region which keeps the budget, before its own is used up. Nothing here runs: calls, costs and the distances
- * between regions are numbers.
+ * Simulates a budget shared by gateways in four regions: each takes a share from the home region of the
+ * budget before its own share is used up. Nothing is run: calls, costs and distances between regions are
+ * numbers.
  */
 
 import { table } from '../support/report.ts'
 
-/**
- * The part of all calls that each region has, and milliseconds to the region that keeps the budget and back.
- */
+/** The fraction of all calls in each region, and the round trip to the home region in milliseconds. */
 const regions = [
   { demand: 0.6, roundTripMs: 1 },
   { demand: 0.2, roundTripMs: 80 },
@@ -21,12 +19,12 @@ const seconds = 60
 
 interface Part {
   left: number
-  /** The moment at which what was requested arrives. */
+  /** The time at which the requested share arrives. */
   arrivesMs: number
   arriving: number
 }
 
-/** @param share of what is left that a region takes at once, divided by the number of regions */
+/** @param share of the remainder that a region takes at once, divided by the number of regions */
 function simulate (share: number): { waited: number, unused: number, transfers: number } {
   let kept = budget
   let [calls, waited, transfers] = [0, 0, 0]
@@ -46,7 +44,7 @@ function simulate (share: number): { waited: number, unused: number, transfers: 
         calls++
         const cost = 2 * meanCost * random()
         if (part.left < cost) {
-          // Nothing is left anywhere that it could wait for.
+          // Nothing is left anywhere to wait for.
           if (part.arrivesMs === Infinity && kept === 0) {
             return {
               waited: waited / calls,
@@ -57,7 +55,7 @@ function simulate (share: number): { waited: number, unused: number, transfers: 
           waited++
         } else part.left -= cost
       }
-      // Requested in time: what two round trips use.
+      // Requested in time: the usage of two round trips.
       if (
         part.arrivesMs === Infinity &&
         kept > 0 &&

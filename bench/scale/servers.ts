@@ -1,4 +1,4 @@
-/** The engines that gateways on several machines share, started for a benchmark. */
+/** Starts the engines that gateways on several machines share. */
 
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
@@ -14,7 +14,7 @@ export interface Servers {
   readonly postgresPid: () => number
   readonly redisUrl: string
   readonly redisPid: number
-  /** Ends PostgreSQL at once; `restartPostgres` starts it again. */
+  /** Kills PostgreSQL; `restartPostgres` starts it again. */
   readonly stopPostgres: () => void
   readonly restartPostgres: () => void
   readonly stop: () => Promise<void>
@@ -27,7 +27,7 @@ export interface ScaleOptions {
 
 const script = join(import.meta.dirname, '../../../.ci/postgres.sh')
 /**
- * The defaults of PostgreSQL where the script has others, and the memory that a server of its own would have.
+ * PostgreSQL's defaults where the script has other values, and the memory that a dedicated server would have.
  */
 const postgresOptions = ['-c', 'fsync=on', '-c', 'shared_buffers=1GB', '-c', 'max_wal_size=4GB']
 
@@ -63,7 +63,10 @@ export async function startServers (): Promise<Servers> {
   }
 }
 
-/** Returns the store in PostgreSQL as settings name it. @param dataDir where journals go */
+/**
+ * Returns the settings of a store in PostgreSQL.
+ * @param dataDir directory of the journals
+ */
 export function postgresStore ({ postgresUrl }: Servers, dataDir: string): StoreLocation {
   return {
     server: { dataDir },
@@ -77,7 +80,7 @@ export function postgresStore ({ postgresUrl }: Servers, dataDir: string): Store
   }
 }
 
-/** Returns the entries of a configuration for several machines, and their variables. */
+/** Returns the configuration entries for several machines, and their variables. */
 export function sharedConfiguration ({ postgresUrl, redisUrl }: Servers) {
   return {
     config: { store: { url: 'env:DATABASE_URL' }, coordination: { url: 'env:REDIS_URL', timeout_ms: 5000 } },

@@ -1,11 +1,11 @@
 /**
- * A limiter that the gateway does not have, to compare with: nodes take slices of a limit from Redis, and ask
- * again when one is used up.
+ * A limiter for comparison that the gateway does not have: nodes take slices of a limit from Redis, and ask
+ * for another when one is used up.
  */
 
 import type { Redis } from 'ioredis'
 
-/** Takes a slice of what is left of the limit. */
+/** Takes a slice of the remainder of the limit. */
 const take = `
   local left = tonumber(redis.call('GET', KEYS[1]) or ARGV[1])
   local taken = math.min(left, tonumber(ARGV[2]))
@@ -26,7 +26,10 @@ export class SlicedLimiter {
     return new SlicedLimiter(new Redis(url))
   }
 
-  /** Takes one request of a limit that is not renewed. @returns false when nothing is left */
+  /**
+   * Takes one request of a limit that does not refill.
+   * @returns false if nothing is left
+   */
   async reserve (keyId: string, limit: number, size: number): Promise<boolean> {
     let slice = this.#slices.get(keyId)
     if (slice === undefined) this.#slices.set(keyId, slice = { left: 0, isLast: false })
@@ -38,7 +41,7 @@ export class SlicedLimiter {
     return true
   }
 
-  /** Returns what this node has taken and not handed out. */
+  /** Returns what this node has taken and not used. */
   unused (keyId: string): number {
     return this.#slices.get(keyId)?.left ?? 0
   }

@@ -1,11 +1,12 @@
 /**
- * Measures what calls wait while their gateway sums up the records of a store of an earlier version:
+ * Measures how long calls wait while their gateway sums up the records of an earlier version's store:
  *
- * node build/bench/scale/upgrade.js --directory DIRECTORY [--postgres postgres://…] [--seconds 30] [--rate 100]
+ * node build/bench/scale/upgrade.js --directory DIRECTORY [--postgres postgres://…] [--seconds 30] [--rate
+ * 100]
  *
- * `usage-query.js --records-only` makes the store, and this changes it. Calls have an end user, a session and
- * a tag. First nothing is summed up, as in the hour after an upgrade; then the
- * gateway is started again and sums up.
+ * `usage-query.js --records-only` creates the store, and this run changes it. Calls have an end user, a
+ * session and a tag. At first nothing is summed up, as in the hour after an upgrade; then the gateway is
+ * restarted and sums up.
  */
 
 import { writeFileSync } from 'node:fs'
@@ -108,7 +109,7 @@ async function measure (name: string, waitMs: number): Promise<void> {
     async () => (await openLoop(target, attributed, call)).answered === 1
   ))
   try {
-    await openLoop(target, attributed, { ...call, count: 5 * perSecond, perSecond }) // to warm up
+    await openLoop(target, attributed, { ...call, count: 5 * perSecond, perSecond }) // warm-up
     const load = { ...call, count: seconds * perSecond, perSecond }
     const { due, answered, failures, p50Ms, p99Ms, maxMs } = await openLoop(target, attributed, load)
     const summed = await summedUp()
@@ -124,7 +125,7 @@ async function measure (name: string, waitMs: number): Promise<void> {
   }
 }
 
-/** Counts the records of the store that are in the sums by now; calls of this load are as well. */
+/** Counts the records of the store that are in the sums by now, including those of this load. */
 async function summedUp (): Promise<number> {
   const { query, close } = await openDatabase(place)
   const { calls } = await query

@@ -5,13 +5,13 @@
  * node build/bench/scale/usage-query.js [--rows 20000000] [--postgres postgres://… | --directory DIRECTORY]
  * [--records-only | --reports-only | --write-sums]
  *
- * The records are written by the database itself into a store of the version before sums by names, which is
- * then opened and summed up without pauses, by a process that is killed in the middle and one that goes on:
- * what that takes is what an upgrade takes at least. With `--write-sums` the database writes the sums
- * itself, which is faster, as only the reports are measured then. They are spread over 90 days, 100 keys in
- * 5 projects, 20 models of 5 providers and 2 endpoints, 2000 end users and 100 tags of each project, and
- * sessions of 20 calls. `--records-only` stops when they are written. The directory is kept, and the store
- * used as it is when there is one: with `--rows` as when it was filled.
+ * The database itself writes the records into a store of the version before sums by name, which is then
+ * opened and summed up without pauses, by a process that is killed midway and one that continues: an upgrade
+ * takes at least as long. With `--write-sums` the database writes the sums too, which is faster, but then
+ * only the reports are measured. The records are spread over 90 days, 100 keys in 5 projects, 20 models of 5
+ * providers and 2 endpoints, 2000 end users and 100 tags of each project, and sessions of 20 calls.
+ * `--records-only` stops when they are written. The directory is kept, and an existing store is used as it
+ * is: `--rows` must then be the same as when it was filled.
  */
 
 import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
@@ -48,7 +48,7 @@ import type { NameRollupRow } from '../../lib/stores/tables.ts'
 const days = 90
 const limitMs = 1000
 const stepRows = 1_000_000
-/** The step of `usage_rollups`, which sums up what is there, and the others before `name_rollups`. */
+/** The step of `usage_rollups`, which sums up existing records, and the others before `name_rollups`. */
 const rollups = migrations.find(({ sql }) => sql.includes('create table usage_rollups'))
 const before = migrations
   .slice(
@@ -115,7 +115,7 @@ try {
   if (values.directory === undefined) rmSync(directory, { recursive: true })
 }
 
-/** Sums up the records: in a process that is killed in the middle, then here. */
+/** Sums up the records: first in a process that is killed midway, then here. */
 async function upgrade (database: Database): Promise<void> {
   const { query } = database
   const first = spawn(
@@ -158,7 +158,7 @@ async function sumUp (database: Database): Promise<number> {
   }
 }
 
-/** Writes the sums of one day after the other, with the names of each, in place of the upgrade. */
+/** Writes the sums day by day, with the names of each, in place of the upgrade. */
 async function writeSums (database: Database): Promise<void> {
   const { query } = database
   const [ofModel, project] = [rollupDimensions.model, "'project-' || cast(substr(key_id, 5) as integer) % 5"]
@@ -200,7 +200,7 @@ async function writeSums (database: Database): Promise<void> {
       }
     }
     await sql`delete from rollup_backlog`.execute(query)
-    // as the server does by itself some minutes later
+    // as the server does on its own some minutes later
     if (!isSqlite(database)) await sql`vacuum analyze name_rollups`.execute(query)
   })
   console.log(`sums written in ${seconds(written.ms)}`)
@@ -225,7 +225,7 @@ async function measure ({ query }: Database): Promise<boolean> {
     fromMs: endMs - length * dayMs,
     untilMs: endMs
   })
-  /** Of whole days, whose sums say everything; other periods read records of the days at their ends. */
+  /** Whole days, which are read from sums only; other periods read records of the days at their ends. */
   const wholeDays = (length: number): UsageReportRequest['period'] => ({
     fromMs: dayOf(endMs) - length * dayMs,
     untilMs: dayOf(endMs)
@@ -342,7 +342,7 @@ async function measure ({ query }: Database): Promise<boolean> {
   return isFast
 }
 
-/** Reads the time of the last record; `undefined` where there is no store. */
+/** Reads the time of the last record; `undefined` if there is no store. */
 function newestOfSqlite (): number | undefined {
   if (!existsSync(databasePath(directory))) return undefined
   const file = new DatabaseSync(databasePath(directory), { readOnly: true })
@@ -384,7 +384,7 @@ async function fillPostgres (url: string): Promise<void> {
   const client = new Client(url)
   await client.connect()
   try {
-    // The methods of a connection of a pool that are used there.
+    // The methods of a pool connection that are used here.
     await migratePostgres(Object.assign(client, { release: () => undefined }), before)
     const partitions = new Partitions({
       use: async work => await work(Object.assign(client, { release: () => undefined }))
@@ -409,7 +409,9 @@ function keys (): string {
     insert into keys (id, name, digest, created_at_ms, project_id) values ${listed.join(', ')}`
 }
 
-/** Returns the statement that writes some records, in the order of their time; `h` stands for chance. */
+/**
+ * Returns the statement that writes some records, in the order of their time; `h` stands for a random number.
+ */
 function records (from: number): string {
   const until = Math.min(rows, from + stepRows)
   return `insert into usage (id, call_id, at_ms, key_id, endpoint, requested_model, model, provider, outcome, status, error_code, streamed, attempts,

@@ -1,6 +1,6 @@
 /**
- * Loaded into a gateway with `node --import`: writes how many timers run to the file named by `SOAK_FILE`
- * whenever the process gets SIGUSR2.
+ * Preloaded into a gateway with `node --import`: writes the number of active timers to the file named by
+ * `SOAK_FILE` whenever the process gets SIGUSR2.
  */
 
 import { renameSync, writeFileSync } from 'node:fs'

@@ -7,7 +7,7 @@ import { providerAt, startWorld } from './world.ts'
 
 const frame = textFrame('word ')
 
-/** Three of four callers leave in the middle of a stream: the provider's stream must end with them. */
+/** Three of four callers disconnect midway through a stream: the provider's stream must end with them. */
 export const disconnects: Scenario = {
   name: 'disconnects',
   run: async short => {
@@ -20,7 +20,7 @@ export const disconnects: Scenario = {
       const number = /call-\d+/.exec(text)?.[0] ?? ''
       response.writeHead(200, { 'content-type': 'text/event-stream' })
       let frames = 0
-      // What its caller leaves would go on for a minute: it ends because the gateway ends it.
+      // A stream that would go on for a minute: it ends because the gateway ends it.
       const most = text.includes('leaves') ? 6000 : 20
       const timer = setInterval(() => {
         if (frames++ < most) response.write(frame)
@@ -64,11 +64,11 @@ export const disconnects: Scenario = {
       const quiet = await eventually(
         async () => open === 0 && (await world.metric('headgate_open_calls')) === 0
       )
-      // Some leave before the gateway has their request: those are no calls.
+      // Some disconnect before the gateway has their request: those are not calls.
       const accepted = await world.metric('headgate_calls_total', 'endpoint="chat"')
       const rows = await eventually(() => world.ledgerIds().length === accepted)
       const sorted = closedAfterMs.toSorted((a, b) => a - b)
-      // Connections that are kept alive: one per caller, and one per call open at once at the provider.
+      // Kept-alive connections: one per caller, and one per concurrent call at the provider.
       const fds = (): number => world.descriptors() - fdsBefore
       const released = await eventually(() => fds() < 2 * width + 20)
       return [

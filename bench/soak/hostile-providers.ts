@@ -21,7 +21,7 @@ const completion = (content: string, logprobs?: object): object => ({
 
 const bomb = gzipSync(Buffer.alloc(200_000_000, 0x20))
 
-/** Writes pieces as fast as they are taken, until the other side goes. */
+/** Writes pieces as fast as they are read, until the other side disconnects. */
 function pour (response: ServerResponse, piece: () => string | Buffer, most = Infinity): void {
   let written = 0
   const more = (): void => {
@@ -36,7 +36,7 @@ function pour (response: ServerResponse, piece: () => string | Buffer, most = In
   more()
 }
 
-/** The ways a provider may misbehave, by the name of the model that is called. */
+/** The ways in which a provider may misbehave, by the name of the requested model. */
 const behaviours: Readonly<
   Record<string, { readonly streamed: boolean, readonly answer: (response: ServerResponse) => void }>
 > = {
@@ -149,7 +149,7 @@ export const hostileProviders: Scenario = {
     })
     const findings: Finding[] = []
     try {
-      // What the first calls load and compile is not the work of a behaviour.
+      // Modules loaded and compiled by the first calls are not part of a behaviour's cost.
       for (let round = 0; round < 20; round++) {
         await world.post('/v1/chat/completions', {
           model: 'sandbox/echo',

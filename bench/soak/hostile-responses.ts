@@ -30,10 +30,10 @@ function chunked (body: string, extension = ''): string {
   return `${ok}${json}transfer-encoding: chunked\r\n\r\n${pieces.join('')}0\r\n\r\n`
 }
 
-/** The answer to a request that nobody sent: its token is no caller's. */
+/** The answer to a request that nobody sent: its token belongs to no caller. */
 const stray = response(completion('stray'))
 
-/** Shapes that are right, however odd: their calls succeed. */
+/** Valid but unusual responses: their calls succeed. */
 const right: Readonly<Record<string, Shape>> = {
   'a plain response': token => ({ bytes: response(completion(token)) }),
   'chunks': token => ({ bytes: chunked(completion(token)) }),
@@ -60,7 +60,7 @@ const right: Readonly<Record<string, Shape>> = {
   })
 }
 
-/** Shapes that are wrong: their calls fail, or have their own answer. */
+/** Invalid responses: their calls fail, or get their own answer. */
 const wrong: Readonly<Record<string, Shape>> = {
   'a length that is too long': token => ({
     bytes: `${ok}${json}content-length: 9999\r\n\r\n${completion(token)}`,
@@ -113,7 +113,7 @@ const wrong: Readonly<Record<string, Shape>> = {
 const shapes: Readonly<Record<string, Shape>> = { ...right, ...wrong }
 const secondKey = 'second-soak-key'
 /**
- * A response that was written so long before a request came is not on its way any more: the gateway could
+ * An unrequested response written so long before a request was not in transit any more: the gateway could
  * have read it.
  */
 const onItsWayMs = 1000
@@ -121,18 +121,20 @@ const idleMs = 5
 
 interface RawProvider {
   readonly port: number
-  /** Unrequested responses that were written to idle connections. */
+  /** Unrequested responses written to idle connections. */
   readonly strays: () => number
-  /** Requests that came over a connection long after an unrequested response. */
+  /** Requests sent over a connection long after an unrequested response. */
   readonly careless: () => number
-  /** Calls whose request met an unrequested response on its way, which no client can tell from an answer. */
+  /**
+   * Calls whose request crossed an unrequested response in transit, which no client can tell from an answer.
+   */
   readonly undecidable: ReadonlySet<string>
   readonly close: () => void
 }
 
 /**
- * Starts a server that answers each request by the shape of its model, and writes to connections that are
- * idle what nobody requested.
+ * Starts a server that answers each request by the shape of its model, and writes unrequested responses to
+ * idle connections.
  */
 async function startRawProvider (): Promise<RawProvider> {
   const undecidable = new Set<string>()
@@ -172,7 +174,7 @@ async function startRawProvider (): Promise<RawProvider> {
         undecidable.add(token)
       }
       const { bytes, ends = false } = shapes[name]?.(token) ?? { bytes: '', ends: true }
-      if (bytes.includes(stray)) spoiledAtMs ??= -Infinity // nothing may come over this connection any more
+      if (bytes.includes(stray)) spoiledAtMs ??= -Infinity // no more requests may come over this connection
       if (ends) socket.end(bytes, 'latin1')
       else socket.write(bytes, 'latin1')
       if (spoiledAtMs === undefined) timer = setTimeout(spoil, idleMs)
@@ -191,10 +193,7 @@ async function startRawProvider (): Promise<RawProvider> {
   }
 }
 
-/**
- * Providers whose responses break the protocol, or that nobody requested: no caller gets the answer of
- * another.
- */
+/** Providers with malformed or unrequested responses: no caller gets the answer of another. */
 export const hostileResponses: Scenario = {
   name: 'hostile responses',
   run: async short => {

@@ -8,7 +8,7 @@ const result = (id: unknown, value: object): string => JSON.stringify({ jsonrpc:
 const tool = { name: 'look', inputSchema: { type: 'object' } }
 
 interface Behaviour {
-  /** False where no tool can be called: the list itself is at fault. */
+  /** False if no tool can be called: the list itself is invalid. */
   readonly isCalled?: boolean
   readonly tools: (page: number) => object
   readonly call: (id: unknown) => string | undefined
@@ -72,7 +72,7 @@ const behaviours: Readonly<Record<string, Behaviour>> = {
   'an answer that is not JSON': { ...plain, call: () => '{]' }
 }
 
-/** Tool servers of a caller that misbehave: the call ends, others are served meanwhile. */
+/** Misbehaving tool servers of a caller: the call ends, and others are served meanwhile. */
 export const hostileToolServers: Scenario = {
   name: 'hostile tool servers',
   run: async short => {
@@ -141,7 +141,7 @@ export const hostileToolServers: Scenario = {
     })
     const findings: Finding[] = []
     try {
-      // What the first calls load and compile is not the work of a behaviour.
+      // Modules loaded and compiled by the first calls are not part of a behaviour's cost.
       for (let round = 0; round < 20; round++) {
         await world.post('/v1/chat/completions', {
           model: 'fake/m',
@@ -155,7 +155,7 @@ export const hostileToolServers: Scenario = {
         await turns.ask(world)
         const liveness = await watchLiveness(world.url)
         const startedMs = performance.now()
-        // A server of its own for each: lists of tools are kept for a while.
+        // Each has a separate server, since lists of tools are cached for a while.
         const url = `http://127.0.0.1:${server.port}/${encodeURIComponent(name)}`
         const call = world.post('/v1/chat/completions', {
           model: 'fake/m',

@@ -1,7 +1,7 @@
 import { eventually } from './scenario.ts'
 import type { World } from './world.ts'
 
-/** A request that takes a gateway long. */
+/** A request that is expensive for a gateway. */
 export interface Input {
   readonly name: string
   readonly path: string | (() => string)
@@ -9,11 +9,14 @@ export interface Input {
   readonly method?: 'GET' | 'DELETE'
   readonly body?: () => Buffer | FormData
   readonly headers?: Readonly<Record<string, string>>
-  /** Takes notice of an answer. @returns the address of one that is fetched later, which is waited for */
+  /**
+   * Inspects an answer.
+   * @returns the address of one that is fetched later, which is waited for
+   */
   readonly later?: (answer: Record<string, unknown>) => string | undefined
 }
 
-/** @returns the status, or `closed` for an answer that came before the body had been sent */
+/** @returns the status, or `closed` if the connection closed before the body was sent */
 export async function send (
   world: World,
   { path, method, body = () => Buffer.alloc(0), headers = {}, later }: Input

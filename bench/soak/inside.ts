@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { eventually } from './scenario.ts'
 import type { World, WorldOptions } from './world.ts'
 
-/** Asks a module that runs inside a gateway. */
+/** Sends requests to a module that runs inside a gateway. */
 export interface Inside<T> {
   /** Options of the gateway that loads the module. */
   readonly options: Required<Pick<WorldOptions, 'nodeArgs' | 'env'>>
@@ -16,7 +16,7 @@ let files = 0
 
 /**
  * @param module a file beside this one that writes a `T` to the file named by `SOAK_FILE` whenever the
- * process gets SIGUSR2
+ *   process gets SIGUSR2
  */
 export function askInside<T> (module: string): Inside<T> {
   const file = join(tmpdir(), `headgate-inside-${process.pid}-${files++}.json`)

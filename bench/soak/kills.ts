@@ -3,7 +3,7 @@ import { fakeProvider, sendJson } from './provider.ts'
 import { eventually, finding, seeded, type Scenario } from './scenario.ts'
 import { providerAt, startWorld } from './world.ts'
 
-/** Kills the process under load, again and again: a call whose caller has the answer has its row. */
+/** Repeatedly kills the process under load: a call whose caller has the answer has its row. */
 export const kills: Scenario = {
   name: 'kill -9',
   run: async short => {
@@ -13,7 +13,7 @@ export const kills: Scenario = {
     const random = seeded(2)
     const succeeded = new Set<string>()
     try {
-      // At a random number of answers, so that a slow machine still has some.
+      // After a random number of answers, so that a slow machine has some too.
       for (let round = 0; round < rounds; round++) {
         const { post } = world
         const killed = new AbortController()
@@ -40,7 +40,7 @@ export const kills: Scenario = {
         await callers
         world = await world.restart()
       }
-      // Interrupted calls have rows as well, so their number does not say whether all are written.
+      // Interrupted calls have rows too, so the number of rows does not show whether all are written.
       const withoutRow = (): string[] => {
         const known = new Set(world.ledgerIds())
         return [...succeeded].filter(id => !known.has(id))

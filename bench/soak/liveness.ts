@@ -6,15 +6,15 @@ import { Worker } from 'node:worker_threads'
 import { Agent, request } from 'undici'
 
 const steps = 1e8
-/** How long a loop of that many steps takes on the machines of bench/README.md, in milliseconds. */
+/** Milliseconds that such a loop takes on the machines of bench/README.md. */
 const usualMs = 60
 
-/** How much longer such a loop takes here; measured once, and never less than 1. */
+/** How much longer such a loop takes here; measured once, and at least 1. */
 let slowness: number | undefined
 
 /**
- * Returns how much longer everything takes than on a quiet machine of those that the limits are for: as each
- * process waits for a processor, and as that is slower.
+ * Returns how much slower everything is than on an idle reference machine: waiting for a processor, and the
+ * processor itself.
  */
 export function loadFactor (): number {
   slowness ??= Math.max(1, measureLoop() / usualMs)
@@ -30,8 +30,8 @@ function measureLoop (): number {
 }
 
 /**
- * Returns the longest wait for `/livez` that counts as no stall, in milliseconds: a second on a quiet
- * machine of those.
+ * Returns the longest wait for `/livez` that is not a stall, in milliseconds: a second on an idle reference
+ * machine.
  */
 export function maxStallMs (): number {
   return 1000 * loadFactor()
@@ -43,8 +43,8 @@ export interface Liveness {
 }
 
 /**
- * Asks `/livez` every few milliseconds until it is stopped. From a thread of its own: this one sends
- * the attack, and would measure itself.
+ * Requests `/livez` every few milliseconds until stopped. Runs in a separate thread: this one sends the
+ * attack, and would measure itself.
  */
 export async function watchLiveness (url: string): Promise<Liveness> {
   const worker = new Worker(new URL('liveness-worker.js', import.meta.url), { workerData: url })
@@ -60,7 +60,10 @@ export async function watchLiveness (url: string): Promise<Liveness> {
   }
 }
 
-/** Waits for `/livez` again and again until `over` is aborted. @returns the longest wait in milliseconds */
+/**
+ * Requests `/livez` repeatedly until `over` is aborted.
+ * @returns the longest wait in milliseconds
+ */
 export async function slowestAnswer (url: string, over: AbortSignal, onFirst: () => void): Promise<number> {
   const agent = new Agent({ connections: 1, headersTimeout: 60_000 })
   const ask = async (): Promise<number> => {

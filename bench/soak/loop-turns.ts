@@ -1,11 +1,10 @@
 /**
- * Loaded into a gateway with `node --import`: notes how long the turns of its event loop take, and
- * writes the longest to the file named by `SOAK_FILE` whenever the process gets SIGUSR2.
+ * Preloaded into a gateway with `node --import`: measures the turns of its event loop, and writes the longest
+ * to the file named by `SOAK_FILE` whenever the process gets SIGUSR2.
  *
- * A turn is the time between two runs of a timer of a millisecond. What it took for its input is the
- * processor time of the process in it, no more than the turn itself, without the pauses of the
- * garbage collector that V8 reports for it: a process that waits for a processor, or collects what
- * other calls have left, has not been delayed by the input.
+ * A turn is the time between two runs of a timer of a millisecond. Its input time is the processor time of
+ * the process in it, at most the turn itself, without the garbage collection pauses that V8 reports for it:
+ * waiting for a processor, or collecting garbage of other calls, is not a delay caused by the input.
  */
 
 import { renameSync, writeFileSync } from 'node:fs'
@@ -14,15 +13,15 @@ import { PerformanceObserver, performance } from 'node:perf_hooks'
 export interface LongestTurn {
   /** Milliseconds spent on input. */
   readonly workMs: number
-  /** Milliseconds from the start of that turn to its end. */
+  /** Milliseconds from start to end of that turn. */
   readonly turnMs: number
-  /** Milliseconds of pauses of the garbage collector in that turn. */
+  /** Milliseconds of garbage collection pauses in that turn. */
   readonly gcMs: number
-  /** Milliseconds of its processor time in which the kernel ran, which is where it gives out memory. */
+  /** Milliseconds of its processor time in the kernel, which allocates memory there. */
   readonly kernelMs: number
-  /** Pages of memory that were used for the first time in that turn. */
+  /** Pages of memory used for the first time in that turn. */
   readonly faults: number
-  /** Longest sum of pauses of the garbage collector in one turn. */
+  /** Longest sum of garbage collection pauses in one turn. */
   readonly maxGcMs: number
 }
 
@@ -34,7 +33,7 @@ interface Turn {
   readonly faults: number
 }
 
-/** Shorter turns are not looked at. */
+/** Shorter turns are ignored. */
 const shortMs = 3
 const file = process.env['SOAK_FILE'] ?? '/dev/null'
 let turns: Turn[] = []

@@ -3,7 +3,7 @@ import { fakeProvider, sendJson } from './provider.ts'
 import { completeAnswer } from '../../lib/load/answers.ts'
 import { providerAt, startWorld } from './world.ts'
 
-/** Stands for a file of a form, and is what it holds. */
+/** The name and the content of a file in a form. */
 const file = 'RIFF an upload'
 const parameters = { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] }
 const chat = {
@@ -118,7 +118,7 @@ const seeds: ReadonlyArray<readonly [path: string, body: object]> = [
 /** The endpoints whose bodies are forms. */
 const isForm = (path: string): boolean => /transcriptions|translations|edits|variations/.test(path)
 
-/** A form of the members of an object; each that holds the name of the file is one. */
+/** A form with the members of an object; a member that has the name of the file becomes one. */
 function formOf (value: unknown): FormData {
   const form = new FormData()
   for (const [name, member] of Object.entries(Object(value) as object)) {
@@ -146,7 +146,7 @@ const odd: readonly unknown[] = [
   { a: { b: [] } }
 ]
 
-/** Changed bodies for every endpoint and wire format: no 500, no end of the process. */
+/** Mutated bodies for every endpoint and wire format: no 500, and the process survives. */
 export const mutations: Scenario = {
   name: 'mutated bodies',
   run: async short => {
@@ -220,7 +220,7 @@ function holders (value: unknown): Array<Record<string, unknown>> {
   return [value as Record<string, unknown>, ...Object.values(value).flatMap(holders)]
 }
 
-/** The text with one byte changed, left out or cut off. */
+/** The text with one byte changed, removed or cut off. */
 function torn (text: string, random: () => number): string {
   const at = Math.floor(random() * text.length)
   const kind = random()

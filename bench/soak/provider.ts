@@ -1,4 +1,4 @@
-/** A faked provider whose behaviour is a function of the request. */
+/** A fake provider whose behaviour is a function of the request. */
 
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'

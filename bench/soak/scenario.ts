@@ -1,5 +1,6 @@
 /**
- * Defines a soak scenario: it runs for a bounded time, says what it measured, and which promises were kept.
+ * Defines a soak scenario: it runs for a limited time, and reports its measurements and which promises were
+ * kept.
  */
 
 export interface Finding {
@@ -33,7 +34,7 @@ export async function each (
   }))
 }
 
-/** Asks until it is true; false when the time is up. */
+/** Polls until it is true; returns false at the deadline. */
 export async function eventually (
   condition: () => boolean | Promise<boolean>,
   ms = 10_000
@@ -46,7 +47,7 @@ export async function eventually (
   return true
 }
 
-/** Returns a generator of numbers from 0 to 1 that gives the same ones for the same seed (mulberry32). */
+/** Returns a generator of numbers from 0 to 1, the same for the same seed (mulberry32). */
 export function seeded (seed: number): () => number {
   let state = seed
   return () => {

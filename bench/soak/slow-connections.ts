@@ -6,7 +6,7 @@ const head = (more: string): string =>
   `POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n${more}`
 const secret = `authorization: Bearer ${key}\r\n`
 
-/** The bytes each kind of connection sends before it goes silent. */
+/** The bytes that each kind of connection sends before it goes silent. */
 const kinds: Readonly<Record<string, string>> = {
   'no bytes sent': '',
   'partial headers': head('x-a: '),
@@ -15,7 +15,7 @@ const kinds: Readonly<Record<string, string>> = {
   'partial chunked body': `${head(`${secret}transfer-encoding: chunked\r\n`)}\r\n5\r\n{"mod`
 }
 
-/** Connections that stop in the middle of a request are closed in time and keep no one else waiting. */
+/** Connections that stop in the middle of a request are closed in time and delay no one else. */
 export const slowConnections: Scenario = {
   name: 'slow connections',
   run: async short => {

@@ -10,7 +10,7 @@ const keys = (count: number): string =>
 const long = `{"model":"sandbox/echo","messages":"${'a'.repeat(48_000_000)}"}`
 
 /**
- * As much as a body may hold (`limits.json_values`), in the shapes that cost a parser most for each value.
+ * The maximum that a body may hold (`limits.json_values`), in the shapes that cost a parser most per value.
  */
 const list = (count: number, item: (number: number) => string): string =>
   `{"model":"sandbox/echo","messages":"x","zz":[${Array.from({ length: count }, (_, number) => item(number)).join()}]}`
@@ -68,14 +68,14 @@ async function inParallel (
         await answer.text()
         return String(answer.status)
       } catch {
-        return 'closed' // An answer that came before the body had been sent.
+        return 'closed' // An answer that came before the whole body was sent.
       }
     })
   )
   return statuses.toSorted().join(' ')
 }
 
-/** Bodies that are small on the wire and large in memory, against a process with a small heap. */
+/** Bodies that are small on the wire and large in memory, for a process with a small heap. */
 export const smallHeap: Scenario = {
   name: 'hostile bodies, heap of 512 MB',
   run: async () => {

@@ -19,10 +19,10 @@ const models = [
 ]
 const chatPath = '/v1/chat/completions'
 const MB = 1_000_000
-/** Each input is sent so often. */
+/** How often each input is sent. */
 const times = Number(process.env['SOAK_TIMES'] ?? 1)
 
-/** `limits.json_body_bytes` and `json_values` as they are by default. */
+/** The default values of `limits.json_body_bytes` and `json_values`. */
 const most = { bytes: 16 * 1024 * 1024, values: 500_000 }
 
 function isAllowed (text: Buffer): boolean {
@@ -31,7 +31,7 @@ function isAllowed (text: Buffer): boolean {
   return text.length <= most.bytes && counter.parseCost <= most.values
 }
 
-/** Returns the largest body of a kind that is not refused for its size, as near as eighths of it. */
+/** Returns the largest body of a kind that is not refused for its size, to within an eighth. */
 function largest (make: (size: number) => object, from = 1): Buffer {
   const print = (size: number): Buffer => Buffer.from(JSON.stringify(make(Math.floor(size))))
   let size = from
@@ -52,7 +52,7 @@ const chatInputs: readonly Input[] = dimensions.flatMap(({ name, body, from = 1,
     return {
       name: `${provider(model)}: ${name}`,
       path: chatPath,
-      // A nested or doubling one is as large as it may be deep.
+      // A nested or doubling one is as large as its depth limit allows.
       body: () =>
         doublings === undefined
           ? largest(size => ({ model, ...body(size) }), from)
@@ -130,7 +130,7 @@ const dialectSeeds = {
   })
 }
 
-/** The other wire formats, with what takes chat completions longest. */
+/** The other wire formats, with the input most expensive for chat completions. */
 const dialectInputs: readonly Input[] = Object.entries(dialectSeeds).flatMap(([path, bodyOf]) => {
   const isResponses = path.endsWith('responses')
   const json = (value: () => object) => (): Buffer => Buffer.from(JSON.stringify(value()))
@@ -363,7 +363,7 @@ const otherInputs: readonly Input[] = [
 
 interface Group {
   readonly inputs: readonly Input[]
-  /** Processor time that one turn of the event loop may take, in milliseconds on a quiet machine. */
+  /** Processor time that one turn of the event loop may take, in milliseconds on an idle machine. */
   readonly maxTurnMs: number
 }
 
@@ -391,9 +391,7 @@ const groups: Readonly<Record<string, Group>> = {
   'texts, documents, recordings and images at other endpoints': { inputs: otherInputs, maxTurnMs: 50 }
 }
 
-/**
- * Bodies that take a gateway longest, one after another: none of them keeps the process from others for long.
- */
+/** The most expensive bodies, one after another: none of them blocks the process for long. */
 export const stalls: Scenario = {
   name: 'turns of the event loop',
   run: async () => {
@@ -454,7 +452,7 @@ function printTurn ({ workMs, turnMs, gcMs, kernelMs, faults }: LongestTurn): st
   return `${workMs.toFixed(0)} ms in a turn of ${turnMs.toFixed(0)} (kernel ${kernelMs.toFixed(0)}, ${faults} page faults, garbage collector ${gcMs.toFixed(0)})`
 }
 
-/** Lets the compiler see each endpoint first: it is not the input that a first call waits for. */
+/** Runs each endpoint once to compile it: a first call waits for that, not for its input. */
 async function warmUp (world: World): Promise<void> {
   for (let round = 0; round < 30; round++) {
     for (const [path, start] of seeds) await world.post(path, `{${start}}`)

@@ -1,5 +1,5 @@
 /**
- * Calls that the store keeps, as large as they may be and larger, and what is read from it and deleted again.
+ * Calls stored at and above the maximum size, and reading and deleting them.
  */
 
 import { completeAnswer, frame, textFrame } from '../../lib/load/answers.ts'
@@ -16,7 +16,7 @@ const model = 'openai/gpt-5'
 const answerSizes = [5, 7]
 const streamedTexts = 10_000
 
-/** Answers prompts such as `an answer of 5 MB`; all others as usual. */
+/** Answers prompts such as `an answer of 5 MB`; all others normally. */
 export function largeAnswers (_: IncomingMessage, response: ServerResponse, body: string): void {
   const size = body.length > 1000 ? undefined : /an answer of (\d+) MB/.exec(body)?.[1]
   if (size === undefined) return sendJson(response, completeAnswer)
@@ -94,7 +94,7 @@ const noteNewest: Input['later'] = ({ id }) => {
   return undefined
 }
 
-/** Nearly as much as a conversation may have, in responses nearly as large as may be stored. */
+/** Nearly the maximum of a conversation, in responses of nearly the maximum size. */
 const conversation: readonly Input[] = [
   ...Array.from({ length: 8 }, (_, number): Input => ({
     name: `response ${number + 1} of a conversation, of 6 MB`,
@@ -120,7 +120,7 @@ const conversation: readonly Input[] = [
   }
 ]
 
-/** More than a key may keep: the oldest are deleted. */
+/** More than a key may store: the oldest are deleted. */
 const evicting: readonly Input[] = Array.from({ length: 16 }, (_, number) => ({
   name: `response ${number + 1} of a key with no room left, of 6 MB`,
   path: responsesPath,
@@ -134,5 +134,5 @@ export const storedInputs: readonly Input[] = [
   ...evicting
 ]
 
-/** Bytes that a key may keep here. */
+/** Bytes that a key may store here. */
 export const maxBytesPerKey = 150 * MB

@@ -64,7 +64,7 @@ async function viewed (): Promise<Finding> {
   try {
     await ask(world, 10)
     const database = join(world.dataDir, 'headgate.db')
-    // A program of its own: closing the file in this process would prove nothing about locks of another one.
+    // A separate program: closing the file in this process would prove nothing about the locks of another.
     const look = (): void => {
       spawnSync(process.execPath, [
         '--input-type=module',
@@ -101,7 +101,7 @@ async function corrupted (): Promise<Finding> {
   )
 }
 
-/** The file is deleted, or another takes its place, while the gateway runs. */
+/** The file is deleted or replaced while the gateway runs. */
 async function lost (how: 'deleted' | 'replaced'): Promise<Finding> {
   let world = await startWorld({ configuration })
   try {
@@ -136,7 +136,7 @@ async function damaged (): Promise<Finding> {
     await ask(world, 300)
     await eventually(() => world.ledgerIds().length === 300)
     const database = join(world.dataDir, 'headgate.db')
-    // The log of writes becomes part of the file, as it does by itself after some megabytes.
+    // Merges the write-ahead log into the file, as SQLite does on its own after some megabytes.
     const other = new DatabaseSync(database)
     other.exec('pragma wal_checkpoint(truncate)')
     const file = openSync(database, 'r+')
@@ -188,7 +188,10 @@ async function backedUp (short: boolean): Promise<Finding> {
   }
 }
 
-/** Runs `use` on a small file system of its own. @returns `undefined` where none can be mounted */
+/**
+ * Runs `use` on a small separate file system.
+ * @returns `undefined` if none can be mounted
+ */
 async function onDisk<T> (use: (disk: string) => Promise<T>): Promise<T | undefined> {
   const disk = mkdtempSync(join(tmpdir(), 'headgate-disk-'))
   if (spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=3m', 'none', disk]).status !== 0) {
@@ -228,7 +231,7 @@ async function full (): Promise<Finding[]> {
   return found === undefined ? [] : [found]
 }
 
-/** A disk that can only be read, at a start: it cannot become so while files are open for writing. */
+/** A disk that is read-only from the start: it cannot become so while files are open for writing. */
 async function readOnly (): Promise<Finding[]> {
   const found = await onDisk(async disk => {
     const dataDir = join(disk, 'data')
@@ -254,19 +257,19 @@ async function readOnly (): Promise<Finding[]> {
   return found === undefined ? [] : [found]
 }
 
-/** Returns the last line of a start that is refused. */
+/** Returns the last line of a refused start. */
 async function refusal (world: World): Promise<string> {
   try {
     const again = await world.restart()
     await again.process.stop()
     return 'it started'
   } catch (error) {
-    // Lines of the log, such as one about the limit of open files, are no reason.
+    // Log lines, such as one about the limit of open files, are not the reason.
     return String(error).trimEnd().split('\n').findLast(line => !line.startsWith('{'))?.slice(0, 160) ?? ''
   }
 }
 
-/** The accidents of the file that holds keys and the usage ledger. */
+/** Accidents of the file with the keys and the usage ledger. */
 export const stores: Scenario = {
   name: 'the store',
   run: async short => [

@@ -7,7 +7,7 @@ import { providerAt, startWorld } from './world.ts'
 const first = textFrame('word ').repeat(4)
 const path = '/v1/chat/completions'
 
-/** One of ten callers leaves at a random moment: nothing of any stream may stay. */
+/** One of ten callers disconnects at a random moment: nothing of any stream may remain. */
 export const streams: Scenario = {
   name: 'many streams',
   run: async short => {
@@ -61,7 +61,7 @@ export const streams: Scenario = {
       const ended = await settled()
       const accepted = await world.metric('headgate_calls_total', 'endpoint="chat"')
       const rows = await eventually(() => world.ledgerIds().length === accepted)
-      // Connections that wait for their next request, and what looks after each, come and go.
+      // Idle connections, and their timers, come and go.
       const released = await eventually(
         async () =>
           world.descriptors() <= fdsBefore + width && (await timers.ask(world)) <= timersBefore + 2 * width

@@ -1,4 +1,4 @@
-/** Reads how long the turns of a gateway's event loop were, which `loop-turns.ts` notes inside it. */
+/** Reads the duration of a gateway's event loop turns, which `loop-turns.ts` measures inside it. */
 
 import { askInside, type Inside } from './inside.ts'
 import { loadFactor } from './liveness.ts'
@@ -10,8 +10,8 @@ export function watchTurns (): Inside<LongestTurn> {
 }
 
 /**
- * Returns the longest turn that counts as no stall, in milliseconds of processor time: 50 on a machine that
- * does nothing else; a second in the short form, which runs beside other work.
+ * Returns the longest turn that is not a stall, in milliseconds of processor time: 50 on an otherwise idle
+ * machine; a second in the short form, which runs beside other work.
  */
 export function maxTurnMs (short: boolean): number {
   return (short ? 1000 : 50) * loadFactor()

@@ -8,7 +8,7 @@ export const unreliableProviders: Scenario = {
   name: 'two providers at 70 %',
   run: async short => {
     const calls = short ? 1000 : 5000
-    // Enough that what had been earned for retries before the failure is a small part of them.
+    // Enough calls to make the retries earned before the failure a small part.
     const more = 2000
     const random = seeded(3)
     let rate = 0.7

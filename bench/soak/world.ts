@@ -1,4 +1,4 @@
-/** A real gateway as a process of its own, in front of faked providers, and what can be read of it. */
+/** A real gateway in its own process, in front of fake providers, with its observable state. */
 
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -21,19 +21,22 @@ export interface World {
   readonly post: (path: string, body: unknown, options?: PostOptions) => Promise<Answer>
   readonly postForm: (path: string, form: FormData) => Promise<Answer>
   readonly ask: (method: 'GET' | 'DELETE', path: string) => Promise<Answer>
-  /** Returns whether an answer that is fetched later is there. */
+  /** Returns whether an answer that is fetched later is ready. */
   readonly isReady: (path: string) => Promise<boolean>
-  /** Sums the lines of a metric. @param label one they must have: `endpoint="chat"` */
+  /**
+   * Sums the lines of a metric.
+   * @param label required in each line: `endpoint="chat"`
+   */
   readonly metric: (name: string, label?: string) => Promise<number>
-  /** Parts that are degraded, as `/health` says. */
+  /** Degraded parts, as reported by `/health`. */
   readonly degraded: () => Promise<readonly string[]>
-  /** File descriptors that are open. */
+  /** Open file descriptors. */
   readonly descriptors: () => number
   readonly rssMb: () => number
   /** `x-request-id` of every row of the usage ledger. */
   readonly ledgerIds: () => string[]
   readonly stop: () => Promise<void>
-  /** Ends it as a lack of memory would: without a chance to do anything. */
+  /** Kills it as the out-of-memory killer would: without a chance to react. */
   readonly kill: () => Promise<void>
   /** Starts it again on the same data. */
   readonly restart: () => Promise<World>
@@ -53,7 +56,7 @@ export interface Answer {
 export interface WorldOptions {
   /** Merged into the configuration. */
   readonly configuration?: Readonly<Record<string, unknown>>
-  /** Arguments of node before the program. */
+  /** Arguments of Node.js before the program. */
   readonly nodeArgs?: readonly string[]
   readonly dataDir?: string
   readonly env?: Readonly<Record<string, string>>
@@ -163,7 +166,7 @@ async function launch (directory: string, options: WorldOptions): Promise<World>
   }
 }
 
-/** Returns a provider entry of the configuration at a faked upstream. */
+/** Returns a configuration entry of a provider at a fake upstream. */
 export function providerAt (
   port: number,
   kind = 'openai',

@@ -1,6 +1,6 @@
 /**
  * Runs a gateway with a part left out: `node ablated.js <part> <port> <upstream port> <data directory>`. It
- * is put together here, of the same services; the gateway itself has no such switches.
+ * is assembled here from the same services; the gateway itself has no such switches.
  */
 
 import '../../lib/process/v8-flag.ts'
@@ -87,8 +87,8 @@ function chatOf (services: Services): Handler<Call> {
 }
 
 /**
- * Runs everything up to the provider, and passes its answer on byte for byte: no adapter, no events, nothing
- * recorded of usage.
+ * Runs everything up to the provider, and passes its answer on byte for byte: no adapter, no events, and no
+ * usage recorded.
  */
 function passed (services: Services): Handler<Call> {
   return pipeline(

@@ -1,4 +1,4 @@
-/** Lists the dialects of callers: their requests, and the places where answers have text. */
+/** Lists the dialects of callers: their requests, and where their answers have text. */
 
 import { eventCount, frameCount, requestBody, type BodySize } from '../../lib/load/answers.ts'
 import { chatTexts, type AnswerTexts } from '../../lib/load/answer-check.ts'
@@ -6,9 +6,9 @@ import { objectsOf, property } from '../../lib/json/guards.ts'
 
 export interface CallerDialect extends AnswerTexts {
   readonly path: string
-  /** Returns a request whose answer has the given shape; a model of `mock` is one of OpenAI's. */
+  /** Returns a request whose answer has the given shape; `mock` models count as OpenAI's. */
   readonly body: (shape: string, size: BodySize, streamed: boolean, provider?: string) => string
-  /** Frames of a stream of 200 texts that the gateway prints. */
+  /** Frames of a stream of 200 texts, as printed by the gateway. */
   readonly frames: number
 }
 

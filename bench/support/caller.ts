@@ -1,4 +1,4 @@
-/** One caller on one connection, with as much HTTP as it takes to find the end of an answer. */
+/** One caller on one connection, with just enough HTTP to find the end of an answer. */
 
 import { connect, type Socket } from 'node:net'
 import { nowUs, stampDigits, stampPattern } from '../../lib/load/answers.ts'
@@ -13,7 +13,7 @@ export interface CallerOptions {
 export class Caller {
   latencies: number[] = []
   firstBytes: number[] = []
-  /** Milliseconds from the stamp in an event to its arrival. */
+  /** Milliseconds from an event's time stamp to its arrival. */
   events: number[] = []
   frames = 0
   seconds = 0
@@ -22,10 +22,10 @@ export class Caller {
   #socket: Socket | undefined
   #sentAtMs = 0
   #pieces: Buffer[] = []
-  /** Bytes of a head or of a chunk's size line that have come so far. */
+  /** Bytes received so far of a head or of a chunk's size line. */
   #begun: Buffer | undefined
   #state: 'head' | 'complete' | 'chunks' = 'head'
-  /** Bytes to come: of a complete body, or of a chunk and the line end after it. */
+  /** Bytes still to come: of a complete body, or of a chunk and its line end. */
   #left = 0
   #first: (() => void) | undefined
   #onAnswer: (() => void) | undefined
@@ -35,7 +35,7 @@ export class Caller {
     this.#options = options
   }
 
-  /** Asks once, and again and again until then; resolves when the last answer is complete. */
+  /** Calls repeatedly until then; resolves when the last answer is complete. */
   async loop (untilMs: number): Promise<void> {
     await this.#connect()
     const startMs = performance.now()
@@ -49,7 +49,7 @@ export class Caller {
     this.seconds = (performance.now() - startMs) / 1000
   }
 
-  /** Asks once and resolves with the first byte; a deaf caller reads nothing at all. */
+  /** Calls once and resolves with the first byte; a deaf caller reads nothing at all. */
   async open (deaf: boolean): Promise<void> {
     await this.#connect()
     await new Promise<void>((resolve, reject) => {
@@ -103,7 +103,7 @@ export class Caller {
       else if (this.#state === 'complete') this.#readSized(bytes.subarray(at))
       else this.#readChunks(bytes, at)
     } catch (error) {
-      this.#failed?.(error as Error) // only errors of our own are thrown in there
+      this.#failed?.(error as Error) // only our own errors are thrown there
       this.close()
     }
   }

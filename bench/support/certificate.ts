@@ -1,4 +1,4 @@
-/** The key and the certificate of the mock's port for TLS, made for one run. */
+/** The key and the certificate of the mock's TLS port, created for each run. */
 
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
@@ -7,7 +7,7 @@ import { scratchFolder } from './scratch-folder.ts'
 
 export interface Tls {
   readonly port: number
-  /** Files in PEM. */
+  /** Files in PEM format. */
   readonly key: string
   readonly certificate: string
 }

@@ -1,4 +1,4 @@
-/** Lists the gateways that are compared: how each is started, and which headers its callers send. */
+/** Lists the gateways to compare: how each is started, and which headers its callers send. */
 
 import { spawnSync } from 'node:child_process'
 import { existsSync, writeFileSync } from 'node:fs'
@@ -17,13 +17,13 @@ import { forTensorZero, tensorZeroArguments, tensorZeroEntry, tensorZeroPort } f
 export interface Contender {
   readonly name: string
   readonly headers: (upstreamPort: number) => Record<string, string>
-  /** True for gateways of others: what Headgate is to be ahead of. */
+  /** True for other gateways: those Headgate should beat. */
   readonly peer?: boolean
   /** The reason why it cannot take part here, if so. */
   readonly missing?: () => string | undefined
-  /** Returns what its callers send and get, where that is not what the lane says. */
+  /** Returns what its callers send and receive, if that differs from the lane. */
   readonly adapt?: (lane: Lane) => Lane
-  /** Starts it and waits for its first answer. `undefined`: callers speak to the mock itself. */
+  /** Starts it and waits for its first answer. `undefined`: callers call the mock directly. */
   readonly start?: (upstreamPort: number, options?: StartOptions) => Promise<Running>
 }
 
@@ -148,16 +148,16 @@ const trust = tls === undefined ? {} : { NODE_EXTRA_CA_CERTS: tls.certificate }
 
 export interface HeadgateOptions {
   readonly workers?: number
-  /** A checkout of its own, built; by default this one. */
+  /** Another checkout, already built; by default this one. */
   readonly folder?: string | undefined
-  /** The program of this checkout, from this folder. Default: the bundle. */
+  /** The program to run, relative to this folder. Default: the bundle. */
   readonly entry?: string
-  /** Default: a directory of its own. */
+  /** Default: a new directory. */
   readonly dataDir?: string
-  /** Entries of the configuration, in place of those of all. */
+  /** Entries of the configuration, in place of the default ones. */
   readonly config?: Readonly<Record<string, unknown>>
   readonly env?: Readonly<Record<string, string>>
-  /** The file of its log. Default: one that is removed at the end. */
+  /** The log file. Default: one that is removed at the end. */
   readonly output?: string
 }
 
@@ -199,7 +199,7 @@ export function headgate (name: string, options: HeadgateOptions = {}): Contende
   }
 }
 
-/** Returns the address of the command of another checkout, whose version may have none in one file. */
+/** Returns the address of another checkout's command, whose version may have no bundle. */
 function entryOf (folder: string): string {
   const file = join(folder, 'build/headgate.cjs')
   return pathToFileURL(existsSync(file) ? file : join(folder, 'build/lib/main.js')).href
@@ -232,7 +232,7 @@ async function startedAt (
   return { ...started, port: portOf() ?? 0 }
 }
 
-/** Returns whether a chat request gets its 200: being ready means nothing less. */
+/** Returns whether a chat request gets a 200: only then is it ready. */
 async function answers (port: number, headers: Record<string, string>, lane: Lane): Promise<boolean> {
   return await new Promise(resolve => {
     const answer = request(
@@ -307,7 +307,7 @@ function headgateConfiguration (
   }
 }
 
-/** One process that forwards as it is: what a proxy in C costs. */
+/** One process that forwards unchanged: the cost of a proxy in C. */
 function nginxConfiguration (port: number, upstreamPort: number): string {
   return `
     daemon off; master_process off; worker_processes 1; pid ${join(scratch, 'nginx.pid')};

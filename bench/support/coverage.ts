@@ -1,6 +1,6 @@
 /**
- * Is imported into the process of a gateway (`--import`): says over HTTP, on the port in `COVERAGE_PORT`,
- * which functions of ours have run since the last request, as V8 counts them.
+ * Preloaded into a gateway process (`--import`): reports over HTTP, on the port in `COVERAGE_PORT`, which of
+ * our functions have run since the last request, as counted by V8.
  */
 
 import { createServer } from 'node:http'

@@ -1,4 +1,4 @@
-/** The same answer as each provider writes it: a stream of 200 text events, and one in one piece. */
+/** The same answer in the dialect of each provider: a stream of 200 text events, and complete. */
 
 import type { ProviderKind } from '../../schemas/providers.ts'
 import { eventCount, streamPieces, texts, completeAnswer, completeText } from '../../lib/load/answers.ts'
@@ -6,7 +6,7 @@ import { eventCount, streamPieces, texts, completeAnswer, completeText } from '.
 export interface Dialect {
   readonly kind: ProviderKind
   readonly complete: string
-  /** The stream, so many events to a piece. */
+  /** The stream, with so many events per piece. */
   readonly pieces: (perPiece: number) => string[]
 }
 
@@ -63,12 +63,12 @@ const anthropic: Dialect = {
     )
 }
 
-/** Anthropic hides the lengths of texts so. */
+/** Anthropic pads events to hide the length of texts. */
 function padded (message: string, spaces: number): string {
   return message.replace(/\}\n\n$/, `${' '.repeat(spaces)}}\n\n`)
 }
 
-/** Gemini counts what it has written so far in every message. */
+/** Gemini reports its output count so far in every message. */
 function googleUsage (candidatesTokenCount: number): object {
   return { promptTokenCount: 220, candidatesTokenCount, totalTokenCount: 220 + candidatesTokenCount }
 }
@@ -76,7 +76,7 @@ function googleUsage (candidatesTokenCount: number): object {
 const google: Dialect = {
   kind: 'google',
   complete: JSON.stringify(googleAnswer(completeText, { finishReason: 'STOP' })),
-  // Gemini ends its lines as Windows does.
+  // Gemini ends its lines with CRLF.
   pieces: perPiece =>
     inPieces(perPiece, (text, index) => withCrlf(unnamed(googleAnswer(text, {}, index + 1))), {
       before: '',
@@ -84,7 +84,7 @@ const google: Dialect = {
     })
 }
 
-/** The dialect of OpenAI; xAI counts its tokens otherwise. */
+/** OpenAI's dialect; xAI counts its tokens differently. */
 function openai (kind: ProviderKind): Dialect {
   return { kind, complete: completeAnswer, pieces: streamPieces }
 }

@@ -1,4 +1,4 @@
-/** Makes the check of a lane: its dialect, or what its endpoint answers. */
+/** Creates the check of a lane, by its dialect or endpoint. */
 
 import { AnswerCheck, type Expected } from '../../lib/load/answer-check.ts'
 import { callerDialects, type CallerDialectName } from './caller-dialects.ts'
@@ -7,7 +7,7 @@ import { media } from './media.ts'
 export interface LaneExpected extends Expected {
   /** The dialect of the answer. Default: chat completions */
   readonly dialect?: CallerDialectName
-  /** The name of what was requested, when it is no conversation. */
+  /** The name of the request, if it is not a conversation. */
   readonly media?: string
 }
 

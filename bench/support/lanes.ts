@@ -1,4 +1,4 @@
-/** Lists what is measured: shapes of load, each named by what it looks like. */
+/** Lists the lanes: shapes of load, each named by its appearance. */
 
 import {
   eventCount,
@@ -19,7 +19,7 @@ export interface Lane {
   readonly name: string
   /** The unit that CPU time is divided by. */
   readonly unit: 'request' | 'event' | 'MB'
-  /** Megabytes of a request and its answer, where they are the unit. */
+  /** Megabytes of a request and its answer, if they are the unit. */
   readonly megabytes?: number
   readonly callers: number
   readonly body: string
@@ -31,7 +31,7 @@ export interface Lane {
   readonly path?: string
   /** Default: `application/json`. */
   readonly contentType?: string
-  /** Sent by every caller, besides what a contender needs. */
+  /** Sent by every caller, besides the contender's own headers. */
   readonly headers?: Readonly<Record<string, string>>
   /** The contenders that can take part. Default: all. */
   readonly only?: readonly string[]
@@ -83,7 +83,7 @@ function translated (provider: 'anthropic' | 'google'): Lane[] {
   ]
 }
 
-/** Requests of another dialect than chat completions; contenders that do not translate take no part. */
+/** Requests of another dialect than chat completions; contenders that do not translate do not take part. */
 function spoken (
   dialect: CallerDialectName,
   provider: 'openai' | 'anthropic',
@@ -108,10 +108,12 @@ function spoken (
   ]
 }
 
-/** The pipe reaches the provider over TLS for callers who send this; a gateway by the name of the model. */
+/**
+ * The pipe connects to the provider over TLS for callers who send this; a gateway by the name of the model.
+ */
 const overTls = { headers: { 'x-upstream': 'tls' }, only: ['bare pipe', 'Headgate', 'Headgate before'] }
 
-/** Bodies of megabytes, one way or the other, and smaller ones by the request. */
+/** Bodies of megabytes in one direction, and smaller ones by the request. */
 function mediaLane (medium: Media): Lane {
   const { name, path, contentType, body, callers, sizeBytes } = medium
   return {
@@ -129,7 +131,7 @@ function mediaLane (medium: Media): Lane {
   }
 }
 
-/** Returns true for lanes of recordings, images, vectors and sound, whatever their unit. */
+/** Returns true for lanes of recordings, images, vectors and audio, whatever their unit. */
 export function isOfMedia ({ expected }: Pick<Lane, 'expected'>): boolean {
   return expected.media !== undefined
 }
@@ -156,7 +158,7 @@ export const lanes: readonly Lane[] = [
   }),
   ...translated('anthropic'),
   ...translated('google'),
-  // Anthropic sends no ping in these streams, and its frames are passed on as they are.
+  // Anthropic sends no ping in these streams, and its frames are passed on unchanged.
   ...spoken('messages', 'anthropic', callerDialects.messages.frames - 1),
   ...spoken('messages', 'openai'),
   ...spoken('responses', 'openai'),
@@ -183,8 +185,8 @@ export const lanes: readonly Lane[] = [
     expected: stamped(10),
     quick: true
   }),
-  // As they ask in practice: those in step send 16 requests in one millisecond, each of which waits for those
-  // before it.
+  // Callers out of step, as in practice: callers in step send 16 requests in one millisecond, each of which
+  // waits for those before it.
   stream('first token, 16 callers not in step', 'paced-10-10', 16, {
     unit: 'request',
     expected: stamped(10),
@@ -204,8 +206,8 @@ export const slowStreams = [2_000, 4_000, most].map(count =>
 )
 
 /**
- * Callers who ask for 64 MB and never read: what they cost must not grow with the answer. A large part of
- * what few of them cost is what a process grows by once.
+ * Callers who request 64 MB and never read: their cost must not grow with the answer. For few callers much of
+ * the cost is the one-time growth of the process.
  */
 export const deafCallers = [100, 400].map(count =>
   stream(`${count} callers who never read`, 'endless', count, {

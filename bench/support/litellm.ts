@@ -1,4 +1,4 @@
-/** Puts the LiteLLM proxy beside us, to be compared with: `npm run bench:litellm`. */
+/** Runs the LiteLLM proxy for comparison: `npm run bench:litellm`. */
 
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -10,10 +10,10 @@ const installed = pythonPackage('litellm', '1.106.2', '[proxy]')
 
 export const litellmEntry = join(installed.folder, 'bin/litellm')
 
-/** Its documents on production: one worker for each core, errors only in the log. */
+/** As its documentation recommends for production: one worker per core, errors only in the log. */
 export const litellmEnvironment = { LITELLM_MODE: 'PRODUCTION', LITELLM_LOG: 'ERROR' }
 
-/** Writes its configuration, which is JSON as YAML allows, and returns its arguments. */
+/** Writes its configuration as JSON, which is valid YAML, and returns its arguments. */
 export function litellmArguments (file: string, port: number, upstreamPort: number): string[] {
   writeFileSync(
     file,

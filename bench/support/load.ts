@@ -1,8 +1,8 @@
 /**
- * The callers: raw sockets that send one prepared request after the other and check every answer.
+ * The callers: raw sockets that send one prepared request after another and check every answer.
  *
- * Runs as a child of `compare`: takes a `Job` as a message, says `begin` once it is warm, then
- * `result` or `failed`. One job at a time.
+ * Runs as a child of `compare`: receives a `Job` as a message, sends `begin` once it is warm, then `result`
+ * or `failed`. One job at a time.
  */
 
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -21,13 +21,13 @@ export interface Job {
   readonly warmUpMs: number
   readonly durationMs: number
   /**
-   * `loop`: each caller asks again as soon as it has its answer. `hold`: each asks once, and the
-   * time counts from when all have their first byte. `deaf`: as `hold`, but without reading.
+   * `loop`: each caller calls again as soon as it has its answer. `hold`: each calls once, and the time
+   * counts from when all have their first byte. `deaf`: as `hold`, but without reading.
    */
   readonly mode: 'loop' | 'hold' | 'deaf'
   /**
-   * The time over which callers who `loop` begin, evenly, in milliseconds. Default: all begin at once, and
-   * ask in step where all answers take as long.
+   * The time over which callers who `loop` start, evenly, in milliseconds. Default: all start at once, and
+   * stay in step if all answers take equally long.
    */
   readonly spreadMs?: number
 }
@@ -49,7 +49,7 @@ export type LoadMessage =
   | { readonly type: 'result', readonly result: JobResult }
   | { readonly type: 'failed', readonly message: string }
 
-/** No job takes longer than its own time and this. */
+/** A job may exceed its own time by at most this. */
 const graceMs = 20_000
 
 process.on('message', (job: Job) => {
@@ -87,7 +87,7 @@ async function run (job: Job): Promise<JobResult> {
   }
 }
 
-/** Warm-up and measurement each end when every answer that was begun is complete. */
+/** Warm-up and measurement each end when every started answer is complete. */
 async function loop (callers: readonly Caller[], { warmUpMs, durationMs, spreadMs = 0 }: Job): Promise<void> {
   const all = async (ms: number): Promise<void> => {
     const untilMs = performance.now() + ms

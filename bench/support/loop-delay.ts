@@ -1,6 +1,6 @@
 /**
- * Loaded into a process with `node --import`: watches how late its event loop is, and writes that
- * to the file named by `BENCH_LOOP_FILE`, in milliseconds, whenever it gets SIGUSR2.
+ * Preloaded into a process with `node --import`: measures the delay of its event loop, and writes it to the
+ * file named by `BENCH_LOOP_FILE`, in milliseconds, whenever it gets SIGUSR2.
  */
 
 import { writeFileSync } from 'node:fs'

@@ -1,4 +1,4 @@
-/** One lane against one contender: what the callers saw, and what it cost the gateway. */
+/** Runs one lane against one contender: the callers' results, and the cost for the gateway. */
 
 import { fileURLToPath } from 'node:url'
 import { path, type Contender, type Running } from './contenders.ts'
@@ -9,11 +9,11 @@ import type { Lane } from './lanes.ts'
 import type { Job, JobResult, LoadMessage } from './load.ts'
 
 export interface Sample extends JobResult {
-  /** CPU time of the gateway process; of the mock when callers speak to it directly. */
+  /** CPU time of the gateway process; of the mock if callers call it directly. */
   readonly cpuUsPerUnit: number
   readonly unitsPerSecond: number
   readonly rssBytes: number
-  /** Growth of memory from before the job to its end. */
+  /** Growth of memory during the job. */
   readonly grownBytes: number
 }
 
@@ -48,8 +48,8 @@ export async function startMock (): Promise<{ upstreamPort: number, mock: Starte
 }
 
 /**
- * @param target where callers go, and the process whose costs count
- * @throws Error when an answer was wrong, lost or late
+ * @param target the address for callers, and the process whose costs count
+ * @throws Error if an answer was wrong, lost or late
  */
 export async function measureLane (
   load: Started,
@@ -109,7 +109,7 @@ function unitsOf ({ unit, mode, megabytes = 0 }: Lane, { requests, frames, event
       return requests
     case 'MB':
       return requests * megabytes
-    // A stream that is still open when the time is over has no frames to its name, only events.
+    // A stream still open at the end has no counted frames, only events.
     case 'event':
       return mode === 'loop' ? frames : event.count
   }

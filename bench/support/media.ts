@@ -1,6 +1,6 @@
 /**
  * Requests and answers of megabytes: embeddings, speech, a recording, images; and small recordings. The mock
- * finds an answer by the path.
+ * selects an answer by the path.
  */
 
 export interface Media {
@@ -13,7 +13,7 @@ export interface Media {
   /** Bytes of the request and of the answer together. */
   readonly sizeBytes: number
   readonly callers: number
-  /** Throws unless an answer is the provider's, as a caller should get it. */
+  /** Throws unless the answer is the provider's, as a caller should get it. */
   readonly check: (body: Buffer) => void
 }
 
@@ -104,7 +104,7 @@ export const media: readonly Media[] = [
   })
 ]
 
-/** Returns true for those that are measured by the megabyte. */
+/** Returns true for those measured per megabyte. */
 export function isLarge ({ sizeBytes }: Media): boolean {
   return sizeBytes >= 1e6
 }

@@ -1,6 +1,6 @@
 /**
- * A provider that costs next to nothing: answers are rendered once, requests are looked at only
- * up to the model's name, which says what to answer (`answerTo`).
+ * A provider of negligible cost: answers are rendered once, and requests are read only up to the model's
+ * name, which selects the answer (`answerTo`).
  *
  * Run as `node mock.js <port> [<port for TLS> <its key> <its certificate>]`.
  */
@@ -33,7 +33,7 @@ const oneEvent = streamAtOnce(streamPieces(1, texts.slice(0, 1)))
 const atOnce = streamAtOnce(streamPieces(1))
 const eights = streamWrites(streamPieces(8))
 const letters = streamWrites(streamPieces(8, letterTexts))
-/** Answers of other dialects, by what their paths hold. */
+/** Answers of other dialects, by a part of the path. */
 const foreign = [
   ...dialects
     .filter(({ kind }) => kind === 'anthropic' || kind === 'google')

@@ -1,4 +1,4 @@
-/** Compares Headgate with the gateways of others: it is to be ahead of each in every row. */
+/** Compares Headgate with other gateways: it should be ahead in each row. */
 
 import { slowStreams } from './lanes.ts'
 import { table } from './report.ts'
@@ -29,7 +29,7 @@ const rows: readonly Row[] = [
   { what: 'start to first chat answer, ms', of: ({ startMs }, name) => startMs.get(name) ?? NaN }
 ]
 
-/** Prints what a run has measured of Headgate and of peers. */
+/** Prints the results of Headgate and its peers. */
 export function peerTable (results: Results, peers: readonly string[]): string {
   const measured = rows.flatMap(({ what, of }) => {
     const [own = NaN, ...others] = ['Headgate', ...peers].map(name => of(results, name))
@@ -51,7 +51,7 @@ function cost (lane: string): Row['of'] {
     median((rounds.get(lane) ?? []).map(round => round.get(name)?.cpuUsPerUnit ?? NaN))
 }
 
-/** Milliseconds more than callers who speak to the mock directly. */
+/** Milliseconds in addition to a direct call of the mock. */
 function added (value: (sample: Sample) => number): Row['of'] {
   return ({ rounds }, name) => median((rounds.get('first token, 16 callers') ?? []).map(round => {
     const [own, direct] = [round.get(name), round.get('direct')]

@@ -1,6 +1,6 @@
 /**
- * The least a gateway in Node can do: a reverse proxy of `node:http` that passes heads and bytes
- * on with back-pressure, over kept-alive connections. The measure of all others.
+ * The minimal gateway in Node.js: a `node:http` reverse proxy that passes headers and bytes on with
+ * back-pressure, over kept-alive connections. The reference for all others.
  *
  * Run as `node pipe.js <port> <upstream port> [<upstream port for TLS>]`; requests with `x-upstream: tls` go
  * to the latter.

@@ -1,6 +1,6 @@
 /**
- * Puts the Portkey gateway beside us, to be compared with: `npm run bench:portkey`. It is no
- * dependency of ours and lives in the user's cache folder.
+ * Runs the Portkey gateway for comparison: `npm run bench:portkey`. It is not a dependency and is installed
+ * in the user's cache folder.
  */
 
 import { spawnSync } from 'node:child_process'
@@ -15,14 +15,14 @@ const folder = join(
   'headgate',
   `portkey-${version}`
 )
-/** The releases of hono after these cannot stream on Node 20. */
+/** Later releases of hono cannot stream on Node.js 20. */
 const packages = [
   `@portkey-ai/gateway@${version}`, 'hono@4.9.7', '@hono/node-server@1.13.5', '@hono/node-ws@1.2.0'
 ]
 
 export const portkeyEntry = join(folder, 'node_modules/@portkey-ai/gateway/build/start-server.js')
 
-/** Installs it through npm, without running scripts of any package. */
+/** Installs it through npm, without running package scripts. */
 export function installPortkey (): void {
   mkdirSync(folder, { recursive: true })
   writeFileSync(join(folder, 'package.json'), '{ "private": true }\n')

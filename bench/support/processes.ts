@@ -19,19 +19,19 @@ export interface Command {
   readonly file: string
   readonly args: readonly string[]
   readonly env?: Readonly<Record<string, string>>
-  /** CPU cores it may run on; any when `taskset` is missing. */
+  /** CPU cores it may run on; any if `taskset` is missing. */
   readonly cores: readonly number[]
-  /** The file that standard output and errors go. */
+  /** The file for standard output and errors. */
   readonly output?: string
   /** Longest time to its first answer. Default: 20 s. */
   readonly maxStartMs?: number
-  /** True to talk to it by messages. */
+  /** True to exchange messages with it. */
   readonly messages?: boolean
 }
 
 const lastCore = availableParallelism() - 1
 
-/** The gateway has a core of its own; mock and callers share the others, starting from the last. */
+/** The gateway has its own core; mock and callers share the others, starting from the last. */
 export const cores = {
   gateway: [0],
   twoGateways: lastCore > 1 ? [0, 1] : [0, lastCore],
@@ -43,11 +43,11 @@ const pinned = spawnSync('taskset', ['--version']).status === 0
 
 const children = new Set<ChildProcess>()
 
-// Nothing started here outlives us, however we end.
+// No child outlives this process, however it ends.
 process.once('exit', () => { for (const child of children) child.kill('SIGKILL') })
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1))
 
-/** @param ready asks whether it answers; polled until it does */
+/** @param ready polled until it returns true */
 export async function start (command: Command, ready: () => Promise<boolean>): Promise<Started> {
   const { file, args, env, output = '/dev/null', maxStartMs = 60_000, messages = false } = command
   const pin = pinned ? ['taskset', '-c', command.cores.join(',')] : []
@@ -85,7 +85,7 @@ export async function start (command: Command, ready: () => Promise<boolean>): P
   }
 }
 
-/** Returns how many files a process started here may have open. */
+/** Returns how many files a child process may have open. */
 export function maxOpenFiles (): number {
   const limit = /^Max open files +(\d+)/m.exec(readFileSync('/proc/self/limits', 'latin1'))?.[1]
   return limit === undefined ? Infinity : Number(limit)
@@ -94,8 +94,8 @@ export function maxOpenFiles (): number {
 const givenPorts = new Set<number>()
 
 /**
- * Returns a port that nothing listens at, and another one each time: the system may name one again as soon as
- * it is closed.
+ * Returns a port that nothing listens on, a different one each time: the system may reuse one as soon as it
+ * is closed.
  */
 export async function freePort (): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1')

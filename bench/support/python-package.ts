@@ -1,6 +1,6 @@
 /**
- * Gateways written in Python, or for it: each lives in a virtual environment under the user's cache folder
- * and is no dependency of ours.
+ * Gateways distributed as Python packages: each is installed in a virtual environment under the user's cache
+ * folder and is not a dependency.
  */
 
 import { spawnSync } from 'node:child_process'
@@ -8,12 +8,12 @@ import { homedir } from 'node:os'
 import { join } from 'node:path'
 
 export interface PythonPackage {
-  /** As pip takes it, with the version. */
+  /** The package and version for pip. */
   readonly requirement: string
   readonly folder: string
 }
 
-/** @param extra what of the package is wanted beside its usual parts */
+/** @param extra the optional extras of the package */
 export function pythonPackage (name: string, version: string, extra = ''): PythonPackage {
   return {
     requirement: `${name}${extra}==${version}`,

@@ -1,4 +1,4 @@
-/** Samples to Markdown tables. */
+/** Formats samples as Markdown tables. */
 
 import { median } from './statistics.ts'
 import type { Lane } from './lanes.ts'
@@ -14,7 +14,7 @@ export function laneTable (lane: Lane, rounds: readonly Round[]): string {
   const rows = names.map(name => {
     const over = (value: (sample: Sample) => number): number =>
       median(rounds.map(round => take(round, name, value)))
-    /** Milliseconds more than callers who speak to the mock directly, in the same round. */
+    /** Milliseconds in addition to a direct call of the mock, in the same round. */
     const added = (value: (sample: Sample) => number): string =>
       median(rounds.map(round => take(round, name, value) - take(round, 'direct', value))).toFixed(2)
     const ratio = median(

@@ -1,4 +1,4 @@
-/** The answers of a provider that speaks the Responses API: complete, and as a stream of 200 text events. */
+/** The answers of a provider with the Responses API: complete, and as a stream of 200 text events. */
 
 import { completeText, texts } from '../../lib/load/answers.ts'
 
@@ -6,7 +6,7 @@ type Fields = Readonly<Record<string, unknown>>
 
 export const completeResponse = JSON.stringify(responseOf(completeText))
 
-/** Returns all frames of a stream, so many text events to a piece. */
+/** Returns all frames of a stream, with so many text events per piece. */
 export function responsePieces (perPiece: number): string[] {
   const text = texts.join('')
   const [part] = messageOf('').content

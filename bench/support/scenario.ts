@@ -1,18 +1,18 @@
 /**
- * The runner of micro benchmarks: a file ending in `.bench.ts` exports `scenarios`, and `run.ts`
- * measures them in fresh processes.
+ * The runner of micro benchmarks: a file ending in `.bench.ts` exports `scenarios`, and `run.ts` measures
+ * them in fresh processes.
  */
 
 import { median } from './statistics.ts'
 
 export interface Scenario {
-  /** Says its shape: `sse read: 200 events, 8 per read`. */
+  /** Names the shape: `sse read: 200 events, 8 per read`. */
   readonly name: string
   readonly per: 'event' | 'call'
   /** Events or calls in one `run`. */
   readonly count: number
   readonly run: () => unknown
-  /** @throws when the result of a run is wrong: a fast wrong answer is no answer */
+  /** @throws if the result of a run is wrong, so that a fast wrong answer fails */
   readonly check: (result: unknown) => void
 }
 
@@ -22,7 +22,7 @@ const warmUpMs = 300
 const batches = 7
 
 /**
- * Microseconds of CPU, collector and compiler included: what others do to the machine does not
+ * Microseconds of CPU time including garbage collector and compiler: other load on the machine does not
  * count. Median over a few batches, after a warm-up; the result is checked before and after.
  */
 export async function measure (scenario: Scenario, batchMs: number): Promise<Measured> {

@@ -15,7 +15,7 @@ import type { ProviderSettings } from '../../lib/core/settings.ts'
 
 /**
  * @param pieces of the provider's answer, one network read each
- * @param provider what it is, where that matters
+ * @param provider its settings, if they matter
  */
 export function servicesTo (pieces: readonly Buffer[], provider: Partial<ProviderSettings> = {}): Services {
   const all = benchSettings()
@@ -26,7 +26,7 @@ export function servicesTo (pieces: readonly Buffer[], provider: Partial<Provide
       headers: {},
       body: {
         buffer: async () => await Promise.resolve(Buffer.concat(pieces)),
-        cancel: () => { /* nothing is open */ },
+        cancel: () => { /** nothing is open */ },
         async * [Symbol.asyncIterator] () { yield * pieces }
       }
     })

@@ -1,4 +1,4 @@
-/** Settings for benchmarks inside one process: the defaults, and one provider that no request reaches. */
+/** Settings for in-process benchmarks: the defaults, and one provider that no request reaches. */
 
 import { tmpdir } from 'node:os'
 import { loadSettings } from '../../lib/config/read-settings.ts'

@@ -1,6 +1,6 @@
 /**
- * A provider that takes whatever it is sent, keeps none of it, and answers with a transcript or a
- * page, by the path. Run as `node sink-provider.js <port>`.
+ * A provider that reads and discards whatever it is sent, and answers with a transcript or a page, by the
+ * path. Run as `node sink-provider.js <port>`.
  */
 
 import { createServer } from 'node:http'

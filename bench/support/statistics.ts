@@ -5,8 +5,8 @@ export function median (values: readonly number[]): number {
 }
 
 /**
- * Returns how far the median of so many measurements may be off, with a probability of 95 %, where they are
- * spread as chance spreads them.
+ * Returns the error of the median of so many measurements, with a probability of 95 %, if they are normally
+ * distributed.
  */
 export function medianError (values: readonly number[]): number {
   const sorted = values.toSorted((a, b) => a - b)

@@ -1,4 +1,4 @@
-/** Lists what is to be reached, and says what a run has reached. */
+/** Lists the targets, and reports which of them a run has reached. */
 
 import { slowStreams } from './lanes.ts'
 import { isLarge, media } from './media.ts'
@@ -12,7 +12,7 @@ export interface Results {
   readonly rounds: Map<string, readonly Round[]>
   readonly openLanes: Map<string, Round>
   readonly callers: Map<string, number>
-  /** By the name of the contender: medians of all starts, memory two seconds after one. */
+  /** By the name of the contender: medians of all starts, and memory two seconds after one. */
   readonly startMs: Map<string, number>
   readonly idleBytes: Map<string, number>
 }
@@ -98,7 +98,7 @@ const targets: readonly Target[] = [
   }
 ]
 
-/** Prints the targets a run says something about. */
+/** Prints the targets that a run has results for. */
 export function targetTable (results: Results): string {
   const rows = targets.flatMap(({ what, atMost, of }) => {
     const value = of(results)
@@ -139,7 +139,7 @@ function kilobytesEach ({ grownBytes }: Sample, callers: number): number {
   return grownBytes / callers / 1024
 }
 
-/** Returns the most memory that there was in the last round of any lane. */
+/** Returns the highest memory in the last round of any lane. */
 function rssAfterAll ({ rounds }: Results): number | undefined {
   const sizes = [...rounds.values()].flatMap(all => all.at(-1)?.get(gateway)?.rssBytes ?? [])
   return sizes.length === 0 ? undefined : Math.max(...sizes) / 2 ** 20

@@ -1,6 +1,6 @@
 /**
- * Puts the gateway of TensorZero beside us, to be compared with: `npm run bench:tensorzero`. Its package for
- * Python contains the gateway, in Rust, and serves it from within the process.
+ * Runs the TensorZero gateway for comparison: `npm run bench:tensorzero`. Its Python package contains the
+ * gateway, in Rust, and serves it from within the process.
  */
 
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
@@ -14,8 +14,8 @@ const installed = pythonPackage('tensorzero', '2026.6.0')
 export const tensorZeroEntry = join(installed.folder, 'bin/python')
 
 /**
- * Serves the configuration in its first argument until it is killed, and writes its address into the file
- * that the second one names.
+ * Serves the configuration in its first argument until it is killed, and writes its address to the file named
+ * by the second one.
  */
 const launcher = `
 import signal, sys
@@ -62,8 +62,8 @@ export function tensorZeroPort (addressFile: string): number | undefined {
 }
 
 /**
- * Returns the lane with its path and its names of models; it reports the usage in the same chunk as the
- * finish.
+ * Returns the lane with its path and model names; it reports the usage in the same chunk as the finish
+ * reason.
  */
 export function forTensorZero (lane: Lane): Lane {
   return {

@@ -1,6 +1,6 @@
 /**
- * Runs what a tool run needs around the gateway: a model that calls the tool `look` and answers when it
- * has the result, and the tool server, both over HTTP; or the tool server alone, over stdio.
+ * Runs the surroundings of a tool run: a model that calls the tool `look` and answers when it has the result,
+ * and the tool server, both over HTTP; or only the tool server, over stdio.
  *
  * Run as `node tool-world.js <port>` or `node tool-world.js stdio`.
  */
