@@ -11,13 +11,13 @@ const sandbox = {
   options: { words_per_second: 0 }
 }
 
-/** The only endpoints that answer a stranger: they say nothing but that the gateway is there. */
+/** The only endpoints without authentication: they reveal only that the gateway is there. */
 const open = new Set(['livez', 'readyz', 'openapi'])
-/** The endpoint that is for every key: it tells a key about itself. */
+/** The endpoint open to every key: it describes the key itself. */
 const forEveryKey = 'key'
 
-// `pipelines/admin.test.ts` has the callers of the admin API.
-t.test('every endpoint of the API against every kind of caller', async t => {
+// `pipelines/admin.test.ts` tests access to the admin API.
+t.test('every endpoint of the API with every kind of caller', async t => {
   const api = await testGateway(t, { providers: [sandbox] }, {
     'elsewhere only': { id: 'key-2', name: 'scoped', endpoints: ['nothing'] },
     'one model only': { id: 'key-3', name: 'scoped', models: ['sandbox/story'] }
@@ -26,7 +26,7 @@ t.test('every endpoint of the API against every kind of caller', async t => {
   t.same(
     [...new Set(endpoints.map(({ name }) => name))].toSorted(),
     endpointNames.toSorted(),
-    'scopes of keys may name each of them'
+    'a key may be limited to each of them'
   )
   for (const { name, method, path } of endpoints) {
     const url = api.url + path.replace(/[:*]\w+/g, 'x')
@@ -73,7 +73,7 @@ t.test('every endpoint of the API against every kind of caller', async t => {
   t.equal(await ask('sandbox/echo'), 403, 'a model outside the scope')
 })
 
-t.test('/health reports what does not work while calls go on', async t => {
+t.test('/health reports degraded parts while calls continue', async t => {
   let degraded: string[] = []
   const api = await testGateway(t, { providers: [sandbox] }, {}, { degraded: () => degraded })
   t.same(await (await api.get('/health')).json(), { status: 'ok' })
@@ -83,7 +83,7 @@ t.test('/health reports what does not work while calls go on', async t => {
 })
 
 t.test(
-  'where the default model of an endpoint is not enabled, a request without a model is refused with a request to name one',
+  'if the default model of an endpoint is disabled, a call without a model is refused with advice',
   async t => {
     const api = await testGateway(t, { providers: [sandbox] })
     const document = { type: 'document_url', document_url: 'https://example.com/a.pdf' }

@@ -1,7 +1,7 @@
 /**
- * Holds the promise of `docs/dashboard.md`: within `/admin/v1` routes and fields are added, and none is
- * removed. The file lists what was released: `UPDATE_ADMIN_API=1` adds what is new, when a version gets its
- * date.
+ * Checks the guarantee of `docs/dashboard.md`: within `/admin/v1` routes and fields are added, and none is
+ * removed. The file lists what was released. `UPDATE_ADMIN_API=1` adds new entries when a version gets its
+ * release date.
  */
 
 import { readFileSync, writeFileSync } from 'node:fs'
@@ -19,7 +19,7 @@ interface Route {
   readonly query: readonly string[]
   /** Fields of the request, nested ones with a dot. */
   readonly request: readonly string[]
-  /** Those that a request must have. */
+  /** Required fields of the request. */
   readonly required: readonly string[]
   readonly answer: readonly string[]
 }
@@ -37,7 +37,7 @@ function routeOf ({ role, scope, query = {}, request, answer }: AdminRouteSpec):
   }
 }
 
-/** Lists the fields of a schema by their path, through lists and alternatives. */
+/** Lists the fields of a schema by path, through lists and alternatives. */
 function fields (schema: unknown, requiredOnly = false): string[] {
   const found = new Set<string>()
   const visit = (part: unknown, path: string): void => {
@@ -61,7 +61,7 @@ function without (list: readonly string[], other: readonly string[] = []): strin
   return list.filter(each => !other.includes(each))
 }
 
-/** Lists what a client of the earlier API would miss or stumble over. */
+/** Lists incompatibilities for a client of the earlier API. */
 function breaks (before: Api, now: Api): string[] {
   const roles = ['none', 'self', 'viewer', 'member', 'admin', 'owner']
   return Object.entries(before).flatMap(([name, { role, scope, query, request, answer }]) => {
@@ -78,7 +78,7 @@ function breaks (before: Api, now: Api): string[] {
   })
 }
 
-/** A line for each route. */
+/** Prints one line per route. */
 function printed (api: Api): string {
   return `{\n${Object.entries(api)
     .map(([name, route]) => `  ${JSON.stringify(name)}: ${JSON.stringify(route)}`)
@@ -89,26 +89,26 @@ const now: Api = Object.fromEntries(
   Object.entries<AdminRouteSpec>(adminRoutes).map(([name, route]) => [name, routeOf(route)])
 )
 
-t.test('the admin API has every route and field that it had, and needs no more of a request', async t => {
+t.test('the admin API keeps every route and field, and requires no more of a request', async t => {
   const before = JSON.parse(readFileSync(file, 'utf8')) as Api
   t.ok(Object.keys(before).length > 50)
   t.same(breaks(before, now), [])
   if (process.env['UPDATE_ADMIN_API'] === '1') writeFileSync(file, printed(now))
 })
 
-t.test('a version with a date has all its routes in the list', async t => {
+t.test('a released version has all its routes in the list', async t => {
   const [, heading = ''] = /^## (.*)$/m.exec(readFileSync(join(root, 'CHANGELOG.md'), 'utf8')) ?? []
   t.match(heading, /^(?:\[?Unreleased|\d+\.\d+\.\d+ - (?:unreleased|\d{4}-\d{2}-\d{2}))/)
   if (heading.toLowerCase().includes('unreleased')) return
   t.same(
     JSON.parse(readFileSync(file, 'utf8')),
     JSON.parse(printed(now)),
-    'UPDATE_ADMIN_API=1 adds what is new'
+    'UPDATE_ADMIN_API=1 adds new ones'
   )
 })
 
 t.test(
-  'a route, a field or a right that is taken away, and a field that a request must have, are found',
+  'a removed route, field or right and a newly required field are detected',
   async t => {
     const route: Route = {
       role: 'member',
@@ -149,7 +149,7 @@ t.test(
         'b is gone'
       ]
     )
-    t.ok(now['POST /admin/v1/keys']?.request.includes('limits.budget.usd'), 'nested fields are found')
+    t.ok(now['POST /admin/v1/keys']?.request.includes('limits.budget.usd'), 'nested fields are detected')
     t.ok(now['GET /admin/v1/keys']?.answer.includes('data.limits.budget.usd'))
   }
 )

@@ -10,9 +10,7 @@ import type { Test } from 'tap'
 interface Message { readonly role: string, readonly content: string }
 interface Conversation { readonly messages: Message[], readonly used: string[] }
 
-/**
- * A provider with a cache of prompts: a request hits when the messages before its last turn were sent there.
- */
+/** A provider with a prompt cache: a request hits if the messages before its last turn were sent there. */
 async function cachingProvider (
   t: Test,
   isLimited: () => boolean = () => false
@@ -71,7 +69,7 @@ async function converse (
   return conversations.map(({ used }) => used)
 }
 
-t.test('two accounts by weight have the hits of one, on two gateways and after a restart', async t => {
+t.test('two weighted accounts have the cache hits of one, on two gateways and after a restart', async t => {
   const accounts = [await cachingProvider(t), await cachingProvider(t)]
   const routes: Settings['routes'] = [
     { name: 'shared', models: ['account0/m', 'account1/m'], strategy: 'weighted' }
@@ -86,9 +84,9 @@ t.test('two accounts by weight have the hits of one, on two gateways and after a
   t.equal(accounts.reduce((sum, { hits }) => sum + hits(), 0), sessions * (turns - 1))
 })
 
-t.test('an account that rests loses its own sessions alone, and has them back afterwards', async t => {
+t.test('a rate-limited account loses only its own sessions, and gets them back afterwards', async t => {
   let turn = 0
-  // a gateway that was started anew knows nothing of the limit
+  // a restarted gateway does not know the rate limit
   const isLimited = (): boolean => turn >= turns / 4 && turn < turns / 2
   const accounts = [await cachingProvider(t), await cachingProvider(t, isLimited)]
   const routes: Settings['routes'] = [
@@ -110,13 +108,13 @@ t.test('an account that rests loses its own sessions alone, and has them back af
     t.same(
       new Set(models.slice(turns / 4, turns / 2)),
       new Set(['account0/m']),
-      'those of the other stay where they were'
+      'sessions of the other stay'
     )
     t.same(new Set(models.slice(turns / 2)), new Set([owner]))
   }
 })
 
-t.test('by speed, each session stays with the account that answered it first', async t => {
+t.test('by speed, each session stays with the account that first answered it', async t => {
   const { upstream } = await cachingProvider(t)
   const price = { input: 1, cachedInput: 0.1, output: 1, asOf: '2026-01-01' }
   const providers = ['account0', 'account1'].map(id =>
@@ -150,7 +148,7 @@ t.test('by speed, each session stays with the account that answered it first', a
   }
 })
 
-t.test('without affinity every turn is drawn anew', async t => {
+t.test('without affinity every turn is chosen anew', async t => {
   const accounts = [await cachingProvider(t), await cachingProvider(t)]
   const routes: Settings['routes'] = [
     { name: 'shared', models: ['account0/m', 'account1/m'], strategy: 'weighted', affinity: false }

@@ -1,6 +1,5 @@
 /**
- * Sessions of coding agents through a masking stage of the configuration: several turns, each with all that
- * came before it.
+ * Sessions of coding agents through a configured masking stage: several turns, each with the whole history.
  */
 
 import t from 'tap'
@@ -27,13 +26,13 @@ interface Agent {
   readonly path: string
   readonly protocol: Protocol
   readonly turn: (model: string, here: string) => object
-  /** The member that grows. */
+  /** The field that grows. */
   readonly list: 'messages' | 'input'
-  /** What the provider streams: the frames that must pass as they are, and those with the address. */
+  /** What the provider streams: frames that must pass unchanged, and those with the address. */
   readonly untouched: readonly string[]
   readonly spoken: readonly string[]
   readonly last: readonly string[]
-  /** What the agent adds: the answer as it got it, and what its tool and its user say. */
+  /** What the agent adds: the received answer, the result of its tool, and the next user message. */
   readonly added: (turn: number) => readonly Json[]
 }
 

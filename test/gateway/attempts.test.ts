@@ -1,4 +1,4 @@
-/** Bounds the requests to providers that one call may make, and checks what they count for. */
+/** Limits the requests to providers that one call may make, and checks what they count towards. */
 
 import t from 'tap'
 import { chatAnswer, fakeUpstream, type Script } from '../support/upstream.ts'
@@ -26,7 +26,7 @@ t.test('a list of more than 16 models is refused before any is called, on every 
   t.equal(upstream.requests.length, 16, 'each is called once')
 })
 
-t.test('every attempt of a call counts against the requests per minute of its key', async t => {
+t.test('every attempt of a call counts towards the requests per minute of its key', async t => {
   let script: Script = { status: 404, pieces: ['{}'] }
   const upstream = await fakeUpstream(() => script)
   t.teardown(upstream.close)
@@ -46,7 +46,7 @@ t.test('every attempt of a call counts against the requests per minute of its ke
   t.equal(await ask(1), '5', 'the others are charged at the end')
 })
 
-t.test('choices that are requested one by one count one by one', async t => {
+t.test('choices that are requested one by one are counted one by one', async t => {
   const upstream = await fakeUpstream({ pieces: [chatAnswer('hello')] })
   t.teardown(upstream.close)
   const api = await testGateway(t, {

@@ -9,7 +9,7 @@ const path = '/v1/chat/completions'
 const other = { headers: { authorization: 'Bearer other' } }
 const keys = { other: { id: 'key-2', name: 'other' } }
 
-t.test('a key that floods a provider that never answers takes nothing from others', async t => {
+t.test('a key that floods an unresponsive provider takes nothing from others', async t => {
   const stuck = await fakeUpstream({ silent: true })
   const healthy = await fakeUpstream({ pieces: [chatAnswer('x')] })
   t.teardown(stuck.close)
@@ -74,7 +74,7 @@ t.test('a key that floods a provider that never answers takes nothing from other
   )
 })
 
-t.test('a key has its share of open calls, and another key the rest', async t => {
+t.test('a key has its share of open calls, and another key gets the rest', async t => {
   const stuck = await fakeUpstream({ silent: true })
   t.teardown(stuck.close)
   const api = await testGateway(
@@ -105,7 +105,7 @@ t.test('a key has its share of open calls, and another key the rest', async t =>
   t.equal((await api.post(path, { model: 'sandbox/echo', messages: 'hi' }, other)).status, 200)
 })
 
-t.test('what one key makes fail moves nothing behind for another', async t => {
+t.test('failures caused by one key do not change the routing of another', async t => {
   const answer = chatAnswer('x')
   const first = await fakeUpstream(({ text }) => {
     if (text.includes('crash')) return { status: 500, pieces: ['{"error":{"message":"oops"}}'] }
@@ -175,7 +175,7 @@ t.test('what one key makes fail moves nothing behind for another', async t => {
     leaving.abort()
     await gone
   }
-  t.match(await call('hi', other), /^openai\/gpt-5: first_choice/, 'calls that were given up')
+  t.match(await call('hi', other), /^openai\/gpt-5: first_choice/, 'aborted calls')
   t.match(await call('hi'), /^openai\/gpt-5: circuit_open; mistral/, 'for that key it is')
   t.match(await (await api.get('/health', other)).json(), { status: 'ok', cooldowns: undefined })
   t.match(await (await api.get('/health')).json(), {

@@ -1,4 +1,4 @@
-/** Prompts of every API are marked for the cache of Anthropic. */
+/** Prompts of every API are marked for the prompt cache of Anthropic. */
 
 import t from 'tap'
 import { testGateway, upstreamAt } from '../support/gateway.ts'
@@ -7,8 +7,8 @@ import type { MessagesRequest } from '../../lib/providers/anthropic/wire.ts'
 import type { Test } from 'tap'
 
 /**
- * Anthropic's cache: a mark writes the prompt up to it, or reads it where it is known; a text is a block of
- * that text.
+ * Simulates Anthropic's cache: a mark writes the prompt up to it, or reads it if cached; a plain text counts
+ * as one block.
  */
 async function cachingProvider (
   t: Test
@@ -112,7 +112,7 @@ for (const [path, request] of Object.entries(calls)) {
   })
 }
 
-t.test('prompts have no marks unless the configuration says so', async t => {
+t.test('without the setting prompts have no marks', async t => {
   const provider = await cachingProvider(t)
   const api = await testGateway(t, { providers: [upstreamAt(provider.url, 'anthropic', 'anthropic')] })
   for (const [path, request] of Object.entries(calls)) await (await api.post(path, request(1))).text()

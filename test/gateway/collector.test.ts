@@ -1,5 +1,5 @@
 /**
- * Calls of every kind in front of a real collector: what it writes is compared with the records of the calls.
+ * Calls of every kind with a real collector: its output is compared with the records of the calls.
  */
 
 import t, { type Test } from 'tap'
@@ -52,9 +52,9 @@ const stages: Settings['stages'] = [
 ]
 
 interface Kind {
-  /** Answers of the first provider, by the number of the request. */
+  /** Answers of the first provider, by request number. */
   readonly script: Script | ((request: unknown, number: number) => Script)
-  /** Default: that of chat completions. */
+  /** Default: chat completions. */
   readonly path?: string
   readonly body?: object
   readonly headers?: Record<string, string>
@@ -156,11 +156,11 @@ t.test('a real collector', { skip: noCollector }, async t => {
       compareParts(t, parts, call)
       t.ok(
         children.every(span => parts.includes(span) || span.parentSpanId === spanId),
-        'all but parts are below the span of the call'
+        "all except parts are children of the call's span"
       )
       const attempts = children.filter(span => span.name.endsWith(' m') && !parts.includes(span))
       compareAttempts(t, attempts, call)
-      // What providers on one's own network got is what the collector has.
+      // The headers sent to providers on our own network match what the collector has.
       const sent = upstreams.flatMap(({ requests }) => requests.map(({ headers }) => headers['traceparent']))
       const parents = (parts.length > 0 ? parts : attempts).map(span => `00-${traceId}-${span.spanId}-01`)
       t.strictSame(sent.map(String).toSorted(), parents.toSorted())
@@ -168,7 +168,7 @@ t.test('a real collector', { skip: noCollector }, async t => {
   }
 
   await t.test(
-    'has the span of a call whose gateway was killed in the middle of its stream, once the next one has found it',
+    'gets the span of a call whose gateway was killed during a stream, once the next gateway finds it',
     async t => {
       const [directory, traceId, parentId] = [directoryOf(t), 'c'.repeat(32), 'd'.repeat(16)]
       const upstream = await fakeUpstream({
@@ -224,7 +224,7 @@ t.test('a real collector', { skip: noCollector }, async t => {
       t.strictSame(
         mine().map(span => [span.kind, span.parentSpanId, span.failed]),
         [[2, parentId, true]],
-        'one, below the span of the caller'
+        'a single one, below the span of the caller'
       )
       t.match(mine()[0]?.attributes, {
         'headgate.recovered': true,
@@ -237,13 +237,13 @@ t.test('a real collector', { skip: noCollector }, async t => {
       })
       t.ok(
         sentTo !== '' && sentTo !== mine()[0]?.spanId,
-        'the provider got a span of its own, which died with the process'
+        'the provider got the id of a span that was lost with the process'
       )
     }
   )
 
   await t.test(
-    'is away and comes back: no call notices, and each span has come or is counted as dropped',
+    'may go away and come back: no call is affected, and each span arrives or is counted as dropped',
     async t => {
       const away = await realCollector(t)
       const { api, calls } = await gatewayFor(t, away.url, {
@@ -296,12 +296,12 @@ t.test('a real collector', { skip: noCollector }, async t => {
           ({ msg }) => msg === 'spans were dropped: the queue was full, or the collector refused them'
         ).length,
         1,
-        'it is said once a minute'
+        'it is logged once a minute'
       )
     }
   )
 
-  await t.test('has metrics and lines of the log of a gateway, in the default encoding', async t => {
+  await t.test('gets metrics and log lines of a gateway in the default encoding', async t => {
     const directory = directoryOf(t)
     writeFileSync(
       join(directory, 'headgate.yaml'),
@@ -450,7 +450,7 @@ function compareParts (t: Test, spans: readonly SeenSpan[], { record: { sentPart
   }
 }
 
-/** Milliseconds that two clocks may differ after a conversion to nanoseconds. */
+/** How many milliseconds two clocks may differ after a conversion to nanoseconds. */
 function near (t: Test, ms: number, expectedMs = NaN): void {
   t.ok(Math.abs(ms - expectedMs) < 0.01, `${ms} ms and ${expectedMs} ms`)
 }

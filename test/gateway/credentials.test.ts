@@ -1,4 +1,4 @@
-/** Several credentials of the gateway at one provider. */
+/** Several credentials of the gateway for one provider. */
 
 import t, { type Test } from 'tap'
 import { chatAnswer, fakeUpstream, type Script } from '../support/upstream.ts'
@@ -19,7 +19,7 @@ const fine: Script = { pieces: [chatAnswer('fine')] }
 
 interface Keyed {
   readonly api: TestGateway
-  /** Credentials as the provider saw them, in order; emptied by reading. */
+  /** Credentials that the provider received, in order; reading clears the list. */
   readonly seen: () => string[]
   readonly other: () => number
   readonly ask: (
@@ -28,7 +28,7 @@ interface Keyed {
   ) => Promise<{ status: number, route: string | null, text: string }>
 }
 
-/** A provider that answers each of its keys by script, and another one that works. */
+/** A provider that answers each of its keys as scripted, and another one that works. */
 async function start (
   t: Test,
   answers: Record<string, Script>,
@@ -59,7 +59,7 @@ async function start (
     seen: () => keys.splice(0),
     other: () => other.requests.length,
     ask: async (model, init) => {
-      // each call a session of its own
+      // each call in its own session
       const response = await api.post(path, { model, messages: `hi ${++calls}` }, init)
       return {
         status: response.status,
@@ -78,7 +78,7 @@ for (const [name, script, code] of [
   t.test(
     `a credential that is ${name} makes way for the next one, and rests while the others work`,
     async t => {
-      // Weight 0 comes last: the order is certain.
+      // Weight 0 comes last, so the order is fixed.
       const { ask, seen, other } = await start(t, { 'key-a': script, 'key-b': fine }, { 'key-b': 0 })
       const both = ['gpt-5', 'mistral/mistral-large-latest']
       t.match(await ask(both), { status: 200, route: `openai/gpt-5: ${code}; openai/gpt-5: first_choice` })
@@ -92,7 +92,7 @@ for (const [name, script, code] of [
   )
 }
 
-t.test('only when all of them rest, another provider comes first', async t => {
+t.test('another provider is used only when all credentials are paused', async t => {
   const { api, ask, seen, other } = await start(t, { 'key-a': limited, 'key-b': limited, 'key-c': used })
   const both = ['openai/gpt-5', 'mistral/mistral-large-latest']
   t.match(await ask(both), {
@@ -113,11 +113,11 @@ t.test('only when all of them rest, another provider comes first', async t => {
     state: 'rate_limited',
     credentials: { ready: 0, total: 3 }
   })
-  t.match(await ask('openai/gpt-5'), { status: 429 }, 'with no other provider it is called all the same')
+  t.match(await ask('openai/gpt-5'), { status: 429 }, 'without another provider it is called anyway')
   t.equal(seen().length, 1, 'with one of them')
 })
 
-t.test('a failure of the provider is not one of its credential', async t => {
+t.test('a failure of the provider does not count against a credential', async t => {
   const { ask, seen } = await start(t, {
     'key-a': { status: 500, pieces: ['{}'] },
     'key-b': { status: 500, pieces: ['{}'] }
@@ -129,7 +129,7 @@ t.test('a failure of the provider is not one of its credential', async t => {
   t.equal(seen().length, 1)
 })
 
-t.test('weights share the requests, names without prefix stay, and no key shows anywhere', async t => {
+t.test('requests are shared by weight, names without a prefix work, and no key is revealed', async t => {
   const { api, ask, seen } = await start(
     t,
     { 'key-a': fine, 'key-b': fine, 'key-c': refused },
@@ -139,9 +139,9 @@ t.test('weights share the requests, names without prefix stay, and no key shows 
   const keys = seen()
   const share = keys.filter(key => key === 'key-b').length / keys.length
   t.ok(share > 0.6 && share < 0.9, `${share} of the requests`)
-  t.notOk(keys.includes('key-c'), 'weight 0 is for when the others rest')
+  t.notOk(keys.includes('key-c'), 'weight 0 is used only when the others are paused')
   const own = await ask('openai/gpt-5', { headers: { 'x-provider-key': 'mine' } })
-  t.same([own.status, seen()], [401, ['mine']], 'a key of the caller is the only one that is used')
+  t.same([own.status, seen()], [401, ['mine']], "only the caller's key is used")
   await until(() => api.lines.length === 201, 'all lines')
   t.notMatch(JSON.stringify(api.lines), /key-[abc]/)
 })

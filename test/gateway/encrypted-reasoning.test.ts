@@ -1,4 +1,4 @@
-/** Encrypted reasoning goes back to the account that made it, and to no other. */
+/** Encrypted reasoning returns to the account that created it, and to no other. */
 
 import t from 'tap'
 import { testGateway, upstreamAt, type TestGateway } from '../support/gateway.ts'
@@ -14,13 +14,13 @@ interface Turn { readonly account: string, readonly reads: readonly string[] }
 
 interface Provider {
   readonly upstream: FakeUpstream
-  /** The turns that were answered, by account, with the reasoning that came with them. */
+  /** The answered turns by account, with the reasoning in each request. */
   readonly turns: Turn[]
-  /** Accounts that answer nothing more. */
+  /** Accounts that no longer answer. */
   readonly limited: Set<string>
 }
 
-/** A provider whose accounts refuse the reasoning of each other. */
+/** A provider whose accounts refuse each other's reasoning. */
 async function accounts (t: Test): Promise<Provider> {
   const turns: Turn[] = []
   const limited = new Set<string>()
@@ -94,7 +94,7 @@ function streamed (account: string): string[] {
   return events.map(event => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`)
 }
 
-/** Two accounts as providers of one route, or as keys of one provider. */
+/** Two accounts, as providers of one route or as keys of one provider. */
 const setups: Record<string, (url: string) => Partial<Settings>> = {
   'two providers': url => ({
     providers: ['key-a', 'key-b'].map(key => upstreamAt(url, key, 'openai', { apiKey: new Secret(key) })),
@@ -126,7 +126,7 @@ interface Answer {
   readonly choices?: Array<{ message: object }>
 }
 
-/** The first request of a conversation, and the one that goes on with an answer. */
+/** The first request of a conversation, and the one that continues with an answer. */
 interface Dialect {
   readonly first: object
   readonly next: (answer: Answer) => object
@@ -154,7 +154,7 @@ const dialects: Record<string, Dialect> = {
 
 let sessions = 0
 
-/** Each call is a session of its own: nothing but its reasoning says where it belongs. */
+/** Each call has its own session: only its reasoning says where it belongs. */
 async function ask (
   api: TestGateway,
   path: string,
@@ -190,7 +190,7 @@ for (const [name, setup] of Object.entries(setups)) {
         const answer = await ask(api, path, first)
         const [one] = turns.splice(0)
         limited.add(one?.account ?? '')
-        // the account rests by the second one
+        // the second failure pauses the account
         for (let turn = 0; turn < 2; turn++) await ask(api, path, next(answer), 'encrypted_content')
         const other = one?.account === 'key-a' ? 'key-b' : 'key-a'
         t.same(turns, [
@@ -214,7 +214,7 @@ for (const [name, setup] of Object.entries(setups)) {
 }
 
 t.test(
-  'reasoning of an account whose key has been replaced is left out, and the answer says so',
+  'reasoning of an account whose key was replaced is dropped, and the answer says so',
   async t => {
     const { upstream, turns } = await accounts(t)
     const gatewayWith = async (...keys: readonly string[]): Promise<TestGateway> =>
@@ -238,7 +238,7 @@ t.test(
   }
 )
 
-/** Starts a gateway with these keys of one provider, or with the one of a provider that has no other. */
+/** Starts a gateway with these keys of one provider, or with a single one. */
 async function gatewayOf (t: Test, { upstream }: Provider, ...keys: readonly string[]): Promise<TestGateway> {
   const [key = ''] = keys
   return await testGateway(t, {
@@ -290,7 +290,7 @@ for (const [path, { first, next }] of Object.entries(dialects)) {
     await ask(changed, path, next(answer), 'encrypted_content')
     t.notMatch(other.requests[0]?.text, 'gAAA')
     await ask(one, path, next(answer))
-    t.same(provider.turns.at(-1)?.reads, ['gAAA.key-a'], 'its maker gets it back')
+    t.same(provider.turns.at(-1)?.reads, ['gAAA.key-a'], 'its own provider gets it back')
   })
 }
 
@@ -348,7 +348,7 @@ for (const [path, body] of Object.entries(signedTurns)) {
   })
 }
 
-t.test('with one account, reasoning passes as it came', async t => {
+t.test('with one account, reasoning passes unchanged', async t => {
   const { upstream, turns } = await accounts(t)
   const api = await testGateway(t, {
     providers: [upstreamAt(`${upstream.url}/v1`, 'openai', 'openai', { apiKey: new Secret('key-a') })]

@@ -1,4 +1,4 @@
-/** `end_users.store: hashed`: what is kept of calls has digests in place of the names of end users. */
+/** `end_users.store: hashed`: records of calls have digests instead of the names of end users. */
 
 import { endUserDigest } from '../../lib/stores/end-user-digests.ts'
 import { storeSecret } from '../../lib/stores/store-secret.ts'
@@ -10,7 +10,7 @@ import { eventually, until } from '../support/until.ts'
 import { chatAnswer, fakeUpstream } from '../support/upstream.ts'
 
 storeTest(
-  'records, logs and reports have the digest, filters take the name too, and budgets hold',
+  'records, logs and reports have digests, filters also take names, and budgets apply',
   async (t, _open, place) => {
     const usage = { prompt_tokens: 1000, completion_tokens: 1000, total_tokens: 2000 }
     const upstream = await fakeUpstream({ pieces: [chatAnswer('three', usage)] })

@@ -1,4 +1,4 @@
-/** A route that starts the next model when the first one is slow. */
+/** A route that calls the next model when the first is slow. */
 
 import t, { type Test } from 'tap'
 import {
@@ -88,13 +88,13 @@ for (const [kind, body, answer] of [
   )
 }
 
-t.test('a model that answers in time is the only one that is called', async t => {
+t.test('a model that answers in time is the only one called', async t => {
   const { two, ask } = await start(t, { one: fine('one'), two: fine('two') }, {}, {}, 60_000)
   t.match(await ask(), { route: 'one/m: first_choice', attempts: '1' })
   t.equal(two.requests.length, 0)
 })
 
-t.test('a first answer that comes after all counts, and so does a second request that fails', async t => {
+t.test('a late first answer wins if the second request fails, which counts against its model', async t => {
   let release = (): void => {}
   const released = new Promise<void>(resolve => { release = resolve })
   const slow = (async function * () {
@@ -116,7 +116,7 @@ t.test('a first answer that comes after all counts, and so does a second request
   })
 })
 
-t.test('at most one call in twenty gets a second request', async t => {
+t.test('at most one call in twenty is hedged', async t => {
   const { one, two, ask } = await start(
     t,
     { one: { then: 'stall' }, two: fine('two') },
@@ -131,8 +131,8 @@ t.test('at most one call in twenty gets a second request', async t => {
     t.equal(status, 200)
     if (route?.includes('one/m: slower') === true) hedged++
   }
-  t.equal(hedged, 1, 'the one that is saved up from the start')
-  t.same([one.requests.length, two.requests.length], [4, 4], 'the others fall back as ever')
+  t.equal(hedged, 1, 'only the one allowed from the start')
+  t.same([one.requests.length, two.requests.length], [4, 4], 'the others fall back as usual')
 })
 
 const project = {
@@ -148,7 +148,7 @@ for (const [why, parts, headers] of [
 ] as const) {
   t.test(`where an answer is to be read to its end because ${why}, there is no second request`, async t => {
     const slow: Script = { pieces: (async function * () {
-      await outlast(20) // the time after which a request is hedged
+      await outlast(20) // the delay before a request is hedged
       yield chatAnswer('one')
     })() }
     const { two, ask } = await start(t, { one: slow, two: fine('two') }, parts, { limited })

@@ -49,7 +49,7 @@ async function start (
   }
 }
 
-/** Limits, with those that are no settings but options of a pipeline or the edge. */
+/** Limits, including those that are not settings but options of a pipeline or of the HTTP layer. */
 function limits (parts: Partial<Limits> & { readonly holdMs?: number, readonly graceMs?: number }): Limits {
   return { ...settings().limits, ...parts }
 }
@@ -66,7 +66,7 @@ function gated (): { readonly script: Script, readonly go: () => void } {
   return { script: { headers: eventStream, pieces }, go: () => go() }
 }
 
-/** The edge alone, in front of one endpoint. */
+/** The HTTP layer alone, with one endpoint. */
 async function edge (
   t: Test,
   handle: Endpoint['handle']
@@ -85,7 +85,7 @@ async function edge (
   const server = createServer(app.handle).listen(0, '127.0.0.1')
   t.teardown(() => { server.close().closeAllConnections() })
   await once(server, 'listening')
-  const { port } = server.address() as AddressInfo // listening on TCP, so it is one
+  const { port } = server.address() as AddressInfo // listening on TCP, so it is an object
   return { url: `http://127.0.0.1:${port}/test`, ended }
 }
 
@@ -104,10 +104,10 @@ t.test('nesting is found at the end of a wide body, through lists and objects', 
     return [response.status, await response.text()]
   }
   t.match(await answerTo('{"b":[{}]}'), [400, /nested deeper than 4 levels/])
-  t.match(await answerTo('{"b":[]}'), [422, /metadata/], 'one level less is for the rules of the endpoint')
+  t.match(await answerTo('{"b":[]}'), [422, /metadata/], "one level less is left to the endpoint's own rules")
 })
 
-t.test('a wide list costs one look at each item, and no text of any index', async t => {
+t.test('a wide list is checked once per item, without a string for any index', async t => {
   const width = 300
   let keys = 0
   let looks = 0
@@ -137,11 +137,11 @@ t.test('a wide list costs one look at each item, and no text of any index', asyn
     method: 'POST', headers: { 'content-type': 'application/json' }, body: `{"wide":[${'0,'.repeat(width)}0]}`
   })
   t.equal(response.status, 204)
-  t.equal(keys, 0, 'listing the keys of a list made half a minute of 50 MB')
+  t.equal(keys, 0, 'listing the keys of an array took half a minute for 50 MB')
   t.ok(looks <= 2 * width + 10, `${looks} looks at ${width} items`)
 })
 
-t.test('the name of a tool is bounded, whatever a provider takes', async t => {
+t.test('the length of a tool name is limited for every provider', async t => {
   const { api } = await start(t, { pieces: [chatAnswer('x')] })
   const status = async (tool: object): Promise<number> =>
     (await api.post(path, { ...question, tools: [tool] })).status
@@ -172,7 +172,7 @@ t.test('a large answer that has begun arrives completely although the gateway cl
 })
 
 t.test(
-  'a connection beyond the limit is closed at once, and there is room again when another one ends',
+  'a connection over the limit is closed at once, and a new one is accepted when another closes',
   async t => {
     const { api } = await start(
       t,
@@ -183,7 +183,7 @@ t.test(
     const text = requestText(JSON.stringify(question))
     const [first, second, third] = [await raw(t, api.url), await raw(t, api.url), await raw(t, api.url)]
     third.write(text)
-    t.equal(await rest(third), '', 'the one too many gets no answer')
+    t.equal(await rest(third), '', 'the one over the limit gets no answer')
     second.write(text)
     await once(second, 'data')
     first.destroy()
@@ -199,7 +199,7 @@ t.test(
   }
 )
 
-t.test('a call over a connection that was open before the gateway began to close is served', async t => {
+t.test('a call on a connection opened before the gateway began to close is served', async t => {
   const one = gated()
   const two = gated()
   const { api, upstream } = await start(t, (_request, number) => number === 0 ? one.script : two.script, {}, {
@@ -224,7 +224,7 @@ t.test('a call over a connection that was open before the gateway began to close
 })
 
 t.test(
-  'a call whose caller does not read a complete answer stays open until a moment after its deadline',
+  'a call whose caller does not read its answer stays open until shortly after its deadline',
   async t => {
     const { api, upstream } = await start(
       t,
@@ -252,7 +252,7 @@ t.test(
   }
 )
 
-t.test('calls that wait behind another one of their connection end with it', async t => {
+t.test('pipelined calls that wait on a connection end with it', async t => {
   let begun = 0
   const { url, ended } = await edge(t, async ({ signal }) => {
     if (begun++ > 0) {
@@ -284,7 +284,7 @@ t.test('calls that wait behind another one of their connection end with it', asy
   t.same(warnings, [])
 })
 
-t.test('a connection that sends a body the gateway does not read is closed', async t => {
+t.test('a connection whose body the gateway does not read is closed', async t => {
   const { api } = await start(t, {})
   const endless = 'content-length: 1000000000\r\n\r\n'
   await Promise.all(
@@ -311,7 +311,7 @@ t.test('a connection that sends a body the gateway does not read is closed', asy
   )
 })
 
-t.test('nothing of a body that cannot be read is in the log', async t => {
+t.test('an unparsable body is not logged', async t => {
   const { api } = await start(t, {})
   for (const body of [
     '{"a":\nmy private diary\n}',
@@ -326,7 +326,7 @@ t.test('nothing of a body that cannot be read is in the log', async t => {
   t.notMatch(JSON.stringify(api.lines), /private|diary|words|more/)
 })
 
-t.test('a model that says nothing for long still shows that it is there', async t => {
+t.test('the head of a stream is sent even if its first output takes long', async t => {
   for (const pieces of [[': thinking\n\n'], [head], []]) {
     const { api } = await start(
       t,
@@ -335,12 +335,12 @@ t.test('a model that says nothing for long still shows that it is there', async 
       { limits: limits({ holdMs: 20 }) }
     )
     const response = await api.post(path, streamed)
-    t.equal(response.status, 200, 'the head of the answer, long before there is anything in it')
+    t.equal(response.status, 200, 'the head is sent long before any content')
     await response.body?.cancel()
   }
 })
 
-t.test('an error right behind the head is followed by another attempt at once', async t => {
+t.test('an error right after the head is followed by another attempt at once', async t => {
   const { api } = await start(
     t,
     (_request, number) =>
@@ -358,7 +358,7 @@ t.test('an error right behind the head is followed by another attempt at once', 
   t.match(await response.text(), /"content":"ok"/)
 })
 
-t.test('a compressed body that was refused is not unpacked any further', async t => {
+t.test('decompression of a refused body stops', async t => {
   let steps = 0
   let recording = true
   const inflating = new Set<number>()
@@ -380,11 +380,11 @@ t.test('a compressed body that was refused is not unpacked any further', async t
   const [answer] = await once(socket, 'data') as [Buffer]
   t.match(answer.toString(), /^HTTP\/1.1 413 /)
   recording = false
-  await promisify(gunzip)(bomb) // the same work once more: time enough for the other to go on, if it does
+  await promisify(gunzip)(bomb) // the same duration again: enough time for the other to continue, if it does
   t.ok(steps < 200, `${steps} of more than 9,000 steps were taken`)
 })
 
-t.test('much may hang on one call without a warning', async t => {
+t.test('many listeners on one call cause no warning', async t => {
   const warnings: Error[] = []
   const note = (warning: Error): void => { warnings.push(warning) }
   process.on('warning', note)
@@ -398,7 +398,7 @@ t.test('much may hang on one call without a warning', async t => {
   t.same(warnings, [])
 })
 
-t.test('what is no request gets an answer of the same form', async t => {
+t.test('an invalid HTTP request gets an error in the usual format', async t => {
   const { api } = await start(t, { pieces: [chatAnswer('x')] }, {}, { limits: limits({ headersMs: 50 }) })
   const answerTo = async (text: string): Promise<string> => {
     const socket = await raw(t, api.url)
@@ -421,7 +421,7 @@ t.test('what is no request gets an answer of the same form', async t => {
 })
 
 t.test(
-  'a caller that expects 100 Continue gets it when the body is read, and not when it never will be',
+  '100 Continue is sent when the body is read, and not if it never will be',
   async t => {
     const { api } = await start(t, { pieces: [chatAnswer('x')] })
     const body = JSON.stringify(question)
@@ -454,14 +454,14 @@ t.test(
   }
 )
 
-t.test('no header is left out, however many stand before it', async t => {
+t.test('no header is dropped, however many come before it', async t => {
   const { api } = await start(t, {})
   const socket = await raw(t, api.url)
   socket.write(`GET /livez HTTP/1.1\r\nhost: x\r\n${'a: b\r\n'.repeat(2100)}host: y\r\nconnection: close\r\n\r\n`)
   t.match(await rest(socket), /^HTTP\/1.1 400 [^]*The request has more than one Host header\./)
 })
 
-t.test('a request target that is no URL is refused like any other request', async t => {
+t.test('a request target that is not a URL is refused like any other request', async t => {
   const { api } = await start(t, {})
   for (const target of ['http://[', '//[', '*']) {
     const socket = await raw(t, api.url)
@@ -477,7 +477,7 @@ t.test('a request target that is no URL is refused like any other request', asyn
   t.match(await rest(socket), /^HTTP\/1.1 400 .*"type":"invalid_request_error","code":"invalid_value"/s)
   await until(() => api.lines.length === 4, 'four lines in the log')
   t.match(api.lines[3], { status: 400, outcome: 'error', error: 'invalid_value' })
-  t.equal((await api.get('/v1/models/%ff')).status, 404, 'a path that cannot be decoded names nothing')
+  t.equal((await api.get('/v1/models/%ff')).status, 404, 'an undecodable path matches nothing')
 })
 
 t.test('a request without Host is refused like any other request, unless it is HTTP/1.0', async t => {
@@ -519,11 +519,11 @@ t.test('a reply that cannot be written leaves nothing open', async t => {
   t.match(await response.json(), { error: { code: 'internal_error' } })
   await until(() => ended.length === 1, 'the call to end')
   t.ok(returned, 'the source was returned')
-  t.ok(call?.signal.aborted, 'and listeners of its signal were called')
+  t.ok(call?.signal.aborted, 'listeners of its signal were called')
   t.match(ended[0]?.record, { outcome: 'error', errorCode: 'internal_error', status: 500 })
 })
 
-t.test('a call that fails releases what it had opened', async t => {
+t.test('a failing call releases what it had opened', async t => {
   let call: Call | undefined
   const { url, ended } = await edge(t, async given => {
     call = given
@@ -534,10 +534,10 @@ t.test('a call that fails releases what it had opened', async t => {
   t.match(call?.signal.reason, { code: 'upstream_error' })
 })
 
-t.test('a connection that cannot be accepted is logged, and the others live on', async t => {
+t.test('a connection that cannot be accepted is logged, and the others stay open', async t => {
   const { api } = await start(t, {})
   let server: Server | undefined
-  // of node:http, documented
+  // documented by node:http
   const learn = (message: unknown): void => { ({ server } = message as { server: Server }) }
   subscribe('http.server.request.start', learn)
   await (await api.get('/livez')).text()
@@ -547,7 +547,7 @@ t.test('a connection that cannot be accepted is logged, and the others live on',
   t.equal((await api.get('/livez')).status, 200)
 })
 
-t.test('a refusal whose body breaks says nothing', async t => {
+t.test('a refusal whose body breaks is read as empty', async t => {
   const broken = async (): Promise<never> => await Promise.reject(new Error('read ECONNRESET 10.0.0.7'))
   const body = { [Symbol.asyncIterator]: () => ({ next: broken }), buffer: broken, cancel: () => undefined }
   t.equal(await readErrorBody({ status: 400, headers: {}, body }), '')

@@ -1,5 +1,5 @@
 /**
- * Requests of the Responses and the Messages API that are wrong in some place, over every kind of provider.
+ * Requests of the Responses and the Messages API with errors, to every kind of provider.
  */
 
 import fc from 'fast-check'
@@ -247,7 +247,7 @@ const odd = fc.oneof(
   ),
   fc.anything({ maxDepth: 2 }),
   fc.string({ unit: 'binary', maxLength: 20 }),
-  // As the gateway seals what providers want back.
+  // Sealed by the gateway, like state that providers expect back.
   fc
     .jsonValue({ maxDepth: 2 })
     .map(value => `hg1.${Buffer.from(JSON.stringify(value)).toString('base64url')}`),
@@ -261,13 +261,13 @@ const odd = fc.oneof(
 
 type Holder = Record<string, unknown>
 
-/** Returns every object and list of a value. */
+/** Returns every object and list inside a value. */
 function holders (value: unknown): Holder[] {
-  // keys of lists are texts too
+  // keys of lists are strings too
   return isContainer(value) ? [value as Holder, ...Object.values(value).flatMap(holders)] : []
 }
 
-/** A valid body with one to three values replaced, removed, doubled or added somewhere. */
+/** A valid body with one to three values replaced, removed, duplicated or added somewhere. */
 function broken (body: object): fc.Arbitrary<object> {
   const step = fc.record({
     place: fc.nat(),
@@ -295,10 +295,7 @@ const requests = fc
     fc.record({ path: fc.constant(path), model: fc.constantFrom(...models), body: broken(paths[path]) })
   )
 
-/**
- * Returns the field that an error of a dialect names, in the way of that dialect; nothing for what is no such
- * error.
- */
+/** Returns the field that an error names, in the format of the dialect; undefined for any other body. */
 function fieldOf (path: string, body: Holder): string | undefined {
   const { message, type, code, param } = Object(body['error']) as Holder
   // The other types are those of 403.
@@ -317,7 +314,7 @@ function fieldOf (path: string, body: Holder): string | undefined {
 }
 
 t.test(
-  'a request with something wrong gets an answer, or a refusal that names the field as its dialect does',
+  'an invalid request gets an answer, or an error that names the field in its dialect',
   async t => {
     const api = await start(t)
     const statuses = new Set<number>()
@@ -336,7 +333,7 @@ t.test(
         if (answer.status === 200) return
         const field = fieldOf(path, JSON.parse(text) as Holder)
         const isKnown = field !== undefined && (field === 'model' || field in body || field in paths[path])
-        // 403: an item that lacks what it had is a reference to one in the provider's account.
+        // 403: an item without its content is a reference to one in the provider's account.
         if (![400, 403].includes(answer.status) || !isKnown) throw new Error(`${answer.status}: ${text}`)
       }),
       { numRuns: rounds(300) }
@@ -346,7 +343,7 @@ t.test(
   }
 )
 
-t.test('deep and wide requests are refused or served, and hold nothing up', async t => {
+t.test('deep and wide requests are refused or served without blocking others', async t => {
   const api = await start(t)
   const wide = (item: string): string => `[${Array(200_000).fill(item).join(',')}]`
   const values = [
@@ -395,7 +392,7 @@ t.test('deep and wide requests are refused or served, and hold nothing up', asyn
   }
 })
 
-t.test('what is nested in strings of a request is refused or served, whatever its depth', async t => {
+t.test('nested JSON in strings of a request is refused or served, at any depth', async t => {
   const api = await start(t)
   const nested = (open: string, close: string, depth = 20_000): string =>
     open.repeat(depth) + '1' + close.repeat(depth)

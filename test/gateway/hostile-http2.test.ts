@@ -1,4 +1,4 @@
-/** Providers over HTTP/2 that break its rules, or keep them and never come to an end. */
+/** HTTP/2 providers that violate the protocol, or follow it and never finish. */
 
 import { readFileSync } from 'node:fs'
 import t, { type Test } from 'tap'
@@ -41,7 +41,7 @@ const many = (piece: Buffer): readonly Buffer[] => Array.from({ length: 200 }, (
 
 /** Node.js 24 ends the connection itself. */
 const noStatus = /^upstream_(invalid_response|unreachable)$/
-/** What the server sends for the first request of a connection, and the code that its caller gets. */
+/** What the server sends for the first request of a connection, and the error code of its caller. */
 const answers: Readonly<Record<string, readonly [code: string | RegExp, frames: readonly Buffer[]]>> = {
   'a status below those of HTTP': [noStatus, [head(1, '099'), lastData(1, stray)]],
   'a status of zero, and no end': [noStatus, [head(1, '000'), half]],
@@ -86,7 +86,7 @@ const answers: Readonly<Record<string, readonly [code: string | RegExp, frames: 
 }
 
 t.test(
-  'a provider that breaks the rules of HTTP/2 gives its caller an error, and the next one nothing of it',
+  'a provider that violates HTTP/2 gives its caller an error, and does not affect the next one',
   { skip: noOpenSsl },
   async t => {
     for (const [name, [code, sent]] of Object.entries(answers)) {
@@ -108,7 +108,7 @@ t.test(
   }
 )
 
-t.test('no more than 20 bodies that a provider does not take are kept', { skip: noOpenSsl }, async t => {
+t.test('at most 20 bodies that a provider does not read are kept', { skip: noOpenSsl }, async t => {
   const initialWindowSize = 4
   let requests = 0
   const { api, server } = await start(t, () => { requests++; return [] }, [[initialWindowSize, 0]])

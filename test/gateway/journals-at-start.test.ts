@@ -9,7 +9,7 @@ import { usageRowOf } from '../support/usage.ts'
 import { withResolvers } from '../support/with-resolvers.ts'
 import type { UsageRow } from '../../lib/stores/tables.ts'
 
-t.test('a gateway serves while it imports what an earlier process has left behind', async t => {
+t.test('a gateway serves calls while it imports the journals of earlier processes', async t => {
   const database = await openDatabase(t.testdir())
   t.teardown(database.close)
   writeFileSync(join(database.directory, 'usage-a.jsonl'), `${JSON.stringify(usageRowOf(1))}\n`)

@@ -1,4 +1,4 @@
-/** Answers that stay open by comments and by messages that hold nothing, in every API of a provider. */
+/** Answers kept open by comments and empty messages, in every provider API. */
 
 import t from 'tap'
 import { testGateway, upstreamAt } from '../support/gateway.ts'
@@ -12,7 +12,7 @@ interface Api {
   readonly model: string
   readonly path: string
   readonly request: object
-  /** How a stream begins, up to its first output. */
+  /** The beginning of a stream, up to its first output. */
   readonly opening: string
 }
 
@@ -62,7 +62,7 @@ const fillers = [
   ': ping\n\n', ':\n', '\n', '\r\n', 'data:\n\n', 'data: null\n\n', 'event: ping\ndata:\n\n', 'id: 1\n\n'
 ]
 
-/** Sends an opening, and then the filler until the other side goes. */
+/** Sends an opening, and then the filler until the other side disconnects. */
 async function * endless (opening: string, filler: string): AsyncGenerator<string> {
   if (opening !== '') yield opening
   for (;;) {
@@ -108,7 +108,7 @@ for (const [name, { kind, model, path, request, opening }] of Object.entries(api
   })
 }
 
-/** Repeats a piece, each time in a turn of its own, and ends. */
+/** Repeats a piece, each in its own turn of the event loop, and ends. */
 async function * repeated (before: string, piece: string, after: string): AsyncGenerator<string> {
   yield before
   for (let count = 0; count < 50; count++) {
@@ -118,7 +118,7 @@ async function * repeated (before: string, piece: string, after: string): AsyncG
   yield after
 }
 
-t.test('a ping that its caller gets is an event', async t => {
+t.test('a ping that is passed to the caller counts as an event', async t => {
   const ping = frames({ type: 'ping' })
   const end = frames({ type: 'message_delta', delta: { stop_reason: 'end_turn' } }, { type: 'message_stop' })
   const upstream = await fakeUpstream({ headers: eventStream, pieces: repeated(claude, ping, end) })
@@ -132,7 +132,7 @@ t.test('a ping that its caller gets is an event', async t => {
   t.match(text, /message_stop/)
 })
 
-t.test('a complete answer behind comments is waited for as long as a call may take', async t => {
+t.test('a complete answer after comments may take as long as the call', async t => {
   const comment = ': PROCESSING\n\n'
   const ask = async (pieces: AsyncIterable<string>, callMs: number): Promise<unknown> => {
     const upstream = await fakeUpstream({ pieces })

@@ -1,4 +1,4 @@
-/** Stages of the configuration on endpoints of images, recordings and documents. */
+/** Configured stages on endpoints for images, recordings and documents. */
 
 import t from 'tap'
 import { testGateway, testKey, upstreamAt, type TestGateway } from '../support/gateway.ts'
@@ -73,7 +73,7 @@ const record = async (
     `of ${ticket}.wav`
   ])
 
-t.test('images: the prompt, its end user and what the model made of the prompt', async t => {
+t.test('images: the prompt, its end user and the prompt revised by the model', async t => {
   const { upstream, api } = await start(
     t,
     json({ created: 1, data: [{ b64_json: 'aGk=', revised_prompt: `A drawing of ${ticket}` }] })
@@ -98,7 +98,7 @@ t.test('images: the prompt, its end user and what the model made of the prompt',
   )
 })
 
-t.test('a stream of images: only what the model made of the prompt differs', async t => {
+t.test('image streams: only the revised prompt differs', async t => {
   const event = (value: Json): string => `event: ${String(value['type'])}\ndata: ${JSON.stringify(value)}\n\n`
   const partial = { type: 'image_generation.partial_image', b64_json: 'aGk=', partial_image_index: 0 }
   const completed = {
@@ -121,7 +121,7 @@ t.test('a stream of images: only what the model made of the prompt differs', asy
   t.ok(body.includes(`data: ${JSON.stringify(completed).replace(ticket, '[ticket]')}\n`))
 })
 
-t.test('edits of images: the prompt and the names of files', async t => {
+t.test('image edits: the prompt and the file names', async t => {
   const { upstream, api } = await start(t, json({ created: 1, data: [{ b64_json: 'aGk=' }] }))
   const response = await sendForm(
     api,
@@ -133,10 +133,10 @@ t.test('edits of images: the prompt and the names of files', async t => {
   const sent = upstream.requests[0]?.bytes.toString('latin1') ?? ticket
   t.notOk(sent.includes(ticket))
   t.ok(sent.includes('Add [ticket]'))
-  t.ok(sent.includes(png.toString('latin1')), 'the image itself is not touched')
+  t.ok(sent.includes(png.toString('latin1')), 'the image itself is unchanged')
 })
 
-t.test('recordings: the prompt, the name of the file, and all parts of the transcript', async t => {
+t.test('recordings: the prompt, the file name, and all parts of the transcript', async t => {
   const segment = {
     id: 0,
     seek: 0,
@@ -188,7 +188,7 @@ t.test('recordings: the prompt, the name of the file, and all parts of the trans
   t.match(await translated.json(), { text: 'Ask for [ticket]. Now.' })
 })
 
-t.test('end users and metadata that the endpoint does not read are masked where they are recorded', async t => {
+t.test('end users and metadata are masked in records even if the endpoint does not use them', async t => {
   const { api } = await start(t, ({ path }) => json(
     path.includes('ocr') ? { pages: [{ index: 0, markdown: 'x' }], model: 'm' } : { text: 'x' }
   ))
@@ -205,7 +205,7 @@ t.test('end users and metadata that the endpoint does not read are masked where 
   t.notOk(JSON.stringify(api.lines).includes(ticket))
 })
 
-t.test('what goes over several segments leaves none of them, and refuses subtitles', async t => {
+t.test('a finding across several segments removes them all, and refuses subtitles', async t => {
   const part = (id: number, text: string): Json => ({
     id,
     seek: 0,
@@ -233,7 +233,7 @@ t.test('what goes over several segments leaves none of them, and refuses subtitl
 })
 
 t.test(
-  'a stream of a transcript is held until a ticket is complete, and has no log probabilities',
+  'a transcript stream is held until a ticket is complete, and has no log probabilities',
   async t => {
     const events = [
       ...['It is TC', 'K-12', '3456. And', ' more.'].map(delta => ({
@@ -264,7 +264,7 @@ t.test(
     )
     t.match(messages.at(-1), { type: 'transcript.text.done', text: 'It is [ticket]. And more.' })
     t.notMatch(body, /logprobs|3456/)
-    t.notMatch(upstream.requests[0]?.text, /logprobs/, 'they are not asked for')
+    t.notMatch(upstream.requests[0]?.text, /logprobs/, 'they are not requested')
     const reported = await start(
       t,
       { headers: eventStream, pieces: events.map(event => `data: ${JSON.stringify(event)}\n\n`) },
@@ -277,11 +277,11 @@ t.test(
         'include[]': 'logprobs'
       })
     ).text()
-    t.same(messagesIn(plain), events, 'what is only reported changes nothing')
+    t.same(messagesIn(plain), events, 'reporting changes nothing')
   }
 )
 
-t.test('documents: the address and the pages', async t => {
+t.test('documents: the URL and the pages', async t => {
   const page = (index: number, markdown: string): Json => ({ index, markdown, images: [], dimensions: null })
   const { upstream, api } = await start(
     t,
@@ -305,7 +305,7 @@ t.test('documents: the address and the pages', async t => {
   t.notMatch(upstream.requests[0]?.text, ticket)
 })
 
-t.test('a request is refused before it is sent, and an answer before its caller gets it', async t => {
+t.test('a request is refused before it is sent, and an answer before it is returned', async t => {
   const answers: Readonly<Record<string, Script>> = {
     images: json({ created: 1, data: [{ b64_json: 'aGk=', revised_prompt: ticket }] }),
     audio: json({ text: ticket }),
@@ -356,7 +356,7 @@ t.test('a request is refused before it is sent, and an answer before its caller 
   }
 })
 
-t.test('a provider that repeats in an error what it was sent is masked as well, also in the log', async t => {
+t.test('a request text that a provider repeats in an error is masked too, also in the log', async t => {
   const { api } = await start(
     t,
     {
@@ -375,7 +375,7 @@ t.test('a provider that repeats in an error what it was sent is masked as well, 
   t.notMatch(JSON.stringify(api.lines), ticket)
 })
 
-t.test('a stage that is for other endpoints leaves them as they are', async t => {
+t.test('a stage for other endpoints has no effect', async t => {
   const { upstream, api } = await start(
     t,
     json({ created: 1, data: [{ b64_json: 'aGk=', revised_prompt: ticket }] }),

@@ -1,4 +1,4 @@
-/** The gateway as middleware of another Koa app, and behind middleware of the program that embeds it. */
+/** The gateway as middleware of another Koa app, and behind middleware of the embedding program. */
 
 import { bodyParser } from '@koa/bodyparser'
 import cors from '@koa/cors'
@@ -23,7 +23,7 @@ interface Mounted {
   readonly seen: Array<readonly [status: number, body: unknown]>
 }
 
-/** Mounts a gateway behind `before`, and a route of the app's own behind the gateway. */
+/** Mounts a gateway after `before`, and a route of the app after the gateway. */
 async function mounted (
   t: Test,
   before: readonly Middleware[] = [],
@@ -65,7 +65,7 @@ t.test('another app serves the gateway, and sees the status of its answers', asy
 })
 
 t.test(
-  'a path that the gateway does not serve goes on; what nothing serves is refused as by the gateway alone',
+  "a path that the gateway does not serve goes to the next middleware, and ends in the gateway's 404",
   async t => {
     const { url } = await mounted(t)
     t.equal(await (await fetch(`${url}/mine`)).text(), 'mine')
@@ -78,7 +78,7 @@ t.test(
   }
 )
 
-t.test('headers that middleware has set are sent, unless the gateway has the same', async t => {
+t.test('headers set by middleware are sent, unless the gateway sets the same', async t => {
   const { url } = await mounted(t, [
     cors(),
     async (context, next) => {
@@ -99,10 +99,10 @@ t.test('headers that middleware has set are sent, unless the gateway has the sam
     method: 'OPTIONS',
     headers: { origin: 'https://app.example', 'access-control-request-method': 'POST' }
   })
-  t.equal(preflight.status, 204, 'answered in front of the gateway')
+  t.equal(preflight.status, 204, 'answered before the gateway')
 })
 
-t.test('a body that a parser in front has read and kept is used, and its errors are ours', async t => {
+t.test("a body parsed and kept by an earlier parser is used, and its errors are the gateway's", async t => {
   const { url } = await mounted(t, [bodyParser()])
   const answer = await fetch(`${url}/v1/chat/completions`, chat)
   t.equal(answer.status, 200)
@@ -112,7 +112,7 @@ t.test('a body that a parser in front has read and kept is used, and its errors 
   })
 })
 
-t.test('a body that a parser in front has read and thrown away is an error that names the fix', async t => {
+t.test('a body that an earlier parser has discarded gives an error that explains the fix', async t => {
   const { url } = await mounted(t, [koaBody({ multipart: true })])
   const form = new FormData()
   form.set('model', 'openai/whisper-1')
@@ -127,7 +127,7 @@ t.test('a body that a parser in front has read and thrown away is an error that 
   }
 })
 
-t.test('the names that the gateway is served under hold in another app as well', async t => {
+t.test('host name checks also apply inside another app', async t => {
   const { url } = await mounted(t, [], { server: { ...settings().server, acceptedHosts: ['ai.example'] } })
   t.equal((await fetch(`${url}/livez`)).status, 200)
   const socket = await raw(t, url)
@@ -135,7 +135,7 @@ t.test('the names that the gateway is served under hold in another app as well',
   t.match(await rest(socket), /^HTTP\/1\.1 421 /)
 })
 
-t.test('middleware of the program runs in front of the gateway at its own port', async t => {
+t.test('middleware of the program runs before the gateway on its own port', async t => {
   const refuse: Middleware = async (context, next) => {
     context.set('x-mine', 'yes')
     if (context.get('x-blocked') === '') return await next()

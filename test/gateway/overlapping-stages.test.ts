@@ -1,4 +1,4 @@
-/** Stages that look at a request while the provider answers: nothing goes on before their verdict. */
+/** Stages that inspect a request while the provider answers: nothing is passed on before their verdict. */
 
 import t from 'tap'
 import { openDatabase } from '../../lib/stores/open-database.ts'
@@ -34,7 +34,7 @@ const json = (value: unknown): Script => ({
 const pass = json({})
 const refuse = json({ refuse: 'it names an island' })
 
-/** A service that answers when a test says so. */
+/** A service that answers on command. */
 async function slowService (
   t: Test
 ): Promise<{
@@ -127,7 +127,7 @@ for (const [id, protocol] of Object.entries(protocols)) {
               isAnswered = true
             })
           await Promise.all([upstream.request(number), service.request(number)])
-          // The provider answers at once: while the gateway serves others, nothing of it goes on.
+          // The provider answers at once: while the gateway serves other calls, no part of it is passed on.
           for (let round = 0; round < 5; round++) await (await api.get('/v1/models')).text()
           t.equal(isAnswered, false, title)
           decide(pass)
@@ -185,7 +185,7 @@ t.test('other endpoints wait for the verdict before they send a request', async 
   t.equal(upstream.requests.length, 1)
 })
 
-t.test('the body of a refused request is not kept, nor whom it is made for', async t => {
+t.test('neither the body of a refused request is kept, nor its end user', async t => {
   const { decide, stage } = await slowService(t)
   const upstream = await fakeUpstream({ silent: true })
   t.teardown(upstream.close)
@@ -231,7 +231,7 @@ t.test('the body of a refused request is not kept, nor whom it is made for', asy
   }
 })
 
-t.test('a caller who leaves ends both requests', async t => {
+t.test('a client disconnect aborts both requests', async t => {
   const { api, upstream, service, rows } = await start(t, { silent: true })
   const leaving = new AbortController()
   const answered = api.post('/v1/chat/completions', question('hi'), { signal: leaving.signal })
@@ -244,7 +244,7 @@ t.test('a caller who leaves ends both requests', async t => {
 })
 
 t.test(
-  'a service that is slow or down refuses the call, or lets it pass, as `when_unavailable` says',
+  'if a service is slow or down, the call is refused or passes, depending on `when_unavailable`',
   async t => {
     for (const whenUnavailable of ['refuse', 'pass'] as const) {
       for (const isDown of [true, false]) {
@@ -275,7 +275,7 @@ t.test(
   }
 )
 
-t.test('no tool of a server runs before the verdict', async t => {
+t.test('no server tool runs before the verdict', async t => {
   const tools = await startToolServer(t, { more: ['look'] })
   const usage = { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 }
   const calling = { pieces: [toolCallAnswer('look', {}, usage)] }
@@ -302,7 +302,7 @@ t.test('no tool of a server runs before the verdict', async t => {
   }
 })
 
-t.test('an answer of the cache waits for the verdict on its own request', async t => {
+t.test('a cached answer waits for the verdict on its own request', async t => {
   const { api, upstream, decide } = await start(t, scriptOf(protocols.chat), {
     cache: { answers: { ttlMs: 60_000, maxBytes: 16e6, scope: 'key', when: 'always' } }
   })
@@ -320,7 +320,7 @@ t.test('an answer of the cache waits for the verdict on its own request', async 
   t.equal(upstream.requests.length, 1)
 })
 
-t.test('calls that are answered later wait for the verdict before they are accepted', async t => {
+t.test('deferred calls wait for the verdict before they are accepted', async t => {
   const { service, decide, stage } = await slowService(t)
   const upstream = await fakeUpstream(scriptOf(protocols.chat))
   t.teardown(upstream.close)

@@ -1,6 +1,6 @@
 /**
- * Modules of one's own and services as stages: in every dialect, in front of providers of every protocol, and
- * around tools.
+ * Custom modules and services as stages: in every dialect, with providers of every protocol, and around
+ * tools.
  */
 
 import { join } from 'node:path'
@@ -40,7 +40,7 @@ function stageOf (t: Test, code: string, more: Partial<GuardSettings> = {}): Gua
   }
 }
 
-/** Answers in Headgate's form as the modules above do. */
+/** Answers in Headgate's format like the modules above. */
 async function webhookOf (t: Test, answer: (texts: readonly string[]) => object): Promise<GuardSettings> {
   const service = await fakeUpstream(({ json }) => {
     const { texts } = json as { texts: ReadonlyArray<{ text: string }> }
@@ -153,7 +153,7 @@ for (const [kind, { masks, refuses }] of Object.entries(kinds)) {
   }
 }
 
-t.test('a streamed answer goes out a window at a time, and ends where the module refuses', async t => {
+t.test('a streamed answer is passed on window by window, and ends where the module refuses', async t => {
   const protocol = protocols.chat
   const begins = protocol.frames.findIndex(frame => frame.includes('I went to Z'))
   const filler = protocol.frames[begins]?.replace('I went to Z', 'It is warm. '.repeat(20)) ?? ''
@@ -198,7 +198,7 @@ t.test('a streamed answer goes out a window at a time, and ends where the module
 })
 
 t.test(
-  'text waits for more of it no longer than `max_wait_ms`, and an answer does not end with a stage that reports',
+  'text waits at most `max_wait_ms`, and an answer does not end at a stage that only reports',
   async t => {
     const protocol = protocols.chat
     const begins = protocol.frames.findIndex(frame => frame.includes('I went to Z'))
@@ -250,7 +250,7 @@ t.test(
   }
 )
 
-t.test('what a module throws ends its call, and passes it where the configuration says so', async t => {
+t.test('an exception in a module ends its call, or lets it pass, as configured', async t => {
   const upstream = await fakeUpstream(scriptOf(protocols.chat))
   t.teardown(upstream.close)
   const throwing = 'export default { request: () => { throw new Error("secret words of the module") } }'
@@ -274,7 +274,7 @@ t.test('what a module throws ends its call, and passes it where the configuratio
   }
 })
 
-t.test('a module that never answers ends its call in its time', async t => {
+t.test('a module that never answers times out and ends its call', async t => {
   const upstream = await fakeUpstream(scriptOf(protocols.chat))
   t.teardown(upstream.close)
   const api = await testGateway(t, {
@@ -289,7 +289,7 @@ t.test('a module that never answers ends its call in its time', async t => {
   t.equal(upstream.requests.length, 0)
 })
 
-t.test('a call and the events of its answer pass stages of a module', async t => {
+t.test('a call and the events of its answer pass through the stages of a module', async t => {
   const upstream = await fakeUpstream(scriptOf(protocols.chat))
   t.teardown(upstream.close)
   const code = `export default {
@@ -313,7 +313,7 @@ t.test('a call and the events of its answer pass stages of a module', async t =>
 })
 
 t.test(
-  'a server tool gets what a module leaves of its arguments, and the model what is left of the result',
+  'a server tool gets the arguments that a module leaves, and the model the result that is left',
   async t => {
     const tools = await startToolServer(t)
     const upstream = await fakeUpstream((_request, number) => ({
@@ -339,7 +339,7 @@ t.test(
 )
 
 t.test(
-  'a module that has changed is used for the next call after a reload, and one that fails changes nothing',
+  'after a reload a changed module is used for the next call, and a failing one changes nothing',
   async t => {
     const upstream = await fakeUpstream(scriptOf(protocols.chat))
     t.teardown(upstream.close)

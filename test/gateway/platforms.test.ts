@@ -1,4 +1,7 @@
-/** What Langfuse and Datadog document of the spans that they take, against spans of calls of every kind. */
+/**
+ * Checks spans of every kind of call against what Langfuse and Datadog document about the spans that they
+ * accept.
+ */
 
 import t, { type Test } from 'tap'
 import { Secret } from '../../lib/core/secret.ts'
@@ -37,7 +40,7 @@ async function spansOfCalls (t: Test, base = ''): Promise<{ spans: SeenSpan[], r
   const [seen, tools] = [await collector(t), await startToolServer(t)]
   const script = ({ path, json }: SeenRequest): Script => {
     if (path.endsWith('/embeddings')) return embedding
-    // the gateway wrote it
+    // written by the gateway
     const { messages, tools: offered } = json as { messages: Array<{ role: string }>, tools?: unknown }
     const callsTool = offered !== undefined && messages.at(-1)?.role === 'user'
     return { pieces: [callsTool ? toolCallAnswer('echo', {}, usage) : chatAnswer('Hello', usage)] }
@@ -78,7 +81,7 @@ async function spansOfCalls (t: Test, base = ''): Promise<{ spans: SeenSpan[], r
 }
 
 /**
- * The type that Langfuse gives an observation: by the kind of OpenInference, else by the operation, else by a
+ * Returns the type that Langfuse gives an observation: by the OpenInference kind, else the operation, else a
  * model.
  */
 function langfuseType ({ attributes }: SeenSpan): string {
@@ -110,7 +113,7 @@ t.test('Langfuse', async t => {
   const { spans, requests } = await spansOfCalls(t, '/api/public/otel')
   const top = spans.find(({ kind }) => kind === 2)
 
-  t.test('gets traces over HTTP below its address, with its keys as a password', async t => {
+  t.test('gets traces over HTTP below its base URL, with its keys as a password', async t => {
     t.ok(requests.length > 0)
     for (const { path, headers } of requests) {
       t.match(
@@ -130,7 +133,7 @@ t.test('Langfuse', async t => {
   })
 
   t.test(
-    'makes a generation of each attempt, tools of calls of tools, and neither of the call itself',
+    'shows each attempt as a generation, tool calls as tools, and the call itself as neither',
     async t => {
       const types = spans.map(span => `${span.name}: ${langfuseType(span)}`)
       t.same([...new Set(types)].toSorted(), [
@@ -164,7 +167,7 @@ t.test('Langfuse', async t => {
 })
 
 t.test(
-  'Datadog shows spans of models: all that have one say their operation and provider, and so do calls of tools',
+  'Datadog shows LLM spans: all that have a model name their operation and provider, and so do tool calls',
   async t => {
     const { spans } = await spansOfCalls(t)
     const ofModels = spans.filter(({ attributes }) => attributes['gen_ai.request.model'] !== undefined)

@@ -6,7 +6,7 @@ import { directory } from '../support/config.ts'
 import { testGateway } from '../support/gateway.ts'
 import { chatAnswer, fakeUpstream } from '../support/upstream.ts'
 
-t.test('calls cost what the price map says, to a billionth of a dollar', async t => {
+t.test('calls are priced by the price map, to a billionth of a dollar', async t => {
   const usage = { prompt_tokens: 0, cached_tokens: 0, completion_tokens: 0 }
   const upstream = await fakeUpstream(() => {
     const { prompt_tokens, cached_tokens, completion_tokens } = usage
@@ -75,11 +75,11 @@ models:
   t.equal(
     await cost('openai/gpt-4o', { prompt_tokens: 7, cached_tokens: 0, completion_tokens: 3 }),
     '0.000000073',
-    'the map wins over the price that is known'
+    'the map overrides the built-in price'
   )
   t.equal(
     await cost('kimi/own', { prompt_tokens: 1, cached_tokens: 0, completion_tokens: 1 }),
     '0.000002',
-    'and the configuration over the map'
+    'and the configuration overrides the map'
   )
 })

@@ -1,4 +1,4 @@
-/** What a request has a provider do with the gateway's credential, over every way to a provider. */
+/** What a request can make a provider do with the gateway's credential, over every path to a provider. */
 
 import t, { type Test } from 'tap'
 import { openDatabase } from '../../lib/stores/open-database.ts'
@@ -7,7 +7,7 @@ import { fakeUpstream } from '../support/upstream.ts'
 import { testGateway, upstreamAt } from '../support/gateway.ts'
 import type { ApiKey } from '../../lib/core/key.ts'
 
-/** Every endpoint that sends something to a provider, and why those without a row below need none. */
+/** Every endpoint that sends requests to a provider, and why those without a row below need none. */
 const endpoints: Readonly<Record<string, string>> = {
   '/v1/chat/completions': 'tested',
   '/v1/messages': 'tested',
@@ -39,7 +39,9 @@ const keys: Record<string, ApiKey> = {
   budget: { id: 'budget', name: 'budget', limits: { budget: { usd: 1, per: 'day' } } }
 }
 
-/** A gateway whose providers refuse every request, so that what reaches them is seen and costs nothing. */
+/**
+ * A gateway whose providers refuse every request, so that what reaches them is recorded and costs nothing.
+ */
 async function world (t: Test) {
   const upstream = await fakeUpstream({
     status: 400,
@@ -74,7 +76,7 @@ const chatModels = [
   'mistral/mistral-large-latest',
   'server/m'
 ]
-/** Models whose provider speaks the dialect, and one that gets a translation. */
+/** Models whose provider uses the dialect, and one that gets a translation. */
 const spoken = {
   messages: ['anthropic/claude-sonnet-4-5', 'openai/gpt-4.1'],
   responses: ['openai/gpt-4.1', 'anthropic/claude-sonnet-4-5']
@@ -86,7 +88,7 @@ interface Ask {
   readonly body: object
 }
 
-/** Every way on which one request of a dialect goes to a provider. */
+/** Every path of a request in a dialect to a provider. */
 function waysOf (dialect: 'chat' | 'messages' | 'responses', parts: object): Ask[] {
   const base = {
     max_tokens: 9,
@@ -182,7 +184,7 @@ t.test('every endpoint that sends requests to a provider has a row', async t => 
 })
 
 t.test(
-  'an object of the account of the gateway reaches no provider from a key that may not use it',
+  "a key without the right cannot use objects in the gateway's provider account",
   async t => {
     const ask = await world(t)
     for (const { title, path, body } of objects) {
@@ -191,7 +193,7 @@ t.test(
         { status: 403, isSent: false, text: /may not use what is stored/ },
         title
       )
-      // What runs in the background would be counted with the next request.
+      // A request sent in the background would be counted with the next one.
       if (!title.includes('background')) {
         t.not((await ask('may', path, body)).status, 403, `${title}, for a key that may`)
       }
@@ -208,12 +210,12 @@ t.test(
     t.match(
       await ask('plain', '/v1/chat/completions', inline),
       { status: 400, isSent: true },
-      'a file that is sent itself'
+      'an inline file'
     )
   }
 )
 
-t.test('tools reach a provider only within the models, servers and budget of the key', async t => {
+t.test('provider tools are limited to the models, servers and budget of the key', async t => {
   const ask = await world(t)
   const rows: ReadonlyArray<readonly [key: string, dialect: 'messages' | 'responses', tool: object]> = [
     ['narrow', 'responses', { type: 'image_generation', model: 'gpt-image-1' }],
@@ -239,7 +241,7 @@ t.test('tools reach a provider only within the models, servers and budget of the
       for (const { title, path, body } of waysOf(dialect, parts).filter(
         ({ body }) => 'model' in body && body.model === model
       )) {
-        // The caller of a request with tool servers gets a translation, which leaves the tool out.
+        // With MCP servers a request is translated, which drops the tool.
         if (title.includes('with tool servers')) continue
         t.match(await ask(key, path, body), { status: 403, isSent: false }, `${key}: ${title}`)
       }
@@ -255,7 +257,7 @@ t.test('tools reach a provider only within the models, servers and budget of the
   )
 })
 
-t.test("headers of a caller go with the gateway's credential only where they choose no account", async t => {
+t.test("caller headers are sent with the gateway's credential only if they choose no account", async t => {
   const upstream = await fakeUpstream({
     status: 400,
     headers: { 'content-type': 'application/json' },
@@ -291,6 +293,6 @@ t.test("headers of a caller go with the gateway's credential only where they cho
     (await namesAfter('/v1/responses', response, { 'x-provider-key': 'sk-mine' })).includes(
       'openai-organization'
     ),
-    'a caller with an account chooses in it'
+    'a caller with a key may choose'
   )
 })

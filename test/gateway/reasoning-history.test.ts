@@ -1,4 +1,4 @@
-/** What a provider said of its reasoning goes back to it with the history, as the caller had it. */
+/** Reasoning in the history is sent back to its provider as the caller received it. */
 
 import t from 'tap'
 import { testGateway, upstreamAt } from '../support/gateway.ts'
@@ -10,7 +10,7 @@ const details = [
 ]
 
 t.test(
-  'OpenRouter gets the details of its reasoning back, and other servers of the dialect do not',
+  'OpenRouter gets its reasoning details back, and other servers of the dialect do not',
   async t => {
     const upstream = await fakeUpstream({ pieces: [chatAnswer('ok')] })
     t.teardown(upstream.close)

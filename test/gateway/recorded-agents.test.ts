@@ -1,4 +1,4 @@
-/** Recorded sessions of coding agents over two accounts, whose providers cache the beginnings of prompts. */
+/** Recorded sessions of coding agents with two accounts, whose providers cache prompt prefixes. */
 
 import t from 'tap'
 import { objectOf } from '../../lib/json/guards.ts'
@@ -48,7 +48,7 @@ for (const [name, agent] of Object.entries(recordedAgents)) {
     t.equal(new Set(used.flatMap(models => [...models])).size, 2, 'both accounts have sessions')
     const sum = (of: 'inputCharacters' | 'cachedCharacters'): number =>
       caches.reduce((all, cache) => all + cache[of], 0)
-    t.equal(sum('inputCharacters'), one.inputCharacters, 'what was recorded is what the providers got')
+    t.equal(sum('inputCharacters'), one.inputCharacters, 'the providers received what was recorded')
     const rate = sum('cachedCharacters') / sum('inputCharacters')
     const best = one.cachedCharacters / one.inputCharacters
     t.comment(`hit rate ${(rate * 100).toFixed(2)} %, of one account ${(best * 100).toFixed(2)} %`)

@@ -16,7 +16,7 @@ const request = {
 }
 const livez = 'GET /livez HTTP/1.1\r\nhost: x\r\n\r\n'
 
-t.test('the limits of requests apply from the next call after a reload', async t => {
+t.test('request limits apply from the next call after a reload', async t => {
   const api = await testGateway(t, { providers: [sandbox] })
   const apply = async (limits: Partial<Limits>): Promise<void> => {
     const { settings } = api.gateway.services
@@ -46,7 +46,7 @@ t.test('the limits of requests apply from the next call after a reload', async t
   t.match(await rest(slow), /^HTTP\/1\.1 408 /)
 })
 
-t.test('without a store, what an end user has spent still counts after a reload', async t => {
+t.test('without a store, the spending of an end user still counts after a reload', async t => {
   const upstream = await fakeUpstream({ pieces: [chatAnswer('x')] })
   t.teardown(upstream.close)
   const defaultBudget = { usd: 0.000_026, per: 'month' } as const // two calls

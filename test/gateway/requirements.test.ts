@@ -1,4 +1,4 @@
-/** Chooses the model of several that a call goes to, by what it needs and by what its caller wants. */
+/** Chooses one of several models for a call, by what the call needs and what its caller wants. */
 
 import t, { type Test } from 'tap'
 import { chatAnswer, completionOf, fakeUpstream, type FakeUpstream } from '../support/upstream.ts'
@@ -24,7 +24,7 @@ interface Choosing {
   readonly small: FakeUpstream
 }
 
-/** A model that can little at a price of 1, one that can all at 4, and one of which nothing is known. */
+/** A model with few capabilities at a price of 1, one with all at 4, and an unknown one. */
 async function start (t: Test): Promise<Choosing> {
   const small = await fakeUpstream({ pieces: [chatAnswer('small')] })
   const large = await fakeUpstream({ pieces: [chatAnswer('large')] })
@@ -85,9 +85,9 @@ async function start (t: Test): Promise<Choosing> {
   }
 }
 
-t.test('a model that is known to lack what a call needs is skipped, and the answer says so', async t => {
+t.test('a model known to lack what a call needs is skipped, and the answer says so', async t => {
   const { ask, decide, small } = await start(t)
-  t.match(await ask({}), { route: 'small/m: first_choice' }, 'a call without needs')
+  t.match(await ask({}), { route: 'small/m: first_choice' }, 'a call without special needs')
   for (const [needs, why] of [
     [withPart(picture), 'lacks_vision'],
     [withPart(sound), 'lacks_audio'],
@@ -107,12 +107,12 @@ t.test('a model that is known to lack what a call needs is skipped, and the answ
     t.match(
       await ask({ ...needs, model: 'small/m' }),
       { status: 200, route: null },
-      'a single model is called all the same'
+      'a single model is called anyway'
     )
     t.match(
       await ask({ ...needs, model: ['small/m', 'small/unknown'] }),
       { route: `small/m: ${why}; small/unknown: first_choice` },
-      'what is not known speaks for a model'
+      'an unknown capability does not exclude a model'
     )
   }
   t.equal(small.requests.length, 11)
@@ -120,11 +120,11 @@ t.test('a model that is known to lack what a call needs is skipped, and the answ
   t.match(
     await ask({ ...needs, model: ['small/m', 'small/m'] }),
     { status: 200, route: null },
-    'a list of one'
+    'a list with a single model'
   )
 })
 
-t.test('where no model is known to fit, all are tried as named', async t => {
+t.test('if no model is known to fit, all are tried in the given order', async t => {
   const { ask } = await start(t)
   t.match(await ask({ ...withPart(picture), model: ['small/m', 'small/other'] }), {
     status: 200,
@@ -132,7 +132,7 @@ t.test('where no model is known to fit, all are tried as named', async t => {
   })
 })
 
-t.test('callers choose among the models of a call', async t => {
+t.test('callers restrict and order the models of a call', async t => {
   const { ask, decide } = await start(t)
   t.match(await ask({}, { 'x-headgate-only': 'large' }), {
     route: 'small/m: not_in_only; large/m: first_choice'
@@ -155,7 +155,7 @@ t.test('callers choose among the models of a call', async t => {
   ])
 })
 
-t.test('a model without a price is skipped for a key with a budget, and a dry run says so', async t => {
+t.test('with a budget, a model without a price is skipped, and a dry run says so', async t => {
   const { ask, decide } = await start(t)
   const limited = { authorization: 'Bearer limited' }
   const model = ['small/unknown', 'large/m', 'small/m']
@@ -174,11 +174,11 @@ t.test('a model without a price is skipped for a key with a budget, and a dry ru
   t.match(
     await decide({ model: 'small/unknown' }, limited),
     refusal,
-    'a dry run is refused as the call would be'
+    'a dry run is refused like the call itself'
   )
 })
 
-t.test('a dry run shows what a score is made of and what the call would cost', async t => {
+t.test('a dry run shows the parts of a score and the expected cost', async t => {
   const { decide } = await start(t)
   const body = {
     max_completion_tokens: 500,
@@ -213,7 +213,7 @@ t.test('a dry run shows what a score is made of and what the call would cost', a
   t.notOk(unknown === undefined || 'expected_cost_usd' in unknown, 'without a price there is no cost')
 })
 
-t.test('a choice that leaves nothing, or is none, is refused by the name of its header', async t => {
+t.test('a choice that is invalid or leaves no model is refused, naming its header', async t => {
   const { ask } = await start(t)
   for (const [name, value] of [
     ['X-Headgate-Only', 'openai'],
@@ -231,7 +231,7 @@ t.test('a choice that leaves nothing, or is none, is refused by the name of its 
   }
 })
 
-t.test('a history goes back to the provider that signed it, unless the caller orders otherwise', async t => {
+t.test('a history goes to the provider that signed it, unless the caller sets another order', async t => {
   const upstream = await fakeUpstream({ status: 500, pieces: ['{}'] })
   t.teardown(upstream.close)
   const { post } = await testGateway(t, {
@@ -264,7 +264,7 @@ t.test('a history goes back to the provider that signed it, unless the caller or
   t.same(
     await order({ thinking_blocks: [{ type: 'thinking', thinking: 'hm' }] }),
     ['openai first_choice', 'claude next_choice', 'google next_choice'],
-    'unsigned thoughts bind no model'
+    'unsigned thinking does not choose a model'
   )
   t.same(
     await order({ tool_calls: [{ ...call, extra_content: { google: { thought_signature: 'abc' } } }] }),
@@ -277,7 +277,7 @@ t.test('a history goes back to the provider that signed it, unless the caller or
   ])
 })
 
-t.test('sound of an earlier answer goes back to the kind of provider that keeps it', async t => {
+t.test('audio from an earlier answer goes back to the kind of provider that stores it', async t => {
   const { url, close } = await fakeUpstream({ status: 500, pieces: ['{}'] })
   t.teardown(close)
   const { post } = await testGateway(t, {
@@ -299,7 +299,7 @@ t.test('sound of an earlier answer goes back to the kind of provider that keeps 
   ])
 })
 
-t.test('results of tool calls go back to the provider that made the calls, also after a reload', async t => {
+t.test('tool results go back to the provider that made the calls, also after a reload', async t => {
   let broken = true
   const calls = {
     role: 'assistant',
@@ -332,7 +332,7 @@ t.test('results of tool calls go back to the provider that made the calls, also 
     return response.headers.get('x-headgate-route')
   }
   t.equal(await routeOf({ messages: [...first.messages, calls, result] }), 'two/m: wrote_history')
-  t.equal(await routeOf({}), 'one/m: first_choice', 'a conversation without them begins anywhere')
+  t.equal(await routeOf({}), 'one/m: first_choice', 'a conversation without them starts at the first')
   const other = { ...calls, tool_calls: [{ ...calls.tool_calls[0], id: 'call_of_none' }] }
   t.equal(
     await routeOf({ messages: [...first.messages, other, { ...result, tool_call_id: 'call_of_none' }] }),

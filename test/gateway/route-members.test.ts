@@ -1,4 +1,4 @@
-/** Members of a configured route: settings of their own, and the choice among equals. */
+/** Targets of a configured route: their settings, and the choice among equal ones. */
 
 import t, { type Test } from 'tap'
 import { chatAnswer, fakeUpstream, type FakeUpstream, type Script } from '../support/upstream.ts'
@@ -41,7 +41,7 @@ async function start (
 }
 
 t.test(
-  'a member of a route has settings of its own, which the request and its own settings replace',
+  'settings of a route target are defaults, which the request and its model settings override',
   async t => {
     const { one, two, ask, api } = await start(
       t,
@@ -56,13 +56,13 @@ t.test(
     await ask({ model: { model: 'fast', settings: { top_p: 0.9 } } })
     t.match(two.requests[2]?.json, { temperature: 0.2, top_p: 0.9 })
     await ask({ model: 'two/m' })
-    t.match(two.requests[3]?.json, { temperature: undefined }, 'they hold for the route')
+    t.match(two.requests[3]?.json, { temperature: undefined }, 'they apply only through the route')
     await api.post('/v1/embeddings', { model: 'fast', input: 'x' })
-    t.match(two.requests[4]?.json, { temperature: undefined, input: 'x' }, 'and for chat')
+    t.match(two.requests[4]?.json, { temperature: undefined, input: 'x' }, 'and only to chat')
   }
 )
 
-t.test('a balanced route gives a call to the model with the least work for its speed', async t => {
+t.test('a balanced route picks the model with the least work for its speed', async t => {
   const waiting: Array<() => void> = []
   const { one, two, ask } = await start(t, { strategy: 'balanced' }, async name => {
     await new Promise<void>(resolve => { waiting.push(resolve) })
@@ -70,7 +70,7 @@ t.test('a balanced route gives a call to the model with the least work for its s
   })
   const calls = Array.from({ length: 4 }, async () => await ask())
   await Promise.all([one.request(1), two.request(1)])
-  t.same([one.requests.length, two.requests.length], [2, 2], 'equals alternate by what waits at them')
+  t.same([one.requests.length, two.requests.length], [2, 2], 'equal models alternate by their open calls')
   const dry = await ask({}, { 'x-headgate-dry-run': 'true' })
   t.match(((await dry.json()) as RouteDecision).candidates, [
     { reason: 'load_ms=unknown' },
@@ -82,11 +82,11 @@ t.test('a balanced route gives a call to the model with the least work for its s
   t.match(
     ((await after.json()) as RouteDecision).candidates,
     [{ reason: /^load_ms=\d+$/ }, { reason: /^load_ms=\d+$/ }],
-    'they have been measured'
+    'both have been measured'
   )
 })
 
-t.test('a request wins over settings that say the same by another name', async t => {
+t.test('a request overrides settings that use another name for the same field', async t => {
   const fields = async (settings: Readonly<Record<string, unknown>>, body: object): Promise<unknown> => {
     const { one, ask } = await start(t, {
       models: ['one/m'],
@@ -110,7 +110,7 @@ t.test('a request wins over settings that say the same by another name', async t
       { model: { model: 'fast', settings: { max_tokens: 50 } } }
     ),
     { max_tokens: 50 },
-    'so do settings of the request'
+    'settings in the request do too'
   )
   const offered = (name: string) => ({ name, parameters: { type: 'object' } })
   const tools = [{ type: 'function', function: offered('theirs') }]
@@ -127,7 +127,7 @@ t.test('a request wins over settings that say the same by another name', async t
   )
 })
 
-t.test('the fields of a request win over a generation config of the settings', async t => {
+t.test('request fields override a generation_config in the settings', async t => {
   const upstream = await fakeUpstream({
     pieces: [
       JSON.stringify({
@@ -163,6 +163,6 @@ t.test('the fields of a request win over a generation config of the settings', a
   t.same(
     await config({ max_tokens: 50, generation_config: { maxOutputTokens: 60 } }),
     { maxOutputTokens: 60 },
-    'its own is the last word'
+    'its own generation_config wins'
   )
 })

@@ -27,7 +27,7 @@ interface Routed {
   readonly api: TestGateway
   readonly openai: FakeUpstream
   readonly mistral: FakeUpstream
-  /** Sets what OpenAI's stand-in answers from now on. */
+  /** Sets the answer of the fake OpenAI from now on. */
   readonly answer: (script: Script) => void
   readonly ask: (
     body: object,
@@ -64,7 +64,7 @@ async function start (t: Test, parts: Partial<Settings> = {}): Promise<Routed> {
 const both = { model: ['openai/gpt-5', 'mistral/mistral-large-latest'] }
 
 t.test(
-  'a model that fails is skipped, called when there is no other, and closed again by a success',
+  'a failing model is skipped, called if there is no other, and restored by a success',
   async t => {
     const { api, openai, mistral, answer, ask } = await start(t)
     t.match(await ask(both), { status: 200, route: 'openai/gpt-5: first_choice' })
@@ -86,7 +86,7 @@ t.test(
     t.match(
       await ask({ model: 'openai/gpt-5' }),
       { status: 502, route: 'openai/gpt-5: upstream_error' },
-      'called all the same'
+      'called anyway'
     )
     t.equal(openai.requests.length, 7)
     t.match(
@@ -104,7 +104,7 @@ t.test(
     t.match(
       await ask(both),
       { route: /circuit_open/ },
-      'what callers find out with a key of their own is theirs'
+      'what callers learn with their own key affects only them'
     )
     t.match(await ask({ model: 'openai/gpt-5' }), { status: 200, route: null })
     t.match(await ask(both), { route: 'openai/gpt-5: first_choice' })
@@ -112,7 +112,7 @@ t.test(
   }
 )
 
-t.test('faults of callers and keys of callers open no circuit', async t => {
+t.test('errors of callers and of their own keys open no circuit', async t => {
   const { api, openai, answer, ask } = await start(t)
   answer({ status: 400, pieces: ['{"error":{"message":"no"}}'] })
   for (let count = 0; count < 5; count++) t.equal((await ask(both)).status, 400)
@@ -132,7 +132,7 @@ t.test('faults of callers and keys of callers open no circuit', async t => {
   t.match(await ask(both), { status: 200, route: 'openai/gpt-5: first_choice' })
 })
 
-t.test('streams that are cut off count against their model', async t => {
+t.test('interrupted streams count against their model', async t => {
   const { answer, ask, api } = await start(t)
   answer({ headers: eventStream, pieces: chatFrames(['a', 'b']).slice(0, 3), then: 'fin' })
   const streamed = { ...both, messages: 'hi', stream: true }
@@ -163,7 +163,7 @@ t.test('a provider that limits requests is skipped on all endpoints, with every 
   t.equal(openai.requests.length, 1)
 })
 
-t.test('a model that does not serve the endpoint is no other choice', async t => {
+t.test('a model that does not serve the endpoint is not an alternative', async t => {
   let sent = 0
   const upstream = await fakeUpstream(() =>
     sent++ === 0
@@ -186,11 +186,11 @@ t.test('a model that does not serve the endpoint is no other choice', async t =>
   t.match(
     [response.status, response.headers.get('x-headgate-attempts')],
     [200, '2'],
-    'it is tried again, as the last one is'
+    'it is retried, as the last one is'
   )
 })
 
-t.test('a second entry with another key is the next credential', async t => {
+t.test('a second entry with another key is used as the next credential', async t => {
   const upstream = await fakeUpstream(({ headers }) =>
     headers.authorization === undefined && headers['x-team'] === 'b'
       ? { pieces: [chatAnswer('paid')] }
@@ -216,7 +216,7 @@ t.test('a second entry with another key is the next credential', async t => {
   ])
 })
 
-t.test('attributes choose the model, and go to no provider', async t => {
+t.test('attributes choose the model, and are not sent to providers', async t => {
   const { openai, mistral, ask } = await start(t, {
     models: [
       modelSettings('openai/gpt-5', { attributes: { intelligence: 0.9, speed: 0.4, cost: 0.8 } }),
@@ -238,7 +238,7 @@ t.test('attributes choose the model, and go to no provider', async t => {
   t.match(
     await ask({ model: 'smart', agent_attributes: hard }),
     { route: 'openai/gpt-5: score=0.92' },
-    'a route as well'
+    'also for a route'
   )
   t.match(await ask({ model, agent_attributes: { ...hard, complexity: 0.3 } }), {
     route: 'mistral/mistral-large-latest: score=1.00'
@@ -246,7 +246,7 @@ t.test('attributes choose the model, and go to no provider', async t => {
   t.match(
     await ask({ model }),
     { route: 'mistral/mistral-large-latest: score=0.90' },
-    'settings alone speak of attributes too'
+    'settings alone may set attributes too'
   )
   for (const [name, model_attributes] of Object.entries<object>({
     'by id': { 'openai/gpt-5': { intelligence: 0.1 } },
@@ -263,7 +263,7 @@ t.test('attributes choose the model, and go to no provider', async t => {
   t.match(
     await ask({ ...ofRoute, model_attributes: { 'openai/gpt-5': { intelligence: 0.1 } } }),
     { route: 'mistral/mistral-large-latest: score=0.63' },
-    'also behind a route'
+    'also through a route'
   )
   t.match(
     await ask({ model: ['smart'], model_attributes: { smart: { accuracy: 0.7 } } }),
@@ -297,7 +297,7 @@ t.test('attributes choose the model, and go to no provider', async t => {
   }
 })
 
-t.test('a dry run reports all of this, after the same checks, without a request to a provider', async t => {
+t.test('a dry run explains the choice after the same checks, without calling a provider', async t => {
   const { api, openai, mistral, ask } = await start(t, {
     routes: [
       {
@@ -406,7 +406,7 @@ t.test('a dry run reports all of this, after the same checks, without a request 
   t.equal((await ask(both, { headers: { 'x-headgate-dry-run': 'false' } })).body['object'], 'chat.completion')
 })
 
-t.test('a change of the configuration keeps the cooldowns', async t => {
+t.test('a configuration reload keeps the cooldowns', async t => {
   const { api, openai, answer, ask } = await start(t)
   answer({ status: 429, headers: { 'retry-after': '60' }, pieces: ['{}'] })
   t.match(await ask({ model: 'openai/gpt-5' }), { status: 429 })
@@ -420,7 +420,7 @@ t.test('a change of the configuration keeps the cooldowns', async t => {
   t.equal(openai.requests.length, 1)
 })
 
-t.test('every x-headgate-route follows the grammar in the documentation', async t => {
+t.test('every x-headgate-route header follows the documented grammar', async t => {
   const [, grammar = ''] =
     /```abnf\n([^]*?)```/.exec(
       readFileSync(join(import.meta.dirname, '../../../docs/routing.md'), 'utf8')
@@ -492,7 +492,7 @@ t.test('every x-headgate-route follows the grammar in the documentation', async 
 })
 
 t.test(
-  'a start does not decide which provider a name without prefix means: calls are accepted once all have listed their models',
+  'at start, calls are accepted once all providers have listed their models',
   async t => {
     const list = JSON.stringify({ data: [{ id: 'm1' }] })
     const { promise: betaListed, resolve } = withResolvers<void>()

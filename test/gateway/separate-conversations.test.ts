@@ -1,4 +1,4 @@
-/** Conversations at once, through a masking stage and the cache: none sees what is another one's. */
+/** Concurrent conversations through a masking stage and the cache: none sees values of another. */
 
 import fc from 'fast-check'
 import t from 'tap'
@@ -38,7 +38,7 @@ const turn: fc.Arbitrary<Turn> = fc.record({
   isNew: fc.boolean()
 })
 
-/** Repeats the value of the request, and adds an address, in pieces. */
+/** Repeats the value in the request, and adds an address, in pieces. */
 function echo ({ text, json, path }: SeenRequest): Script {
   const [, said = ''] = /(value-\w+-\d)/.exec(text) ?? []
   const words = [`You said ${said}. `, 'Ask provider@exa', 'mple.com.']
@@ -119,7 +119,7 @@ for (const scope of ['key', 'project'] as const) {
     }, keys)
     const results = new Set<string | null>()
     const ask = async ({ key, conversation, dialect, stream, isNew }: Turn): Promise<void> => {
-      // Keys of one project say the same where they share answers, and never what another project says.
+      // Keys of one project say the same if they share answers, but never what another project says.
       const value = `value-${scope === 'key' ? key : projects[key] ?? ''}-${conversation}`
       const content = `I am ${value}, write to user${conversation}.${key}@example.com`
       const body = dialect === 'chat'

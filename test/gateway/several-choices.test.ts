@@ -1,4 +1,4 @@
-/** Stages of the configuration see each choice of an answer by itself. */
+/** Configured stages inspect each choice of an answer separately. */
 
 import t from 'tap'
 import { dialects, messagesIn, protocols, type Json } from '../support/conversations.ts'
@@ -13,10 +13,10 @@ type GuardSettings = Settings['stages'][number]
 /** An answer whose pieces are all there. */
 type CutScript = Script & { readonly pieces: readonly string[] }
 
-/** What a provider says in turns: of which choice, and the next piece. */
+/** Pieces that a provider sends in turn: the choice, and its next piece. */
 type Pieces = ReadonlyArray<readonly [choice: 0 | 1, text: string]>
 
-/** The word, cut, in both choices at once. */
+/** The word, split across pieces, in both choices at once. */
 const both: Pieces = [
   [0, 'I went to Zan'],
   [1, 'We left Zanzi'],
@@ -26,7 +26,7 @@ const both: Pieces = [
   [1, ' on foot.']
 ]
 
-/** Pieces of the word that only together make one. */
+/** Pieces that only together form the word. */
 const neither: Pieces = [
   [0, 'I said Zan'],
   [1, 'zibar is short. Zanzi'],
@@ -34,7 +34,7 @@ const neither: Pieces = [
   [1, ' and so on.']
 ]
 
-/** The word in the second choice alone, once the first has begun. */
+/** The word only in the second choice, after the first has begun. */
 const second: Pieces = [
   [0, 'I stayed at home. '.repeat(4)],
   [0, 'I stayed in bed. '.repeat(4)],
@@ -44,7 +44,7 @@ const second: Pieces = [
   [0, 'I slept again.']
 ]
 
-/** What providers answer, in their protocols, for one upstream request with two choices. */
+/** What providers answer, in their protocols, for one request with two choices. */
 const answers: Readonly<Record<'chat' | 'google', (pieces: Pieces, request: SeenRequest) => CutScript>> = {
   chat: (pieces, { json }) => {
     const head = { id: 'c1', created: 1, model: 'm' }
@@ -131,7 +131,7 @@ function choicesIn (body: string, stream: boolean): string[] {
       .filter(choice => choice['index'] === index)
       .map(choice => {
         const message = (choice['message'] ?? choice['delta'] ?? {}) as Json
-        return (choice['text'] ?? message['content'] ?? '') as string // as both schemas say
+        return (choice['text'] ?? message['content'] ?? '') as string // both schemas have these fields
       })
       .join('')
   )
@@ -156,7 +156,7 @@ for (const [kind, stageOf] of Object.entries(kinds)) {
         return {
           ...script,
           pieces: (async function* () {
-            yield* all.slice(0, 2) // an event goes out when the next has come
+            yield* all.slice(0, 2) // an event is released when the next arrives
             await begun
             yield* all.slice(2)
           })()

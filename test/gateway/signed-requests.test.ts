@@ -1,5 +1,5 @@
 /**
- * Providers whose requests are signed: made with `headgate/providers` alone, before a server that verifies.
+ * Providers with signed requests: built only with `headgate/providers`, with a server that verifies.
  */
 
 import { createHash, createHmac } from 'node:crypto'
@@ -22,7 +22,10 @@ const path = '/v1/chat/completions'
 const secrets = new Map([['AK1', 'first secret'], ['AK2', 'second secret'], ['AK3', "a caller's secret"]])
 const signedHeaders = ['accept-encoding', 'content-type', 'user-agent', 'x-date']
 
-/** The steps of AWS's Signature Version 4: a key for the day, over the request with a digest of its body. */
+/**
+ * The steps of AWS Signature Version 4: a key for the day, and a signature over the request with a digest of
+ * its body.
+ */
 function signatureOf (
   secret: string,
   { method, url, headers, body = new Uint8Array() }: Omit<UnsignedRequest, 'headers'> & {
@@ -53,7 +56,7 @@ function signer (key: string): Signer {
   }
 }
 
-/** Returns the access key of a request that is signed by it, and was not sent before. */
+/** Returns the access key of a validly signed request, if it was not sent before. */
 function verified (url: string, { method, path, headers, bytes }: SeenRequest, seen: Set<string>): string {
   const [accessKey = '', signature = ''] = String(headers.authorization).split(' ')
   const secret = secrets.get(accessKey) ?? ''
@@ -66,7 +69,7 @@ function verified (url: string, { method, path, headers, bytes }: SeenRequest, s
 
 interface Signed {
   readonly api: TestGateway
-  /** The requests that were signed right, by access key. */
+  /** The validly signed requests, by access key. */
   readonly accepted: string[]
   readonly refused: string[]
 }
@@ -110,12 +113,12 @@ async function signed (
 
 const responses = { input: [{ role: 'user', content: 'hi' }], store: false }
 
-t.test('signatures are over method, address, query, headers and all of the body', async t => {
+t.test('signatures cover method, path, query, headers and the whole body', async t => {
   const { api, accepted, refused } = await signed(t, (_, { json }) =>
     (json as { stream?: boolean } | undefined)?.stream === true
       ? { headers: eventStream, pieces: chatFrames(['a']) }
       : { pieces: [chatAnswer('fine')] })
-  const large = 'ü€𝄞'.repeat(100_000) // larger than a write
+  const large = 'ü€𝄞'.repeat(100_000) // larger than a single write
   for (const messages of ['hi', large]) {
     const answer = await api.post(path, { model: 'signed/m', messages })
     t.equal(answer.status, 200)
@@ -127,7 +130,7 @@ t.test('signatures are over method, address, query, headers and all of the body'
   t.equal(accepted.length, 3)
 })
 
-t.test('a form with a file is signed as well', async t => {
+t.test('a form with a file is signed too', async t => {
   const { api, accepted, refused } = await signed(t, () => ({ pieces: ['{"text":"hello"}'] }))
   const form = new FormData()
   form.set('model', 'signed/whisper-1')
@@ -142,7 +145,7 @@ t.test('a form with a file is signed as well', async t => {
   t.equal(accepted.length, 1)
 })
 
-t.test('each attempt has a signature of its own', async t => {
+t.test('each attempt has its own signature', async t => {
   const { api, accepted, refused } = await signed(t, (_key, _request, number) =>
     number < 2 ? { status: 503, pieces: ['{}'] } : { pieces: [chatAnswer('fine')] })
   const answer = await api.post(path, { model: 'signed/m', messages: 'hi' })
@@ -151,7 +154,7 @@ t.test('each attempt has a signature of its own', async t => {
   t.equal(accepted.length, 3)
 })
 
-t.test('an account that is limited makes way for the other one', async t => {
+t.test('a rate-limited account is replaced by the other', async t => {
   const limited = new Set<string>()
   const { api, accepted, refused } = await signed(t, accessKey =>
     limited.has(accessKey)
@@ -168,7 +171,7 @@ t.test('an account that is limited makes way for the other one', async t => {
   t.same(refused, [])
 })
 
-t.test('a key that the caller brings signs in place of those of the gateway', async t => {
+t.test('a key from the caller signs instead of those of the gateway', async t => {
   const { api, accepted, refused } = await signed(t, () => ({ pieces: [chatAnswer('fine')] }))
   const headers = { 'x-provider-key': `AK3:${secrets.get('AK3')}` }
   const answer = await api.post(path, { model: 'signed/m', messages: 'hi' }, { headers })
@@ -176,7 +179,7 @@ t.test('a key that the caller brings signs in place of those of the gateway', as
   t.same({ accepted, refused }, { accepted: ['AK3'], refused: [] })
 })
 
-t.test('encrypted reasoning finds its account again, although every signature is another', async t => {
+t.test('encrypted reasoning returns to its account, although every signature differs', async t => {
   const reads: unknown[] = []
   const { api, accepted, refused } = await signed(t, (accessKey, { json }) => {
     const { input } = json as { input: Array<{ encrypted_content?: string }> }
@@ -207,7 +210,7 @@ t.test('encrypted reasoning finds its account again, although every signature is
   t.same(refused, [])
 })
 
-t.test('a signer that fails fails the call as a provider does', async t => {
+t.test('an error of the signer counts as a provider failure', async t => {
   const failures: Array<[() => CredentialHeaders, number, string]> = [
     [() => { throw new ProviderFailure({ kind: 'credential' }) }, 502, 'upstream_auth_failed'],
     [() => { throw new Error('the token server is away') }, 502, 'upstream_unreachable']

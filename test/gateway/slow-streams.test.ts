@@ -1,4 +1,4 @@
-/** Streams that are slower than `slow_stream` of their provider allows. */
+/** Streams that are slower than the `slow_stream` setting of their provider allows. */
 
 import t, { type Test } from 'tap'
 import { chatFrames, eventStream, fakeUpstream, type FakeUpstream, type Script } from '../support/upstream.ts'
@@ -76,7 +76,7 @@ async function start (
 }
 
 t.test(
-  'a stream without output in time is given up for the next model, before the caller has seen any of it',
+  'a stream without output in time is replaced by the next model before the caller sees any of it',
   async t => {
     const { api, metrics, one, ask } = await start(t, { firstOutputMs: 30, windowMs: 1000 }, stalling(head))
     const { status, route, text } = await ask()
@@ -115,7 +115,7 @@ t.test(
     await (
       await one.request(0)
     ).aborted
-    t.equal(two.requests.length, 0, 'the caller has a part of the answer already')
+    t.equal(two.requests.length, 0, 'the caller has already received a part')
     await until(() => api.lines.length === 1, 'a line')
     t.match(api.lines[0], {
       outcome: 'error',
@@ -127,12 +127,12 @@ t.test(
   }
 )
 
-t.test('a stream whose events come too seldom ends with an error after what has come', async t => {
+t.test('a stream with too few events ends with an error after what has arrived', async t => {
   const seldom = (): Script => ({ headers: eventStream, pieces: (async function * () {
     yield head
     for (let number = 0; ; number++) {
       yield words[number % 3] ?? ''
-      await outlast(15) // one event in so long, where the window wants a hundred
+      await outlast(15) // one event per window, where a hundred are required
     }
   })() })
   const { one, ask } = await start(t, { eventsPerSecond: 1000, windowMs: 100 }, seldom)
@@ -140,7 +140,7 @@ t.test('a stream whose events come too seldom ends with an error after what has 
   await (await one.request(0)).aborted
 })
 
-t.test('a stream that keeps the pace is left alone, however slowly its caller reads', async t => {
+t.test('a fast enough stream continues, however slowly its caller reads', async t => {
   const { api, ask } = await start(
     t,
     { firstOutputMs: 5000, pauseMs: 5000, eventsPerSecond: 0.1, windowMs: 50 },
@@ -152,7 +152,7 @@ t.test('a stream that keeps the pace is left alone, however slowly its caller re
   t.match(await response.text(), /three[^]*\[DONE\]/)
 })
 
-t.test('at most one stream in twenty is given up', async t => {
+t.test('at most one stream in twenty is replaced', async t => {
   let finish = (): void => undefined
   const finished = new Promise<void>(resolve => {
     finish = resolve
@@ -173,7 +173,7 @@ t.test('at most one stream in twenty is given up', async t => {
   t.equal(two.requests.length, 1)
 })
 
-t.test('where no other model is left, a stream without output is waited for', async t => {
+t.test('without another model, a stream without output is waited for', async t => {
   let finish = (): void => undefined
   const finished = new Promise<void>(resolve => {
     finish = resolve
@@ -197,7 +197,7 @@ t.test('where no other model is left, a stream without output is waited for', as
   t.match(await answer, { status: 200, text: /three[^]*\[DONE\]/ })
 })
 
-t.test('a stream that was given up is paid as an estimate beside the one that succeeded', async t => {
+t.test('an abandoned stream is charged as an estimate, in addition to the one that succeeded', async t => {
   const { api, ask } = await start(t, { firstOutputMs: 20, windowMs: 1000 }, stalling(head))
   t.match(await ask(['one/m', 'two/m'], { authorization: 'Bearer limited' }), { status: 200, text: /other/ })
   await until(() => api.lines.length === 1, 'a line')

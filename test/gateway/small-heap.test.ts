@@ -1,4 +1,4 @@
-/** Shows what callers cannot do to a process with 512 MB of heap, and the settings that it has by default. */
+/** What callers cannot do to a process with 512 MB of heap, with default settings. */
 
 import { fork, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
@@ -15,7 +15,7 @@ import { raw, requestText } from '../support/raw.ts'
 const program = fileURLToPath(new URL('../support/small-gateway.js', import.meta.url))
 const path = '/v1/chat/completions'
 
-/** A chat request with something else in a field that no one knows. */
+/** A chat request with an extra value in an unknown field. */
 function withField (text: string): Buffer {
   return Buffer.from(`{"model":"sandbox/echo","messages":"x","zz":${text}}`)
 }
@@ -73,7 +73,7 @@ const attacks: Readonly<Record<string, Attack>> = {
 }
 
 t.test(
-  'a gateway with 512 MB of heap survives what a caller with a key can send, and answers the next',
+  'a gateway with 512 MB of heap survives whatever a caller with a key can send, and answers the next call',
   { timeout: 240_000 },
   async t => {
     const child = fork(program, [], {
@@ -151,7 +151,7 @@ async function vectorProvider (t: Test): Promise<string> {
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   t.teardown(() => server.close().closeAllConnections())
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1` // of TCP
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1` // listening on TCP
 }
 
 /** Memory of a process in bytes. */
@@ -162,7 +162,7 @@ function rssOf (pid: number | undefined): number {
 const hasProc = existsSync('/proc/self/status')
 
 t.test(
-  'answers that nobody reads fit into memory, or are refused',
+  'unread answers fit into memory, or are refused',
   { timeout: 120_000, skip: hasProc ? false : 'no /proc here' },
   async t => {
     const child = fork(program, [await vectorProvider(t)], {
@@ -207,7 +207,7 @@ interface Received {
   readonly messages?: ReadonlyArray<{ readonly role: string }>
 }
 
-/** Answers of a provider: one turn with 32 calls where a tool returns much, then text. */
+/** Answers of a provider: one turn with 32 calls to a tool with large results, then text. */
 function completionOf ({ messages = [], tools = [] }: Received): string {
   const name = tools.find(tool => tool.function.name.endsWith('big'))?.function.name
   const calls = name !== undefined && !messages.some(({ role }) => role === 'tool')
@@ -231,7 +231,7 @@ function completionOf ({ messages = [], tools = [] }: Received): string {
 const much = Buffer.alloc(15e6, 'x')
 
 /**
- * A provider at `/v1`, and tool servers: at `/json` and `/events` one whose tool returns 15 MB, at any other
+ * A provider at `/v1`, and MCP servers: at `/json` and `/events` one whose tool returns 15 MB, at any other
  * path one that lists 15 MB of tools.
  */
 async function wordyToolServer (t: Test): Promise<string> {
@@ -278,7 +278,7 @@ async function wordyToolServer (t: Test): Promise<string> {
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   t.teardown(() => server.close().closeAllConnections())
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}` // of TCP
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}` // listening on TCP
 }
 
 interface ToolAnswer {
@@ -287,11 +287,11 @@ interface ToolAnswer {
 
 interface SmallGateway {
   readonly child: ChildProcess
-  /** Calls a model with these servers; the status and the answer. */
+  /** Calls a model with these servers; returns the status and the answer. */
   readonly post: (servers: readonly string[]) => Promise<[number | undefined, ToolAnswer | undefined]>
 }
 
-/** Starts a gateway with 512 MB of heap whose provider is at `server`. */
+/** Starts a gateway with 512 MB of heap and the provider at `server`. */
 async function smallGateway (t: Test, server: string): Promise<SmallGateway> {
   const child = fork(program, [`${server}/v1`], {
     execArgv: ['--max-old-space-size=512'],
@@ -308,14 +308,14 @@ async function smallGateway (t: Test, server: string): Promise<SmallGateway> {
         method: 'POST',
         body: JSON.stringify({ model: 'upstream/m', messages: 'x', mcp_servers: servers }),
         headers: { authorization: `Bearer ${testKey}`, 'content-type': 'application/json' }
-      }).catch(() => undefined) // the process is gone
+      }).catch(() => undefined) // the process has exited
       return [response?.status, await response?.json() as ToolAnswer | undefined]
     }
   }
 }
 
 t.test(
-  'lists of tools fit into memory, or their calls are refused, and those that wait are closed',
+  'tool lists fit into memory or their calls are refused, and waiting connections are closed',
   { timeout: 400_000 },
   async t => {
     const server = await wordyToolServer(t)
@@ -332,12 +332,12 @@ t.test(
     )
     t.same([...new Set(atOnce)].toSorted(), ['200', '503'], 'thirty calls at once')
     t.equal(await outcome([]), '200', 'a call without tools')
-    t.equal(child.exitCode ?? child.signalCode, null, 'the process lives')
+    t.equal(child.exitCode ?? child.signalCode, null, 'the process is alive')
   }
 )
 
 t.test(
-  'answers of tools fit into memory as they arrive, or are refused',
+  'tool results fit into memory as they arrive, or are refused',
   { timeout: 400_000, skip: hasProc ? false : 'no /proc here' },
   async t => {
     const server = await wordyToolServer(t)

@@ -1,6 +1,5 @@
 /**
- * Stages of the configuration, in every dialect, in front of providers of every protocol, for complete and
- * streamed answers.
+ * Configured stages, in every dialect, with providers of every protocol, for complete and streamed answers.
  */
 
 import t from 'tap'
@@ -113,7 +112,7 @@ for (const [name, protocol] of Object.entries(protocols)) {
   )
 }
 
-/** Refuse an answer in its middle. */
+/** Stages that refuse an answer in the middle. */
 const refusing: Readonly<Record<string, (t: Test) => GuardSettings | Promise<GuardSettings>>> = {
   pattern: () => ({
     ...island,
@@ -199,7 +198,7 @@ for (const [kind, stageOf] of Object.entries(refusing)) {
   )
 }
 
-t.test('what is only reported changes nothing', async t => {
+t.test('reporting changes nothing', async t => {
   const protocol = protocols.anthropic
   const { upstream, api } = await start(t, protocol, [{ ...island, action: 'report' }])
   const { path, request } = dialects.messages
@@ -220,7 +219,7 @@ t.test('what is only reported changes nothing', async t => {
   )
 })
 
-t.test('a token count and a compaction are looked at as well', async t => {
+t.test('token counts and compactions are inspected too', async t => {
   const anthropic = await start(t, protocols.anthropic, [island])
   const {
     max_tokens: _,
@@ -243,7 +242,7 @@ t.test('a token count and a compaction are looked at as well', async t => {
 })
 
 t.test(
-  'a server tool gets what is left of its arguments, and the model what is left of the result',
+  'a server tool gets the masked arguments, and the model the masked result',
   async t => {
     const server = await startToolServer(t)
     const upstream = await fakeUpstream((_request, number) => ({
@@ -267,7 +266,7 @@ t.test(
   }
 )
 
-t.test('requests for embeddings and speech are looked at before they are sent', async t => {
+t.test('requests for embeddings and speech are inspected before they are sent', async t => {
   const upstream = await fakeUpstream(({ path }) =>
     path.endsWith('/speech')
       ? { headers: { 'content-type': 'audio/mpeg' }, pieces: ['sound'] }
@@ -304,7 +303,7 @@ t.test('requests for embeddings and speech are looked at before they are sent', 
   }
 })
 
-t.test('a long text is looked at to its end, and what is found in it counts once', async t => {
+t.test('a long text is inspected to its end, and each finding counts once', async t => {
   const upstream = await fakeUpstream({ pieces: [chatAnswer('ok')] })
   t.teardown(upstream.close)
   const { limits } = settings()
@@ -330,7 +329,7 @@ t.test('a long text is looked at to its end, and what is found in it counts once
     [{ stage: 'counts', count: 40_000 }],
     'in slices'
   )
-  // Without spaces, as base64 is.
+  // Without spaces, like base64.
   for (const length of [100_000, 7 * 1024 * 1024]) {
     t.match(
       await ask(`${'A'.repeat(length)}${word}${'A'.repeat(100)}`),

@@ -1,6 +1,5 @@
 /**
- * Every text that the store keeps, and the most characters of it that anyone can make the store keep in one
- * row.
+ * Every text that the store keeps, and the maximum length that anyone can make it keep in one row.
  */
 
 import { once } from 'node:events'
@@ -14,23 +13,23 @@ import type { Generated } from 'kysely'
 import type { Tables } from '../../lib/stores/tables.ts'
 
 type Plain<T> = T extends Generated<infer U> ? U : T
-/** The columns of a table that hold texts. */
+/** The text columns of a table. */
 type TextColumn<Row> = {
   [Column in keyof Row]: Plain<NonNullable<Row[Column]>> extends string ? Column : never
 }[keyof Row]
 
-/** Names of acts and states, times and the like, which the gateway writes. */
+/** Names of actions and states, times and the like, written by the gateway. */
 const word = 64
-/** Ids that the gateway makes, and digests in base64. */
+/** Ids created by the gateway, and digests in base64. */
 const id = 64
-/** Names that callers and servers have, as `cutName` leaves them. */
+/** Names from callers and servers, truncated by `cutName`. */
 const name = 256
-/** Ids of responses and their items that a provider makes. */
+/** Ids of responses and their items, created by a provider. */
 const providerId = 512
-/** Names that people give. */
+/** Names given by people. */
 const ownName = 100
 const address = 64
-/** Texts of people: lists of models and tool servers, JSON included. */
+/** Texts from people: lists of models and MCP servers, including JSON. */
 const scope = 250_000
 /** What `long-texts` leaves in a row, and a piece of the rest. */
 const [inRow, piece] = [65_536, 131_072]
@@ -147,7 +146,7 @@ const long = 'x'.repeat(10_000)
 const many = Array.from({ length: 500 }, (_, index) => `${index}/${'m'.repeat(190)}`)
 const chat = { model: 'openai/gpt-5', messages: [{ role: 'user', content: 'Hello' }] }
 
-/** A provider that makes everything long that it may choose. */
+/** A provider that makes everything as long as it can. */
 async function boastfulProvider () {
   const usage = { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 }
   const call = {
@@ -201,7 +200,7 @@ async function boastfulProvider () {
   }))
 }
 
-t.test('no caller, provider or member makes the store keep a text of any length', async t => {
+t.test('no caller, provider or user can make the store keep a text of unlimited length', async t => {
   const upstream = await boastfulProvider()
   t.teardown(upstream.close)
   const place = await adminGateway(t, {
@@ -376,7 +375,7 @@ t.test('no caller, provider or member makes the store keep a text of any length'
     }
   }
   t.same(
-    empty.filter(name => name !== 'gateways'), // written when a budget is first looked at
+    empty.filter(name => name !== 'gateways'), // written when a budget is first checked
     [
       'imported',
       'passkeys',

@@ -1,4 +1,4 @@
-/** One trace across the caller, the gateway, providers and tool servers. */
+/** One trace across the caller, the gateway, providers and MCP servers. */
 
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -34,7 +34,7 @@ interface Traced {
   readonly api: TestGateway
   readonly seen: Collector
   readonly upstream: FakeUpstream
-  /** Ends the gateway, which sends what waits. */
+  /** Closes the gateway, which sends pending spans. */
   readonly spans: () => Promise<SeenSpan[]>
 }
 
@@ -71,7 +71,7 @@ const headersOf = ({ requests }: FakeUpstream): unknown[] =>
   requests.map(({ headers: { traceparent, tracestate, baggage } }) => ({ traceparent, tracestate, baggage }))
 
 t.test(
-  "a call goes on with the trace of its caller, and a provider on one's own network with that of the call",
+  'a call continues the trace of its caller, and a provider on our own network that of the call',
   async t => {
     const { api, upstream, spans } = await traced(t)
     const response = await api.post(path, hello, { headers: context })
@@ -102,7 +102,7 @@ for (const [propagate, expected] of [
   })
 }
 
-t.test('each attempt tells its provider of a span of its own', async t => {
+t.test('each attempt sends its provider a span id of its own', async t => {
   const script = (_: unknown, number: number): Script =>
     number === 0 ? { status: 500, pieces: ['{}'] } : { pieces: [chatAnswer('one')] }
   const { api, upstream, spans } = await traced(t, {}, undefined, script)
@@ -115,7 +115,7 @@ t.test('each attempt tells its provider of a span of its own', async t => {
   )
 })
 
-t.test('a malformed header begins a new trace', async t => {
+t.test('a malformed header starts a new trace', async t => {
   const { api, spans } = await traced(t)
   const response = await api.post(path, hello, {
     headers: { traceparent: 'x', tracestate: '=', baggage: '=' }
@@ -139,7 +139,7 @@ t.test('a call whose caller does not sample sends nothing, and its provider gets
   t.equal(seen.requests.length, 0)
 })
 
-t.test('where no traces are sent a provider gets the id of the call alone', async t => {
+t.test('without traces a provider gets only the id of the call', async t => {
   const { api, upstream } = await traced(t, { telemetry: { maxSampledPerSecond: 1 } })
   const response = await api.post(path, hello, { headers: context })
   t.equal(response.headers.get('x-headgate-trace-id'), null)
@@ -160,7 +160,7 @@ const tools = {
 }
 
 t.test(
-  'a tool server of the configuration gets the trace in `_meta`, and each listing and call has a span',
+  'a configured MCP server gets the trace in `_meta`, and each listing and call has a span',
   async t => {
     const server = await startToolServer(t)
     const { api, spans } = await traced(
@@ -196,12 +196,12 @@ t.test(
       tracestate: 'a=1',
       baggage: 'user=1'
     })
-    t.match(top?.events, [{ name: 'headgate.wait' }], 'the call waited for its tool server')
+    t.match(top?.events, [{ name: 'headgate.wait' }], 'the call waited for its MCP server')
   }
 )
 
 t.test(
-  'a tool server that the caller names gets no trace, and one that cannot be reached has a span that failed',
+  'an MCP server named by the caller gets no trace, and an unreachable one has a failed span',
   async t => {
     const server = await startToolServer(t)
     const { api, spans } = await traced(t, { tools }, 'all', toolTurns)
@@ -219,7 +219,7 @@ t.test(
   }
 )
 
-t.test('a request that is sent in parts has a span for each below that of its attempt', async t => {
+t.test('a request sent in parts has a span for each below that of its attempt', async t => {
   const parts = 9 // one more than are sent at once
   const { api, upstream, spans } = await inParts(t, () => ({ pieces: [chatAnswer('one')] }))
   const response = await api.post(path, { ...hello, model: 'deepseek/m', n: parts })
@@ -255,7 +255,7 @@ t.test('a request that is sent in parts has a span for each below that of its at
   )
 })
 
-t.test('of parts, the one that failed has the reason, and those that it ended are cancelled', async t => {
+t.test('the part that failed has its reason, and those aborted with it are marked cancelled', async t => {
   const { api, spans } = await inParts(t, async (number, upstream) => {
     if (number > 0) return { silent: true }
     await upstream.request(2)
@@ -276,7 +276,7 @@ t.test('of parts, the one that failed has the reason, and those that it ended ar
   ])
 })
 
-/** A gateway in front of a provider that gives one choice at a time. */
+/** A gateway with a provider that returns one choice per request. */
 async function inParts (
   t: Test, script: (number: number, upstream: FakeUpstream) => Script | Promise<Script>
 ): Promise<Pick<Traced, 'api' | 'upstream' | 'spans'>> {
@@ -294,7 +294,7 @@ async function inParts (
   }
 }
 
-t.test('a list of tools that is still good is not asked for again, and has no span', async t => {
+t.test('a cached tool list is not requested again, and has no span', async t => {
   const server = await startToolServer(t)
   const script = (_: unknown, number: number): Script => toolTurns(_, number % 2)
   const { api, spans } = await traced(
@@ -313,7 +313,7 @@ t.test('a list of tools that is still good is not asked for again, and has no sp
   t.equal((await spans()).filter(({ name }) => name === 'tools/list').length, 1)
 })
 
-t.test('each stage that looked has a span within the call, with what became of what it found', async t => {
+t.test('each stage that inspected the call has a span with the outcome', async t => {
   const stages: Settings['stages'] = [
     {
       name: 'islands',
@@ -384,7 +384,7 @@ for (const [dialectName, { path, request }] of Object.entries(dialects)) {
         t.match(String(input), '[island]')
         t.match(messagesOf(output), [{ role: 'assistant' }])
         t.match(String(output), 'I went to [island].')
-        t.notOk(JSON.stringify(seen.spans()).includes(word), 'the word that is masked is in no span')
+        t.notOk(JSON.stringify(seen.spans()).includes(word), 'the masked word is in no span')
         t.notOk('gen_ai.input.messages' in (server?.attributes ?? {}), 'once')
       }
     )
@@ -392,7 +392,7 @@ for (const [dialectName, { path, request }] of Object.entries(dialects)) {
 }
 
 t.test(
-  'texts are on the span of the call where several answers made it, or a stage refused it, and then without them',
+  "texts are on the call's span if several answers made the result; after a refusal there are none",
   async t => {
     const server = await startToolServer(t)
     const content = (endpoint: string): Settings['telemetry'] => ({
@@ -426,7 +426,7 @@ t.test(
   }
 )
 
-t.test('the attributes of OpenInference come with a switch, also of a long conversation', async t => {
+t.test('OpenInference attributes can be enabled, also for long conversations', async t => {
   const seen = await collector(t)
   const { api } = await traced(t, {
     telemetry: { maxSampledPerSecond: 1, otlp: { ...everyText, endpoint: seen.url, openinference: true } }
@@ -451,7 +451,7 @@ t.test('the attributes of OpenInference come with a switch, also of a long conve
   })
 })
 
-t.test('as long as the configuration does not say so, no text of a call is in a span', async t => {
+t.test('by default no text of a call is in a span', async t => {
   const { api, spans } = await traced(t, {}, undefined, { pieces: [chatAnswer('a word of the answer')] })
   await (
     await api.post(path, { ...hello, messages: [{ role: 'user', content: 'a word of the prompt' }] })
@@ -462,7 +462,7 @@ t.test('as long as the configuration does not say so, no text of a call is in a 
 })
 
 t.test(
-  'the call of a process that was killed has the span that its provider got as parent, once',
+  'the call of a killed process gets, once, the span that its provider got as parent',
   async t => {
     const openIn = async (directory: string): Promise<Database> => {
       const database = await openDatabase(directory)
@@ -505,7 +505,7 @@ t.test(
     })
     t.match(request.headers['traceparent'], RegExp(`^00-${traceId}-`))
 
-    // The same journal again: its row is in the store.
+    // The same journal again: its row is already in the store.
     writeFileSync(join(after, 'usage-again.jsonl'), journal())
     const third = await traced(t, {}, undefined, { silent: true }, { usageDatabase: await openIn(after) })
     await until(() => !readdirSync(after).includes('usage-again.jsonl'), 'the second import')

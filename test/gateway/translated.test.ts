@@ -1,6 +1,6 @@
 /**
- * Providers with an API of their own, behind a real port: every way in which they are known to
- * refuse, to fail and to break off reaches the caller as ours.
+ * Providers with their own API, on a real port: every known kind of refusal, failure and interruption reaches
+ * the caller as an error of ours.
  */
 
 import t from 'tap'
@@ -20,9 +20,9 @@ const path = '/v1/chat/completions'
 
 interface Dialect {
   readonly model: string
-  /** A stream that says two pieces of text, each event in a piece of its own. */
+  /** A stream with two pieces of text, each event as a separate piece. */
   readonly frames: readonly string[]
-  /** The number of them before the first text, and up to the last one. */
+  /** The number of pieces before the first text, and up to the last one. */
   readonly before: number
   readonly spoken: number
   readonly failure: (status: number, type: string, message: string, more?: object) => string
@@ -87,7 +87,7 @@ async function start (
 }
 
 interface Row {
-  /** The provider's words: its status, its word for the error, its sentence, and more beside it. */
+  /** The provider's error: its status, its code, its message, and additional fields. */
   readonly said: readonly [number, string, string, object?]
   readonly headers?: Readonly<Record<string, string>>
   readonly ownKey?: boolean
@@ -99,7 +99,7 @@ interface Row {
     readonly message?: string | RegExp
   }
   readonly after?: string
-  /** False where the answer says that trying again cannot help. */
+  /** False if the answer says that a retry cannot help. */
   readonly retry?: false
 }
 

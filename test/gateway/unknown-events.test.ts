@@ -1,6 +1,5 @@
 /**
- * Streams with events and fields that Headgate does not know, in which a word is cut: stages for answers find
- * it there.
+ * Streams with unknown events and fields across which a word is split: answer stages still find it.
  */
 
 import t from 'tap'
@@ -32,14 +31,14 @@ const kinds: Readonly<Record<'pattern' | 'webhook', (t: Test) => GuardSettings |
   }
 }
 
-/** Cut in the middle of the word. */
+/** Split inside the word. */
 const [before, behind] = ['It is Zanzi', 'bar, by boat.']
 
 interface Stream {
   readonly dialect: keyof typeof dialects
   readonly protocol: Protocol
   readonly first: readonly Json[]
-  /** Has one half of the word. */
+  /** Contains half of the word. */
   readonly half: (text: string) => Json
   readonly last: readonly Json[]
 }

@@ -3,11 +3,11 @@ import { startLateProvider } from '../support/late-provider.ts'
 import { testGateway, testKey, chatUpstreamAt } from '../support/gateway.ts'
 
 t.test(
-  'a response that a provider sends unrequested is never the answer to the call of another key',
+  'an unsolicited response of a provider never answers a call of another key',
   async t => {
     const provider = await startLateProvider(t)
     const check = (presented: string) => {
-      // just before the request goes to the provider, in the same turn
+      // in the same turn, just before the request is sent to the provider
       if (presented === 'other key') provider.writeUnrequested()
       return { id: presented === testKey ? 'key-1' : 'key-2', name: 'test' }
     }

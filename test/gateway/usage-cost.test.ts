@@ -1,4 +1,4 @@
-/** What Responses and Messages say of their cost, for callers who ask for it. */
+/** The cost in answers of Responses and Messages, for callers who request it. */
 
 import t, { type Test } from 'tap'
 import {
@@ -20,7 +20,7 @@ import type { Settings } from '../../lib/core/settings.ts'
 
 const include = { usage: { include: true } }
 const price = { input: 1, output: 10 }
-/** Of 3 tokens in and 2 out. */
+/** For 3 prompt tokens and 2 completion tokens. */
 const usd = 0.000023
 
 async function start (
@@ -46,7 +46,7 @@ async function start (
   }
 }
 
-/** Returns `usage` as it is at the end of an answer. */
+/** Returns `usage` at the end of an answer. */
 function usageIn (body: string): Json {
   const messages = body.startsWith('{') ? [JSON.parse(body) as Json] : messagesIn(body)
   const found = messages
@@ -75,7 +75,7 @@ for (const name of ['responses', 'messages'] as const) {
           )
           if (!stream) t.equal(Number(response.headers.get('x-headgate-cost-usd')), usd)
           t.equal(text.split('"cost"').length, 2, 'once')
-          t.notMatch(upstream.requests.at(-1)?.json, { usage: {} }, 'the field is for the gateway alone')
+          t.notMatch(upstream.requests.at(-1)?.json, { usage: {} }, 'the field is not sent to the provider')
           for (const not of [{}, { usage: { include: false } }, { usage: null }]) {
             t.notMatch(await (await api.post(path, { ...body, ...not })).text(), /"cost"/)
           }
@@ -84,7 +84,7 @@ for (const name of ['responses', 'messages'] as const) {
         const rows = await database.query.selectFrom('usage').select('cost_nano_usd').execute()
         t.ok(
           rows.length === 8 && rows.every(row => row.cost_nano_usd === usd * 1e9),
-          'as the records have it'
+          'as in the usage records'
         )
       }
     )
@@ -130,7 +130,7 @@ for (const name of ['responses', 'messages'] as const) {
   })
 }
 
-storeTest('a response that was made in the background has its cost as well', async (t, open) => {
+storeTest('a background response has its cost too', async (t, open) => {
   const database = await open()
   const { model } = protocols.responses
   const { api } = await start(t, protocols.responses, {}, { database, usageDatabase: database })

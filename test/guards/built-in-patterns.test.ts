@@ -15,7 +15,7 @@ function masked (name: BuiltInName, text: string): string {
   )
 }
 
-/** Texts, and what is left of them: numbers are made up, or the examples of who gives them out. */
+/** Texts and their masked results: numbers are made up, or official examples. */
 const rows: Readonly<Record<BuiltInName, ReadonlyArray<readonly [text: string, expected: string]>>> = {
   card_number: [
     ['my card 4111 1111 1111 1111 12/27.', 'my card [X] 12/27.'],
@@ -100,7 +100,7 @@ for (const name of builtInNames) {
   })
 }
 
-t.test('no match is longer than is said', t => {
+t.test('no match is longer than the stated maximum', t => {
   for (const name of builtInNames) {
     const { expression, maxLength } = builtInPatterns[name]
     for (const [text] of rows[name]) {

@@ -27,7 +27,7 @@ function masked (
   }, text)
 }
 
-t.test('stages look at the texts of their points, and neighbours at once', t => {
+t.test('stages inspect the texts of their points, and adjacent ones run together', t => {
   const mail: GuardSettings = { ...base, name: 'mail', at: ['answer'], patterns: ['email'] }
   t.equal(masked([base, mail], 'T-1 a@b.co'), '[ticket] a@b.co')
   t.equal(masked([base, mail], 'T-1 a@b.co', ['answer']), '[ticket] [email]')
@@ -36,7 +36,7 @@ t.test('stages look at the texts of their points, and neighbours at once', t => 
   t.end()
 })
 
-t.test('a stage that masks hides nothing from one before it that refuses', t => {
+t.test('a masking stage hides nothing from a refusing stage before it', t => {
   const refusing: GuardSettings = { ...base, name: 'no-tickets', action: 'refuse' }
   const masking: GuardSettings = { ...base, patterns: [{ name: 'words', match: 'see T-', maxLength: 6 }] }
   const counting: GuardSettings = { ...base, name: 'count', action: 'report' }
@@ -44,11 +44,11 @@ t.test('a stage that masks hides nothing from one before it that refuses', t => 
     t.throws(() => masked(stages, 'see T-1'), { code: 'content_refused' })
     t.equal(masked(stages, 'see T-'), '[words]')
   }
-  t.equal(masked([masking, refusing], 'see T-1'), '[words]1', 'one behind it sees what is left')
+  t.equal(masked([masking, refusing], 'see T-1'), '[words]1', 'one after it gets the masked text')
   t.end()
 })
 
-t.test('`only` says which calls it looks at, and all of it must hold', t => {
+t.test('`only` selects the calls of a stage, and every condition must hold', t => {
   const key: ApiKey = { id: 'key-1', name: 'test', project: { id: 'p1', name: 'support' } }
   const rows: ReadonlyArray<readonly [only: NonNullable<GuardSettings['only']>, looksAt: boolean]> = [
     [{ endpoints: ['chat'] }, true],
@@ -75,12 +75,12 @@ t.test('`only` says which calls it looks at, and all of it must hold', t => {
   t.equal(
     masked([{ ...base, only: { projects: ['default'] } }], 'T-1'),
     '[ticket]',
-    'a key in no project is in the default one'
+    'a key without a project is in the default project'
   )
   t.end()
 })
 
-t.test('a stage for a model looks at what is sent to a variant of it as well', t => {
+t.test('a stage for a model also inspects calls to a variant of it', t => {
   const stage = { ...base, only: { models: ['one/m'] } }
   const route = { providerId: 'one', model: 'm-2030-01-31', modelId: 'one/m-2030-01-31' }
   const looks = (variantOf?: string): boolean =>

@@ -13,7 +13,7 @@ const looked = (event: ChatEvent): string[] => {
   return seen
 }
 
-t.test('events that come in pieces say where they belong', t => {
+t.test('pieces of streamed texts have the key of their text', t => {
   const rows: ReadonlyArray<readonly [event: ChatEvent, piece: string]> = [
     [{ type: 'text-delta', choice: 1, text: 'a', logprobs: { content: [] } }, 'a'],
     [{ type: 'reasoning-delta', choice: 1, text: 'a' }, 'a'],
@@ -28,7 +28,7 @@ t.test('events that come in pieces say where they belong', t => {
     t.match(JSON.stringify(pieces?.replacedBy(['b'])), /"b"/, event.type)
     return pieces?.list[0]?.key
   }))
-  t.equal(keys.size, rows.length, 'texts of different kinds are different texts')
+  t.equal(keys.size, rows.length, 'texts of different kinds have different keys')
   t.notMatch(
     readEvent(
       { type: 'text-delta', choice: 0, text: 'a', logprobs: { content: [] } },
@@ -36,12 +36,12 @@ t.test('events that come in pieces say where they belong', t => {
       undefined
     ).pieces?.replacedBy(['b']),
     { logprobs: {} },
-    'tokens would say what stood there'
+    'log probabilities would reveal the original'
   )
   t.end()
 })
 
-t.test('what a tool says while it runs is part of its result', t => {
+t.test('progress of a running tool is part of its result', t => {
   const event: ChatEvent = {
     type: 'extra',
     scope: 'answer',
@@ -117,7 +117,7 @@ t.test('complete texts are replaced at once', t => {
   t.end()
 })
 
-t.test('signed thinking and fields that are not known are looked at, and stay as they are', t => {
+t.test('signed thinking and unknown fields are inspected, but never changed', t => {
   const rows: ReadonlyArray<readonly [event: ChatEvent, seen: string]> = [
     [{ type: 'thinking-block', choice: 0, block: { type: 'thinking', thinking: 'x', signature: 's' } }, 'x'],
     [{ type: 'extra', scope: 'answer', fields: { x_new: 'x' } }, 'x'],
@@ -142,7 +142,7 @@ t.test('signed thinking and fields that are not known are looked at, and stay as
   t.end()
 })
 
-t.test('each string in a field of a message that is not known may be a piece of a text', t => {
+t.test('each string in an unknown field of a message may be a piece of a text', t => {
   const event: ChatEvent = {
     type: 'extra',
     scope: 'message',
@@ -157,7 +157,7 @@ t.test('each string in a field of a message that is not known may be a piece of 
   t.end()
 })
 
-t.test('a message that passes as it came has other texts in its own text', t => {
+t.test('replacements in a passed-through message leave the rest of its JSON unchanged', t => {
   const json =
     '{ "type":"content_block_delta", "index":0, "delta":{"type":"text_delta","text":"a"}, "x_new":1.0 }'
   const { pieces, ends } = readEvent(
@@ -180,7 +180,7 @@ t.test('a message that passes as it came has other texts in its own text', t => 
   t.match(
     start.event,
     { json: '{"index":0,"content_block":{"type":"text","text":"A"}}' },
-    'also one without its type'
+    'also without a type'
   )
   t.match(
     readEvent(
@@ -189,7 +189,7 @@ t.test('a message that passes as it came has other texts in its own text', t => 
       messages.directTexts
     ).event,
     { json: '["A"]' },
-    'and one that is no object'
+    'also if it is not an object'
   )
   t.throws(
     () => readEvent(

@@ -35,7 +35,7 @@ function verdict (given: Verdict): Judge['look'] {
   return async () => given
 }
 
-t.test('what becomes of a verdict is what the action says, and it is noted', async t => {
+t.test('a verdict has the effect of the action, and is recorded', async t => {
   const changed = { texts: ['a', 'x'] }
   const refused = { refusal: 'it is bad.' }
   const rows = [
@@ -70,9 +70,9 @@ t.test('what becomes of a verdict is what the action says, and it is noted', asy
 })
 
 t.test(
-  'a stage that fails, answers nonsense or never answers refuses the call, or lets it pass',
+  'a failing, invalid or hanging stage refuses the call or lets it pass, as configured',
   async t => {
-    const alive = setInterval(() => undefined, 1000) // no timer of a stage keeps a process
+    const alive = setInterval(() => undefined, 1000) // timers of a stage do not keep a process alive
     t.teardown(() => clearInterval(alive))
     const looks: ReadonlyArray<Judge['look']> = [
       async () => {
@@ -101,7 +101,7 @@ t.test(
   }
 )
 
-t.test('a caller who leaves ends the look, and nothing passes', async t => {
+t.test('a disconnect aborts the inspection, and nothing passes', async t => {
   const signal = new CallCancellation()
   let reason: unknown
   const { judge, failures } = setUp(async (_texts, { signal }) => await new Promise(() => {
@@ -115,7 +115,7 @@ t.test('a caller who leaves ends the look, and nothing passes', async t => {
   t.equal(failures.length, 0)
 })
 
-t.test('it sees the texts of its points, each at one of them', t => {
+t.test('a stage gets the texts of its points, each at one point', t => {
   const points = (
     at: GuardSettings['at'],
     point: 'request' | 'answer' | 'tool_call' | 'tool_result'
@@ -130,7 +130,7 @@ t.test('it sees the texts of its points, each at one of them', t => {
   }
   t.same(points(base.at, 'request'), ['request', 'request', 'request', 'tool_result', undefined])
   t.same(points(['tool_result'], 'request'), [undefined, undefined, undefined, 'tool_result', undefined])
-  t.same(points(['tool_call'], 'request'), [], 'what a caller repeats of earlier calls is no call')
+  t.same(points(['tool_call'], 'request'), [], 'a call repeated in the history is not a call')
   t.same(points(base.at, 'answer'), ['answer', 'answer', 'tool_call', 'tool_result', undefined])
   t.same(points(['answer'], 'tool_call'), [])
   t.same(points(['tool_call'], 'tool_call'), ['tool_call', 'tool_call', 'tool_call', 'tool_call', undefined])
@@ -164,7 +164,7 @@ t.test('`report` waits for complete answers, as `stream: complete` does', t => {
 })
 
 t.test(
-  'a stage that only counts lets calls pass that it could not look at, unless it says otherwise',
+  'a stage with `report` lets calls pass when unavailable, unless configured otherwise',
   async t => {
     const down: Judge['look'] = async () => {
       throw new Error('down')
@@ -176,7 +176,7 @@ t.test(
   }
 )
 
-t.test('of the reason of a service the caller gets one line', async t => {
+t.test("the caller gets a single line of a service's reason", async t => {
   const { judge } = setUp(verdict({ refusal: `${'x'.repeat(1000)}\nmore` }))
   const error = await judge.judge(given).then(() => undefined, (thrown: unknown) => thrown)
   t.equal((error as Error).message, `The stage \`mine\` refused this call: ${'x'.repeat(300)}.`)

@@ -10,7 +10,7 @@ import type { JudgeWindow, CallJudge } from '../../lib/guards/text-judge.ts'
 
 const small: JudgeWindow = { characters: 6, overlap: 4, maxWaitMs: 60_000 }
 
-/** Replaces a word in all that it sees, and keeps what it was shown. */
+/** Replaces a word in all texts, and records what it was given. */
 function judgeOf (
   word: string,
   window: JudgeWindow | undefined = small
@@ -55,14 +55,14 @@ function textsOf (events: readonly ChatEvent[]): Record<string, string> {
   return texts
 }
 
-t.test('sends a window except its overlap when the judge has decided', async t => {
+t.test('a window is passed on after the verdict, except for its overlap', async t => {
   const { judge, shown } = judgeOf('abc')
   const texts = new JudgedTexts(judge, undefined)
   const out: ChatEvent[] = []
   for (const said of ['one ', 'two ', 'ab']) texts.push([text(said)], out)
   t.same([out.length, texts.dueInMs], [0, 0])
   await texts.decide(out)
-  t.same(textsOf(out), { 'text-delta 0 ': 'one ' }, 'the event with the beginning of the overlap waits')
+  t.same(textsOf(out), { 'text-delta 0 ': 'one ' }, 'the event with the start of the overlap waits')
   t.not(texts.dueInMs, 0)
   texts.push([text('c is')], out)
   await texts.end(out)
@@ -71,7 +71,7 @@ t.test('sends a window except its overlap when the judge has decided', async t =
   t.equal(texts.characters, 0)
 })
 
-t.test('what differs first and last is replaced, wherever events are cut', async t => {
+t.test('from the first to the last difference the text is replaced, wherever events are split', async t => {
   for (const [given, made] of [
     [['ab', 'cd'], 'abXcd'],
     [['ab', 'cd'], 'Xabcd'],
@@ -94,7 +94,7 @@ t.test('what differs first and last is replaced, wherever events are cut', async
   }
 })
 
-t.test('a finding is seen as a whole, also where what stands for it begins as it does', async t => {
+t.test('a finding is judged as a whole, even if its replacement begins with the same text', async t => {
   const judge: CallJudge = {
     ...judgeOf('').judge,
     window: { characters: 2, overlap: 4, maxWaitMs: 60_000 },
@@ -115,7 +115,7 @@ t.test('a finding is seen as a whole, also where what stands for it begins as it
 })
 
 t.test(
-  'arguments are judged in their strings once they are complete, and what is no text keeps its place',
+  'arguments are judged by string once complete, and events without text keep their place',
   async t => {
     const piece = (text: string): ChatEvent => ({
       type: 'tool-call-delta',
@@ -138,7 +138,7 @@ t.test(
   }
 )
 
-t.test('arguments that have a member twice lose the one that no judge has seen', async t => {
+t.test('of a duplicate member in arguments, the value that was not judged is removed', async t => {
   const { judge } = judgeOf('abc')
   const args: ChatEvent = {
     type: 'tool-call-delta', choice: 0, call: 0, text: '{"a":"abc","a":"x"}', kind: 'function'
@@ -160,7 +160,7 @@ t.test('large arguments are judged in slices', async t => {
   t.same(textsOf(out), { 'tool-call-delta 0 0': json.replaceAll('abc', '[X]') })
 })
 
-t.test('no window begins in the middle of a character', async t => {
+t.test('no window begins inside a character', async t => {
   const { judge, shown } = judgeOf('abc', { characters: 6, overlap: 3, maxWaitMs: 60_000 })
   const said = '😀'.repeat(20)
   const out = await through(new JudgedTexts(judge, undefined), Array.from(said, one => text(one)))
@@ -190,11 +190,11 @@ t.test('a large complete answer is judged in slices, and keeps its place', async
       { type: 'direct-answer', json: twice }
     ]),
     [{ type: 'direct-answer', json: JSON.stringify({ content }) }],
-    'without what nobody sees'
+    'without the part that was not judged'
   )
 })
 
-t.test('complete texts of an event are judged with the next window, and their event waits', async t => {
+t.test('complete texts of an event are judged with the next window, and the event waits', async t => {
   const { judge } = judgeOf('abc')
   const out = await through(new JudgedTexts(judge, undefined), [
     text('0123456789'),
@@ -207,7 +207,7 @@ t.test('complete texts of an event are judged with the next window, and their ev
   t.match(out[1], { annotations: [{ title: '[X]' }] })
 })
 
-t.test('reasoning ends where the answer has gone on for as long as an overlap', async t => {
+t.test('reasoning is complete once the answer has continued for the length of the overlap', async t => {
   const { judge } = judgeOf('abc')
   const texts = new JudgedTexts(judge, undefined)
   const out: ChatEvent[] = []
@@ -219,7 +219,7 @@ t.test('reasoning ends where the answer has gone on for as long as an overlap', 
   t.match(textsOf(out), { 'reasoning-delta 0 ': 'thinks [X]' })
 })
 
-t.test('a difference in signed reasoning refuses the answer', async t => {
+t.test('a change in signed reasoning refuses the answer', async t => {
   const frame = (thinking: string): ChatEvent => ({
     type: 'direct-frame',
     name: 'content_block_delta',
@@ -262,7 +262,7 @@ const event: fc.Arbitrary<ChatEvent> = fc.oneof(
 )
 
 t.test(
-  'any split and any interleaving of choices and calls gives what the judge makes of the complete texts',
+  'any split and interleaving of choices and calls gives the verdict on complete texts',
   async t => {
     await holdsAsync(
       t,

@@ -12,7 +12,7 @@ const sealingKey = createHmac('sha256', secret)
 const value = 'ada@example.com'
 
 t.test(
-  'a value has the same name in every call of a key, and another with another key, project or secret',
+  'a value has one placeholder per key, project and secret',
   t => {
     const name = new KeyedPlaceholders(secret, owner).nameOf('email', value)
     t.match(name, /^<EMAIL_[a-z2-7]{8}>$/)
@@ -29,7 +29,7 @@ t.test(
   }
 )
 
-t.test('a name that another value has gets longer', t => {
+t.test('a placeholder that another value has becomes longer', t => {
   const name = new KeyedPlaceholders(secret, owner).nameOf('email', value)
   const placeholders = new KeyedPlaceholders(secret, owner)
   placeholders.join(sealText(JSON.stringify([[name, 'someone else']]), sealingKey, owner.keyId))
@@ -38,7 +38,7 @@ t.test('a name that another value has gets longer', t => {
   t.end()
 })
 
-t.test('values are sealed for the same key, and brought along', t => {
+t.test('values are sealed for their key, and can be restored', t => {
   const before = new KeyedPlaceholders(secret, owner)
   t.equal(before.sealed(), undefined, 'nothing to seal')
   const name = before.nameOf('email', value)
@@ -50,7 +50,7 @@ t.test('values are sealed for the same key, and brought along', t => {
   t.equal(after.nameOf('email', value), name)
   const other = new KeyedPlaceholders(secret, { ...owner, keyId: 'two' })
   other.join(sealed)
-  t.equal(other.size, 0, 'another key opens nothing')
+  t.equal(other.size, 0, 'another key cannot open them')
   t.end()
 })
 
@@ -62,10 +62,10 @@ t.test('no value is printed', t => {
   t.end()
 })
 
-t.test('a call has ten thousand values at most', t => {
+t.test('a call has at most ten thousand values', t => {
   const placeholders = new KeyedPlaceholders(secret, owner)
   for (let count = 0; count < 10_000; count++) placeholders.nameOf('email', `${count}@b.co`)
-  t.match(placeholders.nameOf('email', '0@b.co'), /^<EMAIL_/, 'one that it has is none more')
+  t.match(placeholders.nameOf('email', '0@b.co'), /^<EMAIL_/, 'one that exists does not count again')
   t.throws(() => placeholders.nameOf('email', 'one@more.co'), { code: 'too_many_values' })
   t.end()
 })

@@ -14,7 +14,7 @@ function rule (stage: string, match: string, action: GuardAction = 'mask', label
   return { stage, action, label, pattern: boundedPattern(match, 4) }
 }
 
-t.test('the first match is replaced; at one place the first rule wins', t => {
+t.test('the first match is replaced, and at the same position the first rule wins', t => {
   const findings = new GuardFindings()
   const filter = new PatternFilter(
     [rule('one', 'bc'), rule('two', 'abc'), rule('three', 'ab')],
@@ -34,7 +34,7 @@ t.test('the first match is replaced; at one place the first rule wins', t => {
   t.end()
 })
 
-t.test('what is reported takes nothing from others, and what is refused says which stage and what', t => {
+t.test('a report does not affect other rules, and a refusal names the stage and the pattern', t => {
   const findings = new GuardFindings()
   t.equal(
     replaceFindings(
@@ -65,7 +65,7 @@ t.test('what is reported takes nothing from others, and what is refused says whi
   t.equal(
     replaceFindings(new PatternFilter([rule('count', 'ab', 'report')], 'request', findings), 'ab', true),
     'ab',
-    'a report needs no place'
+    'a report is possible anywhere'
   )
   t.end()
 })
@@ -78,7 +78,7 @@ t.test('built-in patterns are found by name', t => {
 
 const letters = fc.string({ unit: fc.constantFrom('a', 'b', '1', ' '), maxLength: 5 })
 
-t.test('a stream at any cut is masked as the complete text', async t => {
+t.test('a stream split at any position is masked like the complete text', async t => {
   const rules = [
     rule('words', '\\ba+b\\b'),
     rule('numbers', '1{2,}'),

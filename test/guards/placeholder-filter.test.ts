@@ -62,14 +62,14 @@ const words = fc.constantFrom(
   '\\'
 )
 
-t.test('any text comes back as it was, and no value is in what is sent', t => {
+t.test('any text is restored unchanged, and no value is sent', t => {
   holds(
     t,
     fc.property(fc.array(fc.oneof(values, lookalikes, words), { maxLength: 20 }), pieces => {
       const placeholders = begin()
       const said = pieces.join('')
       const sent = masked(said, placeholders)
-      // What patterns find is their matter; what they found does not show.
+      // Patterns may miss values; those found must not be visible.
       for (const name of sent.match(/<[A-Z_]+_[a-z2-7]{8,}>/g) ?? []) {
         if (placeholders.valueOf(name) === undefined) return false
       }
@@ -83,7 +83,7 @@ t.test('any text comes back as it was, and no value is in what is sent', t => {
 const edits: ReadonlyArray<
   readonly [what: string, edit: (name: string) => string, left?: (value: string) => string]
 > = [
-  ['as it is', name => name],
+  ['unchanged', name => name],
   ['in lower case', name => name.toLowerCase()],
   ['in upper case', name => name.toUpperCase()],
   ['without brackets', name => name.slice(1, -1)],
@@ -96,10 +96,10 @@ const edits: ReadonlyArray<
   ['in quotes', name => `"${name}"`, value => `"${value}"`],
   ['as code', name => `\`${name}\``, value => `\`${value}\``],
   ['in bold', name => `**${name.slice(1, -1)}**`, value => `**${value}**`],
-  ['in front of a letter', name => `${name}s`, value => `${value}s`]
+  ['before a letter', name => `${name}s`, value => `${value}s`]
 ]
 
-t.test('a placeholder that a model has written in another way is restored', t => {
+t.test('a placeholder that a model has altered is restored', t => {
   const placeholders = begin()
   for (const value of ['ada@example.com', 'TCK-1234']) {
     const name = masked(value, placeholders)
@@ -110,7 +110,7 @@ t.test('a placeholder that a model has written in another way is restored', t =>
   t.end()
 })
 
-t.test('what is no placeholder of this conversation stays', t => {
+t.test('text that is not a placeholder of this conversation is unchanged', t => {
   const [own, other] = [begin(), begin('two')]
   const name = masked('ada@example.com', own)
   masked('bob@example.org', other)
@@ -128,7 +128,7 @@ t.test('what is no placeholder of this conversation stays', t => {
   t.end()
 })
 
-t.test('two conversations never see values of each other', t => {
+t.test("conversations never see each other's values", t => {
   const said = fc.array(fc.oneof(values, words), { maxLength: 10 }).map(pieces => pieces.join(''))
   holds(
     t,
@@ -147,7 +147,7 @@ t.test('two conversations never see values of each other', t => {
 })
 
 t.test(
-  'placeholders of a continued response stay, and others that look alike are escaped, unless they cannot be',
+  'placeholders of a continued response are kept, and lookalikes are escaped where possible',
   t => {
     const before = begin()
     const name = masked('ada@example.com', before)
@@ -162,7 +162,7 @@ t.test(
   }
 )
 
-t.test('a label that comes later is found as well', t => {
+t.test('a label added later is found too', t => {
   const placeholders = begin()
   const filter = new PlaceholderFilter(placeholders)
   const name = masked('ada@example.com', placeholders)

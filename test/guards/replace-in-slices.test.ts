@@ -28,7 +28,7 @@ const countOf = ({ action, count }: Finding): string => `${action} ${count}`
 const pieces = fc.constantFrom('C1234', 'C12', '34567', ' and ', 'x'.repeat(20_000), 'C', 'y'.repeat(65_530))
 const texts = fc.array(fc.array(pieces, { maxLength: 12 }).map(parts => parts.join('')), { maxLength: 5 })
 
-t.test('a large value gets what it would get at once, and each finding is counted once', async t => {
+t.test('a large value gives the same result in slices, and each finding is counted once', async t => {
   await holdsAsync(t, fc.asyncProperty(texts, async said => {
     const value = said.map(text => ({ text }))
     const [inSlices, atOnce] = [filters(), filters()]
@@ -43,7 +43,7 @@ t.test('a large value gets what it would get at once, and each finding is counte
   }), { numRuns: 100 })
 })
 
-t.test('a finding where nothing can be replaced refuses, and each turn may end it', async t => {
+t.test('a finding that cannot be replaced refuses, and an abort is checked in each turn', async t => {
   const long = 'x'.repeat(200_000)
   const replaceTexts = (value: object, replace: PlaceFilters['replace']): object =>
     places.replace(value, replace)

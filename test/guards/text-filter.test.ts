@@ -5,14 +5,14 @@ import { fixed, text, toolCall, toolResult } from '../../lib/json/place-table.ts
 import { routedCall } from '../support/stages.ts'
 import { wordFilter } from '../support/word-stages.ts'
 
-t.test('all findings of a text are replaced', t => {
+t.test('all findings in a text are replaced', t => {
   t.equal(replaceFindings(wordFilter('ab'), 'ab cab'), '(an island) c(an island)')
   t.equal(replaceFindings(wordFilter('ab'), 'none'), 'none')
   t.throws(() => replaceFindings(wordFilter('ab'), 'ab', true), { code: 'content_policy_violation' })
   t.end()
 })
 
-t.test('each place is looked at by the stages of its points', t => {
+t.test('each place is inspected by the stages of its points', t => {
   const wanted: Array<readonly GuardPoint[]> = []
   const stages = { filter: (_call: unknown, points: readonly GuardPoint[]) => {
     wanted.push(points)
@@ -24,7 +24,7 @@ t.test('each place is looked at by the stages of its points', t => {
   t.equal(filters.replace('ab', text), 'ab')
   t.equal(filters.replace('ab', toolCall), 'ab')
   t.equal(filters.replace('ab', toolResult), '(an island)')
-  t.equal(filters.replace('ab', fixed), 'ab', 'which no stage looks at')
+  t.equal(filters.replace('ab', fixed), 'ab', 'which no stage inspects')
   t.ok(new TextFilters({ filter: () => undefined }, routedCall({}), 'request').isEmpty)
   t.end()
 })
