@@ -55,7 +55,6 @@ type GivenServices = Pick<
   | 'deferrals'
   | 'responseStore'
   | 'backgroundRuns'
-  | 'recordAnswer'
   | 'recordSent'
   | 'beginTrace'
   | 'namedBudgets'

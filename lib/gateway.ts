@@ -192,7 +192,6 @@ async function openGateway (
     providers,
     secret,
     degraded,
-    recordAnswer: history.recordAnswer,
     recordSent: history.recordSent,
     limiter: afterRecording(limiter, () => history.importing),
     ready: () => !stop.isDraining,

@@ -11,7 +11,7 @@ import type { NamedBudgets } from './limits/named-budgets.ts'
 import type { ToolServers } from './mcp/tool-servers.ts'
 import type { ModelRegistry } from './models/model-registry.ts'
 import type { Providers } from './providers/provider.ts'
-import type { Call, RecordAnswer, RecordSent } from './core/call.ts'
+import type { Call, RecordSent } from './core/call.ts'
 import type { CallTrace } from './core/call-trace.ts'
 import type { CaptureBodies } from './core/body-capture.ts'
 import type { ApiKey } from './core/key.ts'
@@ -37,8 +37,7 @@ export interface Services {
   /** Absent without a store: responses are then not kept. */
   readonly responseStore?: ResponseStore | undefined
   readonly backgroundRuns?: BackgroundRuns | undefined
-  /** Absent if calls are not recorded, like `recordSent`. */
-  readonly recordAnswer?: RecordAnswer | undefined
+  /** Absent if calls are not recorded. */
   readonly recordSent?: RecordSent | undefined
   /** Starts the trace of a call from its request headers. Absent if traces are not exported. */
   readonly beginTrace?: ((headers: Call['headers']) => CallTrace) | undefined

@@ -97,7 +97,7 @@ const validResponses = validate(ResponsesRequest)
 
 /** Serves POST /v1/responses. */
 export function responses (services: Services, options: ConversationOptions = {}): Handler<Call> {
-  const dialect = responsesDialect(services.responseStore, services.recordAnswer)
+  const dialect = responsesDialect(services.responseStore)
   const inBackground = answerInBackground(services, resumedConversation(services, dialect))
   return conversation(services, dialect, validResponses, {
     ...options,

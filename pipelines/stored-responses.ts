@@ -128,13 +128,13 @@ async function replay (services: Services, call: AuthedCall, id: string, from: n
     })
   }
   const fromStart = await restored(services, call, eventStream(backgroundRuns.stream(key.id, id, 0, signal)))
-  const { forCaller } = fromStart
-  if (forCaller === undefined) return eventStream(backgroundRuns.stream(key.id, id, from, signal))
+  const { restoreForCaller } = fromStart
+  if (restoreForCaller === undefined) return eventStream(backgroundRuns.stream(key.id, id, from, signal))
   // Earlier events may contain the first half of a placeholder.
   return {
     ...fromStart,
-    forCaller: async noted => {
-      const reply = await forCaller(noted)
+    restoreForCaller: async captured => {
+      const reply = await restoreForCaller(captured)
       return { ...reply, body: framesFrom(from, reply.body as AsyncIterable<string>) } // an event stream
     }
   }

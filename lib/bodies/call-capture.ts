@@ -29,7 +29,7 @@ export interface NotedBody {
 export interface BodyMemory {
   /** @returns false if there is no room for so many more bytes */
   readonly take: (bytes: number) => boolean
-  readonly give: (bytes: number) => void
+  readonly release: (bytes: number) => void
 }
 
 export class BoundedMemory implements BodyMemory {
@@ -46,7 +46,7 @@ export class BoundedMemory implements BodyMemory {
     return true
   }
 
-  give (bytes: number): void {
+  release (bytes: number): void {
     this.#bytes -= bytes
   }
 }
@@ -141,7 +141,7 @@ export class CallCapture<Rule extends CaptureRule = CaptureRule> implements Body
 
   /** Releases everything. */
   release (): void {
-    this.#memory.give(this.#bufferedBytes)
+    this.#memory.release(this.#bufferedBytes)
     this.#bufferedBytes = 0
     this.#request = undefined
     this.#answer = undefined

@@ -51,7 +51,12 @@ export interface Call {
    */
   readonly takeMemory?: (bytes: number) => void
   /** Ends the call with `timeout` this many milliseconds after its arrival, unless it ends sooner. */
-  readonly endAfter?: (ms: number) => void
+  readonly endAfter?: ((ms: number) => void) | undefined
+  /**
+   * Journals the call. A complete answer, the last frame of a stream, and the storing of a response wait for
+   * it. Absent if calls are not recorded, and for a call that runs without a waiting caller.
+   */
+  readonly recordAnswer?: RecordAnswer | undefined
   /**
    * Aborts when the call ends before its answer is written. Every request, timer and tool call ends with it.
    * The reason is a `GatewayError`: `client_closed_request`, `client_too_slow`, `timeout`, `shutting_down`,
@@ -72,7 +77,7 @@ export interface HeldMemory {
   /** @throws GatewayError `overloaded`, `file_too_large` */
   readonly take: (bytes: number) => void
   /** Releases some of the memory. */
-  readonly give: (bytes: number) => void
+  readonly release: (bytes: number) => void
 }
 
 /** Returns memory in the share of a key; without an id, in the share that all keys use together. */
@@ -87,11 +92,6 @@ export interface Connection {
 
 export interface AuthedCall extends Call {
   readonly key: ApiKey
-  /**
-   * Records the call. A complete answer, and the last frame of a stream, wait for it. Absent: nothing is
-   * recorded.
-   */
-  readonly recordAnswer?: RecordAnswer | undefined
 }
 
 export interface ValidCall<R> extends AuthedCall {

@@ -12,7 +12,7 @@ export interface Reply {
    * Resolves to the reply for the caller, with placeholders replaced by their values. The stored answer keeps
    * the placeholders. Absent: the reply has none.
    */
-  readonly forCaller?: (reply: Reply) => Promise<Reply>
+  readonly restoreForCaller?: (reply: Reply) => Promise<Reply>
   /** For streams: what to write after a while without output. */
   readonly keepAlive?: { readonly text: string | (() => string), readonly everyMs: number }
 }

@@ -203,9 +203,9 @@ export class OpenedGateway {
   async #waitUntilIdle (quietMs: number): Promise<void> {
     const { app } = this.#options
     do {
-      while (app.openCalls() > 0) await app.whenIdle()
+      while (app.openRequests() > 0) await app.whenIdle()
       await sleep(quietMs)
-    } while (app.openCalls() > 0)
+    } while (app.openRequests() > 0)
   }
 
   /** Deletes expired responses and call bodies. */

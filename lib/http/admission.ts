@@ -25,8 +25,8 @@ export interface AdmissionLimits {
   readonly patienceMs?: number
 }
 
-/** Bytes of one kind held by a call. */
-export interface ByteReservation {
+/** Memory or disk space that a body may take. */
+export interface ByteAllowance {
   /** True if after so many more bytes, half of the total and half of the key's share would still be free. */
   readonly leavesHalfFree: (bytes: number) => boolean
   /** @throws GatewayError `overloaded`; `file_too_large` for more than a key can ever hold */
@@ -42,8 +42,11 @@ export interface EvictableCall {
   readonly endAsTooSlow: () => void
 }
 
-/** Calls whose callers accept nothing of pending output, longest first. */
-class EvictableCalls {
+/**
+ * Calls whose callers accept nothing of pending output, longest first. While memory is short, the first ones
+ * are ended.
+ */
+class StalledCalls {
   readonly #sinceMs = new Map<EvictableCall, number>()
   readonly #patienceMs: number
 
@@ -51,12 +54,10 @@ class EvictableCalls {
     this.#patienceMs = patienceMs
   }
 
-  add (call: EvictableCall): void {
-    if (!this.#sinceMs.has(call)) this.#sinceMs.set(call, performance.now())
-  }
-
-  delete (call: EvictableCall): void {
-    this.#sinceMs.delete(call)
+  /** Records whether output is pending for a caller; called again when some has been accepted. */
+  set (call: EvictableCall, isStalled: boolean): void {
+    if (!isStalled) this.#sinceMs.delete(call)
+    else if (!this.#sinceMs.has(call)) this.#sinceMs.set(call, performance.now())
   }
 
   /**
@@ -70,7 +71,7 @@ class EvictableCalls {
     for (const [call, sinceMs] of this.#sinceMs) {
       if (nowMs - sinceMs < this.#patienceMs) return false
       if (call.heldBytes === 0 || (keyId !== undefined && call.keyId !== keyId)) continue
-      this.delete(call)
+      this.#sinceMs.delete(call)
       call.endAsTooSlow()
       return true
     }
@@ -78,8 +79,12 @@ class EvictableCalls {
   }
 }
 
+/**
+ * Bounds what the open calls of the process hold together: slots, memory for bodies and disk for uploads.
+ * Each is shared fairly among keys.
+ */
 export class Admission {
-  readonly #stalled: EvictableCalls
+  readonly stalled: StalledCalls
   readonly #calls: FairShare
   readonly #memory: FairShare
   readonly #disk: FairShare
@@ -88,7 +93,7 @@ export class Admission {
     this.#calls = new FairShare(openCalls, maxSharePerKey)
     this.#memory = new FairShare(bodyMemoryBytes ?? defaultMemoryBytes(), maxSharePerKey)
     this.#disk = new FairShare(uploadDiskBytes, maxSharePerKey)
-    this.#stalled = new EvictableCalls(patienceMs)
+    this.stalled = new StalledCalls(patienceMs)
   }
 
   /** Applies the limits of a new configuration to new calls. */
@@ -121,21 +126,15 @@ export class Admission {
         rateLimits: { 'x-ratelimit-limit-requests': String(limit) }
       })
     }
-    return new CallResources(keyId, calls, { memory: this.#memory, disk: this.#disk }, this.#stalled)
+    return new CallResources(keyId, calls, {
+      memory: new HeldBytes(keyId, this.#memory, 'memory', this.stalled),
+      disk: new HeldBytes(keyId, this.#disk, 'disk space')
+    })
   }
 
   /** Returns memory for data that arrives on connections shared by several calls. */
   readonly holdMemory = (keyId = sharedByKeys): HeldMemory =>
-    new ShareReservation(keyId, this.#memory, 'memory', false, this.#stalled)
-
-  /**
-   * Records whether output is pending for a caller; called again when some has been accepted. While memory is
-   * short, the calls whose callers have accepted nothing for longest are ended.
-   */
-  setStalled (call: EvictableCall, isStalled: boolean): void {
-    if (isStalled) this.#stalled.add(call)
-    else this.#stalled.delete(call)
-  }
+    new HeldBytes(keyId, this.#memory, 'memory', this.stalled)
 }
 
 /** Stands for all keys together: no key has this id. */
@@ -145,57 +144,46 @@ function defaultMemoryBytes (): number {
   return Math.floor(getHeapStatistics().heap_size_limit / 4)
 }
 
-/** Tracks the resources held by one call. */
+/** The resources held by one call: its slot, memory and disk space. */
 export class CallResources {
-  readonly memory: ShareReservation
+  readonly memory: HeldBytes
+  readonly disk: HeldBytes
   readonly #keyId: string
   readonly #calls: FairShare
-  readonly #diskShare: FairShare
-  /** Created when first used: few calls upload anything. */
-  #disk: ShareReservation | undefined
-  #hasLeft = false
+  #isClosed = false
 
-  constructor (
-    keyId: string,
-    calls: FairShare,
-    { memory, disk }: Readonly<Record<'memory' | 'disk', FairShare>>,
-    stalled: EvictableCalls
-  ) {
-    this.memory = new ShareReservation(keyId, memory, 'memory', false, stalled)
+  constructor (keyId: string, calls: FairShare, { memory, disk }: Pick<CallResources, 'memory' | 'disk'>) {
+    this.memory = memory
+    this.disk = disk
     this.#keyId = keyId
     this.#calls = calls
-    this.#diskShare = disk
-  }
-
-  get disk (): ByteReservation {
-    return this.#disk ??= new ShareReservation(this.#keyId, this.#diskShare, 'disk space', this.#hasLeft)
   }
 
   /** Releases everything; repeated calls have no effect. */
-  release (): void {
-    if (this.#hasLeft) return
-    this.#hasLeft = true
-    this.#calls.give(this.#keyId, 1)
-    this.memory.giveBack()
-    this.#disk?.giveBack()
+  close (): void {
+    if (this.#isClosed) return
+    this.#isClosed = true
+    this.#calls.release(this.#keyId, 1)
+    this.memory.close()
+    this.disk.close()
   }
 }
 
-class ShareReservation implements ByteReservation, HeldMemory {
+/** Bytes of one kind that are held in the share of a key. */
+class HeldBytes implements ByteAllowance, HeldMemory {
   readonly #keyId: string
   readonly #share: FairShare
   readonly #resource: string
-  readonly #stalled: EvictableCalls | undefined
+  readonly #stalled: StalledCalls | undefined
   #bytes = 0
-  #closed: boolean
+  #isClosed = false
 
   /** @param stalled calls that can be ended to make room. Default: none */
-  constructor (keyId: string, share: FairShare, resource: string, closed = false, stalled?: EvictableCalls) {
-    this.#closed = closed
-    this.#stalled = stalled
+  constructor (keyId: string, share: FairShare, resource: string, stalled?: StalledCalls) {
     this.#keyId = keyId
     this.#share = share
     this.#resource = resource
+    this.#stalled = stalled
   }
 
   leavesHalfFree (bytes: number): boolean {
@@ -204,7 +192,7 @@ class ShareReservation implements ByteReservation, HeldMemory {
 
   take (bytes: number): void {
     // A body may still be arriving when its call has ended: nothing would release what it takes.
-    if (this.#closed || bytes === 0) return
+    if (this.#isClosed || bytes === 0) return
     while (!this.#share.take(this.#keyId, bytes)) {
       if (this.#bytes + bytes > this.#share.maxAlone) {
         throw new GatewayError('file_too_large', {
@@ -227,15 +215,16 @@ class ShareReservation implements ByteReservation, HeldMemory {
     return this.#bytes
   }
 
-  give (bytes: number): void {
-    const given = Math.min(bytes, this.#bytes)
-    if (given > 0) this.#share.give(this.#keyId, given)
-    this.#bytes -= given
+  release (bytes: number): void {
+    const released = Math.min(bytes, this.#bytes)
+    if (released > 0) this.#share.release(this.#keyId, released)
+    this.#bytes -= released
   }
 
-  giveBack (): void {
-    this.#closed = true
-    this.give(this.#bytes)
+  /** Releases all bytes, and takes no more. */
+  close (): void {
+    this.#isClosed = true
+    this.release(this.#bytes)
   }
 }
 
@@ -308,7 +297,7 @@ export class FairShare {
   }
 
   /** @param amount at most what the owner holds */
-  give (owner: string, amount: number): void {
+  release (owner: string, amount: number): void {
     const amountOfOwner = (this.#amounts.get(owner) ?? 0) - amount
     this.#used -= amount
     if (amountOfOwner > 0) this.#amounts.set(owner, amountOfOwner)

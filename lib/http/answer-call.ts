@@ -59,7 +59,7 @@ export type AnswerCall = (
   params?: Record<string, string>
 ) => Promise<void>
 
-export interface AnswerParts {
+export interface AnswerDeps {
   readonly options: AnswerOptions
   /** Returns the limits of calls that begin now. */
   readonly limits: () => AnswerLimits
@@ -71,46 +71,62 @@ export interface AnswerParts {
  * Returns the function that answers requests. It bypasses the writer of Koa (`ctx.respond = false`):
  * handing Koa a stream costs half as much again per event, and Koa would truncate a failing stream silently.
  */
-export function answerCalls (parts: AnswerParts): AnswerCall {
+export function answerCalls (deps: AnswerDeps): AnswerCall {
   return async (context, target, params = {}) => {
     context.respond = false
     try {
-      await new CallInFlight(parts, context, target, params).run()
+      await CallInFlight.begin(deps, context, target, params).run()
     } catch {
       context.res.destroy()
     }
   }
 }
 
+/** A call from its request to the end of its response. */
 class CallInFlight extends RingMember implements OpenCall, EvictableCall {
   readonly abort: (reason: GatewayError) => void
   deadlineMs: number
   readonly #call: Call
   readonly #begun: BegunCall
-  readonly #parts: AnswerParts
+  readonly #deps: AnswerDeps
   readonly #request: IncomingMessage
   readonly #response: ServerResponse
   readonly #target: Endpoint | GatewayError
 
-  constructor (
-    parts: AnswerParts,
+  static begin (
+    deps: AnswerDeps,
     context: Context,
     target: Endpoint | GatewayError,
     params: Record<string, string>
+  ): CallInFlight {
+    const { admission, open, options: { beginTrace, recordAnswer } } = deps
+    const limits = deps.limits()
+    const begun = beginCall(context, {
+      params,
+      endpoint: target instanceof GatewayError ? undefined : target,
+      limits,
+      admission,
+      beginTrace,
+      recordAnswer,
+      endAfter: ms => open.setEarlierDeadline(inFlight, begun.call.receivedAtMs + ms)
+    })
+    const inFlight = new CallInFlight(deps, context, target, begun, limits.callMs)
+    return inFlight
+  }
+
+  private constructor (
+    deps: AnswerDeps,
+    { req, res }: Context,
+    target: Endpoint | GatewayError,
+    begun: BegunCall,
+    callMs: number
   ) {
-    const { req, res } = context
-    const limits = parts.limits()
-    const endpoint = target instanceof GatewayError ? undefined : target
-    const begun = beginCall(context, params, endpoint, limits, parts.admission)
-    const { call } = begun
     super()
     this.abort = begun.abort
-    this.deadlineMs = call.receivedAtMs + limits.callMs
-    call.record.trace = parts.options.beginTrace?.(call.headers)
-    Object.assign(call, { endAfter: (ms: number) => parts.open.shorten(this, call.receivedAtMs + ms) })
-    this.#call = call
+    this.deadlineMs = begun.call.receivedAtMs + callMs
+    this.#call = begun.call
     this.#begun = begun
-    this.#parts = parts
+    this.#deps = deps
     this.#request = req
     this.#response = res
     this.#target = target
@@ -127,13 +143,13 @@ class CallInFlight extends RingMember implements OpenCall, EvictableCall {
   endAsTooSlow (): void {
     this.abort(new GatewayError('client_too_slow'))
     this.#response.destroy()
-    this.#begun.admitted()?.memory.giveBack()
+    this.#begun.admitted()?.memory.close()
   }
 
   async run (): Promise<void> {
-    const { open, options } = this.#parts
+    const { open, options } = this.#deps
     open.add(this)
-    this.#response.setTimeout(options.writeTimeoutMs ?? 300_000, () => this.#onSilence())
+    this.#response.setTimeout(options.writeTimeoutMs ?? 300_000, () => this.#onSocketTimeout())
     if (options.stop.isClosed) this.#response.setHeader('connection', 'close')
     try {
       if (this.#target instanceof GatewayError) throw this.#target
@@ -148,27 +164,26 @@ class CallInFlight extends RingMember implements OpenCall, EvictableCall {
   }
 
   /** Called when the connection has delivered and accepted nothing for a while. */
-  #onSilence (): void {
+  #onSocketTimeout (): void {
     if (this.#response.writableLength > 0) this.endAsTooSlow() // otherwise the provider is slow
   }
 
   async #write (reply: Reply): Promise<void> {
-    const noted = this.#call.record.bodies?.watch(reply) ?? reply
-    const { admission, limits, options: { recordAnswer, addHeaders } } = this.#parts
-    const forCaller = noted.forCaller === undefined ? noted : await noted.forCaller(noted)
-    await writeReply(forCaller, {
+    const captured = this.#call.record.bodies?.watch(reply) ?? reply
+    const { admission, limits, options: { addHeaders } } = this.#deps
+    const { restoreForCaller } = captured
+    await writeReply(restoreForCaller === undefined ? captured : await restoreForCaller(captured), {
       response: this.#response,
       call: this.#call,
       graceMs: limits().graceMs,
       addHeaders,
-      recordAnswer,
-      onWait: waits => admission.setStalled(this, waits)
+      onWait: waits => admission.stalled.set(this, waits)
     })
   }
 
   /** Sends an error; after the head it ends the connection. */
   async #fail (error: unknown): Promise<void> {
-    const { errorReply = chatCompletionsErrors } = this.#parts.options
+    const { errorReply = chatCompletionsErrors } = this.#deps.options
     const failure = asGatewayError(error)
     const { record } = this.#call
     this.abort(failure) // releases the resources of the pipeline
@@ -183,10 +198,10 @@ class CallInFlight extends RingMember implements OpenCall, EvictableCall {
   }
 
   #end (): void {
-    const { admission, open, options } = this.#parts
+    const { admission, open, options } = this.#deps
     const { record, signal } = this.#call
     open.delete(this)
-    admission.setStalled(this, false)
+    admission.stalled.set(this, false)
     this.#begun.close(options.onUploadDeleteFailed)
     record.outcome ??= signal.aborted ? noteError(record, signal.reason) : 'ok'
     // Even if the head said 200: the caller did not read the answer to its end.

@@ -47,8 +47,8 @@ export interface App {
   readonly middleware: Middleware
   /** Resolves when the calls that are open now have ended; later calls do not count. */
   readonly whenIdle: () => Promise<void>
-  /** Open calls, including those of callers without a key. */
-  readonly openCalls: () => number
+  /** Unanswered requests, including those of callers without a key. `admission` counts admitted calls. */
+  readonly openRequests: () => number
   /** The amounts of the bounded resources that open calls hold. */
   readonly admission: Pick<Admission, 'openCalls' | 'inUse' | 'holdMemory'>
   /** Applies the limits of a new configuration from the next call on. */
@@ -79,7 +79,7 @@ export function createApp (options: AppOptions): App {
     handle: (request, response) => { void listener(request, response) },
     middleware,
     whenIdle: async () => await open.whenIdle(),
-    openCalls: () => open.size,
+    openRequests: () => open.size,
     admission,
     applyLimits: next => {
       limits = next

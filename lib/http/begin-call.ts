@@ -17,6 +17,7 @@ import type { Socket } from 'node:net'
 import type { Context } from 'koa'
 import { CallCancellation } from '../async/cancellation.ts'
 import type { Call } from '../core/call.ts'
+import type { CallTrace } from '../core/call-trace.ts'
 import type { UploadForm } from '../core/upload.ts'
 import type { Endpoint } from '../core/endpoint.ts'
 import type { Admission, CallResources } from './admission.ts'
@@ -71,18 +72,20 @@ const noEndpoint: Pick<Endpoint, ReadFields> & Partial<Pick<Endpoint, 'path'>> =
   maxBodyBytes: 0
 }
 
-/**
- * Begins a call. Its signal aborts when the connection closes before the answer is complete.
- *
- * @param endpoint absent if no endpoint matches
- * @param admission grants a slot or memory when the body is first requested; `close` returns it
- */
+export interface BeginOptions extends Pick<Call, 'params' | 'recordAnswer' | 'endAfter'> {
+  /** Absent if no endpoint matches. */
+  readonly endpoint: Endpoint | undefined
+  readonly limits: EdgeLimits
+  /** Grants a slot and memory when the body is first requested; `close` releases them. */
+  readonly admission: Admission
+  /** Begins the trace of a call from its request headers. Default: it has none. */
+  readonly beginTrace?: ((headers: Call['headers']) => CallTrace) | undefined
+}
+
+/** Begins a call. Its signal aborts when the connection closes before the answer is complete. */
 export function beginCall (
   context: Context,
-  params: Readonly<Record<string, string>>,
-  endpoint: Endpoint | undefined,
-  limits: EdgeLimits,
-  admission: Admission
+  { params, endpoint, limits, admission, beginTrace, recordAnswer, endAfter }: BeginOptions
 ): BegunCall {
   const { req: request, res: response } = context
   const { name, path, readsConnection = false } = endpoint ?? noEndpoint
@@ -96,6 +99,7 @@ export function beginCall (
   record.target = request.url
   record.encrypted = 'encrypted' in socket
   record.remoteAddress = socket.remoteAddress
+  record.trace = beginTrace?.(request.headers)
   const body = new CallBody({ context, endpoint: endpoint ?? noEndpoint, limits, admission, signal, record })
   const call: Call = {
     id: requestId(request.headers['x-request-id']),
@@ -104,6 +108,8 @@ export function beginCall (
     params,
     body: body.read,
     takeMemory: bytes => body.admit().memory.take(bytes),
+    endAfter,
+    recordAnswer,
     signal,
     receivedAtMs: performance.now(),
     record,
@@ -187,12 +193,12 @@ class CallBody {
 
   /** Releases the memory of the body after its files have been deleted. */
   close (onUploadDeleteFailed?: (error: unknown) => void): void {
-    if (this.#upload === undefined) this.admitted?.release()
+    if (this.#upload === undefined) this.admitted?.close()
     else
       void this.#upload
         .remove()
         .catch((error: unknown) => onUploadDeleteFailed?.(error))
-        .finally(() => this.admitted?.release())
+        .finally(() => this.admitted?.close())
   }
 
   async #readForm ({ memory, disk }: CallResources): Promise<UploadForm> {

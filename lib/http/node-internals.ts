@@ -8,8 +8,8 @@
 import { Server as NetServer } from 'node:net'
 import type { Server, ServerResponse } from 'node:http'
 
-/** Copying so few bytes costs less than writing them in parts. */
-const copiedBytes = 16 * 1024
+/** Copying up to this many bytes costs less than writing them in parts. */
+const maxCopiedBytes = 16 * 1024
 
 /**
  * Writes a piece as one HTTP chunk, usually with one write to the socket. `node:http` makes four writes of it
@@ -34,7 +34,7 @@ function writeFramed (response: ServerResponse, piece: string | Uint8Array): boo
   const sizeBytes = Buffer.byteLength(piece)
   const size = `${sizeBytes.toString(16)}\r\n`
   const encoding = sizeBytes === piece.length ? 'latin1' : 'utf8'
-  if (sizeBytes > copiedBytes) {
+  if (sizeBytes > maxCopiedBytes) {
     response.write(size, 'latin1')
     response.write(piece, encoding)
     return response.write('\r\n', 'latin1')

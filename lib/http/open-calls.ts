@@ -32,8 +32,8 @@ export class OpenCalls implements Iterable<OpenCall> {
     if (call.deadlineMs < this.#sweepAtMs) this.#sweepAt(call.deadlineMs)
   }
 
-  /** Moves the deadline of a call forward; a later deadline changes nothing. */
-  shorten (call: OpenCall, deadlineMs: number): void {
+  /** Moves the deadline of a call to an earlier time; a later one changes nothing. */
+  setEarlierDeadline (call: OpenCall, deadlineMs: number): void {
     if (deadlineMs >= call.deadlineMs) return
     call.deadlineMs = deadlineMs
     // Callers set deadlines: without a minimum, thousands of calls could each force a sweep of all open

@@ -14,7 +14,7 @@ import { BoundedBody } from './bounded-body.ts'
 import { requestBody, type RequestBody } from './request-body.ts'
 import { createUploadDirectory, removeUploadDirectory } from './upload-directory.ts'
 import { UploadWriter } from './upload-writer.ts'
-import type { ByteReservation } from './admission.ts'
+import type { ByteAllowance } from './admission.ts'
 import type { Context } from 'koa'
 import type { ExtendedFormidableOptions } from 'koa-body'
 import type { CallSignal } from '../core/call-signal.ts'
@@ -35,9 +35,9 @@ export interface FormLimits {
   readonly timeoutMs: number
   readonly signal: CallSignal
   /** Memory for the fields of the form, and for its files while that is cheap. */
-  readonly memory: ByteReservation
+  readonly memory: ByteAllowance
   /** Disk for the rest of its files. */
-  readonly disk: ByteReservation
+  readonly disk: ByteAllowance
 }
 
 /** A form whose files exist until `remove` is called. */

@@ -19,7 +19,7 @@ import { joinInSlices } from '../wire/join-in-slices.ts'
 import { SmallPieces, bytesPerPiece } from './small-pieces.ts'
 import type { RequestBody } from './request-body.ts'
 import type { CallSignal } from '../core/call-signal.ts'
-import type { ByteReservation } from './admission.ts'
+import type { ByteAllowance } from './admission.ts'
 import type { MediaStrings } from '../json/media-strings.ts'
 
 /**
@@ -52,7 +52,7 @@ export interface JsonLimits {
   readonly timeoutMs: number
   readonly signal: CallSignal
   /** Memory for the body. */
-  readonly memory: ByteReservation
+  readonly memory: ByteAllowance
   /**
    * Gets the size of the body; its `bodies`, if the body is to be kept, gets the body as received, but
    * without long strings.

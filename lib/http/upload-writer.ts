@@ -9,14 +9,14 @@ import { createReadStream, createWriteStream, type WriteStream } from 'node:fs'
 import { Writable } from 'node:stream'
 import { asGatewayError } from '../core/errors.ts'
 import { SmallPieces, bytesPerPiece } from './small-pieces.ts'
-import type { ByteReservation } from './admission.ts'
+import type { ByteAllowance } from './admission.ts'
 
 /** Enough bytes to recognise a file format. */
 const headBytes = 4100
 
 export interface UploadSpace {
-  readonly memory: ByteReservation
-  readonly disk: ByteReservation
+  readonly memory: ByteAllowance
+  readonly disk: ByteAllowance
   /** Returns the path of a file that does not exist yet. */
   readonly newPath: () => Promise<string>
 }

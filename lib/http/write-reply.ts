@@ -7,7 +7,7 @@ import type { ServerResponse } from 'node:http'
 import { toHeaderValue } from '../text/header-value.ts'
 import { TimedMember, sharedTimer, type SharedTimer } from '../async/shared-timer.ts'
 import type { CallSignal } from '../core/call-signal.ts'
-import type { Call, RecordAnswer } from '../core/call.ts'
+import type { Call } from '../core/call.ts'
 import type { Reply } from '../core/reply.ts'
 
 /** A longer body is written in pieces of this size: bytes, or characters of a text. */
@@ -24,8 +24,6 @@ export interface ReplyTarget {
   readonly graceMs?: number | undefined
   /** Adds headers to every answer. */
   readonly addHeaders?: AddHeaders | undefined
-  /** Called before a complete answer and before the last bytes of a stream, which wait for the result. */
-  readonly recordAnswer?: RecordAnswer | undefined
   /** Called with true when output waits for the caller to read, and with false when the caller reads on. */
   readonly onWait?: (waits: boolean) => void
 }
@@ -49,8 +47,8 @@ export function writeReply (reply: Reply, target: ReplyTarget): Promise<void> {
 }
 
 async function writeComplete (body: Piece, reply: Reply, target: ReplyTarget): Promise<void> {
-  const { response, call, recordAnswer } = target
-  await recordAnswer?.(call) // first, since the headers include the cost of the call
+  const { response, call } = target
+  await call.recordAnswer?.(call) // first, since the headers include the cost of the call
   if (response.destroyed) return
   response.writeHead(reply.status, {
     ...headersOf(reply, target),
@@ -61,7 +59,7 @@ async function writeComplete (body: Piece, reply: Reply, target: ReplyTarget): P
     if (response.destroyed) return
     response.end()
   } else response.end(body)
-  await written(target)
+  await whenSent(target)
 }
 
 /**
@@ -78,7 +76,7 @@ async function writeInPieces (
   for (let from = 0; from < bytes.length && !response.destroyed; from += pieceLength) {
     if (write(bytes.subarray(from, from + pieceLength)) || signal.aborted) continue
     onWait?.(true)
-    await drained(response, signal)
+    await whenDrained(response, signal)
     onWait?.(false)
   }
 }
@@ -117,7 +115,7 @@ class StreamWriter extends TimedMember {
   readonly #target: ReplyTarget
   readonly #settle: (end: Promise<void>) => void
   #keepAlive: Reply['keepAlive']
-  #silence: SharedTimer | undefined
+  #keepAliveTimer: SharedTimer | undefined
   /**
    * Flushes the head alone if no piece arrives in this turn of the event loop; otherwise both share a packet.
    */
@@ -143,8 +141,8 @@ class StreamWriter extends TimedMember {
       return this.#settle(this.#break(error))
     }
     this.#keepAlive = keepAlive
-    this.#silence = keepAlive && sharedTimer(keepAlive.everyMs)
-    this.#silence?.start(this)
+    this.#keepAliveTimer = keepAlive && sharedTimer(keepAlive.everyMs)
+    this.#keepAliveTimer?.start(this)
     this.#head = setImmediate(() => { response.flushHeaders() })
     this.#read()
   }
@@ -152,7 +150,7 @@ class StreamWriter extends TimedMember {
   /** Writes a keep-alive after a while without output. */
   onDue (): void {
     const { response } = this.#target
-    this.#silence?.start(this)
+    this.#keepAliveTimer?.start(this)
     if (this.#keepAlive === undefined || response.writableNeedDrain) return
     const { text } = this.#keepAlive
     writeChunk(response, typeof text === 'string' ? text : text())
@@ -177,7 +175,7 @@ class StreamWriter extends TimedMember {
       } else if (this.#send(given.value) || !flushAndCheckBacklog(response)) this.#read()
       else {
         onWait?.(true)
-        void drained(response, call.signal).then(() => {
+        void whenDrained(response, call.signal).then(() => {
           onWait?.(false)
           this.#read()
         })
@@ -192,26 +190,26 @@ class StreamWriter extends TimedMember {
   /** Returns whether the buffer has room. */
   readonly #send = (piece: Piece): boolean => {
     const hasRoom = writeChunk(this.#target.response, piece)
-    this.#silence?.start(this)
+    this.#keepAliveTimer?.start(this)
     return hasRoom
   }
 
   async #finish (): Promise<void> {
-    const { response, call, recordAnswer } = this.#target
+    const { response, call } = this.#target
     try {
       if (response.destroyed) await this.#pieces.return?.()
-      // An event stream has waited before its last frame; a stream of bytes waits here.
-      if (!response.destroyed) await recordAnswer?.(call)
+      // An event stream has waited before its last frame (`wire/sse-frames`); a stream of bytes waits here.
+      if (!response.destroyed) await call.recordAnswer?.(call)
       if (!response.destroyed) response.end()
     } catch (error) {
       return await this.#break(error)
     }
-    this.#silence?.stop(this)
-    await written(this.#target)
+    this.#keepAliveTimer?.stop(this)
+    await whenSent(this.#target)
   }
 
   async #break (error: unknown): Promise<never> {
-    this.#silence?.stop(this)
+    this.#keepAliveTimer?.stop(this)
     clearImmediate(this.#head)
     const { response } = this.#target
     if (response.headersSent) {
@@ -240,7 +238,7 @@ function flushAndCheckBacklog (response: ServerResponse): boolean {
  * has its deadline, and is waited for. A caller who does not read the last bytes within the grace period
  * after a deadline loses the connection.
  */
-function written (target: ReplyTarget): Promise<void> {
+function whenSent (target: ReplyTarget): Promise<void> {
   const { response } = target
   if (response.destroyed) return Promise.resolve()
   // The system has accepted every byte: the close follows, even if the call is aborted.
@@ -248,10 +246,10 @@ function written (target: ReplyTarget): Promise<void> {
     ? new Promise(resolve => {
         response.once('close', resolve)
       })
-    : writtenInTime(target)
+    : sentWithinGrace(target)
 }
 
-async function writtenInTime (
+async function sentWithinGrace (
   { response, call: { signal }, graceMs = 5000, onWait }: ReplyTarget
 ): Promise<void> {
   onWait?.(true)
@@ -268,7 +266,7 @@ async function writtenInTime (
  * Resolves when there is room again or the caller has left. An `AbortSignal` for this would cost more than a
  * write.
  */
-function drained (response: ServerResponse, signal: CallSignal): Promise<void> {
+function whenDrained (response: ServerResponse, signal: CallSignal): Promise<void> {
   return new Promise(resolve => {
     const go = (): void => {
       response.off('drain', go).off('close', go)

@@ -212,7 +212,7 @@ export class CommandTransport implements Transport {
   }
 
   #endLine (): void {
-    this.#options.memory.give(copies * this.#heldBytes)
+    this.#options.memory.release(copies * this.#heldBytes)
     this.#pieces = []
     this.#lineBytes = 0
     this.#heldBytes = 0

@@ -177,7 +177,7 @@ function tunnelled (
 const maxRedirects = 3
 
 /** Unlimited memory. */
-export const unbounded: HeldMemory = { take: () => undefined, give: () => undefined }
+export const unbounded: HeldMemory = { take: () => undefined, release: () => undefined }
 
 export interface GuardedFetchOptions {
   readonly agent: Dispatcher
@@ -363,7 +363,7 @@ class Arrival {
   /** Releases the memory of what was read. */
   release (bytes = this.#heldBytes): void {
     this.#heldBytes -= bytes
-    this.#memory.give(copies * bytes)
+    this.#memory.release(copies * bytes)
   }
 }
 

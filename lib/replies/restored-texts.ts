@@ -20,14 +20,14 @@ const maxHeldLength = 1024 * 1024
 export function withRestoredTexts (reply: Reply, placeholders: Placeholders, texts: DirectTexts): Reply {
   return {
     ...reply,
-    forCaller: async noted => {
-      const { body, keepAlive } = noted
+    restoreForCaller: async captured => {
+      const { body, keepAlive } = captured
       if (typeof body === 'string' || body instanceof Uint8Array) {
-        return { ...noted, body: await restoredBody(body, placeholders, texts) }
+        return { ...captured, body: await restoredBody(body, placeholders, texts) }
       }
       const stream = new RestoredStream(placeholders, texts)
       return {
-        ...noted,
+        ...captured,
         body: stream.frames(body),
         // A numbered event must not overtake waiting ones.
         ...keepAlive !== undefined && {

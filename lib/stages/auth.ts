@@ -15,7 +15,7 @@ import type { Services } from '../services.ts'
 type AuthServices = Pick<
   Services,
   'keys' | 'captureBodies' | 'digestEndUsers' | 'inspectedEndpoints' | 'hidesCost' | 'ownTags' |
-    'acceptsAnyMetadata' | 'recordAnswer'
+    'acceptsAnyMetadata'
 >
 
 export interface AuthOptions {
@@ -32,8 +32,7 @@ export interface AuthOptions {
  */
 export function auth (
   {
-    keys, captureBodies, digestEndUsers, inspectedEndpoints, hidesCost, ownTags, acceptsAnyMetadata,
-    recordAnswer
+    keys, captureBodies, digestEndUsers, inspectedEndpoints, hidesCost, ownTags, acceptsAnyMetadata
   }: AuthServices,
   { everyKey = false }: AuthOptions = {}
 ): Stage<Call, AuthedCall> {
@@ -60,7 +59,7 @@ export function auth (
     if (captureBodies !== undefined) {
       call.record.bodies = captureBodies(key, call.record.endpoint, call.record.trace)
     }
-    return refine(call, { key, recordAnswer })
+    return refine(call, { key })
   })
 }
 

@@ -15,7 +15,7 @@ function memory (room: number): BodyMemory & { left: number } {
       this.left -= bytes
       return true
     },
-    give (bytes) { this.left += bytes }
+    release (bytes) { this.left += bytes }
   }
 }
 

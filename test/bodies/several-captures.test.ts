@@ -8,7 +8,7 @@ import { CallRecord } from '../../lib/core/record.ts'
 class One extends CallCapture {}
 class Other extends CallCapture {}
 const rule = { maxBytes: 100, redaction: new Redaction({ fields: [], patterns: [] }), secrets: [] }
-const memory = { take: () => true, give: () => undefined }
+const memory = { take: () => true, release: () => undefined }
 const key = { id: 'key', name: 'key' }
 const text = (
   body: { readonly pieces: ReadonlyArray<string | Uint8Array> } | undefined

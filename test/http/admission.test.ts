@@ -53,8 +53,8 @@ t.test('a key with its full share of open calls is refused more, other keys are 
     ]
   )
   t.equal(admission.openCalls, 4)
-  for (const call of calls) call.release()
-  calls[0]?.release()
+  for (const call of calls) call.close()
+  calls[0]?.close()
   t.equal(admission.openCalls, 0, 'leaving twice gives back one place')
 })
 
@@ -74,11 +74,11 @@ t.test('a call releases its memory and disk space when it ends, also for late da
     refusal(() => other.disk.take(1)),
     [503, body('The gateway is out of disk space. Try again later.'), headers]
   )
-  call.release()
+  call.close()
   call.memory.take(300)
   t.same(admission.inUse, { memoryBytes: 0, diskBytes: 0 })
   const late = admission.enter('a')
-  late.release()
+  late.close()
   late.disk.take(50)
   t.same(admission.inUse, { memoryBytes: 0, diskBytes: 0 }, 'disk that was never used')
 })
@@ -104,7 +104,7 @@ t.test(
     const reading = (name: string, keyId: string, bytes: number): void => {
       const call = admission.enter(keyId)
       call.memory.take(bytes)
-      admission.setStalled(
+      admission.stalled.set(
         {
           keyId,
           get heldBytes () {
@@ -112,7 +112,7 @@ t.test(
           },
           endAsTooSlow: () => {
             ended.push(name)
-            call.release()
+            call.close()
           }
         },
         true
@@ -185,7 +185,7 @@ t.test('a key may hold its share of what other keys leave free', async t => {
   )
   t.notOk(budget.take('a', 1))
   t.ok(budget.take('d', 1), 'and there is always room for one more key')
-  budget.give('a', 10)
+  budget.release('a', 10)
   t.ok(budget.take('d', 10), 'what one gives back, others can take')
 })
 
@@ -207,7 +207,7 @@ t.test('new limits apply to later requests for space only', async t => {
   budget.resize(6, 0.5)
   t.equal(budget.used, 10, 'what is taken stays')
   t.notOk(budget.take('b', 1))
-  budget.give('a', 10)
+  budget.release('a', 10)
   t.equal(takeAll(budget, 'a'), 3)
   budget.resize(20, 0.5)
   t.equal(takeAll(budget, 'b'), 8)
@@ -226,11 +226,11 @@ t.test('the total is never exceeded, and all of it is free once everything is re
       const taken: Array<readonly [string, number]> = []
       for (const { owner, amount, give } of steps) {
         const last = give ? taken.pop() : undefined
-        if (last !== undefined) budget.give(...last)
+        if (last !== undefined) budget.release(...last)
         else if (budget.take(owner, amount)) taken.push([owner, amount])
         if (budget.used > 50 || budget.used !== taken.reduce((sum, [, part]) => sum + part, 0)) return false
       }
-      for (const part of taken) budget.give(...part)
+      for (const part of taken) budget.release(...part)
       return budget.used === 0 && budget.maxOf('a') === Math.max(1, Math.floor(50 * share))
     })
   )
@@ -243,7 +243,7 @@ t.test('callers of other keys are not cut off for a request that its own key cou
   let ended = 0
   const other = admission.enter('b')
   other.memory.take(300)
-  admission.setStalled(
+  admission.stalled.set(
     {
       keyId: 'b',
       get heldBytes () {
@@ -270,10 +270,10 @@ t.test('arriving bytes count in the share of their key and are released bit by b
   other.take(100)
   t.match(refusal(() => other.take(1)), [503], 'the share of the key')
   shared.take(200)
-  first.give(300)
+  first.release(300)
   other.take(200)
   t.equal(admission.inUse.memoryBytes, 600)
-  for (const memory of [first, other, shared]) memory.give(1000)
+  for (const memory of [first, other, shared]) memory.release(1000)
   t.equal(admission.inUse.memoryBytes, 0, 'no more than was taken')
   t.end()
 })

@@ -32,7 +32,7 @@ t.test('an endpoint that throws synchronously gives an error reply, and its call
   t.equal((await fetch(`${url}/throws`)).status, 404)
   await until(() => ended.length === 1, 'the call to end')
   t.match(ended[0]?.record, { outcome: 'error', errorCode: 'not_found' })
-  t.equal(app.openCalls(), 0)
+  t.equal(app.openRequests(), 0)
 })
 
 t.test('during shutdown an answer closes its connection', async t => {
@@ -75,7 +75,7 @@ t.test('a caller who reads nothing of a pending answer is disconnected', async t
     const { ended, app } = await slowly(t, body)
     await until(() => ended.length === 1, `the end of ${name}`)
     t.match(ended[0]?.record, { outcome: 'client_too_slow', errorCode: 'client_too_slow', status: 499 }, name)
-    t.equal(app.openCalls(), 0)
+    t.equal(app.openRequests(), 0)
   }
 })
 
@@ -123,7 +123,7 @@ t.test('when memory runs short, the call that has waited longest for its caller 
     [['stream', 499]],
     'who has waited longest, of those that hold memory'
   )
-  t.equal(app.openCalls(), 2)
+  t.equal(app.openRequests(), 2)
   t.ok(
     (await rest((sockets[2] as Socket).resume())).length > 29_000_000,
     'the others are answered when they read'

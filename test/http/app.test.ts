@@ -7,14 +7,14 @@ t.test('settled() waits for the calls open at that moment, not for later ones', 
   const { app, url, go } = await smallApp(t)
   await app.whenIdle()
   const waiting = fetch(`${url}/wait`)
-  await until(() => app.openCalls() === 1, 'an open call')
+  await until(() => app.openRequests() === 1, 'an open call')
   const settled = app.whenIdle()
   const stuck = fetch(`${url}/stuck`)
-  await until(() => app.openCalls() === 2, 'another open call')
+  await until(() => app.openRequests() === 2, 'another open call')
   go()
   await settled
   t.equal(await (await waiting).text(), 'waited')
-  t.equal(app.openCalls(), 1)
+  t.equal(app.openRequests(), 1)
   app.abortAll(new GatewayError('shutting_down'))
   const response = await stuck
   t.equal(response.status, 503)

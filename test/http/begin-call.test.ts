@@ -42,10 +42,12 @@ async function opened (
   const handle = async (): Promise<never> => await Promise.reject(new Error('no endpoint is called'))
   const open = beginCall(
     koaContext(pair.request, pair.response),
-    { id: '7' },
-    { ...endpoint, handle, ...parts },
-    { ...limits, ...given },
-    admission
+    {
+      params: { id: '7' },
+      endpoint: { ...endpoint, handle, ...parts },
+      limits: { ...limits, ...given },
+      admission
+    }
   )
   t.teardown(open.close)
   return { ...pair, ...open, admission }
@@ -68,7 +70,12 @@ t.test(
 t.test('a request for an unknown endpoint becomes a call without a body', async t => {
   const pair = await openRequest(t, '/', { method: 'POST', body: '{}' })
   const admission = new Admission({ openCalls: 1, maxSharePerKey: 1, uploadDiskBytes: 1 })
-  const { call, close } = beginCall(koaContext(pair.request, pair.response), {}, undefined, limits, admission)
+  const { call, close } = beginCall(koaContext(pair.request, pair.response), {
+    params: {},
+    endpoint: undefined,
+    limits,
+    admission
+  })
   t.teardown(close)
   t.equal(call.record.endpoint, 'none')
   t.equal(await call.body(), undefined)

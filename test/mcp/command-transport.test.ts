@@ -158,7 +158,7 @@ async function run (
       held += bytes
       highest = Math.max(highest, held)
     },
-    give: (bytes: number): void => { held -= bytes }
+    release: (bytes: number): void => { held -= bytes }
   }
   const transport = new CommandTransport({
     command: process.execPath,
@@ -338,7 +338,7 @@ t.test('a command that cannot start for lack of file descriptors is reported as 
     const { CommandTransport } = await import(${JSON.stringify(import.meta.resolve('../../lib/mcp/command-transport.js'))})
     const transport = new CommandTransport({
       command: process.execPath, args: [], env: {}, maxBytes: 1000,
-      memory: { take () {}, give () {} }, listing: { leftOut: new Set(), bytes: 0, maxBytes: 1000 }
+      memory: { take () {}, release () {} }, listing: { leftOut: new Set(), bytes: 0, maxBytes: 1000 }
     })
   `, 'transport.start()', 'transport.close()'), 'EMFILE')
 })

@@ -134,7 +134,7 @@ t.test('the bytes of an unread answer are counted, up to their maximum', async t
   const agent = safeAgent(t, { allowed: ['127.0.0.1'] })
   for (const path of ['/whole', '/long']) {
     let taken = 0
-    const memory = { take: (bytes: number) => { taken += bytes }, give: () => {} }
+    const memory = { take: (bytes: number) => { taken += bytes }, release: () => {} }
     const { body } = await guardedFetch(`http://127.0.0.1:${port}${path}`, {}, { agent, maxBytes, memory })
     if (path === '/whole') await until(() => taken === 2 * maxBytes, 'the answer to arrive')
     else await until(() => closed === 1, 'the socket to close')

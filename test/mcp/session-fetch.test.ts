@@ -219,7 +219,7 @@ class CountedMemory implements HeldMemory {
     this.most = Math.max(this.most, this.held)
   }
 
-  give (bytes: number): void {
+  release (bytes: number): void {
     this.held -= bytes
   }
 }

@@ -30,7 +30,7 @@ async function shown (
   if (printedTexts === undefined) throw new Error('a dialect says where its answers hold text')
   const reply = withRestoredTexts({ status: 200, headers: {}, body }, placeholders, printedTexts)
   t.equal(reply.body, body, 'what is noted has the placeholders')
-  const { body: restored } = await reply.forCaller?.(reply) ?? reply
+  const { body: restored } = await reply.restoreForCaller?.(reply) ?? reply
   if (typeof restored === 'string' || restored instanceof Uint8Array) return restored.toString()
   let text = ''
   for await (const piece of restored) text += piece.toString()
@@ -303,7 +303,7 @@ t.test('events without a placeholder are sent as they came, and nothing comes af
     }
   )
   const passed: string[] = []
-  const { body: given } = await reply.forCaller?.(reply) ?? reply
+  const { body: given } = await reply.restoreForCaller?.(reply) ?? reply
   for await (const piece of given as AsyncIterable<string>) passed.push(piece)
   t.same(passed, pieces, 'before the first placeholder nothing is read')
 })
@@ -333,7 +333,7 @@ t.test('no more waits than a million characters, and what is sent then is restor
   const { printedTexts } = chatCompletions
   if (printedTexts === undefined) throw new Error('the dialect says where its answers hold text')
   const reply = withRestoredTexts({ status: 200, headers: {}, body }, placeholders, printedTexts)
-  const { body: given } = await reply.forCaller?.(reply) ?? reply
+  const { body: given } = await reply.restoreForCaller?.(reply) ?? reply
   let text = ''
   for await (const piece of given as AsyncIterable<string>) {
     text += piece
@@ -378,7 +378,7 @@ t.test('a numbered event of silence does not pass those that wait', async t => {
   const { directTexts } = responsesDialect()
   if (directTexts === undefined) throw new Error('the dialect says where its answers hold text')
   const noted: Reply = { status: 200, headers: {}, body: body(), keepAlive }
-  const reply = await withRestoredTexts(noted, placeholders, directTexts).forCaller?.(noted) ?? noted
+  const reply = await withRestoredTexts(noted, placeholders, directTexts).restoreForCaller?.(noted) ?? noted
   const silence = reply.keepAlive?.text
   if (typeof silence !== 'function') throw new Error('what it writes depends on what waits')
   t.match(silence(), 'keepalive', 'nothing waits')

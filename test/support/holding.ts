@@ -1,7 +1,7 @@
-import type { ByteReservation } from '../../lib/http/admission.ts'
+import type { ByteAllowance } from '../../lib/http/admission.ts'
 
 /** Takes whatever is requested: for tests that are about something else. */
-export const unbounded: ByteReservation = { leavesHalfFree: () => true, take: () => undefined }
+export const unbounded: ByteAllowance = { leavesHalfFree: () => true, take: () => undefined }
 
 /** Takes whatever is requested, but nothing is cheap: as if all but the last of it were in use. */
-export const scarce: ByteReservation = { leavesHalfFree: () => false, take: () => undefined }
+export const scarce: ByteAllowance = { leavesHalfFree: () => false, take: () => undefined }

@@ -118,7 +118,7 @@ t.test('without free memory texts are not sent, until others have been', async t
 
 t.test('a project that stores bodies still stores them', async t => {
   class Kept extends CallCapture {}
-  const memory = { take: () => true, give: () => undefined }
+  const memory = { take: () => true, release: () => undefined }
   const content = new SpanContent(settings)
   const call = receivedCall({})
   const redaction = { hasPatterns: false } as never // it only takes notes

@@ -13,24 +13,21 @@ import { responsesDirectTexts } from './text-places.ts'
 import { readStored, type StoredInput } from './stored-input.ts'
 import type { ResponseArchive } from './archive.ts'
 import type { Dialect, DialectCall } from '../dialect.ts'
-import type { RecordAnswer } from '../../core/call.ts'
 
 /**
  * Creates the dialect.
  *
  * @param archive stores responses; without it nothing is stored
- * @param recordAnswer called before a response is stored and can be fetched
  */
 export function responsesDialect (
-  archive?: ResponseArchive,
-  recordAnswer?: RecordAnswer
+  archive?: ResponseArchive
 ): Dialect<typeof ResponsesRequest, ResponsesContext> {
   return {
     schema: ResponsesRequest,
     sizes: responsesSizes,
     input: call => {
       const input = (stored?: StoredInput): DialectCall<ResponsesContext> =>
-        responsesInput(call, { archive, recordAnswer, stored })
+        responsesInput(call, { archive, stored })
       return readStored(call, archive)?.then(input) ?? input()
     },
     fit: fitRequest,
@@ -38,8 +35,8 @@ export function responsesDialect (
     directRequest,
     directTexts: responsesDirectTexts,
     continues: ({ stored }) => stored.continuation?.id,
-    replaceTexts: (call, replace) => replaceResponseTexts(call, replace, { archive, recordAnswer }),
-    asTextAnswer: call => withoutTokens(call, { archive, recordAnswer }),
+    replaceTexts: (call, replace) => replaceResponseTexts(call, replace, { archive }),
+    asTextAnswer: call => withoutTokens(call, { archive }),
     runsLater: ({ request }) => request.background === true,
     isStored: ({ keep }) => keep !== undefined,
     uses: responsesUses,

@@ -15,7 +15,7 @@ import { readToolChoice, readTools, toolsOfItem } from './tools.ts'
 import { ResponsesTool } from '../../../schemas/responses.ts'
 import { maxToolServers } from '../../../schemas/tools.ts'
 import type { ChatInput } from '../../chat/input.ts'
-import type { RecordAnswer, ValidCall } from '../../core/call.ts'
+import type { ValidCall } from '../../core/call.ts'
 import type { Route } from '../../core/route.ts'
 import type { DialectCall } from '../dialect.ts'
 import type { InputItem } from '../../../schemas/response-items.ts'
@@ -59,7 +59,6 @@ export type KeepResponse = (response: ResponseObject, origin?: ResponseOrigin) =
 export interface ResponsesInputOptions {
   /** Stores responses. Absent if nothing is stored. */
   readonly archive?: ResponseArchive | undefined
-  readonly recordAnswer?: RecordAnswer | undefined
   /** What the request uses from stored responses. */
   readonly stored?: StoredInput | undefined
 }
@@ -67,7 +66,7 @@ export interface ResponsesInputOptions {
 /** @throws GatewayError `invalid_value` or `unsupported_parameter` with the invalid parameter */
 export function responsesInput (
   call: ValidCall<ResponsesRequest>,
-  { archive, recordAnswer, stored = noStoredInput }: ResponsesInputOptions = {}
+  { archive, stored = noStoredInput }: ResponsesInputOptions = {}
 ): DialectCall<ResponsesContext> {
   const { request, key, record } = call
   const isLarge = archive !== undefined && record.bodyBytes > archive.maxBodyBytes
@@ -92,7 +91,7 @@ export function responsesInput (
     archive?.keeps !== true || request.store === false || isLarge
       ? undefined
       : async (response, origin) => {
-          await recordAnswer?.(call)
+          await call.recordAnswer?.(call)
           try {
             await archive.keep({ keyId: key.id, ...kept(response), origin })
             return response

@@ -27,7 +27,7 @@ import type { Services } from '../../services.ts'
  * @throws EarlyReply with the queued response, or its stream
  */
 export function answerInBackground (
-  services: Pick<Services, 'backgroundRuns' | 'captureBodies' | 'keys' | 'recordAnswer' | 'settings'>,
+  services: Pick<Services, 'backgroundRuns' | 'captureBodies' | 'keys' | 'settings'>,
   answer: (call: RoutedChatCall) => Promise<Reply>
 ): Stage<RoutedChatCall> {
   const { backgroundRuns: runs } = services
@@ -54,7 +54,7 @@ export function answerInBackground (
             const own: ResponsesContext = {
               ...context,
               queued,
-              keep: keepIn(runs, call.record, async () => await services.recordAnswer?.(detached))
+              keep: keepIn(runs, call.record, async () => await call.recordAnswer?.(detached))
             }
             detached.record.placeholders = call.record.placeholders
             detached.record.bodies?.takeRequest([Buffer.from(await printText(context.request))])
