@@ -9,8 +9,8 @@ import { yieldFairly } from '../async/yield-fairly.ts'
 import { SmallPieces, bytesPerPiece } from './small-pieces.ts'
 import type { RequestBody } from './request-body.ts'
 
-/** Bytes of a piece: a socket would hand over two megabytes in one turn of the event loop. */
-const bytesPerTurn = 256 * 1024
+/** Bytes read before other calls get a turn: a socket can deliver 2 MB in one turn of the event loop. */
+const maxBytesPerTurn = 256 * 1024
 
 /**
  * Formidable emits several events for each carriage return, since a boundary may begin there. A body of
@@ -67,7 +67,7 @@ export class BoundedBody extends Transform {
     this.#passedBytes += bytes.length
     this.#pieces.push(bytes)
     this.#unpausedBytes += bytes.length + bytesPerPiece
-    if (this.#unpausedBytes < bytesPerTurn) return done()
+    if (this.#unpausedBytes < maxBytesPerTurn) return done()
     this.#unpausedBytes = 0
     void yieldFairly().then(() => done())
   }

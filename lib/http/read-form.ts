@@ -21,13 +21,13 @@ import type { CallSignal } from '../core/call-signal.ts'
 import type { UploadedFile, UploadForm } from '../core/upload.ts'
 
 /** Maximum bytes of all fields together. */
-const fieldBytes = 1024 * 1024
-/** Bytes of boundaries and headers of parts. */
-const framingBytes = 256 * 1024
-/** Maximum bytes between fields and files that the parser may have taken, including parts it still holds. */
-const maxFraming = 2 * framingBytes
+const maxFieldBytes = 1024 * 1024
+/** Maximum bytes of boundaries and headers of parts. */
+const maxFramingBytes = 256 * 1024
+/** As above, plus parts that the parser still holds. */
+const maxFramingAndHeldBytes = 2 * maxFramingBytes
 
-export interface FormLimits {
+export interface ReadFormOptions {
   /** Maximum bytes of all files together. */
   readonly maxBytes: number
   readonly maxFields: number
@@ -67,7 +67,7 @@ interface NamedFile {
  *   or the signal's reason. Nothing is left on disk then.
  * @throws ValidationError (422) for an empty file
  */
-export async function readForm (context: Context, limits: FormLimits): Promise<OpenForm> {
+export async function readForm (context: Context, options: ReadFormOptions): Promise<OpenForm> {
   const body = requestBody(context)
   checkHeaders(body)
   let directory: Promise<string> | undefined
@@ -79,7 +79,7 @@ export async function readForm (context: Context, limits: FormLimits): Promise<O
   }
   const writers: UploadWriter[] = []
   const newWriter = (): UploadWriter => {
-    const writer = new UploadWriter({ memory: limits.memory, disk: limits.disk, newPath })
+    const writer = new UploadWriter({ memory: options.memory, disk: options.disk, newPath })
     writers.push(writer)
     return writer
   }
@@ -90,10 +90,10 @@ export async function readForm (context: Context, limits: FormLimits): Promise<O
     if (directory !== undefined) await removeUploadDirectory(await directory)
   }
   try {
-    return { form: await parse(context, body, limits, newWriter), remove }
+    return { form: await parse(context, body, options, newWriter), remove }
   } catch (error) {
     await remove()
-    throw limits.signal.aborted ? limits.signal.reason : error
+    throw options.signal.aborted ? options.signal.reason : error
   }
 }
 
@@ -129,23 +129,23 @@ function checkHeaders ({ headers }: RequestBody): void {
 async function parse (
   context: Context,
   body: RequestBody,
-  limits: FormLimits,
+  options: ReadFormOptions,
   newWriter: () => UploadWriter
 ): Promise<UploadForm> {
   const { koaBody } = await import('koa-body')
   const { errors } = await import('formidable')
-  const { signal } = limits
+  const { signal } = options
   if (signal.aborted) throw signal.reason
-  const parts = new FormParts(limits, newWriter, error => source.destroy(error))
+  const parts = new FormParts(options, newWriter, error => source.destroy(error))
   const source = new BoundedBody(body, {
-    maxBytes: limits.maxBytes + fieldBytes + framingBytes,
-    maxFramingBytes: maxFraming,
+    maxBytes: options.maxBytes + maxFieldBytes + maxFramingBytes,
+    maxFramingBytes: maxFramingAndHeldBytes,
     partBytes: () => parts.bytes
   })
   const onAbort = (): void => {
     source.destroy(asError(signal.reason))
   }
-  const timer = setTimeout(() => source.destroy(new GatewayError('request_timeout')), limits.timeoutMs)
+  const timer = setTimeout(() => source.destroy(new GatewayError('request_timeout')), options.timeoutMs)
   const middleware = koaBody({
     multipart: true,
     json: false,
@@ -161,7 +161,7 @@ async function parse (
     await Promise.race([middleware(bounded, async () => undefined), source.failed])
     parts.check()
   } catch (error) {
-    throw explained(error, errors, parts, limits)
+    throw explained(error, errors, parts, options)
   } finally {
     clearTimeout(timer)
     signal.removeEventListener('abort', onAbort)
@@ -183,19 +183,19 @@ class FormParts {
   #fieldBytes = 0
   /** Why no more parts are read. */
   refused: unknown
-  readonly #limits: FormLimits
+  readonly #options: ReadFormOptions
   readonly #newWriter: () => UploadWriter
   readonly #end: (error: Error) => void
 
   /** @param end ends the form, even if the parser has already read its last byte */
-  constructor (limits: FormLimits, newWriter: () => UploadWriter, end: (error: Error) => void) {
-    this.#limits = limits
+  constructor (options: ReadFormOptions, newWriter: () => UploadWriter, end: (error: Error) => void) {
+    this.#options = options
     this.#newWriter = newWriter
     this.#end = end
   }
 
   parserOptions (): ExtendedFormidableOptions {
-    const { maxBytes, maxFiles } = this.#limits
+    const { maxBytes, maxFiles } = this.#options
     return {
       maxFiles,
       maxFileSize: maxBytes,
@@ -227,8 +227,8 @@ class FormParts {
    * awaits these promises.
    */
   #onPart (part: FormPart, handlePart: (part: FormPart) => void): void {
-    if (++this.#count > this.#limits.maxFields + this.#limits.maxFiles) {
-      return this.#refuse(tooManyParts(this.#limits))
+    if (++this.#count > this.#options.maxFields + this.#options.maxFiles) {
+      return this.#refuse(tooManyParts(this.#options))
     }
     if (property(part, 'transferEncoding') === 'base64') {
       return this.#refuse(malformed('A part of the form is in base64. Send the bytes as they are.'))
@@ -246,7 +246,7 @@ class FormParts {
 
   /** Reads a field as UTF-8: the parser would decode it by its transfer encoding, and fail on `8bit`. */
   #readField (part: FormPart, name: string): void {
-    if (++this.#fieldCount > this.#limits.maxFields) return this.#refuse(tooManyParts(this.#limits))
+    if (++this.#fieldCount > this.#options.maxFields) return this.#refuse(tooManyParts(this.#options))
     const decoder = new StringDecoder()
     let text = ''
     part.on('data', (bytes: Buffer) => {
@@ -264,8 +264,8 @@ class FormParts {
   #holdField ({ length }: Buffer): void {
     this.#fieldBytes += length
     try {
-      this.#limits.memory.take(length)
-      if (this.#fieldBytes > fieldBytes) throw fieldsTooLarge()
+      this.#options.memory.take(length)
+      if (this.#fieldBytes > maxFieldBytes) throw fieldsTooLarge()
     } catch (error) {
       this.#refuse(error)
     }
@@ -281,7 +281,7 @@ function explained (
   error: unknown,
   errors: FormidableErrors,
   parts: FormParts,
-  limits: FormLimits
+  options: ReadFormOptions
 ): unknown {
   // the error does not tell which file is too large
   const isExplained = error === parts.refused || property(error, 'code') !== 'file_too_large'
@@ -291,11 +291,11 @@ function explained (
     case errors.biggerThanMaxFileSize:
     case errors.biggerThanTotalMaxFileSize:
       return new GatewayError('file_too_large', {
-        message: `The file is larger than ${formatMegabytes(limits.maxBytes)}.`,
+        message: `The file is larger than ${formatMegabytes(options.maxBytes)}.`,
         param: parts.files.at(-1)?.name
       })
     case errors.maxFilesExceeded:
-      return tooManyParts(limits)
+      return tooManyParts(options)
     case errors.malformedMultipart:
     case errors.unknownTransferEncoding:
       return malformed('The body is not a well-formed multipart form.')
@@ -305,11 +305,11 @@ function explained (
 
 function fieldsTooLarge (): GatewayError {
   return new GatewayError('file_too_large', {
-    message: `The fields of the form are larger than ${formatMegabytes(fieldBytes)}.`
+    message: `The fields of the form are larger than ${formatMegabytes(maxFieldBytes)}.`
   })
 }
 
-function tooManyParts ({ maxFields, maxFiles }: FormLimits): GatewayError {
+function tooManyParts ({ maxFields, maxFiles }: ReadFormOptions): GatewayError {
   return malformed(`A form may have up to ${maxFields} fields and ${maxFiles} files.`)
 }
 

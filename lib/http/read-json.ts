@@ -1,32 +1,25 @@
 /**
- * Reads a JSON body within limits and parses it, a large one in slices. It does not use koa-body, which costs
- * a tenth to a fifth more of a small request, would read before authentication, and answers hostile bodies in
- * its own words.
+ * Reads a JSON body within limits; `parse-body` parses it. It does not use koa-body, which costs a tenth to a
+ * fifth more of a small request, would read before authentication, and answers hostile bodies in its own
+ * words.
  */
 
-import { isUtf8 } from 'node:buffer'
 import { GatewayError } from '../core/errors.ts'
-import { sliceBytes, type CallRecord } from '../core/record.ts'
 import { formatMegabytes } from '../text/format-megabytes.ts'
 import { shorten } from '../text/shorten.ts'
 import { yieldFairly } from '../async/yield-fairly.ts'
-import { ValueCounter, isDeeperThan, maxParseCost, valueBytes } from '../json/parse-bounded.ts'
-import {
-  NestedTooDeepError, NotUtf8Error, StringTooLongError, parseInSlices
-} from '../json/parse-in-slices.ts'
+import { ValueCounter, maxParseCost, valueBytes } from '../json/parse-bounded.ts'
 import { inflater, type Inflater } from '../wire/inflater.ts'
-import { joinInSlices } from '../wire/join-in-slices.ts'
+import { parseBody, type ParsedBody } from './parse-body.ts'
 import { SmallPieces, bytesPerPiece } from './small-pieces.ts'
 import type { RequestBody } from './request-body.ts'
 import type { CallSignal } from '../core/call-signal.ts'
+import type { CallRecord } from '../core/record.ts'
 import type { ByteAllowance } from './admission.ts'
 import type { MediaStrings } from '../json/media-strings.ts'
 
-/**
- * Bytes of a read: unthrottled, one socket can deliver 2 MB in one turn of the event loop, and twenty sockets
- * 40 MB.
- */
-const bytesPerTurn = 64 * 1024
+/** Bytes read before other calls get a turn: a socket can deliver 2 MB in one turn of the event loop. */
+const maxBytesPerTurn = 64 * 1024
 /**
  * Strings of at least this length are media in base64 or documents: `maxBytes` limits them, `maxTextBytes`
  * everything else.
@@ -35,7 +28,7 @@ const largeStringBytes = 64 * 1024
 /** A larger body compressed further than text can be is made to fill memory. */
 const compressionCheckFromBytes = 1024 * 1024
 
-export interface JsonLimits {
+export interface ReadJsonOptions {
   /** After decompression. */
   readonly maxBytes: number
   /** After decompression, not counting long strings. */
@@ -75,17 +68,13 @@ export interface JsonLimits {
  *   `request_timeout`; `invalid_json` (also for nesting deeper than `maxDepth`); `overloaded` when there is
  *   no memory for it; or the signal's reason
  */
-export function readJson (request: RequestBody, limits: JsonLimits): Promise<unknown> {
+export function readJson (request: RequestBody, options: ReadJsonOptions): Promise<unknown> {
   return new Promise((resolve, reject) => {
-    const { headers } = request
-    const { 'content-type': contentType, 'content-encoding': encoding } = headers
+    const { 'content-type': contentType, 'content-length': length } = request.headers
     if (contentType !== undefined && contentType !== 'application/json') checkMediaType(contentType)
-    const length = Number(headers['content-length'] ?? Number.NaN)
-    if (length > limits.maxBytes) throw tooLarge(limits.maxBytes, limits.largeField)
-    if (limits.signal.aborted) throw limits.signal.reason
-    const inflate = encoding === undefined ? undefined : inflaterOf(encoding)
-    const bodyBytes = inflate === undefined && length >= 0 ? length : undefined
-    new BodyReader(request, inflate, bodyBytes, limits, resolve, reject).start()
+    if (Number(length) > options.maxBytes) throw tooLarge(options.maxBytes, options.largeField)
+    if (options.signal.aborted) throw options.signal.reason
+    new JsonBodyReader(request, options, { resolve, reject }).start()
   })
 }
 
@@ -106,6 +95,12 @@ function inflaterOf (encoding: string): Inflater | undefined {
   })
 }
 
+/** Settles the promise of a reader. */
+interface Outcome {
+  readonly resolve: (value: unknown) => void
+  readonly reject: (error: unknown) => void
+}
+
 /** Set while more of the body is awaited. */
 interface Listeners {
   readonly data: (bytes: Buffer) => void
@@ -116,14 +111,13 @@ interface Listeners {
 }
 
 /** Collects the bytes of one body within its limits. */
-class BodyReader {
+class JsonBodyReader {
   readonly #request: RequestBody
   readonly #inflate: Inflater | undefined
   /** The length of the body, if the request states it. */
   readonly #bodyBytes: number | undefined
-  readonly #limits: JsonLimits
-  readonly #resolve: (value: unknown) => void
-  readonly #reject: (error: unknown) => void
+  readonly #options: ReadJsonOptions
+  readonly #outcome: Outcome
   /** Set while it listens for more. */
   #listeners: Listeners | undefined
   #pieces: Buffer[] = []
@@ -134,16 +128,15 @@ class BodyReader {
   #unpausedBytes = 0
   #settled = false
 
-  constructor (
-    request: RequestBody, inflate: Inflater | undefined, bodyBytes: number | undefined, limits: JsonLimits,
-    resolve: (value: unknown) => void, reject: (error: unknown) => void
-  ) {
+  /** @throws GatewayError `unsupported_media_type` for an unknown content encoding */
+  constructor (request: RequestBody, options: ReadJsonOptions, outcome: Outcome) {
+    const { 'content-encoding': encoding, 'content-length': length } = request.headers
+    const statedBytes = Number(length)
     this.#request = request
-    this.#inflate = inflate
-    this.#bodyBytes = bodyBytes
-    this.#limits = limits
-    this.#resolve = resolve
-    this.#reject = reject
+    this.#inflate = encoding === undefined ? undefined : inflaterOf(encoding)
+    this.#bodyBytes = this.#inflate === undefined && statedBytes >= 0 ? statedBytes : undefined
+    this.#options = options
+    this.#outcome = outcome
   }
 
   /**
@@ -161,7 +154,7 @@ class BodyReader {
 
   #listen (): void {
     const [request, inflate] = [this.#request, this.#inflate]
-    const { signal, timeoutMs } = this.#limits
+    const { signal, timeoutMs } = this.#options
     if (signal.aborted) return this.#fail(signal.reason)
     const listeners: Listeners = {
       data: bytes => this.#onData(bytes),
@@ -192,7 +185,7 @@ class BodyReader {
       )
     if (this.#sizeBytes === this.#bodyBytes) return this.#onEnd() // `end` would come a turn later
     this.#unpausedBytes += bytes.length + bytesPerPiece
-    if (this.#unpausedBytes >= bytesPerTurn) void this.#pause()
+    if (this.#unpausedBytes >= maxBytesPerTurn) void this.#pause()
   }
 
   get #small (): SmallPieces {
@@ -205,20 +198,20 @@ class BodyReader {
     const pieces = this.#pieces
     let body: ParsedBody
     try {
-      this.#limits.record?.bodies?.takeRequest(pieces)
+      this.#options.record?.bodies?.takeRequest(pieces)
       this.#checkComplete()
-      const { maxDepth, maxStringBytes, mediaOf } = this.#limits
+      const { maxDepth, maxStringBytes, mediaOf } = this.#options
       body = parseBody(pieces, { maxDepth, maxStringBytes }, mediaOf?.(this.#sizeBytes))
     } catch (error) {
       this.#settle()
-      this.#reject(error)
+      this.#outcome.reject(error)
       return
     }
-    const { record, onParsed } = this.#limits
+    const { record, onParsed } = this.#options
     if (record !== undefined) record.bodyBytes = this.#sizeBytes
     onParsed?.(this.#pieces, body)
     this.#settle()
-    this.#resolve(body.value)
+    this.#outcome.resolve(body.value)
   }
 
   async #pause (): Promise<void> {
@@ -230,46 +223,46 @@ class BodyReader {
   }
 
   #check (piece: Buffer): void {
-    const [limits, inflate, sizeBytes] = [this.#limits, this.#inflate, this.#sizeBytes]
-    if (sizeBytes > limits.maxBytes) throw tooLarge(limits.maxBytes, limits.largeField)
+    const [options, inflate, sizeBytes] = [this.#options, this.#inflate, this.#sizeBytes]
+    if (sizeBytes > options.maxBytes) throw tooLarge(options.maxBytes, options.largeField)
     if (
       sizeBytes > compressionCheckFromBytes &&
       inflate !== undefined &&
-      sizeBytes > limits.maxCompression * inflate.bytesWritten
+      sizeBytes > options.maxCompression * inflate.bytesWritten
     ) {
       throw new GatewayError('file_too_large', {
-        message: `The body is compressed more than ${limits.maxCompression}:1.`
+        message: `The body is compressed more than ${options.maxCompression}:1.`
       })
     }
     // Twice: as bytes, and as the parsed text or the decoded medium.
-    limits.memory.take(2 * piece.length)
+    options.memory.take(2 * piece.length)
     if (this.#counter === undefined) {
       // A body this small has neither long strings nor too many values.
-      if (sizeBytes <= largeStringBytes && maxParseCost(sizeBytes) <= limits.maxValues) return
+      if (sizeBytes <= largeStringBytes && maxParseCost(sizeBytes) <= options.maxValues) return
       this.#smallPieces?.flush()
       this.#counter = counted(this.#pieces)
     }
     const counter = this.#counter
     counter.push(piece)
-    if (counter.parseCost > limits.maxValues) throw tooManyValues(limits)
+    if (counter.parseCost > options.maxValues) throw tooManyValues(options)
     if (
       sizeBytes - counter.largeStringBytes >
-      limits.maxTextBytes + (counter.isInString ? largeStringBytes : 0)
+      options.maxTextBytes + (counter.isInString ? largeStringBytes : 0)
     ) {
-      throw tooLarge(limits.maxTextBytes)
+      throw tooLarge(options.maxTextBytes)
     }
   }
 
   #checkComplete (): void {
-    const [limits, counter, sizeBytes] = [this.#limits, this.#counter, this.#sizeBytes]
-    if (sizeBytes - (counter?.largeStringBytes ?? 0) > limits.maxTextBytes) {
-      throw tooLarge(limits.maxTextBytes)
+    const [options, counter, sizeBytes] = [this.#options, this.#counter, this.#sizeBytes]
+    if (sizeBytes - (counter?.largeStringBytes ?? 0) > options.maxTextBytes) {
+      throw tooLarge(options.maxTextBytes)
     }
     const atMost = sizeBytes * valueBytes
-    if (counter === undefined && limits.memory.leavesHalfFree(atMost)) return limits.memory.take(atMost)
+    if (counter === undefined && options.memory.leavesHalfFree(atMost)) return options.memory.take(atMost)
     const values = counter ?? counted(this.#pieces)
-    if (values.parseCost > limits.maxValues) throw tooManyValues(limits)
-    limits.memory.take(values.count * valueBytes)
+    if (values.parseCost > options.maxValues) throw tooManyValues(options)
+    options.memory.take(values.count * valueBytes)
   }
 
   #fail (error: unknown): void {
@@ -277,7 +270,7 @@ class BodyReader {
     this.#settle()
     this.#inflate?.destroy()
     this.#request.pause()
-    this.#reject(error)
+    this.#outcome.reject(error)
   }
 
   #settle (): void {
@@ -288,7 +281,7 @@ class BodyReader {
     if (listeners === undefined) return
     this.#listeners = undefined
     clearTimeout(listeners.timer)
-    this.#limits.signal.removeEventListener('abort', listeners.abort)
+    this.#options.signal.removeEventListener('abort', listeners.abort)
     for (const stream of inflate === undefined ? [request] : [inflate, request]) {
       stream.off('error', listeners.error).on('error', ignoreLateError)
     }
@@ -313,7 +306,7 @@ function tooLarge (maxBytes: number, param?: string): GatewayError {
   })
 }
 
-function tooManyValues ({ maxValues }: JsonLimits): GatewayError {
+function tooManyValues ({ maxValues }: ReadJsonOptions): GatewayError {
   return new GatewayError('too_many_values', {
     message: `The body has more than ${maxValues} values (\`limits.json_values\`); keys, strings, objects and lists each count as eight.`
   })
@@ -323,90 +316,4 @@ function counted (pieces: readonly Buffer[]): ValueCounter {
   const counter = new ValueCounter(largeStringBytes)
   for (const piece of pieces) counter.push(piece)
   return counter
-}
-
-export interface ParsedBody {
-  /** Returns a promise for a large body. */
-  readonly value: unknown
-  /** The text of a body that is not large. */
-  readonly text?: string
-}
-
-export interface BodyLimits {
-  /** Maximum nesting inside the body, which itself does not count. */
-  readonly maxDepth: number
-  /** Maximum bytes of a string that is not media. */
-  readonly maxStringBytes: number
-}
-
-/**
- * @param media extracts the media of a large body
- * @throws GatewayError `invalid_json`, `file_too_large`; for a large body, the promise rejects
- */
-export function parseBody (pieces: readonly Buffer[], limits: BodyLimits, media?: MediaStrings): ParsedBody {
-  const sizeBytes = pieces.reduce((sum, { length }) => sum + length, 0)
-  if (sizeBytes > sliceBytes) return { value: parseLarge(pieces, limits, media) }
-  const [first] = pieces
-  const bytes = pieces.length === 1 && first !== undefined ? first : Buffer.concat(pieces)
-  // Lenient decoding would send the model another text.
-  if (!isUtf8(bytes)) throw notUtf8()
-  const text = bytes.toString()
-  let value: unknown
-  try {
-    value = JSON.parse(text)
-  } catch (cause) {
-    throw new GatewayError('invalid_json', { cause, message: invalidJsonMessage(cause, text) })
-  }
-  if (isDeeperThan(value, limits.maxDepth + 1)) throw tooDeep(limits)
-  return { value, text }
-}
-
-/** Describes where a body stops being JSON, by the position that V8 reports, without quoting it. */
-function invalidJsonMessage (cause: unknown, text: string): string {
-  if (text.trim() === '') return 'The body is empty. Send a JSON object.'
-  const message = cause instanceof Error ? cause.message : ''
-  const at = /at position (\d+)/.exec(message)?.[1]
-  if (at === undefined) {
-    return /end of JSON/.test(message)
-      ? `The body is not JSON: it ends too early, after ${text.length} characters.`
-      : 'The body is not JSON.'
-  }
-  const before = text.slice(0, Number(at)).split('\n')
-  const reason =
-    /^(?:Bad|Expected|Exponent|No number|Unterminated|Unexpected (?:non-whitespace|end))(?:(?! in JSON| after JSON| or '| at position).)*/.exec(
-      message
-    )?.[0]
-  return `The body is not JSON: ${reason === undefined ? 'unexpected character' : reason.charAt(0).toLowerCase() + reason.slice(1)} at line ${before.length}, column ${(before.at(-1)?.length ?? 0) + 1}.`
-}
-
-/** Parses over several turns of the event loop; validating and sending the body takes another. */
-async function parseLarge (
-  pieces: readonly Buffer[],
-  limits: BodyLimits,
-  media: MediaStrings | undefined
-): Promise<unknown> {
-  const { maxDepth, maxStringBytes } = limits
-  try {
-    const value = await parseInSlices(await joinInSlices(pieces), maxDepth + 1, { media, maxStringBytes })
-    await yieldFairly()
-    return value
-  } catch (cause) {
-    if (cause instanceof NotUtf8Error) throw notUtf8()
-    if (cause instanceof StringTooLongError) throw stringTooLong(limits)
-    throw cause instanceof NestedTooDeepError ? tooDeep(limits) : new GatewayError('invalid_json', { cause })
-  }
-}
-
-function notUtf8 (): GatewayError {
-  return new GatewayError('invalid_json', { message: 'The body is not UTF-8.' })
-}
-
-function stringTooLong ({ maxStringBytes }: BodyLimits): GatewayError {
-  return new GatewayError('file_too_large', {
-    message: `The body has a string of more than ${formatMegabytes(maxStringBytes)} that is not base64.`
-  })
-}
-
-function tooDeep ({ maxDepth }: BodyLimits): GatewayError {
-  return new GatewayError('invalid_json', { message: `The body is nested deeper than ${maxDepth} levels.` })
 }

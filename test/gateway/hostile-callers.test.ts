@@ -322,7 +322,7 @@ t.test('an unparsable body is not logged', async t => {
     t.equal((await api.post(path, body)).status, 400)
   }
   await until(() => api.lines.length === 4, 'four lines in the log')
-  t.match(api.lines[0], { error: 'invalid_json', cause: { name: 'SyntaxError', at: [/read-json/] } })
+  t.match(api.lines[0], { error: 'invalid_json', cause: { name: 'SyntaxError', at: [/parse-body/] } })
   t.notMatch(JSON.stringify(api.lines), /private|diary|words|more/)
 })
 

@@ -9,7 +9,7 @@ import Koa from 'koa'
 import { koaBody } from 'koa-body'
 import t from 'tap'
 import { asGatewayError, GatewayError } from '../../lib/core/errors.ts'
-import { readForm, type FormLimits, type OpenForm } from '../../lib/http/read-form.ts'
+import { readForm, type ReadFormOptions, type OpenForm } from '../../lib/http/read-form.ts'
 import { sweepUploads } from '../../lib/http/upload-directory.ts'
 import { httpServer } from '../support/http-server.ts'
 import { koaContext } from '../support/koa-context.ts'
@@ -21,7 +21,7 @@ import type { Context } from 'koa'
 import type { Test } from 'tap'
 
 /** All files go to disk. */
-const limits: FormLimits = {
+const options: ReadFormOptions = {
   maxBytes: 100_000,
   maxFields: 100,
   maxFiles: 32,
@@ -38,11 +38,11 @@ interface Reader {
 }
 
 /** A server that reads forms and answers errors as the gateway does, discarding the rest of the body. */
-async function reader (t: Test, parts: Partial<FormLimits> = {}): Promise<Reader> {
+async function reader (t: Test, parts: Partial<ReadFormOptions> = {}): Promise<Reader> {
   const results: Array<Promise<OpenForm | GatewayError>> = []
   const read = async (context: Context): Promise<OpenForm | GatewayError> => {
     try {
-      return await readForm(context, { ...limits, ...parts })
+      return await readForm(context, { ...options, ...parts })
     } catch (error) {
       return asGatewayError(error)
     }

@@ -1,15 +1,14 @@
 import { deflateSync, brotliCompressSync, gzipSync } from 'node:zlib'
 import t from 'tap'
 import { asGatewayError, GatewayError } from '../../lib/core/errors.ts'
-import { parseBody, readJson, type JsonLimits } from '../../lib/http/read-json.ts'
+import { readJson, type ReadJsonOptions } from '../../lib/http/read-json.ts'
 import { unbounded } from '../support/holding.ts'
 import { openRequest } from '../support/open-request.ts'
 import { httpServer } from '../support/http-server.ts'
 import { raw, rest } from '../support/raw.ts'
-import { countTurns } from '../support/turns.ts'
 import type { Test } from 'tap'
 
-const limits: JsonLimits = {
+const options: ReadJsonOptions = {
   maxBytes: 4_000_000,
   maxTextBytes: 3_000_000,
   maxStringBytes: 3_900_000,
@@ -24,18 +23,18 @@ const limits: JsonLimits = {
 interface Sent {
   readonly body: string | Uint8Array
   readonly headers?: Readonly<Record<string, string>>
-  readonly limits?: Partial<JsonLimits>
+  readonly options?: Partial<ReadJsonOptions>
 }
 
 /** Returns what is read, or status, code and message of the refusal. */
-async function read (t: Test, { body, headers = {}, limits: given = {} }: Sent): Promise<unknown> {
+async function read (t: Test, { body, headers = {}, options: given = {} }: Sent): Promise<unknown> {
   const { request, response } = await openRequest(t, '/', {
     method: 'POST',
     body: typeof body === 'string' ? body : new Uint8Array(body),
     headers: { 'content-type': 'application/json', ...headers }
   })
   try {
-    return await readJson(request, { ...limits, ...given })
+    return await readJson(request, { ...options, ...given })
   } catch (error) {
     const { status, code, message } = asGatewayError(error)
     return [status, code, message]
@@ -136,7 +135,7 @@ t.test('a body that cannot be accepted is refused with its specific reason', asy
       [413, 'file_too_large', 'The body is compressed more than 20:1.']
     ],
     'compressed further than the operator allows': [
-      { ...encoded('gzip', gzipSync(text.repeat(4))), limits: { maxCompression: 2 } },
+      { ...encoded('gzip', gzipSync(text.repeat(4))), options: { maxCompression: 2 } },
       [413, 'file_too_large', 'The body is compressed more than 2:1.']
     ]
   }
@@ -178,7 +177,7 @@ t.test('a body sent one byte per chunk is kept in few buffers', async t => {
   let read: Promise<unknown> | undefined
   let pieces = 0
   const { url } = await httpServer(t, (request, response) => {
-    read = readJson(request, { ...limits, onParsed: all => { pieces = all.length } })
+    read = readJson(request, { ...options, onParsed: all => { pieces = all.length } })
     read.then(() => response.end(), () => response.destroy())
   })
   const socket = await raw(t, url)
@@ -196,7 +195,7 @@ t.test('a body reserves memory for its bytes as they arrive and for its values b
   const taken = async (body: string, leavesHalfFree: boolean): Promise<number> => {
     let sum = 0
     const memory = { leavesHalfFree: () => leavesHalfFree, take: (bytes: number) => { sum += bytes } }
-    await read(t, { body, limits: { memory } })
+    await read(t, { body, options: { memory } })
     return sum
   }
   const body = list(100, '1')
@@ -214,7 +213,7 @@ t.test('a body without enough free memory is refused before it is parsed', async
   const full = new GatewayError('overloaded', { message: 'full' })
   const refused = await read(t, {
     body: '{"a":1}',
-    limits: {
+    options: {
       memory: {
         leavesHalfFree: () => false,
         take: () => {
@@ -229,79 +228,12 @@ t.test('a body without enough free memory is refused before it is parsed', async
 t.test('reading stops when a body times out or its call has ended', async t => {
   const body = new ReadableStream({ start: body => body.enqueue(Buffer.from('{')) })
   const { request } = await openRequest(t, '/', { method: 'POST', body, duplex: 'half' })
-  await t.rejects(readJson(request, { ...limits, timeoutMs: 5 }), { code: 'request_timeout', status: 408 })
+  await t.rejects(readJson(request, { ...options, timeoutMs: 5 }), { code: 'request_timeout', status: 408 })
   const reason = new GatewayError('client_closed_request')
   t.equal(
-    await readJson(request, { ...limits, signal: AbortSignal.abort(reason) }).catch(
+    await readJson(request, { ...options, signal: AbortSignal.abort(reason) }).catch(
       (error: unknown) => error
     ),
     reason
   )
-})
-
-const parsing = { maxDepth: 3, maxStringBytes: 30_000_000 }
-
-/** Returns the pieces of a text as they arrive. */
-function pieces (text: string | Buffer, size = 64 * 1024): Buffer[] {
-  const bytes = Buffer.from(text)
-  return Array.from({ length: Math.ceil(bytes.length / size) }, (_, index) =>
-    bytes.subarray(index * size, (index + 1) * size)
-  )
-}
-
-async function refusal (bytes: string | Buffer, changes: Partial<typeof parsing> = {}): Promise<unknown> {
-  try {
-    return await parseBody(pieces(bytes), { ...parsing, ...changes }).value
-  } catch (error) {
-    return Object(error).message
-  }
-}
-
-t.test('a large body gives the same values and errors as a small one', async t => {
-  const fill = `"fill":"${'ä'.repeat(200_000)}"`
-  for (const member of ['"fill":""', fill]) {
-    t.same(
-      await parseBody(pieces(`{${member},"a":[1,{"b":null}]}`), parsing).value,
-      JSON.parse(`{${member},"a":[1,{"b":null}]}`)
-    )
-    t.match(
-      await refusal(`{${member},}`),
-      /^The body (?:must be a JSON object|is not JSON: expected double-quoted property name at line 1, column \d+)\.$/
-    )
-    t.equal(await refusal(Buffer.from(`{${member},"a":"\u00ff"}`, 'latin1')), 'The body is not UTF-8.')
-    t.same(
-      await refusal(`{${member},"a":[[[1]]]}`),
-      JSON.parse(`{${member},"a":[[[1]]]}`),
-      'as deep as it may be'
-    )
-    t.equal(await refusal(`{${member},"a":[[[[1]]]]}`), 'The body is nested deeper than 3 levels.')
-  }
-})
-
-t.test('a string in a large body may be as long as the limit, which the refusal names', async t => {
-  t.equal(
-    await refusal(`{"a":"${'ä'.repeat(600_000)}"}`, { maxStringBytes: 1024 * 1024 }),
-    'The body has a string of more than 1 MB that is not base64.'
-  )
-})
-
-t.test('other work continues while a large body is parsed, a small one is parsed at once', async t => {
-  const turns = countTurns(t)
-  t.notOk(parseBody(pieces('{"a":1}'), parsing).value instanceof Promise)
-  const before = turns()
-  await parseBody(pieces(`{"a":"${'a'.repeat(20_000_000)}"}`), parsing).value
-  t.ok(turns() - before > 20, `${turns() - before} turns`)
-})
-
-t.test('a body that is not JSON is refused with position and reason, without quoting it', async t => {
-  const rows: ReadonlyArray<readonly [body: string, message: string]> = [
-    ['', 'The body is empty. Send a JSON object.'],
-    ['{"a":', 'The body is not JSON: it ends too early, after 5 characters.'],
-    ['{\n  "a": 1,\n}', 'The body is not JSON: expected double-quoted property name at line 3, column 1.'],
-    ['{"secret" 1}', "The body is not JSON: expected ':' after property name at line 1, column 11."],
-    ["{'secret': 1}", 'The body is not JSON: expected property name at line 1, column 2.'],
-    ['{"a":1}secret', 'The body is not JSON: unexpected non-whitespace character at line 1, column 8.'],
-    ['secret', 'The body is not JSON.']
-  ]
-  for (const [body, message] of rows) t.equal(await refusal(body), message, body)
 })
