@@ -25,7 +25,7 @@ export interface AbandonedAnswerLimits {
 }
 
 /** An answer whose caller has left. */
-interface Running {
+interface AbandonedAnswer {
   /** Aborts the answer once its reading has exceeded a limit. */
   readonly timer: NodeJS.Timeout
   readonly record: CallRecord
@@ -35,8 +35,8 @@ const defaults: AbandonedAnswerLimits = { maxMs: 60_000, bytes: 16 * 1024 * 1024
 
 export class AbandonedAnswers {
   readonly #limits: AbandonedAnswerLimits
-  /** By the signal of the caller's request. */
-  readonly #running = new Map<CallCancellation, Running>()
+  /** By the signal of the request to the provider. */
+  readonly #abandoned = new Map<CallCancellation, AbandonedAnswer>()
 
   constructor (limits: Partial<AbandonedAnswerLimits> = {}) {
     this.#limits = { ...defaults, ...limits }
@@ -59,8 +59,8 @@ export class AbandonedAnswers {
     signal.addEventListener('abort', onAbort, { once: true })
     const release = (): void => {
       signal.removeEventListener('abort', onAbort)
-      clearTimeout(this.#running.get(own)?.timer)
-      this.#running.delete(own)
+      clearTimeout(this.#abandoned.get(own)?.timer)
+      this.#abandoned.delete(own)
     }
     let answer: OpenResponse<E>
     try {
@@ -70,13 +70,13 @@ export class AbandonedAnswers {
       throw error
     }
     return {
+      route: answer.route,
       isComplete: () => answer.isComplete(),
       sizeBytes: () => answer.sizeBytes(),
       reported: () => answer.reported(),
-      // kept apart: an abandoned answer must be read by the same reader as before
       next: () => answer.next(),
       close: () => {
-        if (this.#running.has(own)) {
+        if (this.#abandoned.has(own)) {
           record.whenUsageKnown = this.#readOn(answer, record, meter).finally(release)
         } else {
           answer.close()
@@ -87,25 +87,26 @@ export class AbandonedAnswers {
   }
 
   get size (): number {
-    return this.#running.size
+    return this.#abandoned.size
   }
 
   /** Aborts every answer that is being read on. */
   stop (): void {
-    for (const [own, { record }] of this.#running) giveUp(own, record, new GatewayError('shutting_down'))
+    for (const [own, { record }] of this.#abandoned) giveUp(own, record, new GatewayError('shutting_down'))
   }
 
   #onCallerLeft (own: CallCancellation, record: CallRecord, reason: unknown): void {
     const gone =
       reason instanceof GatewayError &&
       (reason.code === 'client_closed_request' || reason.code === 'client_too_slow')
-    const ofKey = [...this.#running.values()].filter(running => running.record.keyId === record.keyId).length
-    if (!gone || this.#running.size + ofKey >= this.#limits.answers) {
+    const { keyId } = record
+    const ofKey = [...this.#abandoned.values()].filter(answer => answer.record.keyId === keyId).length
+    if (!gone || this.#abandoned.size + ofKey >= this.#limits.answers) {
       giveUp(own, record, reason)
       return
     }
     const timer = setTimeout(() => giveUp(own, record, reason), this.#limits.maxMs)
-    this.#running.set(own, { timer, record })
+    this.#abandoned.set(own, { timer, record })
   }
 
   async #readOn<E extends AnswerEvent> (

@@ -2,10 +2,11 @@ import { done } from '../pipeline/sources.ts'
 import type { Batch } from '../core/batch.ts'
 import type { Route } from '../core/route.ts'
 import type { RoutedCall } from '../core/call.ts'
-import { noteCompleted, type RouteAnswer } from './route-attempt.ts'
+import { noteCompleted } from './route-attempt.ts'
+import type { OpenResponse } from './open-response.ts'
 
 export interface AnswerBatchesOptions<E> {
-  readonly open: () => Promise<RouteAnswer<E>>
+  readonly open: () => Promise<OpenResponse<E>>
   /** Notes that an answer broke off, and returns the error to throw. */
   readonly fail: (error: unknown, route: Route) => unknown
 }
@@ -19,7 +20,8 @@ type Result<R, E> = IteratorResult<Batch<R, E>, undefined>
 export class AnswerBatches<R, E> implements AsyncIterableIterator<Batch<R, E>, undefined> {
   readonly #call: RoutedCall<R>
   readonly #options: AnswerBatchesOptions<E>
-  #open: RouteAnswer<E> | undefined
+  /** Set while it is read. */
+  #answer: OpenResponse<E> | undefined
   #begun = false
   #ended = false
 
@@ -30,9 +32,9 @@ export class AnswerBatches<R, E> implements AsyncIterableIterator<Batch<R, E>, u
 
   next (): Promise<Result<R, E>> {
     if (this.#ended) return Promise.resolve(done)
-    return this.#open === undefined
+    return this.#answer === undefined
       ? this.#begin()
-      : this.#open.answer.next().then(this.#onEvents, this.#onFailure)
+      : this.#answer.next().then(this.#onEvents, this.#onFailure)
   }
 
   return (): Promise<Result<R, E>> {
@@ -45,20 +47,19 @@ export class AnswerBatches<R, E> implements AsyncIterableIterator<Batch<R, E>, u
   }
 
   async #begin (): Promise<Result<R, E>> {
-    const open = await this.#options.open()
-    this.#open = open
+    this.#answer = await this.#options.open()
     if (this.#ended) this.#end()
     return await this.next()
   }
 
   readonly #onEvents = (events: E[] | undefined): Result<R, E> | Promise<Result<R, E>> =>
-    this.#give(events) ?? this.#readOn()
+    this.#resultOf(events) ?? this.#readOn()
 
   readonly #onFailure = (error: unknown): Result<R, E> => {
-    const open = this.#open
-    if (open === undefined) return done // its reader has left
+    const answer = this.#answer
+    if (answer === undefined) return done // its reader has left
     this.#end()
-    throw this.#options.fail(error, open.route)
+    throw this.#options.fail(error, answer.route)
   }
 
   /** Reads until there is a batch. */
@@ -66,36 +67,36 @@ export class AnswerBatches<R, E> implements AsyncIterableIterator<Batch<R, E>, u
     for (;;) {
       let events: E[] | undefined
       try {
-        events = await this.#open?.answer.next()
+        events = await this.#answer?.next()
       } catch (error) {
         return this.#onFailure(error)
       }
-      const given = this.#give(events)
-      if (given !== undefined) return given
+      const result = this.#resultOf(events)
+      if (result !== undefined) return result
     }
   }
 
   /** Returns a batch of the events; `undefined` if there are none, except for the first batch. */
-  #give (events: E[] | undefined): Result<R, E> | undefined {
-    if (events === undefined || this.#open === undefined) {
+  #resultOf (events: E[] | undefined): Result<R, E> | undefined {
+    const answer = this.#answer
+    if (events === undefined || answer === undefined) {
       this.#end()
       return done
     }
     if (events.length === 0 && this.#begun) return undefined
     this.#begun = true
-    const { answer, route } = this.#open
     // Closed before its reader sees it: a reader that refuses a complete answer abandons nothing.
     if (answer.isComplete()) this.#end()
-    return { done: false, value: { call: this.#call, route, events } }
+    return { done: false, value: { call: this.#call, route: answer.route, events } }
   }
 
   #end (): void {
     this.#ended = true
-    const open = this.#open
-    this.#open = undefined // closed once: an answer that is read on without its caller continues here
-    if (open === undefined) return
-    noteCompleted(this.#call, open.route)
-    open.answer.close()
-    this.#call.record.reported = open.answer.reported()
+    const answer = this.#answer
+    this.#answer = undefined // closed once: an answer that is read on without its caller continues here
+    if (answer === undefined) return
+    noteCompleted(this.#call, answer.route)
+    answer.close()
+    this.#call.record.reported = answer.reported()
   }
 }

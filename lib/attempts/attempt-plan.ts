@@ -39,23 +39,25 @@ export interface AttemptPlanOptions {
   /** The session of the call, which keeps its credential. Default: none. */
   readonly session?: CallSession | undefined
   /** True for requests whose answer is fetched later: they all use the first credential of a provider. */
-  readonly firstCredential?: boolean
+  readonly usesFirstCredential?: boolean
   /** Called with the reason for each route that is skipped or postponed. */
   readonly onSkip: (route: Route, reason: Cooldown['reason'] | 'retry_budget_exhausted') => void
 }
 
-interface RouteTries {
+interface TriedRoute {
   readonly route: Route
+  /** Attempts so far; 0 if the retry budget did not allow one. */
   readonly attempts: number
 }
 
+/** The plan of one call. Call `first`, then after each failure `reconnect` and, without a result, `next`. */
 export class AttemptPlan {
   readonly #health: RouteHealth
   readonly #options: AttemptPlanOptions
   readonly #candidates: Iterator<Route, void, undefined>
   /** To be retried, or to be tried for the first time where the budget did not allow it before. */
-  readonly #failed: RouteTries[] = []
-  #last: RouteTries | undefined
+  readonly #failed: TriedRoute[] = []
+  #last: TriedRoute | undefined
   /** Models whose stale socket has been replaced. */
   #reconnected: Set<string> | undefined
   /** Used credentials, by provider. */
@@ -124,7 +126,7 @@ export class AttemptPlan {
    * Plans the same model with another credential. It takes nothing from the retry budget, since a failed
    * credential says nothing about the provider's load.
    */
-  #nextCredential (last: RouteTries): PlannedAttempt | undefined {
+  #nextCredential (last: TriedRoute): PlannedAttempt | undefined {
     const { providerId } = last.route
     const tried = this.#tried?.get(providerId) ?? new Set()
     const credential = this.#poolOf(last.route)?.another(tried, this.#options.keyId)
@@ -132,8 +134,8 @@ export class AttemptPlan {
   }
 
   /**
-   * Returns the next route that is not cooling down, for a hedge beside the attempt in flight. The route is
-   * not tried again later.
+   * Plans a hedge beside the attempt in flight: the next route, unless it is cooling down. A hedge that fails
+   * is not repeated.
    */
   hedge (): PlannedAttempt | undefined {
     if (this.#attempts >= maxAttempts) return undefined
@@ -176,7 +178,7 @@ export class AttemptPlan {
   }
 
   /** Returns the delay from `retry-after`, or an exponential backoff with jitter. */
-  #waitFor ({ route, attempts }: RouteTries): number {
+  #waitFor ({ route, attempts }: TriedRoute): number {
     const backoffMs = Math.min(
       initialBackoffMs * 2 ** (attempts - 1) * (0.75 + Math.random() / 4),
       maxBackoffMs
@@ -184,7 +186,7 @@ export class AttemptPlan {
     return Math.max(this.#health.pauseMs(route.providerId), backoffMs)
   }
 
-  #start (attempt: RouteTries, waitMs: number, nextCredential?: number): PlannedAttempt {
+  #start (attempt: TriedRoute, waitMs: number, nextCredential?: number): PlannedAttempt {
     const { route, attempts } = attempt
     this.#last = attempt
     this.#attempts++
@@ -205,6 +207,6 @@ export class AttemptPlan {
    * used.
    */
   #poolOf ({ providerId }: Route): CredentialPool | undefined {
-    return this.#options.firstCredential === true ? undefined : this.#health.credentials(providerId)
+    return this.#options.usesFirstCredential === true ? undefined : this.#health.credentials(providerId)
   }
 }

@@ -8,39 +8,40 @@
 import { GatewayError } from '../core/errors.ts'
 import { sleep } from '../async/sleep.ts'
 import { AttemptPlan, type PlannedAttempt } from './attempt-plan.ts'
-import { hedgedAnswer, type SecondAttempt } from './hedged-answer.ts'
-import {
-  RouteAttempt,
-  noteFailedAttempt,
-  noteWasted,
-  type TriedCall,
-  type RouteAnswer,
-  type RouteRequest
-} from './route-attempt.ts'
+import { hedgedAnswer } from './hedged-answer.ts'
+import { RouteAttempt, noteFailedAttempt, noteWasted, type AttemptedCall } from './route-attempt.ts'
 import { accountDigest } from '../providers/account-digest.ts'
 import { usageOfError } from '../providers/provider-failure.ts'
 import { noteUsage } from '../core/record.ts'
 import type { ProviderAccount } from '../core/call.ts'
+import type { AnswerEvent } from '../core/events.ts'
 import type { Route } from '../core/route.ts'
 import type { RouteHealth } from '../routing/route-health.ts'
+import type { AnyEvent, OpenResponse } from './open-response.ts'
+import type { PreparedRequest } from './prepared-request.ts'
 
-export interface CallAttemptsOptions<E> {
+/** What attempts need of the request to a route. */
+type RouteRequest<E extends AnyEvent & AnswerEvent> =
+  Pick<PreparedRequest<never, E>, 'provider' | 'readsToEnd' | 'send' | 'usageOfUnusedParts'>
+
+export interface CallAttemptsOptions<E extends AnyEvent & AnswerEvent> {
   readonly health: RouteHealth
   /** True for requests whose answer is fetched later: they all use the first credential of a provider. */
-  readonly firstCredential: boolean
+  readonly usesFirstCredential: boolean
   /** Prepares the request to a route; `undefined` if its provider has no such endpoint. */
   readonly prepare: (route: Route) => RouteRequest<E> | undefined
 }
 
-export class CallAttempts<E> {
-  readonly #call: TriedCall
+/** The attempts of one call, or of one turn of its tool loop. Call `firstAnswer` once. */
+export class CallAttempts<E extends AnyEvent & AnswerEvent> {
+  readonly #call: AttemptedCall
   readonly #health: RouteHealth
   /** The routes that can be called, each with its request. */
   readonly #requests = new Map<Route, RouteRequest<E>>()
   readonly #plan: AttemptPlan
   readonly #mayHedge: boolean
 
-  constructor (call: TriedCall, { health, firstCredential, prepare }: CallAttemptsOptions<E>) {
+  constructor (call: AttemptedCall, { health, usesFirstCredential, prepare }: CallAttemptsOptions<E>) {
     this.#call = call
     this.#health = health
     for (const route of call.routes) {
@@ -52,7 +53,7 @@ export class CallAttempts<E> {
     this.#plan = new AttemptPlan([...this.#requests.keys()], health, {
       keyId: call.key.id,
       session: call.session,
-      firstCredential,
+      usesFirstCredential,
       retries: route =>
         Math.min(this.#requestTo(route).provider.retries, call.options?.maxRetries ?? Infinity),
       credential: route => this.#credentialFor(route),
@@ -82,7 +83,7 @@ export class CallAttempts<E> {
   }
 
   /** @throws GatewayError the failure of the last attempt, if no route could answer */
-  async firstAnswer (): Promise<RouteAnswer<E>> {
+  async firstAnswer (): Promise<OpenResponse<E>> {
     const { record, routes } = this.#call
     record.routes ??= routes // keeps the routes of the first turn
     try {
@@ -90,19 +91,18 @@ export class CallAttempts<E> {
       if (planned === undefined) throw modelDoesNotServe(routes[0])
       for (;;) {
         if (planned.isRetry) record.retries = (record.retries ?? 0) + 1
-        if (planned.waitMs > 0) await backOff(planned.waitMs, this.#call)
-        const { route, credential } = planned
-        const request = this.#requestTo(route)
-        const attempt = new RouteAttempt(this.#call, request.provider, planned, this.#health)
+        if (planned.waitMs > 0) await waitForRetry(planned.waitMs, this.#call)
+        const { route } = planned
+        const attempt = this.#begin(planned)
         record.modelId = route.modelId
         record.providerId = route.providerId
         try {
           if (this.#mayHedge && route.hedgeAfterMs !== undefined) {
-            return await this.#hedged(attempt, request, planned, route.hedgeAfterMs)
+            return await this.#hedged(attempt, route.hedgeAfterMs)
           }
-          const answer = await request.send({ credential, span: attempt.span })
-          attempt.succeeded()
-          return this.#chosen({ route, answer })
+          const answer = await this.#requestTo(route).send(attempt)
+          attempt.recordSuccess()
+          return this.#choose(answer)
         } catch (error) {
           planned = this.#planNext(attempt, error)
         } finally {
@@ -119,30 +119,30 @@ export class CallAttempts<E> {
   /** Records as wasted the usage billed by routes that do not answer. */
   #recordUnusedParts (answering: Route | undefined): void {
     for (const [route, request] of this.#requests) {
-      if (route !== answering) for (const usage of request.billed()) noteWasted(this.#call, route, usage)
+      if (route !== answering) {
+        for (const usage of request.usageOfUnusedParts()) noteWasted(this.#call, route, usage)
+      }
     }
   }
 
-  async #hedged (
-    attempt: RouteAttempt,
-    request: RouteRequest<E>,
-    { credential }: PlannedAttempt,
-    afterMs: number
-  ): Promise<RouteAnswer<E>> {
+  async #hedged (first: RouteAttempt, afterMs: number): Promise<OpenResponse<E>> {
     this.#health.hedgeBudget.onCall()
-    const { span } = attempt
-    const send = (signal: AbortSignal) => request.send({ credential, span, signal })
-    return this.#chosen(await hedgedAnswer(this.#call, attempt, afterMs, send, () => this.#startHedge()))
+    return this.#choose(await hedgedAnswer(
+      this.#call, first, afterMs,
+      (attempt, signal) => this.#requestTo(attempt.route).send(attempt, signal),
+      () => this.#startHedge()
+    ))
   }
 
-  #chosen (first: RouteAnswer<E>): RouteAnswer<E> {
+  #choose (answer: OpenResponse<E>): OpenResponse<E> {
     const { record, session } = this.#call
-    record.chosen = first.route
-    if (first.route.ranked?.bySession === true && session?.id !== undefined) {
-      this.#health.sessions.note(session.id, first.route.modelId)
+    const { route } = answer
+    record.chosen = route
+    if (route.ranked?.bySession === true && session?.id !== undefined) {
+      this.#health.sessions.note(session.id, route.modelId)
     }
-    if (this.#requests.size > 1) this.#recordUnusedParts(first.route)
-    return first
+    if (this.#requests.size > 1) this.#recordUnusedParts(route)
+    return answer
   }
 
   /**
@@ -157,13 +157,13 @@ export class CallAttempts<E> {
       if (usage !== undefined) noteUsage(record, usage, record.usage) // like an abandoned answer
       throw signal.reason
     }
-    const error = attempt.errorOf(thrown)
+    const error = attempt.callerError(thrown)
     const again = this.#plan.reconnect(error)
     if (again !== undefined) {
-      attempt.reconnects()
+      attempt.recordReconnect()
       return again
     }
-    attempt.failed(error)
+    attempt.recordFailure(error)
     if (error.fault === 'caller') throw error
     const next = this.#plan.next(error)
     if (next === undefined) throw error
@@ -171,21 +171,19 @@ export class CallAttempts<E> {
   }
 
   /**
-   * Prepares the next route as a hedge beside the request in flight; `undefined` if there is none, or no
-   * budget for it.
+   * Starts an attempt at the next route as a hedge beside the request in flight; `undefined` if there is no
+   * route, or no budget for it.
    */
-  #startHedge (): SecondAttempt<E> | undefined {
+  #startHedge (): RouteAttempt | undefined {
     const planned = this.#health.hedgeBudget.take() ? this.#plan.hedge() : undefined
     if (planned === undefined) return undefined
     const { record } = this.#call
     record.hedges = (record.hedges ?? 0) + 1
-    const request = this.#requestTo(planned.route)
-    const { credential } = planned
-    const attempt = new RouteAttempt(this.#call, request.provider, planned, this.#health)
-    return {
-      attempt,
-      send: signal => request.send({ credential, span: attempt.span, signal })
-    }
+    return this.#begin(planned)
+  }
+
+  #begin (planned: PlannedAttempt): RouteAttempt {
+    return new RouteAttempt(this.#call, this.#requestTo(planned.route).provider, planned, this.#health)
   }
 
   #requestTo (route: Route): RouteRequest<E> {
@@ -196,9 +194,9 @@ export class CallAttempts<E> {
 }
 
 /** Waits between two attempts. The time counts as waiting for the provider, like that of an attempt. */
-async function backOff (
+async function waitForRetry (
   waitMs: number,
-  { record, signal }: Pick<TriedCall, 'record' | 'signal'>
+  { record, signal }: Pick<AttemptedCall, 'record' | 'signal'>
 ): Promise<void> {
   const startedAtMs = performance.now()
   try {

@@ -5,74 +5,63 @@
 
 import { withTimeout } from '../async/with-timeout.ts'
 import type { OpenResponse } from './open-response.ts'
-import type { TriedCall, RouteAnswer, RouteAttempt } from './route-attempt.ts'
+import type { AttemptedCall, RouteAttempt } from './route-attempt.ts'
 
 /** Sends a request; it ends early when the signal aborts. */
 export type Send<A> = (signal: AbortSignal) => Promise<A>
 
-/** A second request, already started. */
-export interface SecondAttempt<E> {
-  readonly attempt: RouteAttempt
-  readonly send: Send<OpenResponse<E>>
-}
-
 /**
- * Records the outcome of the second request. The caller records that of the first if both fail.
+ * Records the outcome of the second attempt. The caller records that of the first if both fail.
  *
  * @param afterMs how long to wait for the first
- * @param startBeside starts the second request; `undefined` if there is none to make
+ * @param send sends the request of an attempt; it ends early when the signal aborts
+ * @param startHedge starts the second attempt; `undefined` if there is none to make
  * @throws the error of the first one, if neither succeeded
  */
 export async function hedgedAnswer<E> (
-  call: Pick<TriedCall, 'record' | 'signal'>,
+  call: Pick<AttemptedCall, 'record' | 'signal'>,
   first: RouteAttempt,
   afterMs: number,
-  send: Send<OpenResponse<E>>,
-  startBeside: () => SecondAttempt<E> | undefined
-): Promise<RouteAnswer<E>> {
+  send: (attempt: RouteAttempt, signal: AbortSignal) => Promise<OpenResponse<E>>,
+  startHedge: () => RouteAttempt | undefined
+): Promise<OpenResponse<E>> {
   let second: RouteAttempt | undefined
-  const sendFirst: typeof send = async signal => {
+  const sendFirst: Send<OpenResponse<E>> = async signal => {
     try {
-      return await send(signal)
+      return await send(first, signal)
     } catch (error) {
-      if (signal.aborted) first.aborted(error)
+      if (signal.aborted) first.recordAbort(error)
       throw error
     }
   }
+  const sendSecond = async (attempt: RouteAttempt, signal: AbortSignal): Promise<OpenResponse<E>> => {
+    try {
+      const answer = await send(attempt, signal)
+      attempt.recordSuccess()
+      return answer
+    } catch (error) {
+      if (signal.aborted || call.signal.aborted) attempt.recordAbort(error)
+      else attempt.recordFailure(attempt.callerError(error))
+      throw error
+    } finally {
+      attempt.end()
+    }
+  }
   const { answer, winner, firstFailure } = await hedge(afterMs, sendFirst, () => {
-    const beside = startBeside()
-    second = beside?.attempt
-    return beside && (async attemptSignal => await sendBeside(call, beside, attemptSignal))
+    const attempt = second = startHedge()
+    return attempt && (async signal => await sendSecond(attempt, signal))
   }, (late, loser) => (loser === 'first' ? first : second)?.discard(late))
 
-  if (winner === 'first' || second === undefined) {
-    first.succeeded()
-    second?.overtaken()
-    return { route: first.route, answer }
-  }
-  if (firstFailure === undefined) first.overtaken()
-  else first.failed(first.errorOf(firstFailure))
-  call.record.modelId = second.route.modelId
-  call.record.providerId = second.route.providerId
-  return { route: second.route, answer }
-}
-
-async function sendBeside<E> (
-  { signal }: Pick<TriedCall, 'signal'>,
-  { attempt, send }: SecondAttempt<E>,
-  attemptSignal: AbortSignal
-): Promise<OpenResponse<E>> {
-  try {
-    const answer = await send(attemptSignal)
-    attempt.succeeded()
+  if (winner === 'first') {
+    first.recordSuccess()
+    second?.recordLoss()
     return answer
-  } catch (error) {
-    if (attemptSignal.aborted || signal.aborted) attempt.aborted(error)
-    else attempt.failed(attempt.errorOf(error))
-    throw error
-  } finally {
-    attempt.end()
   }
+  if (firstFailure === undefined) first.recordLoss()
+  else first.recordFailure(first.callerError(firstFailure))
+  call.record.modelId = answer.route.modelId
+  call.record.providerId = answer.route.providerId
+  return answer
 }
 
 interface HedgeResult<A> {

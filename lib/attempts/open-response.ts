@@ -6,6 +6,7 @@ import { parseBounded, maxDepth, ValueCounter } from '../json/parse-bounded.ts'
 import { parseInSlices } from '../json/parse-in-slices.ts'
 import { ProviderFailure, invalidResponse, webPageError } from '../providers/provider-failure.ts'
 import { reportedBy, type ReportedUsage, type Usage } from '../core/usage.ts'
+import type { Route } from '../core/route.ts'
 
 /** The fields of events that matter for answers of every kind. */
 export interface AnyEvent {
@@ -21,6 +22,8 @@ export function usageIn (events: readonly AnyEvent[]): Usage | undefined {
 
 /** A response whose head has arrived, read by read. */
 export interface OpenResponse<E> {
+  /** The route that answers. */
+  readonly route: Route
   /**
    * Returns the events of the next read; `undefined` after the last. Call it only after the previous call has
    * resolved.
@@ -37,10 +40,11 @@ export interface OpenResponse<E> {
 }
 
 /** Wraps a response that has been read to its end. */
-export function bufferedResponse<E extends AnyEvent> (events: E[]): OpenResponse<E> {
+export function bufferedResponse<E extends AnyEvent> (route: Route, events: E[]): OpenResponse<E> {
   const reported = reportedBy(usageIn(events))
   let left: E[] | undefined = events
   return {
+    route,
     next: () => {
       const given = left
       left = undefined
@@ -56,7 +60,7 @@ export function bufferedResponse<E extends AnyEvent> (events: E[]): OpenResponse
 /** Bytes of an answer that are not counted: most answers are smaller, and open streams hold less. */
 const freeBytes = 64 * 1024
 /** An answer is in memory as received and, later, as printed for a caller who may not read it. */
-const copies = 2
+const answerCopies = 2
 
 /**
  * Counts the memory that one response holds in its call (`limits.body_memory_bytes`), until the call ends. It
@@ -86,7 +90,7 @@ export class AnswerMemory {
     const more = this.#heldBytes - this.#countedBytes
     this.#countedBytes = this.#heldBytes
     try {
-      this.#take?.(copies * more)
+      this.#take?.(answerCopies * more)
     } catch (error) {
       if (!(error instanceof GatewayError) || error.code !== 'file_too_large') throw error
       const message = "The provider's answer needs more memory than one API key may use."

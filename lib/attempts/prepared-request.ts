@@ -6,11 +6,11 @@ import type { RecordSent, RoutedCall } from '../core/call.ts'
 import { isLargeRequest } from '../core/record.ts'
 import { accountDigest } from '../providers/account-digest.ts'
 import { ProviderFailure } from '../providers/provider-failure.ts'
-import { sendParts, usagesIn } from './send-parts.ts'
+import { sendParts } from './send-parts.ts'
 import type { AbandonedAnswers } from './abandoned-answers.ts'
 import { sendRequest, type RequestTarget, type SendContext, type UpstreamPart } from './send-request.ts'
 import type { AnyEvent, OpenResponse } from './open-response.ts'
-import type { RouteRequest, RouteSendOptions } from './route-attempt.ts'
+import type { RouteAttempt } from './route-attempt.ts'
 import type { FitOptions, FittedRequest } from '../core/direct-request.ts'
 import type { AnswerEvent } from '../core/events.ts'
 import type { Route } from '../core/route.ts'
@@ -34,7 +34,7 @@ export interface RequestDeps {
 export class PreparedRequest<
   R extends { readonly stream?: boolean | undefined },
   E extends AnyEvent & AnswerEvent
-> implements RouteRequest<E> {
+> {
   readonly provider: Provider
   /** True if the answer is read to its end after the caller has left, because the provider bills it. */
   readonly readsToEnd: boolean
@@ -65,7 +65,15 @@ export class PreparedRequest<
     this.#shared = shared
   }
 
-  send ({ credential, span, signal }: RouteSendOptions): Promise<OpenResponse<E>> {
+  /**
+   * Sends the request of an attempt.
+   *
+   * @param signal ends this request alone
+   * @throws what `sendRequest` throws
+   */
+  send (
+    { credential, span }: Pick<RouteAttempt, 'credential' | 'span'>, signal?: AbortSignal
+  ): Promise<OpenResponse<E>> {
     const call = this.#call
     const context = {
       call, credential, span,
@@ -97,8 +105,11 @@ export class PreparedRequest<
     })
   }
 
-  billed (): readonly Usage[] {
-    return usagesIn([...this.#prepared.values()].flat())
+  /** Returns the usage of the successful parts of a split request that partly failed. */
+  usageOfUnusedParts (): readonly Usage[] {
+    return [...this.#prepared.values()].flat().flatMap(({ answer = [] }) =>
+      answer.flatMap(({ type, usage }) => (type === 'usage' && usage !== undefined ? [usage] : []))
+    )
   }
 
   #open (context: SendContext, parts: ReadonlyArray<UpstreamPart<R, E>>): Promise<OpenResponse<E>> {

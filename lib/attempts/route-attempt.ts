@@ -17,7 +17,7 @@ import type { RouteHealth } from '../routing/route-health.ts'
 import type { Provider } from '../providers/provider.ts'
 
 /** The part of a call that its attempts need. */
-export type TriedCall = Pick<
+export type AttemptedCall = Pick<
   RoutedCall<{ readonly stream?: boolean | undefined }>,
   | 'key'
   | 'request'
@@ -31,54 +31,34 @@ export type TriedCall = Pick<
   | 'reasoningAccount'
 >
 
-export interface RouteSendOptions {
-  /** The index of the gateway's credential, if the provider has several. */
-  readonly credential: number | undefined
-  /** The span of this request. */
-  readonly span: ChildSpan | undefined
-  /** Ends this request alone. */
-  readonly signal?: AbortSignal
-}
-
-/** The request of a call to one route, sent as often as needed. */
-export interface RouteRequest<E> {
-  readonly provider: Provider
-  /** True if the answer is read to its end even without a waiting caller: aborting it saves nothing. */
-  readonly readsToEnd: boolean
-  readonly send: (options: RouteSendOptions) => Promise<OpenResponse<E>>
-  /** Returns the usage of the successful parts of a split request that partly failed. */
-  readonly billed: () => readonly Usage[]
-}
-
-/** The route that answers, and its answer. */
-export interface RouteAnswer<E> {
-  readonly route: Route
-  readonly answer: OpenResponse<E>
-}
-
+/**
+ * One attempt at a route, from its start to its outcome. `CallAttempts` and `hedgedAnswer` send its request,
+ * call one of the `record…` methods, and then `end`.
+ */
 export class RouteAttempt {
   readonly route: Route
   readonly startedAtMs = performance.now()
+  /** The index of the gateway's credential, if the provider has several. */
+  readonly credential: number | undefined
   /** The span of its request; absent where the call has no trace. */
   readonly span: ChildSpan | undefined
-  readonly #call: TriedCall
+  readonly #call: AttemptedCall
   readonly #provider: Provider
-  readonly #credential: number | undefined
   readonly #health: RouteHealth
   readonly #attempt: ModelAttempt
   readonly #request: SentRequest
 
   /** Starts an attempt; `end` must follow in every case. */
   constructor (
-    call: TriedCall,
+    call: AttemptedCall,
     provider: Provider,
     { route, credential }: Pick<PlannedAttempt, 'route' | 'credential'>,
     health: RouteHealth
   ) {
     this.route = route
+    this.credential = credential
     this.#call = call
     this.#provider = provider
-    this.#credential = credential
     this.#health = health
     this.#attempt = health.begin(route, call.key.id)
     this.span = call.record.trace?.child()
@@ -96,7 +76,7 @@ export class RouteAttempt {
     else call.record.requests.push(this.#request)
   }
 
-  succeeded (): void {
+  recordSuccess (): void {
     const endedAtMs = performance.now()
     this.#request.endedAtMs = endedAtMs
     this.#health.succeeded(
@@ -108,7 +88,7 @@ export class RouteAttempt {
   }
 
   /** Converts what an attempt threw to the error for the caller. */
-  errorOf (thrown: unknown): GatewayError {
+  callerError (thrown: unknown): GatewayError {
     if (thrown instanceof ProviderFailure) this.#request.status = thrown.status
     const { id, secrets } = this.#provider
     const error = callerError(thrown, secrets, this.#call.providerKey)
@@ -122,47 +102,49 @@ export class RouteAttempt {
     })
   }
 
-  failed (error: GatewayError): void {
-    this.#ended(error.code)
+  /** @param error see `callerError` */
+  recordFailure (error: GatewayError): void {
+    this.#recordEnd(error.code)
     if (error.acceptedByProvider || error.mayBeBilled || error.usage !== undefined) {
       noteWasted(this.#call, this.route, error.usage)
     }
-    this.#health.failed(this.route, this.#attempt, error, this.#credential)
+    this.#health.failed(this.route, this.#attempt, error, this.credential)
     noteFailedAttempt(this.#call, this.route, error.code)
   }
 
   /** Records that another request succeeded first. */
-  overtaken (): void {
+  recordLoss (): void {
     if (this.#request.reason === undefined) noteFailedAttempt(this.#call, this.route, 'slower')
-    this.#ended('slower')
+    this.#recordEnd('slower')
   }
 
-  /** Releases an answer that arrived after that of another request. */
+  /** Closes an answer that arrived after that of another request. */
   discard (answer: OpenResponse<unknown>): void {
     this.#noteWasted(answer.reported().usage)
     answer.close()
   }
 
-  /** Records the error of an aborted request. */
-  aborted (error: unknown): void {
+  /** Records the usage of a request that was aborted because another one succeeded, or the call ended. */
+  recordAbort (error: unknown): void {
     this.#noteWasted(usageOfError(error))
   }
 
   /** Records that the connection was lost and the same request is sent again. */
-  reconnects (): void {
-    this.#ended('reconnect')
+  recordReconnect (): void {
+    this.#recordEnd('reconnect')
   }
 
+  /** Must follow the outcome. An attempt without one ended with its call. */
   end (): void {
     this.#health.ended(this.route, this.#attempt)
     const { signal } = this.#call
     if (this.#request.endedAtMs === undefined && signal.aborted) {
-      this.#ended(asGatewayError(signal.reason).code)
+      this.#recordEnd(asGatewayError(signal.reason).code)
     }
   }
 
   /** Records when and why a request ended without a used answer. Only the first call has an effect. */
-  #ended (reason: string): void {
+  #recordEnd (reason: string): void {
     this.#request.endedAtMs ??= performance.now()
     this.#request.reason ??= reason
   }
@@ -173,13 +155,13 @@ export class RouteAttempt {
 }
 
 /** Records that the answer of a route was read to its end, or abandoned. */
-export function noteCompleted ({ record }: Pick<TriedCall, 'record'>, route: Route): void {
+export function noteCompleted ({ record }: Pick<AttemptedCall, 'record'>, route: Route): void {
   const request = record.requests?.findLast(sent => sent.route === route)
   if (request !== undefined) request.completedAtMs ??= performance.now()
 }
 
 /** Records a failed attempt for an answer that broke off after its attempt had succeeded. */
-export function noteBrokenAnswer (call: Pick<TriedCall, 'record'>, route: Route, reason: string): void {
+export function noteBrokenAnswer (call: Pick<AttemptedCall, 'record'>, route: Route, reason: string): void {
   const request = call.record.requests?.findLast(sent => sent.route === route)
   if (request !== undefined) request.reason ??= reason
   noteFailedAttempt(call, route, reason)
@@ -191,7 +173,7 @@ export function noteBrokenAnswer (call: Pick<TriedCall, 'record'>, route: Route,
  * @param usage reported by the provider, if any
  */
 export function noteWasted (
-  { record }: Pick<TriedCall, 'record'>,
+  { record }: Pick<AttemptedCall, 'record'>,
   { modelId }: Route,
   usage?: Usage
 ): void {
@@ -201,7 +183,7 @@ export function noteWasted (
 
 /** Adds to the record why a route did not answer. */
 export function noteFailedAttempt (
-  { record }: Pick<TriedCall, 'record'>,
+  { record }: Pick<AttemptedCall, 'record'>,
   route: Route,
   reason: string
 ): void {

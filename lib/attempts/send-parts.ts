@@ -16,6 +16,7 @@ import { PartNotes } from './part-notes.ts'
 import { sendRequest, type RequestTarget, type SendContext, type UpstreamPart } from './send-request.ts'
 import { bufferedResponse, usageIn, type AnyEvent, type OpenResponse } from './open-response.ts'
 import type { Join } from '../providers/provider.ts'
+import type { Route } from '../core/route.ts'
 
 /** Requests of one call in flight at a time. */
 const maxParallel = 8
@@ -40,21 +41,12 @@ export function sendParts<R, E extends AnyEvent> (
   const join = target.adapter.join?.(parts.length) ?? joinChoices<E>(parts.length)
   const { streamed, route } = first.input
   const notes = new PartNotes(context.call.record, route, context.span)
-  const joined = new JoinedResponse<E>(parts, join, !streamed, notes, async (index, signal) => {
+  const joined = new JoinedResponse<E>(route, parts, join, !streamed, notes, async (index, signal) => {
     const either = AbortSignal.any([standardSignal(context.signal), signal])
     const sent = { ...context, signal: either, span: notes.begin(index) }
     return await sendRequest(sent, parts[index] ?? first, target)
   })
   return streamed ? joined.begun() : joined.buffered()
-}
-
-/** Returns the usage of the completed parts, for a call that another provider answers. */
-export function usagesIn<E extends AnyEvent> (
-  parts: ReadonlyArray<Pick<UpstreamPart<unknown, E>, 'answer'>>
-): Usage[] {
-  return parts.flatMap(({ answer = [] }) =>
-    answer.flatMap(({ type, usage }) => (type === 'usage' && usage !== undefined ? [usage] : []))
-  )
 }
 
 /**
@@ -103,6 +95,7 @@ interface Offer<E> {
 }
 
 class JoinedResponse<E extends AnyEvent> implements OpenResponse<E> {
+  readonly route: Route
   readonly #parts: ReadonlyArray<Pick<UpstreamPart<unknown, E>, 'input'> & { answer?: readonly E[] }>
   readonly #keeps: boolean
   readonly #join: Join<E>
@@ -125,9 +118,11 @@ class JoinedResponse<E extends AnyEvent> implements OpenResponse<E> {
 
   /** @param keeps true if complete answers of parts are kept with them */
   constructor (
-    parts: ReadonlyArray<UpstreamPart<unknown, E>>, join: Join<E>, keeps: boolean, notes: PartNotes,
+    route: Route, parts: ReadonlyArray<UpstreamPart<unknown, E>>, join: Join<E>, keeps: boolean,
+    notes: PartNotes,
     open: (part: number, signal: AbortSignal) => Promise<OpenResponse<E>>
   ) {
+    this.route = route
     this.#parts = parts
     this.#join = join
     this.#keeps = keeps
@@ -155,7 +150,7 @@ class JoinedResponse<E extends AnyEvent> implements OpenResponse<E> {
       await this.#partsInFlight()
       throw withUsage(error, this.#wasted.usage) // complete parts are kept
     }
-    return { ...bufferedResponse(all), reported: () => this.reported() }
+    return { ...bufferedResponse(this.route, all), reported: () => this.reported() }
   }
 
   async next (): Promise<E[] | undefined> {

@@ -5,29 +5,12 @@
 
 import { GatewayError } from '../core/errors.ts'
 import { cutName, needsSlices } from '../core/record.ts'
-import {
-  ProviderFailure,
-  invalidResponse,
-  usageOfError,
-  withUsage,
-  type Failure
-} from '../providers/provider-failure.ts'
+import { ProviderFailure, type Failure } from '../providers/provider-failure.ts'
 import { rateLimitsIn } from '../providers/retry-after.ts'
 import { yieldFairly } from '../async/yield-fairly.ts'
-import { sseReader } from '../wire/sse-reader.ts'
 import { readErrorAnswer } from '../providers/error-body.ts'
-import {
-  AnswerMemory,
-  bufferedResponse,
-  type AnyEvent,
-  type OpenResponse,
-  asInterrupted,
-  parseResponseBytes,
-  readOrRefuse,
-  usageIn
-} from './open-response.ts'
-import { StreamResponse } from './stream-response.ts'
-import { reportedBy, type Usage } from '../core/usage.ts'
+import { openBody, type ProviderCallOptions } from './open-body.ts'
+import type { AnyEvent, OpenResponse } from './open-response.ts'
 import type { SlowStreamPolicy } from './stream-pace.ts'
 import type { RoutedCall } from '../core/call.ts'
 import type { CallSignal } from '../core/call-signal.ts'
@@ -35,24 +18,11 @@ import type { ChildSpan, Propagation } from '../core/call-trace.ts'
 import type {
   Adapter,
   AdapterInput,
-  BodyReader,
   Provider,
-  StreamReader,
   UpstreamFailure,
   UpstreamRequest,
   UpstreamResponse
 } from '../providers/provider.ts'
-
-export interface ProviderCallOptions {
-  /** Maximum bytes of a complete response. */
-  readonly answerBytes: number
-  /** Maximum event of a stream in UTF-16 code units, which are never more than its bytes. */
-  readonly eventBytes: number
-  /** How long to wait for visible output before other events go out without it; default 10 s. */
-  readonly holdMs?: number
-  /** Handles streams that are slower than their provider's `slow_stream` allows. Default: they continue. */
-  readonly mayGiveUp?: SlowStreamPolicy['mayGiveUp'] | undefined
-}
 
 /** The call that a request is sent for, and how it is sent. */
 export interface SendContext {
@@ -70,6 +40,8 @@ export interface RequestTarget<R, E> {
   readonly provider: Provider
   readonly adapter: Adapter<R, E>
   readonly options: ProviderCallOptions
+  /** Decides about streams slower than their provider's `slow_stream` allows. Default: they continue. */
+  readonly mayGiveUp?: SlowStreamPolicy['mayGiveUp'] | undefined
 }
 
 /**
@@ -154,7 +126,9 @@ async function openResponse<R, E extends AnyEvent> (
 
   if (status < 200 || status > 299) throw await failureOf(response, input, adapter)
   try {
-    const opened = await openBody(response, adapter.read(response, input), target, call)
+    const opened = await openBody(
+      response.body, adapter.read(response, input), { route: input.route, target, call }
+    )
     record.upstreamRequestId = upstreamRequestId // another request may have received its head in the meantime
     return opened
   } catch (error) {
@@ -185,125 +159,6 @@ async function failureOf<R> (
   return new ProviderFailure({ ...failure, rateLimits: rateLimitsIn(headers) }, status)
 }
 
-async function openBody<E extends AnyEvent> (
-  { body }: UpstreamResponse,
-  reader: BodyReader<E>,
-  { provider, options }: Pick<RequestTarget<unknown, E>, 'provider' | 'options'>,
-  { record, takeMemory }: SendContext['call']
-): Promise<OpenResponse<E>> {
-  const { answerBytes, eventBytes, holdMs = 10_000, mayGiveUp } = options
-  const memory = new AnswerMemory(takeMemory)
-  switch (reader.as) {
-    case 'json': {
-      let bytes = await body.buffer(answerBytes, memory.hold)
-      if (bytes[0] !== openingBrace) {
-        bytes = withoutComments(bytes)
-        if (reader.sse !== undefined && looksLikeStream(bytes)) {
-          const maxBytes = Math.max(eventBytes, answerBytes)
-          return bufferedResponse(await readCompleteStream(bytes, reader.sse(), maxBytes))
-        }
-      }
-      record.answerBytes = bytes.length
-      const value = await parseResponseBytes(bytes)
-      return bufferedResponse(readOrRefuse(() => reader.read(value, bytes)))
-    }
-    case 'text': {
-      const bytes = await body.buffer(answerBytes, memory.hold)
-      return bufferedResponse(readOrRefuse(() => reader.read(bytes.toString())))
-    }
-    case 'bytes': {
-      const bytes = await body.buffer(answerBytes, memory.hold)
-      return bufferedResponse(readOrRefuse(() => reader.read(bytes)))
-    }
-    case 'pieces':
-      return await openPieces(body, reader.read)
-    case 'sse': {
-      const response = new StreamResponse(body, reader.reader, {
-        json: async bytes => {
-          const value = await parseResponseBytes(bytes)
-          return readOrRefuse(() => reader.json(value))
-        },
-        jsonBytes: answerBytes,
-        eventBytes,
-        decoder: reader.decoder,
-        memory,
-        idleEventsMs: provider.timeouts.idleEventsMs,
-        slow:
-          provider.slowStream === undefined || mayGiveUp === undefined
-            ? undefined
-            : { ...provider.slowStream, mayGiveUp }
-      })
-      await response.untilVisible(holdMs)
-      return response
-    }
-  }
-}
-
-/** Waits for the first bytes, so that an earlier failure still becomes a status. */
-async function openPieces<E extends AnyEvent> (
-  body: UpstreamResponse['body'], read: (piece: Uint8Array, into: E[]) => void
-): Promise<OpenResponse<E>> {
-  const source = body[Symbol.asyncIterator]()
-  const first = await source.next()
-  if (first.done === true) throw invalidResponse('empty body')
-  let next: IteratorResult<Uint8Array> | undefined = first
-  let sizeBytes = 0
-  let ended = false
-  let usage: Usage | undefined
-  return {
-    next: async () => {
-      const { done, value } = next ?? await source.next()
-      next = undefined
-      ended = done === true
-      if (done === true) return undefined
-      sizeBytes += value.length
-      const events: E[] = []
-      read(value, events)
-      usage = usageIn(events) ?? usage
-      return events
-    },
-    isComplete: () => ended,
-    sizeBytes: () => sizeBytes,
-    reported: () => reportedBy(usage),
-    close: () => { if (!ended) body.cancel() }
-  }
-}
-
-/**
- * Reads an event stream to its end if it arrives without being requested.
- *
- * @param maxBytes of one event
- */
-async function readCompleteStream<E extends AnyEvent> (
-  bytes: Buffer,
-  reader: StreamReader<E>,
-  maxBytes: number
-): Promise<E[]> {
-  const messages = sseReader(maxBytes)
-  const events: E[] = []
-  const read = (complete: ReturnType<typeof messages.push>): void => {
-    for (const message of complete) {
-      if (!reader.done) reader.read(message, events)
-    }
-  }
-  try {
-    for (let at = 0; at < bytes.length && !reader.done; at += streamBytes) {
-      if (at > 0) await yieldFairly()
-      readOrRefuse(() => read(messages.push(bytes.subarray(at, at + streamBytes))))
-    }
-    readOrRefuse(() => {
-      if (!reader.done) asInterrupted(() => read(messages.end()))
-      if (!reader.done) reader.end(events)
-    })
-  } catch (error) {
-    throw withUsage(error, usageOfError(error) ?? usageIn(events))
-  }
-  return events
-}
-
-/** Bytes of a stream read per turn of the event loop, like from a socket. */
-const streamBytes = 64 * 1024
-
 /**
  * Returns whether a request was cancelled because it took too long: its provider may complete the work
  * nevertheless.
@@ -315,6 +170,7 @@ function isTimeout (error: unknown): error is GatewayError {
 /**
  * Returns whether the work of a failed request was done nevertheless, or continues. A stream that broke
  * before any output has cost next to nothing; a complete response is finished when its head arrives.
+ * `overloaded` comes from this gateway, which has no memory for the response.
  */
 function isAccepted (error: unknown, streamed: boolean): error is GatewayError {
   if (!(error instanceof GatewayError)) return false
@@ -329,33 +185,4 @@ function isAccepted (error: unknown, streamed: boolean): error is GatewayError {
 function headersStarting (prefix: string, headers: UpstreamResponse['headers']): Record<string, string> {
   return Object.fromEntries(Object.entries(headers).flatMap(([name, value]) =>
     name.startsWith(prefix) && typeof value === 'string' ? [[name, value]] : []))
-}
-
-const openingBrace = 0x7b
-
-/**
- * Returns the JSON after comments of an event stream, with which servers keep a connection alive while they
- * work on a complete answer; any other text unchanged.
- */
-function withoutComments (bytes: Buffer): Buffer {
-  const colon = 0x3a
-  let at = blanksAt(bytes, 0)
-  if (bytes[at] !== colon) return bytes
-  while (bytes[at] === colon) {
-    const end = bytes.indexOf('\n', at)
-    at = end === -1 ? bytes.length : blanksAt(bytes, end)
-  }
-  const isJson = bytes[at] === openingBrace || bytes[at] === 0x5b
-  return isJson ? bytes.subarray(at) : bytes
-}
-
-/** Returns the index after spaces, tabs and line ends. */
-function blanksAt (bytes: Buffer, from: number): number {
-  let at = from
-  while (bytes[at] === 0x20 || bytes[at] === 0x09 || bytes[at] === 0x0a || bytes[at] === 0x0d) at++
-  return at
-}
-
-function looksLikeStream (bytes: Buffer): boolean {
-  return /^\ufeff?\s*(?:data|event|id|retry)?:/.test(bytes.toString('utf8', 0, 200))
 }

@@ -8,10 +8,12 @@ import {
   asInterrupted, readOrRefuse, usageIn, type AnswerMemory, type AnyEvent, type OpenResponse
 } from './open-response.ts'
 import { reportedBy, type ReportedUsage } from '../core/usage.ts'
+import type { Route } from '../core/route.ts'
 import type { EventSourceMessage } from 'eventsource-parser'
 import type { EventStreamReader, StreamReader, UpstreamBody } from '../providers/provider.ts'
 
 export interface StreamOptions<E> {
+  readonly route: Route
   /** Reads a response that turned out to be one JSON text. */
   readonly json: (bytes: Buffer) => Promise<E[]>
   readonly jsonBytes: number
@@ -42,6 +44,7 @@ const restMs = 1000
  * with an error becomes an event before it.
  */
 export class StreamResponse<E extends AnyEvent> implements OpenResponse<E> {
+  readonly route: Route
   readonly #body: UpstreamBody
   readonly #bytes: AsyncIterator<Uint8Array>
   readonly #reader: StreamReader<E>
@@ -71,6 +74,7 @@ export class StreamResponse<E extends AnyEvent> implements OpenResponse<E> {
   readonly #pace: StreamPace | undefined
 
   constructor (body: UpstreamBody, reader: StreamReader<E>, options: StreamOptions<E>) {
+    this.route = options.route
     this.#body = body
     this.#bytes = body[Symbol.asyncIterator]()
     this.#reader = reader

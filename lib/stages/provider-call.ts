@@ -10,15 +10,16 @@ import { AbandonedAnswers } from '../attempts/abandoned-answers.ts'
 import { AnswerBatches } from '../attempts/answer-batches.ts'
 import { CallAttempts } from '../attempts/call-attempts.ts'
 import { PreparedRequest, type RequestDeps } from '../attempts/prepared-request.ts'
-import { noteBrokenAnswer, type RouteRequest } from '../attempts/route-attempt.ts'
+import { noteBrokenAnswer } from '../attempts/route-attempt.ts'
 import { callerError } from '../providers/provider-failure.ts'
 import { RouteHealth } from '../routing/route-health.ts'
 import { flatMap, type Stage } from '../pipeline/stage.ts'
-import type { ProviderCallOptions } from '../attempts/send-request.ts'
+import type { ProviderCallOptions } from '../attempts/open-body.ts'
+import type { SlowStreamPolicy } from '../attempts/stream-pace.ts'
 import type { Batch } from '../core/batch.ts'
 import type { RoutedCall } from '../core/call.ts'
 import type { Route } from '../core/route.ts'
-import type { Capability, EventOf, RequestOf } from '../providers/provider.ts'
+import type { Capability, EventOf, Providers, RequestOf } from '../providers/provider.ts'
 import type { Services } from '../services.ts'
 
 export interface ProviderCallServices
@@ -60,31 +61,19 @@ export function providerCall<C extends Capability> (
     missingApis: routeHealth.missingApis
   }
   const limitsSlowStreams = [...providers.values()].some(({ slowStream }) => slowStream !== undefined)
-  /** Returns the policy that cancels slow streams; `undefined` if no provider of the call limits them. */
-  const slowStreamGuard = (call: RoutedCall<R>, health: RouteHealth): ProviderCallOptions['mayGiveUp'] => {
-    if (call.request.stream !== true) return undefined
-    const able = call.routes.flatMap(({ providerId }) => {
-      const provider = providers.get(providerId)
-      return provider?.adapters[capability] === undefined ? [] : [provider]
-    })
-    if (!able.some(({ slowStream }) => slowStream !== undefined)) return undefined
-    health.slowStreamBudget.onCall()
-    return moment => (moment === 'after_output' || able.length > 1) && health.slowStreamBudget.take()
-  }
   return flatMap(call => {
     call.record.streamed = call.request.stream === true
     const health = call.providerKey === undefined ? routeHealth : new RouteHealth()
-    const mayGiveUp = limitsSlowStreams ? slowStreamGuard(call, health) : undefined
-    const callOptions = mayGiveUp === undefined ? limits : { ...limits, mayGiveUp }
-    const prepare = (route: Route): RouteRequest<E> | undefined => {
+    const mayGiveUp = limitsSlowStreams ? slowStreamPolicy(call, providers, capability, health) : undefined
+    const prepare = (route: Route): PreparedRequest<R, E> | undefined => {
       const provider = providers.get(route.providerId)
       const adapter = provider?.adapters[capability]
       if (provider === undefined || adapter === undefined) return undefined
-      return new PreparedRequest<R, E>(call, route, { provider, adapter, options: callOptions }, shared)
+      return new PreparedRequest<R, E>(call, route, { provider, adapter, options: limits, mayGiveUp }, shared)
     }
-    const firstCredential = capability === 'deferred'
+    const usesFirstCredential = capability === 'deferred'
     return new AnswerBatches<R, E>(call, {
-      open: () => new CallAttempts(call, { health, firstCredential, prepare }).firstAnswer(),
+      open: () => new CallAttempts<E>(call, { health, usesFirstCredential, prepare }).firstAnswer(),
       fail: (error, route) => {
         if (call.signal.aborted) return error
         health.recordStreamFailure(route, call.key.id, error)
@@ -94,4 +83,24 @@ export function providerCall<C extends Capability> (
       }
     })
   })
+}
+
+/**
+ * Returns the policy that cancels slow streams of a call; `undefined` if none of its providers limits them.
+ * Before any output, a stream is cancelled only if another route could answer.
+ */
+function slowStreamPolicy (
+  { request, routes }: Pick<RoutedCall<{ readonly stream?: boolean | undefined }>, 'request' | 'routes'>,
+  providers: Providers,
+  capability: Capability,
+  { slowStreamBudget }: RouteHealth
+): SlowStreamPolicy['mayGiveUp'] | undefined {
+  if (request.stream !== true) return undefined
+  const able = routes.flatMap(({ providerId }) => {
+    const provider = providers.get(providerId)
+    return provider?.adapters[capability] === undefined ? [] : [provider]
+  })
+  if (!able.some(({ slowStream }) => slowStream !== undefined)) return undefined
+  slowStreamBudget.onCall()
+  return moment => (moment === 'after_output' || able.length > 1) && slowStreamBudget.take()
 }

@@ -212,6 +212,7 @@ t.test(
   async t => {
     const read = new Promise<AnswerEvent[] | undefined>(() => undefined)
     const open = {
+      route,
       next: () => read,
       isComplete: () => false,
       sizeBytes: () => 7,
@@ -233,13 +234,10 @@ t.test('an answer that has been read to its end is not aborted when its call end
     const call = routedCall({}, { signal: caller })
     let signal: CallSignal = caller
     const batches = new AnswerBatches(call, {
-      open: async () => ({
-        route,
-        answer: await new AbandonedAnswers().openOutlivingCaller(call, async own => {
-          signal = own
-          const whole = bufferedResponse<AnswerEvent>([])
-          return isWhole ? whole : { ...whole, isComplete: () => false }
-        })
+      open: async () => await new AbandonedAnswers().openOutlivingCaller(call, async own => {
+        signal = own
+        const whole = bufferedResponse<AnswerEvent>(route, [])
+        return isWhole ? whole : { ...whole, isComplete: () => false }
       }),
       fail: error => error
     })
@@ -292,6 +290,7 @@ async function endless (abandoned: AbandonedAnswers, keyId?: string): Promise<Re
     async signal => {
       inner = signal
       return {
+        route,
         next: async () => {
           await new Promise(resolve => {
             setImmediate(resolve)

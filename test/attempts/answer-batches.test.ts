@@ -17,17 +17,15 @@ function start (reads: ReadonlyArray<readonly string[]>, failure?: Error, isKnow
       opened++
       return await Promise.resolve({
         route,
-        answer: {
-          next: async () => {
-            const read = left.shift()
-            if (read === undefined && failure !== undefined) throw failure
-            return await Promise.resolve(read === undefined ? undefined : [...read])
-          },
-          isComplete: () => isKnown && left.length === 0,
-          sizeBytes: () => 0,
-          reported: () => reportedBy(undefined),
-          close: () => { closed++ }
-        }
+        next: async () => {
+          const read = left.shift()
+          if (read === undefined && failure !== undefined) throw failure
+          return await Promise.resolve(read === undefined ? undefined : [...read])
+        },
+        isComplete: () => isKnown && left.length === 0,
+        sizeBytes: () => 0,
+        reported: () => reportedBy(undefined),
+        close: () => { closed++ }
       })
     },
     fail: (error, route) => new Error(`${route.modelId} broke off`, { cause: error })

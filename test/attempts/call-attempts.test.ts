@@ -10,8 +10,8 @@ import type { Route } from '../../lib/core/route.ts'
 import type { Usage } from '../../lib/core/usage.ts'
 
 /** Returns an empty answer with a name. */
-function answerOf (name: string): OpenResponse<never> {
-  return Object.assign(bufferedResponse<never>([]), { name })
+function answerOf (name: string, route: Route): OpenResponse<never> {
+  return Object.assign(bufferedResponse<never>(route, []), { name })
 }
 
 /** The outcome of each request to a model, in order; the last one repeats. */
@@ -31,8 +31,9 @@ function start (
   const sent: string[] = []
   const attempts = new CallAttempts<never>(call, {
     health: new RouteHealth(),
-    firstCredential: false,
-    prepare: ({ modelId, providerId }) => {
+    usesFirstCredential: false,
+    prepare: route => {
+      const { modelId, providerId } = route
       const all = outcomes[modelId]
       if (all === undefined) return undefined
       return {
@@ -42,9 +43,9 @@ function start (
           const outcome = all[Math.min(sent.filter(id => id === modelId).length, all.length - 1)]
           sent.push(modelId)
           if (typeof outcome !== 'string') throw outcome ?? new TypeError('no outcome')
-          return answerOf(outcome)
+          return answerOf(outcome, route)
         },
-        billed: () => billed[modelId] ?? []
+        usageOfUnusedParts: () => billed[modelId] ?? []
       }
     }
   })
@@ -55,7 +56,7 @@ const busy = new GatewayError('upstream_error')
 
 t.test('the first route that answers is recorded as the chosen one', async t => {
   const { attempts, record, sent } = start({ 'one/a': [busy], 'two/a': ['fine'] })
-  t.match(await attempts.firstAnswer(), { route: two, answer: { name: 'fine' } })
+  t.match(await attempts.firstAnswer(), { route: two, name: 'fine' })
   t.same(sent, ['one/a', 'two/a'])
   t.match(record, {
     routes: [one, two],
@@ -112,11 +113,11 @@ t.test('a call that has been aborted is not retried, and rejects with its reason
   let sent = 0
   const attempts = new CallAttempts<never>(ended, {
     health: new RouteHealth(),
-    firstCredential: false,
+    usesFirstCredential: false,
     prepare: () => ({
       provider: provider('one'),
       readsToEnd: false,
-      billed: () => [],
+      usageOfUnusedParts: () => [],
       send: async () => {
         sent++
         throw busy
@@ -147,19 +148,19 @@ t.test('a slow route is hedged with a second request', async t => {
   for (let calls = 0; calls < 100; calls++) health.hedgeBudget.onCall()
   const attempts = new CallAttempts<never>(call, {
     health,
-    firstCredential: false,
-    prepare: ({ providerId }) => ({
-      provider: provider(providerId),
+    usesFirstCredential: false,
+    prepare: route => ({
+      provider: provider(route.providerId),
       readsToEnd: false,
-      billed: () => [],
-      send: async ({ signal }) => {
-        if (providerId === 'two') return answerOf('second')
+      usageOfUnusedParts: () => [],
+      send: async (_attempt, signal) => {
+        if (route.providerId === 'two') return answerOf('second', route)
         return await new Promise((_resolve, reject) => {
           signal?.addEventListener('abort', () => reject(new GatewayError('upstream_error')))
         })
       }
     })
   })
-  t.match(await attempts.firstAnswer(), { route: two, answer: { name: 'second' } })
+  t.match(await attempts.firstAnswer(), { route: two, name: 'second' })
   t.match(call.record, { hedges: 1, chosen: two })
 })

@@ -17,22 +17,25 @@ const usage = { promptTokens: 7, completionTokens: 2, totalTokens: 9 }
 function race () {
   const call = routedCall({})
   const health = new RouteHealth(() => 0)
-  const begin = (id: string) =>
-    new RouteAttempt(call, provider('one'), { route: route(id), credential: undefined }, health)
   const closed: string[] = []
-  const answerOf = (name: string): OpenResponse<never> => Object.assign(bufferedResponse<never>([]), {
-    name, reported: () => reportedBy(usage), close: () => { closed.push(name) }
-  })
+  const routes = { first: route('one/a'), second: route('two/b') }
+  const answerOf = (name: 'first' | 'second'): OpenResponse<never> =>
+    Object.assign(bufferedResponse<never>(routes[name], []), {
+      name, reported: () => reportedBy(usage), close: () => { closed.push(name) }
+    })
   const ends = { first: withResolvers<OpenResponse<never>>(), second: withResolvers<OpenResponse<never>>() }
   const aborted: string[] = []
-  const send = (name: 'first' | 'second') => async (signal: AbortSignal): Promise<OpenResponse<never>> => {
+  const begin = (name: 'first' | 'second') =>
+    new RouteAttempt(call, provider('one'), { route: routes[name], credential: undefined }, health)
+  const send = async (attempt: RouteAttempt, signal: AbortSignal): Promise<OpenResponse<never>> => {
+    const name = attempt.route === routes.first ? 'first' : 'second'
     signal.addEventListener('abort', () => aborted.push(name))
     return await ends[name].promise
   }
   let started = false
-  const raced = hedgedAnswer(call, begin('one/a'), 1, send('first'), () => {
+  const raced = hedgedAnswer(call, begin('first'), 1, send, () => {
     started = true
-    return { attempt: begin('two/b'), send: send('second') }
+    return begin('second')
   })
   return {
     record: call.record, aborted, closed, raced,
@@ -50,7 +53,7 @@ t.test('the second request answers: its route is chosen, and the first counts as
   const run = race()
   await run.both()
   run.succeed('second')
-  t.match(await run.raced, { route: { modelId: 'two/b' }, answer: { name: 'second' } })
+  t.match(await run.raced, { route: { modelId: 'two/b' }, name: 'second' })
   t.same([run.record.modelId, notes(run)], ['two/b', [['one/a', 'slower']]])
   run.succeed('first')
   await until(() => run.closed.length > 0, 'the late answer to be closed')
@@ -78,7 +81,7 @@ t.test('the first request answers after all', async t => {
   const run = race()
   await run.both()
   run.succeed('first')
-  t.match(await run.raced, { route: { modelId: 'one/a' }, answer: { name: 'first' } })
+  t.match(await run.raced, { route: { modelId: 'one/a' }, name: 'first' })
   t.same(notes(run), [['two/b', 'slower']])
 })
 

@@ -8,12 +8,13 @@ import {
 } from '../../lib/attempts/open-response.ts'
 import { GatewayError } from '../../lib/core/errors.ts'
 import { ProviderFailure } from '../../lib/providers/provider-failure.ts'
+import { route } from '../support/routes.ts'
 import { countTurns } from '../support/turns.ts'
 
 t.test('a buffered response is a single read', async t => {
   const usage = { promptTokens: 1, completionTokens: 2, totalTokens: 3 }
   const events = [{ type: 'text-delta' }, { type: 'usage', usage }]
-  const attempt = bufferedResponse(events)
+  const attempt = bufferedResponse(route('one/a'), events)
   t.same(
     [await attempt.next(), await attempt.next(), await attempt.next()],
     [events, undefined, undefined]

@@ -24,7 +24,7 @@ t.test('an attempt counts as waiting until it has ended', async t => {
   const { health, begin } = start()
   const attempt = begin()
   t.equal(health.waiting('one/a'), 1)
-  attempt.succeeded()
+  attempt.recordSuccess()
   attempt.end()
   t.equal(health.waiting('one/a'), 0)
   t.type(health.latencies(false).of('one/a'), 'number')
@@ -34,8 +34,8 @@ t.test('a failure counts against its route and is recorded in the call', async t
   const { health, record, begin } = start()
   for (let count = 0; count < 5; count++) {
     const attempt = begin()
-    attempt.failed(attempt.errorOf(new GatewayError('upstream_error')))
-    attempt.overtaken()
+    attempt.recordFailure(attempt.callerError(new GatewayError('upstream_error')))
+    attempt.recordLoss()
     attempt.end()
   }
   t.match(health.cooldown(chosen, 'key-1'), { reason: 'circuit_open' })
@@ -51,14 +51,14 @@ t.test('usage that a failed request reports is recorded as wasted', async t => {
   const usage = { promptTokens: 2, completionTokens: 3, totalTokens: 5 }
   const error = new GatewayError('upstream_stream_interrupted', { usage })
   const attempt = begin()
-  attempt.failed(attempt.errorOf(error.with({ message: 'cut' })))
+  attempt.recordFailure(attempt.callerError(error.with({ message: 'cut' })))
   attempt.end()
   t.same(record.wasted, [{ modelId: 'one/a', usage }])
 })
 
 t.test('a request that lost to another is not a failure of its route', async t => {
   const { health, record, begin } = start()
-  begin().overtaken()
+  begin().recordLoss()
   t.same(record.failedAttempts?.map(({ reason }) => reason), ['slower'])
   t.same([...health.circuits()], [])
 })
@@ -79,7 +79,7 @@ t.test('failure reasons are recorded in order', async t => {
 t.test('the error for a rejected credential names its provider and what to do', async t => {
   const refused = new ProviderFailure({ kind: 'credential' }, 401)
   t.equal(
-    start().begin().errorOf(refused).message,
+    start().begin().callerError(refused).message,
     'The provider `one` refused the call: this gateway has no credential for it. The operator of this gateway can run `headgate doctor` to find out why.'
   )
   const withKey = new RouteAttempt(
@@ -89,7 +89,7 @@ t.test('the error for a rejected credential names its provider and what to do', 
     new RouteHealth(() => 0)
   )
   t.equal(
-    withKey.errorOf(refused).message,
+    withKey.callerError(refused).message,
     'The provider `one` refused the credential of this gateway. The operator of this gateway can run `headgate doctor` to find out why.'
   )
   const own = new RouteAttempt(
@@ -98,5 +98,5 @@ t.test('the error for a rejected credential names its provider and what to do', 
     { route: chosen, credential: undefined },
     new RouteHealth(() => 0)
   )
-  t.match(own.errorOf(refused), { code: 'invalid_provider_key' })
+  t.match(own.callerError(refused), { code: 'invalid_provider_key' })
 })

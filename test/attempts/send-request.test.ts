@@ -3,10 +3,11 @@ import { CallRecord } from '../../lib/core/record.ts'
 import { GatewayError } from '../../lib/core/errors.ts'
 import { ProviderFailure, type Failure } from '../../lib/providers/provider-failure.ts'
 import { BodyQueue } from '../../lib/client/body-queue.ts'
-import { sendRequest, type ProviderCallOptions } from '../../lib/attempts/send-request.ts'
+import { sendRequest } from '../../lib/attempts/send-request.ts'
 import { provider } from '../support/settings.ts'
 import { collectAll } from '../support/collect-young.ts'
 import { until } from '../support/until.ts'
+import type { ProviderCallOptions } from '../../lib/attempts/open-body.ts'
 import type { OpenResponse } from '../../lib/attempts/open-response.ts'
 import type {
   Adapter,
@@ -269,17 +270,6 @@ t.test('a JSON body in place of a stream is read, up to its size limit', async t
   await t.rejects(large.opening, { code: 'upstream_invalid_response' })
 })
 
-t.test('a stream in place of JSON is read to its end', async t => {
-  const { body, opening } = start({ streamed: false })
-  body.push(sse('one', 'two stop'))
-  body.end()
-  t.same(await wordsOf(await opening), [['one', 'two', 'choice-end']])
-  const cut = start({ streamed: false })
-  cut.body.push(sse('one'))
-  cut.body.end()
-  await t.rejects(cut.opening, { code: 'upstream_stream_interrupted' })
-})
-
 t.test('anything after the final message is ignored', async t => {
   const { body, opening, cancelled } = start()
   body.push(sse('one stop !', 'more'))
@@ -370,41 +360,6 @@ t.test('an event and a response body have size limits', async t => {
     await t.rejects(opening, { code: 'upstream_invalid_response' }, as)
     t.ok(cancelled(), `${as}: the rest is not read`)
   }
-})
-
-t.test('text and bytes reach their readers unchanged', async t => {
-  const text = start({ reader: { as: 'text', read: words => [{ type: 'text', text: words }] } })
-  text.body.push(Buffer.from('{"not": parsed'))
-  text.body.end()
-  t.same(await wordsOf(await text.opening), [['{"not": parsed']])
-  const bytes = start({
-    reader: { as: 'bytes', read: given => [{ type: 'text', text: given.toString('hex') }] }
-  })
-  bytes.body.push(Buffer.from([1, 2]))
-  bytes.body.end()
-  t.same(await wordsOf(await bytes.opening), [['0102']])
-})
-
-t.test('pieces are sent as they arrive, and their bytes are counted', async t => {
-  const pieces = {
-    as: 'pieces' as const,
-    read: (piece: Uint8Array, into: Event[]) => {
-      into.push({ type: 'piece', text: String(piece.length) })
-    }
-  }
-  const { body, opening, cancelled } = start({ reader: pieces })
-  t.ok(await isWaiting(opening), 'it waits for the first piece')
-  body.push(Buffer.alloc(10))
-  const open = await opening
-  t.same(await open.next(), [{ type: 'piece', text: '10' }])
-  body.push(Buffer.alloc(5))
-  t.same(await open.next(), [{ type: 'piece', text: '5' }])
-  t.equal(open.sizeBytes(), 15)
-  open.close()
-  t.ok(cancelled())
-  const empty = start({ reader: pieces })
-  empty.body.end()
-  await t.rejects(empty.opening, { code: 'upstream_invalid_response' })
 })
 
 t.test('the request is released before the provider answers, whatever its size', async t => {

@@ -3,6 +3,7 @@ import { GatewayError } from '../../lib/core/errors.ts'
 import { BodyQueue } from '../../lib/client/body-queue.ts'
 import { AnswerMemory } from '../../lib/attempts/open-response.ts'
 import { StreamResponse, type StreamOptions } from '../../lib/attempts/stream-response.ts'
+import { route } from '../support/routes.ts'
 import { until } from '../support/until.ts'
 import type { StreamReader } from '../../lib/providers/provider.ts'
 
@@ -32,6 +33,7 @@ function start (options: Partial<StreamOptions<Event>> = {}) {
     }
   })
   const response = new StreamResponse<Event>(body, reader(), {
+    route: route('one/m'),
     json: async bytes => [{ type: 'json', text: bytes.toString() }],
     jsonBytes: 100,
     eventBytes: 1000,

@@ -69,6 +69,7 @@ t.test('an answer that is read on without its caller is never read twice at once
   const reads = [withResolvers<AnswerEvent[] | undefined>(), withResolvers<AnswerEvent[] | undefined>()]
   let begun = 0
   const attempt = {
+    route,
     next: async () => await (reads[begun++]?.promise ?? Promise.resolve(undefined)),
     isComplete: () => false,
     sizeBytes: () => 0,
@@ -76,10 +77,7 @@ t.test('an answer that is read on without its caller is never read twice at once
     close: () => undefined
   }
   const answer = new RefusableAnswer<object, AnswerEvent>(call, flatMap(given => new AnswerBatches(given, {
-    open: async () => ({
-      route,
-      answer: await new AbandonedAnswers().openOutlivingCaller(given, async () => attempt)
-    }),
+    open: async () => await new AbandonedAnswers().openOutlivingCaller(given, async () => attempt),
     fail: error => error
   })))
   const first = answer.read()

@@ -1,6 +1,7 @@
 import { AnswerMemory } from '../../lib/attempts/open-response.ts'
 import { BodyQueue } from '../../lib/client/body-queue.ts'
 import { StreamResponse } from '../../lib/attempts/stream-response.ts'
+import { route } from './routes.ts'
 import type { StreamReader } from '../../lib/providers/provider.ts'
 
 /** Returns the events of each read of a stream that arrives in these pieces. */
@@ -10,6 +11,7 @@ export async function readPieces<E extends { readonly type: string }> (
 ): Promise<E[][]> {
   const body = new BodyQueue({ pause: () => undefined, resume: () => undefined, cancel: () => undefined })
   const response = new StreamResponse<E>(body, reader, {
+    route: route('one/m'),
     json: async () => [],
     jsonBytes: 100,
     eventBytes: 1_000_000,
