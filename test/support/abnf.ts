@@ -1,14 +1,12 @@
 /**
- * Makes a regular expression of a grammar in the documentation, so that what is documented is what is tested.
+ * Turns a grammar from the documentation into a regular expression, so that tests check what is documented.
  */
 
 /**
- * Returns the expression that matches a rule of a grammar from beginning to end.
- *
+ * Returns an expression for a rule of a grammar, anchored at both ends.
  * @param grammar rules of ABNF that use literals, names, `/`, `( )` and `*( )`; a rule must not refer to
  *   itself
- * @param terminals expressions for the names that have no rule
- * @see https://www.rfc-editor.org/rfc/rfc5234
+ * @param terminals expressions for names without a rule @see https://www.rfc-editor.org/rfc/rfc5234
  */
 export function grammarOf (
   grammar: string,

@@ -14,7 +14,7 @@ type ReaderOf<E, A extends BodyReader<E>['as']> = Extract<BodyReader<E>, { as: A
 
 const head = { status: 200, headers: {} }
 
-/** Returns how an adapter reads a successful response, which must be in this way. */
+/** Returns how an adapter reads a successful response, which must be the given way. */
 export function readerAs<R, E, A extends BodyReader<E>['as']> (
   adapter: Adapter<R, E>,
   ask: AdapterInput<R>,
@@ -25,7 +25,7 @@ export function readerAs<R, E, A extends BodyReader<E>['as']> (
   return reader as ReaderOf<E, A> // checked just above
 }
 
-/** Reads a complete response in JSON; a failure in it is thrown as the error a caller reads. */
+/** Reads a complete JSON response; a failure in it is thrown as the caller's error. */
 export function readResponse<R, E> (adapter: Adapter<R, E>, body: unknown, ask: AdapterInput<R>): E[] {
   const { read } = readerAs(adapter, { ...ask, streamed: false }, 'json')
   return asCallerReads(() => read(body))
@@ -37,7 +37,7 @@ export function readBytes<R, E> (adapter: Adapter<R, E>, body: Buffer, ask: Adap
   return asCallerReads(() => read(body))
 }
 
-/** Opens the reader of an event stream; failures in it are thrown as the errors a caller reads. */
+/** Opens the reader of an event stream; failures in it are thrown as the caller's errors. */
 export function streamOf<R, E> (adapter: Adapter<R, E>, ask: AdapterInput<R>): StreamReader<E> {
   const { reader } = readerAs(adapter, { ...ask, streamed: true }, 'sse')
   return {
@@ -47,7 +47,7 @@ export function streamOf<R, E> (adapter: Adapter<R, E>, ask: AdapterInput<R>): S
   }
 }
 
-/** Returns the events of one message after the other. */
+/** Returns the events of messages read one after another. */
 export function readerOf<E> (reader: StreamReader<E>): (message: EventSourceMessage) => E[] {
   return message => {
     const events: E[] = []
@@ -57,8 +57,8 @@ export function readerOf<E> (reader: StreamReader<E>): (message: EventSourceMess
 }
 
 /**
- * Returns the error that a caller reads of a status other than 2xx. @param ownKey their own key at the
- * provider
+ * Returns the caller's error for a status other than 2xx.
+ * @param ownKey the caller's own provider key
  */
 export function errorOf<R, E> (
   adapter: Adapter<R, E>,

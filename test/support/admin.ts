@@ -26,8 +26,8 @@ const operations = Object.keys(adminRoutes).map(route => {
 })
 
 /**
- * The checks of documents, by the settings of the gateway that serves them and by their text: to print a
- * document takes longer than most calls, and to compile its schemas even longer.
+ * Compiled document checks, by gateway settings and document text: printing a document takes longer than most
+ * calls, and compiling its schemas even longer.
  */
 const documents = new Map<string, Conformance>()
 
@@ -59,11 +59,11 @@ export interface AdminGateway {
   readonly keys: KeyStore
   readonly database: Database
   /**
-   * Does something with `admin` once, after the gateway has read from a table and before it goes on: as
-   * another process would at the same moment.
+   * Runs a change once, after the gateway has read from a table and before it continues: as another process
+   * would at the same moment.
    */
   readonly afterRead: (table: keyof Tables, act: () => Promise<unknown>) => void
-  /** Makes a user with a session. */
+  /** Creates a user with a session. */
   readonly user: (role: Role, projects?: readonly string[]) => Promise<Person>
   /** Sends without a session. */
   readonly send: Send
@@ -78,7 +78,7 @@ export interface Person {
   readonly send: Send
 }
 
-/** Returns the headers of the session that an answer to a sign-in begins. */
+/** Returns the headers of the session that a sign-in answer starts. */
 export function sessionOf ({ body, response }: Awaited<ReturnType<Send>>): Record<string, string> {
   return {
     cookie: response.headers.get('set-cookie')?.split(';', 1)[0] ?? '',
@@ -87,8 +87,8 @@ export function sessionOf ({ body, response }: Awaited<ReturnType<Send>>): Recor
 }
 
 /**
- * Starts the gateway. @param given the place of its store. Default: on PostgreSQL where there is one for
- * tests
+ * Starts the gateway.
+ * @param given the location of its store. Default: PostgreSQL if the tests have one
  */
 export async function adminGateway (
   t: Test,
@@ -118,7 +118,7 @@ export async function adminGateway (
     await usageDatabase.close()
     await database.close()
   })
-  // another connection: while an act of `afterRead` runs, that of the gateway is busy
+  // another connection: during `afterRead` that of the gateway is busy
   const admin = new Admin(usageDatabase, keys)
   const document = await conformanceOf(api.url, parts)
   const compare = async (method: string, url: string, response: Response): Promise<void> => {

@@ -1,9 +1,11 @@
 /**
- * Turns of coding agents as they send them: with marks of caches, signatures, encrypted reasoning and blocks
- * that are not known here.
+ * Requests as coding agents send them: with cache marks, signatures, encrypted reasoning and unknown blocks.
  */
 
-/** Returns a later turn of Claude Code. @param here a word in what its user and its tools say */
+/**
+ * Returns a later turn of Claude Code.
+ * @param here a word in the text of its user and its tools
+ */
 export function claudeCodeTurn (model: string, here: string): object {
   const mark = { cache_control: { type: 'ephemeral', ttl: '1h' } }
   return {

@@ -1,4 +1,4 @@
-/** A process that takes a delivery and posts it: `node alert-worker.js DIRECTORY URL`. */
+/** A process that claims a delivery and posts it: `node alert-worker.js DIRECTORY URL`. */
 
 import { openSqlite } from '../../lib/stores/sqlite/open.ts'
 import { alertsOn, webhookAt } from './alerts.ts'

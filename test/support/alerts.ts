@@ -1,4 +1,4 @@
-/** Alerts in front of a store of a test, with a clock and waits of its own. */
+/** Alerts on a test's store, with controlled clock and waits. */
 
 import { AlertStore } from '../../lib/alerts/alert-store.ts'
 import { Alerts, type AlertsOptions } from '../../lib/alerts/alerts.ts'
@@ -16,7 +16,7 @@ export function webhookAt (url: string): Channel {
   return webhookChannel({ url, secret: new Secret(alertSecret), headers: {}, events: [...alertEventNames] })
 }
 
-/** Returns alerts without rules, unless the test names some. */
+/** Returns alerts without rules, unless the test gives some. */
 export function alertsOn (
   database: Database,
   channels: Readonly<Record<string, Channel>>,

@@ -1,4 +1,4 @@
-/** Questions to Claude, and its answers: recorded, or as given. */
+/** Requests to Claude, and its answers: recorded, or as given. */
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -37,7 +37,7 @@ export function ask (
 }
 
 export function bodyOf (question: AdapterInput<ChatInput>): MessagesRequest {
-  // what it is printed from
+  // the request it is printed from
   return JSON.parse(String(anthropicChat.request(question).body)) as MessagesRequest
 }
 
@@ -45,7 +45,7 @@ export function body (request: Partial<ChatInput>, model?: string): MessagesRequ
   return bodyOf(ask(request, model))
 }
 
-/** Fixtures of deprecated calls answer a caller who offers deprecated functions. */
+/** Fixtures of deprecated calls answer a caller who sends deprecated functions. */
 export function question (fixture: string): AdapterInput<ChatInput> {
   return ask(fixture.startsWith('legacy') ? { functions: [{ name: 'ferry_times' }] } : {})
 }

@@ -1,4 +1,4 @@
-/** Speech and recordings for tests of the endpoints for audio. */
+/** Speech and recordings for tests of the audio endpoints. */
 
 import { fakeUpstream, type Script, type SeenRequest } from './upstream.ts'
 import { testGateway, upstreamAt, type TestGateway } from './gateway.ts'

@@ -1,4 +1,4 @@
-/** Chromium, driven over its own protocol. HEADGATE_TEST_BROWSER is the path of its program. */
+/** Chromium, driven over its own protocol. HEADGATE_TEST_BROWSER is the path of the program. */
 
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
@@ -7,20 +7,23 @@ import type { Test } from 'tap'
 
 const executablePath = process.env['HEADGATE_TEST_BROWSER']
 
-/** Says why tests in a browser are skipped; false where there is one. */
+/** The reason why browser tests are skipped; false if there is a browser. */
 export const noBrowser = executablePath === undefined && 'HEADGATE_TEST_BROWSER is not the path of Chromium'
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
 export interface Visit {
   readonly page: Page
-  /** Faults: errors of the page, breaches of its policy, requests that leave the gateway. */
+  /** Faults: page errors, violations of its policy, requests that leave the gateway. */
   readonly faults: readonly string[]
-  /** Paths and sizes of what the page loaded from the gateway, as it was sent. */
+  /** Paths and sizes of what the page loaded from the gateway, as sent. */
   readonly loaded: ReadonlyMap<string, number>
 }
 
-/** Starts Chromium, with a microphone that hears beeps. @param more arguments of its command line */
+/**
+ * Starts Chromium, with a microphone that hears beeps.
+ * @param more arguments of its command line
+ */
 export async function launch (t: Test, more: readonly string[] = []): Promise<Browser> {
   const browser = await chromium.launch({
     ...executablePath !== undefined && { executablePath },
@@ -36,7 +39,7 @@ export interface VisitOptions {
   readonly dark?: boolean
 }
 
-/** Opens a page in a context of its own: no cookies, nothing cached. */
+/** Opens a page in a new browser context: no cookies, nothing cached. */
 export async function visit (
   browser: Browser,
   origin: string,
@@ -76,9 +79,9 @@ interface Violation {
   readonly nodes: ReadonlyArray<{ readonly html: string }>
 }
 
-/** Returns the serious faults for people with disabilities that a program can find. */
+/** Returns the serious accessibility faults that a program can find. */
 export async function accessibilityFaults (page: Page): Promise<readonly string[]> {
-  // A list that is read again is pale meanwhile, and gets its colours back over some frames.
+  // A list that is being reloaded is pale, and regains its colours over some frames.
   await page.locator('.stale').first().waitFor({ state: 'detached' })
   await page.evaluate(
     'Promise.allSettled(document.getAnimations().flatMap(a => a instanceof CSSTransition ? a.finished : []))'

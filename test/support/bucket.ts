@@ -1,6 +1,6 @@
 /**
- * A bucket for tests: an HTTP server that keeps objects in memory, checks signatures by itself, takes parts,
- * and fails by script.
+ * A bucket for tests: an HTTP server that keeps objects in memory, checks signatures independently, accepts
+ * multipart uploads, and fails by script.
  */
 
 import { createHash, createHmac } from 'node:crypto'
@@ -37,8 +37,8 @@ export interface Bucket {
 }
 
 /**
- * @param fail the status and code to answer a request with; `undefined` for what a bucket does, `stall` for
- * no answer at all
+ * @param fail the status and code to answer a request with; `undefined` for normal behaviour, `stall` for no
+ *   answer at all
  */
 export async function openBucket (
   t: Test,

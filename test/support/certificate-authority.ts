@@ -1,4 +1,4 @@
-/** A private authority with certificates for a server and a client, made by `openssl`. */
+/** A private certificate authority with certificates for a server and a client, made by `openssl`. */
 
 import { execFileSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
@@ -16,7 +16,10 @@ export interface CertificateAuthority {
   readonly client: Pair
 }
 
-/** Makes them in a directory. @param addresses that the server has besides */
+/**
+ * Creates the files in a directory.
+ * @param addresses further addresses of the server
+ */
 export function makeAuthority (directory: string, addresses: readonly string[] = []): CertificateAuthority {
   const file = (name: string): string => join(directory, name)
   const openssl = (...args: string[]): void => { execFileSync('openssl', args, { stdio: 'ignore' }) }

@@ -1,10 +1,10 @@
-/** Certificates of an authority of their own, made by `openssl`. */
+/** Certificates of a private authority, made by `openssl`. */
 
 import { execFileSync, spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** The reason why tests with a certificate do not run; false where they do. */
+/** The reason why tests with a certificate are skipped; false if they run. */
 export const noOpenSsl = spawnSync('openssl', ['version']).status !== 0 && 'openssl is not installed'
 
 export interface CertificateFiles {
@@ -12,7 +12,7 @@ export interface CertificateFiles {
   readonly key: string
 }
 
-/** Writes a new certificate for `localhost` and `127.0.0.1` into a directory, in place of the one before. */
+/** Writes a new certificate for `localhost` and `127.0.0.1` into a directory, replacing the previous one. */
 export function makeCertificate (directory: string, name = 'localhost'): CertificateFiles {
   const [certificate, key] = [join(directory, 'certificate.pem'), join(directory, 'key.pem')]
   execFileSync(

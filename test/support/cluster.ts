@@ -1,4 +1,4 @@
-/** Gateways as processes of their own on one store, and callers that note which answers they got. */
+/** Gateways as separate processes on one store, and callers that record their answers. */
 
 import { writeFileSync, mkdirSync } from 'node:fs'
 import { availableParallelism, loadavg } from 'node:os'
@@ -17,7 +17,7 @@ export type Node = Running & { readonly url: string }
 export interface Cluster {
   /** The store of all nodes. */
   readonly place: StoreLocation
-  /** Starts a node; one of the same name takes over the directory of the one before. */
+  /** Starts a node; one of the same name takes over the directory of its predecessor. */
   readonly start: (name: string, port?: number, own?: OwnOptions) => Promise<Node>
 }
 
@@ -96,7 +96,7 @@ export async function chat (
 }
 
 export interface Callers {
-  /** Ids of the calls whose answer was received to its end. */
+  /** Ids of the calls whose answer was received completely. */
   readonly succeeded: string[]
   /** The other calls, each with its status or error. */
   readonly failures: string[]
@@ -105,8 +105,8 @@ export interface Callers {
 }
 
 /**
- * Calls again and again, several at a time, over connections that stay open. @param url of the next call;
- * calls wait while there is none
+ * Calls repeatedly, several at a time, over connections that stay open.
+ * @param url of the next call; calls wait while there is none
  */
 export function startCallers (
   t: Test,
@@ -151,13 +151,13 @@ export function startCallers (
   }
 }
 
-/** Counts what the usage records lack, or have too much of. */
+/** Counts missing and surplus usage records. */
 export interface RecordCount {
   /** Calls that succeeded without a record. */
   readonly missing: number
   /** Calls with two records. */
   readonly double: number
-  /** True when budgets know what the records say. */
+  /** True if budgets agree with the records. */
   readonly sumsAgree: boolean
 }
 
@@ -193,13 +193,13 @@ export async function stopNode (node: Node): Promise<void> {
   await node.ended
 }
 
-/** Returns what `/health` says does not work. */
+/** Returns the failing parts reported by `/health`. */
 export async function degradedParts ({ url }: Node): Promise<string[]> {
   const answer = await fetch(`${url}/health`, { headers: { authorization: `Bearer ${clusterKey}` } })
   return (await answer.json() as { degraded?: string[] }).degraded ?? []
 }
 
-/** Returns the milliseconds that a second's promise may take on a machine with other work. */
+/** Returns the milliseconds that a promised second may take on a busy machine. */
 export function secondUnderLoad (): number {
   return 1000 * Math.max(1, (loadavg()[0] ?? 0) / availableParallelism())
 }

@@ -1,7 +1,7 @@
 /**
  * Collects the sentences that callers and operators may see from compiled code: every text of two words or
- * more, and whatever an error, a log line or a line of output says, of one word too. Expressions in templates
- * stay as written.
+ * more, and every text in an error, a log line or a line of output, even of one word. Expressions in
+ * templates are kept as written.
  */
 
 import { readdirSync, readFileSync } from 'node:fs'
@@ -35,7 +35,7 @@ export function collectMessages (root: string, folders: readonly string[]): Map<
   )
 }
 
-/** @param source a module of JavaScript */
+/** @param source a JavaScript module */
 export function messagesIn (source: string): string[] {
   const found: string[] = []
   const visit = (node: AnyNode, said: boolean): void => {
@@ -66,7 +66,7 @@ function isImport ({ type, ...node }: AnyNode): boolean {
 }
 
 /**
- * Returns the arguments that are shown as they are: of an error (not its code), of a log line, of a line of
+ * Returns the arguments that are shown unchanged: of an error (except its code), of a log line, of a line of
  * output.
  */
 function spokenArguments ({ type, callee, arguments: given }: CallExpression | NewExpression): unknown[] {
@@ -93,7 +93,7 @@ function spokenArguments ({ type, callee, arguments: given }: CallExpression | N
     : []
 }
 
-/** Recognises what a text may be chosen by or composed of without being something else. */
+/** Recognises the contexts in which a text is selected or composed but still a message. */
 function passesOn (node: AnyNode): boolean {
   return (
     node.type === 'ConditionalExpression' ||
@@ -103,7 +103,7 @@ function passesOn (node: AnyNode): boolean {
   )
 }
 
-/** Recognises two words or more, those of expressions aside. */
+/** Recognises two words or more, without those of expressions. */
 function isSentence (written: string): boolean {
   const text = withoutExpressions(written)
   return /(?:^|[\s`"'(])[a-z][\w'-]*[`"',.:;)]*\s+\S*[a-z{]/i.test(text) && /[a-z]{3}/.test(text)
@@ -113,7 +113,7 @@ function withoutExpressions (text: string): string {
   return text.replaceAll(/\$\{[^}]*\}/g, '{}')
 }
 
-/** Recognises SQL, and parts of it where it is composed. */
+/** Recognises SQL, and fragments that SQL is composed of. */
 function isSql (text: string): boolean {
   return /^\s*(?:create (?:table|unique|index)|alter table|insert (?:or|into)|select\b|update \w+ set|delete from|pragma|begin|commit|rollback|drop (?:table|index)|vacuum into|(?:with )?\w+ as \(|set local |\w+ as \w+$|chain\()/.test(
     text
@@ -161,7 +161,7 @@ function childrenOf (node: AnyNode): AnyNode[] {
     .flat()
     .filter(
       (value): value is AnyNode =>
-        // nodes have a type, nothing else in a tree does
+        // only nodes of the tree have a type
         typeof value === 'object' && value !== null && typeof (value as { type?: unknown }).type === 'string'
     )
 }

@@ -1,4 +1,4 @@
-/** A collector of OpenTelemetry for tests: takes traces, metrics and logs in JSON, and says what came. */
+/** An OpenTelemetry collector for tests: accepts traces, metrics and logs in JSON, and records them. */
 
 import { fakeUpstream, type Script, type SeenRequest } from './upstream.ts'
 import type { Test } from 'tap'
@@ -31,7 +31,7 @@ export interface SeenMetric {
   readonly kind: 'sum' | 'gauge' | 'histogram'
   readonly points: ReadonlyArray<{
     readonly attributes: Readonly<Record<string, unknown>>
-    /** Of a histogram its sum. */
+    /** For a histogram its sum. */
     readonly value: number
     readonly counts?: readonly number[]
     readonly bounds?: readonly number[]
@@ -116,7 +116,8 @@ interface JsonTraces {
 }
 
 /**
- * Starts a collector that is closed when the test ends. @param script how it answers; default: it takes all
+ * Starts a collector that is closed when the test ends.
+ * @param script how it answers; default: it accepts everything
  */
 export async function collector (t: Test, script: Script = { pieces: ['{}'] }): Promise<Collector> {
   const server = await fakeUpstream(script)
@@ -139,7 +140,7 @@ export interface Signals {
   readonly logs: SeenLog[]
 }
 
-/** Reads requests in the form of JSON, as they are sent and as collectors write them. */
+/** Reads requests in JSON, as sent and as written by collectors. */
 export function signalsIn (requests: readonly object[]): Signals {
   // by the field that each kind has
   const metrics = requests.findLast(request => 'resourceMetrics' in request) as JsonMetrics | undefined

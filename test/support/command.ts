@@ -1,13 +1,13 @@
-/** Commands of `headgate` that come to an end by themselves. */
+/** Runs `headgate` commands that end on their own. */
 
 import { run } from '../../lib/cli/run.ts'
 import type { Ended } from './headgate.ts'
 import type { Test } from 'tap'
 
-/** Only what the test says: no provider of the machine that runs the tests is enabled. */
+/** Only what the test sets: no provider of the machine that runs the tests is enabled. */
 const bare = { PATH: process.env['PATH'] ?? '' }
 
-/** Runs a command line: the same as its own process, without starting one. */
+/** Runs a command line as its own process would, without starting one. */
 export async function headgate (
   t: Test,
   args: readonly string[],

@@ -1,4 +1,4 @@
-/** Configurations in directories of their own, and what is wrong with them. */
+/** Configurations in temporary directories, and their problems. */
 
 import type { Test } from 'tap'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -8,7 +8,7 @@ import { loadSettings } from '../../lib/config/read-settings.ts'
 import { ConfigError, formatProblems, type Problem } from '../../lib/config/problems.ts'
 import type { ProviderSettings, Settings } from '../../lib/core/settings.ts'
 
-/** Returns a working directory of its own with these files. */
+/** Returns a new working directory with these files. */
 export function directory (t: Test, files: Record<string, string> = {}): string {
   const cwd = mkdtempSync(join(tmpdir(), 'headgate-config-'))
   t.teardown(() => rmSync(cwd, { recursive: true, force: true }))
@@ -49,6 +49,6 @@ export function provider (settings: Settings, id: string): ProviderSettings {
   return found
 }
 
-/** Lists the providers the gateway itself may use; callers may bring a key to any of the labels. */
+/** Lists the providers the gateway itself may use; callers may bring a key for any of the labels. */
 export const ids = (settings: Settings): string[] =>
   settings.providers.filter(({ enabled }) => enabled).map(({ id }) => id)

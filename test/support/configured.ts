@@ -15,7 +15,7 @@ export interface ConfiguredGateway extends AdminGateway {
   readonly sources: ConfigSources
 }
 
-/** @param editConfig true where owners may save the file */
+/** @param editConfig true if owners may save the file */
 export async function configuredGateway (
   t: Test,
   text: string,

@@ -1,8 +1,8 @@
 /**
  * Compares answers with the OpenAPI document that the gateway serves.
  *
- * Every object that the document describes is closed for the comparison: a field that an answer
- * has and the document does not is a finding as well, so neither can change without the other.
+ * Every object in the document is closed for the comparison: a field in an answer that is not in the document
+ * is a finding too, so neither can change without the other.
  */
 
 import { Ajv2019, type ValidateFunction } from 'ajv/dist/2019.js'
@@ -11,20 +11,20 @@ import { codes } from '../../lib/core/errors.ts'
 type Fields = Record<string, unknown>
 
 export interface Answer {
-  /** As the document writes it: `/v1/models/{model}`. */
+  /** As written in the document: `/v1/models/{model}`. */
   readonly path: string
   readonly method: 'get' | 'post' | 'delete'
   readonly response: Response
-  /** The schema that answers in place of the documented one: that of a dry run. */
+  /** The schema that replaces the documented one: that of a dry run. */
   readonly dryRun?: boolean
 }
 
 export interface Conformance {
-  /** Lists what in an answer is not as the document says; nothing when all is. Reads the body. */
+  /** Lists where an answer deviates from the document; empty if nowhere. Reads the body. */
   readonly findings: (answer: Answer) => Promise<string[]>
   /**
-   * Lists operations, statuses and media types of the document that no answer has had yet, and streams that
-   * never broke off.
+   * Lists documented operations, statuses and media types that no answer has had yet, and streams that never
+   * broke off.
    */
   readonly missing: () => string[]
 }
@@ -39,7 +39,7 @@ export function conformance (document: unknown): Conformance {
   const seen = new Set<string>()
 
   const check = (pointer: string, value: unknown): string[] => {
-    // What many answers share is compiled once.
+    // Schemas that many answers share are compiled once.
     const { $ref, ...others } = Object(at(document, pointer)) as Fields
     if (typeof $ref === 'string' && Object.keys(others).length === 0) return check($ref.slice(1), value)
     let validate = compiled.get(pointer)
@@ -129,7 +129,7 @@ function breaksOff (text: string): boolean {
   return /^event: (error|response\.failed)\n/.test(last)
 }
 
-/** Lists operations with the statuses and media types they may answer with. */
+/** Lists operations with their possible statuses and media types. */
 function everyResponse (document: unknown): string[] {
   const paths = Object.entries(Object(at(document, '/paths')) as Fields)
   return paths.flatMap(([path, operations]) =>
@@ -146,7 +146,7 @@ function everyResponse (document: unknown): string[] {
   )
 }
 
-/** Every code of ours is listed in the description of its status. */
+/** Every error code is listed in the description of its status. */
 function codeFindings (body: unknown, description: unknown): string[] {
   const code = at(body, '/error/code')
   if (typeof code !== 'string' || !Object.hasOwn(codes, code)) return []
@@ -199,7 +199,7 @@ function pointerOf (...names: readonly string[]): string {
   return names.map(name => `/${escaped(name)}`).join('')
 }
 
-/** The value at a JSON pointer; undefined when there is none. */
+/** The value at a JSON pointer; undefined if there is none. */
 function at (root: unknown, pointer: string): unknown {
   return pointer.split('/').slice(1).reduce<unknown>((value, key) => {
     const name = key.replaceAll('~1', '/').replaceAll('~0', '~')

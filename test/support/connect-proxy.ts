@@ -1,4 +1,4 @@
-/** A proxy that tunnels (`CONNECT`), and says what it was asked. */
+/** A proxy for tunnels (`CONNECT`) that records the requests for them. */
 
 import { once } from 'node:events'
 import { createServer } from 'node:http'
@@ -7,11 +7,11 @@ import type { Test } from 'tap'
 
 export interface ConnectProxy {
   readonly url: string
-  /** The target and the credentials of each tunnel that was asked for. */
+  /** The target and the credentials of each requested tunnel. */
   readonly requests: Array<{ readonly target: string, readonly authorization: string | undefined }>
-  /** Connections open now, with a tunnel or not. */
+  /** Open connections, with a tunnel or not. */
   readonly connections: () => number
-  /** Tunnels open now. */
+  /** Open tunnels. */
   readonly open: () => number
   readonly closeTunnels: () => void
   readonly resetTunnels: () => void
@@ -19,7 +19,7 @@ export interface ConnectProxy {
 
 /**
  * @param answer a response in place of a tunnel; 'nothing' for none at all
- * @param local where all tunnels lead, whatever was asked for
+ * @param local the port where all tunnels lead, whatever the target
  */
 export async function startConnectProxy (t: Test, answer?: string, local?: string): Promise<ConnectProxy> {
   const requests: ConnectProxy['requests'] = []

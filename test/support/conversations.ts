@@ -1,6 +1,6 @@
 /**
  * Conversations in every dialect, and their answers by providers of every protocol: with one word in many
- * places, cut where a stream cuts.
+ * places, cut as in a stream.
  */
 
 import { chatUpstreamAt, upstreamAt } from './gateway.ts'
@@ -10,7 +10,7 @@ import type { ProviderSettings } from '../../lib/core/settings.ts'
 
 export type Json = Readonly<Record<string, unknown>>
 
-/** The words of an answer: cut where a stream cuts them. */
+/** The words of an answer, cut as in a stream. */
 export const said = ['I went to Z', 'anz', `ibar. ${word} is warm. Z`, 'anzibar']
 const thought = ['They mean Zanzi', 'bar, or ', 'Zan']
 const called = ['{"place":"Zan', 'zibar","near":"\\u005aanzibar', '"}']
@@ -21,7 +21,7 @@ export interface Protocol {
   readonly provider: (url: string) => ProviderSettings
   readonly complete: Json
   readonly frames: readonly string[]
-  /** Fields that its requests do not have. */
+  /** Fields that requests of this dialect do not have. */
   readonly lacks?: readonly string[]
 }
 
@@ -451,7 +451,7 @@ export function messagesIn (body: string): Json[] {
     .flatMap(line => (line.startsWith('data: {') ? [JSON.parse(line.slice('data: '.length)) as Json] : []))
 }
 
-/** Returns whether a text has the word, as it is or by its escape. */
+/** Returns whether a text has the word, plain or escaped. */
 export function holdsWord (text: string): boolean {
   return text.replaceAll('\\u005a', 'Z').includes(word)
 }
@@ -460,5 +460,5 @@ export function takenBy ({ lacks = [] }: Protocol, request: Json): Json {
   return Object.fromEntries(Object.entries(request).filter(([name]) => !lacks.includes(name)))
 }
 
-/** The text of an answer as a provider of this protocol says it, without the word. */
+/** The answer's text in a provider of this protocol, without the word. */
 export const replaced = said.join('').replaceAll(word, replacement)

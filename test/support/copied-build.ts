@@ -1,11 +1,14 @@
-/** A copy of the built gateway that a test changes. */
+/** A copy of the built gateway that a test modifies. */
 
 import { cpSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 const root = join(import.meta.dirname, '../../..')
 
-/** Makes the copy. @returns the file that is its command */
+/**
+ * Creates the copy.
+ * @returns the file of its command
+ */
 export function copyBuild (folder: string): string {
   for (const name of ['lib', 'pipelines', 'schemas']) {
     cpSync(join(root, 'build', name), join(folder, 'build', name), {
@@ -17,7 +20,10 @@ export function copyBuild (folder: string): string {
   return join(folder, 'build/lib/main.js')
 }
 
-/** Replaces a text of a file of the copy. @throws where the file does not have it */
+/**
+ * Replaces a text in a file of the copy.
+ * @throws if the file does not have it
+ */
 export function changeBuild (folder: string, name: string, found: string, replacement: string): void {
   const path = join(folder, 'build', name)
   const text = readFileSync(path, 'utf8')

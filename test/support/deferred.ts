@@ -17,7 +17,7 @@ export interface DeferredServices {
   readonly settings: Settings
 }
 
-/** Opens a store, with one provider that defers itself and answers this. */
+/** Opens a store, with one provider that defers calls itself and gives this answer. */
 export async function deferredServices (
   t: Test,
   send: () => Promise<UpstreamResponse>

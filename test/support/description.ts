@@ -1,6 +1,6 @@
 /**
- * Compares what goes over the wire with a provider's own description of its API. The descriptions
- * are not part of this repository: without them beside the checkout there is nothing to compare with.
+ * Compares provider requests with the provider's own description of its API. The descriptions are not part of
+ * this repository: without them beside the checkout these comparisons are skipped.
  */
 
 import { existsSync, readFileSync } from 'node:fs'
@@ -9,7 +9,7 @@ import { Ajv, type ValidateFunction } from 'ajv'
 import t from 'tap'
 
 export interface Description {
-  /** A test that this value is what the API calls by that name. */
+  /** Tests that this value matches the API's schema of that name. */
   readonly check: (definition: string, value: unknown, name: string) => void
   readonly validator: (definition: string) => ValidateFunction
 }

@@ -2,7 +2,7 @@
 
 import type { Database } from '../../lib/stores/database.ts'
 
-/** Takes the sums by names from a store, as a step of the schema finds it that adds their tables. */
+/** Removes the sums by name from a store, as the migration that adds their tables expects it. */
 export async function withoutNameSums ({ query }: Database): Promise<void> {
   await query.deleteFrom('name_rollups').execute()
   await query.deleteFrom('counted_names').execute()

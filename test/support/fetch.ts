@@ -1,6 +1,6 @@
 /**
- * Gives tests the `fetch` of the package undici where that of Node.js is older than version 7: a timer of one
- * of its connections may fire after the connection was collected, and its error then fails whichever test
+ * Gives tests the `fetch` of the package undici if that of Node.js is older than version 7: there a timer of
+ * a connection may fire after the connection was garbage-collected, and its error then fails whichever test
  * runs.
  */
 

@@ -3,7 +3,7 @@ import type { SeenRequest } from './upstream.ts'
 /** A field, or a file as its name, its type and its bytes in base64. */
 export type SeenPart = readonly [name: string, value: string | { name: string, type: string, base64: string }]
 
-/** Returns the parts of a form a provider was sent, in order, read by the parser that is built into Node. */
+/** Returns the parts of a form sent to a provider, in order, read by the parser built into Node.js. */
 export async function partsOf ({
   bytes,
   headers

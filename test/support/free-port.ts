@@ -4,9 +4,9 @@ import { connect, createServer } from 'node:net'
 import { eventually } from './until.ts'
 
 /**
- * Returns a port that was free a moment ago, for programs that cannot choose one themselves. It is below
- * those that the system gives to whoever listens on port 0, so no other test gets it meanwhile, and so is
- * the port 10,000 above it, which a node of a Redis cluster takes as well.
+ * Returns a recently free port, for programs that cannot choose one themselves. It is below those that the
+ * system assigns to listeners on port 0, so no other test gets it meanwhile. The same applies to the port
+ * 10,000 above it, which a Redis cluster node takes too.
  */
 export async function freePort (): Promise<number> {
   for (;;) {
@@ -24,7 +24,10 @@ export async function freePort (): Promise<number> {
   }
 }
 
-/** Resolves when something listens on a port of loopback. @throws Error when the time is over */
+/**
+ * Resolves when something listens on a loopback port.
+ * @throws Error at the deadline
+ */
 export async function untilListening (port: number, ms?: number): Promise<void> {
   await eventually(async () => await isListening(port), listening => listening, `port ${port} to listen`, ms)
 }

@@ -1,4 +1,4 @@
-/** A complete gateway on a free port, in front of whatever providers a test gives it. */
+/** A complete gateway on a free port, in front of the providers given by a test. */
 
 import type { ProviderKind } from '../../schemas/providers.ts'
 import { createGateway, type Gateway, type GatewayOptions } from '../../lib/gateway.ts'
@@ -60,7 +60,7 @@ export async function testGateway (
   }
 }
 
-/** Settings of a fake OpenAI that has chat completions and no other API for chat. */
+/** Settings of a fake OpenAI that has chat completions and no other chat API. */
 export function chatUpstreamAt (url: string): ProviderSettings {
   return upstreamAt(url, 'openai', 'openai', { quirks: { responsesApi: false } })
 }

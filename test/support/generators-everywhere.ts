@@ -1,7 +1,7 @@
 /**
- * Puts a generator that changes nothing at every place of every pipeline, as a user could: `await import`
- * this file first, then the tests to run that way. A loader gives whoever imports `pipeline/chain` the two
- * functions below in place of its own.
+ * Inserts a generator that changes nothing between all stages of every pipeline, as a user could: `await
+ * import` this file first, then the tests to run that way. A loader replaces two functions of
+ * `pipeline/chain` by the two below.
  */
 
 import { register } from 'node:module'
@@ -10,7 +10,7 @@ import type { AnyStage } from '../../lib/pipeline/stage-list.ts'
 const here = new URL(import.meta.url)
 const address = new URL('../../lib/pipeline/chain.js', here).href
 
-/** `pipeline/chain` itself: the address differs for the loader. */
+/** `pipeline/chain` itself: the loader tells the two apart by the address. */
 const plain = await import(`${address}?plain`) as typeof import('../../lib/pipeline/chain.ts')
 
 const loader = `
@@ -38,6 +38,6 @@ function everywhere (stages: readonly AnyStage[]): AnyStage[] {
 
 export const fuse: typeof plain.fuse = stages => plain.fuse(everywhere(stages))
 
-// generators pass what they are given
+// generators pass their input on
 export const chain = ((...list: readonly AnyStage[]) =>
   plain.chain(...everywhere(list))) as typeof plain.chain

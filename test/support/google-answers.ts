@@ -14,7 +14,7 @@ export function bytesOf (name: string): Buffer {
   return readFileSync(join(fixtures, `${name}.sse`))
 }
 
-/** Ids that the reader makes differ from run to run. */
+/** Ids made by the reader differ from run to run. */
 export function plain (value: unknown): unknown {
   return JSON.parse(JSON.stringify(value).replace(/call_[0-9a-f]{24}/g, 'call_made'))
 }

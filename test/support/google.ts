@@ -5,7 +5,7 @@ import type { ChatInput } from '../../lib/chat/input.ts'
 import type { GenerateContentRequest } from '../../lib/providers/google/wire.ts'
 import type { AdapterInput } from '../../lib/providers/provider.ts'
 
-/** Returns a question to Gemini; a greeting unless the request says otherwise. */
+/** Returns a request to Gemini; a greeting unless specified otherwise. */
 export function googleAsk (
   request: Partial<ChatInput> = {},
   model = 'gemini-2.5-flash'
@@ -23,7 +23,7 @@ export function googleAsk (
   }
 }
 
-/** Returns the body that is sent for it. */
+/** Returns the body sent for it. */
 export function googleBody (request: Partial<ChatInput>, model?: string): GenerateContentRequest {
   const body = googleChat.request(googleAsk(request, model)).body
   return JSON.parse(String(body)) as GenerateContentRequest // as printed

@@ -1,5 +1,5 @@
 /**
- * Describes the dashboard of examples/ by the types of Grafana's own package, for a compiler that reads the
+ * Describes the dashboard of examples/ with the types of Grafana's own package, for a compiler that reads the
  * JSON as a literal.
  */
 
@@ -8,7 +8,7 @@ import type {
   Options
 } from '@grafana/schema/dist/esm/raw/composable/timeseries/panelcfg/x/TimeSeriesPanelCfg_types.gen'
 
-/** The same as JSON, which has the values of enumerations and not their names. */
+/** The same as JSON, which has the values of enumerations instead of their names. */
 type Printed<T> = 0 extends 1 & T
   ? T
   : T extends string
@@ -17,7 +17,7 @@ type Printed<T> = 0 extends 1 & T
       ? { [Name in keyof T]: Printed<T[Name]> }
       : T
 
-/** A query to Prometheus: the package has the types of other data sources alone. */
+/** A query to Prometheus: the package only has the types of other data sources. */
 interface PrometheusQuery extends DataQuery {
   readonly expr: string
   readonly legendFormat: string
@@ -41,5 +41,5 @@ interface OurDashboard extends Omit<Dashboard, 'panels'> {
   readonly panels: ReadonlyArray<TimeSeriesPanel | Row>
 }
 
-/** The dashboard: panels of the kinds that it has, with the options of each. */
+/** The dashboard: panels of the kinds that it uses, with the options of each. */
 export type GrafanaDashboard = Printed<OurDashboard>

@@ -1,4 +1,4 @@
-/** The command line as a process of its own, as an operator runs it. */
+/** Runs the command line as a separate process, as an operator would. */
 
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
@@ -25,7 +25,7 @@ for (const folder of ['lib', 'pipelines', 'schemas']) {
   }
 }
 
-/** Only what the test says: no provider of the machine that runs the tests is enabled. */
+/** Only what the test sets: no provider of the machine that runs the tests is enabled. */
 const bare = { PATH: process.env['PATH'] ?? '' }
 
 export interface Ended {
@@ -36,15 +36,14 @@ export interface Ended {
 
 export interface Running {
   readonly child: ChildProcess
-  /** Resolves with the first line that matches, of either output, from the first line on. */
+  /** Resolves with the first line that matches, of either output, including earlier ones. */
   readonly line: (pattern: RegExp) => Promise<RegExpExecArray>
   readonly ended: Promise<Ended>
 }
 
 /**
- * Makes the directory of a test whose processes write into it, and deletes it once they have ended: what a
- * test tears down comes after its directory is deleted, unless something was to be torn down before it was
- * made.
+ * Creates a test's directory for processes that write to it, and deletes it once they have exited. Teardowns
+ * registered before its creation would otherwise run after its deletion.
  */
 export function directoryOf (t: Test, content?: Parameters<Test['testdir']>[0]): string {
   t.teardown(() => undefined)
@@ -115,7 +114,8 @@ export function launch (
 const lineMs = 60_000
 
 /**
- * Starts a gateway on a free port, and the key it made for its first start. @param before options of Node.js
+ * Starts a gateway on a free port, and returns it with the key of its first start.
+ * @param before options of Node.js
  */
 export async function startGateway (
   t: Test,
@@ -142,7 +142,7 @@ export async function ask (
   return { status: statusCode, body: await body.json() }
 }
 
-/** Lists the processes that a process has started and that still run. */
+/** Lists the running child processes of a process. */
 export async function childrenOf (pid: number): Promise<number[]> {
   const text = await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8')
   return text.split(' ').filter(part => part !== '').map(Number)

@@ -1,12 +1,12 @@
-/** Counts and lists what a conversation holds of earlier answers, for tests that send answers back. */
+/** Counts and lists the parts of a conversation from earlier answers, for tests that send answers back. */
 
 import { nonEmptyText, objectsOf, property } from '../../lib/json/guards.ts'
 import type { Message } from '../../schemas/messages.ts'
 
 export interface HistoryFacts {
-  /** Characters that the model has written. */
+  /** Characters written by the model. */
   readonly characters: number
-  /** Its calls of functions: id, name and arguments, in the order of their ids. */
+  /** Its function calls: id, name and arguments, in the order of their ids. */
   readonly calls: ReadonlyArray<readonly unknown[]>
   readonly thinking: readonly unknown[]
   readonly images: number

@@ -1,4 +1,4 @@
-/** A bare HTTP server for tests of what handles its requests. */
+/** A bare HTTP server for tests of request handlers. */
 
 import { once } from 'node:events'
 import { createServer, type Server, type RequestListener } from 'node:http'

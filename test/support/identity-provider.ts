@@ -1,4 +1,4 @@
-/** A provider of OpenID Connect on a free port: `oidc-provider`, with people who come from a test. */
+/** An OpenID Connect provider on a free port: `oidc-provider`, with the test's people. */
 
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -14,11 +14,11 @@ export interface TestPerson {
 
 export interface IdentityProvider {
   readonly issuer: string
-  /** People by subject. Each change counts from the next sign-in on. */
+  /** People by subject. Each change takes effect at the next sign-in. */
   readonly people: Map<string, TestPerson>
-  /** Says who signs in next: no one types anything there. */
+  /** Sets who signs in next: nobody types anything there. */
   signsIn: string
-  /** Sets where browsers may be sent back. */
+  /** Sets the address to which browsers are sent back. */
   readonly allow: (redirectUri: string) => void
 }
 
@@ -65,7 +65,7 @@ export async function identityProvider (t: Test): Promise<IdentityProvider> {
   return place
 }
 
-/** Signs a person in, and allows what the client wants. */
+/** Signs a person in, and grants the client's request. */
 async function interact (
   provider: Provider,
   { signsIn }: IdentityProvider,

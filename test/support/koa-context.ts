@@ -1,4 +1,4 @@
-/** The Koa context of a request, for tests of what reads one. */
+/** The Koa context of a request, for tests of code that reads one. */
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import Koa, { type Context } from 'koa'

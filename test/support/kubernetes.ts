@@ -1,4 +1,4 @@
-/** Validates manifests by the schemas of Kubernetes. */
+/** Validates manifests with the schemas of Kubernetes. */
 
 import { StatefulSet } from 'kubernetes-models/apps/v1'
 import { HorizontalPodAutoscaler } from 'kubernetes-models/autoscaling/v2'
@@ -30,9 +30,7 @@ const kinds = [
 ]
 
 /**
- * Validates a manifest, and lists the fields that the validation never looked at: Kubernetes has none of that
- * name.
- *
+ * Validates a manifest, and lists the fields that the validation never read: Kubernetes does not know them.
  * @throws Error for a field of the wrong type, or a missing one
  */
 export function unreadFields (manifest: Manifest): string[] {

@@ -1,6 +1,6 @@
 /**
- * A provider in a thread of its own that writes responses nobody requested. The test waits for them without
- * returning to its event loop, so that they lie in the kernel, unread, when it goes on.
+ * A provider in a separate thread that writes unrequested responses. The test waits for them without
+ * returning to its event loop, so that they are in the kernel, unread, when it continues.
  */
 
 import { once } from 'node:events'

@@ -1,4 +1,4 @@
-/** A process that asks its parent for a given number of calls, and keeps them until it dies. */
+/** A process that reserves a given number of calls at its parent, and keeps them until it dies. */
 
 import { WorkerLimiter } from '../../lib/limits/worker-limiter.ts'
 import type { ReservationRequest } from '../../lib/limits/reservation.ts'

@@ -1,6 +1,6 @@
 /**
- * A gateway as far as limits go: a process that decides with a limiter on the store of a data directory, and
- * has a journal there. Its parent says which calls there are.
+ * The limits of a gateway as a process: it decides with a limiter on the store of a data directory, and has a
+ * journal there. Its parent makes the calls.
  */
 
 import { writeFileSync } from 'node:fs'

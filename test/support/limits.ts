@@ -1,4 +1,6 @@
-/** Limiters as a key sees them: calls of one key with its limits, in tokens and billionths of a dollar. */
+/**
+ * Limiters from the view of a key: calls of one key with its limits, in tokens and billionths of a dollar.
+ */
 
 import { accountsOf, type PartyKind } from '../../lib/limits/call-accounts.ts'
 import type { LimitCounters } from '../../lib/limits/counters.ts'
@@ -31,7 +33,7 @@ export interface KeyUsage {
   readonly row?: UsageRowKey
 }
 
-/** A decision with what it grants of a budget. */
+/** A decision with the granted budget. */
 export type KeyDecision = LimitDecision & { readonly nanoUsd?: number | undefined }
 
 export function requestOf (
@@ -57,7 +59,7 @@ export function decisionOf (decision: LimitDecision): KeyDecision {
   return decision.admitted ? { ...decision, nanoUsd: decision.granted.nanoUsd } : decision
 }
 
-/** A limiter that takes calls of keys. */
+/** A limiter for calls of keys. */
 export class KeyLimiter<L extends Limiter> {
   readonly limiter: L
 
@@ -75,7 +77,7 @@ export class KeyLimiter<L extends Limiter> {
   }
 }
 
-/** A limiter of this process that takes calls of keys, and its counters. */
+/** A limiter of this process for calls of keys, and its counters. */
 export class KeyLocalLimiter extends KeyLimiter<LocalLimiter> {
   readonly counters: KeyCounters
 
@@ -134,7 +136,7 @@ export class KeyCounters {
   }
 }
 
-/** Returns the limit that refuses a call, or that none does. */
+/** Returns the limit that refuses a call, or 'admitted'. */
 export function reasonOf (decision: LimitDecision): string {
   return decision.admitted ? 'admitted' : decision.reason
 }

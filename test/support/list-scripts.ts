@@ -1,6 +1,6 @@
 /**
- * Imported before a program: on SIGUSR2 prints a line with the addresses of the scripts it has loaded, or the
- * beginning of those that were made of a string, and with the modules of Node.js.
+ * Imported before a program: on SIGUSR2 prints a line with the addresses of its loaded scripts, or the
+ * beginning of those compiled from a string, and with the loaded modules of Node.js.
  */
 
 import { Session, type Debugger } from 'node:inspector'

@@ -1,5 +1,5 @@
 /**
- * Imported before a program: prints each flag of V8 that the program sets, and whether it had loaded HTTP by
+ * Imported before a program: prints each V8 flag that the program sets, and whether it had loaded HTTP by
  * then.
  */
 

@@ -1,4 +1,4 @@
-/** LiteLLM's proxy, as a process of its own. */
+/** LiteLLM's proxy as a separate process. */
 
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -8,7 +8,7 @@ import { dirname, join } from 'node:path'
 import { freePort, untilListening } from './free-port.ts'
 import type { Test } from 'tap'
 
-/** It loads for ten seconds, and for more on a busy machine. */
+/** It takes ten seconds to load, and more on a busy machine. */
 const startMs = 240_000
 
 /** The key that may call it. */
@@ -21,9 +21,8 @@ export interface LitellmProxy {
 }
 
 /**
- * Starts one that is stopped when the test ends.
- *
- * @param python one that has `litellm[proxy]`
+ * Starts a proxy that is stopped when the test ends.
+ * @param python a Python with `litellm[proxy]`
  * @param config its configuration, without a master key
  */
 export async function startLitellm (t: Test, python: string, config: object): Promise<LitellmProxy> {

@@ -1,6 +1,6 @@
 /**
- * The tables of a LiteLLM that a company uses, as its functions fill them: every row that an import treats in
- * a way of its own.
+ * The tables of a LiteLLM used by a company, as its functions fill them: every kind of row that an import
+ * treats differently.
  */
 
 import { createCipheriv, createHash, randomBytes } from 'node:crypto'
@@ -17,14 +17,14 @@ import type { JsonObject } from '../../lib/json/guards.ts'
 
 export const saltKey = 'sk-salt-of-the-test'
 
-/** What LiteLLM does with keys and secrets. */
+/** LiteLLM's functions for keys and secrets. */
 export interface LitellmFunctions {
   readonly hash: (token: string) => string
   readonly encrypt: (text: string) => string
   readonly encryptGcm: (text: string) => string
 }
 
-/** The same as `hash_token` and `encrypt_value_helper`. */
+/** Equivalents of `hash_token` and `encrypt_value_helper`. */
 export const ownFunctions: LitellmFunctions = {
   hash: token => createHash('sha256').update(token).digest('hex'),
   encrypt: text => {
@@ -79,7 +79,7 @@ export const secrets = [
   'Bearer tools'
 ] as const
 
-/** The time as Prisma stores it. */
+/** The time as stored by Prisma. */
 function at (ms: number): string {
   return new Date(ms).toISOString().replace('Z', '')
 }
@@ -95,7 +95,7 @@ export function periodEnds (nowMs: number): Readonly<Record<'day' | 'week' | 'mo
   }
 }
 
-/** Sums of a day of LiteLLM. */
+/** Sums of one day in LiteLLM. */
 function daily (token: string, day: Date, row: JsonObject): JsonObject {
   return {
     date: day.toISOString().slice(0, 10),
@@ -136,7 +136,7 @@ export function litellmTables (functions: LitellmFunctions, address: string, now
   }
 }
 
-/** When most rows were made. */
+/** The creation time of most rows. */
 function madeAt (nowMs: number): string {
   return at(nowMs - 100 * dayMs)
 }
@@ -428,7 +428,7 @@ export async function importedTables (
   return importLitellmDatabase(file, { rows, others }, decryption(salt, await loadOpenBox()), testNowMs)
 }
 
-/** Returns the notes of what is not exact, by path. */
+/** Returns the notes on everything that is not exact, by path. */
 export function notesOf ({ rows }: Pick<ImportedDatabase, 'rows'>): Record<string, string> {
   return Object.fromEntries(
     rows

@@ -1,4 +1,4 @@
-/** A mail server that speaks enough SMTP to receive messages, and to refuse them. */
+/** A mail server with enough SMTP to receive messages and to refuse them. */
 
 import { once } from 'node:events'
 import { createServer, type AddressInfo } from 'node:net'
@@ -14,7 +14,7 @@ export interface MailServerOptions {
 
 export interface MailServer {
   readonly url: string
-  /** Commands as they came, the lines of messages left out. */
+  /** Commands as received, without the lines of messages. */
   readonly commands: string[]
   readonly messages: string[]
 }

@@ -9,7 +9,7 @@ import type { Test } from 'tap'
 
 const example = join(import.meta.dirname, '../../../examples/deployment/nginx.conf')
 
-/** The reason why tests with nginx do not run; false where they do. */
+/** The reason why tests with nginx are skipped; false if they run. */
 export const noNginx = spawnSync('nginx', ['-v']).status !== 0 && 'nginx is not installed'
 
 /** Starts the load balancer of the examples in front of two ports. */

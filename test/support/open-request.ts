@@ -1,4 +1,4 @@
-/** A request that comes in and an answer that goes out, for tests of functions that need both. */
+/** An incoming request and its answer, for tests of functions that need both. */
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Test } from 'tap'
@@ -7,11 +7,11 @@ import { httpServer } from './http-server.ts'
 export interface OpenRequest {
   readonly request: IncomingMessage
   readonly response: ServerResponse
-  /** The response the caller gets. */
+  /** The response that the caller receives. */
   readonly answer: Promise<Response>
 }
 
-/** Sends a request that nothing answers yet. */
+/** Sends a request that is not answered yet. */
 export async function openRequest (
   t: Test,
   path: string = '/',

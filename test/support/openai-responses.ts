@@ -1,4 +1,4 @@
-/** Answers as OpenAI's Responses API gives them, with a field and an event that are not known here. */
+/** Answers of OpenAI's Responses API, with a field and an event that are unknown here. */
 
 import { eventStream, type Script, type SeenRequest } from './upstream.ts'
 
@@ -8,7 +8,7 @@ interface Sent {
   readonly previous_response_id?: string
 }
 
-/** Answers a request of this number: `Answer 0` to the first one. The answer says what it got as `input`. */
+/** Answers a request of this number: `Answer 0` to the first one. The answer repeats its `input`. */
 export function openaiScript ({ json }: SeenRequest, number: number): Script {
   const { stream, input, previous_response_id: previous = null } = json as Sent // as sent
   const response = openaiResponse(number, { previous_response_id: previous, x_new: JSON.stringify(input) })

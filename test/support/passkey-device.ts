@@ -1,6 +1,5 @@
 /**
- * A device with passkeys, made of a key pair and the few bytes that the Web Authentication API wants around
- * it.
+ * A device with passkeys, made of a key pair and the few bytes of the Web Authentication API around it.
  */
 
 import { createHash, generateKeyPairSync, randomBytes, sign } from 'node:crypto'
@@ -15,9 +14,9 @@ const userPresentAndVerified = 0x05
 const withCredential = 0x40
 
 export interface PasskeyDevice {
-  /** @param origin that the browser saw */
+  /** @param origin the page's origin as seen by the browser */
   readonly create: (options: PasskeyCreation['options'], origin: string) => PasskeyRegistration['credential']
-  /** Each proof counts as a use, unless `uses` says which number to claim. */
+  /** Each proof counts as a use, unless `uses` sets the number to claim. */
   readonly prove: (
     options: PasskeyChallenge['options'],
     origin: string,

@@ -1,4 +1,4 @@
-/** PDF files, written by hand: what tests need to know what is in them. */
+/** PDF files, written by hand, so that tests know their contents. */
 
 /** Makes a PDF of one page per list of lines, each line in 18 point Helvetica. */
 export function textPdf (pages: ReadonlyArray<readonly string[]>): Buffer {
@@ -12,7 +12,7 @@ export function textPdf (pages: ReadonlyArray<readonly string[]>): Buffer {
   )
 }
 
-/** Makes a PDF of one page that is a picture and nothing else, as scanners make them. */
+/** Makes a PDF of one page that is only an image, as scanners make them. */
 export function scannedPdf (jpeg: Buffer, width: number, height: number): Buffer {
   const image = Buffer.concat([
     Buffer.from(
@@ -28,7 +28,7 @@ export function scannedPdf (jpeg: Buffer, width: number, height: number): Buffer
   )
 }
 
-/** Makes a PDF of one page with a content that is deflated already. */
+/** Makes a PDF of one page with already deflated content. */
 export function deflatedPdf (content: Buffer): Buffer {
   return pdf([{ content, filter: '/Filter /FlateDecode ', resources: '<< >>' }], '<< >>')
 }
@@ -39,7 +39,7 @@ interface Page {
   readonly resources: string
 }
 
-/** @param third the object all pages share */
+/** @param third the object shared by all pages */
 function pdf (pages: readonly Page[], third: string | Buffer): Buffer {
   const objects: Array<string | Buffer> = [
     '<< /Type /Catalog /Pages 2 0 R >>',

@@ -1,7 +1,7 @@
 /**
  * Returns the command that runs Node.js as a user would. tap puts its loaders into the environment of every
- * process a test starts; they double the time of a start, and the compiler cannot run with them.
- * `env` takes them out again and becomes the process, so signals and its id are those of Node.js.
+ * process a test starts; they double the start time, and the compiler cannot run with them. `env` removes
+ * them and becomes the process, so signals and process id are those of Node.js.
  */
 export function plainNode (...args: readonly string[]): readonly [command: string, args: readonly string[]] {
   return plainCommand(process.execPath, ...args)

@@ -1,4 +1,4 @@
-/** A PostgreSQL of a test's own, which it may kill. */
+/** A test's own PostgreSQL, which it may kill. */
 
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
@@ -10,7 +10,7 @@ import type { Test } from 'tap'
 
 export interface PostgresServer {
   readonly url: string
-  /** Ends it by SIGKILL, and its connections with it. */
+  /** Kills it by SIGKILL, and its connections with it. */
   readonly kill: () => Promise<void>
   /** Starts it again, at the same address. */
   readonly restart: () => void

@@ -8,7 +8,7 @@ import type { ChatEvent } from '../../lib/core/events.ts'
 import type { StreamReader } from '../../lib/providers/provider.ts'
 
 export interface PrintedAnswer {
-  /** Its messages, each as one JSON text in one form, without what differs from answer to answer. */
+  /** Its messages as normalised JSON texts, without what differs from answer to answer. */
   readonly messages: readonly string[]
   readonly characters: number
 }

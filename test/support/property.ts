@@ -3,8 +3,8 @@ import { rounds } from './rounds.ts'
 import type { Test } from 'tap'
 
 /**
- * Asserts that a property holds, for the `rounds` of as many values as are wanted; a counterexample is the
- * title of the failure.
+ * Asserts that a property holds, for the share of values that `rounds` returns; a counterexample is the title
+ * of the failure.
  */
 export function holds<Values> (
   t: Test,

@@ -1,5 +1,5 @@
 /**
- * What providers refuse, as far as the gateway keeps to it: checked over random requests, and listed in
+ * What providers refuse and the gateway therefore avoids: checked with random requests, and listed in
  * `docs/providers.md`.
  */
 
@@ -330,7 +330,7 @@ function hasOpenArray (schema: unknown): boolean {
   )
 }
 
-/** Returns true when an object at any depth is like this. */
+/** Returns true if an object at any depth matches. */
 function some (value: unknown, is: (value: JsonObject) => boolean): boolean {
   if (isList(value)) return value.some(item => some(item, is))
   return isObject(value) && (is(value) || Object.values(value).some(item => some(item, is)))

@@ -12,8 +12,8 @@ export const noTerminal =
   'no Python with pseudo-terminals'
 
 /**
- * Says which process it started, shows what that prints until there is something to read, closes the terminal
- * and ends as the process does.
+ * Reports the started process, copies its output until there is input, closes the terminal and exits like the
+ * process.
  */
 const program = `
 import fcntl, os, pty, select, subprocess, sys, termios
@@ -37,11 +37,11 @@ export interface OnTerminal {
   /** Resolves with the first line that matches. */
   readonly line: (pattern: RegExp) => Promise<RegExpExecArray>
   readonly close: () => void
-  /** Resolves to the exit code, 128 more than a signal that ended it. */
+  /** Resolves to the exit code, or 128 plus the signal that ended it. */
   readonly ended: Promise<number | null>
 }
 
-/** @param isOwner true for the process that the system sends SIGHUP when the terminal is closed */
+/** @param isOwner true for the process that gets SIGHUP when the terminal is closed */
 export async function onTerminal (
   t: Test,
   isOwner: boolean,

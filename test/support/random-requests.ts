@@ -1,4 +1,4 @@
-/** Random requests and histories for the models of each kind of provider, and what is sent of them. */
+/** Random requests and histories for the models of each kind of provider, and the bodies sent for them. */
 
 import fc from 'fast-check'
 import { GatewayError } from '../../lib/core/errors.ts'
@@ -154,7 +154,7 @@ const schema = fc.record(
   { requiredKeys: [] }
 )
 
-/** Values that some providers refuse clearly: in one request of six. */
+/** Values that some providers refuse: in one request of six. */
 function rarely (...values: readonly unknown[]): fc.Arbitrary<unknown> {
   return fc.oneof(
     { weight: 2, arbitrary: fc.constant(undefined) },
@@ -226,9 +226,7 @@ export const randomRequests: fc.Arbitrary<Partial<ChatInput>> = fc.record(
   { requiredKeys: ['messages'] }
 ) as fc.Arbitrary<Partial<ChatInput>> // of fields it has
 
-/**
- * Returns what a provider is sent of a request; `undefined` where the caller gets a clear refusal instead.
- */
+/** Returns the body sent to a provider; `undefined` if the caller gets a clear refusal instead. */
 export function sentRequest (
   kind: ProviderKind,
   model: string,

@@ -1,4 +1,4 @@
-/** A server that writes the frames of HTTP/2 itself, also those that no library would write. */
+/** A server that writes HTTP/2 frames itself, including those that no library would write. */
 
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
@@ -11,7 +11,7 @@ import type { CertificateFiles } from './certificate.ts'
 export const frames = {
   data: 0, headers: 1, reset: 3, settings: 4, push: 5, ping: 6, goaway: 7, continuation: 9
 } as const
-/** Flags of frames; the first is that of an acknowledgement as well. */
+/** Flags of frames; the first is also that of an acknowledgement. */
 export const endStream = 1
 export const endHeaders = 4
 
@@ -29,14 +29,14 @@ export function frame (
   return Buffer.concat([head, payload])
 }
 
-/** Returns a number of four bytes, as in the payload of frames. */
+/** Returns a number in four bytes, as in the payload of frames. */
 export function fourBytes (number: number): Buffer {
   const bytes = Buffer.alloc(4)
   bytes.writeUInt32BE(number)
   return bytes
 }
 
-/** Returns a header as it is, without compression. */
+/** Returns a header without compression. */
 export function header (name: string, value: string): Buffer {
   return Buffer.concat([Buffer.from([0]), ...[name, value].flatMap(text => {
     const bytes = Buffer.from(text)
@@ -54,7 +54,10 @@ export function lastData (stream: number, text: string): Buffer {
   return frame('data', endStream, stream, Buffer.from(text))
 }
 
-/** Answers a request. @param number of the request, counted from 0 over all connections */
+/**
+ * Answers a request.
+ * @param number of the request, counted from 0 over all connections
+ */
 export type Answer = (stream: number, number: number, socket: TLSSocket) => readonly Uint8Array[]
 
 export interface RawHttp2 {
@@ -104,7 +107,7 @@ export async function startRawHttp2 (
   return { port: (server.address() as AddressInfo).port, sockets } // a port, not a path
 }
 
-/** Returns the size of the first frame; of less than a head, more than there is. */
+/** Returns the size of the first frame; for an incomplete header, more than there is. */
 function sizeOf (bytes: Buffer): number {
   return bytes.length < headBytes ? Infinity : headBytes + bytes.readUIntBE(0, 3)
 }

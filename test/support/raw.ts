@@ -1,11 +1,11 @@
-/** Connections on which a test writes its own bytes, and reads when it likes. */
+/** Connections on which a test writes its own bytes, and reads when it chooses. */
 
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { testKey } from './gateway.ts'
 import type { Test } from 'tap'
 
-/** Opens a connection that is gone when the test ends. */
+/** Opens a connection that is closed when the test ends. */
 export async function raw (t: Test, url: string): Promise<Socket> {
   const socket = connect(Number(new URL(url).port), '127.0.0.1')
   t.teardown(() => socket.destroy())
@@ -14,7 +14,7 @@ export async function raw (t: Test, url: string): Promise<Socket> {
   return socket
 }
 
-/** Returns a chat request as text; `headers` come last, so that one of them can take another's place. */
+/** Returns a chat request as text; `headers` come last, so that one of them can replace another. */
 export function requestText (body: string, headers: readonly string[] = []): string {
   return [
     'POST /v1/chat/completions HTTP/1.1',
@@ -28,7 +28,7 @@ export function requestText (body: string, headers: readonly string[] = []): str
   ].join('\r\n')
 }
 
-/** Reads what still comes, once the other side has closed. */
+/** Reads the remaining bytes after the other side has closed. */
 export async function rest (socket: Socket): Promise<string> {
   const pieces: Buffer[] = []
   for await (const piece of socket) pieces.push(piece as Buffer) // no encoding is set

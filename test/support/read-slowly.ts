@@ -1,4 +1,4 @@
-/** A reader who is slower than the provider: what arrives in the meantime has to wait. */
+/** A reader slower than the provider: what arrives in the meantime has to wait. */
 
 import { turns } from './turns.ts'
 import type { Transport } from '../../lib/providers/provider.ts'
@@ -13,7 +13,6 @@ const timeouts = {
 
 /**
  * Sends a request, reads the body with turns of the event loop between its pieces, and returns its size.
- *
  * @param afterFirst called once the first piece is read
  */
 export async function readSlowly (

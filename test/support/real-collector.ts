@@ -19,7 +19,7 @@ import type { Test } from 'tap'
 
 const program = process.env['HEADGATE_TEST_COLLECTOR']
 
-/** The reason why tests with a collector do not run; false where they do. */
+/** The reason why tests with a collector are skipped; false if they run. */
 export const noCollector =
   program === undefined && 'no collector: HEADGATE_TEST_COLLECTOR is not the path of one'
 
@@ -27,13 +27,13 @@ export interface RealCollector {
   readonly url: string
   /** Reads what the collector has written so far. */
   readonly seen: () => Signals
-  /** Kills it. What it had not written is lost. */
+  /** Kills it. Unwritten data is lost. */
   readonly stop: () => Promise<void>
   /** Starts it again, at the same address. */
   readonly start: () => Promise<void>
 }
 
-/** Starts a collector that takes OTLP over HTTP and writes what came to a file. */
+/** Starts a collector that accepts OTLP over HTTP and writes everything to a file. */
 export async function realCollector (t: Test): Promise<RealCollector> {
   const directory = directoryOf(t)
   const [file, config, port] = [

@@ -1,6 +1,6 @@
 /**
  * Sessions of coding agents, grown from their recorded requests (`test/fixtures/agents`). Headers, fields,
- * ids and the sizes of texts are those of the recording; the texts are made here.
+ * ids and text sizes are those of the recording; the texts are generated here.
  */
 
 import { hash } from 'node:crypto'
@@ -14,7 +14,7 @@ interface Recording {
   readonly headers: Readonly<Record<string, string>>
   /** The first request of a session. */
   readonly body: JsonObject
-  /** What a further request adds: the answer to the one before, and what its tool or user said. */
+  /** The additions of a further request: the previous answer, and what its tool or user said. */
   readonly turns: Readonly<Record<string, readonly JsonObject[]>>
 }
 
@@ -25,11 +25,11 @@ export interface RecordedRequest {
 
 export interface RecordedAgent {
   readonly path: string
-  /** Returns the requests of one session, each with all that came before it. */
+  /** Returns the requests of one session, each with everything before it. */
   readonly requests: (session: string, count: number) => RecordedRequest[]
-  /** Returns what a provider of the dialect reads, in the order in which its cache knows it. */
+  /** Returns the parts read by a provider of the dialect, in the order of its cache. */
   readonly prompt: (body: JsonObject) => unknown[]
-  /** Returns the answer of a provider, whose cache had `cached` of `input` tokens. */
+  /** Returns the answer of a provider whose cache had `cached` of `input` tokens. */
   readonly answer: (input: number, cached: number) => string[]
 }
 
@@ -37,7 +37,7 @@ function readRecording (name: string): Recording {
   return JSON.parse(readFileSync(join(folder, `${name}.json`), 'utf8')) as Recording // a file of ours
 }
 
-/** Returns the same value with texts in the place of what stands for them. */
+/** Returns the same value with texts in place of placeholders. */
 function fill<T> (value: T, session: string, turn: number): T {
   const text = JSON.stringify(value)
     .replaceAll('<session>', session)
@@ -98,7 +98,7 @@ const codex: RecordedAgent = {
 
 const claudeRecording = readRecording('claude-code')
 
-/** Marks the last block, as Claude Code does: what comes up to there is to be cached. */
+/** Marks the last block, as Claude Code does: everything up to it is to be cached. */
 function marked (messages: readonly JsonObject[]): JsonObject[] {
   const last = messages.at(-1) ?? {}
   const blocks =
@@ -109,7 +109,7 @@ function marked (messages: readonly JsonObject[]): JsonObject[] {
   return [...messages.slice(0, -1), { ...last, content }]
 }
 
-/** Marks are no part of what is cached, and a text is one block. */
+/** Marks are not part of the cached prompt, and a text is one block. */
 function withoutMarks ({ cache_control: _, content, ...message }: JsonObject): JsonObject {
   const blocks = typeof content === 'string' ? [{ type: 'text', text: content }] : content
   return Array.isArray(blocks)
@@ -150,13 +150,13 @@ const claudeCode: RecordedAgent = {
 
 export const recordedAgents = { 'Codex': codex, 'Claude Code': claudeCode }
 
-/** The cache of an account: it knows the beginnings of the prompts that it was sent. */
+/** The cache of an account: it knows the beginnings of the prompts sent to it. */
 export class PrefixCache {
   readonly #known = new Set<string>()
   inputCharacters = 0
   cachedCharacters = 0
 
-  /** Returns the characters of a prompt and how many of them were known; all are known afterwards. */
+  /** Returns the number of characters of a prompt, and how many were cached; all are cached afterwards. */
   read (prompt: readonly unknown[]): { readonly input: number, readonly cached: number } {
     let [input, cached, beginning] = [0, 0, '']
     for (const part of prompt) {

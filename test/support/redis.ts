@@ -20,7 +20,7 @@ import { settles } from './until.ts'
 
 const program = process.env['HEADGATE_TEST_REDIS']
 
-/** The reason why tests on Redis do not run; false where they do. */
+/** The reason why tests on Redis are skipped; false if they run. */
 export const noRedis = program === undefined && 'HEADGATE_TEST_REDIS is not the program of a Redis server'
 
 export interface TestRedis {
@@ -29,13 +29,13 @@ export interface TestRedis {
   readonly process: () => ChildProcess
   /** Connects like a gateway. */
   readonly connect: (t: Test, options?: Partial<RedisServerOptions>) => Promise<RedisServer>
-  /** Ends it at once, with everything in it. */
+  /** Kills it, with all its data. */
   readonly kill: () => Promise<void>
   /** Starts it again, empty, at the same port. */
   readonly restart: () => Promise<void>
 }
 
-/** @param more arguments of the program; `--tls-port` takes the place of the port */
+/** @param more arguments of the program; `--tls-port` replaces the port */
 export async function startRedis (t: Test, ...more: string[]): Promise<TestRedis> {
   const port = await freePort()
   const directory = mkdtempSync(join(tmpdir(), 'headgate-redis-'))
@@ -65,7 +65,10 @@ export async function startRedis (t: Test, ...more: string[]): Promise<TestRedis
   }
 }
 
-/** Connects like a gateway, with patience: a busy machine is no reason to count Redis as away. */
+/**
+ * Connects like a gateway, with a long timeout, so that a busy machine does not make Redis count as
+ * unavailable.
+ */
 export async function connectTo (
   t: Test,
   url: string,
@@ -93,7 +96,7 @@ async function launchRedis (settings: readonly string[]): Promise<ChildProcess> 
   return child
 }
 
-/** Starts a Sentinel that watches a server, and returns its port. It finds the others by itself. */
+/** Starts a Sentinel that watches a server, and returns its port. It finds the others on its own. */
 export async function startSentinel (t: Test, name: string, primary: number): Promise<number> {
   const port = await freePort()
   const directory = mkdtempSync(join(tmpdir(), 'headgate-sentinel-'))

@@ -1,4 +1,4 @@
-/** Requests to a model that OpenAI serves through its Responses API only, and recorded answers. */
+/** Requests to a model that OpenAI serves only through its Responses API, and recorded answers. */
 
 import { join } from 'node:path'
 import { openaiAdapters } from '../../lib/providers/openai/index.ts'
@@ -8,7 +8,7 @@ import type { AdapterInput } from '../../lib/providers/provider.ts'
 
 export const fixtures = join(import.meta.dirname, '../../../test/fixtures/responses')
 
-/** Returns a question to gpt-5-pro; a greeting unless the request says otherwise. */
+/** Returns a request to gpt-5-pro; a greeting unless specified otherwise. */
 export function responsesAsk (request: Partial<ChatInput> = {}, streamed = false): AdapterInput<ChatInput> {
   return {
     request: { model: 'openai/gpt-5-pro', messages: [{ role: 'user', content: 'hi' }], ...request },
@@ -23,7 +23,7 @@ export function responsesAsk (request: Partial<ChatInput> = {}, streamed = false
   }
 }
 
-/** Returns the body that is sent for it. */
+/** Returns the body sent for it. */
 export function responsesBody (request: Partial<ChatInput>, streamed = false): Record<string, unknown> {
   const { path, body } = openaiAdapters.chat.request(responsesAsk(request, streamed))
   if (path !== '/responses') throw new TypeError(path)

@@ -37,7 +37,7 @@ export function batchesOf (
   return [{ call, route: call.routes[0], events }]
 }
 
-/** Returns what is printed of events as text. */
+/** Returns the printed text of events. */
 export function printedText (printer: FramePrinter<ChatEvent>, events: readonly ChatEvent[]): string {
   return printer.print(events)
 }

@@ -4,9 +4,7 @@
  */
 export const allRounds = process.env['HEADGATE_TEST_ROUNDS'] === 'all'
 
-/**
- * Returns how many values a slow property is tried with: all with `HEADGATE_TEST_ROUNDS=all`, else a quarter.
- */
+/** Returns the number of values for a slow property: all with `HEADGATE_TEST_ROUNDS=all`, else a quarter. */
 export function rounds (all: number): number {
   return allRounds ? all : Math.ceil(all / 4)
 }

@@ -1,4 +1,4 @@
-/** Routes, a clock that is set by hand, and failures of both, for tests of routing. */
+/** Routes, a clock set by hand, and failures, for tests of routing. */
 
 import { GatewayError, type ErrorCode } from '../../lib/core/errors.ts'
 import type { RouteHealth } from '../../lib/routing/route-health.ts'
@@ -16,7 +16,7 @@ export function clock (): { now: () => number, pass: (ms: number) => void } {
   return { now: () => ms, pass: more => { ms += more } }
 }
 
-/** Plays one attempt that fails. */
+/** Replays one failing attempt. */
 export function fail (
   health: RouteHealth,
   failing: Route,

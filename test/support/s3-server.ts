@@ -17,7 +17,7 @@ import type { Test } from 'tap'
 
 const python = process.env['HEADGATE_TEST_S3']
 
-/** The reason why tests with a server of S3 do not run; false where they do. */
+/** The reason why tests with an S3 server are skipped; false if they run. */
 export const noS3 = python === undefined && 'HEADGATE_TEST_S3 is no Python with moto[s3,server]'
 
 export interface S3Server {

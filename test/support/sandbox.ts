@@ -3,7 +3,7 @@
 import { sandboxTransport } from '../../lib/sandbox/transport.ts'
 import type { SendOptions, UpstreamResponse } from '../../lib/providers/provider.ts'
 
-// What the tests read of an answer. A stream is folded into the same shape.
+// The parts of an answer that tests read. A stream is folded into the same shape.
 export interface Logprob {
   token: string
   logprob: number
@@ -130,7 +130,7 @@ export function framesIn (text: string): string[] {
     .map(frame => frame.replace(/^data: /, ''))
 }
 
-/** Folds chunks after the rules of the dialect, by code of its own. */
+/** Folds chunks by the rules of the dialect, independently of the gateway's code. */
 export function folded (list: Chunk[]): Completion {
   const choices: Choice[] = []
   let usage: Usage | null = null
@@ -181,7 +181,7 @@ export function joined (a: Logprobs | null, b: Logprobs): Logprobs {
   return { content: list('content'), refusal: list('refusal') }
 }
 
-/** Returns what was read of a body before it failed, and how it failed. */
+/** Returns the part of a body read before its failure, and the failure. */
 export async function readAll ({ body }: UpstreamResponse): Promise<{ text: string, error: unknown }> {
   let text = ''
   try {

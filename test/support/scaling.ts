@@ -1,10 +1,10 @@
 /**
- * Shows that work grows with its input and not with the square of it.
+ * Checks that work grows linearly with its input, not quadratically.
  *
  * One dimension of an input is doubled several times. Linear work doubles with it; work that more than
- * doubles twice in a row does not stay linear. What looks wrong in one run of each size is measured up to
- * three times more, each as the best of several runs, and only ratios of times are compared, so neither the
- * speed of the machine nor its load decides.
+ * doubles twice in a row is not linear. A suspicious result from one run of each size is measured up to three
+ * times more, each as the best of several runs. Only ratios of times are compared, so neither the speed of
+ * the machine nor its load matters.
  */
 
 import { Session, type HeapProfiler } from 'node:inspector'
@@ -13,9 +13,9 @@ import type { Test } from 'tap'
 import { allRounds } from './rounds.ts'
 
 export interface Scaling<In> {
-  /** Makes an input of a size, which is one of `from`, `2 * from`, … */
+  /** Makes an input of a size: `from`, `2 * from`, … */
   readonly input: (size: number) => In
-  /** The work; it may throw what it throws for a good input of any size. */
+  /** The work; it may throw what it throws for a valid input of any size. */
   readonly run: (input: In) => unknown
   /** The smallest size. Default 128. */
   readonly from?: number
@@ -30,33 +30,34 @@ export interface Growth {
   /** Milliseconds of processor time of the fastest run of each size. */
   readonly times: readonly number[]
   /**
-   * Bytes that one run of each size allocates, garbage included; of a quick look none, or those of the
-   * largest first.
+   * Bytes allocated by one run of each size, garbage included; none in a quick look, or only those of the
+   * largest size.
    */
   readonly bytes: readonly number[]
   /** The size whose run did not end. */
   readonly endless?: number
 }
 
-/** A linear step is 2, one of `n log n` up to 2.3, a quadratic one 4: half-way between, by factor, is 2.8. */
+/** A linear step is 2, one of `n log n` up to 2.3, a quadratic one 4: the geometric mean is 2.8. */
 const maxRatio = 2.8
 const logLinearRatio = 2.3
-/** Runs of each size: few at first; what looks wrong is measured again. */
+/** Runs of each size: few at first; a suspicious result is measured again. */
 const quickRuns = 1
 const carefulRuns = 5
 const carefulLooks = 3
 /** Slow work is less disturbed by others, and needs fewer runs. */
 const slowMs = 50
-/** Shorter work is repeated until it takes as long, and counted as its share. */
+/** Shorter work is repeated until it takes this long, and divided by the repetitions. */
 const minSampleMs = 0.3
-/** The profiler sees one allocation in many: less than this says nothing. */
+/** The profiler samples few allocations: a smaller amount is noise. */
 const minBytes = 100_000
 
-/** Fails when time or memory of `run` grows faster than its input, with a table of what was measured. */
+/** Fails if time or memory of `run` grows faster than its input, with a table of the measurements. */
 export function scalesWith<In> (t: Test, dimension: string, scaling: Scaling<In>): void {
   let faults: string[] = []
   if (!looksLinear(growthOf(scaling, quickRuns))) {
-    // Another process, or code compiled anew between two sizes, may spoil a look; a square spoils each.
+    // Another process, or a recompilation between two sizes, may spoil one look; quadratic work shows in
+    // each.
     for (let look = 0; look < carefulLooks; look++) {
       faults = faultsOf(growthOf(scaling))
       if (faults.length === 0) break
@@ -66,8 +67,8 @@ export function scalesWith<In> (t: Test, dimension: string, scaling: Scaling<In>
 }
 
 /**
- * Judges a quick look, which with `HEADGATE_TEST_ROUNDS=all` has the bytes of the largest size, and of the
- * smallest where it needs them.
+ * Judges a quick look, which with `HEADGATE_TEST_ROUNDS=all` has the bytes of the largest size, and if needed
+ * those of the smallest.
  */
 function looksLinear (growth: Growth): boolean {
   const { sizes, bytes } = growth
@@ -95,7 +96,7 @@ function tooSteep (
   return [sizes.map((size, index) => `${size}: ${values[index]?.toPrecision(3)} ${unit}`).join(', ')]
 }
 
-/** @param floor what is less is noise */
+/** @param floor smaller values are noise */
 function isSteep (values: readonly number[], floor: number): boolean {
   const steps = values.slice(1).map((value, index) => value > maxRatio * Math.max(values[index] ?? 0, floor))
   return steps.some((step, index) => step && steps[index + 1] === true)
@@ -140,13 +141,13 @@ export function growthOf<In> (
   return { sizes: sizes.slice(0, times.length), times, bytes }
 }
 
-/** An error that says what is wrong with a request: work as any other. */
+/** An error that explains what is wrong with a request is a result too. */
 function isRefusal (error: unknown): boolean {
   return error instanceof Error && 'status' in error
 }
 
 function fastest (work: () => void, runs: number): number {
-  work() // compiled, and every cache filled
+  work() // compiled, with every cache filled
   let best = Infinity
   for (let number = 0; number < (best < Infinity && best > slowMs ? Math.min(runs, 2) : runs); number++) {
     let times = 0
@@ -163,7 +164,7 @@ function fastest (work: () => void, runs: number): number {
   return best
 }
 
-/** Bytes by the profiler of the heap, which also counts what has been collected since. */
+/** Bytes according to the heap profiler, which also counts garbage already collected. */
 function allocated (work: () => void): number {
   const session = new Session()
   session.connect()
@@ -185,7 +186,7 @@ function sizeOf (node: HeapProfiler.SamplingHeapProfileNode): number {
   return bytes
 }
 
-/** Runs work that may never end: only a script of its own can be stopped in the middle. */
+/** Runs work that may never end: only a separate script can be interrupted. */
 function bounded (work: () => void, patienceMs: number): void {
   const name = '__scaling'
   Reflect.set(globalThis, name, work)

@@ -1,4 +1,4 @@
-/** Looks for the strings that a schema has, and which of them a table of text places forgets. */
+/** Finds the strings of a schema, and which of them a table of text places forgets. */
 
 import { unlisted, type PlaceTable } from '../../lib/json/place-table.ts'
 import type { TSchema } from 'typebox'
@@ -23,7 +23,7 @@ interface AnySchema {
   readonly not?: unknown
 }
 
-/** Returns the paths of strings that no line of the table is for. */
+/** Returns the paths of strings that no rule of the table covers. */
 export function forgottenTexts (schema: TSchema, places: PlaceTable): string[] {
   const forgotten = new Set<string>()
   for (const { path, value } of leavesOf(schema, '', inner => inner)) {
@@ -36,7 +36,7 @@ export function forgottenTexts (schema: TSchema, places: PlaceTable): string[] {
 }
 
 /**
- * Returns a value for each string that a schema has, with a text in its place, and whether a stage sees it
+ * Returns a value for each string of a schema, with a text in its place, and whether a guard inspects it
  * there.
  */
 export function valuesWith (
@@ -55,7 +55,7 @@ export function valuesWith (
   })
 }
 
-/** Returns the texts of a value that stages see which read for sense. */
+/** Returns the texts of a value that guards read as sentences. */
 export function sentencesOf (value: object, places: PlaceTable): string[] {
   const sentences: string[] = []
   places.replace(value, (text, { isName }) => {
@@ -65,7 +65,7 @@ export function sentencesOf (value: object, places: PlaceTable): string[] {
   return sentences
 }
 
-/** Counts the strings that a stage sees, so that a test of a table without any fails. */
+/** Counts the strings that guards inspect, so that a test of an empty table fails. */
 export function countSeen (schema: TSchema, places: PlaceTable): number {
   let seen = 0
   for (const { value } of leavesOf(schema, '', inner => inner)) {

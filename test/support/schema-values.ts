@@ -5,7 +5,7 @@ import { isObject } from '../../lib/json/guards.ts'
 import type { TSchema } from 'typebox'
 import type { JsonSchema } from '../../lib/validation/json-schema.ts'
 
-/** Texts that keywords of schemas decide on: empty, long, beyond one UTF-16 unit, odd names. */
+/** Texts that schema keywords decide on: empty, long, beyond one UTF-16 unit, odd names. */
 const texts = fc.oneof(
   fc.constantFrom(
     '',
@@ -59,7 +59,7 @@ const anything = fc.oneof(
   fc.jsonValue({ maxDepth: 3 })
 )
 
-/** Returns values that match a schema, but for patterns and lengths, which they match often. */
+/** Returns values that match a schema, except that patterns and lengths are only matched often. */
 export function valuesOf (schema: TSchema): fc.Arbitrary<unknown> {
   return values(schema)
 }
@@ -93,9 +93,7 @@ function values (schema: JsonSchema): fc.Arbitrary<unknown> {
   }
 }
 
-/**
- * Texts of the length and the pattern that a schema asks for are rare among any: two of three are of them.
- */
+/** Texts with the required length and pattern are rare among random ones: two of three are generated. */
 function strings ({ minLength = 0, maxLength = Infinity, pattern }: JsonSchema): fc.Arbitrary<string> {
   // fast-check builds no texts for lookaheads; those of the schemas refuse a few words, and most texts match
   // them.
@@ -126,7 +124,7 @@ function numbers (
 
 function objects (schema: JsonSchema): fc.Arbitrary<unknown> {
   const { properties = {}, additionalProperties, patternProperties = {} } = schema
-  // What has a default may be left out.
+  // A member with a default may be left out.
   const required = (schema.required ?? []).filter(name => !Object.hasOwn(properties[name] ?? {}, 'default'))
   const known = Object.fromEntries(
     Object.entries(properties).map(([name, property]) => [name, values(property)])
@@ -158,7 +156,7 @@ export function brokenValuesOf (schema: TSchema): fc.Arbitrary<unknown> {
     .map(([value, changes]) => changes.reduce((result, [place, by]) => changed(result, place, by), value))
 }
 
-/** Returns a copy with one value deep inside replaced; `place` picks a key at each level. */
+/** Returns a copy with one nested value replaced; `place` picks a key at each level. */
 export function changed (value: unknown, place: readonly number[], by: unknown): unknown {
   const [pick, ...rest] = place
   if (pick === undefined || typeof value !== 'object' || value === null) return by

@@ -1,4 +1,4 @@
-/** Settings and providers for tests that need some, with only what the test is about spelled out. */
+/** Settings and providers for tests, with only the relevant parts spelled out. */
 
 import type { ProviderKind } from '../../schemas/providers.ts'
 import type { Provider } from '../../lib/providers/provider.ts'
@@ -155,7 +155,7 @@ export function provider (id: string, enabled = true): Provider {
   }
 }
 
-/** Settings of a collector that gets spans and nothing else. */
+/** Settings of a collector that gets only spans. */
 export function otlpSettings (endpoint: string, parts: Partial<OtlpSettings> = {}): OtlpSettings {
   return {
     endpoint,

@@ -4,7 +4,7 @@ import { isObject } from '../../lib/json/guards.ts'
 
 export type Frame = readonly [event: string | undefined, data: object | string]
 
-/** What the changes below would make of a value; `skip` where they change nothing. */
+/** The changed value of each kind of change; `skip` if it changes nothing. */
 export const skip = Symbol('skip')
 export const changes: Readonly<Record<string, (value: unknown) => unknown>> = {
   absent: () => undefined,
@@ -21,7 +21,7 @@ export const changes: Readonly<Record<string, (value: unknown) => unknown>> = {
   'JSON as text': value => (typeof value === 'object' && value !== null ? JSON.stringify(value) : skip)
 }
 
-/** Changes that say that there is nothing. */
+/** Changes that mean an empty value. */
 export const nothing = new Set(['absent', 'null', 'an empty text', 'an empty list', 'an empty object'])
 
 export type Path = readonly string[]
@@ -44,7 +44,7 @@ export function changed (value: unknown, [name, ...rest]: Path, member: unknown)
   if (Array.isArray(value)) {
     return inner === undefined ? value.toSpliced(Number(name), 1) : value.with(Number(name), inner)
   }
-  const { [name]: _, ...others } = value as Record<string, unknown> // a path leads through objects and lists
+  const { [name]: _, ...others } = value as Record<string, unknown> // a path leads through objects and arrays
   return inner === undefined ? others : { ...others, [name]: inner }
 }
 

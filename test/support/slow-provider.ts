@@ -1,4 +1,4 @@
-/** A provider that answers on command, and processes that end, for tests of complete gateways. */
+/** A provider that answers on command, and waiting for processes to end, for tests of complete gateways. */
 
 import { chatAnswer, fakeUpstream, type FakeUpstream } from './upstream.ts'
 import type { Test } from 'tap'
@@ -21,7 +21,7 @@ export async function slowProvider (
   return { upstream, directory, answer: () => answer() }
 }
 
-/** Resolves when a process that is no child of this one has ended. */
+/** Resolves when a process that is not a child of this one has ended. */
 export async function gone (pid: number, ms = 15_000): Promise<boolean> {
   const deadline = performance.now() + ms
   while (performance.now() < deadline) {

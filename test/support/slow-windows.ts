@@ -1,5 +1,5 @@
 /**
- * The windows of limits, found by looking at a clock of the zone every quarter of an hour: a reference for
+ * Windows of limits, found by reading a clock of the zone every quarter of an hour: a reference for
  * `limits/windows`.
  */
 
@@ -9,8 +9,8 @@ import type { Period, Window } from '../../lib/limits/windows.ts'
 const quarterMs = 900_000
 
 /**
- * Zones whose clocks change by an hour, half an hour and two hours, at midnight and at other times, in the
- * data of every version of Node.js: in newer data Casablanca keeps its time.
+ * Zones whose clocks change by an hour, half an hour and two hours, at midnight and at other times, in every
+ * version of Node.js: in newer data Casablanca no longer changes.
  */
 export const changingZones = [
   'Europe/Berlin',
@@ -27,7 +27,7 @@ export const changingZones = [
 
 const clocks = new Map<string, Intl.DateTimeFormat>()
 
-/** Returns what a clock of a zone shows, as if it were UTC. */
+/** Returns the time on a clock of a zone, as if it were UTC. */
 function shownMs (ms: number, timeZone: string): number {
   let clock = clocks.get(timeZone)
   if (clock === undefined) {
@@ -37,7 +37,7 @@ function shownMs (ms: number, timeZone: string): number {
   return Date.parse(`${clock.format(ms).replace(' ', 'T')}Z`)
 }
 
-/** Returns true if a window begins at a moment, by what clocks show then and a quarter of an hour before. */
+/** Returns true if a window begins at a moment, by the clock then and a quarter of an hour before. */
 function begins ({ per, timeZone = 'UTC' }: Extract<Window, { readonly per: unknown }>, ms: number): boolean {
   const [before, at] = [ms - quarterMs, ms].map(each => new Date(shownMs(each, timeZone)).toISOString())
   const isOther = (characters: number): boolean => before?.slice(0, characters) !== at?.slice(0, characters)
@@ -54,7 +54,7 @@ function begins ({ per, timeZone = 'UTC' }: Extract<Window, { readonly per: unkn
 /** By kind and zone. */
 const found = new Map<string, Array<Pick<Period, 'fromMs' | 'endMs'>>>()
 
-/** Returns the window that holds a moment. */
+/** Returns the window that contains a moment. */
 export function slowWindow (window: Window, ms: number): Pick<Period, 'fromMs' | 'endMs'> {
   if ('everyMs' in window) {
     let { fromMs } = window
@@ -76,7 +76,7 @@ export function slowWindow (window: Window, ms: number): Pick<Period, 'fromMs' |
   return { fromMs, endMs }
 }
 
-/** Lists the moments of two years from 2030 on at which clocks of a zone change. */
+/** Lists the moments within two years from 2030 at which clocks of a zone change. */
 export function changesOf (timeZone: string): number[] {
   const changes: number[] = []
   const offsetAt = (ms: number): number => shownMs(ms, timeZone) - ms

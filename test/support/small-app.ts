@@ -1,4 +1,4 @@
-/** A small app of the edge, with endpoints that answer, fail and wait. */
+/** A small HTTP app with endpoints that answer, fail and wait. */
 
 import { createServer } from 'node:http'
 import { GatewayError } from '../../lib/core/errors.ts'
@@ -13,7 +13,7 @@ export interface SmallApp {
   readonly app: App
   readonly url: string
   readonly ended: readonly Call[]
-  /** Ends in the answer of `/wait`. */
+  /** Ends the answer of `/wait`. */
   readonly go: () => void
 }
 

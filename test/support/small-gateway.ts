@@ -1,13 +1,11 @@
-/** A gateway as a process of its own, for tests of what it survives: prints its address by IPC. */
+/** A gateway as a separate process, for tests of what it survives: sends its address over IPC. */
 
 import { createGateway } from '../../lib/gateway.ts'
 import { createLog } from '../../lib/log/log.ts'
 import { loadSettings } from '../../lib/config/read-settings.ts'
 import { testKey } from './gateway.ts'
 
-/**
- * The address of a provider, `upstream`, beside the sandbox and tool servers of this machine. Default: none.
- */
+/** The address of a provider, `upstream`, beside the sandbox and local tool servers. Default: none. */
 const [, , upstream] = process.argv
 const config =
   upstream === undefined

@@ -1,11 +1,11 @@
 /**
- * A player without ears: walks a sound file frame by frame as its format says, checks what a
- * decoder would check, and returns how long it plays. Throws at the first byte that is wrong.
+ * A silent player: walks an audio file frame by frame, checks what a decoder would check, and returns how
+ * long it plays. Throws at the first wrong byte.
  */
 
 import type { SpeechFormat } from '../../schemas/speech.ts'
 
-/** Seconds of sound. */
+/** Seconds of audio. */
 export function secondsOf (format: Exclude<SpeechFormat, 'flac' | 'opus'>, bytes: Buffer): number {
   switch (format) {
     case 'pcm': return bytes.length / 48_000

@@ -1,4 +1,4 @@
-/** Makes what a test of one stage needs: a call to feed it, batches of events, and what came out. */
+/** Makes the inputs for a test of one stage: a call, batches of events, and the collected output. */
 
 import { CallRecord } from '../../lib/core/record.ts'
 import type { Batch } from '../../lib/core/batch.ts'
@@ -7,7 +7,7 @@ import type { Route } from '../../lib/core/route.ts'
 
 export const route: Route = { providerId: 'one', model: 'm', modelId: 'one/m' }
 
-/** Returns a call as it comes from a socket. */
+/** Returns a call as received from a socket. */
 export function receivedCall<Parts extends Partial<Call>> (parts: Parts): Call & Parts {
   return {
     id: 'call-1',

@@ -1,5 +1,6 @@
 /**
- * A proxy in front of a server that can stall, connections stay open then and nothing passes, or break them.
+ * A proxy in front of a server that can stall, so that connections stay open and nothing passes, or break
+ * them.
  */
 
 import { once } from 'node:events'
@@ -10,13 +11,13 @@ export interface StallingProxy {
   readonly port: number
   readonly stall: () => void
   readonly resume: () => void
-  /** Lets new connections through; those that have stalled stay as they are. */
+  /** Lets new connections through; stalled ones remain stalled. */
   readonly admit: () => void
-  /** Ends all connections without a word. */
+  /** Closes all connections abruptly. */
   readonly cut: () => void
 }
 
-/** Starts a proxy in front of a port of this machine. */
+/** Starts a proxy in front of a local port. */
 export async function startStallingProxy (t: Test, target: number): Promise<StallingProxy> {
   const sockets = new Set<Socket>()
   let stalled = false

@@ -17,15 +17,15 @@ import type { KyselyPlugin } from 'kysely'
 import type { Test } from 'tap'
 import type { Database, DatabaseOptions, StoreLocation } from '../../lib/stores/database.ts'
 
-/** Opens the store of a test, closed after it. Each time it is opened it is the same one. */
+/** Opens the store of a test, closed after it. Each opening gives the same store. */
 export type OpenStore = (options?: DatabaseOptions) => Promise<Database>
 
 const address = process.env['HEADGATE_TEST_POSTGRES']
 
-/** The reason why tests on PostgreSQL do not run; false where they do. */
+/** The reason why tests on PostgreSQL are skipped; false if they run. */
 export const noPostgres = address === undefined && 'HEADGATE_TEST_POSTGRES is not the address of a PostgreSQL'
 
-/** Returns a store for a test that runs once: on PostgreSQL where there is one. */
+/** Returns a store for a test that runs once: on PostgreSQL if there is one. */
 export async function testPlace (t: Test): Promise<StoreLocation> {
   return noPostgres === false ? await postgresPlace(t) : sqlitePlace(t)
 }
@@ -57,8 +57,8 @@ function sqlitePlace (t: Test): StoreLocation {
 }
 
 /**
- * Returns a schema of its own, dropped after the test. @param server the address of another server than that
- * of all tests
+ * Returns a new schema, dropped after the test.
+ * @param server the address of another server than that of all tests
  */
 export async function postgresPlace (
   t: Test,
@@ -75,7 +75,7 @@ export async function postgresPlace (
 }
 
 async function query (server: string, sql: string): Promise<void> {
-  const { Client } = await import('pg') // by those alone that use it
+  const { Client } = await import('pg') // of tests that have their own server
   const client = new Client(server)
   await client.connect()
   try {
@@ -87,14 +87,14 @@ async function query (server: string, sql: string): Promise<void> {
 
 export interface PieceLock {
   readonly plugin: KyselyPlugin
-  /** Resolves when the second piece of a long text waits. */
+  /** Resolves when the second piece of a long text is waiting. */
   readonly reached: Promise<void>
   readonly release: () => void
 }
 
 /**
- * Makes a store behave as one that another process locks while the second piece of a long text is written: it
- * is tried again.
+ * Makes a store behave as if locked by another process while the second piece of a long text is written, so
+ * that it is retried.
  */
 export function lockedAfterFirstPiece (): PieceLock {
   let pieces = 0

@@ -1,11 +1,11 @@
-/** A gateway that keeps responses. */
+/** A gateway that stores responses. */
 
 import { openDatabase } from '../../lib/stores/open-database.ts'
 import { testGateway, type TestGateway } from './gateway.ts'
 import type { Settings } from '../../lib/core/settings.ts'
 import type { Test } from 'tap'
 
-/** Starts a gateway that keeps responses, in a database of its own. */
+/** Starts a gateway that stores responses, in a new database. */
 export async function storingGateway (t: Test, parts: Partial<Settings>): Promise<TestGateway> {
   const database = await openDatabase(t.testdir())
   const api = await testGateway(t, parts, {}, { database })

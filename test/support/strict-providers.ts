@@ -1,14 +1,14 @@
 /**
- * Plays Anthropic and Gemini in a conversation of three turns with thinking and tools, and what
- * they insist on: their thoughts come back in the history with the signatures they were given.
+ * Plays Anthropic and Gemini in a conversation of three turns with thinking and tools, and enforces what they
+ * require: thinking in the history must have the signatures they gave it.
  */
 
-/** The parts a strict provider sees of a request: results of tools, and thoughts that came back right. */
+/** The parts of a request that a strict provider checks: tool results, and correctly returned thinking. */
 interface Seen { readonly results: number, readonly intact: boolean }
 
 export interface StrictProvider {
   readonly model: string
-  /** True when callers are shown the signature in `thinking_blocks`. */
+  /** True if callers see the signature in `thinking_blocks`. */
   readonly signed: boolean
   readonly see: (request: Record<string, unknown>) => Seen
   readonly answer: (turn: number) => object
@@ -23,7 +23,7 @@ const turns = [
   []
 ]
 
-/** Different in every turn, so that none can stand in for another. */
+/** Different in every turn, so that none can replace another. */
 const signature = (turn: number): string => Buffer.from(`signed by the model ${turn}`).toString('base64')
 const said = 'Paris is sunny at noon.'
 

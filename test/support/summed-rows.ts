@@ -1,4 +1,4 @@
-/** Sums of usage records, added up one by one: what every report must say. */
+/** Sums of usage records, added up one by one: the expected result of every report. */
 
 import { namesOf } from '../../lib/stores/name-rollups.ts'
 import { bucketOf, Durations } from '../../lib/stores/percentiles.ts'
@@ -23,7 +23,7 @@ export interface SumQuestion {
   readonly by: readonly PartGrouping[]
   readonly nowMs: number
   readonly bounds?: RecordBounds
-  /** The names that are distinguished, as far as sums are read. Default: all. */
+  /** The names listed separately when sums are read. Default: all. */
   readonly listed?: readonly string[] | undefined
 }
 
@@ -114,7 +114,7 @@ const columns: Readonly<Record<PartGrouping, RawBuilder<unknown>>> = {
   tag: sql.ref('record.tag')
 }
 
-/** Reads the same from a store as its reports do, by days. */
+/** Reads the same from a store by days, as its reports do. */
 export async function sumsOfStore (
   { query }: Database,
   question: SumQuestion

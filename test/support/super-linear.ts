@@ -15,7 +15,7 @@ type Element = AST.Element | AST.QuantifiableElement
 /** Repetitions up to here only multiply the time by a constant. */
 const maxRepetitions = 1000
 
-/** Returns the parts at fault; none for a pattern that is linear. */
+/** Returns the offending parts; none for a linear pattern. */
 export function superLinearParts (source: string, flags: string): string[] {
   const { reports } = analyse({ source, flags }, { reportTypes: { Move: false, Self: true, Trade: true } })
   return [...reports.map(({ type }) => `${type} of /${source}/`), ...rescannedParts(source, flags)]
@@ -32,7 +32,7 @@ function rescannedParts (source: string, given: string): string[] {
   if (flags.sticky === true) return [] // starts at one position only
   const found: string[] = []
 
-  /** @param before what every match has before these alternatives */
+  /** @param before what precedes these alternatives in every match */
   const visit = (
     alternatives: readonly AST.Alternative[],
     before: readonly Element[],
@@ -61,7 +61,7 @@ function rescannedParts (source: string, given: string): string[] {
     }
   }
 
-  /** True when a repetition cannot run over `part`, and so not over another start of the pattern. */
+  /** True if a repetition cannot run over `part`, and so not over another start of the pattern. */
   const stops = (part: Element, repeated: Element): boolean => {
     switch (part.type) {
       case 'Assertion':

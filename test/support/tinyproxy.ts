@@ -1,4 +1,4 @@
-/** tinyproxy, a real proxy for `CONNECT`, where it is installed. */
+/** tinyproxy, a real proxy for `CONNECT`, if it is installed. */
 
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
@@ -12,7 +12,7 @@ const program = ['/usr/bin/tinyproxy', '/usr/sbin/tinyproxy'].find(
   file => spawnSync(file, ['-v']).status === 0
 )
 
-/** For `skip`: the reason where it is not installed. */
+/** For `skip`: the reason if it is not installed. */
 export const noTinyproxy = program === undefined && 'tinyproxy is not installed'
 
 export interface Tinyproxy {
@@ -22,7 +22,7 @@ export interface Tinyproxy {
   readonly targets: () => string[]
 }
 
-/** Starts one that wants the credentials `me:secret`. */
+/** Starts one that requires the credentials `me:secret`. */
 export async function startTinyproxy (t: Test): Promise<Tinyproxy> {
   const port = await freePort()
   const directory = mkdtempSync(join(tmpdir(), 'headgate-tinyproxy-')) // a test has one `testdir`

@@ -1,5 +1,5 @@
 /**
- * A tool server that does what a test says: raw JSON-RPC over `node:http`, streamable HTTP.
+ * A scripted tool server: raw JSON-RPC over `node:http`, streamable HTTP.
  *
  * Tools: `echo`, `slow` (never answers by itself), `fail`, `image` (of the base64 `data`), `flood`, `counted`
  * (says how often it ran), `drop` (cuts the connection), `refuse` (a JSON-RPC error; its own or `error`),
@@ -29,13 +29,13 @@ export interface ToolServerBehaviour {
   status?: number
   /** Does not answer these methods at all. */
   silent?: string[]
-  /** The answer of `initialize` or `tools/list` instead of the truth. */
+  /** The answer of `initialize` or `tools/list` instead of the real one. */
   lies?: Record<string, unknown>
   /** Names of further tools. */
   more?: string[]
-  /** What tools say beside the arguments that they got. */
+  /** Text that tools return in addition to their arguments. */
   says?: string
-  /** Tools on a page of the list. */
+  /** Tools per page of the list. */
   pageSize?: number
   /** Characters of each description. */
   descriptionLength?: number
@@ -67,11 +67,11 @@ export class TestToolServer {
     readonly method: string
     readonly meta: Readonly<Record<string, unknown>> | undefined
   }> = []
-  /** The arguments of each call of a tool. */
+  /** The arguments of each tool call. */
   readonly calls: unknown[] = []
-  /** Ids of calls that were cancelled. */
+  /** Ids of cancelled calls. */
   readonly cancelled: unknown[] = []
-  /** Sessions that are known now. */
+  /** Sessions currently known. */
   readonly sessions = new Set<string>()
   readonly sockets = new Set<Socket>()
   /** Calls of `slow` whose connection is still open. */
@@ -103,7 +103,7 @@ export class TestToolServer {
     this.#server.close()
   }
 
-  /** Forgets all sessions: the next request of each is 404. */
+  /** Forgets all sessions: the next request of each is a 404. */
   forget (): void {
     this.sessions.clear()
   }
@@ -138,7 +138,7 @@ export class TestToolServer {
     }
   }
 
-  /** @param isKnown true for a message of a session that was opened here */
+  /** @param isKnown true for a message of a session opened here */
   #read (message: RpcMessage, isKnown: boolean, response: ServerResponse): void {
     const { lies, silent } = this.behaviour
     const { method, params } = message

@@ -1,4 +1,4 @@
-/** Tool servers as a gateway opens them. */
+/** Tool servers as opened by a gateway. */
 
 import {
   createToolServers,

@@ -1,4 +1,4 @@
-/** Counts the turns that the event loop has for others while some work goes on. */
+/** Counts the turns that the event loop has for others while some work runs. */
 export async function turnsDuring (work: () => Promise<unknown>): Promise<number> {
   let turns = 0
   let isDone = false

@@ -1,13 +1,13 @@
-/** A provider with much to say, and a caller who does not listen. */
+/** A provider with endless output, and a caller who does not read. */
 
 import { once } from 'node:events'
 import { request } from 'node:http'
 import { testKey, type TestGateway } from './gateway.ts'
 
 export interface Endless {
-  /** The piece again and again, as often as was said. */
+  /** Yields a piece the given number of times. */
   readonly pieces: () => AsyncGenerator<string | Uint8Array, void, undefined>
-  /** Bytes of them that were taken, once no more are. */
+  /** Bytes taken, once no more are. */
   readonly taken: () => Promise<number>
 }
 
@@ -30,7 +30,7 @@ export function endlessly (piece: string | Uint8Array, times: number): Endless {
   }
 }
 
-/** Waits for the head of an answer and reads nothing of its body; what is returned hangs up. */
+/** Waits for the head of an answer and reads nothing of its body; returns a function that disconnects. */
 export async function callWithoutReading (api: TestGateway, path: string, body: object): Promise<() => void> {
   const { port } = new URL(api.url)
   const call = request({

@@ -1,19 +1,15 @@
-/** Those of Node.js, whatever a test puts in their place. */
+/** The originals of Node.js, even if a test replaces them. */
 const { setImmediate: nextTurn, setTimeout: later } = globalThis
-/**
- * Turns of the event loop in a row, in which most conditions come true; what takes longer than them takes
- * milliseconds.
- */
+/** Consecutive turns of the event loop in which most conditions come true; slower ones take milliseconds. */
 const turnsInARow = 100
-/** Patience with a machine that runs other tests at the same time: what fails takes as long, nothing else. */
+/** Allows for a machine that runs other tests at the same time; only failures take this long. */
 const patienceMs = 60_000
 
 /**
- * Turns the event loop until the condition holds: at once at first, then every millisecond, so that a test
- * that waits leaves the processor to others.
- *
- * @param what is waited for, as the error says it: 'three lines in the log'
- * @throws Error once the deadline has passed
+ * Turns the event loop until the condition holds: at once at first, then every millisecond, so that a waiting
+ * test leaves the processor to others.
+ * @param what is waited for, for the error: 'three lines in the log'
+ * @throws Error at the deadline
  */
 export async function until (
   condition: () => boolean | Promise<boolean>,
@@ -28,9 +24,8 @@ export async function until (
 }
 
 /**
- * Looks again and again until what it sees is what is waited for, and returns that.
- *
- * @throws Error once the deadline has passed
+ * Polls a value until it is as wanted, and returns it.
+ * @throws Error at the deadline
  */
 export async function eventually<T> (
   look: () => Promise<T>,
@@ -46,7 +41,10 @@ export async function eventually<T> (
   return value
 }
 
-/** Reads a stream until a text has come, and leaves the rest unread. @throws Error when it ends before */
+/**
+ * Reads a stream until a text has come, and leaves the rest unread.
+ * @throws Error if it ends before
+ */
 export async function readUntil (
   reader: ReadableStreamDefaultReader<Uint8Array> | undefined,
   text: string
@@ -71,8 +69,8 @@ export async function settles<T> (promise: Promise<T>, what: string, ms = patien
 }
 
 /**
- * Turns the event loop until a bound of the code under test has passed: for tests of what happens, or must
- * not, after it.
+ * Turns the event loop until a timeout of the code under test has passed: for tests of what must, or must
+ * not, happen after it.
  */
 export async function outlast (boundMs: number): Promise<void> {
   const endMs = performance.now() + boundMs * 1.5

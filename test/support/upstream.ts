@@ -1,6 +1,6 @@
 /**
- * A provider for tests: a real HTTP server on a free port that answers by script, with every
- * fault a provider or the network between can have.
+ * A provider for tests: a real HTTP server on a free port that answers by script, with every fault of a
+ * provider or of the network.
  */
 
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
@@ -8,15 +8,15 @@ import { once } from 'node:events'
 import type { AddressInfo, Socket } from 'node:net'
 import { settles } from './until.ts'
 
-/** The way an answer goes out. */
+/** How an answer is sent. */
 export interface Script {
   readonly status?: number
   readonly headers?: Readonly<Record<string, string>>
-  /** Written one after the other, each in a write of its own. */
+  /** Written one after another, each in a separate write. */
   readonly pieces?: ReadonlyArray<string | Uint8Array> | AsyncIterable<string | Uint8Array>
   /**
-   * The end after the pieces: a proper end (default), a reset of the connection, nothing at
-   * all until the other side goes, or an end of the connection without an end of the body.
+   * The end after the pieces: a proper end (default), a reset of the connection, nothing until the other side
+   * disconnects, or the end of the connection without the end of the body.
    */
   readonly then?: 'end' | 'reset' | 'stall' | 'fin'
   /** Never answer at all. */
@@ -37,9 +37,9 @@ export interface SeenRequest {
 export interface FakeUpstream {
   readonly url: string
   readonly requests: SeenRequest[]
-  /** Sockets open now. */
+  /** Open sockets. */
   readonly sockets: () => number
-  /** Resolves with the request of this number, counted from 0, once it has come. */
+  /** Resolves with the request of this number, counted from 0, once it has arrived. */
   readonly request: (number: number) => Promise<SeenRequest>
   /** Closes the connections, as a provider does after some time. */
   readonly closeSockets: () => void
@@ -126,13 +126,13 @@ async function play (script: Script, response: ServerResponse): Promise<void> {
   switch (script.then ?? 'end') {
     case 'end': response.end(); break
     case 'reset': response.flushHeaders(); response.socket?.resetAndDestroy(); break
-    // Node.js 26 sends what was written at the end of the turn.
+    // Node.js 26 sends data at the end of the turn in which it was written.
     case 'fin': setImmediate(() => response.socket?.end()); break
     case 'stall': response.flushHeaders(); break
   }
 }
 
-/** Resolves when there is room again, or the other side has gone. */
+/** Resolves when there is room again, or the other side has disconnected. */
 async function drained (response: ServerResponse): Promise<void> {
   const over = new AbortController()
   const { signal } = over

@@ -1,4 +1,4 @@
-/** Usage rows as a gateway writes them. */
+/** Usage rows as written by a gateway. */
 
 import type { RecordedEstimate } from '../../lib/core/record.ts'
 import { emptyRow } from '../../lib/stores/usage-columns.ts'
@@ -25,7 +25,7 @@ export function usageRowOf (number: number, parts: Partial<UsageRow> = {}): Usag
   }
 }
 
-/** Makes the estimate of a request; what is not given is not known. */
+/** Makes the estimate of a request; omitted values are unknown. */
 export function recordedEstimate (parts: Partial<RecordedEstimate>): RecordedEstimate {
   return { countPrompt: () => undefined, countAnswer: () => 0, estimateUnits: () => undefined, ...parts }
 }

@@ -1,6 +1,6 @@
 /**
- * A conversation of three turns with thinking and tools, for clients of every dialect, and its providers:
- * OpenAI, Anthropic, Gemini, Mistral and xAI are played by a fake that others wrote.
+ * A conversation of three turns with thinking and tools, for clients of every dialect, and its providers: a
+ * third-party fake plays OpenAI, Anthropic, Gemini, Mistral and xAI.
  */
 
 import { LLMock } from '@copilotkit/aimock'
@@ -16,15 +16,15 @@ export interface WeatherConversation {
   readonly model: string
   /** The number of calls in each turn. */
   readonly calls: readonly number[]
-  /** True when callers of chat completions are shown signatures. */
+  /** True if callers of chat completions see signatures. */
   readonly signed: boolean
 }
 
-/** The sandbox gets directives for what to call; the fakes know by themselves. */
+/** The sandbox gets directives for its calls; the fakes need none. */
 export const question =
   'use get_weather with {"city":"Paris"} and get_time with {"city":"Paris"} [sandbox: rounds=2]'
 
-/** The functions of the caller, in the words of no dialect. */
+/** The functions of the caller, independent of dialect. */
 export const functions = ['get_weather', 'get_time'].map(name => ({
   name,
   description: `Look up: ${name}`,
@@ -36,12 +36,12 @@ export const functions = ['get_weather', 'get_time'].map(name => ({
   }
 }))
 
-/** Returns what a function of the caller answers. */
+/** Returns the result of one of the caller's functions. */
 export function resultOf (name: string): string {
   return name === 'get_time' ? 'noon' : 'sunny'
 }
 
-/** The sandbox, which answers at once. */
+/** The sandbox, without delays. */
 export const sandbox: ProviderSettings = {
   ...upstreamAt('sandbox:', 'sandbox', 'sandbox'),
   options: { words_per_second: 0 }
@@ -106,7 +106,7 @@ export async function weatherGateway (t: Test, name: string): Promise<WeatherCon
 
 export const strictNames = ['anthropic', 'google'] as const
 
-/** Starts a gateway in front of a provider that refuses a history without the signatures of its thoughts. */
+/** Starts a gateway in front of a provider that refuses a history whose thinking lacks its signatures. */
 export async function strictWeatherGateway (
   t: Test,
   name: (typeof strictNames)[number]
@@ -144,8 +144,7 @@ export async function strictWeatherGateway (
 
 /**
  * Declares the tests of a client: its conversations with each provider, and with those that refuse a history
- * without the signatures of their thoughts.
- *
+ * whose thinking lacks its signatures.
  * @param turns of `converse` in all; without them there are no tests of the second kind
  */
 export function testConversations (

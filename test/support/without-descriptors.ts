@@ -2,13 +2,12 @@ import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 
 /**
- * Runs modules in a process that has no descriptors left, as a gateway with too many sockets.
- *
- * @param setup loads what is run: later no file can be opened
- * @param attempt an expression for a promise that is to be rejected
- * @param after a second expression, for what must be possible then
+ * Runs modules in a process that has no file descriptors left, as a gateway with too many sockets.
+ * @param setup loads the modules: later no file can be opened
+ * @param attempt an expression for a promise that must be rejected
+ * @param after a second expression, for what must still work then
  * @returns the code of the rejection
- * @throws Error when the process fails, as at an exception that nobody catches
+ * @throws Error if the process fails, as with an uncaught exception
  */
 export async function withoutDescriptors (
   setup: string,

@@ -1,4 +1,4 @@
-/** A stage for tests: replaces one word wherever it sees it. */
+/** A guard for tests: replaces one word in every text it inspects. */
 
 import { GatewayError } from '../../lib/core/errors.ts'
 import { createEndpoints } from '../../pipelines/index.ts'
@@ -29,7 +29,7 @@ export function wordFilter (found: string = word, reach = found.length + 1): Tex
   }
 }
 
-/** Returns stages that replace a word at these points. */
+/** Returns guards that replace a word at these points. */
 export function wordStages (
   points: readonly GuardPoint[] = ['request', 'answer', 'tool_call', 'tool_result'],
   found = word
@@ -42,7 +42,7 @@ export function wordStages (
   }
 }
 
-/** Returns what a gateway with such stages is made of. */
+/** Returns the gateway parts for such guards. */
 export function withStages (textGuards: TextGuards): Pick<GatewayOptions, 'endpoints'> {
   return { endpoints: services => createEndpoints({ ...services, textGuards }) }
 }
