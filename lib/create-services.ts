@@ -316,8 +316,8 @@ function openStages (
     judges,
     exposesNames: server.exposeStages,
     secret,
-    onUnavailable: (stage, { id }, cause) =>
-      log.warn({ id, stage, cause: loggableError(cause) }, 'a stage was unavailable for a call')
+    onUnavailable: (guard, { id }, cause) =>
+      log.warn({ id, stage: guard, cause: loggableError(cause) }, 'a stage was unavailable for a call')
   })
 }
 

@@ -54,13 +54,13 @@ export class AnswerCache {
 
   digestOf (call: RoutedCall<ChatInput>, { namespace }: CacheTerms): RequestDigest {
     const { secret, settings: { scope }, configuration } = this.#options
-    const { key, record, routes, headers, query, requestedStages } = call
+    const { key, record, routes, headers, query, requestedGuards } = call
     const text = JSON.stringify([
       configuration,
       scope,
       scope === 'key' ? key.id : projectIdOf(key),
       [key.endpoints, key.models, key.mcpServers, key.mcpUrls, key.providerObjects],
-      [key.stages, requestedStages],
+      [key.stages, requestedGuards],
       record.endpoint,
       namespace,
       record.requestedModel,

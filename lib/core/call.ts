@@ -99,7 +99,7 @@ export interface ValidCall<R> extends AuthedCall {
   /** The request's options for the gateway itself; absent if there are none. */
   readonly options?: CallOptions | undefined
   /** Names of the guards that the request asks for; absent if there are none. */
-  readonly requestedStages?: readonly string[] | undefined
+  readonly requestedGuards?: readonly string[] | undefined
   /** The provider account with the stored state that the call continues; it is tried first. */
   readonly origin?: ProviderAccount | undefined
   /** Set and read by the caller's dialect: facts of the request that it needs for writing the answer. */

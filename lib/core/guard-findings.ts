@@ -8,7 +8,8 @@ export type GuardOutcome = GuardAction | 'look' | 'unavailable'
 
 /** What a guard did at one point of a call; never contains the text itself. */
 export interface Finding {
-  readonly stage: string
+  /** The name of the guard. */
+  readonly guard: string
   readonly point: GuardPoint
   readonly action: GuardOutcome
   /** Number of findings; for `look` and `unavailable`, of inspections. */
@@ -25,8 +26,8 @@ export class GuardFindings {
   readonly #list: Finding[] = []
 
   /** Notes findings. */
-  note (stage: string, point: GuardPoint, action: GuardOutcome, count = 1): void {
-    this.#entry(stage, point, action).count += count
+  note (guard: string, point: GuardPoint, action: GuardOutcome, count = 1): void {
+    this.#entry(guard, point, action).count += count
   }
 
   /**
@@ -35,12 +36,12 @@ export class GuardFindings {
    * @param nowMs `performance.now()` at its end
    */
   noteLook (
-    stage: string,
+    guard: string,
     point: GuardPoint,
     durationMs: number,
     nowMs: number = performance.now()
   ): void {
-    const entry = this.#entry(stage, point, 'look')
+    const entry = this.#entry(guard, point, 'look')
     entry.count++
     entry.durationMs += durationMs
     entry.startedAtMs ??= nowMs - durationMs
@@ -56,16 +57,16 @@ export class GuardFindings {
   get found (): readonly Finding[] {
     return this.#list.flatMap(finding => finding.action === 'look' ? [] : {
       ...finding,
-      durationMs: this.#entry(finding.stage, finding.point, 'look').durationMs
+      durationMs: this.#entry(finding.guard, finding.point, 'look').durationMs
     })
   }
 
-  #entry (stage: string, point: GuardPoint, action: GuardOutcome): Finding {
+  #entry (guard: string, point: GuardPoint, action: GuardOutcome): Finding {
     let entry = this.#list.find(
-      finding => finding.stage === stage && finding.point === point && finding.action === action
+      finding => finding.guard === guard && finding.point === point && finding.action === action
     )
     if (entry === undefined) {
-      entry = { stage, point, action, count: 0, durationMs: 0 }
+      entry = { guard, point, action, count: 0, durationMs: 0 }
       this.#list.push(entry)
     }
     return entry

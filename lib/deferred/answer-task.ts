@@ -18,7 +18,7 @@ export interface DeferredTask {
   readonly id: string
   readonly key: RoutedChatCall['key']
   readonly request: ChatInput
-  /** Absent in tasks of earlier versions. */
+  /** The guards that the caller named. Absent in tasks of earlier versions. */
   readonly requestedStages?: readonly string[] | undefined
   /** Absent in tasks of earlier versions. */
   readonly requestedNames?: readonly string[] | undefined
@@ -43,8 +43,9 @@ export function createTaskAnswerer (
   services: TaskServices, answer: (call: RoutedChatCall) => Promise<Reply>, events: CallEvents
 ): (task: string, signal: AbortSignal) => Promise<StoredAnswer> {
   return async (task, signal) => {
-    const { request, requestedStages, requestedNames, routes, placeholders: sealed, ...admitted } =
-      await parseText(task) as DeferredTask // written by this program
+    const {
+      request, requestedStages: requestedGuards, requestedNames, routes, placeholders: sealed, ...admitted
+    } = await parseText(task) as DeferredTask // written by this program
     try {
       return await runDetached(
         services,
@@ -53,14 +54,14 @@ export function createTaskAnswerer (
         signal,
         events,
         async call => {
-          if (requestedStages !== undefined) requireGuards(requestedStages, services.settings)
+          if (requestedGuards !== undefined) requireGuards(requestedGuards, services.settings)
           call.record.bodies?.takeRequest([Buffer.from(await printText(request))])
           if (sealed !== undefined) {
             call.record.placeholders = services.textGuards?.reversible?.open(call.key, sealed)
           }
           const reply = await answer(extend(call, {
             request,
-            requestedStages,
+            requestedGuards,
             routes,
             ...requestedNames !== undefined && { requestedNames }
           }))

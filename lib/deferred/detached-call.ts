@@ -132,7 +132,7 @@ function usageLimited (
   { limits, project, member, stages: presentStages = [] }: ApiKey,
   { stages: configured, limits: { defaultKeyLimits = {} } }: Settings
 ): ApiKey {
-  const remaining = admittedStages.filter(name => configured.some(stage => stage.name === name))
+  const remaining = admittedStages.filter(name => configured.some(guard => guard.name === name))
   const stages = [...new Set([...presentStages, ...remaining])]
   return {
     ...admitted,

@@ -1,7 +1,9 @@
 /** The configured guards. */
 
 import { randomBytes } from 'node:crypto'
-import { guardActionOf, guardKindOf, type GuardAction } from '../../schemas/config/stages.ts'
+import {
+  guardActionOf, guardKindOf, isJudgeKind, type FilterKind, type GuardAction
+} from '../../schemas/config/stages.ts'
 import { projectIdOf, type ApiKey } from '../core/key.ts'
 import { GuardFindings } from '../core/guard-findings.ts'
 import { boundedPattern } from '../text/bounded-pattern.ts'
@@ -19,7 +21,7 @@ export type GuardSettings = Settings['stages'][number]
 
 /** What asynchronous guards need. */
 export interface JudgeParts {
-  /** All guards other than patterns, by name. */
+  /** By the names of their guards. */
   readonly judges: ReadonlyMap<string, Judge>
   /** Called when a guard could not check a call. */
   readonly onUnavailable: UnavailableGuard
@@ -34,59 +36,61 @@ interface FilterGuard {
   readonly rules: readonly PatternRule[]
 }
 
+/** The guards of a configuration, as layers in the order in which they see a text. */
 export class ConfiguredGuards implements TextGuards {
   readonly layers: readonly TextLayer[]
   readonly namesFor: TextGuards['namesFor']
   readonly reversible: TextGuards['reversible']
 
   /**
-   * Adjacent pattern guards search a text together, in configured order. A masking guard never hides text
-   * from an earlier refusing guard.
+   * Adjacent filters search a text together, in configured order. A masking guard never hides text from
+   * an earlier refusing guard.
    *
-   * @param parts Default: there are only patterns
+   * @param parts Default: there are only filters
    * @throws PatternError for an invalid pattern, which validation should have caught; Error for a guard
    *   missing from `parts`
    */
   constructor (settings: Settings['stages'], parts?: JudgeParts) {
     const layers: Array<TextLayer & { readonly group?: FilterGuard[] }> = []
-    const reversible = reversibleGuards(settings.filter(stage => stage.reversible === true), parts?.secret)
+    const reversible = reversibleGuards(settings.filter(guard => guard.reversible === true), parts?.secret)
     if (reversible !== undefined) {
       this.reversible = reversible
       layers.push(lookalikeLayer(reversible))
     }
-    for (const stage of settings) {
-      if (guardKindOf(stage.use) === 'pattern') {
-        const one = { settings: stage, rules: rulesOf(stage) }
+    for (const guard of settings) {
+      const kind = guardKindOf(guard.use)
+      if (!isJudgeKind(kind)) {
+        const one = { settings: guard, rules: filterKinds[kind](guard) }
         const group = layers.at(-1)?.group
         const isHiding = actionOf(one) === 'mask' && group?.some(other => actionOf(other) === 'refuse')
         if (group === undefined || isHiding === true) layers.push(patternLayer([one], reversible))
         else group.push(one)
         continue
       }
-      const judge = parts?.judges.get(stage.name)
+      const judge = parts?.judges.get(guard.name)
       if (parts === undefined || judge === undefined) {
-        throw new Error(`the stage ${stage.name} was not opened: use \`openJudges\` before`)
+        throw new Error(`the guard ${guard.name} was not opened: use \`openJudges\` before`)
       }
-      layers.push(new JudgeGuard(stage, judge, parts.onUnavailable))
+      layers.push(new JudgeGuard(guard, judge, parts.onUnavailable))
       const { stages } = judge
-      if (stages !== undefined) layers.push({ stages: call => looksAt(stage, call) ? stages : {} })
+      if (stages !== undefined) layers.push({ stages: call => looksAt(guard, call) ? stages : {} })
     }
     this.layers = layers
     if (parts?.exposesNames === true) {
-      this.namesFor = call => settings.filter(stage => looksAt(stage, call)).map(({ name }) => name)
+      this.namesFor = call => settings.filter(guard => looksAt(guard, call)).map(({ name }) => name)
     }
   }
 }
 
 function reversibleGuards (
-  stages: readonly GuardSettings[],
+  guards: readonly GuardSettings[],
   secret: Buffer = randomBytes(32)
 ): ReversibleGuards | undefined {
-  if (stages.length === 0) return undefined
+  if (guards.length === 0) return undefined
   const create = (key: ApiKey): Placeholders =>
     new KeyedPlaceholders(secret, { keyId: key.id, projectId: projectIdOf(key) })
   const restores: ReversibleGuards['restores'] = call => {
-    const looking = stages.filter(stage => looksAt(stage, call))
+    const looking = guards.filter(guard => looksAt(guard, call))
     if (looking.length === 0) return undefined
     return { forServers: looking.every(({ unmaskFor = [] }) => unmaskFor.includes('server')) }
   }
@@ -145,14 +149,21 @@ function actionOf ({ settings }: FilterGuard): GuardAction {
   return guardActionOf(settings)
 }
 
-function rulesOf ({ name: stage, use, action, reversible, patterns = [] }: GuardSettings): PatternRule[] {
+/** The rules that a guard of each kind searches for. */
+const filterKinds: Readonly<Record<FilterKind, (guard: GuardSettings) => PatternRule[]>> = {
+  pattern: patternRules
+}
+
+function patternRules (
+  { name: guard, use, action, reversible, patterns = [] }: GuardSettings
+): PatternRule[] {
   return patterns.map(given => {
     const own = typeof given === 'string' ? undefined : given
     const label = typeof given === 'string' ? given : given.name
     const pattern = own === undefined ? builtInPattern(label) : boundedPattern(own.match, own.maxLength)
     if (pattern === undefined) throw new Error(`no built-in pattern is named ${label}`)
     return {
-      stage,
+      guard,
       action: guardActionOf({ use, action }),
       label,
       pattern,

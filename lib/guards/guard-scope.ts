@@ -13,12 +13,12 @@ type GuardSettings = Settings['stages'][number]
 
 /** Returns whether a guard checks a call. It also does if the key, its project or the request names it. */
 export function looksAt (
-  stage: GuardSettings,
-  { record, key, requestedStages, routes }: RoutedCall<unknown>
+  guard: GuardSettings,
+  { record, key, requestedGuards, routes }: RoutedCall<unknown>
 ): boolean {
-  const { name, when, only: { endpoints, models } = {} } = stage
-  if (key.stages?.includes(name) === true || requestedStages?.includes(name) === true) return true
-  if (when === 'asked' || !isForKey(stage, key)) return false
+  const { name, when, only: { endpoints, models } = {} } = guard
+  if (key.stages?.includes(name) === true || requestedGuards?.includes(name) === true) return true
+  if (when === 'asked' || !isForKey(guard, key)) return false
   if (endpoints !== undefined && !endpoints.some(one => one === record.endpoint)) return false
   return (
     models === undefined ||
@@ -28,7 +28,7 @@ export function looksAt (
 
 /** @throws GatewayError `stage_unavailable` if one of these guards is not configured */
 export function requireGuards (names: readonly string[], { stages }: Pick<Settings, 'stages'>): void {
-  const missing = names.find(name => !stages.some(stage => stage.name === name))
+  const missing = names.find(name => !stages.some(guard => guard.name === name))
   if (missing === undefined) return
   throw new GatewayError('stage_unavailable', {
     message: `Calls of this key must pass the stage \`${missing}\`, which is not in the configuration.`
@@ -37,7 +37,7 @@ export function requireGuards (names: readonly string[], { stages }: Pick<Settin
 
 /** Returns the endpoints at which a guard may mask or refuse request texts. */
 export function inspectedEndpoints ({ stages }: Pick<Settings, 'stages'>): ReadonlySet<string> {
-  return new Set(stages.some(stage => guardActionOf(stage) !== 'report') ? endpointsWhere('hasTexts') : [])
+  return new Set(stages.some(guard => guardActionOf(guard) !== 'report') ? endpointsWhere('hasTexts') : [])
 }
 
 /** Returns true if requests with this key may name the guard. */

@@ -18,24 +18,25 @@ import type { Judge, JudgeSpending, TextAtPoint, CallJudge, Verdict } from './te
 type GuardSettings = Settings['stages'][number]
 
 /** Called when a guard was unavailable for a call, with the cause. */
-export type UnavailableGuard = (stage: string, call: RoutedCall<unknown>, cause: unknown) => void
+export type UnavailableGuard = (guard: string, call: RoutedCall<unknown>, cause: unknown) => void
 
 const defaultTimeoutMs = 5000
 
 /** Maximum length of a service's reason in an error: it may quote the text it received. */
 const maxReason = 300
 
+/** A configured guard that asks a judge: its settings say which calls and points, and what a finding does. */
 export class JudgeGuard implements JudgeLayer {
   readonly #settings: GuardSettings
   readonly #judge: Judge
-  readonly #at: readonly GuardPoint[]
+  readonly #points: readonly GuardPoint[]
   readonly #onUnavailable: UnavailableGuard
 
   constructor (settings: GuardSettings, judge: Judge, onUnavailable: UnavailableGuard) {
     const { points } = judge
     this.#settings = settings
     this.#judge = judge
-    this.#at = points === undefined ? settings.at : settings.at.filter(point => points.includes(point))
+    this.#points = points === undefined ? settings.at : settings.at.filter(point => points.includes(point))
     this.#onUnavailable = onUnavailable
   }
 
@@ -44,7 +45,7 @@ export class JudgeGuard implements JudgeLayer {
   }
 
   judge (call: RoutedCall<unknown>, point: GuardPoint): CallJudge | undefined {
-    const points = seenPoints(point).filter(one => this.#at.includes(one))
+    const points = seenPoints(point).filter(one => this.#points.includes(one))
     if (points.length === 0 || !looksAt(this.#settings, call)) return undefined
     const { stream, window, during = false } = this.#settings
     const action = guardActionOf(this.#settings)
@@ -86,8 +87,8 @@ export class JudgeGuard implements JudgeLayer {
       deadline.end()
       for (const point of points) findings.noteLook(name, point, (performance.now() - began) / points.size)
     }
-    const { refusal, texts: other = given } = verdict
-    const changed = texts.filter(({ text }, at) => text !== other[at])
+    const { refusal, texts: replaced = given } = verdict
+    const changed = texts.filter(({ text }, index) => text !== replaced[index])
     if (refusal === undefined && changed.length === 0) return given
     const effect = refusal !== undefined && action === 'mask' ? 'refuse' : action
     if (verdict.findings === undefined && changed.length > 0) {
@@ -96,7 +97,7 @@ export class JudgeGuard implements JudgeLayer {
       findings.note(name, (changed[0] ?? texts[0])?.point ?? 'request', effect, verdict.findings ?? 1)
     }
     if (effect === 'refuse') throw this.#refusal(refusal)
-    return effect === 'mask' ? other : given
+    return effect === 'mask' ? replaced : given
   }
 
   #unavailable (

@@ -9,7 +9,8 @@ import type { ReportedEnds, TextEdit, TextFilter } from './text-filter.ts'
 
 /** One pattern of a guard. */
 export interface PatternRule {
-  readonly stage: string
+  /** The name of the guard. */
+  readonly guard: string
   readonly action: GuardAction
   /** The name of the pattern. */
   readonly label: string
@@ -38,7 +39,7 @@ export class PatternFilter implements TextFilter {
   readonly reach: number
   readonly #replacing: readonly PatternRule[]
   readonly #reporting: readonly PatternRule[]
-  readonly #stages: ReadonlySet<string>
+  readonly #guards: ReadonlySet<string>
   readonly #point: GuardPoint
   readonly #findings: GuardFindings
   readonly #placeholders: Placeholders | undefined
@@ -53,7 +54,7 @@ export class PatternFilter implements TextFilter {
     findings: GuardFindings,
     placeholders?: Placeholders
   ) {
-    this.#stages = new Set(rules.map(({ stage }) => stage))
+    this.#guards = new Set(rules.map(({ guard }) => guard))
     this.#reporting = rules.filter(({ action }) => action === 'report')
     this.#replacing = rules.filter(({ action }) => action !== 'report')
     this.reach = Math.max(...rules.map(({ pattern }) => pattern.maxLength)) + 1
@@ -72,8 +73,8 @@ export class PatternFilter implements TextFilter {
       return this.#find(text, from, until, reported)
     } finally {
       const nowMs = performance.now()
-      const durationMs = (nowMs - began) / this.#stages.size
-      for (const stage of this.#stages) this.#findings.noteLook(stage, this.#point, durationMs, nowMs)
+      const durationMs = (nowMs - began) / this.#guards.size
+      for (const guard of this.#guards) this.#findings.noteLook(guard, this.#point, durationMs, nowMs)
     }
   }
 
@@ -89,8 +90,8 @@ export class PatternFilter implements TextFilter {
     const edits: TextEdit[] = []
     while (next.length > 0) {
       const first = next.reduce((best, match) => match.start < best.start ? match : best)
-      const { rule: { stage, action }, start, end } = first
-      this.#findings.note(stage, this.#point, action)
+      const { rule: { guard, action }, start, end } = first
+      this.#findings.note(guard, this.#point, action)
       if (action === 'refuse') throw refusal(first.rule)
       edits.push({ start, end, replacement: this.#replacementOf(first, text) })
       next = next.flatMap(match => match.start >= end ? match : nextMatch(match.rule, text, end, until) ?? [])
@@ -116,7 +117,7 @@ export class PatternFilter implements TextFilter {
       match !== undefined;
       match = nextMatch(rule, text, match.end, until)
     ) {
-      this.#findings.note(rule.stage, this.#point, rule.action)
+      this.#findings.note(rule.guard, this.#point, rule.action)
       reported?.note(rule, match.end)
     }
   }
@@ -136,8 +137,8 @@ function nextMatch (rule: PatternRule, text: string, from: number, until: number
   }
 }
 
-function refusal ({ stage, label }: PatternRule): GatewayError {
+function refusal ({ guard, label }: PatternRule): GatewayError {
   return new GatewayError('content_refused', {
-    message: `The stage \`${stage}\` refused this call: it contains ${label}.`
+    message: `The stage \`${guard}\` refused this call: it contains ${label}.`
   })
 }

@@ -135,11 +135,11 @@ export class TextFilters implements PlaceFilters {
   readonly #calls: TextFilter | undefined
   readonly #results: TextFilter | undefined
 
-  constructor (stages: FilterLayer, call: RoutedCall<unknown>, point: 'request' | 'answer') {
-    this.#all = stages.filter(call, [point])
+  constructor (layer: FilterLayer, call: RoutedCall<unknown>, point: 'request' | 'answer') {
+    this.#all = layer.filter(call, [point])
     // Earlier tool calls that the caller sends again are part of its request.
-    this.#calls = point === 'request' ? this.#all : stages.filter(call, [point, 'tool_call'])
-    this.#results = stages.filter(call, [point, 'tool_result'])
+    this.#calls = point === 'request' ? this.#all : layer.filter(call, [point, 'tool_call'])
+    this.#results = layer.filter(call, [point, 'tool_result'])
   }
 
   /** True if nothing inspects the texts of this call. */

@@ -9,13 +9,13 @@ import { openPresidio } from './presidio.ts'
 import { openPromptInjection } from './prompt-injection.ts'
 import { openWebhook } from './webhook.ts'
 import type { Judge } from '../guards/text-judge.ts'
-import type { GuardKind } from '../../schemas/config/stages.ts'
+import type { JudgeKind } from '../../schemas/config/stages.ts'
 import type { JudgeInput } from './judge-input.ts'
 
 /** Rejects if the guard cannot be used. */
 type OpenJudge = (input: JudgeInput) => Judge | Promise<Judge>
 
-export const judgeKinds: Readonly<Record<Exclude<GuardKind, 'pattern'>, OpenJudge>> = {
+export const judgeKinds: Readonly<Record<JudgeKind, OpenJudge>> = {
   moderation: openModeration,
   prompt_injection: openPromptInjection,
   presidio: ({ settings }) => openPresidio({ settings }),

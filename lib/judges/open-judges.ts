@@ -2,7 +2,7 @@
 
 import { ConfigError } from '../config/problems.ts'
 import { describeError } from '../text/describe-error.ts'
-import { guardKindOf } from '../../schemas/config/stages.ts'
+import { guardKindOf, isJudgeKind } from '../../schemas/config/stages.ts'
 import { closeJudges } from './close-judges.ts'
 import { judgeKinds } from './judge-kinds.ts'
 import type { Settings } from '../core/settings.ts'
@@ -10,7 +10,7 @@ import type { Judge } from '../guards/text-judge.ts'
 import type { JudgeInput } from './judge-input.ts'
 
 /**
- * Returns the guards by name, except for patterns.
+ * Returns the judges of the guards that have one, by name.
  *
  * @throws ConfigError for a guard that cannot be used; those already opened are closed
  */
@@ -21,7 +21,7 @@ export async function openJudges (
   const judges = new Map<string, Judge>()
   for (const settings of stages) {
     const kind = guardKindOf(settings.use)
-    if (kind === 'pattern') continue
+    if (!isJudgeKind(kind)) continue
     try {
       judges.set(settings.name, await judgeKinds[kind]({ settings, ...input }))
     } catch (error) {

@@ -21,22 +21,22 @@ import type { AssistantMessage } from '../../schemas/messages.ts'
 import type { FinishedToolCall } from './run-tools.ts'
 import type { ToolOutcome } from './tool-servers.ts'
 
-/** Runs the stages on the texts of a value, one after another. Rejects if a stage refuses the call. */
+/** Has the guards inspect the texts of a value, one after another. Rejects if one refuses the call. */
 type InspectTexts = <T>(value: T, replaceTexts: (value: T, replace: ReplaceText) => Promise<T>) => Promise<T>
 
-/** Works in slices. Throws `content_refused` if a finding refuses the call. */
+/** The guards of one call at its server tools. Works in slices. Throws `content_refused` if one refuses. */
 export class ToolTexts {
   readonly #lookAtCalls: readonly InspectTexts[]
   readonly #lookAtResults: readonly InspectTexts[]
   /** Returns the arguments to send to a server; absent if they stay unchanged. */
   readonly sentArguments: ((given: JsonObject) => Promise<JsonObject>) | undefined
 
-  /** @param stages that check texts. Default: none */
-  constructor (stages: TextGuards | undefined, call: RoutedChatCall) {
-    this.#lookAtCalls = looksFor(stages, call, 'tool_call')
-    this.#lookAtResults = looksFor(stages, call, 'tool_result')
+  /** @param guards that inspect texts. Default: none */
+  constructor (guards: TextGuards | undefined, call: RoutedChatCall) {
+    this.#lookAtCalls = looksFor(guards, call, 'tool_call')
+    this.#lookAtResults = looksFor(guards, call, 'tool_result')
     const { placeholders } = call.record
-    if (placeholders === undefined || stages?.reversible?.restores(call)?.forServers !== true) return
+    if (placeholders === undefined || guards?.reversible?.restores(call)?.forServers !== true) return
     const filter = new PlaceholderFilter(placeholders)
     this.sentArguments = async given => await replaceInSlices(given, filter, async (given, replace) =>
       await everywhere('tool_call').replaceInSlices(given, replace))
@@ -67,11 +67,11 @@ export class ToolTexts {
 }
 
 function looksFor (
-  stages: TextGuards | undefined,
+  guards: TextGuards | undefined,
   call: RoutedChatCall,
   point: 'tool_call' | 'tool_result'
 ): InspectTexts[] {
-  return (stages?.layers ?? []).flatMap((layer): InspectTexts | [] => {
+  return (guards?.layers ?? []).flatMap((layer): InspectTexts | [] => {
     if ('judge' in layer) {
       const judge = layer.judge(call, point)
       return judge === undefined
@@ -94,7 +94,7 @@ function filtersOf (filter: TextFilter): PlaceFilters {
   }
 }
 
-/** Runs the stages on all values, one after another. */
+/** Has the guards inspect all values, one after another. */
 async function inOrder<T> (
   looks: readonly InspectTexts[],
   values: readonly T[],

@@ -18,16 +18,16 @@ export type ReplaceValue<T> = (value: T, replace: ReplaceText) => T
  * Replaces what the guards find in the answers of another stage. A module that handles the events of
  * conversations is skipped.
  *
- * @param stages absent: answers pass unchanged
+ * @param guards absent: answers pass unchanged
  * @throws GatewayError for a finding that refuses the call; otherwise what `answer` throws, with its texts
  *   replaced
  */
 export function answerValues<R, E> (
-  stages: TextGuards | undefined,
+  guards: TextGuards | undefined,
   replaceEvent: ReplaceValue<E>,
   answer: Stage<RoutedCall<R>, Batch<R, E>>
 ): Stage<RoutedCall<R>, Batch<R, E>> {
-  if (stages === undefined) return answer
+  if (guards === undefined) return answer
   const replaceEvents: ReplaceValue<readonly E[]> = (events, replace) => {
     const others = events.map(event => replaceEvent(event, replace))
     return others.every((event, index) => event === events[index]) ? events : others
@@ -40,11 +40,11 @@ export function answerValues<R, E> (
         try {
           step = await batches.next()
         } catch (error) {
-          throw error instanceof GatewayError ? await lookedAt(stages, call, error, replaceInError) : error
+          throw error instanceof GatewayError ? await lookedAt(guards, call, error, replaceInError) : error
         }
         if (step.done === true) return
         const { value } = step
-        yield { ...value, events: await lookedAt(stages, call, value.events, replaceEvents) }
+        yield { ...value, events: await lookedAt(guards, call, value.events, replaceEvents) }
       }
     } finally {
       await batches.return?.()

@@ -140,7 +140,7 @@ function ticketOf (
 }
 
 async function storeTask (
-  { id, key, request, requestedStages, requestedNames, routes, providerKey, record }: RoutedChatCall,
+  { id, key, request, requestedGuards, requestedNames, routes, providerKey, record }: RoutedChatCall,
   { tickets, store, events }: Deferrals,
   { keepMs, maxPending }: Services['settings']['deferred']
 ): Promise<string> {
@@ -154,7 +154,7 @@ async function storeTask (
     id,
     key,
     request: rest,
-    requestedStages,
+    requestedStages: requestedGuards,
     requestedNames,
     routes,
     attribution,

@@ -105,7 +105,7 @@ function decisionOn<R> (
     ...decision,
     ...stages.length > 0 && {
       stages: stages
-        .filter(stage => isLookedAt(record.endpoint) && looksAt(stage, call))
+        .filter(guard => isLookedAt(record.endpoint) && looksAt(guard, call))
         .map(({ name, use, at }) => ({ name, use, at: [...at] }))
     }
   } satisfies RouteDecision)

@@ -21,10 +21,10 @@ export function namedGuards (
     if (key.stages !== undefined) requireGuards(key.stages, settings)
     if (!('guardrails' in call.request)) return call
     const { guardrails, ...request } = call.request
-    const requestedStages = [guardrails].flat().flatMap((one: unknown, index) => {
+    const requestedGuards = [guardrails].flat().flatMap((one: unknown, index) => {
       const name = isObject(one) ? one['guardrail_name'] : one
       if (name === undefined) return []
-      const found = settings.stages.find(stage => stage.name === name && isForKey(stage, key))
+      const found = settings.stages.find(guard => guard.name === name && isForKey(guard, key))
       if (found !== undefined) return found.name
       throw new ValidationError([{
         loc: ['body', 'guardrails', index],
@@ -33,6 +33,6 @@ export function namedGuards (
       }])
     })
     // its request only loses an optional field
-    return refine(call, { request, requestedStages }) as unknown as T
+    return refine(call, { request, requestedGuards }) as unknown as T
   })
 }

@@ -111,8 +111,8 @@ function unrecordedUsage ({
 function printFindings ({ found }: GuardFindings): readonly object[] | undefined {
   return found.length === 0
     ? undefined
-    : found.map(({ stage, point, action, count, durationMs }) => ({
-      stage,
+    : found.map(({ guard, point, action, count, durationMs }) => ({
+      stage: guard,
       point,
       action,
       count,

@@ -170,8 +170,8 @@ const otherMetrics: readonly CallMetric[] = [
     name: 'headgate_stage_findings_total',
     help: 'Findings of stages in the texts of calls.',
     count: ({ record: { findings } }, add) => {
-      for (const { count, stage, point, action } of findings?.found ?? []) {
-        add(count, { stage, point, action })
+      for (const { count, guard, point, action } of findings?.found ?? []) {
+        add(count, { stage: guard, point, action })
       }
     }
   },
@@ -179,8 +179,8 @@ const otherMetrics: readonly CallMetric[] = [
     name: 'headgate_stage_looks_total',
     help: 'Number of times that stages checked texts of calls.',
     count: ({ record: { findings } }, add) => {
-      for (const { stage, point, action, count } of findings?.list ?? []) {
-        if (action === 'look') add(count, { stage, point })
+      for (const { guard, point, action, count } of findings?.list ?? []) {
+        if (action === 'look') add(count, { stage: guard, point })
       }
     }
   },
@@ -188,8 +188,8 @@ const otherMetrics: readonly CallMetric[] = [
     name: 'headgate_stage_seconds_total',
     help: 'Time that stages took to check texts of calls.',
     count: ({ record: { findings } }, add) => {
-      for (const { stage, point, action, durationMs } of findings?.list ?? []) {
-        if (action === 'look') add(durationMs / 1000, { stage, point })
+      for (const { guard, point, action, durationMs } of findings?.list ?? []) {
+        if (action === 'look') add(durationMs / 1000, { stage: guard, point })
       }
     }
   },

@@ -190,7 +190,7 @@ function serverSpan (
         ({ route, reason }) => `${cutName(route.modelId)}: ${reason}`
       ),
       'headgate.findings': record.findings?.found.map(
-        ({ stage, point, action, count }) => `${stage} ${point} ${action} ${count}`
+        ({ guard, point, action, count }) => `${guard} ${point} ${action} ${count}`
       ),
       'headgate.overhead_ms': record.overheadMs,
       'headgate.upstream_wait_ms': record.upstreamWaitMs,
@@ -318,13 +318,13 @@ function guardSpans ({ findings }: CallRecord): CallSpan[] {
 }
 
 function guardSpan (
-  { stage, point, count, durationMs, startedAtMs = 0, endedAtMs = startedAtMs }: Finding,
+  { guard, point, count, durationMs, startedAtMs = 0, endedAtMs = startedAtMs }: Finding,
   found: readonly Finding[]
 ): CallSpan {
-  const own = found.filter(finding => finding.stage === stage && finding.point === point)
+  const own = found.filter(finding => finding.guard === guard && finding.point === point)
   const isUnavailable = own.some(({ action }) => action === 'unavailable')
   return {
-    name: `stage ${stage}`,
+    name: `stage ${guard}`,
     kind: 'internal',
     spanId: undefined,
     startedAtMs,
@@ -333,7 +333,7 @@ function guardSpan (
     events: [],
     attributes: {
       'error.type': isUnavailable ? 'unavailable' : undefined,
-      'headgate.stage.name': stage,
+      'headgate.stage.name': guard,
       'headgate.stage.point': point,
       'headgate.stage.looks': count,
       'headgate.stage.look_ms': durationMs,

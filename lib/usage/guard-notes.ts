@@ -3,8 +3,9 @@
 import type { GuardPoint } from '../../schemas/config/stages.ts'
 import type { GuardOutcome, GuardFindings } from '../core/guard-findings.ts'
 
-/** `count` findings, or checks for `look` and `unavailable`. */
+/** As stored: `count` findings, or checks for `look` and `unavailable`. */
 export interface GuardNote {
+  /** The name of the guard, which is called a stage outside the code. */
   readonly stage: string
   readonly point: GuardPoint
   readonly action: GuardOutcome
@@ -19,8 +20,8 @@ const maxNotes = 100
 export function printNotes ({ list }: GuardFindings): string | null {
   if (list.length === 0) return null
   return JSON.stringify(
-    list.slice(0, maxNotes).map(({ stage, point, action, count, durationMs }) => ({
-      stage,
+    list.slice(0, maxNotes).map(({ guard, point, action, count, durationMs }) => ({
+      stage: guard,
       point,
       action,
       count,

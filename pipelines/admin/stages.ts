@@ -81,12 +81,12 @@ const places = textsAt<Tried>(new PlaceTable({ text: textPlace }))
 const route: Route = { providerId: 'none', model: 'none', modelId: 'none' }
 
 /**
- * Runs the stages on a text, as in a chat completion by a key without a project that asks for some stages.
+ * Has the guards inspect a text, as in a chat completion by a key without a project that names some guards.
  */
 async function tried (
-  stages: TextGuards,
+  guards: TextGuards,
   given: AdminRequest<'POST /admin/v1/stages/try'>,
-  requestedStages: readonly string[]
+  requestedGuards: readonly string[]
 ): Promise<StageTrialResult> {
   const { text, point } = given.request
   const record = new CallRecord('chat')
@@ -100,13 +100,13 @@ async function tried (
     record,
     key: { id: `admin:${principalOf(given).id}`, name: 'dashboard' },
     request: { text },
-    requestedStages,
+    requestedGuards,
     routes: [route]
   }
   let left: string | null = null
   let refusal: string | null = null
   try {
-    left = await looks[point](stages, call)
+    left = await looks[point](guards, call)
   } catch (error) {
     if (!(error instanceof GatewayError) || error.code !== 'content_refused') throw error
     refusal = error.message
@@ -115,19 +115,21 @@ async function tried (
     text: left,
     refusal,
     duration_ms: Math.round((performance.now() - call.receivedAtMs) * 100) / 100,
-    findings: (record.findings?.found ?? []).map(({ stage, action, count }) => ({ stage, action, count }))
+    findings: (record.findings?.found ?? []).map(({ guard, action, count }) => ({
+      stage: guard, action, count
+    }))
   }
 }
 
 const looks: Readonly<
-  Record<StageTrial['point'], (stages: TextGuards, call: RoutedCall<Tried>) => Promise<string>>
+  Record<StageTrial['point'], (guards: TextGuards, call: RoutedCall<Tried>) => Promise<string>>
 > = {
-  request: async (stages, call) => {
+  request: async (guards, call) => {
     let { text } = call.request
-    for await (const { request } of requestTexts(stages, places)(once(call))) ({ text } = request)
+    for await (const { request } of requestTexts(guards, places)(once(call))) ({ text } = request)
     return text
   },
-  answer: async (stages, call) => {
+  answer: async (guards, call) => {
     const answer = flatMap(async function * (
       answered: RoutedCall<Tried>
     ): AsyncGenerator<Batch<Tried, ChatEvent>> {
@@ -141,7 +143,7 @@ const looks: Readonly<
       }
     })
     let text = ''
-    for await (const { events } of answerTexts(stages, undefined, answer)(once(call))) {
+    for await (const { events } of answerTexts(guards, undefined, answer)(once(call))) {
       for (const event of events) if (event.type === 'text-delta') text += event.text
     }
     return text

@@ -17,6 +17,8 @@ export const webhookFormats = ['headgate', 'litellm'] as const
 export type WebhookFormat = (typeof webhookFormats)[number]
 
 interface GuardKindFacts {
+  /** A filter decides synchronously (`guards/configured-guards`), a judge later (`judges/judge-kinds`). */
+  readonly implementation: 'filter' | 'judge'
   /** Required entries. */
   readonly needs: readonly string[]
   /** Optional entries of this kind. */
@@ -37,29 +39,50 @@ const serviceEntries = ['headers', 'retries', 'max_bytes'] as const
 /** The kinds of guards, by the value of `use`; `module` stands for the path of a file. */
 export const guardKinds = {
   pattern: {
+    implementation: 'filter',
     needs: ['patterns'],
     takes: ['reversible', 'unmask_for'],
     actions: ['mask', 'refuse', 'report']
   },
-  moderation: { needs: ['model'], takes: ['categories', ...judgeEntries], actions: ['refuse', 'report'] },
+  moderation: {
+    implementation: 'judge',
+    needs: ['model'],
+    takes: ['categories', ...judgeEntries],
+    actions: ['refuse', 'report']
+  },
   prompt_injection: {
+    implementation: 'judge',
     needs: ['model'],
     takes: ['prompt', 'timeout_ms', 'when_unavailable', 'during'],
     actions: ['refuse', 'report']
   },
   presidio: {
+    implementation: 'judge',
     needs: ['analyzer_url', 'anonymizer_url'],
     takes: ['language', 'entities', 'score_threshold', ...serviceEntries, ...judgeEntries],
     actions: ['mask', 'refuse', 'report']
   },
   webhook: {
+    implementation: 'judge',
     needs: ['url'],
     takes: ['format', 'secret', 'options', ...serviceEntries, ...judgeEntries],
     actions: ['mask', 'refuse', 'report']
   },
-  module: { needs: [], takes: ['options', ...judgeEntries], actions: ['mask', 'refuse', 'report'] }
+  module: {
+    implementation: 'judge',
+    needs: [],
+    takes: ['options', ...judgeEntries],
+    actions: ['mask', 'refuse', 'report']
+  }
 } as const satisfies Readonly<Record<string, GuardKindFacts>>
 export type GuardKind = keyof typeof guardKinds
+
+type Facts = typeof guardKinds
+type KindsBy<Implementation extends GuardKindFacts['implementation']> = {
+  [Kind in GuardKind]: Facts[Kind]['implementation'] extends Implementation ? Kind : never
+}[GuardKind]
+export type FilterKind = KindsBy<'filter'>
+export type JudgeKind = KindsBy<'judge'>
 
 /** The kinds that have a name in `use`. */
 export const namedGuardKinds = (Object.keys(guardKinds) as GuardKind[]) // its keys
@@ -68,6 +91,10 @@ export const namedGuardKinds = (Object.keys(guardKinds) as GuardKind[]) // its k
 /** Returns the kind that `use` says. */
 export function guardKindOf (use: string): GuardKind {
   return namedGuardKinds.find(kind => kind === use) ?? 'module'
+}
+
+export function isJudgeKind (kind: GuardKind): kind is JudgeKind {
+  return guardKinds[kind].implementation === 'judge'
 }
 
 /** Returns what becomes of a finding. */

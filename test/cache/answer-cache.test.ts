@@ -36,7 +36,7 @@ interface Facts {
   readonly configuration: string
   readonly keyId: string
   readonly stages: readonly string[] | undefined
-  readonly requestedStages: readonly string[] | undefined
+  readonly requestedGuards: readonly string[] | undefined
   readonly models: readonly string[] | undefined
   readonly endpoints: readonly string[] | undefined
   readonly mcpServers: readonly string[] | undefined
@@ -58,7 +58,7 @@ const facts: fc.Arbitrary<Facts> = fc.record({
   configuration: word,
   keyId: word,
   stages: fc.option(fc.array(word, { maxLength: 2 }), { nil: undefined }),
-  requestedStages: fc.option(fc.array(word, { maxLength: 2 }), { nil: undefined }),
+  requestedGuards: fc.option(fc.array(word, { maxLength: 2 }), { nil: undefined }),
   models: fc.option(fc.array(word, { maxLength: 2 }), { nil: undefined }),
   endpoints: fc.option(fc.array(word, { maxLength: 2 }), { nil: undefined }),
   mcpServers: fc.option(fc.array(word, { maxLength: 2 }), { nil: undefined }),
@@ -117,7 +117,7 @@ function toCall (given: Facts, noise: Noise): RoutedCall<ChatInput> {
     query,
     unknown,
     asWritten,
-    requestedStages,
+    requestedGuards,
     ...rights
   } = given
   const [first = '', ...others] = routes
@@ -141,7 +141,7 @@ function toCall (given: Facts, noise: Noise): RoutedCall<ChatInput> {
     id, record, key,
     headers: { 'x-request-id': id, ...beta !== undefined && { 'anthropic-beta': beta } },
     ...query !== undefined && { query },
-    ...requestedStages !== undefined && { requestedStages },
+    ...requestedGuards !== undefined && { requestedGuards },
     routes: [{ ...route, model: first }, ...others.map(model => ({ ...route, model }))]
   })
 }

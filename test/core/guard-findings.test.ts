@@ -16,14 +16,14 @@ t.test('findings and durations of one stage at one point are summed', t => {
   )
   t.strictSame(times.slice(0, 2), [0, 0])
   t.match(findings.list, [
-    { stage: 'a', point: 'request', action: 'mask', count: 3, durationMs: 0 },
-    { stage: 'a', point: 'answer', action: 'refuse', count: 1, durationMs: 0 },
-    { stage: 'a', point: 'request', action: 'look', count: 1, durationMs: 1.5 },
-    { stage: 'b', point: 'request', action: 'look', count: 2, durationMs: 7 }
+    { guard: 'a', point: 'request', action: 'mask', count: 3, durationMs: 0 },
+    { guard: 'a', point: 'answer', action: 'refuse', count: 1, durationMs: 0 },
+    { guard: 'a', point: 'request', action: 'look', count: 1, durationMs: 1.5 },
+    { guard: 'b', point: 'request', action: 'look', count: 2, durationMs: 7 }
   ])
   t.same(findings.found, [
-    { stage: 'a', point: 'request', action: 'mask', count: 3, durationMs: 1.5 },
-    { stage: 'a', point: 'answer', action: 'refuse', count: 1, durationMs: 0 }
+    { guard: 'a', point: 'request', action: 'mask', count: 3, durationMs: 1.5 },
+    { guard: 'a', point: 'answer', action: 'refuse', count: 1, durationMs: 0 }
   ])
   t.end()
 })

@@ -7,7 +7,7 @@ import { replaceFindings } from '../../lib/guards/text-filter.ts'
 function masked (name: BuiltInName, text: string): string {
   return replaceFindings(
     new PatternFilter(
-      [{ stage: 's', action: 'mask', label: 'X', pattern: builtInPatterns[name] }],
+      [{ guard: 's', action: 'mask', label: 'X', pattern: builtInPatterns[name] }],
       'request',
       new GuardFindings()
     ),

@@ -211,7 +211,7 @@ t.test('what is only counted counts once, wherever it is cut', async t => {
   const counted = async (look: (filter: PatternFilter) => unknown): Promise<number> => {
     const findings = new GuardFindings()
     const rules = ['[ab]+c', 'b+'].map(match => ({
-      stage: match,
+      guard: match,
       action: 'report' as const,
       label: 'x',
       pattern: boundedPattern(match, 6)

@@ -51,7 +51,7 @@ t.test('a verdict has the effect of the action, and is recorded', async t => {
     t.same(await judge.judge(given), texts)
     t.match(
       call.record.findings?.found,
-      action === undefined ? [] : [{ stage: 'mine', point: 'request', action, count }]
+      action === undefined ? [] : [{ guard: 'mine', point: 'request', action, count }]
     )
     t.match(
       call.record.findings?.list.filter(({ action }) => action === 'look'),

@@ -10,8 +10,8 @@ import { routedCall } from '../support/stages.ts'
 import type { ChatEvent } from '../../lib/core/events.ts'
 import type { GuardAction } from '../../schemas/config/stages.ts'
 
-function rule (stage: string, match: string, action: GuardAction = 'mask', label = stage): PatternRule {
-  return { stage, action, label, pattern: boundedPattern(match, 4) }
+function rule (guard: string, match: string, action: GuardAction = 'mask', label = guard): PatternRule {
+  return { guard, action, label, pattern: boundedPattern(match, 4) }
 }
 
 t.test('the first match is replaced, and at the same position the first rule wins', t => {
@@ -25,9 +25,9 @@ t.test('the first match is replaced, and at the same position the first rule win
   t.same(
     findings.found.map(({ durationMs: _, ...finding }) => finding),
     [
-      { stage: 'two', point: 'answer', action: 'mask', count: 1 },
-      { stage: 'one', point: 'answer', action: 'mask', count: 1 },
-      { stage: 'three', point: 'answer', action: 'mask', count: 1 }
+      { guard: 'two', point: 'answer', action: 'mask', count: 1 },
+      { guard: 'one', point: 'answer', action: 'mask', count: 1 },
+      { guard: 'three', point: 'answer', action: 'mask', count: 1 }
     ]
   )
   t.equal(filter.reach, 4)
@@ -44,8 +44,8 @@ t.test('a report does not affect other rules, and a refusal names the stage and 
     '[mask] ab'
   )
   t.match(findings.found, [
-    { stage: 'count', action: 'report', count: 2 },
-    { stage: 'mask', count: 1 }
+    { guard: 'count', action: 'report', count: 2 },
+    { guard: 'mask', count: 1 }
   ])
   t.throws(
     () =>
@@ -101,7 +101,7 @@ t.test('a stream split at any position is masked like the complete text', async 
       const masks = ({ list }: GuardFindings): unknown =>
         list
           .filter(({ action }) => action === 'mask')
-          .map(({ stage, count }) => `${stage} ${count}`)
+          .map(({ guard, count }) => `${guard} ${count}`)
           .toSorted()
       return (
         out.map(event => ('text' in event ? event.text : '')).join('') === expected &&

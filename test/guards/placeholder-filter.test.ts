@@ -13,15 +13,15 @@ import { holds } from '../support/property.ts'
 const secret = randomBytes(32)
 const email = boundedPattern('[a-z]{3}@example\\.(?:com|org)', 20)
 const rules: readonly PatternRule[] = [
-  { stage: 'people', action: 'mask', label: 'email', pattern: email, isReversible: true },
+  { guard: 'people', action: 'mask', label: 'email', pattern: email, isReversible: true },
   {
-    stage: 'people',
+    guard: 'people',
     action: 'mask',
     label: 'ticket-id',
     pattern: boundedPattern('TCK-\\d+', 6),
     isReversible: true
   },
-  { stage: 'other', action: 'mask', label: 'gone', pattern: boundedPattern('never back', 20) }
+  { guard: 'other', action: 'mask', label: 'gone', pattern: boundedPattern('never back', 20) }
 ]
 
 function begin (keyId = 'one'): KeyedPlaceholders {

@@ -9,7 +9,7 @@ import { boundedPattern } from '../../lib/text/bounded-pattern.ts'
 import { holdsAsync } from '../support/property.ts'
 
 const rules: readonly PatternRule[] = [
-  { stage: 'codes', action: 'mask', label: 'code', pattern: boundedPattern('C\\d{4,12}', 13) }
+  { guard: 'codes', action: 'mask', label: 'code', pattern: boundedPattern('C\\d{4,12}', 13) }
 ]
 const places = new PlaceTable({ '[].text': text, '[].signed': fixed })
 

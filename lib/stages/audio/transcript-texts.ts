@@ -30,27 +30,27 @@ export function asPlainTranscript (call: RecordingCall): RecordingCall {
 /**
  * Replaces what the guards find in the transcripts of another stage.
  *
- * @param stages absent: transcripts pass unchanged
+ * @param guards absent: transcripts pass unchanged
  * @throws GatewayError for a finding that refuses the call or spans several subtitles
  */
 export function transcriptTexts (
-  stages: TextGuards | undefined,
+  guards: TextGuards | undefined,
   answer: Answer<TranscriptEvent>
 ): Answer<TranscriptEvent> {
-  if (stages === undefined) return answer
+  if (guards === undefined) return answer
   return flatMap(call =>
-    call.request.stream ? streamed(stages, answer, call) : complete(stages, answer, call)
+    call.request.stream ? streamed(guards, answer, call) : complete(guards, answer, call)
   )
 }
 
 function complete (
-  stages: TextGuards,
+  guards: TextGuards,
   answer: Answer<TranscriptEvent>,
   call: RecordingCall
 ): AsyncIterable<Batch<RecordingInput, TranscriptEvent>> {
   const { format } = call.request
   const looked = answerValues<RecordingInput, TranscriptEvent>(
-    stages,
+    guards,
     (event, replace) => {
       if (event.type !== 'transcript-end') return event
       const transcript = replaceTranscriptTexts(event.transcript, replace)
@@ -70,11 +70,11 @@ function complete (
 }
 
 async function* streamed (
-  stages: TextGuards,
+  guards: TextGuards,
   answer: Answer<TranscriptEvent>,
   call: RecordingCall
 ): AsyncGenerator<Batch<RecordingInput, TranscriptEvent>, void, undefined> {
-  const alters = altersAnswer(stages, call)
+  const alters = altersAnswer(guards, call)
   let isBegun = false
   let end: Transcript | undefined
   const textOf = (event: TranscriptEvent): ChatEvent[] => {
@@ -106,7 +106,7 @@ async function* streamed (
     if (event.type !== 'choice-end' || end === undefined) return []
     return [{ type: 'transcript-end', transcript: alters ? plain(end, left) : end }]
   }
-  for await (const batch of answerTexts(stages, undefined, said)(once(call))) {
+  for await (const batch of answerTexts(guards, undefined, said)(once(call))) {
     yield { ...batch, events: batch.events.flatMap(eventsOf) }
   }
 }
