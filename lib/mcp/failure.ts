@@ -3,7 +3,8 @@
  * servers are never quoted, because they may contain anything.
  */
 
-import { isContainer, property } from '../json/guards.ts'
+import { property } from '../json/guards.ts'
+import { causes, httpStatus, isJsonRpcError, isNetworkError } from './error-causes.ts'
 import { brokenAnswerCode, listTooLargeCode, noAnswerCode, noMemoryCode } from './repair-message.ts'
 import { addressRefused, answerTooLarge, portRefused } from './guarded-fetch.ts'
 import type { ToolServerError } from '../core/events.ts'
@@ -13,15 +14,20 @@ const tryLater = 'Try again later, or remove the server from `mcp_servers`.'
 /** Steps to a tool's answer. */
 export type Phase = 'resolve' | 'connect' | 'initialize' | 'list' | 'call'
 
+/** A failure of a tool server, as its caller sees it. */
 export class ToolServerFailure extends Error {
   readonly phase: Phase
   readonly recommendation: string | undefined
 
-  constructor (phase: Phase, message: string, options: { recommendation?: string, cause?: unknown } = {}) {
-    super(message, options.cause === undefined ? undefined : { cause: options.cause })
+  constructor (
+    phase: Phase,
+    message: string,
+    { recommendation, cause }: { recommendation?: string | undefined, cause?: unknown } = {}
+  ) {
+    super(message, cause === undefined ? undefined : { cause })
     this.name = 'ToolServerFailure'
     this.phase = phase
-    this.recommendation = options.recommendation
+    this.recommendation = recommendation
   }
 
   /** Returns the failure for the caller; `code` is the phase. */
@@ -31,194 +37,143 @@ export class ToolServerFailure extends Error {
   }
 }
 
+/** What is known of an error. */
+interface FailedStep {
+  readonly status: number | undefined
+  /** The error and its causes. */
+  readonly links: readonly unknown[]
+  /** The codes of all links. */
+  readonly codes: ReadonlySet<unknown>
+}
+
+/** A text, or how to write it. */
+type Wording = string | ((failed: FailedStep) => string)
+
+interface Explanation {
+  readonly message: Wording
+  readonly recommendation?: Wording
+  /** The step to report. Default: the one that failed. */
+  readonly phaseOf?: (phase: Phase) => Phase
+}
+
+const always = (phase: Phase) => (): Phase => phase
+/** A server that responds has been connected to. */
+const afterConnecting = (phase: Phase): Phase => phase === 'connect' ? 'initialize' : phase
+
+const hasCode = (...codes: readonly unknown[]) => (failed: FailedStep): boolean =>
+  codes.some(code => failed.codes.has(code))
+
+const timeout: Explanation = {
+  message: 'The tool server did not answer in time.',
+  recommendation: tryLater
+}
+
+/** The explanation of an error that no row of the table matches. */
+const notMcp: Explanation = {
+  message: 'The tool server did not follow the MCP protocol.',
+  recommendation: 'Check that the address is the MCP endpoint of the server.',
+  phaseOf: afterConnecting
+}
+
+/** The first match wins. */
+const explanations: ReadonlyArray<Explanation & { readonly matches: (failed: FailedStep) => boolean }> = [
+  {
+    matches: hasCode(addressRefused),
+    message: 'The address of the tool server is not public.',
+    recommendation: 'Use a public address, or ask the operator to list the host in `tools.allowed_hosts`.',
+    phaseOf: always('connect')
+  },
+  {
+    matches: ({ status }) => status === 401 || status === 403,
+    message: ({ status }) => `The tool server refused access (HTTP ${status}).`,
+    recommendation:
+      'Send credentials in `authorization`, `headers` or `credentials` of its entry in `mcp_servers`.',
+    phaseOf: afterConnecting
+  },
+  {
+    matches: ({ status }) => status !== undefined,
+    message: ({ status }) => `The tool server responded with HTTP ${status}.`,
+    recommendation: ({ status = 0 }) => adviceFor(status),
+    phaseOf: afterConnecting
+  },
+  {
+    matches: hasCode(answerTooLarge, listTooLargeCode),
+    message: 'The answer of the tool server is too large.'
+  },
+  {
+    matches: hasCode(noMemoryCode),
+    message: 'The gateway has no memory for the answer of the tool server.',
+    recommendation: 'Try again later, or have the tool return less.'
+  },
+  {
+    matches: hasCode(portRefused),
+    message: 'The tool server could not be reached: HTTP clients do not connect to its port.',
+    recommendation: 'Use another port; see https://fetch.spec.whatwg.org/#port-blocking.',
+    phaseOf: always('connect')
+  },
+  {
+    matches: hasCode('CONNECTION_CLOSED'),
+    message: 'The tool server ended the connection before its answer.',
+    recommendation: tryLater
+  },
+  {
+    matches: ({ links }) => links.some(isNetworkError),
+    message: ({ links }) => `The tool server could not be reached (${codeOf(links.find(isNetworkError))}).`,
+    recommendation: 'Check the address, and that the server is running.'
+  },
+  { matches: hasCode('REQUEST_TIMEOUT'), ...timeout },
+  {
+    matches: hasCode(noAnswerCode),
+    message: 'The tool server ended its answer without a result.',
+    recommendation: tryLater
+  },
+  {
+    matches: hasCode(brokenAnswerCode),
+    message: 'The answer of the tool server was not valid JSON-RPC.',
+    recommendation:
+      'Its answers need `jsonrpc: "2.0"`, the `id` of the request, and `result` or `error`, not both.'
+  },
+  {
+    matches: ({ links }) => links.some(isJsonRpcError),
+    message: ({ links }) =>
+      `The tool server refused the request (JSON-RPC error ${codeOf(links.find(isJsonRpcError))}).`,
+    recommendation: 'Check the address, the headers and the credentials of its entry in `mcp_servers`.'
+  }
+]
+
 /** Converts an error to a `ToolServerFailure`; `phase` is the failed step. */
 export function asFailure (error: unknown, phase: Phase): ToolServerFailure {
   if (error instanceof ToolServerFailure) return error
-  const chain = [...causes(error)]
-  const codes = new Set(chain.map(link => property(link, 'code')))
-  const status = httpStatus(error)
-  if (codes.has(addressRefused)) {
-    return new ToolServerFailure('connect', 'The address of the tool server is not public.', {
-      recommendation: 'Use a public address, or ask the operator to list the host in `tools.allowed_hosts`.',
-      cause: error
-    })
-  }
-  if (status === 401 || status === 403) {
-    return new ToolServerFailure(
-      phase === 'connect' ? 'initialize' : phase,
-      `The tool server refused access (HTTP ${status}).`,
-      {
-        recommendation:
-          'Send credentials in `authorization`, `headers` or `credentials` of its entry in `mcp_servers`.',
-        cause: error
-      }
-    )
-  }
-  if (status !== undefined) {
-    return new ToolServerFailure(phase === 'connect' ? 'initialize' : phase,
-      `The tool server responded with HTTP ${status}.`, { recommendation: adviceFor(status), cause: error })
-  }
-  if (codes.has(answerTooLarge) || codes.has(listTooLargeCode)) {
-    return new ToolServerFailure(phase, 'The answer of the tool server is too large.', { cause: error })
-  }
-  if (codes.has(noMemoryCode)) {
-    return new ToolServerFailure(phase, 'The gateway has no memory for the answer of the tool server.', {
-      recommendation: 'Try again later, or have the tool return less.',
-      cause: error
-    })
-  }
-  if (codes.has(portRefused)) {
-    return new ToolServerFailure(
-      'connect',
-      'The tool server could not be reached: HTTP clients do not connect to its port.',
-      {
-        recommendation: 'Use another port; see https://fetch.spec.whatwg.org/#port-blocking.',
-        cause: error
-      }
-    )
-  }
-  if (codes.has('CONNECTION_CLOSED')) {
-    return new ToolServerFailure(phase, 'The tool server ended the connection before its answer.', {
-      recommendation: tryLater,
-      cause: error
-    })
-  }
-  const network = chain.find(isNetworkError)
-  if (network !== undefined) {
-    return new ToolServerFailure(
-      phase,
-      `The tool server could not be reached (${String(property(network, 'code'))}).`,
-      {
-        recommendation: 'Check the address, and that the server is running.',
-        cause: error
-      }
-    )
-  }
-  if (codes.has('REQUEST_TIMEOUT')) return timedOut(phase, error)
-  if (codes.has(noAnswerCode)) {
-    return new ToolServerFailure(phase, 'The tool server ended its answer without a result.', {
-      recommendation: tryLater,
-      cause: error
-    })
-  }
-  if (codes.has(brokenAnswerCode)) {
-    return new ToolServerFailure(phase, 'The answer of the tool server was not valid JSON-RPC.', {
-      recommendation:
-        'Its answers need `jsonrpc: "2.0"`, the `id` of the request, and `result` or `error`, not both.',
-      cause: error
-    })
-  }
-  const refusal = chain.find(isJsonRpcError)
-  if (refusal !== undefined) {
-    return new ToolServerFailure(
-      phase,
-      `The tool server refused the request (JSON-RPC error ${String(property(refusal, 'code'))}).`,
-      {
-        recommendation: 'Check the address, the headers and the credentials of its entry in `mcp_servers`.',
-        cause: error
-      }
-    )
-  }
-  return new ToolServerFailure(phase === 'connect' ? 'initialize' : phase,
-    'The tool server did not follow the MCP protocol.', {
-      recommendation: 'Check that the address is the MCP endpoint of the server.', cause: error
-    })
+  const links = [...causes(error)]
+  const codes = new Set(links.map(link => property(link, 'code')))
+  const failed: FailedStep = { status: httpStatus(error), links, codes }
+  return explained(explanations.find(({ matches }) => matches(failed)) ?? notMcp, failed, phase, error)
 }
 
 /** Returns the failure of a server that timed out. */
 export function timedOut (phase: Phase, cause?: unknown): ToolServerFailure {
-  return new ToolServerFailure(phase, 'The tool server did not answer in time.', {
-    recommendation: tryLater, cause
+  return explained(timeout, { status: undefined, links: [], codes: new Set() }, phase, cause)
+}
+
+function explained (
+  { message, recommendation, phaseOf }: Explanation,
+  failed: FailedStep,
+  phase: Phase,
+  cause: unknown
+): ToolServerFailure {
+  const worded = (text: Wording): string => typeof text === 'string' ? text : text(failed)
+  return new ToolServerFailure(phaseOf?.(phase) ?? phase, worded(message), {
+    recommendation: recommendation && worded(recommendation),
+    cause
   })
 }
 
-/**
- * Returns true if the server no longer knows the session: the request had no effect, and a new session helps.
- */
-export function sessionExpired (error: unknown): boolean {
-  const status = httpStatus(error)
-  if (status === 404 || saysSessionIsGone(error)) return true
-  // Many servers answer 400 with a message about the session.
-  return status === 400 && [...causes(error)].some(link => /session/i.test(String(property(link, 'message'))))
-}
-
-/** JSON-RPC codes with which servers report an unknown session; others concern the tool itself. */
-const sessionCodes: ReadonlySet<unknown> = new Set([-32000, -32001, -32002, -32600])
-
-/** Messages for an unknown session. A closed or terminated session may have ended during the work. */
-const unknownSession =
-  /^(?:mcp )?session(?: id)?\b.{0,80}\b(?:not found|unknown|expired|invalid|missing|not exist|not initiali[sz]ed|no longer)/i
-const noSession = /^(?:no valid|invalid|unknown|missing) (?:mcp[- ])?session\b/i
-const prefix = /^(?:MCP error -?\d+: )?(?:bad request: |error: |not found: )?/i
-
-/** Some servers report it as an ordinary error. A tool's own session error must not cause a retry. */
-function saysSessionIsGone (error: unknown): boolean {
-  if (!isJsonRpcError(error) || !sessionCodes.has(property(error, 'code'))) return false
-  const message = error.message.replace(prefix, '')
-  return unknownSession.test(message) || noSession.test(message)
-}
-
-/** Returns true if the connection itself failed, not a tool or a caller's timeout. */
-export function sessionBroken (error: unknown): boolean {
-  return (
-    httpStatus(error) !== undefined ||
-    saysSessionIsGone(error) ||
-    [...causes(error)].some(link => isNetworkError(link) || gaveNoAnswer(link))
-  )
-}
-
-/**
- * Detects a JSON-RPC error: a regular answer whose code, message and data come from the server and say
- * nothing about the connection. Checked by name, because its class is only loaded with the client library.
- */
-export function isJsonRpcError (error: unknown): error is Error {
-  const code = property(error, 'code')
-  return error instanceof Error && error.name === 'ProtocolError' && !gaveNoAnswer(error) &&
-    code !== noMemoryCode && code !== listTooLargeCode
-}
-
-/** Returns true if the server's answer ended without a valid result or error. */
-function gaveNoAnswer (error: unknown): boolean {
-  const code = property(error, 'code')
-  return code === noAnswerCode || code === brokenAnswerCode
-}
-
-/** Returns the HTTP status in an error of the client library, if any. */
-export function httpStatus (error: unknown): number | undefined {
-  for (const link of causes(error)) {
-    if (isJsonRpcError(link)) continue
-    const status = property(link, 'status') ?? property(property(link, 'data'), 'status')
-    if (typeof status === 'number') return status
-    const code = property(link, 'code') // the older transport stores the status itself
-    if (typeof code === 'number' && code >= 400 && code < 600) return code
-    const match = /\(HTTP (\d{3})\)/.exec(String(property(link, 'message')))
-    if (match !== null) return Number(match[1])
-  }
-  return undefined
-}
-
-const networkCodes = new Set([
-  'ECONNREFUSED', 'ECONNRESET', 'EHOSTUNREACH', 'ENETUNREACH', 'ENOTFOUND', 'EAI_AGAIN', 'EPIPE', 'ETIMEDOUT',
-  'UND_ERR_CONNECT_TIMEOUT', 'UND_ERR_SOCKET', 'UND_ERR_HEADERS_TIMEOUT', 'ENOENT', 'EACCES',
-  'CERT_HAS_EXPIRED', 'DEPTH_ZERO_SELF_SIGNED_CERT', 'ERR_TLS_CERT_ALTNAME_INVALID',
-  'UNABLE_TO_VERIFY_LEAF_SIGNATURE', 'SELF_SIGNED_CERT_IN_CHAIN', 'CONNECTION_CLOSED'
-])
-
-function isNetworkError (link: unknown): boolean {
-  return networkCodes.has(String(property(link, 'code')))
+function codeOf (link: unknown): string {
+  return String(property(link, 'code'))
 }
 
 function adviceFor (status: number): string {
   if (status === 404) return 'Check the address: no tool server answers there.'
   if (status === 429) return 'Try again later: the tool server limits its request rate.'
   return status >= 500 ? tryLater : 'Check the address and the headers of the server.'
-}
-
-/** Yields the error and its chain of causes; all errors of an aggregate, but no data of a JSON-RPC error. */
-function * causes (error: unknown, depth = 0): Generator {
-  if (!isContainer(error) || depth > 8) return
-  yield error
-  if (isJsonRpcError(error)) return
-  if (error instanceof AggregateError) for (const one of error.errors) yield * causes(one, depth + 1)
-  yield * causes(property(error, 'cause') ?? property(property(error, 'data'), 'cause'), depth + 1)
 }

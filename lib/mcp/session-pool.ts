@@ -5,7 +5,8 @@
 
 import { setMaxListeners } from 'node:events'
 import { abortable } from '../async/cancellation.ts'
-import { sessionBroken, sessionExpired, ToolServerFailure } from './failure.ts'
+import { ToolServerFailure } from './failure.ts'
+import { sessionBroken, sessionExpired } from './session-errors.ts'
 import type { Connect } from './connect.ts'
 import type { Session } from './session.ts'
 import type { ToolServerTarget } from './tool-server-target.ts'

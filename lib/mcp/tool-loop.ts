@@ -20,7 +20,7 @@ import { notRun, runTools, type FinishedToolCall } from './run-tools.ts'
 import { isObject, type JsonObject } from '../json/guards.ts'
 import { parseBounded } from '../json/parse-bounded.ts'
 import { offeredNames, callerFunctions, withApproved, withResults, withTools } from './turn-requests.ts'
-import type { ApprovedCall, ChatInput, RoutedChatCall, ToolApproval } from '../chat/input.ts'
+import type { ApprovedCall, RoutedChatCall, ToolApproval } from '../chat/input.ts'
 import type { ChatBatch } from '../dialects/dialect.ts'
 import type { ChatEvent, ListedServerTool, ToolServerError } from '../core/events.ts'
 import type { Route } from '../core/route.ts'
@@ -66,6 +66,7 @@ export function holdToolMemory (bytes: number, takeMemory: RoutedChatCall['takeM
   }
 }
 
+/** The tool loop of one call. Read `turns` once, and call `end` afterwards. */
 export class ToolLoop {
   readonly #call: RoutedChatCall
   readonly #open: OpenTools
@@ -77,6 +78,10 @@ export class ToolLoop {
   readonly #clock
   readonly #texts: ToolTexts
   readonly #errors: Record<string, ToolServerError>
+  /** True in dialects that report server tools and their calls. */
+  readonly #reportsTools: boolean
+  /** Events to insert before the first output of the model. */
+  #opening: readonly ChatEvent[] = []
   #usage: Usage | undefined
   #imageCharacters = 0
 
@@ -95,6 +100,7 @@ export class ToolLoop {
     this.#callerFunctions = callerFunctions(call.request)
     this.#clock = startDeadline(limits.loopMs, call.signal)
     this.#errors = { ...open.errors }
+    this.#reportsTools = call.request.toolApproval !== undefined
     this.#texts = new ToolTexts(textGuards, call)
   }
 
@@ -104,73 +110,93 @@ export class ToolLoop {
   }
 
   async * turns (): AsyncGenerator<ChatBatch> {
-    let turnCall: RoutedChatCall = { ...this.#call, request: withTools(this.#call.request, this.#open) }
+    let call = await this.#firstTurn()
     let precedingText: string | undefined
-    const { toolApproval } = this.#call.request
-    const showsTurns = toolApproval !== undefined
-    let opening: readonly ChatEvent[] = showsTurns ? this.#listed() : []
-    if (toolApproval !== undefined && toolApproval.approved.length > 0) {
-      const { ran, events } = await this.#runApproved(toolApproval)
-      turnCall = { ...turnCall, request: withApproved(turnCall.request, ran) }
-      opening = [...opening, ...events]
-    }
     for (let number = 1; ; number++) {
-      const isLast = this.#limits.isLastTurn(number)
-      const filter = new ToolCallFilter(
-        name => (showsTurns || !isLast) && this.#isServerTool(name),
-        precedingText,
-        showsTurns
-      )
-      const turn = new Turn()
-      this.#call.record.turns = number
-      const { request, routes } = turnCall
-      beginTurn(this.#call.record, () => estimateChat(request, routes).prompt)
-      let route = turnCall.routes[0]
-      for await (const batch of this.#answerTurn(once(turnCall))) {
-        route = batch.route
-        for (const event of batch.events) turn.add(event)
-        const events = opened(filter.read(batch.events), opening)
-        opening = []
-        if (events.length > 0) yield { call: this.#call, route, events }
+      const answered = yield * this.#answerOnce(call, number, precedingText)
+      const { route, filter } = answered
+      const after = yield * this.#runCalls(answered)
+      if ('stop' in after) {
+        yield { call: this.#call, route, events: this.#ending(filter, number, after) }
+        return
       }
-      endTurn(this.#call.record, turn.usage !== undefined)
-      this.#usage = addUsage(this.#usage, turn.usage)
-      const calls = wantsCalls(turn) ? turn.calls().filter(({ name }) => this.#isServerTool(name)) : []
-      let stop: StopReason | undefined = this.#limits.stopReason(calls, {
-        turn: number,
-        outOfTime: this.#clock.passed(),
-        tokens: this.#call.record.usage?.totalTokens ?? 0,
-        canAffordTurn: () => this.#canAffordTurn(turnCall)
-      })
-      let pending = stop === undefined || !showsTurns ? [] : await this.#texts.called(calls)
-      const waiting = stop === undefined ? calls.filter(call => this.#needsApproval(call)) : []
-      if (calls.length > 0 && stop === undefined) {
-        const runnable = calls.filter(call => !waiting.includes(call))
-        const ran = yield * this.#run(runnable, this.#limits.admit(runnable), route)
-        if (this.#call.signal.aborted) throw this.#call.signal.reason
-        pending = ran.flatMap(({ call, outcome }) => outcome === undefined ? [call] : [])
-        if (pending.length > 0) stop = 'deadline'
-        else if (filter.callsShown === 0 && waiting.length === 0) {
-          const next = nextTurn(
-            turnCall,
-            route,
-            withResults(turnCall.request, this.#texts.said(turn.message(), ran), ran)
-          )
-          if (this.#canAffordTurn(next)) {
-            turnCall = next
-            precedingText = filter.lastText
-            continue
-          }
-          stop = 'budget' // the results cost more than the remaining budget
-        }
-      }
-      yield {
-        call: this.#call,
-        route,
-        events: this.#ending(filter, { stop, turns: number, waiting, pending })
-      }
-      return
+      call = after.next
+      precedingText = filter.lastText
     }
+  }
+
+  /** Returns the call of the first turn, after the calls that the caller has approved. */
+  async #firstTurn (): Promise<RoutedChatCall> {
+    const { request } = this.#call
+    const call = { ...this.#call, request: withTools(request, this.#open) }
+    if (request.toolApproval === undefined) return call
+    this.#opening = this.#listed()
+    if (request.toolApproval.approved.length === 0) return call
+    const { ran, events } = await this.#runApproved(request.toolApproval)
+    this.#opening = [...this.#opening, ...events]
+    return { ...call, request: withApproved(call.request, ran) }
+  }
+
+  /** Passes the answer of one turn on, without calls of server tools. */
+  async * #answerOnce (
+    call: RoutedChatCall,
+    number: number,
+    precedingText: string | undefined
+  ): AsyncGenerator<ChatBatch, AnsweredTurn> {
+    const { record } = this.#call
+    const isLast = this.#limits.isLastTurn(number)
+    const filter = new ToolCallFilter(
+      name => (this.#reportsTools || !isLast) && this.#isServerTool(name),
+      precedingText,
+      this.#reportsTools
+    )
+    const turn = new Turn()
+    record.turns = number
+    beginTurn(record, () => estimateChat(call.request, call.routes).prompt)
+    let [route] = call.routes
+    for await (const batch of this.#answerTurn(once(call))) {
+      route = batch.route
+      for (const event of batch.events) turn.add(event)
+      const events = afterStart(filter.read(batch.events), this.#opening)
+      this.#opening = []
+      if (events.length > 0) yield { call: this.#call, route, events }
+    }
+    endTurn(record, turn.usage !== undefined)
+    this.#usage = addUsage(this.#usage, turn.usage)
+    return { call, number, route, turn, filter }
+  }
+
+  /** Runs the calls of a turn that are allowed and need no approval. */
+  async * #runCalls (answered: AnsweredTurn): AsyncGenerator<ChatBatch, NextTurn | LoopEnd> {
+    const { call, number, route, turn, filter } = answered
+    const calls = wantsCalls(turn) ? turn.calls().filter(({ name }) => this.#isServerTool(name)) : []
+    const stop = this.#limits.stopReason(calls, {
+      turn: number,
+      outOfTime: this.#clock.passed(),
+      tokens: this.#call.record.usage?.totalTokens ?? 0,
+      canAffordTurn: () => this.#canAffordTurn(call)
+    })
+    if (stop !== undefined) {
+      return { stop, waiting: [], pending: this.#reportsTools ? await this.#texts.called(calls) : [] }
+    }
+    const waiting = calls.filter(call => this.#needsApproval(call))
+    const end: LoopEnd = { stop, waiting, pending: [] }
+    if (calls.length === 0) return end
+    const runnable = calls.filter(call => !waiting.includes(call))
+    const ran = yield * this.#run(runnable, this.#limits.admit(runnable), route)
+    if (this.#call.signal.aborted) throw this.#call.signal.reason
+    const pending = ran.flatMap(({ call, outcome }) => outcome === undefined ? [call] : [])
+    if (pending.length > 0) return { ...end, stop: 'deadline', pending }
+    if (filter.callsShown > 0 || waiting.length > 0) return end
+    const next = this.#nextTurn(answered, ran)
+    // the results may cost more than the remaining budget
+    return this.#canAffordTurn(next) ? { next } : { ...end, stop: 'budget' }
+  }
+
+  /** Returns the call of the next turn, which gets the results of this one. */
+  #nextTurn ({ call, route, turn }: AnsweredTurn, ran: readonly FinishedToolCall[]): RoutedChatCall {
+    const request = withResults(call.request, this.#texts.said(turn.message(), ran), ran)
+    return extend(call, { routes: [route] as const, request })
   }
 
   /** Returns true for tools other than the caller's, including hallucinated names. */
@@ -251,7 +277,8 @@ export class ToolLoop {
 
   /**
    * Runs approved calls that the limits admit, under the names by which their tools are offered now. A name
-   * that the call's server does not offer may belong to another server's tool.
+   * that the call's server does not offer may belong to another server's tool. The batches of the run are
+   * dropped: the returned events report each result with the id of its approval.
    */
   async #runApproved ({
     approved
@@ -284,7 +311,7 @@ export class ToolLoop {
     return { call, outcome: { text, result: { ...result, serverName, toolName } } }
   }
 
-  #ending (filter: ToolCallFilter, { stop, turns, waiting, pending }: LoopEnd): ChatEvent[] {
+  #ending (filter: ToolCallFilter, turns: number, { stop, waiting, pending }: LoopEnd): ChatEvent[] {
     const stopped: ChatEvent[] =
       stop === undefined
         ? []
@@ -321,7 +348,7 @@ export class ToolLoop {
     calls: readonly TurnToolCall[],
     stop: StopReason
   ): readonly ChatEvent[] {
-    if (this.#call.request.toolApproval === undefined) return filter.withheldCalls()
+    if (!this.#reportsTools) return filter.withheldCalls()
     return calls.map(call => ({
       type: 'tool-result',
       result: notRun(call, this.#open, `The answer ended before it (${stop}).`).result
@@ -329,21 +356,38 @@ export class ToolLoop {
   }
 }
 
+/** A turn that the model has answered. */
+interface AnsweredTurn {
+  /** The call of this turn, with the tools and the results so far. */
+  readonly call: RoutedChatCall
+  readonly number: number
+  readonly route: Route
+  readonly turn: Turn
+  readonly filter: ToolCallFilter
+}
+
+interface NextTurn {
+  readonly next: RoutedChatCall
+}
+
 /** The end of a loop, and the calls of its last turn that were not run. */
 interface LoopEnd {
+  /** `undefined`: the model has finished, or the caller has to act. */
   readonly stop: StopReason | undefined
-  readonly turns: number
   /** Calls that need approval. */
   readonly waiting: readonly TurnToolCall[]
   /** Calls at which the loop stopped, if the answer reports them. */
   readonly pending: readonly TurnToolCall[]
 }
 
-/** Inserts the opening events before the model's first output. */
-function opened (events: ChatEvent[], opening: readonly ChatEvent[]): ChatEvent[] {
-  if (opening.length === 0) return events
+/** Inserts events before the first output of the model. */
+export function afterStart (
+  events: readonly ChatEvent[],
+  inserted: readonly ChatEvent[]
+): readonly ChatEvent[] {
+  if (inserted.length === 0) return events
   const [first, ...rest] = events
-  return first?.type === 'response-start' ? [first, ...opening, ...rest] : [...opening, ...events]
+  return first?.type === 'response-start' ? [first, ...inserted, ...rest] : [...inserted, ...events]
 }
 
 function asTurnCall ({ id, argumentsText }: ApprovedCall, name: string): TurnToolCall {
@@ -369,10 +413,6 @@ function argumentsOf (text: string): JsonObject | undefined {
 /** Returns true if the calls of a turn are complete: truncation may cut the last one. */
 function wantsCalls ({ reason }: Turn): boolean {
   return reason === 'tool_calls' || reason === 'stop'
-}
-
-function nextTurn (call: RoutedChatCall, route: Route, request: ChatInput): RoutedChatCall {
-  return extend(call, { routes: [route] as const, request })
 }
 
 /** Returns the event that reports failed servers, if there are any. */

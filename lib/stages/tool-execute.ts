@@ -19,6 +19,7 @@ import { once } from '../pipeline/sources.ts'
 import { flatMap } from '../pipeline/stage.ts'
 import { affordableTokens } from '../limits/prices.ts'
 import {
+  afterStart,
   failureReport,
   holdToolMemory,
   ToolLoop,
@@ -113,10 +114,7 @@ async function* offerTools (
   const open = await openTools(call, tools)
   let report = failureReport(open.errors)
   for await (const batch of answerTurn(once(extend(call, { request: withTools(call.request, open) })))) {
-    const [first, ...rest] = batch.events
-    const events =
-      first?.type === 'response-start' ? [first, ...report, ...rest] : [...report, ...batch.events]
-    yield { ...batch, call, events }
+    yield { ...batch, call, events: afterStart(batch.events, report) }
     report = []
   }
 }
