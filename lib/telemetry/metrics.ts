@@ -1,5 +1,7 @@
 /**
- * Collects the metrics of one process and its gateway:
+ * Collects the metrics of one process and its gateway: those of calls (`call-metrics`), those of the process
+ * (`process-metrics`), and a table of all others.
+ *
  * ```ts
  * const metrics = new Metrics(() => gateway)
  * const gateway = await createGateway(settings, { keys, log, observers: [metrics.observe] })
@@ -9,7 +11,7 @@
 
 import { CallMetrics } from './call-metrics.ts'
 import { certificateExpiries } from '../net/certificates.ts'
-import { printLabels, single, type Family, type Labels } from './metric-families.ts'
+import { printLabels, type Family, type Labels, type Sample } from './metric-families.ts'
 import { guardKindOf } from '../../schemas/config/stages.ts'
 import type { HistogramValue } from '../core/histogram.ts'
 import { ProcessMetrics } from './process-metrics.ts'
@@ -38,7 +40,7 @@ export interface Load {
   readonly queries?: HistogramValue | undefined
   /** The parts that fail while calls go on. */
   readonly degraded: readonly string[]
-  /** Unfinished work of modules, by stage. Stages without any have no entry. */
+  /** Unfinished work of modules, by guard. Guards without any have no entry. */
   readonly openWork: ReadonlyMap<string, number>
   /** Attempts to export usage since the configuration took effect, by target. Absent without targets. */
   readonly usageExports?: ReadonlyMap<string, Readonly<Record<'written' | 'failed', number>>> | undefined
@@ -109,236 +111,217 @@ export class Metrics {
   }
 
   families (): Family[] {
+    const { services, load } = this.#gateway()
+    const source = { services, load: load(), exports: this.#exports(), reloads: this.#reloads }
     return [
       ...this.#calls.families(),
-      reloadFamily(this.#reloads),
-      ...gatewayFamilies(this.#gateway()),
-      ...exportFamilies(this.#exports()),
+      ...otherMetrics.flatMap(({ samples, ...family }) => {
+        const found = samples(source)
+        return found === undefined ? [] : { ...family, samples: found }
+      }),
       ...this.#process.families()
     ]
   }
 }
 
-function reloadFamily (reloads: Reloads): Family {
-  return {
+/** Where the values of metrics come from. */
+interface Source {
+  readonly services: ObservedGateway['services']
+  readonly load: Load
+  readonly exports: ExportLoad
+  readonly reloads: Reloads
+}
+
+interface Metric extends Omit<Family, 'samples'> {
+  /** Returns `undefined` if the gateway does not have what is measured. */
+  readonly samples: (source: Source) => Sample[] | undefined
+}
+
+/** Everything except calls and the process itself, in the order in which it is printed. */
+const otherMetrics: readonly Metric[] = [
+  {
     name: 'headgate_configuration_reloads_total',
     help: 'Configuration changes that a process noticed: applied or rejected.',
     type: 'counter',
-    samples: Object.entries(reloads).map(([result, value]: [string, number]) => ({
-      labels: { result },
-      value
+    samples: ({ reloads }) => byLabel('result', Object.entries(reloads))
+  },
+  {
+    name: 'headgate_open_calls',
+    help: 'Open calls.',
+    type: 'gauge',
+    samples: ({ load }) => unlabelled(load.openCalls)
+  },
+  {
+    name: 'headgate_circuit_open',
+    help: 'Processes in which the circuit of this model is open, for all keys or for one.',
+    type: 'gauge',
+    samples: ({ services }) => byLabel('model', openCircuits(services))
+  },
+  {
+    name: 'headgate_cooldowns_learned',
+    help: 'Providers and models that cool down because another process reported it.',
+    type: 'gauge',
+    samples: ({ services }) => learnedCooldowns(services)
+  },
+  {
+    name: 'headgate_answer_cache_bytes',
+    help: 'Memory of cached answers.',
+    type: 'gauge',
+    samples: ({ services }) => unlabelled(services.answerCache?.bytes ?? 0)
+  },
+  {
+    name: 'headgate_upstream_connections',
+    help: 'Connections to this provider.',
+    type: 'gauge',
+    samples: ({ services }) => byProvider(services, ({ connections }) => connections)
+  },
+  {
+    name: 'headgate_upstream_waiting',
+    help: 'Requests waiting for a connection to this provider.',
+    type: 'gauge',
+    samples: ({ services }) => byProvider(services, ({ waiting }) => waiting)
+  },
+  {
+    name: 'headgate_upstream_refused_total',
+    help: 'Requests that waited too long for a connection, or found the queue full.',
+    type: 'counter',
+    samples: ({ services }) => byProvider(services, ({ refused }) => refused)
+  },
+  {
+    name: 'headgate_certificate_expiry_timestamp_seconds',
+    help: 'Unix time at which this certificate expires.',
+    type: 'gauge',
+    merge: 'max',
+    samples: ({ services }) => certificateExpiries(services.settings).map(({ certificate, expiresAtMs }) => ({
+      labels: { certificate },
+      value: expiresAtMs / 1000
     }))
+  },
+  {
+    name: 'headgate_degraded',
+    help: 'Processes in which this part fails while calls continue.',
+    type: 'gauge',
+    samples: ({ load: { degraded } }) =>
+      byLabel('part', degradableParts.map(part => [part, Number(degraded.includes(part))]))
+  },
+  {
+    name: 'headgate_stage_open',
+    help: 'Functions and pipeline stages of a module that were started for calls and have not ended.',
+    type: 'gauge',
+    samples: ({ services, load }) => byLabel('stage', unfinishedWork(services.settings, load))
+  },
+  {
+    name: 'headgate_ledger_rows_waiting',
+    help: 'Usage records that are not written yet.',
+    type: 'gauge',
+    samples: ({ load }) => unlabelled(load.rowsWaiting)
+  },
+  {
+    name: 'headgate_ledger_rows_dropped_total',
+    help: 'Usage records that were lost.',
+    type: 'counter',
+    samples: ({ load }) => unlabelled(load.rowsDropped)
+  },
+  {
+    name: 'headgate_call_bodies_dropped_total',
+    help: 'Calls whose bodies should have been kept but were dropped.',
+    type: 'counter',
+    samples: ({ load }) => unlabelled(load.bodiesDropped)
+  },
+  {
+    name: 'headgate_spans_dropped_total',
+    help: 'Spans of calls that were not delivered to a collector.',
+    type: 'counter',
+    samples: ({ load }) => unlabelled(load.spansDropped)
+  },
+  {
+    name: 'headgate_usage_exports_total',
+    help: 'Attempts to write a file of `usage.exports`: written or failed.',
+    type: 'counter',
+    samples: ({ load: { usageExports } }) => usageExports && [...usageExports].flatMap(([target, counts]) =>
+      Object.entries(counts).map(([result, value]) => ({ labels: { target, result }, value })))
+  },
+  {
+    name: 'headgate_postgres_seconds',
+    help: 'Time of queries on PostgreSQL.',
+    type: 'histogram',
+    samples: ({ load }) => unlabelled(load.queries)
+  },
+  {
+    name: 'headgate_redis_seconds',
+    help: 'Time of commands to Redis.',
+    type: 'histogram',
+    samples: ({ load: { coordination } }) => unlabelled(coordination?.commands)
+  },
+  {
+    name: 'headgate_coordination_away',
+    help: 'Processes that cannot reach the Redis that counts limits.',
+    type: 'gauge',
+    samples: ({ load: { coordination } }) => unlabelled(coordination && Number(coordination.isAway))
+  },
+  {
+    name: 'headgate_coordination_alone_total',
+    help: 'Calls of limited keys that were decided without Redis.',
+    type: 'counter',
+    samples: ({ load: { coordination } }) => unlabelled(coordination?.decidedAlone)
+  },
+  {
+    name: 'headgate_log_records_dropped_total',
+    help: 'Log records that were not delivered to a collector.',
+    type: 'counter',
+    samples: ({ exports }) => unlabelled(exports.logsDropped)
+  },
+  {
+    name: 'headgate_metric_exports_failed_total',
+    help: 'Requests with metrics that failed.',
+    type: 'counter',
+    samples: ({ exports }) => unlabelled(exports.metricsFailed)
   }
+]
+
+/** Returns the sample of a metric without labels. */
+function unlabelled (value: Sample['value'] | undefined): Sample[] | undefined {
+  return value === undefined ? undefined : [{ labels: {}, value }]
 }
 
-function exportFamilies ({ logsDropped, metricsFailed }: ExportLoad): Family[] {
-  return [
-    ...(logsDropped === undefined
-      ? []
-      : [
-          single(
-            'counter',
-            'headgate_log_records_dropped_total',
-            'Log records that were not delivered to a collector.',
-            logsDropped
-          )
-        ]),
-    ...(metricsFailed === undefined
-      ? []
-      : [
-          single(
-            'counter',
-            'headgate_metric_exports_failed_total',
-            'Requests with metrics that failed.',
-            metricsFailed
-          )
-        ])
-  ]
+function byLabel (label: string, values: Iterable<readonly [string, number]>): Sample[] {
+  return [...values].map(([name, value]) => ({ labels: { [label]: name }, value }))
 }
 
-function gatewayFamilies ({ services, load }: ObservedGateway): Family[] {
-  const {
-    openCalls,
-    rowsWaiting,
-    rowsDropped,
-    bodiesDropped,
-    spansDropped,
-    queries,
-    degraded,
-    openWork,
-    usageExports,
-    coordination
-  } = load()
+function byProvider (
+  { providers }: ObservedGateway['services'],
+  valueOf: (load: TransportLoad) => number
+): Sample[] {
+  return byLabel('provider', [...providers].flatMap(([provider, { transport }]) =>
+    transport.load === undefined ? [] : [[provider, valueOf(transport.load())] as const]))
+}
+
+/** Returns the number of open circuits of each model. */
+function openCircuits (services: ObservedGateway['services']): ReadonlyMap<string, number> {
   const open = new Map<string, number>()
   for (const [modelId, isOpen] of services.routeHealth.circuits()) {
     const model = isKnown(modelId, services) ? modelId : 'other'
     open.set(model, (open.get(model) ?? 0) + Number(isOpen))
   }
+  return open
+}
+
+function learnedCooldowns ({ routeHealth }: ObservedGateway['services']): Sample[] {
   const learned = new Map<string, { readonly labels: Labels, value: number }>()
-  for (const [name, { reason, origin }] of services.routeHealth.cooldowns('')) {
+  for (const [name, { reason, origin }] of routeHealth.cooldowns('')) {
     const [provider = ''] = name.split('/', 1)
     if (origin !== 'another_process') continue
     const labels = { provider, reason }
     const series = printLabels(labels)
     learned.set(series, { labels, value: (learned.get(series)?.value ?? 0) + 1 })
   }
-  return [
-    single('gauge', 'headgate_open_calls', 'Open calls.', openCalls),
-    {
-      ...single(
-        'gauge',
-        'headgate_circuit_open',
-        'Processes in which the circuit of this model is open, for all keys or for one.',
-        0
-      ),
-      samples: [...open].map(([model, value]) => ({ labels: { model }, value }))
-    },
-    {
-      ...single(
-        'gauge',
-        'headgate_cooldowns_learned',
-        'Providers and models that cool down because another process reported it.',
-        0
-      ),
-      samples: [...learned.values()]
-    },
-    single(
-      'gauge',
-      'headgate_answer_cache_bytes',
-      'Memory of cached answers.',
-      services.answerCache?.bytes ?? 0
-    ),
-    ...upstreamFamilies(services.providers),
-    ...certificateFamilies(services.settings),
-    {
-      ...single(
-        'gauge',
-        'headgate_degraded',
-        'Processes in which this part fails while calls continue.',
-        0
-      ),
-      samples: degradableParts.map(part => ({ labels: { part }, value: Number(degraded.includes(part)) }))
-    },
-    {
-      ...single(
-        'gauge',
-        'headgate_stage_open',
-        'Functions and pipeline stages of a module that were started for calls and have not ended.',
-        0
-      ),
-      samples: stageSamples(services.settings, openWork)
-    },
-    single('gauge', 'headgate_ledger_rows_waiting', 'Usage records that are not written yet.', rowsWaiting),
-    single('counter', 'headgate_ledger_rows_dropped_total', 'Usage records that were lost.', rowsDropped),
-    single(
-      'counter',
-      'headgate_call_bodies_dropped_total',
-      'Calls whose bodies should have been kept but were dropped.',
-      bodiesDropped
-    ),
-    ...(spansDropped === undefined
-      ? []
-      : [
-          single(
-            'counter',
-            'headgate_spans_dropped_total',
-            'Spans of calls that were not delivered to a collector.',
-            spansDropped
-          )
-        ]),
-    ...(usageExports === undefined ? [] : [{
-      ...single(
-        'counter',
-        'headgate_usage_exports_total',
-        'Attempts to write a file of `usage.exports`: written or failed.',
-        0
-      ),
-      samples: [...usageExports].flatMap(([target, counts]) => (
-        Object.entries(counts).map(([result, value]) => ({ labels: { target, result }, value }))
-      ))
-    }]),
-    ...(queries === undefined
-      ? []
-      : [histogram('headgate_postgres_seconds', 'Time of queries on PostgreSQL.', queries)]),
-    ...(coordination === undefined
-      ? []
-      : [
-          histogram('headgate_redis_seconds', 'Time of commands to Redis.', coordination.commands),
-          single(
-            'gauge',
-            'headgate_coordination_away',
-            'Processes that cannot reach the Redis that counts limits.',
-            Number(coordination.isAway)
-          ),
-          single(
-            'counter',
-            'headgate_coordination_alone_total',
-            'Calls of limited keys that were decided without Redis.',
-            coordination.decidedAlone
-          )
-        ])
-  ]
+  return [...learned.values()]
 }
 
-/** Returns a sample for each configured module, and for earlier ones with unfinished work. */
-function stageSamples ({ stages }: Settings, openWork: Load['openWork']): Family['samples'] {
+/** Returns the work of each configured module, and of earlier ones with unfinished work. */
+function unfinishedWork ({ stages }: Settings, { openWork }: Load): Array<readonly [string, number]> {
   const modules = stages.flatMap(({ name, use }) => guardKindOf(use) === 'module' ? name : [])
-  const names = new Set([...modules, ...openWork.keys()])
-  return [...names].map(stage => ({ labels: { stage }, value: openWork.get(stage) ?? 0 }))
-}
-
-function histogram (name: string, help: string, value: HistogramValue): Family {
-  return { name, help, type: 'histogram', samples: [{ labels: {}, value }] }
-}
-
-function certificateFamilies (settings: Settings): Family[] {
-  return [{
-    name: 'headgate_certificate_expiry_timestamp_seconds',
-    help: 'Unix time at which this certificate expires.',
-    type: 'gauge',
-    merge: 'max',
-    samples: certificateExpiries(settings).map(({ certificate, expiresAtMs }) => ({
-      labels: { certificate },
-      value: expiresAtMs / 1000
-    }))
-  }]
-}
-
-function upstreamFamilies (providers: Providers): Family[] {
-  const loads = [...providers].flatMap(([provider, { transport }]) =>
-    transport.load === undefined ? [] : [{ provider, load: transport.load() }]
-  )
-  const family = (
-    type: Family['type'],
-    name: string,
-    help: string,
-    value: (load: TransportLoad) => number
-  ): Family => ({
-    name,
-    help,
-    type,
-    samples: loads.map(({ provider, load }) => ({ labels: { provider }, value: value(load) }))
-  })
-  return [
-    family(
-      'gauge',
-      'headgate_upstream_connections',
-      'Connections to this provider.',
-      ({ connections }) => connections
-    ),
-    family(
-      'gauge',
-      'headgate_upstream_waiting',
-      'Requests waiting for a connection to this provider.',
-      ({ waiting }) => waiting
-    ),
-    family(
-      'counter',
-      'headgate_upstream_refused_total',
-      'Requests that waited too long for a connection, or found the queue full.',
-      ({ refused }) => refused
-    )
-  ]
+  return [...new Set([...modules, ...openWork.keys()])].map(name => [name, openWork.get(name) ?? 0])
 }
 
 /** Returns true for models that are listed or configured; any other name was made up by a caller. */

@@ -59,7 +59,9 @@ export class ProcessMetrics {
       single('counter', 'process_cpu_seconds_total', 'CPU time.', (user + system) / 1e6),
       single('gauge', 'headgate_processes', 'Processes covered by these metrics.', 1),
       {
-        ...single('gauge', 'headgate_build_info', 'Version of Headgate.', 1),
+        name: 'headgate_build_info',
+        help: 'Version of Headgate.',
+        type: 'gauge',
         samples: [{ labels: { version }, value: 1 }],
         ...highest
       }
