@@ -1,6 +1,5 @@
 /**
- * Puts services, pipelines and the HTTP edge together. It is the only module that knows all others, and the
- * entry of the package:
+ * Puts services, pipelines and the HTTP edge together; the entry of the package:
  *
  * ```ts
  * const gateway = await createGateway(settings, { keys, log })
@@ -16,7 +15,8 @@ import { errorFormatOf } from './dialects/error-format.ts'
 import { CallHistory, type CallObserver } from './gateway/call-history.ts'
 import { DeferredWork } from './gateway/deferred-work.ts'
 import { LiveServices } from './gateway/live-services.ts'
-import { OpenedGateway, type OpenedGatewayOptions } from './gateway/opened-gateway.ts'
+import { OpenedGateway, type OpenedGatewayOptions, type StopState } from './gateway/opened-gateway.ts'
+import { lazyAdmin, openFeatures, type LazyAdmin } from './gateway/optional-features.ts'
 import { openTracer } from './gateway/open-telemetry.ts'
 import { allowedHosts } from './http/allowed-hosts.ts'
 import { createApp, type App, type Middleware } from './http/app.ts'
@@ -26,13 +26,7 @@ import type { Address } from './http/listen.ts'
 import { openFiles } from './http/open-files.ts'
 import { refuseMalformed } from './http/refuse-malformed.ts'
 import { afterRecording, createLimiter, type Limiter } from './limits/limiter.ts'
-import type { NamedBudgets } from './limits/named-budgets.ts'
-import { closeJudges } from './judges/close-judges.ts'
 import { loggableError } from './text/describe-error.ts'
-import { guardKindOf } from '../schemas/config/stages.ts'
-import type { Admin } from './accounts/admin.ts'
-import type { Alerts } from './alerts/alerts.ts'
-import type { UsageExports } from './exports/usage-exports.ts'
 import type { SharedTexts } from './cache/entries.ts'
 import type { LiveConfiguration } from './config/live-configuration.ts'
 import type { CooldownExchange } from './coordination/cooldown-exchange.ts'
@@ -40,8 +34,7 @@ import type { Endpoint } from './core/endpoint.ts'
 import type { Settings } from './core/settings.ts'
 import type { ServiceOptions } from './create-services.ts'
 import type { KeyStore } from './keys/key-store.ts'
-import type { Judge } from './guards/text-judge.ts'
-import type { JudgeInput, OpenWork } from './judges/judge-input.ts'
+import type { OpenWork } from './judges/judge-input.ts'
 import type { Keys } from './keys/keys.ts'
 import type { Log } from './log/log.ts'
 import type { Provider } from './providers/provider.ts'
@@ -159,58 +152,18 @@ async function openGateway (
   options: GatewayOptions,
   tracer: CallTracer | undefined
 ): Promise<Gateway> {
-  const { keys, log, database, usageDatabase, coordination, providers } = options
-  const ownLimiter = options.limiter === undefined ? createLimiter(usageDatabase, log) : undefined
-  const limiter = options.limiter ?? ownLimiter ?? createLimiter(undefined, log)
-  const stop = { isDraining: false, isClosed: false }
-  database?.stopWaiting()
-
+  const { log, database, coordination } = options
+  const stop: StopState = { isDraining: false, isClosed: false }
   const services = (): Services => live.current
-  const history = openHistory(options, limiter, tracer, services)
-  const work =
-    database &&
-    (await DeferredWork.open(database, {
-      events: { onEnd: call => history.endDetached(call) },
-      log,
-      onWaiting: coordination?.notifyOfTasks,
-      services
-    }))
-  // Outlives each configuration: counters and the cache still find entries by digest after a reload.
-  const secret = work?.deferrals.secret ?? randomBytes(32)
-  // Also outlives it: modules of an earlier configuration may not have finished.
-  const openWork: OpenWork = new Map()
-  const admin = lazyAdmin(options)
-  const degraded = (): string[] => [
-    ...(options.degraded?.() ?? []),
-    ...(history.isDegraded ? ['ledger'] : []),
-    ...(usageDatabase?.isReachable() === false || database?.isReachable() === false ? ['store'] : []),
-    ...((services().usageExports?.failures.size ?? 0) > 0 ? ['exports'] : [])
-  ]
-  const lasting: ServiceOptions = {
-    keys,
-    log,
-    providers,
-    secret,
-    degraded,
-    recordSent: history.recordSent,
-    limiter: afterRecording(limiter, () => history.importing),
-    ready: () => !stop.isDraining,
-    holdMemory: keyId => app.admission.holdMemory(keyId),
-    beginTrace: tracer?.begin,
-    captureContent: tracer?.captureContent,
-    deferrals: work?.deferrals,
-    responseStore: work?.responseStore,
-    backgroundRuns: work?.backgroundRuns,
-    admin: admin?.open,
-    sharedAnswers: coordination?.answers,
-    onCooldown: coordination && (cooldown => coordination.cooldowns.report(cooldown))
-  }
+  const lasting = await openLasting(options, tracer, services)
+  const { history, work, degraded, openWork, closeLast } = lasting
   const live = await LiveServices.open(settings, {
     log,
     serviceOptions: async settings => ({
-      ...lasting,
-      namedBudgets: await loadNamedBudgets(settings, options, secret),
-      ...await openConfigured(settings, options, { history, services, degraded, openWork })
+      ...lastingOptions(lasting, options, tracer),
+      ready: () => !stop.isDraining,
+      holdMemory: keyId => app.admission.holdMemory(keyId),
+      ...await openFeatures(settings, options, { ...lasting, services })
     }),
     endpoints: options.endpoints ?? (services => allEndpoints(services, settings)),
     onReplaced: ({ limits }) => {
@@ -235,11 +188,86 @@ async function openGateway (
     tracer,
     database,
     coordination,
+    closeLast
+  })
+}
+
+/** What outlives each configuration. */
+interface Lasting {
+  readonly limiter: Limiter
+  readonly history: CallHistory
+  readonly work: DeferredWork | undefined
+  /** Digests entries of counters and of the cache, which are still found after a reload. */
+  readonly secret: Buffer
+  /** Modules of an earlier configuration may not have finished. */
+  readonly openWork: OpenWork
+  readonly admin: LazyAdmin | undefined
+  readonly degraded: () => readonly string[]
+  readonly closeLast: () => Promise<void>
+}
+
+async function openLasting (
+  options: GatewayOptions,
+  tracer: CallTracer | undefined,
+  services: () => Services
+): Promise<Lasting> {
+  const { log, database, usageDatabase, coordination } = options
+  const ownLimiter = options.limiter === undefined ? createLimiter(usageDatabase, log) : undefined
+  const limiter = options.limiter ?? ownLimiter ?? createLimiter(undefined, log)
+  database?.stopWaiting()
+  const history = openHistory(options, limiter, tracer, services)
+  const work =
+    database &&
+    (await DeferredWork.open(database, {
+      events: { onEnd: call => history.endDetached(call) },
+      log,
+      onWaiting: coordination?.notifyOfTasks,
+      services
+    }))
+  const admin = lazyAdmin(options)
+  return {
+    limiter,
+    history,
+    work,
+    secret: work?.deferrals.secret ?? randomBytes(32),
+    openWork: new Map(),
+    admin,
+    degraded: () => [
+      ...(options.degraded?.() ?? []),
+      ...(history.isDegraded ? ['ledger'] : []),
+      ...(usageDatabase?.isReachable() === false || database?.isReachable() === false ? ['store'] : []),
+      ...((services().usageExports?.failures.size ?? 0) > 0 ? ['exports'] : [])
+    ],
     closeLast: async () => {
       await admin?.close()
       ownLimiter?.close()
     }
-  })
+  }
+}
+
+/** Returns what the services of every configuration share. */
+function lastingOptions (
+  { limiter, history, work, secret, admin, degraded }: Lasting,
+  { keys, log, coordination, providers }: GatewayOptions,
+  tracer: CallTracer | undefined
+): Omit<ServiceOptions, 'ready' | 'holdMemory'> {
+  return {
+    keys,
+    log,
+    providers,
+    secret,
+    degraded,
+    recordSent: history.recordSent,
+    limiter: afterRecording(limiter, () => history.importing),
+    beginTrace: tracer?.begin,
+    captureContent: tracer?.captureContent,
+    deferrals: work?.deferrals,
+    responseStore: work?.responseStore,
+    backgroundRuns: work?.backgroundRuns,
+    admin: admin?.open,
+    sharedAnswers: coordination?.answers,
+    onCooldown: coordination && (cooldown => coordination.cooldowns.report(cooldown))
+  }
 }
 
 /** Opens what records calls; a tracer, if there is one, observes each ended call. */
@@ -263,33 +291,6 @@ function openHistory (
     observers: traced === undefined ? observers : [...observers, traced],
     services
   })
-}
-
-interface Opened extends Omit<JudgeInput, 'settings'> {
-  readonly history: CallHistory
-  readonly degraded: () => readonly string[]
-}
-
-/**
- * Opens what each configuration needs: the recorder of bodies, judges, exports and alerts. After a
- * ConfigError nothing is left open.
- */
-async function openConfigured (
-  settings: Settings,
-  options: GatewayOptions,
-  { history, degraded, ...judgeInput }: Opened
-): Promise<Pick<ServiceOptions, 'bodyRecorder' | 'judges' | 'alerts' | 'usageExports'>> {
-  const bodyRecorder = await history.bodyRecorderFor(settings)
-  const judges = await loadJudges(settings, judgeInput)
-  let usageExports: UsageExports | undefined
-  try {
-    usageExports = await loadExports(settings, options)
-    return { bodyRecorder, judges, usageExports, alerts: await loadAlerts(settings, options, degraded) }
-  } catch (error) {
-    await usageExports?.close()
-    await closeJudges(judges)
-    throw error
-  }
 }
 
 /** Creates every endpoint of the API, its aliases if configured, and the dashboard. */
@@ -320,84 +321,6 @@ function openApp (
       log.warn({ cause: loggableError(error) }, 'failed to delete uploaded files'),
     onEnd: history.end
   })
-}
-
-interface LazyAdmin {
-  readonly open: () => Promise<Admin>
-  readonly close: () => Promise<void>
-}
-
-/** Returns the services of the admin API, opened when first used; `undefined` without a store of keys. */
-function lazyAdmin ({ database, keyStore, configuration }: GatewayOptions): LazyAdmin | undefined {
-  if (database === undefined || keyStore === undefined) return undefined
-  let opened: Promise<Admin> | undefined
-  const load = async (): Promise<Admin> => {
-    const { Admin } = await import('./accounts/admin.ts')
-    return new Admin(database, keyStore, configuration)
-  }
-  return {
-    open: async () => await (opened ??= load()),
-    close: async () => await (await opened)?.reports.close()
-  }
-}
-
-/**
- * Opens the guards other than patterns, loaded once a configuration has some.
- *
- * @throws ConfigError for an unusable one
- */
-async function loadJudges (
-  settings: Settings,
-  input: Omit<JudgeInput, 'settings'>
-): Promise<ReadonlyMap<string, Judge>> {
-  if (settings.stages.every(({ use }) => guardKindOf(use) === 'pattern')) return new Map()
-  const { openJudges } = await import('./judges/open-judges.ts')
-  return await openJudges(settings, input)
-}
-
-/**
- * Finds budgets by names in calls, loaded once a configuration has some.
- *
- * @param secret of the store
- */
-async function loadNamedBudgets (
-  settings: Settings,
-  { usageDatabase }: GatewayOptions,
-  secret: Buffer
-): Promise<NamedBudgets | undefined> {
-  const { limits: { tags, models }, endUsers } = settings
-  const hasBudgets = endUsers.defaultBudget !== undefined || endUsers.budgets !== undefined
-  if (tags.length + models.length === 0 && !endUsers.required && !hasBudgets) return undefined
-  const { openNamedBudgets } = await import('./limits/named-budgets.ts')
-  return openNamedBudgets(settings, secret, usageDatabase)
-}
-
-/**
- * Opens alerts, loaded once a configuration has channels.
- *
- * @throws ConfigError if a required package is not installed
- */
-async function loadAlerts (
-  settings: Settings,
-  { database, keyStore, log }: GatewayOptions,
-  degraded: () => readonly string[]
-): Promise<Alerts | undefined> {
-  const { webhooks, emails } = settings.alerts
-  if (database === undefined || Object.keys({ ...webhooks, ...emails }).length === 0) return undefined
-  const { openAlerts } = await import('./alerts/open-alerts.ts')
-  return await openAlerts(settings, {
-    database, configuredKeys: () => keyStore?.configured() ?? [], degraded, log
-  })
-}
-
-/** Opens exports of usage, loaded once a configuration has some. */
-async function loadExports (
-  settings: Settings,
-  { database, log }: GatewayOptions
-): Promise<UsageExports | undefined> {
-  if (database === undefined || Object.keys(settings.usage.exports).length === 0) return undefined
-  const { openExports } = await import('./exports/open-exports.ts')
-  return openExports(settings, { database, log })
 }
 
 /**

@@ -231,7 +231,7 @@ async function deleteCopy (
 export function listInputItems (services: Services): Handler<Call> {
   return pipeline(auth(services), replyWith(async (call: AuthedCall) => {
     const id = idOf(call)
-    const items = await services.responseStore?.inputItems(call.key.id, id, call.takeMemory)
+    const items = await services.responseStore?.conversations.inputItems(call.key.id, id, call.takeMemory)
     if (items === undefined) throw notFound(id)
     const reply = await toLargeReply(inputItemPage(items, call.query ?? ''))
     return await restored(services, call, reply, responsesListTexts)

@@ -63,6 +63,7 @@ const elsewhere: Reasons = {
   ],
   'gateway/deferred-work': ['pipelines/deferred', 'runs the deferred calls of a gateway'],
   'gateway/live-services': ['gateway/reload', 'replaces the services of a gateway'],
+  'gateway/optional-features': ['gateway/failures', 'opens what a configuration asks for'],
   'gateway/opened-gateway': ['process/serve', 'starts and stops a gateway: each file of test/gateway'],
   gateway: ['gateway/failures', 'the gateway: each file of test/gateway and test/pipelines'],
   'ocr/pdf-reader': ['ocr/pdf', 'runs in a process that is started there'],

@@ -134,7 +134,7 @@ export class BackgroundRuns {
     }
     this.#running.set(id, running)
     try {
-      await this.#store.begin(work.given, this.#lease())
+      await this.#store.keep(work.given, this.#lease())
       running.isStored = true
     } catch (error) {
       this.#running.delete(id)

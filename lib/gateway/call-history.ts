@@ -37,6 +37,10 @@ export interface CallHistoryOptions {
   readonly services: () => Services
 }
 
+/**
+ * The records of a gateway. `recordAnswer` is called while a call is answered, `end` once it has ended; rows
+ * are stored later.
+ */
 export class CallHistory {
   /** Journals a call whose request has been sent to a provider. */
   readonly recordSent: RecordSent

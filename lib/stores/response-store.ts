@@ -34,7 +34,6 @@ import type {
   ResponseArchive,
   ResponseOrigin,
   ResponseToKeep,
-  StoredItem,
   TakeMemory
 } from '../dialects/responses/archive.ts'
 import type { ResponseObject } from '../../schemas/responses.ts'
@@ -65,13 +64,15 @@ export interface RemovedResponse {
   readonly origin: ResponseOrigin | undefined
 }
 
+/** All stored responses, each visible to its key alone. */
 export class ResponseStore implements ResponseArchive {
   readonly #query: Kysely<Tables>
   readonly #use: UseStore
   readonly #texts: LongTexts
-  readonly #conversations: StoredConversations
   readonly #room: ResponseRoom
   readonly #options: () => ResponseStoreOptions
+  /** The conversations of which the responses are part. */
+  readonly conversations: StoredConversations
   /** The streams of background responses. */
   readonly frames: ResponseFrames
   /** Returns the time of the clock that leases and expiries use. */
@@ -86,7 +87,7 @@ export class ResponseStore implements ResponseArchive {
     this.now = database.now
     this.#use = storeUser(database, 'Stored responses')
     this.#texts = new LongTexts(database, this.#use, 'responses')
-    this.#conversations = new StoredConversations(this.#query, this.#use, this.#texts, this.now, options)
+    this.conversations = new StoredConversations(this.#query, this.#use, this.#texts, this.now, options)
     this.#room = new ResponseRoom(this.#query, this.#use, this.#texts)
     this.frames = new ResponseFrames(
       this.#query,
@@ -111,11 +112,13 @@ export class ResponseStore implements ResponseArchive {
     return Math.min(maxStreamShare * maxBodyBytes, maxBytesPerKey)
   }
 
-  async keep (given: ResponseToKeep): Promise<void> {
-    await this.#insert(given)
-  }
-
-  async #insert (
+  /**
+   * Stores a response.
+   *
+   * @param lease of the process that owns it, if it is in progress
+   * @throws GatewayError `file_too_large`, `overloaded`
+   */
+  async keep (
     { keyId, previous, response, input, itemIds, origin, endUser, placeholders }: ResponseToKeep,
     lease?: Lease
   ): Promise<void> {
@@ -168,7 +171,7 @@ export class ResponseStore implements ResponseArchive {
       )
       if (shown === undefined) return // it took too long
     }
-    await this.#conversations.noteItems(keyId, response.id, itemIds)
+    await this.conversations.noteItems(keyId, response.id, itemIds)
     await this.#makeRoom(keyId, response.id, sizeBytes + besideBytes)
   }
 
@@ -188,15 +191,6 @@ export class ResponseStore implements ResponseArchive {
 
   async #makeRoom (keyId: string, id: string, addedBytes: number): Promise<void> {
     await this.#room.make(keyId, id, addedBytes, this.#options().maxBytesPerKey, this.now())
-  }
-
-  /**
-   * Stores a response in progress; it belongs to a process until it ends.
-   *
-   * @throws GatewayError `file_too_large`, `overloaded`
-   */
-  async begin (given: ResponseToKeep, lease: Lease): Promise<void> {
-    await this.#insert(given, lease)
   }
 
   /**
@@ -267,7 +261,7 @@ export class ResponseStore implements ResponseArchive {
     }
     await this.#texts.remove([id], inProgress.filter(name => name !== status))
     if (!isOpen) {
-      await this.#conversations.noteItems(row.key_id, id, ids)
+      await this.conversations.noteItems(row.key_id, id, ids)
       await this.#makeRoom(row.key_id, id, textBytes + besideBytes)
     }
     return true
@@ -397,21 +391,7 @@ export class ResponseStore implements ResponseArchive {
   }
 
   async continuation (keyId: string, id: string, takeMemory?: TakeMemory): Promise<Continuation | undefined> {
-    return await this.#conversations.continuation(keyId, id, takeMemory)
-  }
-
-  /**
-   * Returns the complete input of a response, from the first response of its conversation on; `undefined` if
-   * unknown.
-   *
-   * @throws GatewayError `context_length_exceeded`, `overloaded`
-   */
-  async inputItems (
-    keyId: string,
-    id: string,
-    takeMemory?: TakeMemory
-  ): Promise<readonly StoredItem[] | undefined> {
-    return await this.#conversations.inputItems(keyId, id, takeMemory)
+    return await this.conversations.continuation(keyId, id, takeMemory)
   }
 
   async items (
@@ -419,7 +399,7 @@ export class ResponseStore implements ResponseArchive {
     ids: readonly string[],
     takeMemory?: TakeMemory
   ): Promise<ReadonlyMap<string, FoundItem>> {
-    return await this.#conversations.items(keyId, ids, takeMemory)
+    return await this.conversations.items(keyId, ids, takeMemory)
   }
 
   /**

@@ -136,14 +136,14 @@ storeTest('renewing the lease while a response is being stored does not end it',
       withResolvers<void>(),
       withResolvers<void>()
     ]
-    const begin = store.begin.bind(store)
+    const keep = store.keep.bind(store)
     const renew = store.renew.bind(store)
     const failOrphans = store.failOrphans.bind(store)
     const named: Array<readonly string[]> = []
-    t.intercept(store, 'begin', {
-      value: async (...args: Parameters<typeof begin>) => {
+    t.intercept(store, 'keep', {
+      value: async (...args: Parameters<typeof keep>) => {
         await stores.promise
-        await begin(...args)
+        await keep(...args)
       }
     })
     t.intercept(store, 'renew', {

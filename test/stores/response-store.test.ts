@@ -232,7 +232,7 @@ storeTest(
     )
     t.match((await store.items('key-1', ['2'])).get('2'), { item: item('2') })
     await store.remove('key-1', 'b')
-    t.equal((await store.inputItems('key-1', 'a'))?.length, 2)
+    t.equal((await store.conversations.inputItems('key-1', 'a'))?.length, 2)
     await store.remove('key-1', 'a')
     for (const table of ['responses', 'text_pieces', 'response_items'] as const) {
       t.same(await database.query.selectFrom(table).selectAll().execute(), [], table)
@@ -268,7 +268,7 @@ storeTest(
     })
     t.same(await left(), [])
     const response = { ...startedResponse(responsesStart()), id: 'b', status: 'queued' as const }
-    await store.begin(
+    await store.keep(
       { keyId: 'key-1', response, input: [], itemIds: [] },
       { owner: 'me', untilMs: Date.now() + 60_000 }
     )
@@ -285,7 +285,7 @@ storeTest(
     const { store, keep, database } = await open(openStore)
     const response = { ...startedResponse(responsesStart()), status: 'in_progress' as const }
     const begin = async (id: string, owner: string): Promise<void> => {
-      await store.begin(
+      await store.keep(
         { keyId: 'key-1', response: { ...response, id }, input: [], itemIds: [] },
         { owner, untilMs: 1000 }
       )
@@ -354,7 +354,7 @@ storeTest(
     const { store, keep, left, database } = await open(openStore, { maxBytesPerKey: 300_000 })
     const begin = async (id: string): Promise<void> => {
       const response = { ...startedResponse(responsesStart()), id, status: 'queued' as const }
-      await store.begin(
+      await store.keep(
         { keyId: 'key-1', response, input: [], itemIds: [] },
         { owner: 'me', untilMs: Date.now() + 60_000 }
       )
@@ -418,7 +418,7 @@ storeTest("there is one copy of a response's text, and none after deletion", asy
       status: 'queued' as const,
       instructions: 'x'.repeat(200_000)
     }
-    await store.begin(
+    await store.keep(
       { keyId: 'key-1', response, input: [], itemIds: [] },
       { owner: 'me', untilMs: Date.now() + 60_000 }
     )
@@ -468,7 +468,7 @@ storeTest('a response deleted while it is stored or ends leaves nothing', async 
     frames: async (slow, id) => await slow.frames.add(id, 0, ['x'.repeat(400_000)])
   }
   for (const [name, end] of Object.entries(ends)) {
-    await store.begin(
+    await store.keep(
       { keyId: 'key-1', response: { ...response, id: name }, input: [], itemIds: [], placeholders: 'sealed' },
       { owner: 'me', untilMs: Date.now() + 60_000 }
     )
