@@ -114,7 +114,7 @@ const budgets: ReadonlyArray<readonly [string, ApiKey, KeyLimits?]> = [
 ]
 for (const [whose, key, defaultKeyLimits] of budgets) {
   t.test(
-    `an answer that counts against the budget ${whose} is read to its end, and costs what it used`,
+    `an abandoned answer that counts towards the budget ${whose} is read to its end and charged`,
     async t => {
       const { promise: opened, resolve: go } = withResolvers<void>()
       const [head = '', first = '', ...rest] = chatFrames(['a', 'b', 'c'])

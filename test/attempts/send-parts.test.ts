@@ -30,7 +30,7 @@ interface Word extends AnyEvent {
 
 type Answer = (request: SeenRequest, number: number) => Script | Promise<Script>
 
-/** A gateway in front of a provider that gives one choice at a time, and of one that takes over. */
+/** A gateway with a provider that returns one choice per request, and a second provider for fallback. */
 async function start (
   t: Test,
   answer: Answer,
@@ -51,12 +51,12 @@ interface Completion {
   usage?: Record<string, number>
 }
 
-/** The texts of the choices of a stream, by index. */
+/** Returns the text of each choice of a stream, by index. */
 function textsOf (stream: string): string[] {
   const texts: string[] = []
   for (const line of stream.split('\n')) {
     if (!line.startsWith('data: {')) continue
-    // ours
+    // written by the gateway
     const chunk = JSON.parse(line.slice(6)) as {
       choices?: Array<{ index: number, delta: { content?: string } }>
     }
@@ -67,7 +67,7 @@ function textsOf (stream: string): string[] {
   return texts
 }
 
-t.test('a complete answer has all choices in order and the sum of what they used', async t => {
+t.test('a JSON answer has all choices in order and the summed usage', async t => {
   const { upstream, api } = await start(t, (_request, number) => ({
     pieces: [chatAnswer(`answer ${number}`)]
   }))
@@ -78,19 +78,19 @@ t.test('a complete answer has all choices in order and the sum of what they used
     choices.map(choice => choice.index),
     Array.from({ length: 20 }, (_, index) => index)
   )
-  t.equal(new Set(choices.map(choice => choice.message.content)).size, 20, 'each from a request of its own')
+  t.equal(new Set(choices.map(choice => choice.message.content)).size, 20, 'each from its own request')
   t.same(usage, { prompt_tokens: 60, completion_tokens: 20, total_tokens: 80 })
   t.equal(upstream.requests.length, 20)
   t.ok(
     upstream.requests.every(({ json }) => !('n' in Object(json))),
-    'and none of them asks for more than one'
+    'and none of them sends `n`'
   )
-  t.ok(Number(response.headers.get('x-headgate-overhead-ms')) >= 0, 'waits side by side are not added up')
+  t.ok(Number(response.headers.get('x-headgate-overhead-ms')) >= 0, 'parallel waits are not added up')
   await until(() => api.lines.length === 1, 'one line in the log')
   t.match(api.lines[0], { outcome: 'ok', attempts: 20, usage: { total: 80 } })
 })
 
-t.test('no more than eight requests of a call are in flight at once', async t => {
+t.test('at most eight requests of a call are in flight at once', async t => {
   let open = 0
   let most = 0
   let release = (): void => undefined
@@ -108,7 +108,7 @@ t.test('no more than eight requests of a call are in flight at once', async t =>
   t.equal(most, 8)
 })
 
-t.test('streams are merged as they come, with one head, one role each, one usage', async t => {
+t.test('streams are merged as they arrive, with one id, a role per choice, and one usage', async t => {
   const { api } = await start(t, (_request, number) => ({
     headers: eventStream,
     pieces: chatFrames([`${number}`, 'b', 'c'])
@@ -133,7 +133,7 @@ t.test('streams are merged as they come, with one head, one role each, one usage
   )
 })
 
-t.test('where one request did not report its usage, there is no sum', async t => {
+t.test('if one request does not report its usage, no sum is sent', async t => {
   const { api } = await start(t, (_request, number) => ({
     headers: eventStream,
     pieces: chatFrames(['a'], { usage: number !== 1 })
@@ -149,7 +149,7 @@ t.test('where one request did not report its usage, there is no sum', async t =>
   t.match(api.lines[0], { usage: { estimated: true } })
 })
 
-t.test('a provider that takes several is called for as many as it takes', async t => {
+t.test('a provider that supports several choices is asked for as many as it supports', async t => {
   const candidates = (count: number): string =>
     JSON.stringify({
       candidates: Array.from({ length: count }, (_, index) => ({
@@ -180,7 +180,7 @@ t.test('a provider that takes several is called for as many as it takes', async 
   t.match(usage, { prompt_tokens: 2, completion_tokens: 9 })
 })
 
-t.test('a request that gives fewer than were requested leaves no gap', async t => {
+t.test('a request that returns fewer choices than requested leaves no gap in the indexes', async t => {
   const short = (count: number): string =>
     JSON.stringify({
       candidates: Array.from({ length: Math.max(1, count - 1) }, (_, index) => ({
@@ -216,7 +216,7 @@ t.test('a request that gives fewer than were requested leaves no gap', async t =
 })
 
 t.test(
-  "a failure before the first byte cancels the others and is a status, or the next model's turn",
+  'a failure before the first byte cancels the others and gives an error, or falls back',
   async t => {
     for (const stream of [false, true]) {
       const { upstream, api } = await start(t, async (_request, number) => {
@@ -237,7 +237,7 @@ t.test(
   }
 )
 
-t.test('a failure after it ends the stream with an error, and cancels the others', async t => {
+t.test('a failure after the first byte ends the stream with an error, and cancels the others', async t => {
   const [head = '', first = ''] = chatFrames(['a'])
   const { upstream, api } = await start(t, async (_request, number) => {
     if (number === 0) return { headers: eventStream, pieces: [head + first], then: 'stall' }
@@ -264,7 +264,7 @@ t.test('a failure after it ends the stream with an error, and cancels the others
   ).aborted
 })
 
-t.test('what other requests gave before a failure still goes out', async t => {
+t.test('events that arrived before a failure are still sent', async t => {
   let cancelled = 0
   const bodies = ['a', 'b', 'c'].map(
     () =>
@@ -305,7 +305,7 @@ t.test('what other requests gave before a failure still goes out', async t => {
       streamed: true
     }
   }
-  const key = { id: 'key-1', name: 'key-1', scopes: [] } as never // only its id is looked at
+  const key = { id: 'key-1', name: 'key-1', scopes: [] } as never // only its id is read
   const call = { id: 'call', record: new CallRecord('test'), key }
   const context = { signal: new AbortController().signal, call }
   const opened = sendParts(context, [part, part, part], {
@@ -331,7 +331,7 @@ t.test('what other requests gave before a failure still goes out', async t => {
   t.strictSame(texts, ['a', 'b'])
 })
 
-t.test('a caller who leaves cancels every request', async t => {
+t.test('a client disconnect cancels every request', async t => {
   const [head = '', first = ''] = chatFrames(['a'])
   const { upstream, api } = await start(t, ({ json }) =>
     Reflect.get(Object(json), 'stream') === true
@@ -354,7 +354,7 @@ t.test('a caller who leaves cancels every request', async t => {
   t.ok(api.lines.every(line => line['outcome'] === 'client_closed'))
 })
 
-t.test('what parts have used counts where another one fails after the first byte', async t => {
+t.test('usage of each part is counted when another part fails after the first byte', async t => {
   const { promise: reading, resolve: read } = withResolvers<undefined>()
   const { api } = await start(t, (_request, number) => {
     if (number === 0) return { headers: eventStream, pieces: [chatFrames(['a', 'b', 'c']).join('')] }
@@ -373,11 +373,11 @@ t.test('what parts have used counts where another one fails after the first byte
   t.match(text, /event: error/)
   await until(() => api.lines.length === 1, 'one line in the log')
   const usage = api.lines[0]?.['usage']
-  t.match(usage, { completion: 3, estimated: true }, 'of the part that is complete: more than its text makes')
-  t.ok(Number(Reflect.get(Object(usage), 'prompt')) > 3, 'its prompt, and an estimate for the other part')
+  t.match(usage, { completion: 3, estimated: true }, 'of the finished part: more than an estimate')
+  t.ok(Number(Reflect.get(Object(usage), 'prompt')) > 3, 'its prompt, plus an estimate for the other part')
 })
 
-t.test('what each part has used that failed is noted, and what complete parts have', async t => {
+t.test('usage of failed parts and of finished parts is recorded as wasted', async t => {
   const usage = { prompt_tokens: 7, completion_tokens: 2, total_tokens: 9 }
   const records: CallRecord[] = []
   const upstream = await fakeUpstream((_request, number) => ({

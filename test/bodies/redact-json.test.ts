@@ -15,7 +15,7 @@ async function redacted (
   return (await redactJson(text, { redaction, secrets, maxLength: 1e6, ...parts })).text
 }
 
-t.test('names, patterns, keys and known secrets are replaced at any depth', async t => {
+t.test('field names, patterns, keys and known secrets are replaced at any depth', async t => {
   for (const [value, expected] of [
     [
       { ssn: '1', list: [{ SSN: { a: ['"]}', 1] }, b: 2 }] },
@@ -59,7 +59,7 @@ t.test('names, patterns, keys and known secrets are replaced at any depth', asyn
 })
 
 t.test(
-  'JSON in a string is redacted as JSON, such as the arguments of a tool, and text that only begins like it as text',
+  'JSON inside a string, such as tool arguments, is redacted as JSON; other text as text',
   async t => {
     const call = {
       arguments: JSON.stringify({ ssn: '1', inner: JSON.stringify({ note: 'x', sum: 3 }) }),
@@ -73,15 +73,15 @@ t.test(
   }
 )
 
-t.test('a text that is cut off or no JSON at all is redacted as well', async t => {
+t.test('truncated text and text that is not JSON are redacted too', async t => {
   t.equal(await redacted('{"a": "canary-secret", "ssn": {"b": "x'), '{"a": "[redacted]", "ssn":"[redacted]"')
   t.equal(await redacted('my key: sk-abcdef123456, project falcon'), 'my key: [redacted], [redacted]')
   t.equal(await redacted('{"a": "sk-abcdef12345'), '{"a": "[redacted]"')
   const cut = await redacted(`{"a": "${'x '.repeat(3000)}sk-abc`, { isCut: true })
-  t.equal(cut, `{"a": "${'x '.repeat(2491)}"`, 'the end of a string that was cut may be a part of a secret')
+  t.equal(cut, `{"a": "${'x '.repeat(2491)}"`, 'the end of a truncated string may be part of a secret')
 })
 
-t.test('media in base64 are left out, and what is longer than is kept is cut', async t => {
+t.test('base64 media are left out, and text beyond the limit is cut', async t => {
   const image = Buffer.alloc(3000, 7).toString('base64')
   t.same(
     JSON.parse(await redacted(JSON.stringify({ url: `data:image/png;base64,${image}`, data: image }))),
@@ -102,7 +102,7 @@ t.test('media in base64 are left out, and what is longer than is kept is cut', a
 })
 
 t.test(
-  'a name is not found inside a longer text, nor anything that is encoded, but a pattern is',
+  'names inside longer text and encoded values are not found, but patterns are',
   async t => {
     const secret = JSON.stringify({ ssn: 'Project Falcon' })
     const [inside, encoded, address] = [
@@ -122,7 +122,7 @@ t.test(
     t.same(
       JSON.parse(await redacted(JSON.stringify(parts))),
       parts,
-      'of two parts each is looked at by itself'
+      'several parts are inspected separately'
     )
   }
 )

@@ -18,7 +18,7 @@ t.test('the first start creates a key, prints it once and shows how to try it', 
   t.match(await ask(first.url, key), { status: 200, body: { model: 'sandbox/echo' } })
   t.match(await ask(first.url, `${key}x`), { status: 401, body: { error: { code: 'invalid_api_key' } } })
 
-  // The lines of the banner, as a shell would run them, less what a test does not need.
+  // The commands of the banner as a shell would run them, without those that a test does not need.
   const shown: string[] = []
   for (const pattern of [
     /^ {2}curl http.*"Say hello/,
@@ -43,7 +43,7 @@ t.test('the first start creates a key, prints it once and shows how to try it', 
   t.equal(link.code, 0)
   t.ok(
     link.out.startsWith(`${first.url}/dashboard/#/link/`),
-    'the link leads to the gateway that runs, whatever its port'
+    'the link points to the running gateway, whatever its port'
   )
   t.match(
     (await headgate(t, ['connect', 'claude-code'], directory)).out,
@@ -53,8 +53,8 @@ t.test('the first start creates a key, prints it once and shows how to try it', 
   first.child.kill('SIGTERM')
   const { code, out } = await first.ended
   t.equal(code, 0)
-  const log = out.split('\n').map((line): unknown => JSON.parse(line)) // nothing but the log
-  t.match(log, [{ endpoint: 'chat', status: 200, provider: 'sandbox' }], 'calls are in the log')
+  const log = out.split('\n').map((line): unknown => JSON.parse(line)) // only log lines
+  t.match(log, [{ endpoint: 'chat', status: 200, provider: 'sandbox' }], 'calls are logged')
   t.notMatch(JSON.stringify(log), key)
   t.match(await headgate(t, ['dashboard', 'link'], directory), {
     code: 0,
@@ -64,7 +64,7 @@ t.test('the first start creates a key, prints it once and shows how to try it', 
   const second = await startGateway(t, directory)
   await second.line(/Bearer \$HEADGATE_API_KEY"/)
   await second.line(/^ {2}npx headgate keys create --name NAME$/)
-  t.match(await ask(second.url, key), { status: 200 }, 'the key is still good')
+  t.match(await ask(second.url, key), { status: 200 }, 'the key still works')
   second.child.kill('SIGINT')
   const end = await second.ended
   t.match(end, { code: 0, error: /sandbox: a simulator/ })
@@ -72,7 +72,7 @@ t.test('the first start creates a key, prints it once and shows how to try it', 
 })
 
 t.test(
-  'without a provider there is nothing to try, and the banner says when every address is used',
+  'without a provider there is no example, and the banner warns when listening on all addresses',
   async t => {
     const { child, line, ended } = launch(t, ['start'], directoryOf(t), {
       HEADGATE_SANDBOX: 'off',
@@ -109,7 +109,7 @@ t.test('below log level info there is no banner, but a new key is printed', asyn
   })
 })
 
-t.test('keys created and revoked by another process apply without a restart', async t => {
+t.test('keys created and revoked by another process take effect without a restart', async t => {
   const directory = directoryOf(t)
   const gateway = await startGateway(t, directory)
   const { out } = await headgate(t, ['keys', 'create', '--name', 'late', '--json'], directory)
@@ -119,7 +119,7 @@ t.test('keys created and revoked by another process apply without a restart', as
   await until(async () => (await ask(gateway.url, key)).status === 401, 'the key to be refused', 20_000)
 })
 
-t.test('an open call finishes before the process exits, and a second signal does not wait', async t => {
+t.test('an open call finishes before the process exits, and a second signal exits at once', async t => {
   let answer = (): void => {}
   const upstream = await fakeUpstream(async () => {
     await new Promise<void>(resolve => { answer = resolve })
@@ -157,7 +157,7 @@ t.test('an open call finishes before the process exits, and a second signal does
   await cut
 })
 
-t.test('a changed configuration applies without a restart, an invalid one changes nothing', async t => {
+t.test('a changed configuration takes effect without a restart, an invalid one is ignored', async t => {
   const directory = directoryOf(t, { 'headgate.yaml': 'providers:\n  sandbox: {}\n' })
   const file = join(directory, 'headgate.yaml')
   const gateway = await startGateway(t, directory, { HEADGATE_API_KEYS: 'a-key-of-24-characters-00' })
@@ -183,7 +183,7 @@ t.test('a changed configuration applies without a restart, an invalid one change
   await gateway.line(/"entries":\["server.keep_alive_ms","metrics"\].*require a restart/)
 })
 
-t.test('spans, metrics and lines of the log reach a collector, the last of them at a stop', async t => {
+t.test('spans, metrics and logs reach a collector, the last of them on shutdown', async t => {
   const seen = await collector(t)
   const directory = directoryOf(t, { 'headgate.yaml': 'providers:\n  sandbox: {}\n' })
   const otel = {
@@ -220,7 +220,7 @@ t.test('spans, metrics and lines of the log reach a collector, the last of them 
   ])
 })
 
-t.test('changes of the configuration are counted, those that cannot be used as well', async t => {
+t.test('configuration reloads are counted, including failed ones', async t => {
   const directory = directoryOf(t, { 'headgate.yaml': 'providers:\n  sandbox: {}\n' })
   const file = join(directory, 'headgate.yaml')
   const gateway = await startGateway(t, directory, { HEADGATE_METRICS_PORT: '0' })
@@ -241,11 +241,11 @@ t.test('changes of the configuration are counted, those that cannot be used as w
   ])
 })
 
-t.test('a start that fails says why and how to fix it', async t => {
+t.test('a failed start explains why and how to fix it', async t => {
   const other = createServer()
   await new Promise<void>(resolve => { other.listen(0, '127.0.0.1', resolve) })
   t.teardown(() => other.close())
-  const { port } = other.address() as AddressInfo // listening on TCP, so it is one
+  const { port } = other.address() as AddressInfo // listening on TCP, so it is an object
   const taken = { PORT: String(port), HOST: '127.0.0.1' }
   const message = new RegExp(
     `^headgate start: cannot listen on 127.0.0.1 port ${port}: the port is in use. .*PORT.*server.port`
@@ -253,7 +253,7 @@ t.test('a start that fails says why and how to fix it', async t => {
   t.match(await launch(t, ['start'], directoryOf(t), taken).ended, { code: 1, error: message })
   const workers = await launch(t, ['start'], directoryOf(t), { ...taken, HEADGATE_WORKERS: '2' }).ended
   t.match(workers, { code: 1, error: message })
-  t.equal(workers.error.trim().split('\n').length, 1, 'workers fail with one voice')
+  t.equal(workers.error.trim().split('\n').length, 1, 'workers report a failure once')
 
   for (const count of ['1', '2']) {
     const metrics = { PORT: '0', HEADGATE_WORKERS: count, HEADGATE_METRICS_PORT: String(port) }

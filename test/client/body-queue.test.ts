@@ -201,7 +201,7 @@ t.test('a decompression bomb is refused, however it is read', async t => {
     },
     { code: 'upstream_invalid_response' }
   )
-  t.ok(sizeBytes > 0 && sizeBytes < 3_000_000, `${sizeBytes} bytes were given out`)
+  t.ok(sizeBytes > 0 && sizeBytes < 3_000_000, `${sizeBytes} bytes were returned`)
   const numbers = Array.from({ length: 300_000 }, (_, number) => String(number)).join(' ')
   const text = body(gzipSync(numbers))
   text.queue.end()

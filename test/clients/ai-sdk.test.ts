@@ -86,7 +86,7 @@ testConversations(converseInEveryWay)
 
 // Its chat completions client keeps no signatures.
 for (const name of strictNames) {
-  t.test(`thoughts come back with their signatures, or this provider refuses: ${name}`, async t => {
+  t.test(`thinking is sent back with its signatures, or this provider refuses: ${name}`, async t => {
     const { api, model, calls } = await strictWeatherGateway(t, name)
     const { chat: _, ...models } = modelsOf(api, model)
     for (const [dialect, languageModel] of Object.entries(models)) {

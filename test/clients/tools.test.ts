@@ -1,7 +1,7 @@
 /**
- * Tools executed on the server, driven by the official clients: two tool servers, one dead one,
- * one function of the caller's own; complete and streamed; in the sandbox and on providers that
- * others wrote.
+ * Tools executed on the server, called through the official clients: two MCP servers, a third that is
+ * unreachable, and a function of the caller; complete and streamed; with the sandbox and with a third-party
+ * mock of the providers.
  */
 
 import { LLMock } from '@copilotkit/aimock'
@@ -42,7 +42,7 @@ interface Started {
   readonly first: TestToolServer
   readonly second: TestToolServer
   readonly servers: Array<string | { url: string, allowed_tools: string[] }>
-  /** No server listens there. */
+  /** No server listens on this port. */
   readonly dead: string
 }
 
@@ -90,7 +90,7 @@ async function start (t: Test, name: string): Promise<Started> {
   }
 }
 
-/** The sandbox gets directives for what to call, turn by turn; the fake knows by itself. */
+/** The sandbox needs directives for what to call in each turn; the mock decides by itself. */
 const question = 'use echo with {"message":"one"} and second_only with {} [sandbox: rounds=2]'
 const ownQuestion =
   'use echo with {"message":"one"} and second_only with {} and own_function please with {"x":1}'
@@ -110,7 +110,7 @@ interface Report {
   readonly mcp_server_errors?: Record<string, { message: string, code: string, recommendation?: string }>
 }
 
-/** Checks what the gateway says beyond what the clients' types know. */
+/** Checks fields that the types of the clients do not know. */
 function checkReport (t: Test, said: unknown, dead: string, turns: number): void {
   const {
     tools_executed: executed,
@@ -132,7 +132,7 @@ function checkReport (t: Test, said: unknown, dead: string, turns: number): void
 }
 
 for (const name of Object.keys(models)) {
-  t.test(`a run with tools of two servers: ${name}`, async t => {
+  t.test(`a run with tools of two MCP servers: ${name}`, async t => {
     const { api, model, servers, dead, first, second } = await start(t, name)
     const openai = new OpenAI({ baseURL: `${api.url}/v1`, apiKey: testKey, maxRetries: 0 })
     const dedalus = new Dedalus({ baseURL: api.url, apiKey: testKey, maxRetries: 0 })
@@ -164,7 +164,7 @@ for (const name of Object.keys(models)) {
       text += choice?.delta.content ?? ''
       if (choice?.delta.role !== undefined) roles++
       if (choice?.finish_reason) finishes.push(choice.finish_reason)
-      t.notOk(choice?.delta.tool_calls, 'calls of server tools are not shown')
+      t.notOk(choice?.delta.tool_calls, 'calls of server tools are hidden')
       ids.add(chunk.id)
       last = chunk
     }
@@ -173,7 +173,7 @@ for (const name of Object.keys(models)) {
     t.equal(roles, 1, 'one role')
     t.equal(ids.size, 1, 'one id')
     checkReport(t, last, dead, 2)
-    // the mock of these two counts no tokens of a stream
+    // the mock of these two reports no usage in streams
     const isCounted = name !== 'anthropic' && name !== 'google'
     t.match(last, { choices: [], usage: isCounted ? { total_tokens: Number } : null })
 
@@ -191,7 +191,7 @@ for (const name of Object.keys(models)) {
     }
     t.match(streamed, /\w/)
     const initialised = (first.counts['initialize'] ?? 0) + (second.counts['initialize'] ?? 0)
-    t.equal(initialised, 2, 'sessions are used again')
+    t.equal(initialised, 2, 'sessions are reused')
   })
 
   t.test(`a turn that also calls the caller's own function: ${name}`, async t => {
@@ -223,12 +223,12 @@ for (const name of Object.keys(models)) {
 
     const notRun: object = { ...extra, automatic_tool_execution: false }
     const raw = await openai.chat.completions.create({ model, messages, tools: [ownFunction], ...notRun })
-    t.equal(raw.choices[0]?.message.tool_calls?.length, 3, 'nothing is run when the caller says so')
+    t.equal(raw.choices[0]?.message.tool_calls?.length, 3, 'nothing is executed if the request says so')
     t.notOk('tools_executed' in raw)
   })
 }
 
-/** The result of a tool in the tests below: the beginning of a PNG file. */
+/** The tool result in the tests below: the beginning of a PNG file. */
 const picture = Buffer.from('\x89PNG\r\n\x1a\n', 'latin1').toString('base64')
 const signature = 'c2lnbmF0dXJl'
 const input = { data: picture }
@@ -236,12 +236,9 @@ const input = { data: picture }
 interface Signing {
   readonly model: string
   readonly settings: (url: string) => ProviderSettings
-  /**
-   * First turn: thinks, signs, calls `image`. Second turn: `A picture.` Each as it is complete and as it is
-   * streamed.
-   */
+  /** First turn: thinks, signs, calls `image`. Second turn: `A picture.` Each both complete and streamed. */
   readonly turns: ReadonlyArray<{ readonly complete: object, readonly events: readonly object[] }>
-  /** The fields the second request must hold. */
+  /** Fields that the second request must contain. */
   readonly expected: object
 }
 
@@ -368,7 +365,7 @@ const signing: Readonly<Record<string, Signing>> = {
 }
 
 for (const [name, { model, settings: provider, turns, expected }] of Object.entries(signing)) {
-  t.test(`what ${name} signed goes back to it with the results, pictures and all`, async t => {
+  t.test(`signatures of ${name} are sent back to it with the results, including images`, async t => {
     const upstream = await fakeUpstream((request, number) => {
       const { complete, events } = turns[number % turns.length] ?? {}
       const streamed = /stream/.test(request.path) || /"stream":true/.test(request.text)
@@ -397,7 +394,7 @@ for (const [name, { model, settings: provider, turns, expected }] of Object.entr
   })
 }
 
-t.test('official clients read past the events of tools', async t => {
+t.test('official clients ignore the tool events', async t => {
   const { api, model, servers, first } = await start(t, 'sandbox')
   const messages = [{ role: 'user' as const, content: 'use progress with {} and second_only with {}' }]
   const extra: object = {
@@ -444,10 +441,10 @@ t.test('a run that has used up its tokens says so, complete and streamed', async
     t.match(text, '"tool_loop_stopped":{"reason":"tokens","turns":1}')
     t.match(text, '"finish_reason":"tool_calls"')
   }
-  t.equal(server.counts['tools/call'], undefined, 'nothing was run')
+  t.equal(server.counts['tools/call'], undefined, 'nothing was executed')
 })
 
-t.test('a caller who leaves while a tool runs: the tool is cancelled and nothing stays open', async t => {
+t.test('a client disconnect during a tool call cancels the tool, and nothing stays open', async t => {
   const { api, servers, first } = await start(t, 'sandbox')
   const leaving = new AbortController()
   const answer = api.post(
@@ -466,7 +463,7 @@ t.test('a caller who leaves while a tool runs: the tool is cancelled and nothing
   t.ok((first.counts['DELETE'] ?? 0) >= 1, 'the session is ended properly')
 })
 
-/** A model that calls `name` in its first turn and does not answer in the second. */
+/** A model that calls `name` in its first turn and hangs in the second. */
 async function calling (t: Test, name: string, limits: Partial<Settings['limits']>) {
   const call = { index: 0, id: 'a', type: 'function', function: { name, arguments: '{}' } }
   const turn = JSON.stringify({
@@ -504,14 +501,14 @@ async function calling (t: Test, name: string, limits: Partial<Settings['limits'
   return { api, upstream, server, ask }
 }
 
-t.test('a client that disconnects while the model has the results cancels the provider request', async t => {
+t.test('a client disconnect while the model has the results cancels the provider request', async t => {
   const { upstream, server, ask, api } = await calling(t, 'echo', {})
   const leaving = new AbortController()
   ask(leaving.signal).catch(() => undefined)
   const second = await upstream.request(1)
   leaving.abort()
   await second.aborted
-  // the first turn's may be kept for the next call
+  // the connection of the first turn may be reused for the next call
   await until(() => upstream.sockets() <= 1, 'at most one connection to the provider')
   await api.gateway.close()
   await until(
@@ -520,7 +517,7 @@ t.test('a client that disconnects while the model has the results cancels the pr
   )
 })
 
-t.test('a call whose time is up ends its tools with it', async t => {
+t.test('a call that times out ends its tools too', async t => {
   const { upstream, server, ask, api } = await calling(t, 'slow', { callMs: 300 })
   const response = await ask()
   t.equal(response.status, 504)
@@ -529,7 +526,7 @@ t.test('a call whose time is up ends its tools with it', async t => {
     () => server.cancelled.length === 1 && server.waiting.size === 0,
     'the tool call to be cancelled and to end'
   )
-  t.equal(upstream.requests.length, 1, 'and no further turn is requested')
+  t.equal(upstream.requests.length, 1, 'no further turn is requested')
   await api.gateway.close()
   await until(
     () => server.sockets.size === 0 && upstream.sockets() === 0,
@@ -537,7 +534,7 @@ t.test('a call whose time is up ends its tools with it', async t => {
   )
 })
 
-t.test('a call too many neither asks the model nor opens a session', async t => {
+t.test('a call over the limit neither calls the model nor opens a session', async t => {
   const { upstream, server, ask, api } = await calling(t, 'slow', { openCalls: 1 })
   const leaving = new AbortController()
   ask(leaving.signal).catch(() => undefined)
@@ -564,7 +561,7 @@ t.test('a call too many neither asks the model nor opens a session', async t => 
   )
 })
 
-t.test('a model call that is cut off in a later turn ends the stream with a named error', async t => {
+t.test('a model call interrupted in a later turn ends the stream with a named error', async t => {
   const [head = '', ...rest] = chatFrames(['half'])
   const call = `data: ${JSON.stringify({ id: 'x', choices: [{ index: 0, delta: { role: 'assistant', tool_calls: [{ index: 0, id: 'a', type: 'function', function: { name: 'echo', arguments: '{"message":"hi"}' } }] }, finish_reason: 'tool_calls' }] })}\n\ndata: [DONE]\n\n`
   const upstream = await fakeUpstream((_request, number) => ({

@@ -4,7 +4,7 @@ import { loadSettings } from '../../lib/config/read-settings.ts'
 import { formatProblems } from '../../lib/config/problems.ts'
 import { directory, failure, ids, lines, load, provider } from '../support/config.ts'
 
-t.test('a secret is never taken from the file, and never shown', async t => {
+t.test('a secret is never read from the file itself, and never shown', async t => {
   const canary = 'sk-canary-4711'
   const places = [
     `providers: {openai: {api_key: ${canary}}}`,
@@ -37,15 +37,15 @@ mcp_servers: {a/b: {command: x, env: {T: env:CANARY}}}`
   t.notMatch(JSON.stringify(settings) + inspect(settings, { depth: Infinity }), /4711/)
   t.same(lines(t, 'keys: [{name: a, key: env:sk_canary_4711}]'), [
     'headgate.yaml:1:23  keys[0].key  the variable named here is not set'
-  ], 'a secret put behind `env:` by mistake is not shown either')
+  ], 'a secret after `env:` by mistake is not shown either')
   t.match(lines(t, yaml, { CANARY: `${canary}\r\nx-injected: 1` }), [
     'headgate.yaml:1:31  providers.openai.api_key  the variable CANARY contains more than one line'
   ])
   t.same(ids(load(t, 'providers: {openai: {enabled: false, api_key: env:NOT_SET}}')), ['sandbox'],
-    'a provider that is off needs no secret')
+    'a disabled provider needs no secret')
 })
 
-t.test('a secret that no header can carry is refused by its place, and one for a program is not', async t => {
+t.test('a secret that is invalid in a header is refused, but not one for a program', async t => {
   const yaml = `providers:
   openai: {api_key: env:WIDE, headers: {x-team: file:team.txt}}
 mcp_servers:

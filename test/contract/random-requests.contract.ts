@@ -23,7 +23,7 @@ for (const [name, [file, definition]] of Object.entries(descriptions)) {
   const validate = description(file)?.validator(definition)
   if (validate === undefined || responses === undefined) continue
 
-  t.test(`${kind}: a body is what ${file} calls ${definition}`, async t => {
+  t.test(`${kind}: bodies match ${definition} of ${file}`, async t => {
     holds(
       t,
       fc.property(fc.constantFrom(...(requestedModels[kind] ?? [])), randomRequests, (model, request) => {

@@ -1,6 +1,5 @@
 /**
- * Texts that callers, providers, tools and members have given, on every page of a real browser that shows
- * them.
+ * Texts from callers, providers, tools and users, on every page of a real browser that shows them.
  */
 
 import { execFileSync } from 'node:child_process'
@@ -15,13 +14,13 @@ import { eventually } from '../support/until.ts'
 import { usageRowOf } from '../support/usage.ts'
 import { Secret } from '../../lib/core/secret.ts'
 
-/** Runs where it is taken for markup, and leaves the gateway where it is taken for an address. */
+/** Runs if parsed as markup, and leaves the gateway if used as an address. */
 const markup = '<img src=//127.0.0.1:9/x onerror="document.title=`broken`">'
 
 t.test('in a browser', { skip: noBrowser }, async t => {
   const browser = await launch(t)
 
-  t.test('whatever is stored of calls and people is text on every page', async t => {
+  t.test('stored texts of calls and people are shown as plain text on every page', async t => {
     const place = await adminGateway(t, { providers: [providerSettings('openai', 'openai')] })
     const { key, project } = await addTexts(place)
     const { page, faults } = await visit(browser, place.api.url)
@@ -62,7 +61,7 @@ t.test('in a browser', { skip: noBrowser }, async t => {
     await page.context().close()
   })
 
-  t.test('what a provider answers in the playground is text', async t => {
+  t.test('answers of providers are plain text in the playground', async t => {
     const upstream = await fakeUpstream({ headers: eventStream, pieces: hostileFrames() })
     t.teardown(upstream.close)
     const place = await adminGateway(t, { providers: [openaiAt(upstream.url)] })
@@ -76,13 +75,13 @@ t.test('in a browser', { skip: noBrowser }, async t => {
     t.same(
       await page.evaluate("[...document.querySelectorAll('.markdown a')].map(link => link.getAttribute('href'))"),
       ['http://127.0.0.1:9/y', 'https://web.example/'],
-      'addresses of the web are links'
+      'web URLs are links'
     )
     await isUntouched(t, page, faults, 'playground')
     await page.context().close()
   })
 
-  t.test('an address of an image is a link to the web, a picture or text', async t => {
+  t.test('an image URL is shown as a link, an image or text', async t => {
     const pixel = 'data:image/gif;base64,R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7'
     const web = 'https://images.example/a.png'
     const texts = [
@@ -117,7 +116,7 @@ t.test('in a browser', { skip: noBrowser }, async t => {
     await page.context().close()
   })
 
-  t.test('the name of a model runs nothing in the examples of a key', async t => {
+  t.test('a model name cannot inject code into the examples of a key', async t => {
     const model = `x'"$(false);\\`
     const place = await adminGateway(t)
     const { send } = await place.user('owner')
@@ -144,7 +143,7 @@ t.test('in a browser', { skip: noBrowser }, async t => {
   })
 })
 
-/** Neither a script has run, nor has the page tried to load anything or broken its policy. */
+/** Checks that no script has run, and that the page has not tried to load anything or violated its policy. */
 async function isUntouched (t: Test, page: Page, faults: readonly string[], at: string): Promise<void> {
   t.match(await page.title(), /Headgate$/, `${at}: no script ran`)
   t.same(faults, [], `${at}: no request and no breach of the policy`)
@@ -161,7 +160,7 @@ function openaiAt (url: string) {
   return { ...providerSettings('openai', 'openai'), baseUrl: `${url}/v1`, apiKey: new Secret('sk-test') }
 }
 
-/** A stream whose every text is markup, with links of schemes that run or leave. */
+/** A stream in which every text is markup, with links whose schemes run code or leave the page. */
 function hostileFrames (): string[] {
   const head = { id: markup, object: 'chat.completion.chunk', created: 1, model: markup }
   const chunk = (delta: unknown, finish: string | null = null): string =>
@@ -188,7 +187,7 @@ function hostileFrames (): string[] {
   ]
 }
 
-/** Stores markup in everything of a call, a key, a project and a person that takes a text. */
+/** Stores markup in every text field of a call, a key, a project and a user. */
 async function addTexts ({ user, database, admin }: AdminGateway): Promise<{ key: string, project: string }> {
   const { send, user: owner } = await user('owner')
   await admin.accounts.users.update(owner.id, { name: markup })

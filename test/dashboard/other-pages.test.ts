@@ -85,7 +85,7 @@ t.test('in a browser', { skip: noBrowser }, async t => {
   const origins = { 'another site': other.url.replace('127.0.0.1', 'localhost'), 'another port': other.url }
   const before = await changes(gateway)
   for (const [name, origin] of Object.entries(origins)) {
-    t.test(`a page of ${name} reads nothing and changes nothing`, async t => {
+    t.test(`a page of ${name} can read and change nothing`, async t => {
       const hostile = await page.context().newPage()
       for (const [title, attempt] of Object.entries(attempts)) {
         await hostile.goto(origin)

@@ -1,6 +1,5 @@
 /**
- * The page of the dashboard in a real browser, from the first sign-in to the first call, and every page of
- * it.
+ * The dashboard in a real browser, from the first sign-in to the first call, and every page of it.
  */
 
 import { mkdirSync, readFileSync, readdirSync } from 'node:fs'
@@ -39,13 +38,13 @@ const sandbox = {
 }
 const firstPaintBytes = 150 * 1024
 
-/** A pixel. */
+/** A single pixel. */
 const png = Buffer.from(
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==',
   'base64'
 )
 
-/** Text that would run if it were taken for markup. */
+/** Text that would run if it were parsed as markup. */
 const markup = '<img src=x onerror="document.title=\'broken\'">'
 
 t.test('in a browser', { skip: noBrowser }, async t => {
@@ -61,7 +60,7 @@ t.test('in a browser', { skip: noBrowser }, async t => {
     await page.goto(`${url}/dashboard/#/link/${token}`)
     await page.getByRole('button', { name: 'Continue' }).click()
     await page.getByText('You came by a one-time link').waitFor()
-    t.notMatch(page.url(), token, 'the token leaves the address')
+    t.notMatch(page.url(), token, 'the token is removed from the address')
 
     await page.getByRole('link', { name: 'Keys' }).click()
     await page.getByRole('button', { name: 'Create key' }).first().click()
@@ -84,12 +83,12 @@ t.test('in a browser', { skip: noBrowser }, async t => {
 
     await dialog.getByRole('button', { name: 'Done' }).click()
     await page.getByRole('link', { name: markup }).waitFor()
-    t.equal(await page.title(), 'Keys · Headgate', 'a name full of markup is text')
+    t.equal(await page.title(), 'Keys · Headgate', 'a name with markup is shown as text')
     await page.getByRole('button', { name: `Actions for ${markup}` }).click()
     await page.getByRole('menuitem', { name: 'Revoke' }).click()
     await page.getByRole('button', { name: 'Revoke key' }).click()
     await page.getByText('Key revoked').waitFor()
-    t.equal(await call(), 401, 'the revoked key does not')
+    t.equal(await call(), 401, 'the revoked key does not work')
     t.same(faults, [])
 
     const first = [...loaded]
@@ -101,7 +100,7 @@ t.test('in a browser', { skip: noBrowser }, async t => {
     await page.context().close()
   })
 
-  t.test('a password that was set on the page signs in, and a wrong one does not', async t => {
+  t.test('a password set on the page signs in, and a wrong one does not', async t => {
     const { page, faults } = await visit(browser, url)
     await enter(page, gateway)
     await page.getByRole('link', { name: 'Secure your account' }).click()
@@ -112,7 +111,7 @@ t.test('in a browser', { skip: noBrowser }, async t => {
     t.equal(
       await page.getByRole('textbox', { name: 'Email' }).last().inputValue(),
       'owner@example.com',
-      'the profile has the new address at once'
+      'the profile shows the new address at once'
     )
     await page.getByRole('button', { name: 'Sign out' }).click()
     await page.getByRole('heading', { name: 'Sign in to Headgate' }).waitFor()
@@ -127,7 +126,7 @@ t.test('in a browser', { skip: noBrowser }, async t => {
     await page.context().close()
   })
 
-  t.test('a passkey that was added on the page signs in, and does not once it is removed', async t => {
+  t.test('a passkey added on the page signs in until it is removed', async t => {
     const place = url.replace('127.0.0.1', 'localhost')
     const { page, faults } = await visit(browser, place)
     const device = await page.context().newCDPSession(page)
@@ -154,7 +153,7 @@ t.test('in a browser', { skip: noBrowser }, async t => {
     await page.goto(`${place}/dashboard/profile`)
     const passkeys = page.getByRole('table', { name: 'Passkeys' })
     await passkeys.getByText('just now').first().waitFor()
-    t.equal(await passkeys.getByText('Never').count(), 0, 'its use is noted')
+    t.equal(await passkeys.getByText('Never').count(), 0, 'its use is recorded')
 
     await page.getByRole('button', { name: /^Remove / }).click()
     await page.getByRole('button', { name: 'Remove passkey' }).click()
@@ -164,7 +163,7 @@ t.test('in a browser', { skip: noBrowser }, async t => {
   })
 
   t.test(
-    'someone whom a provider of OpenID Connect knows comes in, and one of another domain reads why not',
+    'an OpenID Connect user signs in, and one of another domain is refused with a reason',
     async t => {
       const provider = await identityProvider(t)
       const { api } = await adminGateway(t, {
@@ -207,7 +206,7 @@ t.test('in a browser', { skip: noBrowser }, async t => {
   )
 
   t.test(
-    'what a program at another port of the host gets of a browser opens nothing, and a new tab needs no sign-in',
+    'a cookie read by a program on another port is useless, and a new tab stays signed in',
     async t => {
       const caught = withResolvers<string>()
       const other = await httpServer(t, (request, response) => {
@@ -251,7 +250,7 @@ t.test('in a browser', { skip: noBrowser }, async t => {
   )
 
   t.test(
-    'screenshots for the eyes',
+    'screenshots for review',
     { skip: process.env['SCREENSHOTS'] === undefined && 'made with SCREENSHOTS=DIR' },
     async t => {
       const { takeScreenshots } = await import('./screenshots.ts')
@@ -266,7 +265,7 @@ t.test('in a browser', { skip: noBrowser }, async t => {
   )
 
   t.test(
-    'the overview and the list of calls show what was recorded, and text of callers as text',
+    'the overview and the calls page show recorded calls, with caller text as plain text',
     async t => {
       const { page, faults } = await visit(browser, url)
       await enter(page, gateway)
@@ -332,7 +331,7 @@ t.test('in a browser', { skip: noBrowser }, async t => {
         rows => rows > 20,
         'the chart of 24 hours, which takes the place of the other'
       )
-      // A pointer at rest over a chart that moves leaves it, which ends what the keyboard shows.
+      // If the chart moves under a pointer at rest, the pointer leaves it, which ends the keyboard display.
       await page.mouse.move(0, 0)
       await calls.focus()
       for (const key of ['End', 'Shift+ArrowLeft', 'Shift+ArrowLeft']) await page.keyboard.press(key)
@@ -340,7 +339,7 @@ t.test('in a browser', { skip: noBrowser }, async t => {
       t.match(
         await calls.getByRole('status').textContent(),
         /^\w{3} \d+, \d\d:\d\d: Succeeded \d+, Errors \d+, Period before \d+$/,
-        'the values are said'
+        'the values are announced'
       )
       await page.keyboard.press('Enter')
       await page.waitForURL(/from=\d+&until=\d+/)
@@ -392,7 +391,7 @@ t.test('in a browser', { skip: noBrowser }, async t => {
   )
 
   t.test(
-    'the bodies of a call are shown to those who may read them when they ask, and markup in them is text',
+    'bodies of a call are shown on request to those who may read them, with markup as text',
     async t => {
       const row = usageRowOf(9003, { call_id: 'request-kept', at_ms: Date.now() - 30_000, model: 'b/2' })
       await gateway.database.insertUsage([row])
@@ -440,7 +439,7 @@ t.test('in a browser', { skip: noBrowser }, async t => {
   )
 
   t.test(
-    'what a key may use is chosen, shown and changed, and a list without names allows nothing',
+    'rights of a key can be chosen, shown and changed, and an empty list allows nothing',
     async t => {
       const { page, faults } = await visit(browser, url)
       await enter(page, gateway)
@@ -455,7 +454,7 @@ t.test('in a browser', { skip: noBrowser }, async t => {
       const byUrl = dialog.getByLabel('Tool servers by URL')
       t.equal(await byUrl.isChecked(), true)
       await dialog.getByRole('group', { name: 'Tool servers' }).getByText('Only these').click()
-      t.equal(await byUrl.isChecked(), false, 'a key without all tool servers names none by URL')
+      t.equal(await byUrl.isChecked(), false, 'a key without all MCP servers cannot name one by URL')
       await byUrl.check()
       await dialog.getByLabel('Files, containers and threads').check()
       t.same(await accessibilityFaults(page), [])
@@ -486,14 +485,14 @@ t.test('in a browser', { skip: noBrowser }, async t => {
       t.same(
         { ...(await stored()), changes: 0 },
         { ...made, changes: 0 },
-        'a form that is saved as it is changes nothing'
+        'saving an unchanged form changes nothing'
       )
       t.same(faults, [])
       await page.context().close()
     }
   )
 
-  t.test('the form of keys has each limit of the table, and the page of a key shows it', async t => {
+  t.test('the key form has every limit of the table, and the key page shows it', async t => {
     const { page, faults } = await visit(browser, url)
     await enter(page, gateway)
     await page.goto(`${url}/dashboard/keys?new`)
@@ -516,7 +515,7 @@ t.test('in a browser', { skip: noBrowser }, async t => {
     await page.context().close()
   })
 
-  t.test('a key has several budgets, each with its window, and a mistake is shown at its field', async t => {
+  t.test('a key has several budgets with their own windows, and mistakes are shown at fields', async t => {
     const { page, faults } = await visit(browser, url)
     await enter(page, gateway)
     await page.goto(`${url}/dashboard/keys?new`)
@@ -563,7 +562,7 @@ t.test('in a browser', { skip: noBrowser }, async t => {
     }
     await edit()
     await save()
-    t.same((await stored()).limits, made.limits, 'a form that is saved as it is changes nothing')
+    t.same((await stored()).limits, made.limits, 'saving an unchanged form changes nothing')
     await edit()
     await dialog.getByRole('button', { name: 'Remove the first' }).click()
     await save()
@@ -643,7 +642,7 @@ t.test('in a browser', { skip: noBrowser }, async t => {
     t.equal(
       await page.evaluate('document.activeElement.getAttribute("aria-label")'),
       'Add a filter',
-      'the focus is not lost with the button'
+      'focus is not lost with the button'
     )
     await page.locator('tbody a').first().click()
     await page.getByRole('heading', { name: 'Timeline' }).waitFor()
@@ -651,7 +650,7 @@ t.test('in a browser', { skip: noBrowser }, async t => {
     await page.context().close()
   })
 
-  t.test('the calls of a session, an end user and a tag are listed with what they came to', async t => {
+  t.test('calls of a session, an end user and a tag are listed with their totals', async t => {
     const place = await adminGateway(t, { providers: [sandbox] })
     const row = {
       at_ms: Date.now() - 60_000,
@@ -681,7 +680,7 @@ t.test('in a browser', { skip: noBrowser }, async t => {
     await page.getByRole('link', { name: 'run 7' }).click()
     await page.getByRole('heading', { name: '2 calls, $0.5000', exact: true }).waitFor()
     const nodes = page.locator('.tree details')
-    t.equal(await nodes.count(), 2, 'one tree of what the session did')
+    t.equal(await nodes.count(), 2, 'one tree with the steps of the session')
     await nodes.first().locator('summary').click()
     await nodes.first().getByText('Received').waitFor()
     t.match(await nodes.first().locator('summary').textContent(), /sandbox\/echo.*\$0\.2500/)
@@ -757,7 +756,7 @@ t.test('in a browser', { skip: noBrowser }, async t => {
     await page.context().close()
   })
 
-  t.test('an admin sees the files of exports: what was written, what failed and what comes next', async t => {
+  t.test('an admin sees exports: which were written, which failed and which come next', async t => {
     const folder = t.testdirName
     const how = { format: 'csv', gzip: false, every: 'hour' } as const
     const place = await adminGateway(t, {
@@ -796,7 +795,7 @@ t.test('in a browser', { skip: noBrowser }, async t => {
     mkdirSync(join(folder, 'gone'))
     await page.getByRole('button', { name: 'Try again to write the files of warehouse' }).click()
     await page.getByText('The files of warehouse are being written').waitFor()
-    // The next hour is due as well once the quarter of an hour for late records has passed.
+    // The next hour is also due once the quarter of an hour for late records has passed.
     const isWritten = (): boolean => readdirSync(join(folder, 'gone')).some(name => name.endsWith('.csv'))
     await until(isWritten, 'the file that had failed')
     t.same(await accessibilityFaults(page), [])
@@ -804,7 +803,7 @@ t.test('in a browser', { skip: noBrowser }, async t => {
     await page.context().close()
   })
 
-  t.test('a call leads to its trace where that is shown, if it was sent', async t => {
+  t.test('a call links to its trace if traces have a URL and it was sent', async t => {
     const place = await adminGateway(t, {
       providers: [sandbox],
       telemetry: { maxSampledPerSecond: 1, traceUrl: 'https://traces.example/t/{trace_id}?from=headgate' }
@@ -830,7 +829,7 @@ t.test('in a browser', { skip: noBrowser }, async t => {
     await page.context().close()
   })
 
-  t.test('an admin tries a text on the stages, as a request and as an answer', async t => {
+  t.test('an admin tries stages on a text, as a request and as an answer', async t => {
     const place = await adminGateway(t, {
       providers: [sandbox],
       stages: [
@@ -876,7 +875,7 @@ t.test('in a browser', { skip: noBrowser }, async t => {
     await page.context().close()
   })
 
-  t.test('an admin sends a test to a channel of alerts, and sees what became of it', async t => {
+  t.test('an admin sends a test alert to a channel and sees the result', async t => {
     let status = 500
     const { url: receiver } = await httpServer(t, (_request, response) => {
       response.writeHead(status).end()
@@ -923,7 +922,7 @@ t.test('in a browser', { skip: noBrowser }, async t => {
   })
 
   t.test(
-    'tools of a server by its URL run in the playground, and markup in arguments, results and errors is text',
+    'tools of an MCP server run in the playground, and markup in arguments, results and errors is text',
     async t => {
       const { url: server } = await startToolServer(t)
       const place = await adminGateway(t, {
@@ -949,8 +948,8 @@ t.test('in a browser', { skip: noBrowser }, async t => {
       const tool = page.locator('.answer details', { hasText: 'echo' })
       await tool.locator('summary').click()
       t.match(await tool.textContent(), /done in .*Arguments.*Result/s)
-      t.match(await tool.locator('pre').first().textContent(), 'onerror', 'the arguments are text')
-      t.match(await tool.locator('pre').last().textContent(), 'onerror', 'the result is text')
+      t.match(await tool.locator('pre').first().textContent(), 'onerror', 'the arguments are shown as text')
+      t.match(await tool.locator('pre').last().textContent(), 'onerror', 'the result is shown as text')
 
       await page.goto(
         `${place.api.url}/dashboard/playground?model=${encodeURIComponent(`sandbox/${markup}`)}`
@@ -964,7 +963,7 @@ t.test('in a browser', { skip: noBrowser }, async t => {
     }
   )
 
-  t.test('the first hour of a gateway is shown by minutes', async t => {
+  t.test('the first hour of a gateway is shown by minute', async t => {
     const place = await adminGateway(t, { providers: [sandbox] })
     const minuteMs = 60_000
     const nowMs = Date.now()
@@ -976,7 +975,7 @@ t.test('in a browser', { skip: noBrowser }, async t => {
     await enter(page, place)
     await page.goto(`${place.api.url}/dashboard/`)
     const rows = page.getByRole('group', { name: 'Calls', exact: true }).getByRole('row')
-    // From the beginning of the hour in which calls began, until now.
+    // From the start of the hour of the first calls until now.
     const expected = Math.ceil(
       (Date.now() - Math.floor((nowMs - 39 * minuteMs) / (60 * minuteMs)) * 60 * minuteMs) / minuteMs
     )
@@ -990,7 +989,7 @@ t.test('in a browser', { skip: noBrowser }, async t => {
   })
 
   t.test(
-    'rows lead to their calls, by names, and a key says what it spent and when its budget is used up',
+    'rows link to their calls, and a key shows its spending and when its budget will run out',
     async t => {
       const place = await adminGateway(t, { providers: [sandbox] })
       const { send } = await place.user('owner')
@@ -1061,7 +1060,7 @@ t.test('in a browser', { skip: noBrowser }, async t => {
     }
   )
 
-  t.test('the overview shows what came from the caches of providers, and what that saved or cost', async t => {
+  t.test('the overview shows tokens cached by providers, and the money saved or spent on them', async t => {
     const price = { input: 2, cachedInput: 0.5, cacheWrite: 2.5, output: 8, asOf: '2026-01-01' }
     const ids = ['sandbox/echo', 'sandbox/story']
     const place = await adminGateway(t, {
@@ -1092,7 +1091,7 @@ t.test('in a browser', { skip: noBrowser }, async t => {
     await page.context().close()
   })
 
-  t.test('pages open whatever period the address names', async t => {
+  t.test('pages open for any period in the address', async t => {
     const { page, faults } = await visit(browser, url)
     await enter(page, gateway)
     const periods = ['from=1e999&until=-1', 'from=1&until=1e999', 'from=x&until=y', 'from=2&until=1']
@@ -1107,7 +1106,7 @@ t.test('in a browser', { skip: noBrowser }, async t => {
     await page.context().close()
   })
 
-  t.test('an error is said once, beside its field where there is one', async t => {
+  t.test('an error is shown once, next to its field if it has one', async t => {
     const { page } = await visit(browser, url)
     await enter(page, gateway)
     await page.goto(`${url}/dashboard/keys?new`)
@@ -1120,7 +1119,7 @@ t.test('in a browser', { skip: noBrowser }, async t => {
     await page.context().close()
   })
 
-  t.test('an act of the audit log is opened by keyboard', async t => {
+  t.test('an audit log entry can be opened by keyboard', async t => {
     const { page, faults } = await visit(browser, url)
     await enter(page, gateway)
     await page.goto(`${url}/dashboard/audit`)
@@ -1148,7 +1147,7 @@ t.test('in a browser', { skip: noBrowser }, async t => {
       t.match(
         await page.locator('.pane').nth(1).locator('.markdown').textContent(),
         markup,
-        'an answer full of markup is text'
+        'an answer with markup is shown as text'
       )
       t.match(await page.locator('.answer-foot').first().textContent(), /first token .* tokens/)
       await page.getByRole('button', { name: 'As code' }).click()
@@ -1159,7 +1158,7 @@ t.test('in a browser', { skip: noBrowser }, async t => {
   )
 
   t.test(
-    'the next user of the page has neither the key of the playground nor the conversation of the one before',
+    'the next user of the browser sees neither the playground key nor the conversation of the previous one',
     async t => {
       const { page } = await visit(browser, url)
       const signedIn = page.getByRole('navigation', { name: 'Main' })
@@ -1212,7 +1211,7 @@ t.test('in a browser', { skip: noBrowser }, async t => {
     }
   )
 
-  t.test('every other kind of request is tried in the playground', async t => {
+  t.test('every other kind of request can be tried in the playground', async t => {
     const { page, faults } = await visit(browser, url)
     await page.context().grantPermissions(['microphone'])
     await enter(page, gateway)
@@ -1286,7 +1285,7 @@ t.test('in a browser', { skip: noBrowser }, async t => {
     await page.context().close()
   })
 
-  t.test('files go with a message, and what cannot be sent is refused beside it', async t => {
+  t.test('files can be attached to a message, and unsupported ones are refused with a reason', async t => {
     const { page, faults } = await visit(browser, url)
     await enter(page, gateway)
     await page.goto(`${url}/dashboard/playground?model=sandbox/echo`)
@@ -1310,7 +1309,7 @@ t.test('in a browser', { skip: noBrowser }, async t => {
     await page.context().close()
   })
 
-  t.test('a model is tried from the list of models', async t => {
+  t.test('a model can be tried from the list of models', async t => {
     const { page, faults } = await visit(browser, url)
     await enter(page, gateway)
     await page.goto(`${url}/dashboard/models`)
@@ -1338,7 +1337,7 @@ t.test('in a browser', { skip: noBrowser }, async t => {
   ]
   for (const [path, button, width = 1280] of dialogs) {
     t.test(
-      `the dialog "${button}" of ${path.split('?')[0]} has nothing serious for accessibility, and Escape closes it`,
+      `the dialog "${button}" of ${path.split('?')[0]} has no serious accessibility problem, and Escape closes it`,
       async t => {
         const { page, faults } = await visit(browser, url, { width, dark: true })
         await enter(page, gateway)
@@ -1355,7 +1354,7 @@ t.test('in a browser', { skip: noBrowser }, async t => {
     )
   }
 
-  t.test('the dialogs of menus have nothing serious for accessibility, and Escape closes them', async t => {
+  t.test('menu dialogs have no serious accessibility problem, and Escape closes them', async t => {
     const { user, send } = await gateway.user('owner')
     await send('POST /admin/v1/keys', { name: 'Of a menu' })
     const { page, faults } = await visit(browser, url)
@@ -1379,7 +1378,7 @@ t.test('in a browser', { skip: noBrowser }, async t => {
             "(style => `${style.textAlign} ${style.whiteSpace}`)(getComputedStyle(document.querySelector('.dialog')))"
           ),
           'start normal',
-          'not as its cell'
+          'not styled by its table cell'
         )
         await page.keyboard.press('Escape')
         await page.getByRole('dialog').waitFor({ state: 'detached' })
@@ -1389,10 +1388,10 @@ t.test('in a browser', { skip: noBrowser }, async t => {
     await page.context().close()
   })
 
-  t.test('a key is made by keyboard alone, and on a telephone the navigation opens and closes', async t => {
+  t.test('a key can be created by keyboard alone, and on a phone the navigation opens', async t => {
     const { page, faults } = await visit(browser, url, { width: 360, height: 740 })
     await enter(page, gateway)
-    // As on a busy processor: what waits for a frame comes after the next keys.
+    // As on a busy processor: animation frames run after the next keys.
     await page.evaluate(
       'const later = setTimeout; requestAnimationFrame = run => later(() => run(performance.now()), 300); setTimeout = (run, ms = 0, ...more) => later(run, Math.max(ms, 300), ...more)'
     )
@@ -1403,7 +1402,7 @@ t.test('in a browser', { skip: noBrowser }, async t => {
     await page.getByRole('button', { name: 'Menu' }).press('Enter')
     await page.getByRole('link', { name: 'Keys' }).press('Enter')
     await page.getByRole('main', { name: 'Keys' }).and(page.locator(':focus')).waitFor()
-    await tabTo(page, 'Create key', 2) // behind the invitation to set a password, if it is there
+    await tabTo(page, 'Create key', 2) // behind the prompt to set a password, if there is one
     await page.keyboard.press('Enter')
     await page.keyboard.type('By keyboard')
     await page.keyboard.press('Enter')
@@ -1411,7 +1410,7 @@ t.test('in a browser', { skip: noBrowser }, async t => {
     await page.keyboard.press('Escape')
     t.ok(
       await page.getByText('Copy it now').isVisible(),
-      'a secret that is shown once stays until it is done with'
+      'a secret that is shown once stays visible until confirmed'
     )
     await tabTo(page, 'Done')
     await page.keyboard.press('Enter')
@@ -1420,7 +1419,7 @@ t.test('in a browser', { skip: noBrowser }, async t => {
     await page.context().close()
   })
 
-  t.test('the configuration is shown with its origins, and its file is reviewed and saved', async t => {
+  t.test('the configuration is shown with its origins, and its file can be reviewed and saved', async t => {
     const place = await configuredGateway(t, '# ours\nusage:\n  keep_days: 30\n', true)
     const { page, faults } = await visit(browser, place.api.url)
     await enter(page, place, place.api.url)
@@ -1438,7 +1437,7 @@ t.test('in a browser', { skip: noBrowser }, async t => {
     await suggestion.waitFor()
     t.same(await accessibilityFaults(page), [], 'with suggestions')
     await editor.press('Tab')
-    t.equal(await editor.inputValue(), 'usage:\n  keep_days: ', 'the schema completes what is typed')
+    t.equal(await editor.inputValue(), 'usage:\n  keep_days: ', 'the schema completes the text being typed')
     await suggestion.waitFor({ state: 'hidden' })
     await editor.fill('# ours\nusage:\n  keep_dayz: 31\n')
     await page.getByRole('button', { name: 'Review changes' }).click()
@@ -1462,7 +1461,7 @@ t.test('in a browser', { skip: noBrowser }, async t => {
     t.equal(
       await page.getByText('usage.keep_dayz').count(),
       0,
-      'what is wrong with an older text is not shown over a newer one'
+      'problems of an older text are not shown for a newer one'
     )
     await page.getByRole('button', { name: 'Review changes' }).click()
     t.match(await page.getByRole('region', { name: 'Difference' }).textContent(), 'keep_days: 31')
@@ -1479,7 +1478,7 @@ t.test('in a browser', { skip: noBrowser }, async t => {
     member: ['exports', 'configuration', 'members', 'audit']
   } as const
   for (const role of ['viewer', 'member'] as const) {
-    t.test(`a ${role} has the pages of the role, and no others`, async t => {
+    t.test(`a ${role} sees the pages of the role, and no others`, async t => {
       const { page, faults } = await visit(browser, url)
       await become(page, await gateway.user(role))
       await page.goto(`${url}/dashboard/`)
@@ -1501,7 +1500,7 @@ t.test('in a browser', { skip: noBrowser }, async t => {
   ]
   for (const [name, options] of looks) {
     t.test(
-      `every page ${name}: nothing serious for accessibility, nothing cut off, nothing that the policy forbids`,
+      `every page ${name}: no serious accessibility problem, nothing cut off, no policy violation`,
       async t => {
         const view = await visit(browser, url, options)
         await enter(view.page, gateway)
@@ -1532,7 +1531,7 @@ t.test('in a browser', { skip: noBrowser }, async t => {
   }
 })
 
-/** @param isWide what a screen reader reads is the same there as elsewhere */
+/** @param isWide content for screen readers is the same as at another width */
 async function look (t: Test, { page, faults }: Visit, address: string, isWide: boolean): Promise<void> {
   await page.goto(address)
   await page.locator('h1').first().waitFor()
@@ -1542,7 +1541,7 @@ async function look (t: Test, { page, faults }: Visit, address: string, isWide: 
   t.same(faults, [], address)
 }
 
-/** Presses Tab until a button has the focus, once it is there. */
+/** Presses Tab until a button has the focus, once it exists. */
 async function tabTo (page: Page, button: string, maxPresses = 40): Promise<void> {
   await page.getByRole('button', { name: button, exact: true }).first().waitFor()
   for (let presses = 0; presses <= maxPresses; presses++) {
@@ -1552,7 +1551,7 @@ async function tabTo (page: Page, button: string, maxPresses = 40): Promise<void
   throw new Error(`the button "${button}" is not reached by Tab`)
 }
 
-/** Gives the pages of a browser the session of a person. */
+/** Signs the pages of a browser in as a user. */
 async function become (page: Page, { cookie, csrf }: Person): Promise<void> {
   const [name = '', value = ''] = cookie.split('=')
   await page.context().addCookies([{ name, value, domain: '127.0.0.1', path: '/admin' }])

@@ -73,7 +73,7 @@ t.test('in a browser', { skip: noBrowser }, async t => {
   await addExports(gateway)
   const browser = await launch(t)
   for (const dark of [false, true]) {
-    t.test(`nothing is out of sight ${dark ? 'in dark' : 'in light'}`, async t => {
+    t.test(`nothing is cut off ${dark ? 'in dark mode' : 'in light mode'}`, async t => {
       const { page, faults } = await visit(browser, gateway.api.url, { dark })
       await enter(page, gateway)
       for (const path of pages) {

@@ -79,7 +79,7 @@ t.test('every provider kind is in the table', async t => {
 })
 
 for (const { kinds: named, cells } of rows) {
-  t.test(`${named.join(', ')} get what the table says, and no name of a header`, async t => {
+  t.test(`${named.join(', ')} receive what the table says, and no name from a header`, async t => {
     for (const kind of hasModel.filter(name => named.includes(name))) {
       for (const [index, path] of (Object.keys(requests) as Array<keyof typeof requests>).entries()) {
         t.equal(await sentTo(t, kind, path), cells[index], `${kind} ${path}`)

@@ -1,6 +1,6 @@
 /**
- * Reads the shell commands of the pages on moving, releases, deployment and comparison. Each is run here, by
- * another test, or has a reason why it is not.
+ * Reads the shell commands of the pages on migration, releases, deployment and comparison. Each is run here
+ * or by another test, or has a reason why it is not.
  */
 
 import { spawnSync } from 'node:child_process'
@@ -17,14 +17,14 @@ const pages = [
   'from-litellm', 'from-bifrost', 'releases', 'deployment', 'mirroring', 'dashboard', 'scaling'
 ] as const
 
-/** Returns the blocks of a page in a language. */
+/** Returns the code blocks of a page in a language. */
 function blocksOf (page: typeof pages[number], language: string): string[] {
   const text = readFileSync(join(root, `docs/${page}.md`), 'utf8')
   return [...text.matchAll(/^```(\w+)\n([^]*?)^```$/gm)]
     .flatMap(([, name, block = '']) => (name === language ? block : []))
 }
 
-/** Returns the commands of a page, one a line and without comments. */
+/** Returns the commands of a page, one per line and without comments. */
 function commandsOf (page: typeof pages[number]): string[] {
   return blocksOf(page, 'sh')
     .flatMap(block => block.replaceAll(/\\\n\s*/g, '').split('\n'))
@@ -49,7 +49,7 @@ const manifests = [
   'test/examples/deployment.test.ts', 'kubectl builds the manifests with the configuration'
 ] as const
 
-/** Commands that other tests run: all of a page, or those that begin so. */
+/** Commands that other tests run: all of a page, or those with this beginning. */
 const shownBy: ReadonlyArray<readonly [page: string, start: string, ...test: readonly [string, string]]> = [
   ['from-litellm', '', ...runBook],
   ['releases', 'ssh-keygen ', ...signature],
@@ -61,7 +61,7 @@ const shownBy: ReadonlyArray<readonly [page: string, start: string, ...test: rea
 const engine = 'needs a container engine: .ci/image.sh executes the Dockerfile without one'
 const cluster = 'needs a cluster'
 const system = 'changes the system'
-/** Why other commands are not run. */
+/** Why the other commands are not run. */
 const notRun: ReadonlyArray<readonly [page: string, start: string, reason: string]> = [
   ['releases', 'git checkout ', 'installs from a registry: .ci/release.mjs does so in two clones'],
   ['releases', 'sha256sum headgate-VERSION.tgz', 'is about the package of the command before'],
@@ -78,7 +78,7 @@ const notRun: ReadonlyArray<readonly [page: string, start: string, reason: strin
 /** Commands that this file runs. */
 const runHere = new Set<string>()
 
-/** Makes a folder with the commands of the pages in its path. */
+/** Creates a folder in which the commands of the pages are in the path. */
 function folderOf (t: Test, files: Readonly<Record<string, string>>): string {
   const directory = directoryOf(t, files)
   mkdirSync(join(directory, 'bin'))
@@ -89,7 +89,11 @@ function folderOf (t: Test, files: Readonly<Record<string, string>>): string {
 
 interface Ended { readonly status: number | null, readonly stdout: string, readonly stderr: string }
 
-/** Runs a command of a page. @param change replaces what is different on this machine */
+/**
+ * Runs a command of a page.
+ *
+ * @param change replaces what differs on this machine
+ */
 function runAs (
   cwd: string,
   command: string | undefined,
@@ -105,7 +109,7 @@ function runAs (
   })
 }
 
-t.test('the import of a Bifrost is planned and applied', async t => {
+t.test('the import from Bifrost is planned and applied', async t => {
   const directory = folderOf(t, {
     'config.json': JSON.stringify({
       providers: { openai: { keys: [{ name: 'a', value: 'env.OPENAI_API_KEY', models: ['*'], weight: 1 }] } }
@@ -123,7 +127,7 @@ t.test('a route is compared with its mirror', async t => {
   t.match(runAs(directory, compare), { status: 0, stdout: /^MODEL [^]*\nall +a +0 [^]*\nall +b +0 / })
 })
 
-t.test('the admin API makes a key, and a file is planned and applied', async t => {
+t.test('the admin API creates a key, and a file is planned and applied', async t => {
   const adminKey = 'hga_0123456789012345678901234567890123456789'
   const directory = folderOf(t, {
     '.env': `HEADGATE_ADMIN_KEY=${adminKey}\n`,
@@ -153,7 +157,7 @@ t.test('the admin API makes a key, and a file is planned and applied', async t =
   t.match(readFileSync(join(directory, 'new-keys.jsonl'), 'utf8'), /"search-web"/)
 })
 
-t.test('two gateways are put under the same load', async t => {
+t.test('two gateways are measured under the same load', async t => {
   const port = await freePort()
   const configuration = `
 dashboard: false
@@ -177,7 +181,7 @@ providers: {bench: {kind: openai-compatible, base_url: http://127.0.0.1:${port}/
   t.match(ended, { status: 0, stdout: /^JSON, 1 KB body .* B /m }, ended.stderr)
 })
 
-t.test('a configuration of one line is valid, and a package is unpacked', async t => {
+t.test('a one-line configuration is valid, and a package can be unpacked', async t => {
   const directory = folderOf(t, {})
   const commands = commandsOf('deployment')
   const write = commands.find(command => command.startsWith('echo '))
@@ -216,7 +220,7 @@ t.test('the chart is rendered with the values of the page', {
   }
 })
 
-t.test('every command of these pages is run, or has a reason why it is not', async t => {
+t.test('every command of these pages is tested, or there is a reason why not', async t => {
   const isOf = (page: string, command: string) =>
     ([of, start]: readonly [string, string, ...unknown[]]): boolean =>
       of === page && command.startsWith(start)

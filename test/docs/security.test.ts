@@ -1,4 +1,4 @@
-/** Holds the claims of docs/security.md and docs/reliability.md against the tests that they name. */
+/** Checks that the tests named in docs/security.md and docs/reliability.md exist. */
 
 import { existsSync, readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
@@ -12,10 +12,7 @@ const scenarios = readdirSync(join(root, 'bench/soak')).flatMap(
   name => /: Scenario = \{\n  name: '([^']+)'/.exec(read(`bench/soak/${name}`))?.[1] ?? []
 )
 
-/**
- * Returns what a cell names and the project does not have. `cell` is like "`FILE`: TITLE; TITLE; soak:
- * SCENARIO".
- */
+/** Returns what a cell names but does not exist. `cell` is like "`FILE`: TITLE; TITLE; soak: SCENARIO". */
 function missing (cell: string): string[] {
   let file = ''
   return cell.split('; ').flatMap(part => {
@@ -37,7 +34,7 @@ function isThere (file: string): boolean {
   return readdirSync(join(root, folder)).some(name => name.endsWith(pattern.replace('*', '')))
 }
 
-/** Finds a title in quotes, or the end of one that is made for each row of a table. */
+/** Finds a quoted title, or the end of a template title that is used for each row of a table. */
 function hasTest (file: string, title: string): boolean {
   if (!existsSync(join(root, file))) return false
   const text = read(file).replaceAll(/est\(\n\s*/g, 'est(')
@@ -45,7 +42,7 @@ function hasTest (file: string, title: string): boolean {
   return ['test', 'Test'].some(name => text.includes(`${name}(${quoted}`)) || text.includes(`} ${title}\``)
 }
 
-/** Returns the last cell of each row of the tables with such a column. */
+/** Returns the last cell of each row in tables whose last column has this heading. */
 function lastCells (page: string, heading: string): string[] {
   const cells: string[] = []
   let isWanted = false
@@ -59,19 +56,19 @@ function lastCells (page: string, heading: string): string[] {
   return cells
 }
 
-t.test('every test that docs/security.md names is there', async t => {
+t.test('every test named in docs/security.md exists', async t => {
   const cells = lastCells(read('docs/security.md'), 'Shown by')
   t.ok(cells.length > 15)
   for (const cell of cells) t.same(missing(cell), [], cell)
 })
 
-t.test('every test that docs/reliability.md names is there', async t => {
+t.test('every test named in docs/reliability.md exists', async t => {
   const cells = lastCells(read('docs/reliability.md'), 'Test')
   t.ok(cells.length > 8)
   for (const cell of cells) t.same(missing(cell.replaceAll(', ', '; ')), [], cell)
 })
 
-t.test('every scenario of the soak has a promise in docs/reliability.md', async t => {
+t.test('every soak scenario has a guarantee in docs/reliability.md', async t => {
   const page = read('docs/reliability.md')
   t.ok(scenarios.length > 8)
   for (const name of scenarios) t.ok(page.includes(`\n| ${name} | `), name)
@@ -81,12 +78,15 @@ const value = /\$\{[^}]*\}/
 
 const escaped = (text: string): string => text.replaceAll(/[$()*+.?[\\\]^{|}]/g, String.raw`\$&`)
 
-/** Returns an expression for what a template prints, with a group for each value. */
+/** Returns a pattern for the output of a template, with a group for each value. */
 function printedBy (template: string): RegExp {
   return new RegExp(`^${template.split(value).map(escaped).join('(.+)')}$`)
 }
 
-/** Returns the source of a scenario, the promises it prints, and all its texts, such as names of inputs. */
+/**
+ * Returns the source of a scenario, the guarantees that it prints, and all its texts, such as names of
+ * inputs.
+ */
 function soakSource (scenario: string) {
   const sources = readdirSync(join(root, 'bench/soak')).map(name => read(`bench/soak/${name}`))
   const source = sources.find(text => text.includes(`: Scenario = {\n  name: '${scenario}'`)) ?? ''
@@ -99,7 +99,7 @@ function soakSource (scenario: string) {
   return { source, promises: printed(String.raw`finding\((?:${quoted})`), texts: printed(quoted) }
 }
 
-t.test('the table of docs/reliability.md has the promises of the soak, with their bounds', async t => {
+t.test('docs/reliability.md states the guarantees of the soak with their limits', async t => {
   const page = read('docs/reliability.md')
   const measurements = page.slice(page.indexOf('## Measured'))
   const lines = measurements.matchAll(/^\| (.+?) \| (.+?) \| (?:yes|\*\*no\*\*) \| .+ \|$/gm)
@@ -120,8 +120,8 @@ t.test('the table of docs/reliability.md has the promises of the soak, with thei
   }
 })
 
-t.test('a test that is gone is missed', async t => {
-  const [file, title] = ['test/docs/security.test.ts', 'a test that is gone is missed']
+t.test('a missing test is detected', async t => {
+  const [file, title] = ['test/docs/security.test.ts', 'a missing test is detected']
   t.same(missing(`\`${file}\`: ${title}; soak: ${scenarios[0]}`), [])
   t.same(missing(`\`${file}\`: ${title} twice`), [`"${title} twice" in ${file}`])
   t.same(missing('`test/docs/none.test.ts`'), ['test/docs/none.test.ts'])

@@ -42,7 +42,7 @@ for (const [title, span] of [
   ['listing', listing],
   ['stage', stage]
 ] as const) {
-  t.test(`the attributes of the span of a ${title} are all described, and no others`, async t => {
+  t.test(`all span attributes of a ${title} are documented, and no others`, async t => {
     const [, cell = ''] = new RegExp(`^\\| ${title} \\| (.*) \\|$`, 'm').exec(page) ?? []
     const [plain = '', own] = cell.split('as `headgate.…`:')
     const names = (text: string): string[] =>

@@ -10,7 +10,7 @@ import type { EmbeddingInput } from '../../schemas/embeddings.ts'
 const limits = { perInput: 8192, perRequest: 300_000 }
 const { signal } = new AbortController()
 
-/** Numbers that fall the same way in every run. */
+/** Random letters from a fixed seed. */
 function letters (count: number, alphabet: string): string {
   let state = 7
   return Array.from({ length: count }, () => {
@@ -43,7 +43,7 @@ t.test('texts without long runs are counted exactly', async t => {
   }
 })
 
-t.test('in texts of long runs the count is off by no more than it admits', async t => {
+t.test('in texts with long runs the count is within its stated error', async t => {
   for (const run of ['a', ' ', '\n', '!', '😀', '👩‍👩‍👧', '漢字', 'שלום', 'é']) {
     const text = run.repeat(Math.ceil(2000 / run.length))
     const { tokens, doubt } = countTokens(text)
@@ -54,7 +54,7 @@ t.test('in texts of long runs the count is off by no more than it admits', async
   t.ok(Math.abs(tokens - exactly(random)) <= doubt, 'random letters')
 })
 
-t.test('counting stops at the limit, in the middle of a run too', async t => {
+t.test('counting stops at the limit, also in the middle of a run', async t => {
   for (const text of [
     'a'.repeat(1e6),
     '😀'.repeat(25e4),
@@ -68,41 +68,41 @@ t.test('counting stops at the limit, in the middle of a run too', async t => {
   }
 })
 
-t.test('the sum over all texts has a limit of its own', async t => {
+t.test('the sum over all texts has its own limit', async t => {
   const texts = Array.from({ length: 4 }, (_, index) => ({ index, text: 'word '.repeat(99) }))
   t.equal(findExcess(texts, { perInput: 100, perRequest: 400 }), undefined)
   t.same(findExcess(texts, { perInput: 100, perRequest: 399 }), { part: 'request' })
   t.same(findExcess(texts, { perInput: 99, perRequest: 399 }), { part: 'input', index: 0 })
 })
 
-t.test('most inputs need no tokenizer', async t => {
+t.test('most inputs are decided without the tokenizer', async t => {
   const verdict = (input: EmbeddingInput): string => {
     const measured = measureInputs(input, limits)
     return measured.verdict === 'unknown'
       ? `count ${measured.toCount.map(({ index }) => index).join()}`
       : measured.verdict
   }
-  t.equal(verdict('a'.repeat(8192)), 'within', 'a token is a byte at least')
+  t.equal(verdict('a'.repeat(8192)), 'within', 'a token is at least a byte')
   t.equal(verdict('é'.repeat(4096)), 'within')
   t.equal(verdict('é'.repeat(4097)), 'count 0', 'bytes, not characters')
   t.equal(verdict('a'.repeat(8193)), 'count 0')
   t.equal(verdict('a'.repeat(8192 * maxTokenBytes)), 'count 0')
-  t.equal(verdict('a'.repeat(8192 * maxTokenBytes + 1)), 'beyond', 'and 128 bytes at most')
+  t.equal(verdict('a'.repeat(8192 * maxTokenBytes + 1)), 'beyond', 'and at most 128 bytes')
   t.equal(verdict(['a', 'a'.repeat(9000), 'a']), 'count 1', 'only what may be too long')
   t.equal(
     verdict(Array.from({ length: 37 }, () => 'a'.repeat(8192))),
     `count ${[...Array(37).keys()].join()}`,
-    'the sum may be too much'
+    'the sum may be too large'
   )
   t.equal(verdict(Array.from({ length: 300 }, () => 'a'.repeat(1000))), 'within')
   t.equal(
     verdict(Array.from({ length: 40 }, () => ' '.repeat(1_000_000))),
     'beyond',
-    'the sum is too much whatever it holds'
+    'the sum is too large whatever the text'
   )
 })
 
-t.test('tokens are counted by their number', async t => {
+t.test('the limit for token arrays is their length', async t => {
   const tokens = (length: number): number[] => Array.from({ length }, () => 1)
   t.equal(measureInputs(tokens(2048), limits).verdict, 'within')
   t.same(measureInputs([tokens(8192), tokens(8193)], limits), {
@@ -125,7 +125,7 @@ t.test('tokens are counted by their number', async t => {
   )
 })
 
-t.test('no token is longer than the bound says', async t => {
+t.test('no token is longer than the assumed maximum', async t => {
   const { default: ranks } = await import('gpt-tokenizer/bpeRanks/cl100k_base')
   t.equal(
     ranks.reduce(
@@ -137,7 +137,7 @@ t.test('no token is longer than the bound says', async t => {
   )
 })
 
-t.test('the tokenizer is loaded by the worker thread alone', async t => {
+t.test('only the worker thread loads the tokenizer', async t => {
   const root = join(import.meta.dirname, '../../..')
   const files = readdirSync(join(root, 'lib'), { recursive: true, encoding: 'utf8' }).filter(name =>
     name.endsWith('.ts')
@@ -153,7 +153,7 @@ t.test('the tokenizer is loaded by the worker thread alone', async t => {
   t.same(importing('/token-worker.ts'), [])
 })
 
-t.test('texts are counted in a thread that comes and goes', async t => {
+t.test('texts are counted in a worker thread that ends when idle', async t => {
   const counter = createTokenCounter({ idleMs: 1 })
   t.teardown(counter.close)
   const job = (text: string) => ({ texts: [{ index: 3, text }], limits })
@@ -166,11 +166,11 @@ t.test('texts are counted in a thread that comes and goes', async t => {
   t.same(
     await counter.excess(job('😀'.repeat(1e5)), 'key-1', signal),
     { part: 'input', index: 3 },
-    'after the first thread has gone'
+    'after the first thread has ended'
   )
 })
 
-t.test('a text that takes too long has no verdict, and the next one a new thread', async t => {
+t.test('a text that takes too long has no verdict, and the next one gets a new thread', async t => {
   const hasty = createTokenCounter({ jobMs: 1 })
   t.teardown(hasty.close)
   const job = { texts: [{ index: 0, text: 'word '.repeat(20_000) }], limits }
@@ -178,7 +178,7 @@ t.test('a text that takes too long has no verdict, and the next one a new thread
   t.equal(await hasty.excess(job, 'key-1', signal), undefined)
 })
 
-t.test('a full queue, a caller who leaves and a close leave no call waiting', async t => {
+t.test('no call is left waiting after a full queue, an abort or a close', async t => {
   const counter = createTokenCounter({ queueLength: 1 })
   const job = { texts: [{ index: 0, text: 'word '.repeat(20_000) }], limits }
   const leaving = new AbortController()

@@ -1,6 +1,6 @@
 /**
- * Holds the dashboard and the alerts in examples/ against the metrics that exist, and against Prometheus' own
- * tool where it is installed.
+ * Checks the dashboard and the alerts in examples/ against the existing metrics, and with promtool if it is
+ * installed.
  */
 
 import { spawnSync } from 'node:child_process'
@@ -60,7 +60,7 @@ const queries = [
   ...variables
 ]
 
-/** Returns all metrics of a gateway that uses everything, with calls of each kind. */
+/** Returns all metrics of a gateway that uses every feature, with calls of each kind. */
 async function allFamilies (t: Test): Promise<Family[]> {
   const times = { bounds: [1], counts: [1, 1], sum: 3 }
   const silent = (): void => undefined
@@ -122,7 +122,7 @@ async function allFamilies (t: Test): Promise<Family[]> {
   ])
 }
 
-t.test('the dashboard and the alerts use metrics and labels that exist, and no others', async t => {
+t.test('the dashboard and the alerts use only existing metrics and labels', async t => {
   const families = await allFamilies(t)
   const labelsOf = new Map(
     families.map(family => [
@@ -149,7 +149,7 @@ t.test('the dashboard and the alerts use metrics and labels that exist, and no o
         .flatMap(([, labels = '']) => labels.split(', '))
         .filter(label => label !== 'le')
       const matched = [...matchers.matchAll(/([a-z_]+)(?:=|!=|=~|!~)"/g)].map(([, label = '']) => label)
-      // A gauge that has no value yet has no labels either.
+      // A gauge without a value has no labels either.
       if (known !== undefined && known.size > 0) {
         t.same(
           [...grouped, ...matched].filter(label => !known.has(label)),
@@ -161,7 +161,7 @@ t.test('the dashboard and the alerts use metrics and labels that exist, and no o
   }
 })
 
-t.test('legends and summaries name labels by which the query groups', async t => {
+t.test('legends and summaries use only labels by which the query groups', async t => {
   const shown = [
     ...panels.flatMap(({ targets = [] }) =>
       targets.map(({ expr, legendFormat }) => [expr, legendFormat] as const)
@@ -173,13 +173,13 @@ t.test('legends and summaries name labels by which the query groups', async t =>
       const grouped = [...expr.matchAll(/\bby \(([a-z_, ]+)\)/g)].flatMap(([, labels = '']) =>
         labels.split(', ')
       )
-      const known = grouped.length > 0 ? grouped : ['certificate'] // of the one alert that does not group
+      const known = grouped.length > 0 ? grouped : ['certificate'] // of the only alert that does not group
       t.ok(known.includes(label), `${text}: ${expr}`)
     }
   }
 })
 
-t.test('each panel that is no row has a query, and each alert a name of its own', async t => {
+t.test('each panel except rows has a query, and each alert a unique name', async t => {
   for (const { title, type, targets = [] } of panels) t.equal(targets.length > 0, type !== 'row', title)
   t.equal(new Set(rules.map(({ alert }) => alert)).size, rules.length)
 })
@@ -195,14 +195,14 @@ t.test(
       return { status, output: stdout + stderr }
     }
 
-    t.test('takes the alerts and the metrics', async t => {
+    t.test('promtool accepts the alerts and the metrics', async t => {
       const checked = run(['check', 'rules', rulesFile])
       t.equal(checked.status, 0, checked.output)
       const metrics = run(['check', 'metrics'], printFamilies(await allFamilies(t)))
       t.equal(metrics.status, 0, metrics.output)
     })
 
-    t.test('fires the alerts when they should, and not before', async t => {
+    t.test('promtool confirms that the alerts fire when they should, and not before', async t => {
       const calls = (status: string, values: string) => ({
         series: `headgate_calls_total{status="${status}"}`,
         values

@@ -172,7 +172,7 @@ const codex: Agent = {
 
 for (const [name, agent] of Object.entries({ 'Claude Code': claudeCode, 'Codex': codex })) {
   t.test(
-    `a session of ${name}: marks, signatures and unknown blocks are byte for byte as they were, in every turn`,
+    `a session of ${name}: marks, signatures and unknown blocks stay byte for byte the same in every turn`,
     async t => {
       const { path, protocol, turn, list, untouched, spoken, last, added } = agent
       const begin = protocol.frames[0] ?? ''

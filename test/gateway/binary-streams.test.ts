@@ -1,4 +1,4 @@
-/** A provider whose streams are frames of bytes, made with `headgate/providers` alone. */
+/** A provider whose streams are binary frames, built only with `headgate/providers`. */
 
 import t, { type Test } from 'tap'
 import {
@@ -15,7 +15,7 @@ import { fakeUpstream, type Script } from '../support/upstream.ts'
 
 type Message = ReturnType<StreamDecoder['push']>[number]
 
-/** A frame is its length in four bytes and a text. */
+/** A frame is a four-byte length and a text. */
 function frameDecoder (maxLength: number): StreamDecoder {
   let rest = Buffer.alloc(0)
   return {
@@ -104,14 +104,14 @@ for (const size of [bytes.length, 7, 1]) {
   })
 }
 
-t.test('a failure before any output is tried again', async t => {
+t.test('a failure before any output is retried', async t => {
   const scripts: Script[] = [{ pieces: [frame('failed')] }, { pieces: cut(7) }]
   const [status, text] = await ask(t, (_request, number) => scripts[number] ?? {})
   t.equal(status, 200)
   t.equal(contents(text), 'héllo wörld')
 })
 
-t.test('a frame that is cut interrupts the answer, one that is too large is invalid', async t => {
+t.test('a truncated frame interrupts the answer, and one that is too large is invalid', async t => {
   const [status, text] = await ask(t, { pieces: [frame('a'), bytes.subarray(0, 6)] })
   t.equal(status, 200)
   t.match(text, /"code":"upstream_stream_interrupted"/)

@@ -99,7 +99,7 @@ const calls: Record<string, (turn: number) => object> = {
 }
 
 for (const [path, request] of Object.entries(calls)) {
-  t.test(`a conversation over ${path} is read from the cache from its third call on`, async t => {
+  t.test(`from its third call on, a conversation over ${path} is read from the cache`, async t => {
     const provider = await cachingProvider(t)
     const providers = [upstreamAt(provider.url, 'anthropic', 'anthropic', { cacheMarks: 'auto' })]
     const api = await testGateway(t, { providers })

@@ -1,5 +1,5 @@
 /**
- * Answers from the cache, in every dialect, in front of providers of every protocol, complete and streamed.
+ * Cached answers in every dialect, with providers of every protocol, complete and streamed.
  */
 
 import t from 'tap'
@@ -64,7 +64,7 @@ async function start (
   return { ...api, upstream, rows }
 }
 
-/** Says how often it was asked. */
+/** An answer with the number of requests so far. */
 function counting (change: (answer: Json) => Json = answer => answer): Scripts {
   return (_request, number) => ({
     headers: { 'content-type': 'application/json' },
@@ -98,7 +98,7 @@ async function ask (
   ]
 }
 
-/** Without what is new in every answer. */
+/** Removes what is new in every answer. */
 function plain (texts: readonly string[]): string[] {
   return texts.map(text =>
     text.replaceAll(/"(?:id|item_id|created|created_at|completed_at)":(?:"[^"]*"|\d+)/g, '')
@@ -106,7 +106,7 @@ function plain (texts: readonly string[]): string[] {
 }
 
 for (const [name, protocol] of Object.entries(protocols)) {
-  t.test(`an equal call gets the answer again in any dialect in front of ${name}`, async t => {
+  t.test(`an equal call gets the cached answer in any dialect with ${name}`, async t => {
     const api = await start(t, scriptOf(protocol), { providers: [] })
     await api.gateway.reload({
       ...settings({ cache: { answers } }),
@@ -147,7 +147,7 @@ for (const [name, protocol] of Object.entries(protocols)) {
 }
 
 t.test(
-  'a stream is given again as a complete answer and the other way around, where it is translated',
+  'if translated, a cached stream is returned as a complete answer, and vice versa',
   async t => {
     const { chat } = protocols
     const api = await start(t, scriptOf(chat))
@@ -168,7 +168,7 @@ t.test(
   }
 )
 
-t.test('an answer in the words of its provider serves its own form only, as it came', async t => {
+t.test('a cached provider answer is returned unchanged, only in its own form', async t => {
   const { anthropic } = protocols
   const api = await start(t, scriptOf(anthropic), { providers: [] })
   await api.gateway.reload({
@@ -185,10 +185,10 @@ t.test('an answer in the words of its provider serves its own form only, as it c
   const streamed = await read(true)
   t.equal(streamed[0], 'hit')
   t.match(streamed[1], /event: message_start[^]*event: ping[^]*event: message_stop/)
-  t.same([complete[0], (await read(false))[0]], ['miss', 'miss'], 'the other form took its place')
+  t.same([complete[0], (await read(false))[0]], ['miss', 'miss'], 'the other form replaced it')
 })
 
-t.test('a hit uses nothing and is marked; the answer repeats the usage of the first', async t => {
+t.test('a hit costs nothing and is marked, and its answer repeats the usage of the first', async t => {
   const api = await start(t, counting())
   const first = (await (await api.post(path, hello)).json()) as Json
   const again = (await (await api.post(path, hello)).json()) as Json
@@ -215,7 +215,7 @@ t.test('a hit uses nothing and is marked; the answer repeats the usage of the fi
   )
 })
 
-t.test('a hit counts as a request of its key, and not against its tokens', async t => {
+t.test('a hit counts as a request of its key, but not towards its tokens', async t => {
   const api = await start(
     t,
     counting(),
@@ -228,7 +228,7 @@ t.test('a hit counts as a request of its key, and not against its tokens', async
   t.equal((await api.post(path, body, { headers })).status, 429)
 })
 
-t.test('a caller decides by cache-control, and by the field of LiteLLM', async t => {
+t.test('a caller controls caching by cache-control, and by the LiteLLM field', async t => {
   const api = await start(t, counting())
   const steps: ReadonlyArray<
     readonly [title: string, body: Json, headers: Record<string, string>, cache: string, answer: number]
@@ -263,7 +263,7 @@ t.test('a caller decides by cache-control, and by the field of LiteLLM', async t
   t.match(await wrong.json(), { detail: [{ loc: ['body', 'cache'] }] })
 })
 
-t.test('the field is not sent on in the words of the caller either', async t => {
+t.test('the field is also removed from direct requests', async t => {
   for (const [dialect, protocol] of [
     ['messages', protocols.anthropic],
     ['responses', protocols.responses]
@@ -287,7 +287,7 @@ t.test('the field is not sent on in the words of the caller either', async t => 
 })
 
 t.test(
-  'only what is asked for, or what is the same each time, is kept where the configuration says so',
+  'if so configured, only requested or deterministic answers are cached',
   async t => {
     const asked = await start(t, counting(), { answers: { when: 'asked' } })
     const bodies = [
@@ -317,7 +317,7 @@ t.test(
 )
 
 t.test(
-  'nothing is kept of a failed answer, of a filtered one, and of one with signed reasoning',
+  'failed and filtered answers, and those with signed reasoning, are not cached',
   async t => {
     const signed: Script = {
       headers: { 'content-type': 'application/json' },
@@ -355,7 +355,7 @@ t.test(
         { headers: eventStream, pieces: protocols.chat.frames.slice(0, 5), then: 'reset' }
       ],
       [
-        'signed reasoning, as it came',
+        'signed reasoning, direct',
         { model: 'anthropic/m', max_tokens: 9, messages: [{ role: 'user', content: 'hi' }] },
         signed,
         '/v1/messages'
@@ -370,7 +370,7 @@ t.test(
       })
       for (const number of [1, 2]) {
         const response = await api.post(to, body)
-        await response.text().catch(() => undefined) // the broken one
+        await response.text().catch(() => undefined) // the failed one
         t.not(response.headers.get('x-headgate-cache'), 'hit', title)
         t.ok(api.upstream.requests.length >= number, title)
       }
@@ -378,21 +378,21 @@ t.test(
   }
 )
 
-t.test('calls that use what others keep, and large ones, have no part in it', async t => {
+t.test('stateful and large calls are not cached', async t => {
   const api = await start(t, counting())
   const cases: ReadonlyArray<readonly [title: string, body: Json, headers?: Record<string, string>]> = [
     ['stored at the provider', { ...hello, store: true }],
-    ['by a key of the caller', hello, { 'x-provider-key': 'sk-own' }],
+    ['with a provider key from the caller', hello, { 'x-provider-key': 'sk-own' }],
     ['large', { ...hello, messages: [{ role: 'user', content: 'x'.repeat(300_000) }] }],
     [
-      'with tools of a server',
+      'with server tools',
       { ...hello, mcp_servers: ['https://example.com/mcp'], automatic_tool_execution: false }
     ]
   ]
   for (const [title, body, headers = {}] of cases) {
     const response = await api.post(path, body, { headers })
     await response.text()
-    // a call of unknown tool servers fails before it is answered
+    // a call with unknown MCP servers fails before it is answered
     t.ok([null, 'bypass'].includes(response.headers.get('x-headgate-cache')), title)
   }
   const database = await openDatabase(t.testdir())
@@ -413,7 +413,7 @@ t.test('calls that use what others keep, and large ones, have no part in it', as
   )
 })
 
-t.test('no answer is given to another key, project, model, endpoint, body or provider', async t => {
+t.test('an answer is not shared with another key, project, model, endpoint, body or provider', async t => {
   const keys: Readonly<Record<string, ApiKey>> = {
     other: { id: 'key-2', name: 'other' },
     narrow: { id: 'key-1', name: 'test', models: ['openai/*'] },
@@ -434,7 +434,7 @@ t.test('no answer is given to another key, project, model, endpoint, body or pro
     ['a role', { messages: [{ role: 'system', content: 'hello' }] }],
     ['a name', { messages: [{ role: 'user', name: 'x', content: 'hello' }] }],
     ['a temperature', { temperature: 1 }],
-    ['a field that no schema knows', { of_the_future: 1 }],
+    ['an unknown field', { of_the_future: 1 }],
     ['a tool', { tools: [{ type: 'function', function: { name: 'f' } }] }],
     ['a format', { response_format: { type: 'json_object' } }]
   ]
@@ -458,11 +458,11 @@ t.test('no answer is given to another key, project, model, endpoint, body or pro
   t.same(
     results,
     ['miss', 'hit', 'miss', 'miss'],
-    'keys of a project share them where the configuration says so'
+    'if so configured, keys of a project share answers'
   )
 })
 
-t.test('an answer is not given again once its time is over, and the memory is bounded', async t => {
+t.test('a cached answer expires, and memory is limited', async t => {
   const brief = await start(t, counting(), { answers: { ttlMs: 1 } })
   await ask(brief, hello)
   await until(async () => (await ask(brief, hello))[0] === 'miss', 'the answer to be gone')
@@ -474,12 +474,12 @@ t.test('an answer is not given again once its time is over, and the memory is bo
   const bodies = Array.from({ length: 60 }, (_, seed) => ({ ...hello, seed }))
   for (const body of bodies) await ask(small, body)
   t.equal((await ask(small, bodies[59] ?? hello))[0], 'hit')
-  t.equal((await ask(small, bodies[0] ?? hello))[0], 'miss', 'the oldest made room')
+  t.equal((await ask(small, bodies[0] ?? hello))[0], 'miss', 'the oldest was evicted')
   const large = await start(t, () => ({ pieces: [JSON.stringify(completion('x'.repeat(60_000)))] }))
   t.same(
     [(await ask(large, hello))[0], (await ask(large, hello))[0]],
     ['miss', 'miss'],
-    'one over a sixteenth is not kept'
+    'an answer over a sixteenth of the limit is not cached'
   )
 })
 
@@ -505,12 +505,12 @@ function leaving (api: TestGateway, body: Json): { readonly leave: () => void } 
     method: 'POST',
     headers: { authorization: `Bearer ${testKey}`, 'content-type': 'application/json' }
   })
-  sent.on('error', () => undefined) // it leaves
+  sent.on('error', () => undefined) // it disconnects
   sent.end(JSON.stringify(body))
   return { leave: () => sent.destroy() }
 }
 
-t.test('equal calls at once make one request, which only the first pays', async t => {
+t.test('concurrent equal calls make one request, which only the first pays for', async t => {
   const { script, release } = holding()
   const api = await start(t, script)
   const first = ask(api, hello)
@@ -528,7 +528,7 @@ t.test('equal calls at once make one request, which only the first pays', async 
   t.equal(api.rows.filter(({ cached }) => cached === 1).length, 2)
 })
 
-t.test('when the caller who pays leaves, the call goes on for those who wait', async t => {
+t.test('when the paying caller disconnects, the call continues for those who wait', async t => {
   const { script, release } = holding()
   const api = await start(t, script)
   const { leave } = leaving(api, hello)
@@ -541,7 +541,7 @@ t.test('when the caller who pays leaves, the call goes on for those who wait', a
   await until(() => api.gateway.load().openCalls === 2, 'two calls')
   leave()
   const quit = leaving(api, { ...hello, seed: 1 })
-  await api.upstream.request(1) // by now the gateway has seen that the first has left
+  await api.upstream.request(1) // by now the gateway has noticed that the first has disconnected
   release()
   t.same(await other, ['hit', 'held'])
   t.equal(isAborted, false)
@@ -549,13 +549,13 @@ t.test('when the caller who pays leaves, the call goes on for those who wait', a
   t.match(
     api.rows.find(({ cached }) => cached === null),
     { outcome: 'client_closed', prompt_tokens: 3, completion_tokens: 2 },
-    'who left pays'
+    'the one who disconnected pays'
   )
   quit.leave()
   t.equal(await (await api.upstream.request(1)).aborted, undefined, 'nobody waits for this one')
 })
 
-t.test('when all have left, the request is given up', async t => {
+t.test('when all callers have disconnected, the request is aborted', async t => {
   const api = await start(t, async () => await new Promise<Script>(() => undefined))
   const [first, second] = [leaving(api, hello), leaving(api, hello)]
   const { aborted } = await api.upstream.request(0)
@@ -566,7 +566,7 @@ t.test('when all have left, the request is given up', async t => {
   t.equal(api.upstream.requests.length, 1)
 })
 
-t.test('under a budget, an answer that all have left is read to its end and counts', async t => {
+t.test('with a budget, an answer that all callers have left is read to its end and counts', async t => {
   const limits = { budget: { usd: 1, per: 'day' } } as const
   for (const [callers, stream] of [[1, false], [1, true], [2, false], [2, true]] as const) {
     const { script, release } = holding()
@@ -594,7 +594,7 @@ t.test('under a budget, an answer that all have left is read to its end and coun
   }
 })
 
-t.test('the call that others wait for keeps its own deadline, and they get the whole answer', async t => {
+t.test('a call that others wait for keeps its own deadline, and they still get the whole answer', async t => {
   for (const stream of [false, true]) {
     const release = withResolvers<void>()
     const api = await start(t, async () => {
@@ -618,7 +618,7 @@ t.test('the call that others wait for keeps its own deadline, and they get the w
   }
 })
 
-t.test('nobody waits for an answer that is too long to be kept', async t => {
+t.test('nobody waits for an answer that is too long for the cache', async t => {
   const release = withResolvers<void>()
   t.teardown(release.resolve)
   const api = await start(t, (_request, number) => ({
@@ -633,13 +633,13 @@ t.test('nobody waits for an answer that is too long to be kept', async t => {
   }))
   const first = await api.post(path, { ...hello, stream: true })
   const second = await api.post(path, { ...hello, stream: true })
-  t.match(await second.text(), /\[DONE\]/, 'while the first is not over')
+  t.match(await second.text(), /\[DONE\]/, 'before the first has finished')
   release.resolve()
   t.match(await first.text(), /\[DONE\]/)
   t.equal(api.upstream.requests.length, 2)
 })
 
-t.test('when the call that others wait for fails, the next of them goes', async t => {
+t.test('when the call that others wait for fails, the next of them is sent', async t => {
   const { script, release } = holding()
   const api = await start(t, script)
   const calls = [ask(api, hello), ask(api, hello), ask(api, hello)]
@@ -658,7 +658,7 @@ t.test('when the call that others wait for fails, the next of them goes', async 
 })
 
 t.test(
-  'what a request stage masked is neither sent nor compared, and answer stages see every hit',
+  'text masked in a request is neither sent nor compared, and answer stages run on every hit',
   async t => {
     const stage: Settings['stages'][number] = {
       name: 'tickets',
@@ -691,7 +691,7 @@ t.test(
   }
 )
 
-t.test('keys that share answers get each what the stages of their own key leave of one', async t => {
+t.test('keys that share answers each get the answer as their own stages leave it', async t => {
   const project = { id: 'p-1', name: 'one' }
   const echo: Scripts = ({ json }) => {
     const { messages } = json as { readonly messages: ReadonlyArray<{ readonly content: string }> }
@@ -749,7 +749,7 @@ t.test('keys that share answers get each what the stages of their own key leave 
   t.ok(api.upstream.requests.length < 15, `${api.upstream.requests.length} requests: some were hits`)
 })
 
-t.test('without the setting, nothing says anything about a cache', async t => {
+t.test('without the setting there is no sign of a cache', async t => {
   const upstream = await fakeUpstream(counting())
   t.teardown(upstream.close)
   const api = await testGateway(t, { providers: [chatUpstreamAt(upstream.url)] })
@@ -763,7 +763,7 @@ t.test('without the setting, nothing says anything about a cache', async t => {
 })
 
 t.test(
-  'gateways with one store share answers by Redis, where nobody can read them',
+  'gateways with the same store share answers encrypted in Redis',
   { skip: noRedis },
   async t => {
     const redis = await startRedis(t)

@@ -135,7 +135,7 @@ const kinds: Readonly<Record<string, Kind>> = {
 t.test('a real collector', { skip: noCollector }, async t => {
   const { url, seen } = await realCollector(t)
   for (const [name, kind] of Object.entries(kinds)) {
-    await t.test(`has the spans of a call ${name} as its record has them`, async t => {
+    await t.test(`has the spans of a call ${name} that match its record`, async t => {
       const { api, calls, upstreams } = await gatewayFor(t, url, kind)
       await makeCall(api, kind)
       await until(() => calls.length === 1, 'the end of the call')

@@ -1,4 +1,6 @@
-/** How the gateway, as a process, reaches providers: through proxies of the environment, and over HTTP/2. */
+/**
+ * How the gateway, as a process, reaches providers: through proxies from the environment, and over HTTP/2.
+ */
 
 import { spawn } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
@@ -21,7 +23,7 @@ import type { AddressInfo } from 'node:net'
 
 const key = 'a-key-of-these-tests'
 
-/** Answers a chat call as asked: streamed or complete. */
+/** Answers a chat call as requested: streamed or complete. */
 function answer (body: string): { headers?: Record<string, string>, pieces: string[] } {
   return JSON.parse(body).stream === true
     ? { headers: eventStream, pieces: chatFrames(['one ', 'two ', 'three']) }
@@ -41,7 +43,7 @@ async function chat (url: string, model: string, stream: boolean): Promise<strin
   return [...answer.matchAll(/"content":"([^"]*)"/g)].map(([, text]) => text).join('')
 }
 
-/** Starts a provider over TLS at an address, and returns its port. */
+/** Starts a TLS provider on an address, and returns its port. */
 async function secureProvider (t: Test, host: string, pair: Pair): Promise<number> {
   const server = createServer(pair, (request, response) => {
     void textOf(request).then(body => {
@@ -56,7 +58,7 @@ async function secureProvider (t: Test, host: string, pair: Pair): Promise<numbe
   return (server.address() as AddressInfo).port // a port, not a path
 }
 
-/** An address of this machine that others know it by: loopback is never reached through a proxy. */
+/** An external address of this machine: loopback is never reached through a proxy. */
 const ownAddress = Object.values(networkInterfaces())
   .flat()
   .find(one => one?.internal === false && one.family === 'IPv4')?.address
@@ -64,7 +66,7 @@ const ownAddress = Object.values(networkInterfaces())
 const noOwnAddress = ownAddress === undefined && 'this machine has no address beyond loopback'
 
 t.test(
-  'providers are reached through the proxy of HTTPS_PROXY, but for those of NO_PROXY',
+  'providers are reached through HTTPS_PROXY, except for those in NO_PROXY',
   { skip: noTinyproxy || noOpenSsl || noOwnAddress },
   async t => {
     const host = ownAddress ?? ''
@@ -92,7 +94,7 @@ t.test(
     t.same([...new Set(proxy.targets())], [`${host}:${proxied}`])
     gateway.child.kill('SIGTERM')
     const { out, error } = await gateway.ended
-    t.notMatch(out + error, 'secret', 'the credentials of the proxy are in no log')
+    t.notMatch(out + error, 'secret', 'the proxy credentials are not logged')
   }
 )
 
@@ -154,7 +156,7 @@ t.test(
     t.same(new Set(logged()), new Set(['HTTP/2.0 CN=gateway 200']))
     t.equal(await chat(gateway.url, 'single/m-1', true), 'one two three')
     await until(() => logged().at(-1)?.startsWith('HTTP/1.1') === true, 'nginx to log the call')
-    t.match(await chat(gateway.url, 'stranger/m-1', false), /^40\d|^50\d/, 'nginx wants a certificate')
+    t.match(await chat(gateway.url, 'stranger/m-1', false), /^40\d|^50\d/, 'nginx requires a certificate')
     t.match(await chat(gateway.url, 'doubtful/m-1', false), /^50\d .*upstream_unreachable/, 'unknown issuer')
     t.equal(upstream.requests.length, 21)
   }

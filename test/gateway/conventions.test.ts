@@ -1,5 +1,5 @@
 /**
- * Compares the names that spans, log records and metrics have with the registry of OpenTelemetry's
+ * Compares the names in spans, log records and metrics with the registry of OpenTelemetry's semantic
  * conventions, for calls of every kind.
  */
 
@@ -24,7 +24,7 @@ import {
 import { usageRowOf } from '../support/usage.ts'
 import type { Family } from '../../lib/telemetry/metric-families.ts'
 
-/** What the conventions have and do not mark as deprecated. */
+/** Names that the conventions have and do not mark as deprecated. */
 interface Registry {
   readonly attributes: ReadonlySet<string>
   readonly metrics: ReadonlySet<string>
@@ -32,7 +32,7 @@ interface Registry {
   readonly values: ReadonlySet<string>
 }
 
-/** Conventions for generative AI and MCP are the same after their move to a repository of their own. */
+/** The conventions for generative AI and MCP are unchanged by their move to a separate repository. */
 const moved = /^Moved to the \[OpenTelemetry GenAI/
 
 /**
@@ -44,12 +44,12 @@ const renamed: Readonly<Record<string, string>> = {
   'gen_ai.usage.cache_creation.input_tokens': 'gen_ai.usage.cache_write.input_tokens'
 }
 
-/** Names of platforms, for what no convention names. */
+/** Names of platforms, where no convention exists. */
 const platformNames: ReadonlySet<string> = new Set([
-  'gen_ai.usage.cost' // Langfuse and Datadog read it
+  'gen_ai.usage.cost' // read by Langfuse and Datadog
 ])
 
-/** Reads the registry from the declarations of the package: only their comments say what is deprecated. */
+/** Reads the registry from the type declarations of the package: only their comments mark deprecations. */
 function readRegistry (): Registry {
   const directory = dirname(
     fileURLToPath(import.meta.resolve('@opentelemetry/semantic-conventions/incubating'))
@@ -75,7 +75,7 @@ function readRegistry (): Registry {
 
 const registry = readRegistry()
 
-/** Returns the names that are neither ours nor in use in the conventions. */
+/** Returns the names that are neither ours nor current in the conventions. */
 function unknownNames (names: Iterable<string>): string[] {
   return [...new Set(names)]
     .filter(name => !name.startsWith('headgate.') && !registry.attributes.has(name))
@@ -83,11 +83,11 @@ function unknownNames (names: Iterable<string>): string[] {
 }
 
 interface Seen {
-  /** Those that the calls had, with attributes that have no value as well. */
+  /** The spans of the calls, with attributes that have no value too. */
   readonly made: readonly CallSpan[]
-  /** What the collector got. */
+  /** What the collector received. */
   readonly sent: readonly SeenSpan[]
-  /** The names of all attributes that the collector got, those of events and of the resource included. */
+  /** The names of all attributes that the collector received, including events and resources. */
   readonly sentNames: readonly string[]
   readonly families: readonly Family[]
   readonly lines: ReadonlyArray<Record<string, unknown>>
@@ -105,12 +105,12 @@ const embedding: Script = {
   ]
 }
 
-/** Makes a call of every kind, with all that telemetry can have. */
+/** Makes a call of every kind, with all telemetry enabled. */
 async function makeCalls (t: Test): Promise<Seen> {
   const [seen, tools] = [await collector(t), await startToolServer(t)]
   const upstream = await fakeUpstream(({ path, json }) => {
     if (path.endsWith('/embeddings')) return embedding
-    // the gateway wrote it
+    // written by the gateway
     const body = json as { model: string, stream?: true, messages: Array<{ role: string }>, tools?: unknown }
     if (body.model === 'broken') return { status: 500, pieces: ['{}'] }
     if (body.stream) return { headers: eventStream, pieces: chatFrames(['one', 'two'], { usage: true }) }
@@ -207,7 +207,7 @@ function attributeNames (value: unknown): string[] {
 t.test('a call of every kind', async t => {
   const { made, sent, sentNames, families, lines } = await makeCalls(t)
 
-  t.test('has spans with names of attributes that are in use, and our own', async t => {
+  t.test('has spans with current attribute names of the conventions, or our own', async t => {
     const trace = { trace_id: 'a'.repeat(32), span_id: 'b'.repeat(16), sampled: true }
     const interrupted = recoveredSpan(
       usageRowOf(1, { outcome: 'interrupted', steps: JSON.stringify({ trace }) })
@@ -232,7 +232,7 @@ t.test('a call of every kind', async t => {
     t.same(events.filter(name => !name.startsWith('headgate.')), [])
   })
 
-  t.test('has spans that are named by their attributes', async t => {
+  t.test('has spans that are named after their attributes', async t => {
     const nameOf = ({ kind, attributes: all }: SeenSpan): string => {
       const parts =
         kind === 2
@@ -258,7 +258,7 @@ t.test('a call of every kind', async t => {
     ])
   })
 
-  t.test('has values of the conventions where they have a list', async t => {
+  t.test('has values from the conventions where they define a list', async t => {
     const used = sent.flatMap(({ attributes }) =>
       ['gen_ai.operation.name', 'gen_ai.provider.name', 'mcp.method.name', 'http.request.method'].flatMap(
         name => (attributes[name] === undefined ? [] : valueName(name, attributes[name]))
@@ -274,7 +274,7 @@ t.test('a call of every kind', async t => {
     t.same([...new Set([...used, ...labelled])].filter(value => !registry.values.has(value)), [])
   })
 
-  t.test('has metrics with names that are in use, and our own', async t => {
+  t.test('has metrics with current names, or our own', async t => {
     const dotted = families.filter(({ name }) => name.includes('.'))
     t.equal(dotted.length, 3)
     t.same(dotted.map(({ name }) => name).filter(name => !registry.metrics.has(name)), [])
@@ -286,7 +286,7 @@ t.test('a call of every kind', async t => {
     t.same(others, dotted)
   })
 
-  t.test('has log records whose fields have no name of a convention', async t => {
+  t.test('has log fields that no convention names', async t => {
     const records = lines.map(line => logRecordOf(JSON.stringify(line)))
     t.ok(records.some(({ body }) => body === 'call'))
     const names = records.flatMap(({ attributes }) => Object.keys(attributes))
@@ -294,12 +294,12 @@ t.test('a call of every kind', async t => {
   })
 })
 
-/** Returns a value of an attribute as the registry has it. */
+/** Returns a value of an attribute in the format of the registry. */
 function valueName (name: string, value: unknown): string {
   return `${name.toUpperCase().replaceAll('.', '_')}: ${String(value)}`
 }
 
-/** Kinds of provider for which the conventions have no name. */
+/** Provider kinds without a name in the conventions. */
 const unnamedKinds: readonly ProviderKind[] = [
   'fireworks',
   'openai-compatible',
@@ -320,8 +320,8 @@ t.test('providers have the names of the conventions where there is one', async t
   t.same(providerKinds.filter(kind => !isNamed(kind)), unnamedKinds)
 })
 
-t.test('names that the conventions have replaced are not in use', async t => {
-  t.ok(registry.attributes.has('gen_ai.provider.name'), 'moved, and the same')
+t.test('names that the conventions have replaced are not used', async t => {
+  t.ok(registry.attributes.has('gen_ai.provider.name'), 'moved, and unchanged')
   const replaced = ['gen_ai.system', 'gen_ai.usage.prompt_tokens', 'http.method', ...Object.keys(renamed)]
   for (const name of replaced) t.same(unknownNames([name]), [name])
 })

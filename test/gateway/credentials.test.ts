@@ -76,7 +76,7 @@ for (const [name, script, code] of [
   ['out of quota', used, 'upstream_quota_exhausted']
 ] as const) {
   t.test(
-    `a credential that is ${name} makes way for the next one, and rests while the others work`,
+    `a credential that is ${name} is replaced by the next one, and pauses while the others work`,
     async t => {
       // Weight 0 comes last, so the order is fixed.
       const { ask, seen, other } = await start(t, { 'key-a': script, 'key-b': fine }, { 'key-b': 0 })

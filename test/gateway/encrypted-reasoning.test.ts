@@ -201,7 +201,7 @@ for (const [name, setup] of Object.entries(setups)) {
     )
   }
 
-  t.test(`with ${name}, streams carry the account as well`, async t => {
+  t.test(`with ${name}, streams carry the account too`, async t => {
     const { upstream, turns } = await accounts(t)
     const api = await testGateway(t, setup(`${upstream.url}/v1`))
     for (let conversation = 0; conversation < 12; conversation++) {
@@ -255,7 +255,7 @@ async function gatewayOf (t: Test, { upstream }: Provider, ...keys: readonly str
 }
 
 for (const [path, { first, next }] of Object.entries(dialects)) {
-  t.test(`the one account that is left reads its own reasoning over ${path}, and says what it cannot`, async t => {
+  t.test(`the only remaining account reads its own reasoning over ${path}, and reports what it cannot read`, async t => {
     const provider = await accounts(t)
     const { turns, limited } = provider
     const before = await gatewayOf(t, provider, 'key-a', 'key-b')
@@ -277,7 +277,7 @@ for (const [path, { first, next }] of Object.entries(dialects)) {
     }
   })
 
-  t.test(`reasoning over ${path} goes to no other provider once the model changes, and the answer says so`, async t => {
+  t.test(`reasoning over ${path} is not sent to another provider after a change of model, and the answer says so`, async t => {
     const provider = await accounts(t)
     const other = await fakeUpstream({ pieces: [chatAnswer('ok')] })
     t.teardown(other.close)
@@ -327,7 +327,7 @@ const signedTurns: Record<string, object> = {
 }
 
 for (const [path, body] of Object.entries(signedTurns)) {
-  t.test(`signed thinking over ${path} goes to Anthropic alone, and other answers say so`, async t => {
+  t.test(`signed thinking over ${path} is sent only to Anthropic, and other answers say so`, async t => {
     const content = [{ type: 'text', text: 'ok' }]
     const usage = { input_tokens: 1, output_tokens: 1 }
     const message = { id: 'msg_1', type: 'message', role: 'assistant', model: 'm', stop_reason: 'end_turn' }

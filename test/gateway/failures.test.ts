@@ -12,16 +12,16 @@ const picture = await encodePng(
   paint({ text: 'x', number: 0, width: 8, height: 8, transparent: false, squares: 4 })
 )
 
-/** One way to ask a provider for something. */
+/** One kind of request to a provider. */
 interface Question {
   readonly path: string
-  /** Without the name of a provider. */
+  /** Without the provider prefix. */
   readonly model: string
   readonly providers: readonly [first: string, second: string]
   readonly body: Readonly<Record<string, unknown>>
-  /** For those that are called with a form: the field of the file and its bytes. */
+  /** For requests with a form: the field of the file and its bytes. */
   readonly file?: readonly [field: string, bytes: Buffer]
-  /** The answer of a provider that can do it. */
+  /** The answer of a provider that supports it. */
   readonly answer: Script
 }
 
@@ -125,7 +125,7 @@ async function ask (
   return await fetch(api.url + url, { method: 'POST', body: form, headers: { 'x-api-key': testKey }, signal })
 }
 
-/** Providers of every kind, all at one address. */
+/** Providers of every kind, all at one URL. */
 async function start (
   t: Parameters<typeof testGateway>[0],
   script: Parameters<typeof fakeUpstream>[0],
@@ -148,11 +148,11 @@ async function start (
   return { upstream, api: await testGateway(t, { providers }) }
 }
 
-t.test('a provider in trouble means the same at every endpoint', async t => {
+t.test('a failure of a provider gives the same result on every endpoint', async t => {
   const canary = 'sk-canary'
   const rows: ReadonlyArray<readonly [trouble: string, script: Script, status: number, code: RegExp]> = [
     ['silence', { silent: true }, 504, /^upstream_timeout$/],
-    ['an answer that does not go on', { pieces: ['{'], then: 'stall' }, 504, /^upstream_timeout$/],
+    ['an answer that stalls', { pieces: ['{'], then: 'stall' }, 504, /^upstream_timeout$/],
     [
       'a cut answer',
       { headers: { 'content-length': '100' }, pieces: ['{"a":'], then: 'reset' },
@@ -163,7 +163,7 @@ t.test('a provider in trouble means the same at every endpoint', async t => {
     ['nothing', { pieces: ['null'] }, 502, /^upstream_(?:invalid_response|stream_interrupted)$/],
     ['an empty answer', { pieces: [] }, 502, /^upstream_invalid_response$/],
     [
-      'the page of a proxy',
+      'the error page of a proxy',
       { headers: { 'content-type': 'text/html' }, pieces: [`<html>${canary}</html>`] },
       502,
       /^upstream_invalid_response$/
@@ -227,7 +227,7 @@ const chatQuestions: Readonly<Record<string, Question>> = {
   }
 }
 
-t.test('a count that is impossible reaches neither caller nor sums', async t => {
+t.test('an impossible token count is kept from callers and totals', async t => {
   let text = ''
   const { api } = await start(t, () => ({ pieces: [text] }))
   let calls = 0
@@ -259,7 +259,7 @@ t.test('a count that is impossible reaches neither caller nor sums', async t => 
   }
 })
 
-t.test('a server that counts nothing reports zeros, and what was used is estimated', async t => {
+t.test('if a server counts nothing, zeros are reported and the usage is estimated', async t => {
   const counts = {
     prompt_tokens: 0,
     input_tokens: 0,
@@ -287,7 +287,7 @@ t.test('a server that counts nothing reports zeros, and what was used is estimat
   }
 })
 
-t.test('a server that keeps a connection alive by comments before its JSON is understood', async t => {
+t.test('a server that sends comments before its JSON to keep the connection alive is understood', async t => {
   for (const [name, question] of Object.entries(chatQuestions)) {
     const comments = [': PROCESSING\n\n', ':\r\n\r\n', ' : again\n']
     const { api } = await start(t, { pieces: [...comments, ...question.answer.pieces as readonly string[]] })
@@ -302,7 +302,7 @@ t.test('a server that keeps a connection alive by comments before its JSON is un
   }
 })
 
-t.test('the second of a list answers at every endpoint where both would mean the same', async t => {
+t.test('the second model of a list answers on every endpoint that supports lists', async t => {
   for (const [name, question] of Object.entries(questions)) {
     if (question.path === 'embeddings') continue
     const { upstream, api } = await start(t, (_request, number) =>
@@ -323,7 +323,7 @@ t.test('the second of a list answers at every endpoint where both would mean the
   }
 })
 
-t.test('a caller who leaves is felt by the provider of every endpoint', async t => {
+t.test('a client disconnect reaches the provider on every endpoint', async t => {
   for (const [name, question] of Object.entries(questions)) {
     const { upstream, api } = await start(t, { silent: true })
     const leaving = new AbortController()

@@ -1,7 +1,7 @@
 /**
- * The text that stages mask or refuse is nowhere: not upstream, not downstream, not in the store, the log,
- * kept bodies or answers of the cache. At every endpoint, in every dialect, complete and streamed, in front
- * of providers of every protocol, for a pattern and for a service.
+ * Text that stages mask or refuse appears nowhere: not upstream, not downstream, not in the store, the log,
+ * recorded bodies or cached answers. On every endpoint, in every dialect, complete and streamed, with
+ * providers of every protocol, for a pattern and for a service.
  */
 
 import t from 'tap'
@@ -57,12 +57,12 @@ import type { Test } from 'tap'
 type GuardSettings = Settings['stages'][number]
 type Action = GuardAction
 
-/** xAI's is that of chat completions. */
+/** xAI uses chat completions. */
 const { xai: _xai, ...protocols } = allProtocols
 
 const points: GuardSettings['at'] = ['request', 'answer', 'tool_call', 'tool_result']
 
-/** The kinds of stages: one that decides at once, and one that asks a service. */
+/** The kinds of stages: one that decides at once, and one that calls a service. */
 const kinds: Readonly<
   Record<'pattern' | 'webhook', (t: Test, action: Action) => GuardSettings | Promise<GuardSettings>>
 > = {
@@ -104,11 +104,11 @@ interface Started extends Omit<AdminGateway, 'send'> {
     body: Json | string,
     headers?: Readonly<Record<string, string>>
   ) => Promise<Response>
-  /** Fetches what is ready later. */
+  /** Fetches answers that are ready later. */
   readonly fetched: (path: string) => Promise<string>
 }
 
-/** A gateway that keeps whatever it can, in front of providers of all protocols. */
+/** A gateway that stores everything it can, with providers of all protocols. */
 async function start (t: Test, stage: GuardSettings, more: Partial<GatewayOptions> = {}): Promise<Started> {
   const upstreams: Record<string, FakeUpstream> = {}
   const providers: Settings['providers'][number][] = []
@@ -176,12 +176,12 @@ function modelAt (id: string, { model }: Protocol): string {
   return `${id}/${model.replace(/^.*\//, '')}`
 }
 
-/** Returns the kept bodies of all calls. */
+/** Returns the recorded bodies of all calls. */
 async function keptBodies ({ database }: Started): Promise<string> {
   return JSON.stringify(await database.query.selectFrom('call_bodies').selectAll().execute())
 }
 
-/** Waits for the rows and the bodies of calls, and for what runs in the background. */
+/** Waits for the rows and bodies of calls, and for background work. */
 async function untilKept ({ database }: Started, calls: number): Promise<void> {
   const rows = async (table: 'usage' | 'call_bodies'): Promise<number> =>
     (await database.query.selectFrom(table).select('id').execute()).length
@@ -206,7 +206,7 @@ async function untilKept ({ database }: Started, calls: number): Promise<void> {
   )
 }
 
-/** Looks through the log, and every text of the store. */
+/** Searches the log, and every text in the store. */
 async function searchWhatIsKept (t: Test, started: Started, calls: number): Promise<void> {
   const { api, database } = started
   const rows = async (table: keyof Tables): Promise<object[]> =>
@@ -298,18 +298,15 @@ async function askLater (t: Test, { send, fetched }: Started, action: Action): P
       if (action !== 'report') t.notOk(holdsWord(text), `${id}, later, ${number}: ${text.slice(0, 800)}`)
     }
     t.match(texts[4], expected, `${id}: a deferred completion`)
-    for (const text of texts.slice(5, 8)) t.match(text, expected, `${id}: a response in the background`)
+    for (const text of texts.slice(5, 8)) t.match(text, expected, `${id}: a background response`)
     for (const text of texts.slice(8)) t.match(text, expected, `${id}: a stored response`)
   }
   return calls
 }
 
-/**
- * Says whom calls are made for, in every way, of calls that are answered and of calls that end before stages
- * look at them.
- */
+/** Names end users in every way, in calls that are answered and in calls that end before stages run. */
 async function sayWhose (t: Test, { send }: Started, kind: string): Promise<number> {
-  const name = kind === 'pattern' ? word : 'there' // services do not see names of members
+  const name = kind === 'pattern' ? word : 'there' // services do not receive member names
   const question = { model: 'chat/m', messages: [{ role: 'user', content: 'hi' }] }
   const whose = { 'x-headgate-tags': word, 'x-litellm-end-user-id': word, 'session-id': word }
   const rows: ReadonlyArray<
@@ -376,7 +373,7 @@ const asks = (model: string, here: string): Json => ({
   messages: [{ role: 'user', content: `in ${here}` }]
 })
 
-/** A response of a provider that has ended with these items. */
+/** A finished provider response with these items. */
 function completedResponse (output: readonly object[]): Json {
   return {
     id: 'resp_1',
@@ -399,7 +396,7 @@ function formOf ({ stream, stream_format: format }: Json): 'streamed' | 'complet
   return stream === true || format === 'sse' ? 'streamed' : 'complete'
 }
 
-/** Requests of the other endpoints, complete and streamed, and whether their answers hold text. */
+/** Requests of the other endpoints, complete and streamed, and whether their answers contain text. */
 const others: Readonly<
   Record<
     Exclude<
@@ -457,7 +454,7 @@ const others: Readonly<
   ]
 }
 
-/** The events of a transcript that is cut in its words, and of images of which one is not finished. */
+/** Events of a transcript split inside words, and of images of which one is unfinished. */
 const streamedAnswers: ReadonlyArray<readonly [path: RegExp, events: readonly Json[]]> = [
   [/speech$/, [{ type: 'speech.audio.delta', audio: 'aGk=' }, { type: 'speech.audio.done' }]],
   [
@@ -534,11 +531,11 @@ function otherAnswers ({ path, text }: SeenRequest): Script {
     : { headers: { 'content-type': 'application/json' }, pieces: [JSON.stringify(answer)] }
 }
 
-t.test('the endpoints of this table are those with texts', async t => {
+t.test('the table has every endpoint with texts', async t => {
   t.same(['chat', 'completions', ...Object.keys(others)].toSorted(), endpointsWhere('hasTexts').toSorted())
 })
 
-t.test('each address that takes a request has its rows, complete, and streamed where it has streams', async t => {
+t.test('each POST endpoint has rows, complete and streamed if it supports streams', async t => {
   const rows = [
     ...Object.values(dialects).flatMap(({ path }) => [`${path} complete`, `${path} streamed`]),
     ...Object.values(others)
@@ -554,7 +551,7 @@ t.test('each address that takes a request has its rows, complete, and streamed w
 })
 
 for (const [kind, stageOf] of Object.entries(kinds)) {
-  t.test(`${kind}: what is masked is nowhere`, async t => {
+  t.test(`${kind}: masked text appears nowhere`, async t => {
     const started = await start(t, await stageOf(t, 'mask'))
     const { send, upstreams } = started
     let calls = 0
@@ -595,7 +592,7 @@ for (const [kind, stageOf] of Object.entries(kinds)) {
     t.match(await keptBodies(started), /\[island\]/, 'bodies are kept as stages left them')
   })
 
-  t.test(`${kind}: a request that is refused goes nowhere, and neither does an answer`, async t => {
+  t.test(`${kind}: a refused request is sent nowhere, and a refused answer is not returned`, async t => {
     const started = await start(t, await stageOf(t, 'refuse'))
     const { send, upstreams } = started
     let calls = 0
@@ -642,7 +639,7 @@ for (const [kind, stageOf] of Object.entries(kinds)) {
 }
 
 for (const [kind, stageOf] of Object.entries(kinds)) {
-  t.test(`${kind}: what is reported goes on as it is, and is counted`, async t => {
+  t.test(`${kind}: reported text passes unchanged, and is counted`, async t => {
     const started = await start(t, await stageOf(t, 'report'))
     const { api, send, upstreams } = started
     let calls = 0
@@ -697,16 +694,16 @@ for (const [kind, stageOf] of Object.entries(kinds)) {
     const rows = await started.database.query
       .selectFrom('usage')
       .select(['endpoint', 'findings'])
-      .where('attempts', '>', 0) // what is only fetched was counted before
+      .where('attempts', '>', 0) // fetched answers were counted before
       .execute()
     for (const { endpoint, findings } of rows) {
       t.notOk(holdsWord(String(findings)), 'what is counted says not what it is')
       t.match(findings, /"report"/, `${endpoint}: it is counted`)
     }
-    t.ok(holdsWord(await keptBodies(started)), 'bodies are kept as they came')
+    t.ok(holdsWord(await keptBodies(started)), 'bodies are kept unchanged')
   })
 
-  t.test(`${kind}: what is masked is not in Redis, where answers are shared`, { skip: noRedis }, async t => {
+  t.test(`${kind}: masked text is not in Redis, where answers are shared`, { skip: noRedis }, async t => {
     const redis = await startRedis(t)
     const server = await redis.connect(t)
     const texts: string[] = []
@@ -747,11 +744,11 @@ for (const [kind, stageOf] of Object.entries(kinds)) {
       }
     }
     t.ok(texts.length >= 20, `${texts.length} texts`)
-    for (const text of texts) t.notOk(/Zanzibar|island|choices/.test(text), 'an entry is sealed')
+    for (const text of texts) t.notOk(/Zanzibar|island|choices/.test(text), 'an entry is encrypted')
   })
 }
 
-/** Names and ids that a provider has to get as they are, and what is no text. */
+/** Names and ids that a provider must receive unchanged, and values that are not text. */
 const unseen =
   /name$|server_label$|tool_use_id$|file_data$|redacted_thinking\)\.data$|encrypted_content$|tool_choice\(allowed_tools\)/
 
@@ -764,7 +761,7 @@ const minimal: ReadonlyArray<
     schema: TSchema,
     places: PlaceTable,
     base: Json,
-    /** The providers that are asked. */
+    /** The providers that are called. */
     ids: ReadonlyArray<keyof typeof protocols> | readonly ['others', model: string]
   ]
 > = [
@@ -851,7 +848,7 @@ const minimal: ReadonlyArray<
   ]
 ]
 
-t.test('each request of the documentation is among those', async t => {
+t.test('each documented request is in the table', async t => {
   const documented = endpointDocs.filter(
     ({ method, path, request }) => method === 'POST' && path.startsWith('/v1/') && request !== undefined
   )
@@ -861,7 +858,7 @@ t.test('each request of the documentation is among those', async t => {
   t.equal(minimal.length, documented.length)
 })
 
-t.test('a word in any string of the schemas is not sent, unless it is a name, an id or a file', async t => {
+t.test('a word in any string of the schemas is not sent, except in names, ids and files', async t => {
   const started = await start(t, await kinds.pattern(t, 'mask'))
   for (const [path, schema, places, base, ids] of minimal) {
     const asked: ReadonlyArray<readonly [string, string]> =
@@ -896,7 +893,7 @@ t.test('a word in any string of the schemas is not sent, unless it is a name, an
   }
 })
 
-/** A turn that calls a tool, as each protocol says it. */
+/** A turn that calls a tool, in each protocol. */
 const toolTurns: Readonly<
   Record<
     'chat' | 'responses' | 'anthropic' | 'google',
@@ -1017,7 +1014,7 @@ const patient = { connectMs: 20_000, callMs: 20_000, loopMs: 60_000 }
 for (const [kind, stageOf] of Object.entries(kinds)) {
   for (const action of ['mask', 'refuse', 'report'] as const) {
     t.test(
-      `${kind}: what tools of a server are called with, and what they return, is looked at alone (${action})`,
+      `${kind}: arguments and results of server tools are inspected separately (${action})`,
       async t => {
         const stage = await stageOf(t, action)
         for (const at of ['tool_call', 'tool_result'] as const) {
@@ -1034,7 +1031,7 @@ for (const [kind, stageOf] of Object.entries(kinds)) {
             t.teardown(upstream.close)
             const api = await testGateway(t, {
               providers: [{ ...protocol.provider(upstream.url), id }],
-              // The first call loads the client of tool servers, which takes longer on a busy machine.
+              // The first call loads the MCP client, which takes longer on a busy machine.
               tools: { ...settings().tools, ...patient, allowedHosts: ['127.0.0.1'] },
               stages: [{ ...stage, at: [at] }]
             })
@@ -1084,7 +1081,7 @@ for (const [kind, stageOf] of Object.entries(kinds)) {
   }
 }
 
-/** What tools of providers were asked and returned, as the protocols of their own say it. */
+/** Arguments and results of provider tools, in each protocol. */
 const hostedResults: Readonly<Record<'anthropic' | 'responses', Pick<Protocol, 'complete' | 'frames'>>> = {
   anthropic: (() => {
     const content = [
@@ -1205,7 +1202,7 @@ const hostedResults: Readonly<Record<'anthropic' | 'responses', Pick<Protocol, '
 for (const [kind, stageOf] of Object.entries(kinds)) {
   for (const action of ['mask', 'refuse', 'report'] as const) {
     t.test(
-      `${kind}: what tools of a provider were asked and returned is looked at, in every dialect (${action})`,
+      `${kind}: arguments and results of provider tools are inspected in every dialect (${action})`,
       async t => {
         for (const [id, results] of Object.entries(hostedResults)) {
           const protocol = { ...protocols[id as keyof typeof hostedResults], ...results } // its own key
@@ -1250,7 +1247,7 @@ for (const [kind, stageOf] of Object.entries(kinds)) {
   }
 }
 
-t.test('an answer that has a member twice is given without the one that nobody has seen', async t => {
+t.test('of a duplicate member in an answer, the value that was not inspected is removed', async t => {
   const hidden = (text: string): string => `"${text}":"Zanzibar","${text}":"there"`
   const message = `{"id":"m","type":"message","role":"assistant","model":"m",${hidden('x_new')},"content":[{"type":"text",${hidden('text')}}],"stop_reason":"end_turn","stop_sequence":null,"usage":{"input_tokens":1,"output_tokens":1}}`
   const output = `[{"type":"message","id":"msg_1","role":"assistant","status":"completed","content":[{"type":"output_text","annotations":[],${hidden('text')}}]}]`

@@ -45,12 +45,12 @@ const metadata = fc.dictionary(limited, fc.string(), { maxKeys: 3 })
 
 interface Endpoint {
   readonly path: string
-  /** Fields with values that are allowed, whatever a provider makes of them. */
+  /** Fields with values that the gateway allows, whatever a provider does with them. */
   readonly fields: Readonly<Record<string, fc.Arbitrary<unknown>>>
   readonly required: readonly string[]
-  /** Names of others that may be anything. */
+  /** Names of other fields, with arbitrary values. */
   readonly odd?: readonly string[]
-  /** The file of a body that is a form, with bytes that are allowed. */
+  /** The file of a form body, with valid bytes. */
   readonly file?: readonly [field: string, bytes: Buffer]
   readonly numRuns: number
 }
@@ -283,7 +283,7 @@ const adminBodies = adminRows.flatMap(({ method, path, docs: { request } }) =>
   request === undefined ? [] : [{ route: `${method} ${path}`, schema: request.schema }]
 )
 
-t.test('every endpoint that takes a body is sent arbitrary ones', async t => {
+t.test('every endpoint that takes a body is sent arbitrary bodies', async t => {
   const { gateway } = await testGateway(t, { providers: [sandbox] })
   // without a body, and not for the sandbox
   const others = new Set(['/v1/responses/:response_id/cancel', '/v1/responses/compact'])
@@ -297,7 +297,7 @@ function rightRequestOf ({ fields, required }: Endpoint): fc.Arbitrary<Record<st
   return fc.record(fields, { requiredKeys: [...required] })
 }
 
-/** A right request, or one in which a field or two are anything at all. */
+/** A valid request, or one in which a field or two are arbitrary. */
 function requestOf (endpoint: Endpoint): fc.Arbitrary<Record<string, unknown>> {
   const { fields, odd = [] } = endpoint
   const changes = fc.dictionary(fc.constantFrom(...Object.keys(fields), ...odd), anything, { maxKeys: 2 })
@@ -321,7 +321,7 @@ function formOf (
   return form
 }
 
-/** Returns what is wrong with an answer, if anything is. */
+/** Returns what is wrong with an answer, if anything. */
 async function faultOf (response: Response): Promise<string | undefined> {
   const { status, headers } = response
   const text = await response.text()
@@ -342,7 +342,7 @@ async function faultOf (response: Response): Promise<string | undefined> {
 }
 
 for (const endpoint of endpoints) {
-  t.test(`${endpoint.path}: whatever is sent, the answer is an answer or says what is wrong`, async t => {
+  t.test(`${endpoint.path}: any request gets a valid answer or a valid error`, async t => {
     const api = await storingGateway(t, { providers: [sandbox] })
     const { path, file, numRuns } = endpoint
     const seen = new Map<number, number>()
@@ -362,7 +362,7 @@ for (const endpoint of endpoints) {
     await fc.assert(fc.asyncProperty(requestOf(endpoint), fc.integer({ min: 0, max: 9 }), send), {
       numRuns: rounds(numRuns)
     })
-    // Few of them are right, by chance none; of a few, by chance all.
+    // Few are valid, and by chance none may be; with few requests, by chance all may be.
     if (![...seen.keys()].some(status => status >= 400)) await send({}, 0)
     for (const body of fc.sample(rightRequestOf(endpoint), 50)) if (!seen.has(200)) await send(body, 1)
     t.ok(
@@ -372,7 +372,7 @@ for (const endpoint of endpoints) {
   })
 }
 
-t.test('whatever an owner sends to the admin API, the answer is an answer or says what is wrong', async t => {
+t.test('any request of an owner to the admin API gets a valid answer or a valid error', async t => {
   const { user } = await adminGateway(t)
   const seen = new Set<number>()
   for (const { route, schema } of adminBodies) {
@@ -388,7 +388,7 @@ t.test('whatever an owner sends to the admin API, the answer is an answer or say
 })
 
 t.test(
-  'whatever is requested of stored responses and deferred completions, the answer is an answer or says what is wrong',
+  'any request for stored responses and deferred completions gets a valid answer or a valid error',
   async t => {
     const api = await storingGateway(t, {
       providers: [sandbox],
@@ -442,7 +442,7 @@ t.test(
   }
 )
 
-t.test('bytes that are no HTTP at all end a connection, not the gateway', async t => {
+t.test('bytes that are not HTTP end a connection, not the gateway', async t => {
   const api = await testGateway(t, { providers: [sandbox] })
   const port = Number(new URL(api.url).port)
   await fc.assert(fc.asyncProperty(fc.uint8Array({ minLength: 1, maxLength: 200 }), async bytes => {

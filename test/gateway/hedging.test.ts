@@ -73,7 +73,7 @@ for (const [kind, body, answer] of [
   ['streamed', { stream: true }, { headers: eventStream, pieces: chatFrames(['two']) }]
 ] as const) {
   t.test(
-    `a ${kind} answer comes from the second model when the first is slow, whose request is aborted`,
+    `a ${kind} answer comes from the second model when the first is slow, and the first request is aborted`,
     async t => {
       const { api, one, two, ask } = await start(t, { one: silent, two: answer })
       const found = await ask(body)
@@ -146,7 +146,7 @@ for (const [why, parts, headers] of [
   ['of its provider', { onDisconnect: 'drain' }, {}],
   ['of a budget', {}, { authorization: 'Bearer limited' }]
 ] as const) {
-  t.test(`where an answer is to be read to its end because ${why}, there is no second request`, async t => {
+  t.test(`where an answer must be read to its end because ${why}, there is no second request`, async t => {
     const slow: Script = { pieces: (async function * () {
       await outlast(20) // the delay before a request is hedged
       yield chatAnswer('one')

@@ -72,7 +72,7 @@ async function * endless (opening: string, filler: string): AsyncGenerator<strin
 }
 
 for (const [name, { kind, model, path, request, opening }] of Object.entries(apis)) {
-  t.test(`${name}: a stream without events ends by the wait for one`, async t => {
+  t.test(`${name}: a stream without events times out`, async t => {
     let pieces = endless('', ': ping\n\n')
     const upstream = await fakeUpstream(() => ({ headers: eventStream, pieces }))
     const other = await fakeUpstream({ headers: eventStream, pieces: chatFrames(['from another']) })

@@ -113,7 +113,7 @@ const question = (content: string, more: Json = {}): Json => ({
 
 for (const [id, protocol] of Object.entries(protocols)) {
   t.test(
-    `in front of ${id} a request is sent before the verdict, and nothing of the answer goes on until it is in`,
+    `with ${id} a request is sent before the verdict, but no part of the answer is passed on`,
     async t => {
       const { api, upstream, service, decide } = await start(t, scriptOf(protocol), {}, {}, protocol)
       for (const [name, { path, request }] of Object.entries(dialects)) {
@@ -141,7 +141,7 @@ for (const [id, protocol] of Object.entries(protocols)) {
   )
 
   t.test(
-    `in front of ${id} a refusal ends the request to the provider, in the form of each dialect`,
+    `with ${id} a refusal aborts the provider request, with an error in the format of each dialect`,
     async t => {
       const { api, upstream, rows, decide } = await start(t, { silent: true }, {}, {}, protocol)
       for (const [name, { path, request }] of Object.entries(dialects)) {

@@ -86,7 +86,7 @@ function lastLine (api: TestGateway): { findings?: readonly Json[] } | undefined
 
 for (const [kind, { masks, refuses }] of Object.entries(kinds)) {
   for (const [name, protocol] of Object.entries(protocols)) {
-    t.test(`what a ${kind} masks is nowhere, in any dialect in front of ${name}`, async t => {
+    t.test(`text masked by a ${kind} appears nowhere, in any dialect with ${name}`, async t => {
       const upstream = await fakeUpstream(scriptOf(protocol))
       t.teardown(upstream.close)
       const api = await testGateway(t, {
@@ -123,7 +123,7 @@ for (const [kind, { masks, refuses }] of Object.entries(kinds)) {
     })
 
     t.test(
-      `a ${kind} refuses a request before it is sent, and an answer before its caller gets it, in any dialect in front of ${name}`,
+      `a ${kind} refuses requests before they are sent, and answers before they are returned, in any dialect with ${name}`,
       async t => {
         const upstream = await fakeUpstream(scriptOf(protocol))
         t.teardown(upstream.close)

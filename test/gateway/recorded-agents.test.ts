@@ -13,7 +13,7 @@ const [sessions, turns] = [4, allRounds ? 40 : 24]
 for (const [name, agent] of Object.entries(recordedAgents)) {
   const kind = name === 'Codex' ? 'openai' : 'anthropic'
 
-  t.test(`sessions of ${name}, as recorded, keep the prompt caches of two accounts as warm as one`, async t => {
+  t.test(`recorded sessions of ${name} hit the prompt caches of two accounts as often as that of one`, async t => {
     const caches = [new PrefixCache(), new PrefixCache()]
     const upstreams = await Promise.all(caches.map(async cache => await fakeUpstream(({ json }) => {
       const { input, cached } = cache.read(agent.prompt(objectOf(json) ?? {}))

@@ -1,6 +1,6 @@
 /**
  * Reversible masking: the provider gets placeholders, the caller gets the values back, and nothing else has
- * them: no log, row, kept body, cached answer or stored response.
+ * them: no log, row, recorded body, cached answer or stored response.
  */
 
 import t from 'tap'
@@ -38,7 +38,7 @@ const stage: GuardSettings = {
   patterns: ['email', { name: 'odd', match: 'q"u\\\\te', maxLength: 6 }]
 }
 
-/** The placeholders of a request that a provider has got, in their order. */
+/** Returns the placeholders of a request that a provider received, in order. */
 function namesIn (text: string): string[] {
   return [...new Set(text.match(/<(?:EMAIL|ODD)_[a-z2-7]{8}>/g))]
 }
@@ -280,7 +280,7 @@ function repeats (protocol: Protocol): (request: SeenRequest) => Script {
 interface Dialect {
   readonly path: string
   readonly request: (model: string, said: string) => Json
-  /** All texts of an answer: said, thought, and the arguments. Thinking of Messages may be signed. */
+  /** Returns all texts of an answer: content, thinking and arguments. Thinking of Messages may be signed. */
   readonly read: (answer: readonly Json[]) => readonly [said: string, args: string, thought?: string]
 }
 
@@ -404,7 +404,7 @@ function holdsValue (text: string): boolean {
   return values.some(value => text.includes(value) || text.includes(JSON.stringify(value).slice(1, -1)))
 }
 
-/** Looks through the log, and every text of the store. */
+/** Searches the log, and every text in the store. */
 async function searchWhatIsKept (t: Test, { api, database }: AdminGateway, calls: number): Promise<void> {
   const rows = async (table: keyof Tables): Promise<object[]> =>
     await database.query.selectFrom(table).selectAll().execute()
@@ -453,7 +453,7 @@ function checkAnswer (t: Test, { read }: Dialect, text: string, title: string): 
 }
 
 t.test(
-  'in every dialect, direct and translated, complete and streamed, the caller alone has the values',
+  'only the caller sees the values, in every dialect, direct and translated, complete and streamed',
   async t => {
     const { gateway, upstreams, send } = await start(t)
     let calls = 0
@@ -470,7 +470,7 @@ t.test(
             const text = await response.text()
             calls++
             t.equal(response.status, 200, `${title}: ${text.slice(0, 300)}`)
-            // a stream may be made of a complete answer
+            // a stream may be generated from a complete answer
             if (expected === 'hit') t.equal(response.headers.get('x-headgate-cache'), 'hit', title)
             checkAnswer(t, dialect, text, `${title}, ${expected}`)
             if (stream && name === 'chat') t.ok(text.endsWith('data: [DONE]\n\n'), title)
@@ -481,12 +481,12 @@ t.test(
     const sent = Object.values(upstreams).flatMap(({ requests }) => requests.map(({ text }) => text))
     t.ok(sent.length >= 9)
     for (const text of sent) t.notOk(holdsValue(text), text)
-    t.equal(new Set(sent.flatMap(namesIn)).size, 2, 'a value has the same name in every call of a key')
+    t.equal(new Set(sent.flatMap(namesIn)).size, 2, 'a value has the same placeholder in every call of a key')
     await searchWhatIsKept(t, gateway, calls)
   }
 )
 
-t.test('another key has other names, and gets no value of the first', async t => {
+t.test('another key has other placeholders, and gets no values of the first', async t => {
   const { gateway, upstreams, send } = await start(t)
   const { key } = await gateway.keys.create({ name: 'other' })
   const { path, request } = dialects.chat
@@ -496,7 +496,7 @@ t.test('another key has other names, and gets no value of the first', async t =>
   t.match(
     upstreams['chat']?.requests[1]?.text,
     /<TEXT_[a-z2-7]{8}>/,
-    'what looks like a placeholder is escaped'
+    'text that looks like a placeholder is escaped'
   )
   t.notOk(holdsValue(own))
   const text = await (await send(path, request('chat/m', `${mail} ${name}`), key)).text()
@@ -576,7 +576,7 @@ t.test('deferred, stored, continued and fetched answers have the values for thei
         stream
       })
       const begun = await response.text()
-      calls += 2 // it runs as a call of its own
+      calls += 2 // it runs as a separate call
       const background = /"id":\s*"(resp_[^"]+)"/.exec(begun)?.[1] ?? ''
       if (stream) checkAnswer(t, responses, begun, `${id}: in the background, streamed`)
       checkAnswer(t, responses, await fetched(`/v1/responses/${background}`), `${id}: in the background`)
@@ -603,7 +603,7 @@ t.test('deferred, stored, continued and fetched answers have the values for thei
 })
 
 t.test(
-  'tools on a server get placeholders, unless the stage says otherwise; what they return is masked',
+  'server tools get placeholders unless the stage says otherwise, and their results are masked',
   async t => {
     for (const unmaskFor of [undefined, ['server' as const]]) {
       const tools = await startToolServer(t, { more: ['look'], says: `from bob@example.org, ${mail}` })
@@ -630,7 +630,7 @@ t.test(
       t.equal(
         JSON.stringify(tools.calls).includes(mail),
         unmaskFor !== undefined,
-        'what the tool was called with'
+        'the arguments of the tool'
       )
       const [, second] = upstream.requests
       t.notOk(holdsValue(second?.text ?? mail), second?.text ?? '')

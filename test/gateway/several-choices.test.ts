@@ -141,7 +141,7 @@ const callers = { chat: dialects.chat, completions: dialects.completions } as co
 const request = { messages: [{ role: 'user', content: 'Where to?' }], prompt: 'Once', n: 2 } as const
 
 for (const [kind, stageOf] of Object.entries(kinds)) {
-  t.test(`${kind}: choices of one answer are held apart`, async t => {
+  t.test(`${kind}: choices of one answer are inspected separately`, async t => {
     for (const [id, answer] of Object.entries(answers)) {
       const protocol = protocols[id as keyof typeof answers] // its own key
       let pieces = both

@@ -49,7 +49,7 @@ async function start (
 
 for (const [name, protocol] of Object.entries(protocols)) {
   t.test(
-    `what is masked is nowhere, and the log says what was found, in any dialect in front of ${name}`,
+    `masked text appears nowhere, and the log says what was found, in any dialect with ${name}`,
     async t => {
       const { upstream, api } = await start(t, protocol, [island])
       for (const [dialectName, { path, request, textsOf }] of Object.entries(dialects)) {
@@ -85,7 +85,7 @@ for (const [name, protocol] of Object.entries(protocols)) {
   )
 
   t.test(
-    `a request is refused before it is sent, and an answer before its caller gets it, in any dialect in front of ${name}`,
+    `a request is refused before it is sent, and an answer before it is returned, in any dialect with ${name}`,
     async t => {
       const requests = await start(t, protocol, [{ ...island, at: ['request'], action: 'refuse' }])
       const answers = await start(t, protocol, [{ ...island, at: ['answer'], action: 'refuse' }])
@@ -138,7 +138,7 @@ const refusing: Readonly<Record<string, (t: Test) => GuardSettings | Promise<Gua
 
 for (const [kind, stageOf] of Object.entries(refusing)) {
   t.test(
-    `an answer that a ${kind} refuses after its beginning ends as filtered content does, with an error and nothing after it`,
+    `an answer refused by a ${kind} midway ends like filtered content, with an error and nothing after it`,
     async t => {
       const long = 'It is warm there. '.repeat(4)
       const ends: Readonly<Record<keyof typeof dialects, RegExp>> = {

@@ -1,6 +1,6 @@
 /**
- * No text passes by a stage: one that replaces a word, at every place, in every dialect, in front of
- * providers of every protocol, for complete and streamed answers.
+ * No text bypasses a stage: one that replaces a word, at every place, in every dialect, with providers of
+ * every protocol, for complete and streamed answers.
  */
 
 import t from 'tap'
@@ -33,7 +33,7 @@ async function start (
 }
 
 for (const [name, protocol] of Object.entries(protocols)) {
-  t.test(`a word that a stage replaces is nowhere, in any dialect in front of ${name}`, async t => {
+  t.test(`a replaced word appears nowhere, in any dialect with ${name}`, async t => {
     const { upstream, api } = await start(t, protocol, word)
     for (const [dialectName, { path, request, textsOf }] of Object.entries(dialects)) {
       for (const stream of [false, true]) {
@@ -58,7 +58,7 @@ for (const [name, protocol] of Object.entries(protocols)) {
   })
 
   t.test(
-    `what a stage finds nothing in passes as if there were none, in any dialect in front of ${name}`,
+    `without findings everything passes unchanged, in any dialect with ${name}`,
     async t => {
       const plain = await start(t, protocol)
       const looked = await start(t, protocol, 'no such word')
@@ -79,7 +79,7 @@ for (const [name, protocol] of Object.entries(protocols)) {
   )
 }
 
-/** What differs from call to call. */
+/** Removes what differs from call to call. */
 function steady (body: string): string {
   return body.replaceAll(
     /"(?:id|item_id|request_id|call_id)":\s*"[^"]*"|"(?:created|created_at|completed_at)":\s*\d+/g,
@@ -88,7 +88,7 @@ function steady (body: string): string {
 }
 
 t.test(
-  'where nothing is replaced a direct request is the bytes of its caller, and where a word is only that differs',
+  'a direct request is sent byte for byte as received, except for replaced words',
   async t => {
     for (const [dialectName, protocol] of [
       ['messages', protocols.anthropic],
@@ -114,7 +114,7 @@ t.test(
   }
 )
 
-t.test('a word in signed thinking or in a field that is not known refuses the call', async t => {
+t.test('a word in signed thinking or in an unknown field refuses the call', async t => {
   const { upstream, api } = await start(t, protocols.anthropic, word)
   const { path, request } = dialects.messages
   const rows: ReadonlyArray<readonly [title: string, fields: Json]> = [
@@ -164,7 +164,7 @@ t.test('a word in signed thinking or in a field that is not known refuses the ca
 })
 
 t.test(
-  'a number in what a tool is called with, or in its schema, refuses the call: it has no place for a name',
+  'a number in tool arguments or in a schema refuses the call, as it cannot be masked',
   async t => {
     const card = 4111111111111111
     const stages = [
@@ -216,7 +216,7 @@ t.test(
 )
 
 t.test(
-  'of a turn of an agent only what is masked differs: marks, signatures and unknown blocks are as it sent them',
+  "in an agent's request only masked text differs: marks, signatures and unknown blocks are unchanged",
   async t => {
     for (const [path, protocol, turn] of [
       ['/v1/messages?beta=true', protocols.anthropic, claudeCodeTurn],
@@ -235,7 +235,7 @@ t.test(
   }
 )
 
-t.test('of a stream that passes as it came only the events in which a word is replaced differ', async t => {
+t.test('in a passed-through stream only events with a replaced word differ', async t => {
   const event = (value: Json): string => `event: ${String(value['type'])}\ndata: ${JSON.stringify(value)}\n\n`
   const [first = '', ...others] = protocols.anthropic.frames
   const thinking = [

@@ -364,7 +364,7 @@ const everyText: Settings['telemetry']['otlp'] = otlpSettings('', {
 for (const [dialectName, { path, request }] of Object.entries(dialects)) {
   for (const stream of [false, true]) {
     t.test(
-      `where the configuration says so, a span has prompts and answers as stages left them: ${dialectName} ${stream ? 'streamed' : 'complete'}`,
+      `if so configured, a span has prompts and answers as stages left them: ${dialectName} ${stream ? 'streamed' : 'complete'}`,
       async t => {
         const { complete, frames } = protocols.chat
         const seen = await collector(t)

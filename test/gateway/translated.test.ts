@@ -249,7 +249,7 @@ for (const name of ['anthropic', 'google'] as const) {
   const { frames, before, spoken, failure } = dialects[name]
 
   t.test(
-    `${name}: a refusal has a status of ours, and its words only where they help the caller`,
+    `${name}: a refusal has a status of the gateway, and the provider's message only if it helps the caller`,
     async t => {
       const rows = refusals[name]
       const { api, ask } = await start(t, name, (_request, number) => {
@@ -274,7 +274,7 @@ for (const name of ['anthropic', 'google'] as const) {
   )
 
   t.test(
-    `${name}: an error in a stream is a status before the first word, or another attempt, and a named event after it`,
+    `${name}: a stream error is a status or a retry before the first text, and a named event after it`,
     async t => {
       const busy = name === 'anthropic' ? 'overloaded_error' : 'UNAVAILABLE'
       const event = `event: error\ndata: ${failure(503, busy, 'busy')}\n\n`
@@ -317,7 +317,7 @@ for (const name of ['anthropic', 'google'] as const) {
   )
 
   t.test(
-    `${name}: a key refused under status 200 is the caller's if it was theirs, and the gateway's if not`,
+    `${name}: a key refused under status 200 is the caller's error if the key was theirs, else the gateway's`,
     async t => {
       const refusal =
         name === 'anthropic'
@@ -350,7 +350,7 @@ for (const name of ['anthropic', 'google'] as const) {
     }
   )
 
-  t.test(`${name}: a stream that breaks off, in whatever way, never looks finished`, async t => {
+  t.test(`${name}: an interrupted stream never looks finished, however it breaks`, async t => {
     const half = frames.slice(0, spoken)
     const torn = frames[spoken]?.slice(0, 20) ?? ''
     const scripts: Record<string, readonly [Script, RegExp]> = {
@@ -380,7 +380,7 @@ for (const name of ['anthropic', 'google'] as const) {
     }
   })
 
-  t.test(`${name}: answers that are none are our failure, not the caller's`, async t => {
+  t.test(`${name}: an invalid answer is an upstream error, not the caller's`, async t => {
     for (const piece of ['<html>gateway</html>', '', '{}', '[]', '{"error":', frames[spoken - 1] ?? '']) {
       for (const stream of [false, true]) {
         const { ask } = await start(t, name, { headers: stream ? eventStream : {}, pieces: [piece] })
@@ -392,7 +392,7 @@ for (const name of ['anthropic', 'google'] as const) {
     }
   })
 
-  t.test(`${name}: a caller who leaves closes the connection to the provider`, async t => {
+  t.test(`${name}: a client disconnect closes the connection to the provider`, async t => {
     const { upstream, api, ask } = await start(t, name, {
       headers: eventStream,
       pieces: frames.slice(0, spoken),
@@ -408,7 +408,7 @@ for (const name of ['anthropic', 'google'] as const) {
     t.match(api.lines[0], { outcome: 'client_closed', usage: { estimated: true } })
   })
 
-  t.test(`${name}: what it cannot do is refused before it is called`, async t => {
+  t.test(`${name}: an unsupported request is refused before the provider is called`, async t => {
     const { upstream, ask } = await start(t, name, { pieces: [] })
     for (const [more, param] of [
       [{ response_format: { type: 'json_object' } }, 'response_format'],

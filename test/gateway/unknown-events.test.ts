@@ -119,7 +119,7 @@ function chunk (delta: Json, finish: string | null = null): Json {
 }
 
 for (const [kind, stageOf] of Object.entries(kinds)) {
-  t.test(`${kind}: a word that a stream cuts where nobody knows what stands there is found`, async t => {
+  t.test(`${kind}: a word split across unknown events is found`, async t => {
     const stage = await stageOf(t)
     for (const [title, { dialect, protocol, first, half, last }] of Object.entries(streams)) {
       let halves = [before, behind]

@@ -107,7 +107,7 @@ for (const name of ['responses', 'messages'] as const) {
     t.match(await asked('openai/unheard-of'), { cost: null, cost_status: 'unpriced' })
   })
 
-  t.test(`a project that is not to see costs has none in answers of ${name}`, async t => {
+  t.test(`a project without access to costs gets none in answers of ${name}`, async t => {
     const { api } = await start(t, protocols[name === 'messages' ? 'anthropic' : 'responses'], {
       usage: { ...settings().usage, exposeCost: false }
     })
@@ -120,7 +120,7 @@ for (const name of ['responses', 'messages'] as const) {
     t.notMatch(await response.text(), /"cost"/)
   })
 
-  t.test(`another value than true is refused by ${name}`, async t => {
+  t.test(`${name} accepts only the value true`, async t => {
     const { api } = await start(t, protocols.chat)
     t.equal(
       (await api.post(path, { ...request(protocols.chat.model, 'there'), usage: { include: 'yes' } }))

@@ -94,7 +94,7 @@ const rows: Readonly<Record<BuiltInName, ReadonlyArray<readonly [text: string, e
 }
 
 for (const name of builtInNames) {
-  t.test(`${name} finds what it is named after, and not what only looks like it`, t => {
+  t.test(`${name} finds real values, and not those that only look similar`, t => {
     for (const [text, expected] of rows[name]) t.equal(masked(name, text), expected, text)
     t.end()
   })

@@ -111,7 +111,7 @@ t.test('complete texts are replaced at once', t => {
     t.equal(
       readEvent(event, text => text, undefined).event,
       event,
-      `${event.type}: the very event where nothing is replaced`
+      `${event.type}: the same object if nothing is replaced`
     )
   }
   t.end()

@@ -49,18 +49,18 @@ function argumentsPiece (text: string): ChatEvent {
 }
 
 t.test(
-  'a word is replaced wherever it is cut, and events in which nothing is replaced are the very ones',
+  'a word is replaced wherever it is split, and unchanged events stay the same objects',
   async t => {
     const events = ['one ', 'ab', 'c', 'abx', 'y two', ' three'].map(said => text(said))
     const out = await through(held('abcab'), events)
     t.same(textsOf(out), { 'text-delta 0 ': 'one (an island)xy two three' })
     t.equal(out[0], events[0])
     t.equal(out.at(-1), events.at(-1))
-    t.equal(out.length, 5, 'an event of which nothing is left is none')
+    t.equal(out.length, 5, 'an event whose text becomes empty is dropped')
   }
 )
 
-t.test('what is decided goes on at once', t => {
+t.test('decided text is passed on at once', t => {
   const texts = held('abc')
   const out: ChatEvent[] = []
   texts.push([text('x a')], out)
@@ -68,7 +68,7 @@ t.test('what is decided goes on at once', t => {
   texts.push([text('z....')], out)
   t.same([out.length, texts.characters], [1, 64 + 5])
   texts.push([{ type: 'usage', usage: { promptTokens: 1, completionTokens: 1, totalTokens: 2 } }], out)
-  t.equal(out.length, 2, 'what waits for no text does not wait')
+  t.equal(out.length, 2, 'an event unrelated to text does not wait')
   texts.push([{ type: 'choice-end', choice: 0, reason: 'stop' }], out)
   t.same(
     [out.map(({ type }) => type), texts.characters],
@@ -77,7 +77,7 @@ t.test('what is decided goes on at once', t => {
   t.end()
 })
 
-t.test('what is no text keeps its place among the texts of its choice', async t => {
+t.test('an event without text keeps its place among the texts of its choice', async t => {
   const events: ChatEvent[] = [
     text('ab'),
     { type: 'annotation-delta', choice: 0, annotations: [] },
@@ -94,7 +94,7 @@ t.test('what is no text keeps its place among the texts of its choice', async t 
   t.same(textsOf(out), { 'text-delta 0 ': '(an island)', 'text-delta 1 ': 'other' })
 })
 
-t.test('reasoning ends where the answer has gone on for as long as a word', t => {
+t.test('reasoning is complete once the answer has continued for the length of a word', t => {
   const texts = held('abc')
   const out: ChatEvent[] = []
   texts.push([{ type: 'reasoning-delta', choice: 0, text: 'thinks ab' }], out)
@@ -106,7 +106,7 @@ t.test('reasoning ends where the answer has gone on for as long as a word', t =>
   t.end()
 })
 
-t.test('arguments are replaced in their strings once they are complete', t => {
+t.test('strings in arguments are replaced once the arguments are complete', t => {
   const texts = held('abc')
   const out: ChatEvent[] = []
   for (const said of ['', '{"a":"a', '\\u0062c","n":[1.0,', ' "x"]}', '          ']) {
@@ -119,7 +119,7 @@ t.test('arguments are replaced in their strings once they are complete', t => {
   t.end()
 })
 
-t.test('a word in thinking that its provider signs refuses the answer', async t => {
+t.test('a word in signed thinking refuses the answer', async t => {
   const frame = (thinking: string): ChatEvent => ({
     type: 'direct-frame',
     name: 'content_block_delta',
@@ -133,7 +133,7 @@ t.test('a word in thinking that its provider signs refuses the answer', async t 
   t.equal((await through(held('abc'), [frame('a'), frame('b')])).length, 2)
 })
 
-/** Texts of few letters, so that words and halves of them are everywhere. */
+/** Texts with few different letters, so that words and halves of them are frequent. */
 const letters = fc.string({ unit: fc.constantFrom('a', 'b', 'c'), maxLength: 4 })
 const event: fc.Arbitrary<ChatEvent> = fc.oneof(
   fc.record({
@@ -155,7 +155,7 @@ const event: fc.Arbitrary<ChatEvent> = fc.oneof(
   })
 )
 
-t.test('a word in pieces of an event that is not known refuses the answer', async t => {
+t.test('a word split across unknown events refuses the answer', async t => {
   const filter = wordFilter('abc')
   const texts = new HeldTexts(
     new TextFilters({ filter: () => filter }, routedCall({}), 'answer'),
@@ -171,7 +171,7 @@ t.test('a word in pieces of an event that is not known refuses the answer', asyn
 })
 
 t.test(
-  'any split and any interleaving of choices and calls gives what the filter gives over the complete texts',
+  'any split and interleaving of choices and calls gives the result for complete texts',
   async t => {
     await holdsAsync(
       t,
@@ -194,7 +194,7 @@ t.test(
   }
 )
 
-t.test('events without text that wait behind a call of a tool are counted', t => {
+t.test('events without text that wait behind a tool call are counted', t => {
   const texts = held('abc')
   const out: ChatEvent[] = []
   texts.push([{ type: 'tool-call-delta', choice: 0, call: 0, text: '{"a":', kind: 'function' }], out)
@@ -207,7 +207,7 @@ t.test('events without text that wait behind a call of a tool are counted', t =>
   t.end()
 })
 
-t.test('what is only counted counts once, wherever it is cut', async t => {
+t.test('a reported word is counted once, wherever it is split', async t => {
   const counted = async (look: (filter: PatternFilter) => unknown): Promise<number> => {
     const findings = new GuardFindings()
     const rules = ['[ab]+c', 'b+'].map(match => ({
@@ -268,7 +268,7 @@ t.test('a large text is searched in slices, and keeps its place', async t => {
   }
 })
 
-t.test('large arguments are searched in slices, and what follows them waits', async t => {
+t.test('large arguments are searched in slices, and later events wait', async t => {
   const args = JSON.stringify({ list: Array.from({ length: 400 }, () => `${'x'.repeat(2000)}abc`) })
   const pieces = args.match(/.{1,1000}/g)?.map(argumentsPiece) ?? []
   const end: ChatEvent = { type: 'tool-call-end', choice: 0, call: 0 }
@@ -292,7 +292,7 @@ t.test('large arguments are searched in slices, and what follows them waits', as
   }
 })
 
-t.test('large arguments that are cut short are searched at the end', async t => {
+t.test('large truncated arguments are searched at the end', async t => {
   const json = `{"a":"${'x'.repeat(200_000)}\\u0061bc`
   const cut: ChatEvent = { type: 'tool-call-delta', choice: 0, call: 0, text: json, kind: 'function' }
   t.same(textsOf(await through(held('abc'), [cut])), {
@@ -312,7 +312,7 @@ function inResponses (events: readonly ChatEvent[]): Promise<ChatEvent[]> {
   return through(new HeldTexts(filters, responsesDirectTexts), events)
 }
 
-t.test('pieces of several texts in one event are searched as texts of their own', async t => {
+t.test('pieces of several texts in one event are searched as separate texts', async t => {
   const output = (delta: object): ChatEvent => frame('shell_call_output_content.delta', { delta })
   const given = [
     { stdout: 'x ab' },
@@ -331,14 +331,14 @@ t.test('pieces of several texts in one event are searched as texts of their own'
   t.equal(joined('stderr'), '(an island) (an island)')
 })
 
-t.test('a word in pieces of a command that others interrupt is replaced', async t => {
+t.test('a word in interleaved pieces of a command is replaced', async t => {
   const command = (index: number, delta: string): ChatEvent =>
     frame('shell_call_command.delta', { command_index: index, delta })
   const out = await inResponses([command(0, 'ab'), command(1, 'ls'), command(0, 'c')])
   t.notMatch(JSON.stringify(out), /"ab/)
 })
 
-t.test('a word in pieces of a text that is not known refuses the answer, wherever they stand', async t => {
+t.test('a word split across pieces of an unknown text refuses the answer', async t => {
   const extra = (said: string): ChatEvent => ({
     type: 'extra',
     scope: 'message',
@@ -361,7 +361,7 @@ t.test('a word in pieces of a text that is not known refuses the answer, whereve
   t.same(await through(held('abc'), others), others)
 })
 
-t.test('large complete answers that nobody decides are searched at the end, in their order', async t => {
+t.test('large complete answers still undecided at the end are searched then, in order', async t => {
   const texts = held('abc')
   const json = JSON.stringify({ content: [{ type: 'text', text: `${'x'.repeat(200_000)}abc` }] })
   const large: ChatEvent = { type: 'direct-answer', json }

@@ -12,7 +12,7 @@ import type { Batch } from '../../../lib/core/batch.ts'
 import type { ChatInput } from '../../../lib/chat/input.ts'
 import { rounds } from '../../support/rounds.ts'
 
-t.test('all batches of an answer are one completion, compared in full', async t => {
+t.test('all batches of an answer are folded into one completion, compared in full', async t => {
   const head = { type: 'response-start', id: 'chatcmpl-1', model: 'x/m', createdSeconds: 7 } as const
   const batches: ReadonlyArray<{ readonly events: readonly ChatEvent[] }> = [
     {
@@ -161,7 +161,7 @@ const delta: fc.Arbitrary<ChatEvent> = fc.oneof(
   })
 )
 
-/** A tool call, its pieces in order, as a provider's adapter gives it. */
+/** A tool call with its pieces in order, as an adapter gives it. */
 const toolCalls: fc.Arbitrary<ChatEvent[]> = fc
   .array(
     fc.record({
@@ -263,7 +263,7 @@ t.test(
     )
     t.ok(bare.endsWith('data: [DONE]\n\n'))
     t.equal(bare.split('[DONE]').length, 2)
-    t.notMatch(bare, /^(?!data: |$)/m, 'nothing but data lines')
+    t.notMatch(bare, /^(?!data: |$)/m, 'only data lines')
 
     const withUsage = chunksIn(await encode([batch(events, { include_usage: true })]))
     t.same(withUsage.at(-1), {
@@ -283,7 +283,7 @@ t.test(
   }
 )
 
-t.test('what was done on the server travels with the last chunk', async t => {
+t.test('results of server tools are sent with the last chunk', async t => {
   const events: ChatEvent[] = [
     head,
     {
@@ -331,10 +331,10 @@ t.test('what was done on the server travels with the last chunk', async t => {
   })
   t.match(toCompletion([batch(events)]), report)
   const silent = toCompletion([batch([head, { type: 'choice-end', choice: 0, reason: 'stop' }])])
-  t.notOk('tools_executed' in silent || 'mcp_server_errors' in silent, 'nothing to say, nothing said')
+  t.notOk('tools_executed' in silent || 'mcp_server_errors' in silent, 'nothing is sent if there are none')
 })
 
-t.test('content is null beside calls and refusals, and empty text otherwise', async t => {
+t.test('content is null beside calls and refusals, and otherwise empty text', async t => {
   const message = (...events: ChatEvent[]): unknown =>
     toCompletion([batch([head, ...events, { type: 'choice-end', choice: 0, reason: 'stop' }])]).choices[0]
       ?.message
@@ -356,7 +356,7 @@ t.test('content is null beside calls and refusals, and empty text otherwise', as
   )
 })
 
-t.test('normalise gives the gateway its own head, and ends choices once', async t => {
+t.test("normalise adds the gateway's own head, and ends choices once", async t => {
   const first = batch([{ type: 'text-delta', choice: 0, text: 'a' }])
   const { call } = first
   const rest: ChatEvent[][] = [
@@ -399,10 +399,10 @@ t.test('an error after the first batch is the last message, after what was read 
   const early = async function* (): AsyncGenerator<Batch<ChatInput, ChatEvent>> {
     throw new Error('too early')
   }
-  await t.rejects(collect(sseEncode()(early())), { message: 'too early' }, 'before it, it is thrown')
+  await t.rejects(collect(sseEncode()(early())), { message: 'too early' }, 'before that it is thrown')
 })
 
-t.test('chunks come from one mapping, so a printed delta equals its chunk', async t => {
+t.test('chunks and printed deltas use the same mapping', async t => {
   const events: ChatEvent[] = [
     head,
     { type: 'text-delta', choice: 0, text: 'a' },
@@ -416,7 +416,7 @@ t.test('chunks come from one mapping, so a printed delta equals its chunk', asyn
   t.ok((await encode([batch(events)])).startsWith(expected))
 })
 
-t.test('annotations that a provider repeats with every chunk come once in the complete answer', async t => {
+t.test('annotations that a provider repeats in every chunk appear once in the complete answer', async t => {
   const cited = (url: string) => ({ type: 'url_citation', url_citation: { url, title: url } })
   const events: ChatEvent[] = [
     head,
@@ -428,7 +428,7 @@ t.test('annotations that a provider repeats with every chunk come once in the co
   t.same(toCompletion([batch(events)]).choices[0]?.message.annotations, [cited('a'), cited('b')])
 })
 
-t.test('a service tier that no client knows is left out', async t => {
+t.test('an unknown service tier is left out', async t => {
   const tiers = (serviceTier: string): unknown => {
     const end: ChatEvent = { type: 'choice-end', choice: 0, reason: 'stop' }
     return toCompletion([batch([{ ...head, serviceTier }, end])]).service_tier
@@ -437,7 +437,7 @@ t.test('a service tier that no client knows is left out', async t => {
   t.equal(tiers('on_demand'), undefined)
 })
 
-t.test('a voice whose data is no text fails nobody', async t => {
+t.test('audio with non-text data does not fail', async t => {
   const data = { toString: 1 } as unknown as string // as a server may send it
   const { choices: [choice] } = toCompletion([
     {
