@@ -8,7 +8,7 @@ import { messages as dialect } from '../lib/dialects/messages/index.ts'
 import { countTokensInput } from '../lib/dialects/messages/input.ts'
 import { replaceCountTexts } from '../lib/dialects/messages/replace-texts.ts'
 import { messagesSizes } from '../lib/dialects/messages/sizes.ts'
-import { estimateChat } from '../lib/limits/estimate.ts'
+import { estimateChat } from '../lib/limits/estimate-chat.ts'
 import { replyWith } from '../lib/replies/reply-with.ts'
 import { auth } from '../lib/stages/auth.ts'
 import { checkProviderUses } from '../lib/stages/check-provider-uses.ts'
@@ -112,7 +112,7 @@ export function countTokens (
     checkProviderUses(services, chatUses, dialect),
     limits(services, { estimate: estimateChat, onlyGuardCosts: true }),
     requestTexts(services.textGuards, { replaceTexts: replaceCountTexts }),
-    countPrompt(services, dialect, request => countOf(estimateChat(request).prompt, request), {
+    countPrompt(services, dialect, request => countOf(estimateChat(request).prompt.usual, request), {
       passesErrors: true
     }),
     replyWith(async ({ id, by, tokens }: CountedPrompt) => {

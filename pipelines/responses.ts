@@ -7,7 +7,7 @@ import { chain } from '../lib/pipeline/chain.ts'
 import { map } from '../lib/pipeline/stage.ts'
 import { compaction } from '../lib/dialects/responses/compaction.ts'
 import { responsesDialect } from '../lib/dialects/responses/index.ts'
-import { estimateChat } from '../lib/limits/estimate.ts'
+import { estimateChat } from '../lib/limits/estimate-chat.ts'
 import { replyWith } from '../lib/replies/reply-with.ts'
 import { auth } from '../lib/stages/auth.ts'
 import { checkProviderUses } from '../lib/stages/check-provider-uses.ts'
@@ -127,7 +127,7 @@ export function countInputTokens (
     checkProviderUses(services, chatUses, dialect),
     limits(services, { estimate: estimateChat, onlyGuardCosts: true }),
     requestTexts(services.textGuards, { replaceTexts: dialect.replaceTexts }),
-    countPrompt(services, dialect, request => countOf(estimateChat(request).prompt, request)),
+    countPrompt(services, dialect, request => countOf(estimateChat(request).prompt.usual, request)),
     replyWith(async ({ by, tokens }: CountedPrompt) => {
       const reply = toJsonReply({
         object: 'response.input_tokens',

@@ -23,7 +23,7 @@ const clock = lua`
   local function integer (number) return string.format('%.0f', number + 0) end
 `
 
-/** Implements `limits/bucket.ts` with the same numbers. */
+/** Implements the token buckets of `limits/rate-counters` with the same numbers. */
 const buckets = lua`
   local function debt_of (bucket, limit)
     return math.max(0, bucket.debt - math.max(0, now - bucket.at) * limit)

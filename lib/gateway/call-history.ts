@@ -1,7 +1,8 @@
 /** Records each call: its usage row, its log line, and the bodies that its project stores. */
 
 import { BudgetWarnings } from '../limits/budget-warnings.ts'
-import { UsageRecorder, recordedUsages } from '../limits/usage-recorder.ts'
+import { recordedUsages } from '../limits/settlement.ts'
+import { UsageRecorder } from '../limits/usage-recorder.ts'
 import { CallBodyStore } from '../stores/call-body-store.ts'
 import { logCall } from '../telemetry/call-log.ts'
 import { loggableError } from '../text/describe-error.ts'

@@ -21,7 +21,7 @@ import { retryWhenLocked } from '../stores/retry-when-locked.ts'
 import type { SqliteDatabase } from '../stores/database.ts'
 import type { Statement } from '../stores/sqlite/statement-cache.ts'
 import { UnrecordedSpending } from './unrecorded-spending.ts'
-import type { ActualUsage } from './reservation.ts'
+import type { ActualUsage } from './settlement.ts'
 import { heldSumName, heldSumOf, type HeldSum, type Holding, type SumKey } from './sum-key.ts'
 
 /** The state of a sum across all gateways on the store. */
@@ -71,6 +71,7 @@ type Prepare = (sql: string) => Statement
 /** A store that gateways may share. */
 export type SharedStore = Pick<SqliteDatabase, 'query' | 'write'>
 
+/** This gateway among those on the store: its heartbeat, what it holds, and whether there are others. */
 export class BudgetPeers {
   readonly #database: SharedStore
   readonly #options: Required<BudgetPeersOptions>

@@ -5,6 +5,7 @@ import type { Call } from '../core/call.ts'
 import type { ExceededBudget } from '../core/record.ts'
 import type { Log } from '../log/log.ts'
 
+/** Remembers until when each exhausted budget has been logged. */
 export class BudgetWarnings {
   readonly #log: Pick<Log, 'warn'>
   readonly #now: () => number

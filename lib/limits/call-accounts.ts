@@ -48,21 +48,21 @@ interface AccountBase {
   readonly partyId: string
   readonly unit: Unit
   /** The limit, in the unit of the usage column. */
-  readonly amount: number
+  readonly max: number
 }
 
 /** A limit per minute, or of concurrent calls. */
 export interface RateOrConcurrencyAccount extends AccountBase {
   readonly counting: Exclude<Counting, 'sum'>
   /** Its row in the table of limits. */
-  readonly limit: CountedLimitName
+  readonly limitName: CountedLimitName
 }
 
 /** A limit on usage within a window. */
 export interface SumAccount extends AccountBase {
   readonly counting: 'sum'
   /** Its row in the table of limits, which has none for budgets. */
-  readonly limit: CountedLimitName | 'budget'
+  readonly limitName: CountedLimitName | 'budget'
   readonly name: SumName
   readonly window: Window
   /**
@@ -103,24 +103,24 @@ export function accountsOf (parties: readonly Party[], withBudgets = true): Acco
   for (const { kind, id, limits } of parties) {
     for (const { window, budget, soft } of withBudgets ? byWindow(budgetsIn(limits)) : []) {
       accounts.push({
-        party: kind, partyId: id, counting: 'sum', unit: 'nanoUsd', limit: 'budget', name: 'budget', window,
-        amount: budget === undefined ? unlimited : nanoUsdOf(budget),
+        party: kind, partyId: id, counting: 'sum', unit: 'nanoUsd', limitName: 'budget', name: 'budget',
+        window, max: budget === undefined ? unlimited : nanoUsdOf(budget),
         strict: budget !== undefined && (limits.strict ?? true),
         ...budget !== undefined && { budget },
         ...soft.length > 0 && { soft }
       })
     }
     const others: Account[] = []
-    for (const { name: limit, member, row, perUnit } of limitFields) {
-      const most = limits[member]
-      if (most === undefined) continue
+    for (const { name: limitName, member, row, perUnit } of limitFields) {
+      const limit = limits[member]
+      if (limit === undefined) continue
       const { unit } = row
-      const amount = most * perUnit
+      const max = limit * perUnit
       if (row.counting !== 'sum')
-        others.push({ party: kind, partyId: id, counting: row.counting, unit, limit, amount })
+        others.push({ party: kind, partyId: id, counting: row.counting, unit, limitName, max })
       else {
         accounts.push({
-          party: kind, partyId: id, counting: 'sum', unit, limit, name: row.refusal, amount,
+          party: kind, partyId: id, counting: 'sum', unit, limitName, name: row.refusal, max,
           window: { per: row.per }, strict: false
         })
       }

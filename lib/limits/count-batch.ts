@@ -58,6 +58,7 @@ interface List {
 /** Keeps a script from blocking Redis for more than a few milliseconds. */
 const maxOperations = 200
 
+/** Runs operations in batches, at the end of the turn or when a batch is full. */
 export class CountBatch {
   readonly #server: Pick<RedisServer, 'run' | 'isCluster'>
   readonly #leases: readonly [leaseMs: number, lostAfterMs: number]

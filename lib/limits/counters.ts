@@ -1,5 +1,6 @@
 /**
- * Counts usage of all limited parties in memory: one instance for all calls of a machine.
+ * Counts usage of all limited parties in memory: one instance in the process that decides, for the calls
+ * of all workers.
  *
  * A call reserves the most it may use before the provider request, in all its accounts or in none, and
  * settles its actual usage when it ends. Every method is synchronous, so reservations never interleave.
@@ -11,21 +12,17 @@ import {
   amountToReserve,
   amountToTake,
   maxRequested,
-  sumRefusal,
-  releasedChange,
-  settledChange,
-  requestedOfSum
-} from './reservation-rules.ts'
-import {
   nothingReserved,
+  requestedOfSum,
+  sumRefusal,
   type AccountRefusal,
-  type ActualUsage,
   type Granted,
   type LimitDecision,
   type LimitsLeft,
-  type ReservationRequest,
-  type RequestedAmounts
+  type RequestedAmounts,
+  type ReservationRequest
 } from './reservation.ts'
+import { releasedChange, settledChange, type ActualUsage } from './settlement.ts'
 import { SumCounters } from './sum-counters.ts'
 import { counterOf, sumsOf, type Counter, type SumKey } from './sum-key.ts'
 
@@ -42,6 +39,7 @@ interface Reservation {
   readonly rowId: string | undefined
 }
 
+/** All counters and reservations of this process, or of the processes it decides for. */
 export class LimitCounters {
   readonly sums: SumCounters
   readonly #rates: RateCounters
@@ -179,9 +177,9 @@ export class LimitCounters {
   ): Omit<AccountRefusal, 'accountIndex'> | undefined {
     if (sum === undefined) {
       const waitMs = this.#rates.waitMs(account, amountToTake(account, wanted), nowMs)
-      return waitMs === 0 ? undefined : { reason: countedLimits[account.limit].refusal, waitMs }
+      return waitMs === 0 ? undefined : { reason: countedLimits[account.limitName].refusal, waitMs }
     }
-    const refused = this.sums.refusalOf(sum, account.amount, requestedOfSum(account, wanted).least)
+    const refused = this.sums.refusalOf(sum, account.max, requestedOfSum(account, wanted).least)
     return refused && { ...sumRefusal(account.name, refused), endMs: sum.period.endMs }
   }
 
@@ -193,7 +191,7 @@ export class LimitCounters {
     const granted = maxRequested(wanted)
     for (const { account, sum } of counters) {
       if (sum === undefined || !account.strict) continue
-      const left = this.sums.leftOf(sum, account.amount)
+      const left = this.sums.leftOf(sum, account.max)
       granted[account.unit] = Math.max(
         requestedOfSum(account, wanted).least,
         Math.min(granted[account.unit] ?? 0, left)

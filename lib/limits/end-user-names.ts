@@ -21,6 +21,7 @@ interface Month {
   reading: Promise<void> | undefined
 }
 
+/** The end users of each project in the current month. */
 export class EndUserNames {
   readonly #read: ReadEndUsers | undefined
   readonly #months: PrunedMap<Month>

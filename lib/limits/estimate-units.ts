@@ -1,7 +1,7 @@
 /** Estimates the usage of calls that are billed by units other than text tokens. */
 
 import { textTokens } from './prompt-tokens.ts'
-import type { Estimate } from './estimate.ts'
+import { estimateOf, type Estimate } from './estimate.ts'
 import type { RecordingInput, SpeechInput } from '../audio/input.ts'
 import type { ImageParameters } from '../images/rules.ts'
 import type { OcrInput } from '../ocr/input.ts'
@@ -25,13 +25,14 @@ export function estimateImages ({
   const files = Array.isArray(image) ? image.length : 1
   const tokens = textTokens(prompt)
   const each = fidelity === 'high' ? highFidelityTokens : imageTokens
-  return {
-    prompt: Math.ceil(tokens + files * each),
-    maxPrompt: Math.ceil(2 * tokens + files * highFidelityTokens),
-    completion: n * newImageTokens,
-    maxCompletion: n * maxNewImageTokens,
-    units: { images: { count: n, size, quality } }
-  }
+  return estimateOf({
+    prompt: {
+      usual: Math.ceil(tokens + files * each),
+      most: Math.ceil(2 * tokens + files * highFidelityTokens)
+    },
+    answer: { usual: n * newImageTokens, limit: n * maxNewImageTokens },
+    units: { usual: { images: { count: n, size, quality } } }
+  })
 }
 
 /** OpenAI's speech models that bill tokens generate about six audio tokens per text token. */
@@ -41,13 +42,11 @@ const soundTokensPerToken = 6
 export function estimateSpeech ({ input, instructions = '' }: SpeechInput): Estimate {
   const spoken = Math.ceil(textTokens(input))
   const prompt = spoken + Math.ceil(textTokens(instructions))
-  return {
-    prompt,
-    maxPrompt: 2 * prompt,
-    completion: soundTokensPerToken * spoken,
-    maxCompletion: 2 * soundTokensPerToken * spoken,
-    units: { characters: Array.from(input).length }
-  }
+  return estimateOf({
+    prompt: { usual: prompt, most: 2 * prompt },
+    answer: { usual: soundTokensPerToken * spoken, limit: 2 * soundTokensPerToken * spoken },
+    units: { usual: { characters: Array.from(input).length } }
+  })
 }
 
 /** Bytes per second, typical and minimum, by file format. */
@@ -67,15 +66,18 @@ export function estimateRecording ({ file, prompt = '' }: RecordingInput): Estim
   const seconds = Math.ceil(file.sizeBytes / usual)
   const maxSeconds = Math.ceil(file.sizeBytes / min)
   const words = Math.ceil(textTokens(prompt))
-  return {
-    prompt: words + soundTokensPerSecond * seconds,
-    maxPrompt: 2 * words + maxSoundTokensPerSecond * maxSeconds,
-    completion: wordTokensPerSecond * seconds,
-    maxCompletion: wordTokensPerSecond * maxSeconds,
-    units: { audioSeconds: seconds },
-    maxUnits: { audioSeconds: maxSeconds },
-    minUnits: { audioSeconds: seconds }
-  }
+  return estimateOf({
+    prompt: {
+      usual: words + soundTokensPerSecond * seconds,
+      most: 2 * words + maxSoundTokensPerSecond * maxSeconds
+    },
+    answer: { usual: wordTokensPerSecond * seconds, limit: wordTokensPerSecond * maxSeconds },
+    units: {
+      usual: { audioSeconds: seconds },
+      most: { audioSeconds: maxSeconds },
+      least: { audioSeconds: seconds }
+    }
+  })
 }
 
 /** Maximum pages of a document (`pipelines/ocr`). */
@@ -85,12 +87,13 @@ export const maxPages = 1000
 export function estimateDocument ({ document, pages }: OcrInput): Estimate {
   const isImage = document.kind === 'address' ? document.isImage : document.mediaType !== 'application/pdf'
   const pageCount = pages ?? (isImage ? 1 : undefined)
-  return {
-    prompt: 0,
-    completion: 0,
-    maxCompletion: 0,
-    units: { pages: pageCount ?? 1 },
-    maxUnits: { pages: pageCount ?? maxPages },
-    minUnits: { pages: pageCount ?? 1 }
-  }
+  return estimateOf({
+    prompt: { usual: 0 },
+    answer: { usual: 0, limit: 0 },
+    units: {
+      usual: { pages: pageCount ?? 1 },
+      most: { pages: pageCount ?? maxPages },
+      least: { pages: pageCount ?? 1 }
+    }
+  })
 }

@@ -1,7 +1,6 @@
 /** Response headers with the caller's limits, and with the cost of complete answers. */
 
-import type { RateLimits, RefusedDecision } from './reservation.ts'
-import { retryAfterMs } from './reservation-rules.ts'
+import { retryAfterMs, type RateLimits, type RefusedDecision } from './reservation.ts'
 import type { Account, SumAccount } from './call-accounts.ts'
 import { projectNamesOf, type ApiKey } from '../core/key.ts'
 import { usageRow } from '../usage/usage-row.ts'
@@ -46,7 +45,7 @@ export function refusalHeaders (
   if (account?.counting === 'rate' || waitMs > retryAfterMs) return headers
   return {
     ...headers,
-    ...account?.counting === 'open' && { 'x-ratelimit-limit-requests': String(account.amount) },
+    ...account?.counting === 'open' && { 'x-ratelimit-limit-requests': String(account.max) },
     'x-ratelimit-remaining-requests': '0',
     'x-ratelimit-reset-requests': durationText(waitMs)
   }
@@ -60,10 +59,10 @@ export function refusalHeaders (
  */
 export function budgetLeft (sums: readonly SumAccount[], used: readonly number[]): number | undefined {
   let least: number | undefined
-  for (const [index, { budget, amount }] of sums.entries()) {
+  for (const [index, { budget, max }] of sums.entries()) {
     const usedOfSum = used[index]
     if (budget === undefined || usedOfSum === undefined) continue
-    least = Math.min(least ?? Infinity, Math.max(0, amount - usedOfSum))
+    least = Math.min(least ?? Infinity, Math.max(0, max - usedOfSum))
   }
   return least
 }

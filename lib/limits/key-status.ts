@@ -30,9 +30,9 @@ async function statusesOf (
   hidesCost: boolean
 ): Promise<LimitStatus[]> {
   const decision = await limiter.reserve({ accounts: [account], wanted: {}, purpose: 'describe' })
-  const { unit, counting, party, partyId, amount } = account
-  const limit = inLimitUnit(account, amount)
-  const named = { of: party, id: partyId, name: account.limit, limit, soft: false }
+  const { unit, counting, party, partyId, max } = account
+  const limit = inLimitUnit(account, max)
+  const named = { of: party, id: partyId, name: account.limitName, limit, soft: false }
   switch (counting) {
     case 'open': return [{ ...named, remaining: null, resets_at: null, window: null }]
     case 'rate': {
@@ -47,7 +47,7 @@ async function statusesOf (
       const { endMs } = periodOf(window, steadyNow())
       const resetsAt = endMs === Infinity ? null : secondsOf(endMs)
       if (unit !== 'nanoUsd') {
-        const remaining = used === undefined ? null : inLimitUnit(account, Math.max(0, amount - used))
+        const remaining = used === undefined ? null : inLimitUnit(account, Math.max(0, max - used))
         return [{ ...named, remaining, resets_at: resetsAt, window: lengthOf(window) }]
       }
       return [...budget === undefined ? [] : [budget], ...soft].map(each => ({

@@ -7,7 +7,8 @@
  */
 
 import { LimitCounters } from './counters.ts'
-import type { ActualUsage, LimitDecision, ReservationRequest } from './reservation.ts'
+import type { LimitDecision, ReservationRequest } from './reservation.ts'
+import type { ActualUsage } from './settlement.ts'
 import { sumKeyOf, sumKeysOf, type SumKey } from './sum-key.ts'
 import { SpendingReader, type SpendingReaderOptions } from './spending-reader.ts'
 import { sumAccountsOf, type Account } from './call-accounts.ts'
@@ -44,7 +45,7 @@ export class LimitShare {
     const { accounts } = request
     const nowMs = this.#options.now()
     return await this.#reader.afterReading(sumKeysOf(accounts, nowMs), request, () => {
-      for (const account of sumAccountsOf(accounts)) this.#divide(sumKeyOf(account, nowMs), account.amount)
+      for (const account of sumAccountsOf(accounts)) this.#divide(sumKeyOf(account, nowMs), account.max)
       return this.#counters.reserve({ ...request, accounts: accounts.map(account => this.#shareOf(account)) })
     })
   }
@@ -66,6 +67,6 @@ export class LimitShare {
   #shareOf (account: Account): Account {
     return account.counting === 'sum'
       ? account
-      : { ...account, amount: Math.max(1, Math.floor(account.amount / this.#options.processes)) }
+      : { ...account, max: Math.max(1, Math.floor(account.max / this.#options.processes)) }
   }
 }

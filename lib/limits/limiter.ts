@@ -6,13 +6,8 @@ import { loggableError } from '../text/describe-error.ts'
 import { hasAbandonedJournal } from '../usage/journal-name.ts'
 import { isSummed, usedSince } from '../usage/spending.ts'
 import { LimitCounters } from './counters.ts'
-import {
-  cancelledUsage,
-  type ActualUsage,
-  type LimitDecision,
-  type RecordedUsage,
-  type ReservationRequest
-} from './reservation.ts'
+import type { LimitDecision, ReservationRequest } from './reservation.ts'
+import { cancelledUsage, type ActualUsage, type RecordedUsage } from './settlement.ts'
 import { sumKeysOf, type SumKey } from './sum-key.ts'
 import { isSqlite, type Database } from '../stores/database.ts'
 import type { Log } from '../log/log.ts'
@@ -50,7 +45,7 @@ export interface Limiter {
 export function afterRecording (limiter: Limiter, recording: () => Promise<void> | undefined): Limiter {
   return {
     reserve: request => {
-      const recorded = request.accounts.some(({ counting }) => counting === 'sum') ? recording() : undefined
+      const recorded = countsInSums(request) ? recording() : undefined
       return recorded === undefined
         ? limiter.reserve(request)
         : recorded.then(async () => await limiter.reserve(request))
@@ -58,6 +53,10 @@ export function afterRecording (limiter: Limiter, recording: () => Promise<void>
     settle: (reservation, used) => limiter.settle(reservation, used),
     settleRecorded: async usages => await limiter.settleRecorded(usages)
   }
+}
+
+function countsInSums ({ accounts }: ReservationRequest): boolean {
+  return accounts.some(({ counting }) => counting === 'sum')
 }
 
 export interface LocalLimiterOptions {
@@ -125,34 +124,25 @@ export class LocalLimiter implements Limiter {
 
   /** @param holder the reserving process, for `release` */
   reserve (request: ReservationRequest, holder?: string): LimitDecision | Promise<LimitDecision> {
-    const sums = sumKeysOf(request.accounts, this.#now())
-    if (sums.length === 0) return this.counters.reserve(request, holder)
+    if (!countsInSums(request)) return this.counters.reserve(request, holder)
     const ready = this.#peers?.ready()
-    if (ready === undefined) return this.#readAndReserve(sums, request, holder)
-    // The period may have ended during the wait.
-    return ready.then(() => this.#readAndReserve(sumKeysOf(request.accounts, this.#now()), request, holder))
+    return ready === undefined
+      ? this.#reserveSums(request, holder)
+      : ready.then(() => this.#reserveSums(request, holder))
   }
 
-  #readAndReserve (
-    sums: readonly SumKey[],
-    request: ReservationRequest,
-    holder?: string
-  ): LimitDecision | Promise<LimitDecision> {
-    if (this.#peers?.isShared() === true) return this.#reserveShared(this.#peers, sums, request, holder)
-    return this.#reader.afterReading(sums, request, () => this.#reserveRead(sums, request, holder))
-  }
-
-  /** Reserves in sums that have been read. Another gateway may have joined the store during the read. */
-  #reserveRead (
-    sums: readonly SumKey[],
-    request: ReservationRequest,
-    holder?: string
-  ): LimitDecision | Promise<LimitDecision> {
-    if (this.#peers?.isShared() === true) return this.#reserveShared(this.#peers, sums, request, holder)
-    if (this.#peers !== undefined) {
-      for (const sum of sums) this.counters.sums.setElsewhere(sum, 0) // all peers have left
-    }
-    return this.counters.reserve(request, holder)
+  #reserveSums (request: ReservationRequest, holder?: string): LimitDecision | Promise<LimitDecision> {
+    const peers = this.#peers
+    const sums = sumKeysOf(request.accounts, this.#now())
+    if (peers?.isShared() === true) return this.#reserveShared(peers, sums, request, holder)
+    return this.#reader.afterReading(sums, request, () => {
+      // Another gateway may have joined the store during the read.
+      if (peers?.isShared() === true) return this.#reserveShared(peers, sums, request, holder)
+      if (peers !== undefined) {
+        for (const sum of sums) this.counters.sums.setElsewhere(sum, 0) // all peers have left
+      }
+      return this.counters.reserve(request, holder)
+    })
   }
 
   /**

@@ -50,6 +50,7 @@ export function openNamedBudgets (
   })
 }
 
+/** The parties that calls name, as far as they have budgets. */
 export class NamedBudgets {
   readonly #ofTags: ReadonlyMap<string, KeyLimits>
   readonly #ofModels: ReadonlyMap<string, KeyLimits>
@@ -124,7 +125,7 @@ export class NamedBudgets {
   }
 
   /** Lists the parties named by a usage row whose budgets still exist. */
-  recorded (names: string | null): readonly Party[] {
+  partiesOfRow (names: string | null): readonly Party[] {
     if (names === null) return []
     return (JSON.parse(names) as readonly string[]).flatMap(name => { // this gateway wrote the row
       const [kind = '', ...id] = name.split(':')

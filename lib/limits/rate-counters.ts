@@ -1,20 +1,31 @@
-/** Counts limits per minute, each in a token bucket, and open calls, in memory. */
+/**
+ * Counts limits per minute and open calls, in memory.
+ *
+ * A limit per minute is a token bucket: it holds one minute's amount and refills evenly, so bursts are
+ * limited to that amount. Returning an amount restores the bucket to the state before it was taken.
+ *
+ * All numbers are integers, so nothing is lost to rounding: `debt` is an amount times the milliseconds of a
+ * minute, of which the limit is paid back each millisecond.
+ */
 
 import { PrunedMap } from '../async/pruned-map.ts'
-import { fullBucket, fullInMs, remaining, take, waitMs, type Bucket } from './bucket.ts'
 import { partyKey, type Account, type RateOrConcurrencyAccount, type Unit } from './call-accounts.ts'
-import { retryAfterMs } from './reservation-rules.ts'
-import type { RateLimits, RateLimitStatus } from './reservation.ts'
+import { retryAfterMs, type RateLimits, type RateLimitStatus } from './reservation.ts'
 
-interface Rate {
-  readonly bucket: Bucket
+interface Bucket {
+  readonly debt: number
+  /** When `debt` was last computed, in milliseconds; an integer. */
+  readonly atMs: number
   /** The limit at the latest call. */
-  readonly limit: number
+  readonly max: number
 }
 
+const minuteMs = 60_000
+
+/** The buckets and open calls of all parties; full buckets are removed. */
 export class RateCounters {
   readonly #now: () => number
-  readonly #rates = new PrunedMap<Rate>(({ bucket, limit }) => fullInMs(bucket, limit, this.#now()) === 0)
+  readonly #buckets = new PrunedMap<Bucket>(bucket => debtAt(this.#now(), bucket, bucket.max) === 0)
   readonly #open = new Map<string, number>()
 
   /** @param now returns Unix milliseconds */
@@ -24,28 +35,34 @@ export class RateCounters {
 
   /** Returns the number of counters. */
   get size (): number {
-    return this.#rates.size + this.#open.size
+    return this.#buckets.size + this.#open.size
   }
 
-  /** Returns the milliseconds until an amount is available; 0 if it is available now. */
+  /**
+   * Returns the milliseconds until an amount is available; 0 if it is available now. An amount above the
+   * limit never is.
+   */
   waitMs (account: RateOrConcurrencyAccount, amount: number, nowMs: number): number {
-    const { counting, amount: limit } = account
+    const { counting, max } = account
     switch (counting) {
-      case 'open': return this.#openOf(account) < limit ? 0 : retryAfterMs
-      case 'rate': return waitMs(this.#bucketOf(account), limit, amount, nowMs)
+      case 'open': return this.#openOf(account) < max ? 0 : retryAfterMs
+      case 'rate': {
+        const over = this.#debtOf(account, nowMs) + (amount - max) * minuteMs
+        return Math.max(0, Math.ceil(over / max))
+      }
     }
     return counting satisfies never
   }
 
-  /** @param amount negative to return an amount */
+  /** Takes an amount, or returns it if negative. A bucket may go into debt for more than it holds. */
   add (account: RateOrConcurrencyAccount, amount: number, nowMs: number): void {
-    const { counting, amount: limit } = account
+    const { counting, max } = account
     switch (counting) {
-      case 'rate':
-        this.#rates.set(rateName(account), {
-          bucket: take(this.#bucketOf(account), limit, amount, nowMs), limit
-        })
+      case 'rate': {
+        const debt = Math.max(0, this.#debtOf(account, nowMs) + amount * minuteMs)
+        this.#buckets.set(bucketName(account), { debt, atMs: nowMs, max })
         return
+      }
       case 'open': {
         const open = this.#openOf(account) + amount
         if (open === 0) this.#open.delete(partyKey(account))
@@ -60,25 +77,33 @@ export class RateCounters {
   statusesOf (accounts: readonly Account[], nowMs: number): RateLimits {
     const statuses: Partial<Record<Unit, RateLimitStatus>> = {}
     for (const account of accounts) {
-      const { counting, unit, amount: limit } = account
+      const { counting, unit, max } = account
       if (counting !== 'rate' || statuses[unit] !== undefined) continue
-      const bucket = this.#bucketOf(account)
+      const debt = this.#debtOf(account, nowMs)
       statuses[unit] = {
-        limit, remaining: remaining(bucket, limit, nowMs), resetMs: fullInMs(bucket, limit, nowMs)
+        limit: max,
+        remaining: Math.max(0, Math.floor(max - debt / minuteMs)),
+        resetMs: Math.ceil(debt / max)
       }
     }
     return statuses
   }
 
-  #bucketOf (account: Account): Bucket {
-    return this.#rates.get(rateName(account))?.bucket ?? fullBucket
+  #debtOf (account: RateOrConcurrencyAccount, nowMs: number): number {
+    const bucket = this.#buckets.get(bucketName(account))
+    return bucket === undefined ? 0 : debtAt(nowMs, bucket, account.max)
   }
 
-  #openOf (account: Account): number {
+  #openOf (account: RateOrConcurrencyAccount): number {
     return this.#open.get(partyKey(account)) ?? 0
   }
 }
 
-function rateName (account: Account): string {
+/** Computes a debt. If the clock was set back, it stays the same until the clock catches up. */
+function debtAt (nowMs: number, { debt, atMs }: Bucket, max: number): number {
+  return Math.max(0, debt - Math.max(0, nowMs - atMs) * max)
+}
+
+function bucketName (account: RateOrConcurrencyAccount): string {
   return `${account.unit} ${partyKey(account)}`
 }

@@ -8,26 +8,22 @@ import { dayMs } from '../core/day.ts'
 import { lostAfterMs, type RedisServer } from '../coordination/redis-server.ts'
 import { CountBatch, type CountedAccount } from './count-batch.ts'
 import { partyKey, type Unit } from './call-accounts.ts'
-import type {
-  AccountRefusal,
-  ActualUsage,
-  AdmittedDecision,
-  Granted,
-  RateLimits,
-  RateLimitStatus,
-  RecordedUsage,
-  RefusedDecision,
-  ReservationRequest,
-  RequestedAmounts
-} from './reservation.ts'
 import {
   amountToReserve,
   maxRequested,
-  sumRefusal,
-  settledChange,
   requestedOfSum,
+  sumRefusal,
+  type AccountRefusal,
+  type AdmittedDecision,
+  type Granted,
+  type RateLimits,
+  type RateLimitStatus,
+  type RefusedDecision,
+  type RequestedAmounts,
+  type ReservationRequest,
   type SumRefusalReason
-} from './reservation-rules.ts'
+} from './reservation.ts'
+import { settledChange, type ActualUsage, type RecordedUsage } from './settlement.ts'
 import { counterOf, sumKeysOf, sumsOf, type Counter, type SumKey } from './sum-key.ts'
 import type { Period } from './windows.ts'
 
@@ -89,6 +85,7 @@ interface Reply {
   }>
 }
 
+/** Makes the operations of the script from reservations, and decisions from its replies. */
 export class RedisCounters {
   readonly #server: Pick<RedisServer, 'run' | 'now' | 'isCluster'>
   readonly #batch: CountBatch
@@ -147,15 +144,17 @@ export class RedisCounters {
     recordedOf: (sum: SumKey) => number
   ): CountedAccount[] {
     return parts.map(({ account, amount: takes, sum }): CountedAccount => {
-      const { counting, unit, amount } = account
+      const { counting, unit, max } = account
       if (sum === undefined) {
-        return counting === 'open' ? { counting, amount } : { counting: 'rate', unit, amount, takes }
+        return counting === 'open'
+          ? { counting, amount: max }
+          : { counting: 'rate', unit, amount: max, takes }
       }
       return {
         counting: 'sum',
         key: sum.field,
         unit,
-        amount,
+        amount: max,
         strict: account.strict,
         ...requestedOfSum(account, wanted),
         recorded: recordedOf(sum),
@@ -183,8 +182,8 @@ export class RedisCounters {
     const accounts = parts.map(({ account, amount, sum }): CountedAccount => {
       if (sum !== undefined) return { counting: 'sum', key: sum.field, used: used[sum.unit] ?? 0 }
       const { counting, unit } = account
-      if (counting === 'open') return { counting, amount: account.amount }
-      return { counting: 'rate', unit, amount: account.amount, takes: settledChange(account, amount, used) }
+      if (counting === 'open') return { counting, amount: account.max }
+      return { counting: 'rate', unit, amount: account.max, takes: settledChange(account, amount, used) }
     })
     await this.#batch.add(party, { kind: 'settle', id, accounts, leased: isLeased(reservation) })
   }
@@ -251,7 +250,7 @@ export class RedisCounters {
     { parts }: RedisReservation
   ): AccountRefusal {
     const { account, sum } = parts[accountIndex] as RedisPart // the script returns an index of its input
-    if (sum === undefined) return { accountIndex, reason: countedLimits[account.limit].refusal, waitMs }
+    if (sum === undefined) return { accountIndex, reason: countedLimits[account.limitName].refusal, waitMs }
     const refused = sumRefusal(account.name, reason as SumRefusalReason) // only these for a sum
     return { accountIndex, ...refused, endMs: sum.period.endMs }
   }
@@ -276,7 +275,7 @@ function limitsIn (
   const granted: { -readonly [U in Unit]?: number } = { ...most }
   const rateLimits: { -readonly [U in keyof RateLimits]: RateLimitStatus } = {}
   const used: Array<RedisDecision['used'][number]> = []
-  for (const [index, { account: { unit, amount: limit }, sum }] of parts.entries()) {
+  for (const [index, { account: { unit, max: limit }, sum }] of parts.entries()) {
     const { remaining, reset_ms: resetMs, used: usedText, granted: grantedText } = accounts[index] ?? {}
     if (grantedText !== undefined) granted[unit] = Number(grantedText)
     if (remaining !== undefined && resetMs !== undefined) rateLimits[unit] ??= { limit, remaining, resetMs }

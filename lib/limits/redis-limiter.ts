@@ -15,17 +15,15 @@ import {
   isLeased, RedisCounters, renewEveryMs, type RedisDecision, type RedisReservation
 } from './redis-counters.ts'
 import {
+  maxRequested,
   nothingReserved,
-  cancelledUsage,
-  type ActualUsage,
   type Granted,
   type LimitDecision,
   type RateLimits,
-  type RecordedUsage,
-  type ReservationRequest,
-  type RequestedAmounts
+  type RequestedAmounts,
+  type ReservationRequest
 } from './reservation.ts'
-import { maxRequested } from './reservation-rules.ts'
+import { cancelledUsage, type ActualUsage, type RecordedUsage } from './settlement.ts'
 import { sumKeysOf, type SumKey } from './sum-key.ts'
 import { PrunedMap } from '../async/pruned-map.ts'
 import { recordedAfterMs } from '../usage/refunds.ts'
@@ -81,6 +79,7 @@ interface KnownSum {
   readonly countedAtMs: number
 }
 
+/** Reserves and settles in Redis; keeps open calls, so that they are known there after an outage. */
 export class RedisLimiter implements Limiter {
   readonly #server: RedisServer
   readonly #options: RedisLimiterOptions

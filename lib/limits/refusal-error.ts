@@ -1,3 +1,5 @@
+/** Says which limit refused a call, and when to try again. */
+
 import { GatewayError } from '../core/errors.ts'
 import { steadyNow } from '../async/steady-clock.ts'
 import { budgetText, type Budget } from '../core/key.ts'
@@ -32,9 +34,9 @@ export function refusalError (
     })
   }
   if (account.counting !== 'sum') {
-    const { note }: CountedLimit = countedLimits[account.limit]
+    const { note }: CountedLimit = countedLimits[account.limitName]
     return new GatewayError('rate_limit_exceeded', {
-      message: `${allowanceText(account, account.limit)}${note === undefined ? '' : ` ${note}`}`,
+      message: `${allowanceText(account, account.limitName)}${note === undefined ? '' : ` ${note}`}`,
       retryAfterSeconds
     })
   }
@@ -42,9 +44,9 @@ export function refusalError (
     endMs === undefined || endMs === Infinity
       ? undefined
       : Math.max(1, Math.ceil((endMs - steadyNow()) / 1000))
-  if (account.limit !== 'budget') {
+  if (account.limitName !== 'budget') {
     return new GatewayError('rate_limit_exceeded', {
-      message: allowanceText(account, account.limit),
+      message: allowanceText(account, account.limitName),
       retryAfterSeconds:
         waitMs > 0 ? retryAfterSeconds : Math.min(maxRetrySeconds, untilEnd ?? maxRetrySeconds)
     })
@@ -71,7 +73,7 @@ export function refusalError (
 
 /** Describes a limit: "This API key allows 1 image per day, in UTC." */
 function allowanceText (account: Account, limit: CountedLimitName): string {
-  const amount = inLimitUnit(account, account.amount)
+  const amount = inLimitUnit(account, account.max)
   const { allows, allowsOne } = countedLimits[limit]
   return `${capitalised(partyText(account))} allows ${amount} ${amount === 1 ? allowsOne : allows}.`
 }

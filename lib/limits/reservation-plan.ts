@@ -12,9 +12,9 @@ import {
   type SumAccount
 } from './call-accounts.ts'
 import { maxMediaTokens, requestedUnits, type Estimate } from './estimate.ts'
-import { noMedia } from './prompt-tokens.ts'
-import { checkGuardsPriced, maxCompletionOf, maxCostOf, pricedRoutes } from './prices.ts'
-import type { ReservationRequest, RequestedAmount } from './reservation.ts'
+import { maxCompletionOf, maxCostOf, type Amounts } from './max-cost.ts'
+import { checkGuardsPriced, pricedRoutes } from './priced-routes.ts'
+import type { RequestedAmount, ReservationRequest } from './reservation.ts'
 import type { ModelRegistry } from '../models/model-registry.ts'
 import type { RoutedCall } from '../core/call.ts'
 import type { Route } from '../core/route.ts'
@@ -42,8 +42,6 @@ export interface ReservationPlan<R> {
   /** The routes allowed by its budgets. */
   readonly routes: RoutedCall<R>['routes']
 }
-
-const noCost: RequestedAmount = { most: 0, least: 0, usual: 0 }
 
 /**
  * Plans what a call reserves in the limits of parties.
@@ -73,6 +71,7 @@ export function planReservation<R> (
   const routes = paysProvider ? pricedRoutes(call, models, budgets, tokens) : call.routes
   const isStrict = isEstimated && sums.some(({ unit, strict }) => unit === 'nanoUsd' && strict)
   const bodyBytes = requestBytes(record)
+  const guardCost = budgets.length === 0 ? 0 : costOfGuards(spending, bodyBytes, tokens, budgets, models)
   const request: ReservationRequest = {
     accounts,
     ...record.parties !== undefined && { withoutStore: settings.limits.withoutStore },
@@ -80,18 +79,17 @@ export function planReservation<R> (
     ...sums.length > 0 && { rowId: (record.rowId ??= rowId()) },
     wanted: {
       tokens: {
-        most: tokens.units === undefined && !onlyGuardCosts ? tokens.prompt + tokens.completion : 0
+        most: tokens.units === undefined && !onlyGuardCosts ? tokens.prompt.usual + tokens.answer.usual : 0
       },
       ...units,
       ...budgets.length > 0 && {
-        nanoUsd: withExtra(
-          paysProvider ? costsOf(tokens, routes, isStrict, bodyBytes, options) : noCost,
-          costOfGuards(spending, bodyBytes, tokens, budgets, models)
-        )
+        nanoUsd: paysProvider
+          ? costsOf(tokens, routes, isStrict, bodyBytes, guardCost, options)
+          : { most: guardCost, least: guardCost, usual: guardCost }
       }
     }
   }
-  const media = { counts: tokens.media ?? noMedia, bodyBytes, prompts: 1 }
+  const media = { counts: tokens.prompt.media, bodyBytes, prompts: 1 }
   const mediaTokens = isStrict
     ? Math.max(...routes.map(({ modelId }) => maxMediaTokens(media, models.find(modelId))))
     : 0
@@ -99,45 +97,38 @@ export function planReservation<R> (
 }
 
 /**
- * Returns the typical cost of a call; for strict budgets also the highest cost, and the least that allows a
- * useful answer.
+ * Returns the typical cost of a call with its guards; for strict budgets also the highest cost, and the least
+ * that allows a useful answer.
  */
 function costsOf (
-  tokens: Estimate,
+  { prompt, answer, units }: Estimate,
   routes: readonly Route[],
   isStrict: boolean,
   bodyBytes: number,
+  guardCost: number,
   { models, settings }: PlanOptions
 ): RequestedAmount {
-  const {
-    prompt,
-    maxPrompt = prompt,
-    completion,
-    minCompletion = 0,
-    answers = 1,
-    choices = 1,
-    units,
-    writesCache,
-    searches = 0
-  } = tokens
-  const usual = maxCostOf(routes, models, { prompt, completion, units, writesCache })
+  const costOf = (amounts: Amounts): number => guardCost + maxCostOf(routes, models, amounts)
+  const { media: counts, writesCache } = prompt
+  const { count, choices, searches } = answer
+  const usual = costOf({
+    prompt: prompt.usual, completion: answer.usual, units: units?.usual, writesCache
+  })
   if (!isStrict) return { most: usual, usual }
-  const { maxUnits = units, minUnits = maxUnits, media: counts = noMedia } = tokens
-  const maxCompletion = maxCompletionOf(tokens, routes, models, settings.limits.defaultMaxTokens)
   return {
-    most: maxCostOf(routes, models, {
-      prompt: maxPrompt * answers,
-      media: { counts, bodyBytes, prompts: answers },
-      completion: maxCompletion,
-      units: maxUnits,
+    most: costOf({
+      prompt: prompt.most * count,
+      media: { counts, bodyBytes, prompts: count },
+      completion: maxCompletionOf(answer, routes, models, settings.limits.defaultMaxTokens),
+      units: units?.most,
       writesCache,
-      searches: searches * answers
+      searches: searches * count
     }),
-    least: maxCostOf(routes, models, {
-      prompt: maxPrompt * choices,
+    least: costOf({
+      prompt: prompt.most * choices,
       media: { counts, bodyBytes, prompts: choices },
-      completion: minCompletion * choices,
-      units: minUnits,
+      completion: answer.least * choices,
+      units: units?.least,
       writesCache,
       searches
     }),
@@ -153,22 +144,15 @@ function costsOf (
 function costOfGuards (
   spending: readonly JudgeSpending[],
   bodyBytes: number,
-  { prompt, maxPrompt = prompt, answers = 1, units }: Estimate,
+  { prompt, answer: { count }, units }: Estimate,
   budgets: readonly PartyBudget[],
   models: Pick<ModelRegistry, 'find'>
 ): number {
-  const textTokens = units === undefined ? Math.max(maxPrompt, charactersPerToken * prompt) : bodyBytes
+  const textTokens = units === undefined
+    ? Math.max(prompt.most, charactersPerToken * prompt.usual)
+    : bodyBytes
   checkGuardsPriced(spending.map(({ route }) => route), models, budgets)
   return spending.reduce((sum, { route, promptTokens, answerTokens }) => sum + maxCostOf(
-    [route], models, { prompt: answers * (promptTokens + textTokens), completion: answers * answerTokens }
+    [route], models, { prompt: count * (promptTokens + textTokens), completion: count * answerTokens }
   ), 0)
-}
-
-/** Adds an amount to each part. */
-function withExtra ({ most, least, usual }: RequestedAmount, amount: number): RequestedAmount {
-  return {
-    most: most + amount,
-    ...least !== undefined && { least: least + amount },
-    ...usual !== undefined && { usual: usual + amount }
-  }
 }

@@ -1,6 +1,10 @@
-/** Types of a reservation: the amounts a call wants, the decision, and the actual usage. */
+/**
+ * What a call reserves: the amounts it wants, the decision on them, and how much it takes from each account.
+ * Counters in memory and in Redis follow these rules.
+ */
 
-import type { Account, Unit } from './call-accounts.ts'
+import { isPerCall } from './limit-table.ts'
+import type { Account, RateOrConcurrencyAccount, SumAccount, Unit } from './call-accounts.ts'
 import type { Refusal } from '../core/key.ts'
 
 /** An amount of one unit that a call may use. */
@@ -85,28 +89,57 @@ export interface RefusedDecision extends LimitsLeft, AccountRefusal {
 
 export type LimitDecision = AdmittedDecision | RefusedDecision
 
-/** Identifies a usage row in the store. */
-export interface UsageRowKey {
-  readonly id: string
-  readonly atMs: number
-}
-
-/** The actual usage of a call. */
-export interface ActualUsage {
-  /** Used amount of each unit; for requests, those beyond the reserved one. Absent units are 0. */
-  readonly used: Readonly<Partial<Record<Unit, number>>>
-  /** The call's usage row, which is stored soon. */
-  readonly row?: UsageRowKey
-}
-
-/** The usage in a stored row, with the accounts that the call counted in. */
-export interface RecordedUsage extends ActualUsage {
-  readonly accounts: readonly Account[]
-  readonly row: UsageRowKey
-}
-
-/** Cancels a reservation and refunds its request. */
-export const cancelledUsage: ActualUsage = { used: { requests: -1 } }
-
 /** The decision for a request that reserves nothing. */
 export const nothingReserved = { admitted: true, reservation: 0, granted: {} } as const
+
+/** Returns the most that is wanted of each unit. */
+export function maxRequested (wanted: RequestedAmounts): Partial<Record<Unit, number>> {
+  const amounts: Partial<Record<Unit, number>> = {}
+  for (const [unit, { most }] of Object.entries(wanted)) amounts[unit as Unit] = most // its keys are units
+  return amounts
+}
+
+/** Returns the most and the least that a call reserves of a sum. */
+export function requestedOfSum (
+  { unit, strict }: SumAccount,
+  wanted: RequestedAmounts
+): { readonly most: number, readonly least: number } {
+  const { most = 0, least = most, usual = most } = wanted[unit] ?? {}
+  return strict ? { most, least } : { most: usual, least: usual }
+}
+
+/** Returns the amount that a reservation takes from an account. */
+export function amountToReserve (
+  account: Account,
+  wanted: RequestedAmounts,
+  granted: Granted,
+  purpose: ReservationPurpose = 'admit'
+): number {
+  if (account.counting === 'sum') {
+    return account.strict ? granted[account.unit] ?? 0 : requestedOfSum(account, wanted).most
+  }
+  return purpose === 'count' && isPerCall(account.unit) ? 0 : amountToTake(account, wanted)
+}
+
+/**
+ * Returns the amount taken from a rate or from open calls: at most a minute's amount, the size of a bucket.
+ */
+export function amountToTake ({ unit, max }: RateOrConcurrencyAccount, wanted: RequestedAmounts): number {
+  return isPerCall(unit) ? 1 : Math.min(wanted[unit]?.most ?? 0, max)
+}
+
+/** Suggested wait when open calls have reserved the rest of a limit. */
+export const retryAfterMs = 1000
+
+/** Why a sum refuses a call: until its window ends, or only while other calls are open (`reserved`). */
+export type SumRefusalReason = 'exhausted' | 'too_small' | 'reserved'
+
+/** Returns the refusal of a sum, and when to retry. */
+export function sumRefusal (
+  name: SumAccount['name'],
+  why: SumRefusalReason
+): Pick<AccountRefusal, 'reason' | 'waitMs'> {
+  return why === 'exhausted'
+    ? { reason: name, waitMs: 0 }
+    : { reason: `${name}_${why}`, waitMs: why === 'reserved' ? retryAfterMs : 0 }
+}

@@ -1,9 +1,15 @@
+/** Reads from the usage ledger what parties have spent, before a limiter decides on their calls. */
+
 import { PrunedMap } from '../async/pruned-map.ts'
 import { withTimeout } from '../async/with-timeout.ts'
 import { endUserPrefix } from '../stores/party-spending.ts'
 import { partyKey, type Account } from './call-accounts.ts'
-import { retryAfterMs } from './reservation-rules.ts'
-import type { LimitDecision, RefusedDecision, ReservationRequest } from './reservation.ts'
+import {
+  retryAfterMs,
+  type LimitDecision,
+  type RefusedDecision,
+  type ReservationRequest
+} from './reservation.ts'
 import type { SumKey } from './sum-key.ts'
 
 /** Returns a party's usage in a period, from the ledger. */

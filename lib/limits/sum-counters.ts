@@ -9,7 +9,7 @@
 
 import { PrunedMap } from '../async/pruned-map.ts'
 import { addRefund, unrecordedRefunds, type Refunds } from '../usage/refunds.ts'
-import type { SumRefusalReason } from './reservation-rules.ts'
+import type { SumRefusalReason } from './reservation.ts'
 import { heldSumOf, type Holding, type SumKey } from './sum-key.ts'
 
 /** The state of a sum. */
@@ -23,6 +23,7 @@ interface Sum {
   readonly refunds: Refunds | undefined
 }
 
+/** The sums of this process's limits; those whose window has ended are removed. */
 export class SumCounters {
   readonly #now: () => number
   readonly #sums = new PrunedMap<Sum>(({ key: { period }, reserved }) => (

@@ -20,16 +20,16 @@ export interface SumKey {
   readonly period: Period
 }
 
-/** Returns the sum for a party, unit and period. Any party name is allowed. */
-export function sumKey (party: string, unit: Unit, period: Period): SumKey {
+/** Returns the sum of an account at a time in Unix milliseconds. */
+export function sumKeyOf (
+  { party, partyId, unit, window }: Pick<SumAccount, 'party' | 'partyId' | 'unit' | 'window'>,
+  nowMs: number
+): SumKey {
+  const key = partyKey({ party, partyId })
+  const period = periodOf(window, nowMs)
   // Money has been called `budget` in Redis since the first version.
   const field = `${unit === 'nanoUsd' ? 'budget' : unit}:${period.name}:${period.fromMs}`
-  return { name: `${field} ${party}`, field, party, unit, period }
-}
-
-/** Returns the sum of an account at a time in Unix milliseconds. */
-export function sumKeyOf (account: SumAccount, nowMs: number): SumKey {
-  return sumKey(partyKey(account), account.unit, periodOf(account.window, nowMs))
+  return { name: `${field} ${key}`, field, party: key, unit, period }
 }
 
 /** A counter of a call: an account and, for sums, the sum at the time of the call. */

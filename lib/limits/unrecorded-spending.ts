@@ -4,7 +4,7 @@
  */
 
 import { yieldFairly } from '../async/yield-fairly.ts'
-import type { UsageRowKey } from './reservation.ts'
+import type { UsageRowKey } from './settlement.ts'
 import { heldSumName, type HeldSum, type Holding } from './sum-key.ts'
 
 /** Returns the ids of the rows that are in the store. */
@@ -23,6 +23,7 @@ interface Sum extends Holding {
   readonly calls: number
 }
 
+/** Usage of ended calls whose rows the store may not have yet. */
 export class UnrecordedSpending {
   /** By party, unit and period; sums without calls are removed. */
   readonly #sums = new Map<string, Sum>()

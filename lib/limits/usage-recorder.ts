@@ -1,15 +1,16 @@
+/**
+ * Writes down what a call uses: in the journal while it is open and before its last byte, and in the ledger
+ * once it has ended, when its reservation is settled too.
+ */
+
 import { printBegunRow, type BegunRow } from '../usage/begun-row.ts'
 import { JournaledCall, type Ledger } from '../usage/ledger.ts'
 import { costHeaders } from './headers.ts'
 import { usageRow } from '../usage/usage-row.ts'
 import { TimedMember, sharedTimer } from '../async/shared-timer.ts'
-import { recordedNonTokenUnits, type NonTokenColumn } from '../../schemas/billed-units.ts'
 import type { Call, RecordSent } from '../core/call.ts'
-import type { ApiKey, KeyLimits } from '../core/key.ts'
 import type { Limiter } from './limiter.ts'
-import { accountsOf, limitedParties, type Unit } from './call-accounts.ts'
-import type { RecordedUsage } from './reservation.ts'
-import type { NamedBudgets } from './named-budgets.ts'
+import { usedIn } from './settlement.ts'
 import type { ModelRegistry } from '../models/model-registry.ts'
 import type { UsageRow } from '../stores/tables.ts'
 
@@ -161,36 +162,4 @@ function journal (call: Call, row: UsageRow | BegunRow, ledger: Ledger): Promise
 
 function journaledCall ({ record }: Call): JournaledCall | undefined {
   return record.journaled as JournaledCall | undefined // set only above
-}
-
-/**
- * Returns the usage in a row by unit. The first request was counted at reservation, and an ended call is not
- * open.
- */
-export function usedIn (row: UsageRow): Record<Unit, number> {
-  return {
-    requests: Math.max(0, row.attempts - 1),
-    tokens: (row.prompt_tokens ?? 0) + (row.completion_tokens ?? 0),
-    calls: 0,
-    nanoUsd: row.cost_nano_usd ?? 0,
-    ...(Object.fromEntries(
-      recordedNonTokenUnits.map(({ column }) => [column, row[column] ?? 0])
-    ) as Record<NonTokenColumn, number>)
-  }
-}
-
-/** Returns the usage in rows, with the accounts the calls counted in. Calls of deleted keys are left out. */
-export function recordedUsages (
-  rows: readonly UsageRow[],
-  find: (keyId: string) => ApiKey | undefined,
-  defaultLimits: KeyLimits | undefined,
-  named?: Pick<NamedBudgets, 'recorded'>
-): RecordedUsage[] {
-  return rows.flatMap(row => {
-    const key = find(row.key_id)
-    if (key === undefined) return []
-    const others = named?.recorded(row.parties) ?? []
-    const accounts = accountsOf([...limitedParties(key, defaultLimits), ...others])
-    return [{ row: { id: row.id, atMs: row.at_ms }, used: usedIn(row), accounts }]
-  })
 }

@@ -1,6 +1,6 @@
 /** Decides when a tool loop ends although the model calls tools. */
 
-import { defaultTurns } from '../limits/estimate.ts'
+import { defaultTurns } from '../limits/estimate-chat.ts'
 import type { ChatInput } from '../chat/input.ts'
 import type { ToolSettings } from '../core/settings.ts'
 import type { TurnToolCall } from '../chat/turn.ts'

@@ -9,7 +9,7 @@ import { GatewayError } from '../core/errors.ts'
 import { once } from '../pipeline/sources.ts'
 import type { Stage } from '../pipeline/stage.ts'
 import { beginTurn, endTurn } from '../core/record.ts'
-import { estimateChat } from '../limits/estimate.ts'
+import { estimateChat } from '../limits/estimate-chat.ts'
 import { addUsage, type Usage } from '../core/usage.ts'
 import { ToolCallFilter } from '../chat/tool-call-filter.ts'
 import { ToolTexts } from './tool-texts.ts'
@@ -152,7 +152,7 @@ export class ToolLoop {
     )
     const turn = new Turn()
     record.turns = number
-    beginTurn(record, () => estimateChat(call.request, call.routes).prompt)
+    beginTurn(record, () => estimateChat(call.request, call.routes).prompt.usual)
     let [route] = call.routes
     for await (const batch of this.#answerTurn(once(call))) {
       route = batch.route

@@ -5,7 +5,7 @@
 
 import { openContent, toReasoningItem } from '../chat/reasoning-item.ts'
 import { thoughtSignature } from '../chat/thought-signature.ts'
-import { estimateChat } from '../limits/estimate.ts'
+import { estimateChat } from '../limits/estimate-chat.ts'
 import type { ChatInput } from '../chat/input.ts'
 import type { ProviderAccount } from '../core/call.ts'
 import type { FailedAttempt } from '../core/record.ts'
@@ -64,7 +64,7 @@ export function chatRequirements (request: ChatInput): Requirements {
     capabilities,
     history,
     toolCallIds,
-    promptTokens: estimateChat(request).prompt,
+    promptTokens: estimateChat(request).prompt.usual,
     ...account !== undefined && { account }
   }
 }

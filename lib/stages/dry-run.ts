@@ -17,7 +17,7 @@ import { EarlyReply, toJsonReply, type Reply } from '../core/reply.ts'
 import type { ReasoningReader } from '../providers/lost-reasoning.ts'
 import type { Capability, Provider } from '../providers/provider.ts'
 import { costNanoUsd } from '../usage/cost.ts'
-import { budgetsOf, pricedRoutes } from '../limits/prices.ts'
+import { budgetsOf, pricedRoutes } from '../limits/priced-routes.ts'
 import type { Estimate, EstimateRequest } from '../limits/estimate.ts'
 import type { Route } from '../core/route.ts'
 import { usageOfTokens, type Usage } from '../core/usage.ts'
@@ -116,6 +116,6 @@ function isLookedAt (endpoint: string): boolean {
 }
 
 /** Returns the tokens of a call billed by tokens. */
-function tokenUsage ({ prompt, completion, units }: Estimate): Usage | undefined {
-  return units === undefined ? usageOfTokens(prompt, completion) : undefined
+function tokenUsage ({ prompt, answer, units }: Estimate): Usage | undefined {
+  return units === undefined ? usageOfTokens(prompt.usual, answer.usual) : undefined
 }

@@ -17,21 +17,16 @@ import {
 } from '../limits/call-accounts.ts'
 import { budgetLeftHeader, usdText, budgetLeft, rateLimitHeaders, refusalHeaders } from '../limits/headers.ts'
 import { refusalError } from '../limits/refusal-error.ts'
-import { RequestEstimate } from '../limits/request-estimate.ts'
+import { RequestEstimate, type EstimateRequest } from '../limits/estimate.ts'
 import { planReservation, type ReservationPlan } from '../limits/reservation-plan.ts'
-import {
-  cancelledUsage,
-  type LimitDecision,
-  type RefusedDecision,
-  type ReservationRequest
-} from '../limits/reservation.ts'
+import type { LimitDecision, RefusedDecision, ReservationRequest } from '../limits/reservation.ts'
+import { cancelledUsage } from '../limits/settlement.ts'
 import { periodOf } from '../limits/windows.ts'
 import { map, type PassThroughStage } from '../pipeline/stage.ts'
 import { spendingOn } from '../guards/text-filter.ts'
 import type { AuthedCall, RoutedCall } from '../core/call.ts'
 import type { CallSignal } from '../core/call-signal.ts'
 import type { ExceededBudget } from '../core/record.ts'
-import type { EstimateRequest } from '../limits/estimate.ts'
 import type { Limiter } from '../limits/limiter.ts'
 import type { Services } from '../services.ts'
 

@@ -14,7 +14,7 @@ import { nowSeconds } from '../core/reply.ts'
 
 export interface NormaliseOptions {
   /** Estimates the tokens of a request, reported in `response-start`. Default: no estimate. */
-  readonly estimate?: ((request: ChatInput) => { readonly prompt: number }) | undefined
+  readonly estimate?: ((request: ChatInput) => { readonly prompt: { readonly usual: number } }) | undefined
 }
 
 /**
@@ -49,7 +49,7 @@ class Normaliser implements Transformer<ChatBatch, ChatBatch> {
       const promptTokens =
         this.#estimate === undefined || events.some(isDirectAnswer)
           ? undefined
-          : this.#estimate(batch.call.request).prompt
+          : this.#estimate(batch.call.request).prompt.usual
       events.unshift(startOf(batch.events[0], batch.route, promptTokens))
     }
     return events.length === 0 ? undefined : { call, route, events }

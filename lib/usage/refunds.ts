@@ -12,19 +12,19 @@ export const recordedAfterMs = 5000
 export interface Refunds {
   /** Start of the current window. */
   readonly sinceMs: number
-  /** Billionths of a dollar refunded in this window and in the previous one. */
+  /** Refunded in this window and in the previous one, in the unit of the sum. */
   readonly current: number
   readonly previous: number
 }
 
 /** Adds a refund. */
-export function addRefund (refunds: Refunds | undefined, nanoUsd: number, nowMs: number): Refunds {
+export function addRefund (refunds: Refunds | undefined, amount: number, nowMs: number): Refunds {
   const ageMs = nowMs - (refunds?.sinceMs ?? -Infinity)
   if (refunds === undefined || ageMs >= 2 * recordedAfterMs) {
-    return { sinceMs: nowMs, current: nanoUsd, previous: 0 }
+    return { sinceMs: nowMs, current: amount, previous: 0 }
   }
-  if (ageMs >= recordedAfterMs) return { sinceMs: nowMs, current: nanoUsd, previous: refunds.current }
-  return { ...refunds, current: refunds.current + nanoUsd }
+  if (ageMs >= recordedAfterMs) return { sinceMs: nowMs, current: amount, previous: refunds.current }
+  return { ...refunds, current: refunds.current + amount }
 }
 
 /** Returns the refunds that may not be in the ledger yet. */

@@ -1,6 +1,7 @@
 import t from 'tap'
 import {
   accountsOf,
+  isNonTokenUnit,
   limitedParties,
   partyKey,
   partyText
@@ -21,14 +22,14 @@ t.test('a call has an account for each limit of each party', async t => {
       partyId: 'k',
       counting: 'sum',
       unit: 'nanoUsd',
-      amount: 1e9,
+      max: 1e9,
       window: { per: 'day' },
       strict: true
     },
-    { party: 'key', counting: 'rate', unit: 'requests', amount: 5 },
-    { party: 'project', partyId: 'p', counting: 'sum', amount: 2e9, window: { per: 'hour' }, strict: false },
-    { party: 'project', counting: 'sum', amount: 3e9, window: { per: 'month' } },
-    { party: 'project', counting: 'open', unit: 'calls', amount: 3 }
+    { party: 'key', counting: 'rate', unit: 'requests', max: 5 },
+    { party: 'project', partyId: 'p', counting: 'sum', max: 2e9, window: { per: 'hour' }, strict: false },
+    { party: 'project', counting: 'sum', max: 3e9, window: { per: 'month' } },
+    { party: 'project', counting: 'open', unit: 'calls', max: 3 }
   ])
   t.equal(accounts.length, 5)
   t.same(
@@ -47,7 +48,7 @@ t.test('of two budgets with the same window the lower one applies', async t => {
     { usd: 3, per: 'day', timeZone: 'Europe/Berlin' }
   ] as const
   t.same(
-    accountsOf([{ kind: 'key', id: 'k', limits: { budgets } }]).map(({ amount }) => amount),
+    accountsOf([{ kind: 'key', id: 'k', limits: { budgets } }]).map(({ max }) => max),
     [2e9, 3e9]
   )
 })
@@ -71,8 +72,8 @@ t.test('a soft budget shares the sum of its window and never refuses', async t =
   ] as const
   const accounts = accountsOf([{ kind: 'tag', id: 'x', limits: { budgets } }])
   t.match(accounts, [
-    { amount: 5e9, strict: true, budget: budgets[0], soft: [budgets[1]] },
-    { amount: Number.MAX_SAFE_INTEGER, strict: false, budget: undefined, soft: [budgets[2], budgets[3]] }
+    { max: 5e9, strict: true, budget: budgets[0], soft: [budgets[1]] },
+    { max: Number.MAX_SAFE_INTEGER, strict: false, budget: undefined, soft: [budgets[2], budgets[3]] }
   ])
   t.equal(accounts.length, 2)
 })
@@ -96,5 +97,14 @@ t.test('a refusal names the configured party, or else its kind', async t => {
       partyText({ party, partyId: 'x' })
     ),
     ['this API key', 'this member', 'this end user', 'the tag `x`', 'the model `x`']
+  )
+})
+
+t.test('a unit that is billed instead of tokens is known by its column', async t => {
+  t.same(
+    (['images', 'pages', 'audio_ms', 'characters', 'tokens', 'nanoUsd', 'requests'] as const).filter(
+      isNonTokenUnit
+    ),
+    ['images', 'pages', 'audio_ms', 'characters']
   )
 })

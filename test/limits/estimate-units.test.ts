@@ -26,14 +26,11 @@ function recording (name: string, sizeBytes: number): RecordingInput {
 
 t.test('the duration of a recording is limited by its size and format', async t => {
   t.match(estimateRecording(recording('a.wav', 1_764_000)), {
-    units: { audioSeconds: 10 },
-    maxUnits: { audioSeconds: 111 },
-    minUnits: { audioSeconds: 10 }
+    units: { usual: { audioSeconds: 10 }, most: { audioSeconds: 111 }, least: { audioSeconds: 10 } }
   })
   t.match(estimateRecording(recording('a.mp3', 1_600_000)), {
-    units: { audioSeconds: 100 },
-    maxUnits: { audioSeconds: 800 },
-    prompt: 1000
+    units: { usual: { audioSeconds: 100 }, most: { audioSeconds: 800 } },
+    prompt: { usual: 1000 }
   })
   t.same(
     estimateRecording(recording('A.WAV', 1_764_000)),
@@ -44,42 +41,36 @@ t.test('the duration of a recording is limited by its size and format', async t 
 
 t.test('speech is counted in characters and in audio tokens', async t => {
   t.match(estimateSpeech({ model: 'x', input: '𝄞'.repeat(8), voice: 'alloy', stream: false }), {
-    units: { characters: 8 }
+    units: { usual: { characters: 8 } }
   })
   t.match(estimateSpeech({ model: 'x', input: 'word'.repeat(100), voice: 'alloy', stream: false }), {
-    prompt: 100,
-    completion: 600,
-    maxCompletion: 1200
+    prompt: { usual: 100 },
+    answer: { usual: 600, limit: 1200 }
   })
 })
 
 t.test('images are counted by number, size and quality', async t => {
   t.match(estimateImages({ prompt: 'x', n: 3, size: '1024x1024', quality: 'low' }), {
-    units: { images: { count: 3, size: '1024x1024', quality: 'low' } }
+    units: { usual: { images: { count: 3, size: '1024x1024', quality: 'low' } } }
   })
   const edited = estimateImages({
     prompt: '',
     image: [file('a.png', 1), file('b.png', 1)],
     input_fidelity: 'high'
   })
-  t.match(edited, { prompt: 13_000, units: { images: { count: 1 } } })
+  t.match(edited, { prompt: { usual: 13_000 }, units: { usual: { images: { count: 1 } } } })
 })
 
 t.test('an uncountable document may have the maximum number of pages', async t => {
   const address = { kind: 'address', url: 'https://example.com/a.pdf', isImage: false } as const
   t.match(estimateDocument({ document: address }), {
-    units: { pages: 1 },
-    maxUnits: { pages: 1000 },
-    minUnits: { pages: 1 }
+    units: { usual: { pages: 1 }, most: { pages: 1000 }, least: { pages: 1 } }
   })
   t.match(estimateDocument({ document: { ...address, isImage: true } }), {
-    units: { pages: 1 },
-    maxUnits: { pages: 1 }
+    units: { usual: { pages: 1 }, most: { pages: 1 } }
   })
   const bytes = { kind: 'bytes', mediaType: 'application/pdf', bytes: Buffer.alloc(1) } as const
   t.match(estimateDocument({ document: bytes, pages: 7 }), {
-    units: { pages: 7 },
-    maxUnits: { pages: 7 },
-    minUnits: { pages: 7 }
+    units: { usual: { pages: 7 }, most: { pages: 7 }, least: { pages: 7 } }
   })
 })

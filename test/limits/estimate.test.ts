@@ -1,362 +1,70 @@
 import t from 'tap'
 import {
-  embeddingsUsage,
-  estimateChat,
-  estimateEmbeddings,
-  estimateText,
+  answerTokens,
+  estimateOf,
+  maxMediaTokens,
+  RequestEstimate,
   requestedUnits,
-  maxMediaTokens
+  type EstimateParts
 } from '../../lib/limits/estimate.ts'
-import { randomFrom } from '../support/limits.ts'
 import { noMedia, type PromptMedia } from '../../lib/limits/prompt-tokens.ts'
-import type { ChatInput, TextInput } from '../../lib/chat/input.ts'
-import type { Route } from '../../lib/core/route.ts'
 import { unknownModelEntry } from '../../lib/models/known-models.ts'
+import { route } from '../support/stages.ts'
 import type { ModelEntry } from '../../lib/core/model.ts'
 
-t.test('a request is estimated by its text, not by its images', async t => {
-  const messages = [{ role: 'user' as const, content: 'x'.repeat(400) }]
-  t.match(estimateChat({ model: 'm', messages }), {
-    prompt: 101,
-    completion: 1000,
-    maxCompletion: undefined,
-    answers: 1
-  })
-  t.match(estimateChat({ model: 'm', messages, max_completion_tokens: 7, n: 3 }), {
-    prompt: 101,
-    completion: 21,
-    maxCompletion: 7,
-    answers: 3
-  })
-  t.equal(
-    estimateChat({ model: 'm', messages: [{ role: 'user', content: '漢字'.repeat(200) }] }).prompt,
-    401,
-    'a character of Chinese is a token'
-  )
-  const picture = {
-    role: 'user' as const,
-    content: [{ type: 'image_url' as const, image_url: { url: `data:image/png;base64,${'A'.repeat(1e6)}` } }]
-  }
-  t.ok(estimateChat({ model: 'm', messages: [picture] }).prompt < 1100)
-})
-
-function promptOf (request: object): number {
-  return estimateChat({ model: 'm', messages: [], ...request }).prompt
+function estimated (parts: EstimateParts): RequestEstimate<string> {
+  return new RequestEstimate({ request: 'hello', routes: [route] }, () => estimateOf(parts))
 }
 
-t.test('everything that a model may read is counted, wherever it is', async t => {
-  const text = 'x'.repeat(40_000)
-  const schema = { type: 'object', properties: { [text]: { type: 'string' } } }
-  const enumerated = { type: 'object', properties: { a: { enum: [text] } } }
-  for (const request of [
-    { messages: [{ role: 'system', content: text }] },
-    { messages: [{ role: 'user', content: [{ type: 'text', text }] }] },
-    { messages: [{ role: 'user', content: [{ type: 'text', text: 'a', data: text }] }] },
-    {
-      messages: [
-        {
-          role: 'assistant',
-          tool_calls: [{ id: 'a', type: 'function', function: { name: 'f', arguments: text } }]
-        }
-      ]
-    },
-    { tools: [{ type: 'function', function: { name: 'f', parameters: schema } }] },
-    { tools: [{ type: 'function', function: { name: 'f', parameters: enumerated } }] },
-    { functions: [{ name: 'f', description: text }] },
-    { response_format: { type: 'json_schema', json_schema: { name: 'a', schema } } },
-    { prediction: { type: 'content', content: text } },
-    { field_of_tomorrow: { text } },
-    {
-      model: [
-        {
-          model: 'm',
-          settings: { tools: [{ type: 'function', function: { name: 'f', description: text } }] }
-        }
-      ]
-    },
-    { asWritten: { system: [{ type: 'text', text }] } },
-    {
-      asWritten: {
-        messages: [
-          {
-            role: 'user',
-            content: [{ type: 'document', source: { type: 'text', media_type: 'text/plain', data: text } }]
-          }
-        ]
-      }
-    },
-    { asWritten: { tools: [{ name: 'f', input_schema: schema }] } },
-    {
-      asWritten: {
-        input: [{ type: 'additional_tools', tools: [{ type: 'function', name: 'f', parameters: schema }] }]
-      }
-    }
-  ]) {
-    t.ok(promptOf(request) >= 10_000, JSON.stringify(request).slice(0, 100))
-  }
-  t.ok(
-    promptOf({
-      tools: [
-        {
-          type: 'function',
-          function: {
-            name: 'f',
-            parameters: { enum: Array.from({ length: 10_000 }, (_, number) => number) }
-          }
-        }
-      ]
-    }) >= 10_000
-  )
-})
-
-t.test('text that no model reads is not counted, and media have no length', async t => {
-  const text = 'x'.repeat(40_000)
-  for (const request of [
-    { user: text },
-    { metadata: { a: text } },
-    { stop: [text] },
-    { callerNames: { a: text } },
-    { asWritten: { metadata: { user_id: text } } }
-  ]) {
-    t.ok(promptOf(request) <= 3, JSON.stringify(request).slice(0, 20))
-  }
-  for (const part of [
-    { type: 'image_url', image_url: { url: `data:image/png;base64,${text}` } },
-    { type: 'input_audio', input_audio: { data: text, format: 'wav' } },
-    { type: 'file', file: { file_data: `data:application/pdf;base64,${text}` } },
-    { type: 'input_image', image_url: `data:image/png;base64,${text}` }
-  ]) {
-    t.ok(promptOf({ messages: [{ role: 'user', content: [part] }] }) < 1010, part.type)
-  }
-  for (const part of [
-    { type: 'image_url', image_url: { url: 'https://a.example/a.png' } },
-    { type: 'input_image', image_url: 'https://a.example/a.png' },
-    { type: 'document', source: { type: 'url', url: 'https://a.example/a.pdf' } },
-    { type: 'input_file', file_url: 'https://a.example/a.pdf' },
-    { type: 'file', file: { file_id: 'file-1' } },
-    { type: 'image', source: { type: 'file', file_id: 'file_1' } }
-  ]) {
-    const prompt = promptOf({ messages: [{ role: 'user', content: [part] }] })
-    t.ok(prompt >= 1000 && prompt < 1010, `${part.type} by reference: ${prompt}`)
-  }
-  const cited = {
-    role: 'assistant',
-    content: 'a',
-    annotations: [{ type: 'url_citation', url_citation: { url: 'https://a.example/', title: 'a' } }]
-  }
-  t.ok(promptOf({ messages: [cited] }) < 50, 'a page that was cited is none')
-  const called = {
-    role: 'assistant',
-    content: [{ type: 'tool_use', id: 'a', name: 'f', input: { file_id: 'a', [text]: 1 } }]
-  }
-  const { prompt } = estimateChat({ model: 'm', messages: [], asWritten: { messages: [called] } })
-  t.ok(
-    prompt > 10_000 && prompt < 10_050,
-    `nor is what a tool was called with, which counts with its names: ${prompt}`
-  )
-  t.ok(
-    promptOf({
-      messages: [
-        { role: 'user', content: [{ type: 'file', file: { file_data: `data:text/plain;base64,${text}` } }] }
-      ]
-    }) > 10_000,
-    'a text in base64 is one'
-  )
-  t.ok(
-    promptOf({
-      messages: [
-        { role: 'user', content: [{ type: 'image_url', image_url: { url: text.replaceAll('x', 'x y') } }] }
-      ]
-    }) > 10_000
-  )
-})
-
-const messages: ChatInput['messages'] = [{ role: 'user', content: 'x'.repeat(400) }]
-
-t.test('the maximum for a prompt is twice the estimate plus a frame per message', async t => {
-  t.equal(estimateChat({ model: 'm', messages }).maxPrompt, 2 * 101 + 8 * 2)
-})
-
-t.test('the bytes of a prompt, and so its tokens, are at most twice the estimate', async t => {
-  for (const [first, last] of [[0x20, 0x7e], [0xa0, 0x7ff], [0x800, 0xffff], [0x10000, 0x10ffff]] as const) {
-    const random = randomFrom(first)
-    const points = Array.from({ length: 5000 }, () => first + random(last - first + 1))
-    const content = String.fromCodePoint(...points)
-    const { maxPrompt = 0 } = estimateChat({ model: 'm', messages: [{ role: 'user', content }] })
-    t.ok(Buffer.byteLength(content) <= 2 * maxPrompt, `${first.toString(16)}: ${maxPrompt}`)
-  }
-})
-
-t.test('a loop may produce one answer per turn', async t => {
-  const servers = { mcp_servers: ['s'] } as Partial<ChatInput>
-  t.equal(estimateChat({ model: 'm', messages, ...servers }).answers, 10)
-  t.equal(estimateChat({ model: 'm', messages, ...servers, max_turns: 3 }).answers, 3)
-  t.equal(estimateChat({ model: 'm', messages, ...servers, automatic_tool_execution: false }).answers, 1)
-})
-
-t.test('an answer shorter than its thinking is useless', async t => {
-  t.equal(
-    estimateChat({ model: 'm', messages, thinking: { type: 'enabled', budget_tokens: 1024 } }).minCompletion,
-    1040
-  )
-  t.equal(estimateChat({ model: 'm', messages, max_tokens: 5 }).minCompletion, 5)
-})
-
-t.test('a cache mark is found wherever it is', async t => {
-  const text = { type: 'text' as const, text: 'a', cache_control: { type: 'ephemeral' } }
-  const marked: ChatInput['messages'] = [{ role: 'user', content: [text] }]
-  t.equal(estimateChat({ model: 'm', messages: marked }).writesCache, true)
-  t.equal(estimateChat({ model: 'm', messages }).writesCache, false)
-})
-
-t.test('a route that marks prompts may write to the cache', async t => {
-  const plain = { providerId: 'one', model: 'm', modelId: 'one/m' }
-  const routes = [plain, { ...plain, minMarkedTokens: 1024 }]
-  t.strictSame(estimateChat({ model: 'm', messages }, routes), {
-    ...estimateChat({ model: 'm', messages }, [plain]),
-    writesCache: true
+t.test('what an estimate leaves out is as usual, and a call has one answer', async t => {
+  t.strictSame(estimateOf({ prompt: { usual: 60 }, answer: { usual: 30 } }), {
+    prompt: { usual: 60, most: 60, media: noMedia, writesCache: false },
+    answer: { usual: 30, limit: undefined, least: 0, reasoning: 0, choices: 1, count: 1, searches: 0 },
+    units: undefined,
+    toolImages: 0,
+    unpriced: undefined
+  })
+  const tokens = { prompt: { usual: 0 }, answer: { usual: 0 } }
+  t.strictSame(estimateOf({ ...tokens, units: { usual: { pages: 1 }, most: { pages: 9 } } }).units, {
+    usual: { pages: 1 }, most: { pages: 9 }, least: { pages: 9 }
   })
 })
 
-t.test(
-  'as many web searches are counted as the Messages or Responses request allows',
-  async t => {
-    const search = (maxUses?: unknown) => ({
-      type: 'web_search_20250305',
-      name: 'web_search',
-      ...maxUses !== undefined && { max_uses: maxUses }
-    })
-    const searches = (...tools: unknown[]): unknown =>
-      estimateChat({ model: 'm', messages, asWritten: { tools } }).searches
-    t.equal(searches(search(5), { ...search(2), type: 'web_search_20260209' }), 7)
-    t.equal(
-      searches(
-        search(),
-        search(-1),
-        search('9'),
-        null,
-        { name: 'web_search', max_uses: 3 },
-        { type: 'custom', name: 'a', max_uses: 3 }
-      ),
-      0
-    )
-    t.equal(estimateChat({ model: 'm', messages, asWritten: { tools: {} } }).searches, 0)
-    const response = (type: string) =>
-      estimateChat({ model: 'm', messages, asWritten: { tools: [{ type }], max_tool_calls: 4 } }).searches
-    t.same(['web_search', 'web_search_preview', 'function'].map(response), [4, 4, 0])
-    t.equal(estimateChat({ model: 'm', messages }).searches, 0)
-  }
-)
-
-const routeWith = (settings?: Route['settings']): Route => ({
-  providerId: 'one',
-  model: 'm',
-  modelId: 'one/m',
-  ...settings && { settings }
-})
-
-t.test('settings count as part of the request, which takes precedence', async t => {
-  const of = (request: Partial<ChatInput>, ...settings: ReadonlyArray<Route['settings']>) =>
-    estimateChat({ model: 'm', messages, ...request }, settings.map(routeWith))
-  t.strictSame(of({ max_tokens: 7 }, undefined), estimateChat({ model: 'm', messages, max_tokens: 7 }))
-  t.match(of({}, { max_completion_tokens: 7, n: 3, thinking: { type: 'enabled', budget_tokens: 1024 } }), {
-    completion: 21,
-    maxCompletion: 7,
-    answers: 3,
-    choices: 3,
-    minCompletion: 7
+t.test('a request is estimated once, on first use', async t => {
+  const reads: unknown[] = []
+  const estimate = new RequestEstimate({ request: 'hello', routes: [route] }, (request, routes) => {
+    reads.push([request, routes])
+    return estimateOf({ prompt: { usual: 60 }, answer: { usual: 30 } })
   })
-  t.match(of({ max_tokens: 5 }, { max_completion_tokens: 7 }), { completion: 5, maxCompletion: 5 })
-  t.match(of({}, { service_tier: 'priority' }), { unpriced: 'service_tier' })
-  t.match(of({ service_tier: 'default' }, { service_tier: 'priority' }), { unpriced: undefined })
+  t.strictSame(reads, [])
+  t.equal(estimate.countPrompt(), 60)
+  t.equal(estimate.countAnswer(), 30)
+  t.strictSame(reads, [['hello', [route]]])
 })
 
-t.test('among several routes the highest amount counts', async t => {
-  const of = (...settings: ReadonlyArray<Route['settings']>) =>
-    estimateChat({ model: 'm', messages }, settings.map(routeWith))
-  t.match(of({ max_tokens: 7, n: 2 }, { max_tokens: 9 }, { max_tokens: 8, service_tier: 'priority' }), {
-    completion: 14,
-    maxCompletion: 9,
-    answers: 2,
-    choices: 2,
-    unpriced: 'service_tier'
-  })
-  t.match(
-    of({ max_tokens: 7 }, undefined),
-    { completion: 1000, maxCompletion: undefined },
-    'one of them is not bounded'
-  )
+t.test('an answer without a limit counts as one of usual length per choice', async t => {
+  const prompt = { usual: 1 }
+  t.equal(estimated({ prompt, answer: { usual: 50_000 } }).countAnswer(), answerTokens)
+  t.equal(estimated({ prompt, answer: { usual: 50_000, choices: 2 } }).countAnswer(), 2 * answerTokens)
 })
 
-t.test('tools in settings are read once, set by a caller or a route, in any dialect', async t => {
-  const tools = [{ type: 'function' as const, function: { name: 'f', description: 'x'.repeat(40_000) } }]
-  const { prompt } = estimateChat({ model: 'm', messages, tools })
-  const model = { model: 'm', settings: { tools } }
-  t.equal(estimateChat({ model: 'm', messages }, [routeWith({ tools })]).prompt, prompt)
-  t.equal(estimateChat({ model, messages }, [routeWith({ tools })]).prompt, prompt)
-  const asWritten = { messages, max_tokens: 5 }
-  const written = estimateChat({ model: 'm', messages, asWritten }, [routeWith({ tools })]).prompt
-  t.ok(written >= prompt && written < prompt + 10, `${written}`)
+t.test('media count in addition to the prompt once their token counts are known', async t => {
+  const estimate = estimated({ prompt: { usual: 60 }, answer: { usual: 30 } })
+  estimate.countMediaAs(40_000)
+  t.equal(estimate.countPrompt(), 40_060)
 })
 
-t.test('a generation config may only raise the estimate, since a provider may ignore it', async t => {
-  const of = (request: Partial<ChatInput>) => estimateChat({ model: 'm', messages, ...request })
-  t.match(of({ max_tokens: 16, generation_config: { maxOutputTokens: 20_000, candidate_count: 8 } }), {
-    completion: 160_000,
-    maxCompletion: 20_000,
-    choices: 8,
-    answers: 8
-  })
-  t.match(of({ max_tokens: 500, generation_config: { maxOutputTokens: 16 } }), {
-    completion: 500,
-    maxCompletion: 500
-  })
-  t.match(of({ generation_config: { maxOutputTokens: 16 } }), { completion: 1000, maxCompletion: undefined })
-  t.match(of({ max_tokens: 16, generation_config: { maxOutputTokens: 0 } }), {
-    completion: 16,
-    maxCompletion: undefined
-  })
+t.test('a request billed in other units has no tokens of its own', async t => {
+  const tokens = { prompt: { usual: 60 }, answer: { usual: 30 } }
+  const estimate = estimated({ ...tokens, units: { usual: { characters: 5 } } })
+  t.equal(estimate.countPrompt(), undefined)
+  t.strictSame(estimate.estimateUnits(), { characters: 5, promptTokens: 60, completionTokens: 30 })
+  t.equal(estimated(tokens).estimateUnits(), undefined)
 })
 
-t.test('text after a gap is read', async t => {
-  const request: TextInput = { model: 'm', messages, text: { prompt: 'x', suffix: 'x'.repeat(400) } }
-  t.equal(estimateText(request, [routeWith({ max_tokens: 7 })]).maxCompletion, 7)
-  t.ok(estimateText(request).prompt >= 200)
-})
-
-t.test('embedding inputs have no answer', async t => {
-  const request = { model: 'm', input: [[1, 2, 3], [4]] }
-  t.strictSame(estimateEmbeddings(request), { prompt: 4, completion: 0, maxCompletion: 0 })
-  t.strictSame(embeddingsUsage(request), { promptTokens: 4, completionTokens: 0, totalTokens: 4 })
-  t.equal(estimateEmbeddings({ model: 'm', input: ['abcd', 'é', ''] }).prompt, 2, 'texts by their bytes')
-})
-
-t.test('the text of a request is read once, however many settings its routes have', async t => {
-  let reads = 0
-  const content = {
-    get text () {
-      reads++
-      return 'word '.repeat(100)
-    },
-    type: 'text'
-  } as const
-  const request = {
-    model: 'm',
-    messages: [{ role: 'user', content: [content] }]
-  } as const satisfies Partial<ChatInput>
-  const { prompt } = estimateChat(request)
-  const once = reads
-  const many = Array.from({ length: 16 }, (_, seed) =>
-    routeWith({
-      seed,
-      tools: seed === 7 ? [{ type: 'function', function: { name: 'f', description: 'x'.repeat(400) } }] : []
-    })
-  )
-  reads = 0
-  t.ok(estimateChat(request, many).prompt > prompt + 100)
-  t.equal(reads, once)
-  t.ok(estimateChat(request, many.slice(0, 3)).prompt < prompt + 20)
-  t.equal(reads, once, 'nor for other routes of the same')
+t.test('a request without an estimate uses nothing', async t => {
+  const estimate = new RequestEstimate({ request: 'hello', routes: [route] }, undefined)
+  t.strictSame([estimate.countPrompt(), estimate.countAnswer()], [0, 0])
 })
 
 const sent = (counts: Partial<PromptMedia> = {}, prompts = 1) => (
@@ -384,16 +92,17 @@ t.test('media count like the largest item, and no more than a model reads', asyn
 })
 
 t.test('a request reserves the maximum of each unit it uses, and nothing of other units', async t => {
-  t.same(requestedUnits({ prompt: 9, completion: 9 }), {})
-  t.same(requestedUnits({ prompt: 9, completion: 9, units: { images: { count: 2 } } }), {
+  const tokens = { prompt: { usual: 9 }, answer: { usual: 9 } }
+  t.same(requestedUnits(estimateOf(tokens)), {})
+  t.same(requestedUnits(estimateOf({ ...tokens, units: { usual: { images: { count: 2 } } } })), {
     images: { most: 2, least: 2, usual: 2 }
   })
-  t.same(requestedUnits({ prompt: 9, completion: 9, toolImages: 1 }), { images: { most: 1 } })
-  const pages = { units: { pages: 1 }, maxUnits: { pages: 1000 }, minUnits: { pages: 1 } }
-  t.same(requestedUnits({ prompt: 0, completion: 0, ...pages }), {
+  t.same(requestedUnits({ ...estimateOf(tokens), toolImages: 1 }), { images: { most: 1 } })
+  const pages = { usual: { pages: 1 }, most: { pages: 1000 }, least: { pages: 1 } }
+  t.same(requestedUnits(estimateOf({ ...tokens, units: pages })), {
     pages: { most: 1000, least: 1, usual: 1 }
   })
-  t.same(requestedUnits({ prompt: 0, completion: 0, units: { audioSeconds: 1.5 } }), {
+  t.same(requestedUnits(estimateOf({ ...tokens, units: { usual: { audioSeconds: 1.5 } } })), {
     audio_ms: { most: 1500, least: 1500, usual: 1500 }
   })
 })

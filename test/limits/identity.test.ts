@@ -11,8 +11,11 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import t from 'tap'
 import { processState } from '../../lib/async/process-name.ts'
 import { accountsOf, partyKey } from '../../lib/limits/call-accounts.ts'
-import type { LimitDecision, RequestedAmounts } from '../../lib/limits/reservation.ts'
-import { requestedOfSum } from '../../lib/limits/reservation-rules.ts'
+import {
+  requestedOfSum,
+  type LimitDecision,
+  type RequestedAmounts
+} from '../../lib/limits/reservation.ts'
 import { LocalLimiter, readUsedFrom, type Limiter } from '../../lib/limits/limiter.ts'
 import { RedisLimiter } from '../../lib/limits/redis-limiter.ts'
 import { answerLimitMessages, WorkerLimiter } from '../../lib/limits/worker-limiter.ts'

@@ -5,7 +5,7 @@
  */
 
 import { accountsOf, partyKey, type SumAccount } from '../../lib/limits/call-accounts.ts'
-import { requestedOfSum } from '../../lib/limits/reservation-rules.ts'
+import { requestedOfSum } from '../../lib/limits/reservation.ts'
 import { LocalLimiter, readUsedFrom } from '../../lib/limits/limiter.ts'
 import { randomFrom } from '../support/limits.ts'
 import { rounds } from '../support/rounds.ts'
@@ -108,7 +108,7 @@ async function jump (t: Test, database: Database, seed: number): Promise<{ admit
     const expected = accounts.map(account => {
       const { endMs } = slowWindow(account.window, clock.ms)
       const ofAll = inWindow(account, used)
-      const left = account.amount - ofAll
+      const left = account.max - ofAll
       const free = left - inWindow(account, open)
       const { least } = requestedOfSum(account, wanted)
       return { ofAll, free, passes: left > 0 && least <= free, endMs }

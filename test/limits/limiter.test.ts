@@ -2,9 +2,12 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { accountsOf, type Party, type SumAccount } from '../../lib/limits/call-accounts.ts'
-import { recordedUsages } from '../../lib/limits/usage-recorder.ts'
-import type { ReservationRequest, RequestedAmounts } from '../../lib/limits/reservation.ts'
-import { requestedOfSum } from '../../lib/limits/reservation-rules.ts'
+import {
+  requestedOfSum,
+  type RequestedAmounts,
+  type ReservationRequest
+} from '../../lib/limits/reservation.ts'
+import { recordedUsages } from '../../lib/limits/settlement.ts'
 import { periodOf } from '../../lib/limits/windows.ts'
 import { SteadyClock } from '../../lib/async/steady-clock.ts'
 import { LocalLimiter, readUsedFrom, type LocalLimiterOptions } from '../../lib/limits/limiter.ts'
@@ -419,13 +422,13 @@ t.test(
        * The expected remainder: the amount, less the cost of ended calls and the reservations of open ones.
        */
       const leftOf = (place: number): number => {
-        const { window, amount, partyId } = sums[place] as SumAccount // an index in the list
+        const { window, max, partyId } = sums[place] as SumAccount // a place in the list
         const { fromMs, endMs } = periodOf(window, clock.ms)
         const isIn = ({ atMs }: { readonly atMs: number }): boolean => atMs >= fromMs && atMs < endMs
         const used = rows
           .filter(row => row.party === partyId && isIn(row))
           .reduce((sum, { nanoUsd }) => sum + nanoUsd, 0)
-        return amount - used - open.filter(isIn).reduce((sum, { amounts }) => sum + (amounts[place] ?? 0), 0)
+        return max - used - open.filter(isIn).reduce((sum, { amounts }) => sum + (amounts[place] ?? 0), 0)
       }
       for (let step = 0; step < 300; step++) {
         clock.ms += random(4) === 0 ? random(3_000_000) : random(1000)
@@ -460,14 +463,14 @@ t.test(
         if (random(3) === 0) stored = Math.max(stored, rows.length - random(6))
         if (random(40) > 0) continue
         // Both workers are killed: their reservations count until their records are stored, then those
-        // records do.
+        // say.
         isUnrecorded = true
         limiter.release('one')
         limiter.release('two')
         const before = sums.map((_, place) => leftOf(place))
         const refused = await limiter.reserve({ accounts, wanted: { nanoUsd: { most: 1e6 } } })
         if (refused.admitted) return t.fail(`seed ${seed}, step ${step}: what a killed process held is gone`)
-        t.ok(before.every((amount, place) => amount <= (sums[place]?.amount ?? 0)))
+        t.ok(before.every((amount, place) => amount <= (sums[place]?.max ?? 0)))
         const killed = open.map(({ rowId, atMs, amounts }) => ({
           rowId,
           atMs,

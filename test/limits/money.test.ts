@@ -24,7 +24,7 @@ import {
   type SeenRequest
 } from '../support/upstream.ts'
 import { until } from '../support/until.ts'
-import type { ActualUsage } from '../../lib/limits/reservation.ts'
+import type { ActualUsage } from '../../lib/limits/settlement.ts'
 import type { Budget, KeyLimits } from '../../lib/core/key.ts'
 import type { Settings } from '../../lib/core/settings.ts'
 
@@ -1373,7 +1373,7 @@ t.test(
 )
 
 t.test('a request that was never sent is not charged', async t => {
-  // the TLS handshake never completes
+  // no handshake
   const server = createServer(socket =>
     socket
       .on('error', () => {

@@ -137,9 +137,9 @@ t.test('a record has only the parties whose budgets still exist', async t => {
     { endUsers: { store: 'as_given', required: false, budgets: [{ usd: 1, per: 'day' }], strict: false } },
     { tags: [{ tag: 'a:b', budget: { usd: 3 } }] }
   )
-  t.same(named.recorded(JSON.stringify(['tag:a:b', 'tag:gone', 'end_user:p/x', 'model:gone', 'key:k'])), [
+  t.same(named.partiesOfRow(JSON.stringify(['tag:a:b', 'tag:gone', 'end_user:p/x', 'model:gone', 'key:k'])), [
     { kind: 'tag', id: 'a:b', limits: { budget: { usd: 3 } } },
     { kind: 'end_user', id: 'p/x', limits: { budgets: [{ usd: 1, per: 'day' }], strict: false } }
   ])
-  t.same(named.recorded(null), [])
+  t.same(named.partiesOfRow(null), [])
 })

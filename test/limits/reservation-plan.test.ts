@@ -1,4 +1,5 @@
 import t from 'tap'
+import { estimateOf } from '../../lib/limits/estimate.ts'
 import { planReservation, type PlanOptions } from '../../lib/limits/reservation-plan.ts'
 import { unknownModelEntry } from '../../lib/models/known-models.ts'
 import { route } from '../support/routes.ts'
@@ -6,7 +7,6 @@ import { settings } from '../support/settings.ts'
 import { routedCall } from '../support/stages.ts'
 import type { KeyLimits } from '../../lib/core/key.ts'
 import type { ModelEntry } from '../../lib/core/model.ts'
-import type { Estimate } from '../../lib/limits/estimate.ts'
 import type { JudgeSpending } from '../../lib/guards/text-judge.ts'
 
 /** A prompt token costs 1,000 billionths of a dollar, an answer token 2,000. */
@@ -18,9 +18,9 @@ const models = {
     ...id === priced.modelId && { price: { input: 1, output: 2, asOf: '2026-01-01' } }
   })
 }
-const estimate: Estimate = {
-  prompt: 100, maxPrompt: 200, completion: 50, maxCompletion: 80, minCompletion: 10
-}
+const estimate = estimateOf({
+  prompt: { usual: 100, most: 200 }, answer: { usual: 50, limit: 80, least: 10 }
+})
 const budget = { usd: 1, per: 'day' } as const
 
 function plan (
@@ -37,7 +37,9 @@ t.test('without a budget a call reserves the tokens of its estimate, and no mone
   const { request, budgets, isStrict } = plan({ tokensPerMinute: 1000, imagesPerDay: 5 })
   t.strictSame(request.wanted, { tokens: { most: 150 } })
   t.strictSame(
-    request.accounts.map(({ limit }) => limit), ['tokens_per_minute'], 'a limit of images is for others'
+    request.accounts.map(({ limitName }) => limitName),
+    ['tokens_per_minute'],
+    'a limit of images is for others'
   )
   t.strictSame([budgets, isStrict, request.rowId], [[], false, undefined])
 })

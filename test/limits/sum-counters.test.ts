@@ -1,11 +1,10 @@
 import t from 'tap'
 import { SumCounters } from '../../lib/limits/sum-counters.ts'
-import { sumKey } from '../../lib/limits/sum-key.ts'
-import { periodOf } from '../../lib/limits/windows.ts'
+import { sumKeyOf } from '../../lib/limits/sum-key.ts'
 import { recordedAfterMs } from '../../lib/usage/refunds.ts'
 
 const noonMs = Date.UTC(2025, 10, 21, 12)
-const key = sumKey('key-1', 'nanoUsd', periodOf({ per: 'month' }, noonMs))
+const key = sumKeyOf({ party: 'key', partyId: 'key-1', unit: 'nanoUsd', window: { per: 'month' } }, noonMs)
 
 t.test('the remainder of a budget is computed as documented in docs/budgets.md', async t => {
   const sums = new SumCounters(() => noonMs)

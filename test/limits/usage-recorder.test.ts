@@ -4,21 +4,16 @@ import t from 'tap'
 import { requestOf } from '../support/limits.ts'
 import { Ring, RingMember } from '../../lib/async/ring.ts'
 import { CallRecord } from '../../lib/core/record.ts'
-import { isNonTokenUnit } from '../../lib/limits/call-accounts.ts'
-import { NamedBudgets } from '../../lib/limits/named-budgets.ts'
 import { LocalLimiter } from '../../lib/limits/limiter.ts'
 import { createLog } from '../../lib/log/log.ts'
 import { readBegunRow } from '../../lib/usage/begun-row.ts'
-import { UsageRecorder, recordedUsages, usedIn } from '../../lib/limits/usage-recorder.ts'
+import { UsageRecorder } from '../../lib/limits/usage-recorder.ts'
 import { Ledger, type JournaledCall } from '../../lib/usage/ledger.ts'
 import { routedCall } from '../support/stages.ts'
 import { until } from '../support/until.ts'
 import { storeTest, type OpenStore } from '../support/stores.ts'
-import { settings } from '../support/settings.ts'
-import { usageRowOf } from '../support/usage.ts'
 import type { Call } from '../../lib/core/call.ts'
 import type { Test } from 'tap'
-import type { ApiKey } from '../../lib/core/key.ts'
 import type { UsageRow } from '../../lib/stores/tables.ts'
 
 const services = () => ({ models: { find: () => undefined } })
@@ -254,70 +249,4 @@ t.test('a reservation is settled with the actual usage, whatever else fails', as
     message: 'broken'
   })
   t.equal(limiter.counters.open, 0)
-})
-
-t.test('the usage of a call is read from its record', async t => {
-  t.match(usedIn(usageRowOf(0, { prompt_tokens: 5, completion_tokens: 7, cost_nano_usd: 9, attempts: 3 })), {
-    requests: 2,
-    tokens: 12,
-    calls: 0,
-    nanoUsd: 9
-  })
-  t.match(
-    usedIn(
-      usageRowOf(0, { prompt_tokens: null, completion_tokens: null, cost_nano_usd: null, attempts: 0 })
-    ),
-    { requests: 0, tokens: 0, nanoUsd: 0 }
-  )
-})
-
-t.test('records name the accounts of their calls, unless their key is gone', async t => {
-  const key: ApiKey = {
-    id: 'key-1',
-    name: 'one',
-    limits: { budget: { usd: 1, per: 'day' } },
-    project: { id: 'p', name: 'p', limits: { imagesPerDay: 3 } }
-  }
-  const rows = [usageRowOf(1, { key_id: 'key-1', cost_nano_usd: 9 }), usageRowOf(2, { key_id: 'gone' })]
-  t.match(
-    recordedUsages(rows, id => (id === key.id ? key : undefined), undefined),
-    [
-      {
-        row: { id: 'row-1' },
-        used: { nanoUsd: 9 },
-        accounts: [
-          { partyId: 'key-1', unit: 'nanoUsd' },
-          { partyId: 'p', unit: 'images' }
-        ]
-      }
-    ]
-  )
-})
-
-t.test('limits may count any billed unit in place of tokens, by its column', async t => {
-  t.match(usedIn(usageRowOf(0, { images: 2, pages: 3, audio_ms: 1500, characters: 4 })), {
-    images: 2,
-    pages: 3,
-    audio_ms: 1500,
-    characters: 4
-  })
-  t.same(
-    (['images', 'pages', 'audio_ms', 'characters', 'tokens', 'nanoUsd', 'requests'] as const).filter(
-      isNonTokenUnit
-    ),
-    ['images', 'pages', 'audio_ms', 'characters']
-  )
-})
-
-t.test('a record also counts for the parties that it names, if they have budgets', async t => {
-  const { limits, ...others } = settings()
-  const named = new NamedBudgets(
-    { ...others, limits: { ...limits, tags: [{ tag: 'nightly', budget: { usd: 2, per: 'day' } }] } },
-    { secret: Buffer.alloc(32) }
-  )
-  const rows = [usageRowOf(1, { parties: '["tag:nightly","tag:gone","end_user:p/x"]' })]
-  t.match(
-    recordedUsages(rows, id => ({ id, name: id }), undefined, named),
-    [{ accounts: [{ party: 'tag', partyId: 'nightly', amount: 2e9 }] }]
-  )
 })

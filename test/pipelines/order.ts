@@ -4,7 +4,7 @@
  */
 
 import { pipeline } from '../../pipelines/pipeline.ts'
-import { estimateChat } from '../../lib/limits/estimate.ts'
+import { estimateChat } from '../../lib/limits/estimate-chat.ts'
 import { dryRun } from '../../lib/stages/dry-run.ts'
 import { limits } from '../../lib/stages/limits.ts'
 import { recordUsage } from '../../lib/stages/record-usage.ts'

@@ -12,7 +12,7 @@ import { collect, routedCall } from '../support/stages.ts'
 import type { ChatInput } from '../../lib/chat/input.ts'
 import type { Route } from '../../lib/core/route.ts'
 import type { Settings } from '../../lib/core/settings.ts'
-import type { Estimate } from '../../lib/limits/estimate.ts'
+import { estimateOf, type Estimate } from '../../lib/limits/estimate.ts'
 import type { RouteDecision } from '../../schemas/route-decision.ts'
 
 const nothing = { send: async () => await Promise.reject(new Error('nothing may be sent')) }
@@ -70,11 +70,13 @@ t.test('a provider without the capability is not a candidate', async t => {
 })
 
 t.test('a cost is estimated for tokens, and not for calls billed in other units', async t => {
-  const tokens: Estimate = { prompt: 1000, completion: 500 }
+  const tokens = estimateOf({ prompt: { usual: 1000 }, answer: { usual: 500 } })
   const dry = { 'x-headgate-dry-run': 'true' }
+  const one = { pages: 1 }
+  const pages = { usual: one, most: one, least: one }
   t.equal((await decided(dry, 'chat', tokens))?.candidates[0]?.expected_cost_usd, 0.0015)
   t.equal(
-    (await decided(dry, 'chat', { ...tokens, units: { characters: 10 } }))?.candidates[0]?.expected_cost_usd,
+    (await decided(dry, 'chat', { ...tokens, units: pages }))?.candidates[0]?.expected_cost_usd,
     undefined
   )
 })
@@ -88,9 +90,9 @@ t.test('a cost is estimated for each model with its own settings', async t => {
   )
   const thrown: unknown = await collect(
     dryRun(services, 'chat', {
-      estimate: (_, routes) => ({
-        prompt: 0,
-        completion: Number(routes.at(-1)?.settings?.['max_tokens'] ?? 1)
+      estimate: (_, routes) => estimateOf({
+        prompt: { usual: 0 },
+        answer: { usual: Number(routes.at(-1)?.settings?.['max_tokens'] ?? 1) }
       })
     })(once(call))
   ).catch((error: unknown) => error)

@@ -8,7 +8,7 @@ import { NamedBudgets } from '../../lib/limits/named-budgets.ts'
 import { createModels } from '../../lib/models/create-models.ts'
 import { countOnly, limits } from '../../lib/stages/limits.ts'
 import { settings } from '../support/settings.ts'
-import type { Estimate } from '../../lib/limits/estimate.ts'
+import { estimateOf, type Estimate } from '../../lib/limits/estimate.ts'
 import { collect, routedCall } from '../support/stages.ts'
 import type { KeyLimits } from '../../lib/core/key.ts'
 
@@ -57,7 +57,7 @@ t.test('a key has its own limits, or those of the configuration', async t => {
 t.test('tokens are reserved as estimated, and the estimate is kept for the ledger', async t => {
   const stage = limits(
     { limiter: new LocalLimiter(), models, settings: settings() },
-    { estimate: () => ({ prompt: 60, completion: 30 }) }
+    { estimate: () => estimateOf({ prompt: { usual: 60 }, answer: { usual: 30 } }) }
   )
   const [first] = await collect(stage(once(call({ tokensPerMinute: 100 }))))
   t.equal(first?.record.estimate?.countPrompt(), 60)
@@ -66,7 +66,7 @@ t.test('tokens are reserved as estimated, and the estimate is kept for the ledge
 
 t.test('a request is estimated at most once, and only if needed', async t => {
   let estimates = 0
-  const estimate = (): Estimate => ({ prompt: 60 + estimates++, completion: 30 })
+  const estimate = (): Estimate => estimateOf({ prompt: { usual: 60 + estimates++ }, answer: { usual: 30 } })
   const stage = limits({ limiter: new LocalLimiter(), models, settings: settings() }, { estimate })
   const [unlimited] = await collect(stage(once(call())))
   t.equal(estimates, 0)

@@ -5,12 +5,11 @@
 import { accountsOf, type PartyKind } from '../../lib/limits/call-accounts.ts'
 import type { LimitCounters } from '../../lib/limits/counters.ts'
 import type {
-  ActualUsage,
   LimitDecision,
   ReservationPurpose,
-  ReservationRequest,
-  UsageRowKey
+  ReservationRequest
 } from '../../lib/limits/reservation.ts'
+import type { ActualUsage, UsageRowKey } from '../../lib/limits/settlement.ts'
 import type { Holding, SumKey } from '../../lib/limits/sum-key.ts'
 import type { Limiter, LocalLimiter } from '../../lib/limits/limiter.ts'
 import type { KeyLimits } from '../../lib/core/key.ts'

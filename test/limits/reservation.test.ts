@@ -1,11 +1,5 @@
 import t from 'tap'
-import {
-  amountToReserve,
-  sumRefusal,
-  releasedChange,
-  settledChange,
-  requestedOfSum
-} from '../../lib/limits/reservation-rules.ts'
+import { amountToReserve, requestedOfSum, sumRefusal } from '../../lib/limits/reservation.ts'
 import type { RateOrConcurrencyAccount, SumAccount } from '../../lib/limits/call-accounts.ts'
 
 const party = { party: 'key', partyId: 'key-1' } as const
@@ -13,20 +7,20 @@ const budget: SumAccount = {
   ...party,
   counting: 'sum',
   unit: 'nanoUsd',
-  limit: 'budget',
+  limitName: 'budget',
   name: 'budget',
   window: { per: 'day' },
-  amount: 1000,
+  max: 1000,
   strict: true
 }
 const requests: RateOrConcurrencyAccount = {
-  ...party, counting: 'rate', unit: 'requests', limit: 'requests_per_minute', amount: 60
+  ...party, counting: 'rate', unit: 'requests', limitName: 'requests_per_minute', max: 60
 }
 const tokens: RateOrConcurrencyAccount = {
-  ...party, counting: 'rate', unit: 'tokens', limit: 'tokens_per_minute', amount: 100
+  ...party, counting: 'rate', unit: 'tokens', limitName: 'tokens_per_minute', max: 100
 }
 const open: RateOrConcurrencyAccount = {
-  ...party, counting: 'open', unit: 'calls', limit: 'concurrent_calls', amount: 4
+  ...party, counting: 'open', unit: 'calls', limitName: 'concurrent_calls', max: 4
 }
 
 t.test('a strict budget reserves between minimum and maximum, others the usual amount', async t => {
@@ -44,16 +38,6 @@ t.test('a call counts as one request and one open call, unless admitted earlier'
   const accounts = [requests, tokens, open]
   t.strictSame(accounts.map(account => amountToReserve(account, wanted, {})), [1, 100, 1])
   t.strictSame(accounts.map(account => amountToReserve(account, wanted, {}, 'count')), [0, 100, 0])
-})
-
-t.test('a call that ends returns its unused tokens and its slot', async t => {
-  t.equal(settledChange(tokens, 100, { tokens: 30 }), -70)
-  t.equal(settledChange(requests, 1, { requests: 2 }), 2, 'with its retries')
-  t.equal(settledChange(open, 1, {}), -1)
-})
-
-t.test('a call of an exited process was a request and has used nothing else', async t => {
-  t.strictSame([requests, tokens, open].map(account => releasedChange(account, 1)), [0, -1, -1])
 })
 
 t.test("a sum's refusal says whether a retry may succeed", async t => {

@@ -1,0 +1,198 @@
+/** Estimates the tokens of a conversation or a text completion cheaply. */
+
+import { hasMember, isObject } from '../json/guards.ts'
+import { generationBounds } from '../chat/generation-fields.ts'
+import { mergeSettings } from '../chat/merge-settings.ts'
+import type { ChatInput, TextInput } from '../chat/input.ts'
+import type { Route } from '../core/route.ts'
+import { answerTokens, type AnswerEstimate, type Estimate } from './estimate.ts'
+import { countPrompt, type PromptCount } from './prompt-tokens.ts'
+
+/** A shorter answer is useless. */
+const minAnswerTokens = 16
+export const defaultTurns = 10
+/** The most tokens that the conversation format adds to each message. */
+const messageTokens = 8
+/** Tokens of roles that other dialects leave out: for a plain text input and for a system prompt. */
+const roleTokens = 3
+/** Reasoning tokens by effort: the most that is usual. */
+const effortTokens: Readonly<Record<NonNullable<ChatInput['reasoning_effort']>, number>> = {
+  none: 0, minimal: 1024, low: 4096, medium: 8192, high: 24_576, xhigh: 49_152, max: 65_536
+}
+
+type Settings = NonNullable<Route['settings']>
+
+/**
+ * Estimates the prompt tokens from the number of characters a model may read, and the longest answer that the
+ * request allows.
+ *
+ * @param routes the candidates; the most that any of them may use with its settings counts. Default: no
+ *   settings
+ */
+export function estimateChat (request: ChatInput, routes: readonly Route[] = []): Estimate {
+  const isPlain = routes.every(
+    ({ settings, minMarkedTokens }) => settings === undefined && minMarkedTokens === undefined
+  )
+  if (isPlain) return estimateOne(request, promptOf(request))
+  // Settings that name a model are counted with its routes.
+  const plain = { ...request, model: '' }
+  const prompt = promptOf(plain)
+  const all = new Set(routes.map(({ settings }) => settings))
+  const estimate = [...all].map(settings => settings === undefined
+    ? estimateOne(plain, prompt)
+    : estimateOne(withSettings(plain, settings), promptWith(prompt, plain, settings))).reduce(mostOf)
+  return routes.some(({ minMarkedTokens }) => minMarkedTokens !== undefined)
+    ? { ...estimate, prompt: { ...estimate.prompt, writesCache: true } }
+    : estimate
+}
+
+/** Returns the request as sent with settings, in the caller's dialect too. */
+function withSettings (request: ChatInput, settings: Settings): ChatInput {
+  const { asWritten } = request
+  return {
+    ...mergeSettings(request, settings),
+    ...asWritten !== undefined && { asWritten: mergeSettings(asWritten, settings) }
+  }
+}
+
+interface Prompt extends PromptCount {
+  /** True if part of the prompt is marked for the provider's cache. */
+  readonly marksCache: boolean
+}
+
+/** Reads all texts of a request. */
+function promptOf (request: ChatInput): Prompt {
+  const { messages, tools, asWritten } = request
+  const { tokens, media } = countPrompt(asWritten ?? request)
+  return {
+    tokens: asWritten === undefined ? tokens : tokens + roleTokens,
+    media,
+    marksCache: hasMember(messages, 'cache_control') || hasMember(tools, 'cache_control')
+  }
+}
+
+/**
+ * Adds the settings to a counted prompt, so that the request's own texts, which may be long, are not read
+ * again.
+ */
+function promptWith (prompt: Prompt, { asWritten, ...request }: ChatInput, settings: Settings): Prompt {
+  const given = asWritten ?? request
+  const added = Object.fromEntries(
+    Object.entries(mergeSettings(given, settings)).filter(([name]) => !Object.hasOwn(given, name))
+  )
+  return {
+    ...prompt,
+    tokens: prompt.tokens + countPrompt(added).tokens,
+    marksCache: prompt.marksCache || hasMember(added['tools'], 'cache_control')
+  }
+}
+
+function mostOf (a: Estimate, b: Estimate): Estimate {
+  const most = (name: Exclude<keyof AnswerEstimate, 'limit'>): number => (
+    Math.max(a.answer[name], b.answer[name])
+  )
+  const [limit, other] = [a.answer.limit, b.answer.limit]
+  return {
+    prompt: {
+      usual: Math.max(a.prompt.usual, b.prompt.usual),
+      most: Math.max(a.prompt.most, b.prompt.most),
+      media: a.prompt.media, // settings do not change the media of a request
+      writesCache: a.prompt.writesCache || b.prompt.writesCache
+    },
+    answer: {
+      usual: most('usual'),
+      limit: limit === undefined || other === undefined ? undefined : Math.max(limit, other),
+      least: most('least'),
+      reasoning: most('reasoning'),
+      choices: most('choices'),
+      count: most('count'),
+      searches: most('searches')
+    },
+    units: undefined,
+    toolImages: Math.max(a.toolImages, b.toolImages),
+    unpriced: a.unpriced ?? b.unpriced
+  }
+}
+
+function estimateOne (request: ChatInput, { tokens, media, marksCache }: Prompt): Estimate {
+  const {
+    messages,
+    asWritten,
+    max_completion_tokens: maxCompletionTokens,
+    max_tokens: maxTokens,
+    generation_config: config,
+    thinking
+  } = request
+  // Which limit applies depends on the provider.
+  const fieldLimit = maxCompletionTokens ?? maxTokens
+  const own = config === undefined ? {} : generationBounds(config)
+  const { maxTokens: ownLimit, choices: ownChoices = 1 } = own
+  const limit =
+    fieldLimit === undefined || ownLimit === Infinity ? undefined : Math.max(fieldLimit, ownLimit ?? 0)
+  const choices = Math.max(request.n ?? 1, ownChoices)
+  const runsTools = request.mcp_servers !== undefined && request.automatic_tool_execution !== false
+  const thinkingTokens = thinking?.type === 'enabled' ? thinking.budget_tokens : 0
+  const prompt = Math.ceil(tokens)
+  return {
+    prompt: {
+      usual: prompt,
+      most: 2 * prompt + messageTokens * (messages.length + 1),
+      media,
+      writesCache: marksCache
+    },
+    answer: {
+      usual:
+        choices *
+        Math.max(fieldLimit ?? answerTokens, ownLimit === undefined || ownLimit === Infinity ? 0 : ownLimit),
+      limit,
+      least: Math.min(limit ?? Infinity, thinkingTokens + minAnswerTokens),
+      reasoning: Math.max(thinkingTokens, effortTokens[request.reasoning_effort ?? 'none']),
+      choices,
+      count: runsTools ? (request.max_turns ?? defaultTurns) : choices,
+      searches: asWritten === undefined ? 0 : maxSearches(asWritten)
+    },
+    units: undefined,
+    toolImages: asWritten === undefined ? 0 : imagesOfTools(asWritten),
+    unpriced: request.service_tier === 'priority' ? 'service_tier' : undefined
+  }
+}
+
+/** Estimates a text completion; the suffix is counted like the prompt. */
+export function estimateText (request: TextInput, routes?: readonly Route[]): Estimate {
+  const {
+    messages,
+    text: { suffix }
+  } = request
+  return estimateChat(
+    suffix === undefined
+      ? request
+      : { ...request, messages: [...messages, { role: 'user', content: suffix }] },
+    routes
+  )
+}
+
+/**
+ * Sums the web searches that a request allows: `max_uses` of each tool for Anthropic, `max_tool_calls` for
+ * OpenAI. Without them there is no limit.
+ */
+function maxSearches (request: { readonly tools?: unknown, readonly max_tool_calls?: unknown }): number {
+  const { tools, max_tool_calls: maxToolCalls } = request
+  if (!Array.isArray(tools)) return 0
+  const bounds = tools
+    .filter(isObject)
+    .filter(({ type }) => typeof type === 'string' && type.startsWith('web_search'))
+    .map(({ max_uses: maxUses }) => maxUses)
+  const most = sumOfCounts(bounds)
+  return bounds.length === 0 || most > 0 ? most : sumOfCounts([maxToolCalls])
+}
+
+/** Returns one image for a request whose provider may generate images with a tool. */
+function imagesOfTools ({ tools }: { readonly tools?: unknown }): number {
+  return Array.isArray(tools) && tools.some(tool => isObject(tool) && tool['type'] === 'image_generation')
+    ? 1
+    : 0
+}
+
+function sumOfCounts (values: readonly unknown[]): number {
+  return values.reduce<number>((sum, value) => typeof value === 'number' && value > 0 ? sum + value : sum, 0)
+}
