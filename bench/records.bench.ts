@@ -40,18 +40,22 @@ let calls = 0
 /** Returns a call of the JSON lane whose answer is complete. */
 function completedCall (): Call {
   const record = new CallRecord('chat')
-  record.keyId = 'key_0123456789abcdef'
-  record.bodyBytes = 1024
-  record.requestedModel = 'mock/json'
-  record.modelId = 'mock/json'
-  record.providerId = 'mock'
-  record.status = 200
-  record.outcome = 'ok'
-  record.streamed = false
-  record.attempts = 1
-  record.usage = { promptTokens: 250, completionTokens: 200 + calls % 50, totalTokens: 450 + calls % 50 }
-  record.firstByteMs = calls % 40
-  record.upstreamWaitMs = 2
+  record.caller.keyId = 'key_0123456789abcdef'
+  record.request.bodyBytes = 1024
+  record.request.requestedModel = 'mock/json'
+  record.routing.modelId = 'mock/json'
+  record.routing.providerId = 'mock'
+  record.end.status = 200
+  record.end.outcome = 'ok'
+  record.request.isStreamed = false
+  record.routing.attempts = 1
+  record.usage.total = {
+    promptTokens: 250,
+    completionTokens: 200 + calls % 50,
+    totalTokens: 450 + calls % 50
+  }
+  record.times.firstByteMs = calls % 40
+  record.times.upstreamWaitMs = 2
   return {
     id: `00000000-0000-4000-8000-${String(calls++).padStart(12, '0')}`,
     headers: {},

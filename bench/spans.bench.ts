@@ -64,15 +64,15 @@ function endedCall (tracer: CallTracer): Call {
   const startedAtMs = performance.now()
   const trace = tracer.begin({})
   record.trace = trace
-  record.keyId = key.id
-  record.keyName = key.name
-  record.method = 'POST'
-  record.path = '/v1/chat/completions'
-  record.requestedModel = route.modelId
-  record.modelId = route.modelId
-  record.providerId = route.providerId
-  record.chosen = route
-  record.requests = [
+  record.caller.keyId = key.id
+  record.caller.keyName = key.name
+  record.request.method = 'POST'
+  record.request.path = '/v1/chat/completions'
+  record.request.requestedModel = route.modelId
+  record.routing.modelId = route.modelId
+  record.routing.providerId = route.providerId
+  record.routing.chosen = route
+  record.routing.requests = [
     {
       route,
       startedAtMs,
@@ -83,12 +83,12 @@ function endedCall (tracer: CallTracer): Call {
       span: trace.child()
     }
   ]
-  record.status = 200
-  record.outcome = 'ok'
-  record.streamed = false
-  record.attempts = 1
-  record.usage = { promptTokens: 250, completionTokens: 200, totalTokens: 450 }
-  record.answerUsages = [{ earlier: undefined, usage: record.usage }]
+  record.end.status = 200
+  record.end.outcome = 'ok'
+  record.request.isStreamed = false
+  record.routing.attempts = 1
+  record.usage.total = { promptTokens: 250, completionTokens: 200, totalTokens: 450 }
+  record.usage.answers = [{ earlier: undefined, usage: record.usage.total }]
   record.bodies = tracer.captureContent?.([], undefined)?.(key, 'chat', trace)
   record.bodies?.takeRequest([request])
   record.bodies?.watch({

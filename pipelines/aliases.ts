@@ -74,7 +74,7 @@ function withModelOfPath (call: Call, endpoint: Endpoint): Call {
       if (!isObject(read)) return read
       const form = endpoint.body === 'multipart' && isForm(read) ? read : undefined
       const { model: other } = form?.fields ?? read
-      if (other != null && other !== model) record.ignoredFields = ['model']
+      if (other != null && other !== model) record.request.ignoredFields = ['model']
       return form === undefined ? { ...read, model } : { ...form, fields: { ...form.fields, model } }
     }
   })

@@ -3,7 +3,7 @@ import { KeyStatus } from '../schemas/key-status.ts'
 import { steadyNow } from '../lib/async/steady-clock.ts'
 import { noteAttribution } from '../lib/validation/attribution.ts'
 import { projectNamesOf } from '../lib/core/key.ts'
-import { unknownCaller } from '../lib/core/record.ts'
+import { unknownCaller } from '../lib/core/caller-facts.ts'
 import { toJsonReply } from '../lib/core/reply.ts'
 import { limitedParties } from '../lib/limits/call-accounts.ts'
 import { limitStatuses } from '../lib/limits/key-status.ts'
@@ -40,15 +40,15 @@ export async function keyStatusOf (
   { limiter, settings, namedBudgets }: Pick<KeyServices, 'limiter' | 'settings' | 'namedBudgets'>,
   { key, record, headers }: AuthedCall
 ): Promise<KeyStatus> {
-  const caller = { ...unknownCaller, digestEndUser: record.digestEndUser }
-  noteAttribution(undefined, { headers, record: caller })
+  const caller = { ...unknownCaller, digestEndUser: record.caller.digestEndUser }
+  noteAttribution(undefined, { headers, record: { caller, request: {} } })
   const named = await namedBudgets?.partiesOf(
-    { key, record: caller }, steadyNow(), { mayBeAnonymous: true }
+    { key, record: { caller } }, steadyNow(), { mayBeAnonymous: true }
   ) ?? []
   const limits = await limitStatuses(
     limiter,
     [...limitedParties(key, settings.limits.defaultKeyLimits), ...named],
-    record.hidesCost
+    record.cost.isHidden
   )
   const [projectId, projectName] = projectNamesOf(key)
   return {

@@ -10,7 +10,7 @@ import type { ApiKey } from '../lib/core/key.ts'
 import type { AuthedCall, Call } from '../lib/core/call.ts'
 import { GatewayError } from '../lib/core/errors.ts'
 import type { ModelEntry } from '../lib/core/model.ts'
-import { cutName } from '../lib/core/record.ts'
+import { cutName } from '../lib/core/cut-name.ts'
 import { isPattern } from '../lib/models/name-patterns.ts'
 import { listsName, mayUseModel } from '../lib/models/scope.ts'
 import { modelInfo, modelPage } from '../lib/dialects/messages/model-list.ts'
@@ -93,7 +93,7 @@ export function retrieveModel (services: ModelServices): Handler<Call> {
   const names = configuredNames(settings)
   const retrieve = ({ key, params, record }: AuthedCall): Model => {
     const id = params.model ?? ''
-    record.requestedModel = cutName(id)
+    record.request.requestedModel = cutName(id)
     if (names.has(id)) {
       const named = describeName(id, key)
       if (named === undefined) throw new GatewayError('model_not_found', { param: 'model' })

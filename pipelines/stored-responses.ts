@@ -217,12 +217,12 @@ async function deleteCopy (
   origin: ResponseOrigin,
   callerKey: Secret | undefined
 ): Promise<'deleted' | 'kept'> {
-  record.providerId = origin.providerId
+  record.routing.providerId = origin.providerId
   try {
     await deleteAtProvider(providers.get(origin.providerId), origin, key.id, callerKey)
     return 'deleted'
   } catch (error) {
-    record.cause = error
+    record.end.cause = error
     return 'kept'
   }
 }

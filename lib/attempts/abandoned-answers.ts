@@ -44,7 +44,7 @@ export class AbandonedAnswers {
 
   /**
    * Opens an answer on a signal that outlives the caller. After the caller has left, its `close` reads on
-   * instead of closing the connection, and sets `record.whenUsageKnown`.
+   * instead of closing the connection, and sets `record.end.whenUsageKnown`.
    *
    * @throws what `open` throws
    */
@@ -77,7 +77,7 @@ export class AbandonedAnswers {
       next: () => answer.next(),
       close: () => {
         if (this.#abandoned.has(own)) {
-          record.whenUsageKnown = this.#readOn(answer, record, meter).finally(release)
+          record.end.whenUsageKnown = this.#readOn(answer, record, meter).finally(release)
         } else {
           answer.close()
           release()
@@ -99,8 +99,8 @@ export class AbandonedAnswers {
     const gone =
       reason instanceof GatewayError &&
       (reason.code === 'client_closed_request' || reason.code === 'client_too_slow')
-    const { keyId } = record
-    const ofKey = [...this.#abandoned.values()].filter(answer => answer.record.keyId === keyId).length
+    const { keyId } = record.caller
+    const ofKey = [...this.#abandoned.values()].filter(answer => answer.record.caller.keyId === keyId).length
     if (!gone || this.#abandoned.size + ofKey >= this.#limits.answers) {
       giveUp(own, record, reason)
       return
@@ -119,15 +119,15 @@ export class AbandonedAnswers {
         if (events === undefined) break
         meter.read(events)
         if (answer.sizeBytes() - before > this.#limits.bytes && !answer.isComplete()) {
-          record.answerGivenUp = true
+          record.end.isAnswerAbandoned = true
           break
         }
       }
     } catch (cause) {
       // No caller waits for this answer any more; the log explains why its usage is an estimate.
-      record.cause ??= cause
+      record.end.cause ??= cause
     } finally {
-      record.reported = answer.reported()
+      record.usage.reported = answer.reported()
       answer.close()
     }
   }
@@ -135,6 +135,6 @@ export class AbandonedAnswers {
 
 /** Aborts the request of an answer that is not read to its end: its provider may continue, and bill it. */
 function giveUp (own: CallCancellation, record: CallRecord, reason: unknown): void {
-  record.answerGivenUp = true
+  record.end.isAnswerAbandoned = true
   own.abort(reason)
 }

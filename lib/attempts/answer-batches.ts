@@ -97,6 +97,6 @@ export class AnswerBatches<R, E> implements AsyncIterableIterator<Batch<R, E>, u
     if (answer === undefined) return
     noteCompleted(this.#call, answer.route)
     answer.close()
-    this.#call.record.reported = answer.reported()
+    this.#call.record.usage.reported = answer.reported()
   }
 }

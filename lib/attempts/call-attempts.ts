@@ -12,7 +12,7 @@ import { hedgedAnswer } from './hedged-answer.ts'
 import { RouteAttempt, noteFailedAttempt, noteWasted, type AttemptedCall } from './route-attempt.ts'
 import { accountDigest } from '../providers/account-digest.ts'
 import { usageOfError } from '../providers/provider-failure.ts'
-import { noteUsage } from '../core/record.ts'
+import { noteUsage } from '../core/usage-facts.ts'
 import type { ProviderAccount } from '../core/call.ts'
 import type { AnswerEvent } from '../core/events.ts'
 import type { Route } from '../core/route.ts'
@@ -85,17 +85,17 @@ export class CallAttempts<E extends AnyEvent & AnswerEvent> {
   /** @throws GatewayError the failure of the last attempt, if no route could answer */
   async firstAnswer (): Promise<OpenResponse<E>> {
     const { record, routes } = this.#call
-    record.routes ??= routes // keeps the routes of the first turn
+    record.routing.routes ??= routes // keeps the routes of the first turn
     try {
       let planned = this.#plan.first()
       if (planned === undefined) throw modelDoesNotServe(routes[0])
       for (;;) {
-        if (planned.isRetry) record.retries = (record.retries ?? 0) + 1
+        if (planned.isRetry) record.routing.retries = (record.routing.retries ?? 0) + 1
         if (planned.waitMs > 0) await waitForRetry(planned.waitMs, this.#call)
         const { route } = planned
         const attempt = this.#begin(planned)
-        record.modelId = route.modelId
-        record.providerId = route.providerId
+        record.routing.modelId = route.modelId
+        record.routing.providerId = route.providerId
         try {
           if (this.#mayHedge && route.hedgeAfterMs !== undefined) {
             return await this.#hedged(attempt, route.hedgeAfterMs)
@@ -107,7 +107,7 @@ export class CallAttempts<E extends AnyEvent & AnswerEvent> {
           planned = this.#planNext(attempt, error)
         } finally {
           attempt.end()
-          record.upstreamWaitMs += performance.now() - attempt.startedAtMs
+          record.times.upstreamWaitMs += performance.now() - attempt.startedAtMs
         }
       }
     } catch (error) {
@@ -137,7 +137,7 @@ export class CallAttempts<E extends AnyEvent & AnswerEvent> {
   #choose (answer: OpenResponse<E>): OpenResponse<E> {
     const { record, session } = this.#call
     const { route } = answer
-    record.chosen = route
+    record.routing.chosen = route
     if (route.ranked?.bySession === true && session?.id !== undefined) {
       this.#health.sessions.note(session.id, route.modelId)
     }
@@ -154,7 +154,7 @@ export class CallAttempts<E extends AnyEvent & AnswerEvent> {
     const { signal, record } = this.#call
     if (signal.aborted) {
       const usage = usageOfError(thrown)
-      if (usage !== undefined) noteUsage(record, usage, record.usage) // like an abandoned answer
+      if (usage !== undefined) noteUsage(record.usage, usage, record.usage.total) // like an abandoned answer
       throw signal.reason
     }
     const error = attempt.callerError(thrown)
@@ -178,7 +178,7 @@ export class CallAttempts<E extends AnyEvent & AnswerEvent> {
     const planned = this.#health.hedgeBudget.take() ? this.#plan.hedge() : undefined
     if (planned === undefined) return undefined
     const { record } = this.#call
-    record.hedges = (record.hedges ?? 0) + 1
+    record.routing.hedges = (record.routing.hedges ?? 0) + 1
     return this.#begin(planned)
   }
 
@@ -202,7 +202,7 @@ async function waitForRetry (
   try {
     await sleep(waitMs, signal)
   } finally {
-    record.upstreamWaitMs += performance.now() - startedAtMs
+    record.times.upstreamWaitMs += performance.now() - startedAtMs
   }
 }
 

@@ -59,8 +59,8 @@ export async function hedgedAnswer<E> (
   }
   if (firstFailure === undefined) first.recordLoss()
   else first.recordFailure(first.callerError(firstFailure))
-  call.record.modelId = answer.route.modelId
-  call.record.providerId = answer.route.providerId
+  call.record.routing.modelId = answer.route.modelId
+  call.record.routing.providerId = answer.route.providerId
   return answer
 }
 

@@ -65,7 +65,7 @@ export async function openBody<E extends AnyEvent> (
           return bufferedResponse(route, await readCompleteStream(bytes, reader.sse(), maxBytes))
         }
       }
-      record.answerBytes = bytes.length
+      record.routing.answerBytes = bytes.length
       const value = await parseResponseBytes(bytes)
       return bufferedResponse(route, readOrRefuse(() => reader.read(value, bytes)))
     }

@@ -1,19 +1,20 @@
 /** Records when the parts of a split request began and how they ended, for their spans. */
 
 import { callerError, ProviderFailure } from '../providers/provider-failure.ts'
-import type { CallRecord, SentPart } from '../core/record.ts'
+import type { CallRecord } from '../core/record.ts'
+import type { SentPart } from '../core/routing-facts.ts'
 import type { ChildSpan } from '../core/call-trace.ts'
 import type { Route } from '../core/route.ts'
 
 export class PartNotes {
-  readonly #record: Pick<CallRecord, 'trace' | 'sentParts'>
+  readonly #record: Pick<CallRecord, 'trace' | 'routing'>
   readonly #route: Route
   readonly #attemptSpan: ChildSpan | undefined
   readonly #waiting = new Map<number, SentPart>()
 
   /** @param attemptSpan absent if the call has no trace: nothing is recorded then */
   constructor (
-    record: Pick<CallRecord, 'trace' | 'sentParts'>, route: Route, attemptSpan: ChildSpan | undefined
+    record: Pick<CallRecord, 'trace' | 'routing'>, route: Route, attemptSpan: ChildSpan | undefined
   ) {
     this.#record = record
     this.#route = route
@@ -40,8 +41,9 @@ export class PartNotes {
       attemptSpan: this.#attemptSpan
     }
     this.#waiting.set(index, part)
-    this.#record.sentParts ??= []
-    this.#record.sentParts.push(part)
+    const { routing } = this.#record
+    routing.sentParts ??= []
+    routing.sentParts.push(part)
     return span
   }
 

@@ -3,7 +3,7 @@
 import { standardSignal } from '../async/cancellation.ts'
 import { mergeSettings } from '../chat/merge-settings.ts'
 import type { RecordSent, RoutedCall } from '../core/call.ts'
-import { isLargeRequest } from '../core/record.ts'
+import { isLargeRequest } from '../core/request-facts.ts'
 import { accountDigest } from '../providers/account-digest.ts'
 import { ProviderFailure } from '../providers/provider-failure.ts'
 import { sendParts } from './send-parts.ts'
@@ -58,7 +58,7 @@ export class PreparedRequest<
   ) {
     const { provider } = target
     this.provider = provider
-    this.readsToEnd = provider.onDisconnect === 'drain' || call.record.reservedNanoUsd !== undefined
+    this.readsToEnd = provider.onDisconnect === 'drain' || call.record.cost.reservedNanoUsd !== undefined
     this.#call = call
     this.#route = route
     this.#target = target
@@ -152,7 +152,7 @@ function adapterInput<R extends { readonly stream?: boolean | undefined }> (
     sealsReasoning: call.routes.length > 1 || options.credential !== undefined,
     direct: fitted?.direct,
     streamed: request.stream === true,
-    isLarge: isLargeRequest(call.record),
+    isLarge: isLargeRequest(call.record.request),
     media: call.media?.(),
     callerBody: call.callerBody?.()
   }

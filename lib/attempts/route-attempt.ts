@@ -9,7 +9,7 @@ import type { PlannedAttempt } from './attempt-plan.ts'
 import type { OpenResponse } from './open-response.ts'
 import { asGatewayError, type GatewayError } from '../core/errors.ts'
 import type { ChildSpan } from '../core/call-trace.ts'
-import type { SentRequest } from '../core/record.ts'
+import type { SentRequest } from '../core/routing-facts.ts'
 import { withinWholes, type Usage } from '../core/usage.ts'
 import type { Route } from '../core/route.ts'
 import type { RoutedCall } from '../core/call.ts'
@@ -72,8 +72,8 @@ export class RouteAttempt {
       span: this.span
     }
     // a literal: V8 reserves 16 places when an empty list grows
-    if (call.record.requests === undefined) call.record.requests = [this.#request]
-    else call.record.requests.push(this.#request)
+    if (call.record.routing.requests === undefined) call.record.routing.requests = [this.#request]
+    else call.record.routing.requests.push(this.#request)
   }
 
   recordSuccess (): void {
@@ -156,13 +156,13 @@ export class RouteAttempt {
 
 /** Records that the answer of a route was read to its end, or abandoned. */
 export function noteCompleted ({ record }: Pick<AttemptedCall, 'record'>, route: Route): void {
-  const request = record.requests?.findLast(sent => sent.route === route)
+  const request = record.routing.requests?.findLast(sent => sent.route === route)
   if (request !== undefined) request.completedAtMs ??= performance.now()
 }
 
 /** Records a failed attempt for an answer that broke off after its attempt had succeeded. */
 export function noteBrokenAnswer (call: Pick<AttemptedCall, 'record'>, route: Route, reason: string): void {
-  const request = call.record.requests?.findLast(sent => sent.route === route)
+  const request = call.record.routing.requests?.findLast(sent => sent.route === route)
   if (request !== undefined) request.reason ??= reason
   noteFailedAttempt(call, route, reason)
 }
@@ -177,8 +177,8 @@ export function noteWasted (
   { modelId }: Route,
   usage?: Usage
 ): void {
-  record.wasted ??= []
-  record.wasted.push({ modelId, usage: usage && withinWholes(usage) })
+  record.usage.wasted ??= []
+  record.usage.wasted.push({ modelId, usage: usage && withinWholes(usage) })
 }
 
 /** Adds to the record why a route did not answer. */
@@ -187,6 +187,6 @@ export function noteFailedAttempt (
   route: Route,
   reason: string
 ): void {
-  record.failedAttempts ??= []
-  record.failedAttempts.push({ route, reason })
+  record.routing.failedAttempts ??= []
+  record.routing.failedAttempts.push({ route, reason })
 }

@@ -4,7 +4,8 @@
  */
 
 import { GatewayError } from '../core/errors.ts'
-import { cutName, needsSlices } from '../core/record.ts'
+import { cutName } from '../core/cut-name.ts'
+import { needsSlices } from '../core/request-facts.ts'
 import { ProviderFailure, type Failure } from '../providers/provider-failure.ts'
 import { rateLimitsIn } from '../providers/retry-after.ts'
 import { yieldFairly } from '../async/yield-fairly.ts'
@@ -71,7 +72,7 @@ export function sendRequest<R, E extends AnyEvent> (
   const { provider, adapter } = target
   // Not an `async` function, which would stay suspended, with the request in it, until the provider answers.
   const send = (request: UpstreamRequest): Promise<OpenResponse<E>> => {
-    call.record.attempts++
+    call.record.routing.attempts++
     return provider.transport.send(request, {
       signal,
       credential: provider.authorize(call.providerKey?.reveal(), credential),
@@ -81,7 +82,7 @@ export function sendRequest<R, E extends AnyEvent> (
       trace: contextHeaders(call, span, provider.propagate)
     }).then(response => openResponse(response, call, input, target))
   }
-  if (needsSlices(call.record)) {
+  if (needsSlices(call.record.request)) {
     return yieldFairly()
       .then(() => adapter.request(input))
       .then(request => yieldFairly().then(() => send(request)))
@@ -98,7 +99,7 @@ export function sendRequest<R, E extends AnyEvent> (
  * another id: vLLM refuses an id that is in use.
  */
 function contextHeaders (
-  { id, record: { attempts } }: SendContext['call'],
+  { id, record: { routing: { attempts } } }: SendContext['call'],
   span: ChildSpan | undefined,
   propagate: Propagation = 'none'
 ): Readonly<Record<string, string>> | undefined {
@@ -117,11 +118,11 @@ async function openResponse<R, E extends AnyEvent> (
   const { status, headers } = response
   const id = headers['x-request-id'] ?? headers['request-id']
   const upstreamRequestId = typeof id === 'string' ? cutName(id) : undefined
-  record.upstreamRequestId = upstreamRequestId
+  record.routing.upstreamRequestId = upstreamRequestId
 
   // The caller's own key has other limits than the gateway's.
   if (call.providerKey !== undefined && input.direct !== undefined) {
-    record.upstreamLimits = headersStarting('anthropic-ratelimit-', headers)
+    record.routing.upstreamLimits = headersStarting('anthropic-ratelimit-', headers)
   }
 
   if (status < 200 || status > 299) throw await failureOf(response, input, adapter)
@@ -129,7 +130,8 @@ async function openResponse<R, E extends AnyEvent> (
     const opened = await openBody(
       response.body, adapter.read(response, input), { route: input.route, target, call }
     )
-    record.upstreamRequestId = upstreamRequestId // another request may have received its head in the meantime
+    // Another request may have received its head in the meantime.
+    record.routing.upstreamRequestId = upstreamRequestId
     return opened
   } catch (error) {
     response.body.cancel()

@@ -54,7 +54,7 @@ export function takeCapture<C extends CallCapture> (
   const own = captures.find((capture): capture is C => capture instanceof kind)
   if (own === undefined) return undefined
   record.bodies = captures.find(capture => capture !== own)
-  if (record.awaitsInspection && (own.request?.sizeBytes ?? 0) > 0) own.forget()
+  if (record.guards.awaitsInspection && (own.request?.sizeBytes ?? 0) > 0) own.forget()
   return own
 }
 

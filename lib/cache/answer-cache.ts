@@ -8,7 +8,7 @@
 
 import { createHmac } from 'node:crypto'
 import { callOptionNames } from '../../schemas/call-options.ts'
-import { needsSlices } from '../core/record.ts'
+import { needsSlices } from '../core/request-facts.ts'
 import { projectIdOf } from '../core/key.ts'
 import { cacheTerms, type AnswerCacheSettings, type CacheTerms } from './cache-terms.ts'
 import { Flight } from './flight.ts'
@@ -63,7 +63,7 @@ export class AnswerCache {
       [key.stages, requestedGuards],
       record.endpoint,
       namespace,
-      record.requestedModel,
+      record.request.requestedModel,
       routes.map(({ providerId, model, modelId, traits, settings }) => [
         providerId, model, modelId, traits, settings
       ]),
@@ -113,7 +113,7 @@ function isCacheable (call: RoutedCall<ChatInput>): boolean {
     [servers].flat().length === 0 &&
     store !== true &&
     deferred !== true &&
-    !needsSlices(record) &&
+    !needsSlices(record.request) &&
     call.media?.() === undefined
   )
 }

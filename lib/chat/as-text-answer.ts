@@ -1,6 +1,6 @@
 import { refine, type RoutedCall } from '../core/call.ts'
 import { GatewayError } from '../core/errors.ts'
-import { noteIgnored } from '../core/record.ts'
+import { noteIgnored } from '../core/request-facts.ts'
 import { objectOf, type JsonObject } from '../json/guards.ts'
 import { withoutEntry } from './generation-fields.ts'
 import { mergeSettings } from './merge-settings.ts'
@@ -27,7 +27,7 @@ export function asTextAnswer<R extends ChatInput> (call: RoutedCall<R>): RoutedC
     })
   }
   if (!sent.some(asksForLogprobs)) return call
-  if (asksForLogprobs(request)) noteIgnored(call.record, 'logprobs')
+  if (asksForLogprobs(request)) noteIgnored(call.record.request, 'logprobs')
   return refine(call, {
     // the same request without log probabilities
     request: { ...withoutLogprobs(request), logprobs: false } as R,

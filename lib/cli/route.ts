@@ -14,7 +14,7 @@ import { CommandError } from '../process/terminal.ts'
 import type { Command } from './command.ts'
 import { table } from './table.ts'
 import { terminalLog } from './terminal-log.ts'
-import type { CallRecord } from '../core/record.ts'
+import { CallRecord } from '../core/record.ts'
 import type { OwnedServices } from '../create-services.ts'
 import type { RouteDecision } from '../../schemas/route-decision.ts'
 
@@ -58,10 +58,7 @@ X-Headgate-Dry-Run: true.
 function decisionOn (
   model: string[], agent: Record<string, number> | undefined, services: OwnedServices
 ): RouteDecision {
-  const record: Pick<CallRecord, 'requestedModel' | 'session'> = {
-    requestedModel: undefined,
-    session: undefined
-  }
+  const record = new CallRecord('chat')
   const request = { model, ...agent !== undefined && { agent_attributes: agent } }
   try {
     const key = { id: 'cli', name: 'cli' }
@@ -69,7 +66,7 @@ function decisionOn (
       attributes: chatAttributes
     })
     return decide({
-      requested: record.requestedModel ?? '',
+      requested: record.request.requestedModel ?? '',
       routes,
       skipped,
       health: services.routeHealth,

@@ -1,6 +1,9 @@
 /**
  * Direct requests: callers and providers may speak the same dialect, so requests and answers pass unchanged.
  */
+
+import type { RequestFacts } from './request-facts.ts'
+
 export type DirectDialect = 'messages' | 'responses'
 
 /** A request as its caller wrote it, for a provider of the same dialect. */
@@ -25,7 +28,7 @@ export interface FitOptions {
   /** True if the request must not be sent as its caller wrote it. */
   readonly isTranslated?: boolean
   /** Receives notes about lowered limits and omitted fields. Default: the record of the call. */
-  readonly record?: { maxTokens: number | undefined, ignoredFields: string[] | undefined }
+  readonly notes?: Pick<RequestFacts, 'maxTokens' | 'ignoredFields'>
 }
 
 /** A request fitted to one route. */

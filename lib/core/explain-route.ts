@@ -1,6 +1,8 @@
 /** Explains why a model was chosen, briefly enough for a header. `docs/routing.md` documents the grammar. */
 
-import { cutName, type CallRecord, type FailedAttempt } from './record.ts'
+import type { CallRecord } from './record.ts'
+import type { FailedAttempt } from './routing-facts.ts'
+import { cutName } from './cut-name.ts'
 import type { Ranked, Route } from './route.ts'
 
 const maxLength = 512
@@ -20,7 +22,7 @@ export function rankText ({ ranked, preferred }: Route, index: number): string {
  *
  * Printable ASCII, at most 512 characters. Relevant only if there was a choice (`hadSeveralRoutes`).
  */
-export function explainRoute ({ routes, chosen, failedAttempts }: CallRecord): string {
+export function explainRoute ({ routing: { routes, chosen, failedAttempts } }: CallRecord): string {
   const steps = printAttempts(failedAttempts ?? [])
   if (chosen !== undefined) steps.push(`${chosen.modelId}: ${rankText(chosen, routes?.indexOf(chosen) ?? 0)}`)
   const text = steps.join('; ').replace(/[^\x20-\x7e]/g, '?')
@@ -28,7 +30,7 @@ export function explainRoute ({ routes, chosen, failedAttempts }: CallRecord): s
 }
 
 /** Lists the routes of a call with what ordered them, best first; `undefined` if there was only one. */
-export function candidatesOf ({ routes }: CallRecord): string[] | undefined {
+export function candidatesOf ({ routing: { routes } }: CallRecord): string[] | undefined {
   if (routes === undefined || routes.length < 2) return undefined
   return routes
     .slice(0, maxCandidates)

@@ -8,7 +8,7 @@ import { parseText } from '../json/parse-text.ts'
 import { runDetached, type CallEvents, type DetachedServices } from './detached-call.ts'
 import { completionTooLarge } from './stored-reply.ts'
 import type { ChatInput, RoutedChatCall } from '../chat/input.ts'
-import type { KeptAttribution } from '../core/record.ts'
+import type { KeptAttribution } from '../core/caller-facts.ts'
 import type { Reply } from '../core/reply.ts'
 import type { TextGuards } from '../guards/text-filter.ts'
 import type { StoredAnswer } from './deferred-store.ts'
@@ -57,7 +57,7 @@ export function createTaskAnswerer (
           if (requestedGuards !== undefined) requireGuards(requestedGuards, services.settings)
           call.record.bodies?.takeRequest([Buffer.from(await printText(request))])
           if (sealed !== undefined) {
-            call.record.placeholders = services.textGuards?.reversible?.open(call.key, sealed)
+            call.record.guards.placeholders = services.textGuards?.reversible?.open(call.key, sealed)
           }
           const reply = await answer(extend(call, {
             request,
@@ -69,7 +69,7 @@ export function createTaskAnswerer (
           if (typeof body !== 'string' && !(body instanceof Uint8Array)) {
             throw new GatewayError('internal_error', { cause: 'a deferred call was streamed' })
           }
-          const sealedNow = call.record.placeholders?.sealed()
+          const sealedNow = call.record.guards.placeholders?.sealed()
           return {
             status,
             body: textWithin(body, services.settings.limits.storedBodyBytes),

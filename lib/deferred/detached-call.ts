@@ -5,7 +5,8 @@
 import { startDeadline } from '../async/start-deadline.ts'
 import { GatewayError, asGatewayError } from '../core/errors.ts'
 import { usageLimits } from '../limits/limit-table.ts'
-import { CallRecord, keptEndUser, noteError, type KeptAttribution } from '../core/record.ts'
+import { keptEndUser, type KeptAttribution } from '../core/caller-facts.ts'
+import { CallRecord, noteError } from '../core/record.ts'
 import type { CaptureBodies } from '../core/body-capture.ts'
 import type { CallTrace } from '../core/call-trace.ts'
 import { detachedCall, type AuthedCall, type Call } from '../core/call.ts'
@@ -76,22 +77,22 @@ export async function runDetached<T extends { readonly status: number }> (
     checkKey()
     call.signal.throwIfAborted()
     const done = await work(call)
-    call.record.status = done.status
-    call.record.outcome ??= 'ok'
+    call.record.end.status = done.status
+    call.record.end.outcome ??= 'ok'
     return done
   } catch (error) {
     if (signal.aborted) {
-      noteError(call.record, signal.reason)
+      noteError(call.record.end, signal.reason)
       throw signal.reason
     }
     const failure = asGatewayError(error)
-    noteError(call.record, failure)
-    call.record.status = failure.status
+    noteError(call.record.end, failure)
+    call.record.end.status = failure.status
     throw failure
   } finally {
     clock.end()
     clearInterval(keyChecks)
-    const { whenUsageKnown } = call.record
+    const { end: { whenUsageKnown } } = call.record
     if (whenUsageKnown === undefined) events.onEnd(call)
     else void whenUsageKnown.then(() => events.onEnd(call)) // nobody waits for the rest of a cancelled answer
   }
@@ -111,15 +112,15 @@ function callOf (
 ): AuthedCall {
   const key = usageLimited(admitted, keys.find?.(admitted.id) ?? admitted, settings)
   const record = new CallRecord(endpoint)
-  record.keyId = key.id
-  record.bodyBytes = bodyBytes
+  record.caller.keyId = key.id
+  record.request.bodyBytes = bodyBytes
   record.trace = beginTrace?.({})
-  if (providerKey !== undefined) record.callerProviderKey = true
+  if (providerKey !== undefined) record.caller.usesOwnProviderKey = true
   record.bodies = captureBodies?.(key, endpoint, record.trace)
-  record.digestEndUser = digestEndUsers?.(key)
+  record.caller.digestEndUser = digestEndUsers?.(key)
   const { hashed: _, ...names } = attribution
-  Object.assign(record, names, { endUser: keptEndUser(attribution, record) })
-  record.requestedModel = routes.map(route => route.modelId).join(', ')
+  Object.assign(record.caller, names, { endUser: keptEndUser(attribution, record.caller) })
+  record.request.requestedModel = routes.map(route => route.modelId).join(', ')
   return detachedCall({ id, key, record, signal })
 }
 

@@ -6,7 +6,9 @@
  * either gets the completion or knows that it is lost.
  */
 
-import { keptEndUser, noteError, noteUsage } from '../core/record.ts'
+import { keptEndUser } from '../core/caller-facts.ts'
+import { noteError } from '../core/record.ts'
+import { noteUsage } from '../core/usage-facts.ts'
 import { GatewayError } from '../core/errors.ts'
 import { printText } from '../json/print-in-slices.ts'
 import { notFound } from './open-ticket.ts'
@@ -78,8 +80,9 @@ export async function fetchCompletion (
   const { id, call, ticket } = fetch
   const nowMs = deferrals.store.now()
   const lease = { owner: deferrals.owner, untilMs: nowMs + leaseMs }
-  const endUser = call.record.endUser = keptEndUser(ticket, call.record)
-  call.record.parties = ticket.parties
+  const { caller } = call.record
+  const endUser = caller.endUser = keptEndUser(ticket, caller)
+  caller.parties = ticket.parties
   const claim = await deferrals.store.claim(
     { id, keyId: call.key.id, endUser },
     lease,
@@ -128,13 +131,13 @@ async function fetchOnce (
     try {
       completion = { status: 200, body: await printText(await complete(bytes)) }
       // The actual cost replaces the charge for the receipt.
-      if (call.record.usage !== undefined) refund(fetch)
+      if (call.record.usage.total !== undefined) refund(fetch)
     } catch (error) {
       // xAI reports this with status 200 as well.
       if (error instanceof ProviderFailure && error.failure.kind === 'model') return await gone()
       const usage = usageOfError(error)
       if (usage !== undefined) {
-        noteUsage(call.record, usage, undefined)
+        noteUsage(call.record.usage, usage, undefined)
         refund(fetch)
       }
       return await fail(callerError(error, provider.secrets, callerKey), call, keep)
@@ -146,7 +149,7 @@ async function fetchOnce (
         await keep(answerOf(noRoomFor(maxBytesPerKey)))
       else await keep(completion)
     } catch (error) {
-      call.record.cause = error
+      call.record.end.cause = error
     }
     // in any case: the provider delivers it only once, so no other fetch records its cost
     return completion
@@ -164,7 +167,7 @@ async function fetchOnce (
 
 /** Takes back the charge for the receipt. Only the first delivery of the answer gets here. */
 function refund ({ call: { record }, upstream: { chargedNanoUsd } }: CompletionFetch): void {
-  record.refundedNanoUsd = chargedNanoUsd
+  record.cost.refundedNanoUsd = chargedNanoUsd
 }
 
 /** Sends the request without the caller's signal: a caller who leaves now may come back for the answer. */
@@ -174,8 +177,8 @@ async function send (
 ): Promise<UpstreamResponse> {
   const { deferred } = provider.adapters
   if (deferred === undefined) throw notFound()
-  call.record.attempts++
-  call.record.providerId = provider.id
+  call.record.routing.attempts++
+  call.record.routing.providerId = provider.id
   const sentAtMs = performance.now()
   try {
     const response = provider.transport.send(deferred.fetch(upstream.upstreamId), {
@@ -188,7 +191,7 @@ async function send (
     onSent?.()
     return await response
   } finally {
-    call.record.upstreamWaitMs += performance.now() - sentAtMs
+    call.record.times.upstreamWaitMs += performance.now() - sentAtMs
   }
 }
 
@@ -219,7 +222,7 @@ async function fail (
   { record }: AuthedCall,
   keep: (answer: StoredAnswer) => Promise<unknown>
 ): Promise<StoredAnswer> {
-  noteError(record, failure)
+  noteError(record.end, failure)
   const answer = answerOf(failure)
   await keep(answer)
   return answer

@@ -45,8 +45,8 @@ export class Mirrors {
   begin ({ record }: Call, onEnd: (call: Call) => void): void {
     const work = this.#planned.get(record)
     if (work === undefined || this.#stopping.signal.aborted || this.inFlight >= work.maxInFlight) return
-    if (record.outcome !== 'ok' && record.outcome !== 'error') return
-    if (record.cache === 'hit' || record.awaitsInspection) return
+    if (record.end.outcome !== 'ok' && record.end.outcome !== 'error') return
+    if (record.routing.cache === 'hit' || record.guards.awaitsInspection) return
     const done = this.#run(work, onEnd).finally(() => this.#running.delete(done))
     this.#running.add(done)
   }
@@ -63,15 +63,15 @@ export class Mirrors {
     const { record } = call
     try {
       await done
-      record.outcome = 'ok'
-      record.status = 200
+      record.end.outcome = 'ok'
+      record.end.status = 200
     } catch (error) {
       const failure = asGatewayError(error)
-      noteError(record, failure)
-      record.status = failure.status
+      noteError(record.end, failure)
+      record.end.status = failure.status
     } finally {
       clock.end()
     }
-    if (record.attempts > 0) onEnd(call)
+    if (record.routing.attempts > 0) onEnd(call)
   }
 }

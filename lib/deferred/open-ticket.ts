@@ -24,7 +24,7 @@ export function openTicket (
   if (ticket === undefined || ticket.key !== key.id || ticket.createdSeconds * 1000 + keepMs < nowMs) {
     throw notFound()
   }
-  record.modelId = ticket.modelId
+  record.routing.modelId = ticket.modelId
   return { id: digest(given), ticket }
 }
 

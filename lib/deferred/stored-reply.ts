@@ -21,7 +21,7 @@ export function storedReply ({
 
 /** Returns the reply while there is no answer yet: 202. */
 export function pendingReply ({ params, record }: AuthedCall): Reply {
-  record.deferred = true
+  record.request.isDeferred = true
   return {
     status: 202,
     headers: { ...jsonReplyHeaders, 'retry-after': '2' },

@@ -4,7 +4,7 @@
  */
 
 import { countKeys, readObjectText, replaceFields, type ObjectText } from '../json/object-text.ts'
-import { isLargeRequest } from '../core/record.ts'
+import { isLargeRequest } from '../core/request-facts.ts'
 import { printInSlices } from '../json/print-in-slices.ts'
 import type { RoutedCall } from '../core/call.ts'
 import type { DirectRequest } from '../core/direct-request.ts'
@@ -23,7 +23,7 @@ export function callerText (
   { record, callerBody }: Pick<RoutedCall<unknown>, 'record' | 'callerBody'>,
   request: object
 ): string | undefined {
-  return isLargeRequest(record) ? undefined : (callerBody?.()?.text() ?? JSON.stringify(request))
+  return isLargeRequest(record.request) ? undefined : (callerBody?.()?.text() ?? JSON.stringify(request))
 }
 
 /**

@@ -1,6 +1,6 @@
 import { renewAttribution } from '../validation/attribution.ts'
 import { refine, type RoutedCall } from '../core/call.ts'
-import { isLargeRequest } from '../core/record.ts'
+import { isLargeRequest } from '../core/request-facts.ts'
 import { spliceStrings } from '../json/splice-strings.ts'
 import type { CallerBody } from '../core/caller-body.ts'
 
@@ -25,7 +25,7 @@ export function withRequest<R extends object> (
   renewAttribution(before, request, call)
   // Projects store the replaced request. A large one is printed immediately for that.
   call.record.bodies?.takeRequest(
-    isLargeRequest(call.record) ? [] : [Buffer.from(callerBody()?.text() ?? JSON.stringify(request))]
+    isLargeRequest(call.record.request) ? [] : [Buffer.from(callerBody()?.text() ?? JSON.stringify(request))]
   )
   return refine(call, { request, ...given !== undefined && { callerBody } })
 }

@@ -107,7 +107,9 @@ export class CallHistory {
       const storedIds = new Set(stored.map(({ id }) => id))
       report(interrupted.filter(({ id }) => !storedIds.has(id)))
     } catch (error) {
-      this.#options.log.warn({ cause: loggableError(error) }, 'failed to look up interrupted calls; their spans are not sent')
+      this.#options.log.warn({
+        cause: loggableError(error)
+      }, 'failed to look up interrupted calls; their spans are not sent')
     }
   }
 
@@ -125,9 +127,9 @@ export class CallHistory {
 
   /** Journals a call before its last byte is sent; the last byte waits for the result. */
   readonly recordAnswer: RecordAnswer = call => {
-    const { toolCallIds, providerId } = call.record
-    if (toolCallIds !== undefined && providerId !== undefined) {
-      this.#options.services().routeHealth.toolCalls.note(toolCallIds, providerId)
+    const { tools: { callIds }, routing: { providerId } } = call.record
+    if (callIds !== undefined && providerId !== undefined) {
+      this.#options.services().routeHealth.toolCalls.note(callIds, providerId)
     }
     return this.#recorder.recordAnswer(call)
   }
@@ -146,7 +148,7 @@ export class CallHistory {
     const row = safely(() => this.#recorder.end(call))
     safely(() => this.#bodyRecorder?.end(call, row))
     safely(() => logCall(log, call, row, this.#options.services().settings.server))
-    const { exceededBudgets } = call.record
+    const { limits: { exceededBudgets } } = call.record
     if (exceededBudgets !== undefined) safely(() => this.#warnings.note(call, exceededBudgets))
     for (const observe of observers) safely(() => observe(call, row))
     const { mirrors } = this.#options.services()

@@ -98,7 +98,7 @@ function reversibleGuards (
     restores,
     placeholdersOf: call => {
       if (restores(call) === undefined) return undefined
-      return (call.record.placeholders ??= create(call.key))
+      return (call.record.guards.placeholders ??= create(call.key))
     },
     open: (key, sealed) => {
       const placeholders = create(key)
@@ -138,7 +138,7 @@ function patternLayer (
         : new PatternFilter(
             rules,
             point,
-            (call.record.findings ??= new GuardFindings()),
+            (call.record.guards.findings ??= new GuardFindings()),
             reversible?.placeholdersOf(call)
           )
     }

@@ -69,7 +69,7 @@ export class JudgeGuard implements JudgeLayer {
     action: GuardAction
   ): Promise<readonly string[]> {
     const { name, timeoutMs = defaultTimeoutMs } = this.#settings
-    const findings = (call.record.findings ??= new GuardFindings())
+    const findings = (call.record.guards.findings ??= new GuardFindings())
     const points = new Set(texts.map(({ point }) => point))
     const given = texts.map(({ text }) => text)
     const began = performance.now()
@@ -110,7 +110,7 @@ export class JudgeGuard implements JudgeLayer {
     const isReport = guardActionOf(this.#settings) === 'report'
     const { whenUnavailable = isReport ? 'pass' : 'refuse' } = this.#settings
     this.#onUnavailable(name, call, cause)
-    for (const point of points) call.record.findings?.note(name, point, 'unavailable')
+    for (const point of points) call.record.guards.findings?.note(name, point, 'unavailable')
     if (whenUnavailable === 'pass') return given
     throw new GatewayError('stage_unavailable', {
       message: `The stage \`${name}\` is unavailable, so this call was refused. Try again later.`, cause

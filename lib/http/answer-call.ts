@@ -133,7 +133,7 @@ class CallInFlight extends RingMember implements OpenCall, EvictableCall {
   }
 
   get keyId (): string {
-    return this.#call.record.keyId ?? ''
+    return this.#call.record.caller.keyId ?? ''
   }
 
   get heldBytes (): number {
@@ -158,7 +158,7 @@ class CallInFlight extends RingMember implements OpenCall, EvictableCall {
       await this.#fail(error)
     }
     if (!this.#request.complete) discardBody(this.#request)
-    const { whenUsageKnown } = this.#call.record
+    const { end: { whenUsageKnown } } = this.#call.record
     if (whenUsageKnown !== undefined) await whenUsageKnown
     this.#end()
   }
@@ -187,8 +187,8 @@ class CallInFlight extends RingMember implements OpenCall, EvictableCall {
     const failure = asGatewayError(error)
     const { record } = this.#call
     this.abort(failure) // releases the resources of the pipeline
-    noteError(record, failure)
-    record.status ??= failure.status
+    noteError(record.end, failure)
+    record.end.status ??= failure.status
     try {
       if (this.#response.headersSent || this.#response.destroyed) this.#response.destroy()
       else await this.#write(errorReply(failure, this.#call, pathOf(this.#request)))
@@ -203,11 +203,12 @@ class CallInFlight extends RingMember implements OpenCall, EvictableCall {
     open.delete(this)
     admission.stalled.set(this, false)
     this.#begun.close(options.onUploadDeleteFailed)
-    record.outcome ??= signal.aborted ? noteError(record, signal.reason) : 'ok'
+    record.end.outcome ??= signal.aborted ? noteError(record.end, signal.reason) : 'ok'
     // Even if the head said 200: the caller did not read the answer to its end.
-    if (record.outcome === 'client_closed' || record.outcome === 'client_too_slow') record.status = 499
+    const { end } = record
+    if (end.outcome === 'client_closed' || end.outcome === 'client_too_slow') end.status = 499
     if (this.#target instanceof GatewayError || this.#target.isAlias === true) {
-      record.requestLine = targetOf(this.#request)
+      record.request.requestLine = targetOf(this.#request)
     }
     options.onEnd(this.#call)
   }

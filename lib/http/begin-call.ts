@@ -3,7 +3,8 @@
  * stage asks for it.
  */
 
-import { CallRecord, isLargeRequest } from '../core/record.ts'
+import { CallRecord } from '../core/record.ts'
+import { isLargeRequest } from '../core/request-facts.ts'
 import { GatewayError } from '../core/errors.ts'
 import { requestId } from '../text/ids.ts'
 import { MediaStrings } from '../json/media-strings.ts'
@@ -94,11 +95,11 @@ export function beginCall (
   const abort = (reason: GatewayError): void => signal.abort(reason)
   const unwatch = onLeave(response, socket, () => abort(new GatewayError('client_closed_request')))
   const record = new CallRecord(name)
-  record.method = request.method
-  record.path = path
-  record.target = request.url
-  record.encrypted = 'encrypted' in socket
-  record.remoteAddress = socket.remoteAddress
+  record.request.method = request.method
+  record.request.path = path
+  record.request.target = request.url
+  record.request.usesTls = 'encrypted' in socket
+  record.request.remoteAddress = socket.remoteAddress
   record.trace = beginTrace?.(request.headers)
   const body = new CallBody({ context, endpoint: endpoint ?? noEndpoint, limits, admission, signal, record })
   const call: Call = {
@@ -116,7 +117,7 @@ export function beginCall (
     callerBody: () => body.kept,
     media: () => body.media,
     connection: readsConnection
-      ? { address: socket.remoteAddress, encrypted: record.encrypted }
+      ? { address: socket.remoteAddress, encrypted: record.request.usesTls }
       : undefined
   }
   return {
@@ -180,7 +181,7 @@ class CallBody {
   }
 
   admit (): CallResources {
-    return this.admitted ??= this.#deps.admission.enter(this.#deps.record.keyId ?? '')
+    return this.admitted ??= this.#deps.admission.enter(this.#deps.record.caller.keyId ?? '')
   }
 
   readonly read = async (): Promise<unknown> => {
@@ -231,7 +232,7 @@ class CallBody {
       memory,
       record,
       onParsed: (pieces, { value, text }) => {
-        if (record.bodyBytes >= keepsTextFromBytes && !isLargeRequest(record)) {
+        if (record.request.bodyBytes >= keepsTextFromBytes && !isLargeRequest(record.request)) {
           this.kept = ParsedText.of(value, pieces, text)
         }
       },

@@ -12,7 +12,7 @@ export function addLitellmHeaders (
   const { 'x-headgate-model': model, 'x-headgate-cost-usd': cost } = headers
   if (model !== undefined) {
     headers['x-litellm-model-id'] = model
-    headers['x-litellm-model-group'] = toHeaderValue(record.requestedModel ?? model)
+    headers['x-litellm-model-group'] = toHeaderValue(record.request.requestedModel ?? model)
   }
   if (cost !== undefined) headers['x-litellm-response-cost'] = cost
   headers['x-litellm-response-duration-ms'] = (performance.now() - receivedAtMs).toFixed(2)

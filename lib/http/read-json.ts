@@ -50,7 +50,7 @@ export interface ReadJsonOptions {
    * Gets the size of the body; its `bodies`, if the body is to be kept, gets the body as received, but
    * without long strings.
    */
-  readonly record?: Pick<CallRecord, 'bodyBytes'> & Partial<Pick<CallRecord, 'bodies'>>
+  readonly record?: Pick<CallRecord, 'request' | 'bodies'>
   /**
    * Called with the decompressed bytes of the body and their parsed value; a large body may not be parsed
    * yet.
@@ -208,7 +208,7 @@ class JsonBodyReader {
       return
     }
     const { record, onParsed } = this.#options
-    if (record !== undefined) record.bodyBytes = this.#sizeBytes
+    if (record !== undefined) record.request.bodyBytes = this.#sizeBytes
     onParsed?.(this.#pieces, body)
     this.#settle()
     this.#outcome.resolve(body.value)

@@ -1,7 +1,7 @@
 /** Writes replies to the socket. */
 
 import { explainRoute } from '../core/explain-route.ts'
-import { hadSeveralRoutes } from '../core/record.ts'
+import { hadSeveralRoutes } from '../core/routing-facts.ts'
 import { writeChunk } from './node-internals.ts'
 import type { ServerResponse } from 'node:http'
 import { toHeaderValue } from '../text/header-value.ts'
@@ -38,8 +38,8 @@ export interface ReplyTarget {
 export function writeReply (reply: Reply, target: ReplyTarget): Promise<void> {
   const { body } = reply
   const { record, receivedAtMs } = target.call
-  record.status = reply.status
-  record.overheadMs = performance.now() - receivedAtMs - record.upstreamWaitMs
+  record.end.status = reply.status
+  record.times.overheadMs = performance.now() - receivedAtMs - record.times.upstreamWaitMs
   if (typeof body === 'string' || body instanceof Uint8Array) return writeComplete(body, reply, target)
   return new Promise(resolve => {
     new StreamWriter(body[Symbol.asyncIterator](), target, resolve).start(reply)
@@ -84,24 +84,25 @@ async function writeInPieces (
 /** Returns the headers of an answer, with the id of the call and the gateway's own processing time. */
 function headersOf (reply: Reply, { call, addHeaders }: ReplyTarget): Record<string, string> {
   const { id, record } = call
+  const { request, routing, guards } = record
   const headers: Record<string, string> = {
     'x-request-id': id,
-    'x-headgate-overhead-ms': (record.overheadMs ?? 0).toFixed(2)
+    'x-headgate-overhead-ms': (record.times.overheadMs ?? 0).toFixed(2)
   }
   if (record.trace !== undefined) headers['x-headgate-trace-id'] = record.trace.traceId
-  if (record.modelId !== undefined) headers['x-headgate-model'] = toHeaderValue(record.modelId)
-  if (record.attempts > 0) headers['x-headgate-attempts'] = String(record.attempts)
-  if (record.cache !== undefined) headers['x-headgate-cache'] = record.cache
-  if (record.stages !== undefined) headers['x-headgate-stages'] = record.stages.join(', ')
-  if (hadSeveralRoutes(record)) headers['x-headgate-route'] = explainRoute(record)
-  if (record.ignoredFields !== undefined) {
-    headers['x-headgate-ignored'] = toHeaderValue(record.ignoredFields.join(', '))
+  if (routing.modelId !== undefined) headers['x-headgate-model'] = toHeaderValue(routing.modelId)
+  if (routing.attempts > 0) headers['x-headgate-attempts'] = String(routing.attempts)
+  if (routing.cache !== undefined) headers['x-headgate-cache'] = routing.cache
+  if (guards.names !== undefined) headers['x-headgate-stages'] = guards.names.join(', ')
+  if (hadSeveralRoutes(routing)) headers['x-headgate-route'] = explainRoute(record)
+  if (request.ignoredFields !== undefined) {
+    headers['x-headgate-ignored'] = toHeaderValue(request.ignoredFields.join(', '))
   }
-  if (record.maxTokens !== undefined) headers['x-headgate-max-tokens'] = String(record.maxTokens)
-  if (record.upstreamRequestId !== undefined) {
-    headers['x-upstream-request-id'] = toHeaderValue(record.upstreamRequestId)
+  if (request.maxTokens !== undefined) headers['x-headgate-max-tokens'] = String(request.maxTokens)
+  if (routing.upstreamRequestId !== undefined) {
+    headers['x-upstream-request-id'] = toHeaderValue(routing.upstreamRequestId)
   }
-  Object.assign(headers, reply.headers, record.limitHeaders, record.costHeaders)
+  Object.assign(headers, reply.headers, record.limits.headers, record.cost.headers)
   addHeaders?.(headers, call)
   return headers
 }
@@ -168,7 +169,8 @@ class StreamWriter extends TimedMember {
     const { response, call, onWait } = this.#target
     this.#head = clearImmediate(this.#head) as undefined
     if (given.done === true || response.destroyed) return this.#settle(this.#finish())
-    if (call.record.streamed === true) call.record.firstByteMs ??= performance.now() - call.receivedAtMs
+    const { request, times } = call.record
+    if (request.isStreamed === true) times.firstByteMs ??= performance.now() - call.receivedAtMs
     try {
       if (given.value.length > pieceLength) {
         void writeInPieces(given.value, this.#send, this.#target).then(this.#read, this.#onFailure)

@@ -15,7 +15,7 @@ import { usageOfError } from '../providers/provider-failure.ts'
 import { areLarge, askProvider, routeOf } from './ask-provider.ts'
 import type { ChatInput } from '../chat/input.ts'
 import type { ChatEvent } from '../core/events.ts'
-import type { JudgedRequest } from '../core/record.ts'
+import type { JudgedRequest } from '../core/usage-facts.ts'
 import type { Judge, TextAtPoint } from '../guards/text-judge.ts'
 import type { JudgeInput } from './judge-input.ts'
 
@@ -55,7 +55,7 @@ export function openPromptInjection ({
         estimated: true,
         mostUsage: usageOfTokens(most, maxTokens)
       }
-      const judged = call.record.judged ??= []
+      const judged = call.record.usage.judged ??= []
       // The provider bills cancelled checks too.
       judged.push(begun)
       const end = (used: readonly JudgedRequest[]): void => {

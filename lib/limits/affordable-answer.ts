@@ -1,7 +1,8 @@
 /** Computes what the reservation of a call in a strict budget can still pay for. */
 
 import { GatewayError } from '../core/errors.ts'
-import { requestBytes, type CallRecord } from '../core/record.ts'
+import type { CallRecord } from '../core/record.ts'
+import { requestBytes } from '../core/request-facts.ts'
 import { costOfJudged, costOfWasted } from '../usage/usage-row.ts'
 import { estimateChat } from './estimate-chat.ts'
 import type { EstimateRequest } from './estimate.ts'
@@ -32,16 +33,16 @@ export function affordableTokens<R extends ChatInput> (
   models: Pick<ModelRegistry, 'find'>,
   estimate: EstimateRequest<R> = estimateChat
 ): AffordableAnswer | undefined {
-  if (record.maxCostNanoUsd === undefined || record.callerProviderKey === true) return undefined
+  if (record.cost.maxCostNanoUsd === undefined || record.caller.usesOwnProviderKey === true) return undefined
   const {
     prompt: { most, media: counts, writesCache },
     answer: { limit, least, choices, searches }
   } = estimate(request, routes)
-  const { promptTokens = 0, completionTokens = 0, searches: searched = 0 } = record.usage ?? {}
-  const media = { counts, bodyBytes: requestBytes(record), prompts: choices }
+  const { promptTokens = 0, completionTokens = 0, searches: searched = 0 } = record.usage.total ?? {}
+  const media = { counts, bodyBytes: requestBytes(record.request), prompts: choices }
   const prompt = promptTokens + most * choices
   const amounts = { prompt, media, completion: completionTokens, writesCache, searches: searched + searches }
-  const left = record.maxCostNanoUsd - maxExtraCost(record, models) - maxCostOf(routes, models, amounts)
+  const left = record.cost.maxCostNanoUsd - maxExtraCost(record, models) - maxCostOf(routes, models, amounts)
   // One token may cost less than a billionth of a dollar.
   const perMillion = maxAnswerCostOf(routes, models, { prompt, media })
   return {
@@ -64,13 +65,13 @@ export function checkInspectionAffordable (
   route: Route,
   amounts: Pick<Amounts, 'prompt' | 'completion'>
 ): void {
-  if (record.maxCostNanoUsd === undefined) return
-  const { promptTokens = 0, completionTokens = 0, searches } = record.usage ?? {}
+  if (record.cost.maxCostNanoUsd === undefined) return
+  const { promptTokens = 0, completionTokens = 0, searches } = record.usage.total ?? {}
   const answered = { prompt: promptTokens, completion: completionTokens, searches }
   const used =
     maxExtraCost(record, models) +
-    (record.callerProviderKey === true ? 0 : maxCostOf(routes, models, answered))
-  if (used + maxCostOf([route], models, amounts) <= record.maxCostNanoUsd) return
+    (record.caller.usesOwnProviderKey === true ? 0 : maxCostOf(routes, models, answered))
+  if (used + maxCostOf([route], models, amounts) <= record.cost.maxCostNanoUsd) return
   throw new GatewayError('insufficient_quota', {
     message: 'The remaining budget of this API key is too small for a stage to check this call.'
   })
@@ -81,7 +82,7 @@ export function checkInspectionAffordable (
  * guard may still be checking the request, so the full answer of an open check is included.
  */
 function maxExtraCost (record: CallRecord, models: Pick<ModelRegistry, 'find'>): number {
-  const { judged = [] } = record
+  const { judged = [] } = record.usage
   const looks = judged.map(look => ({ ...look, usage: look.mostUsage ?? look.usage }))
   return costOfWasted(record, models) + costOfJudged(looks, models)
 }

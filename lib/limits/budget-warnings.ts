@@ -24,7 +24,8 @@ export class BudgetWarnings {
       const name = `${party} ${budget}`
       if (this.#logged.get(name) === endMs) continue
       this.#logged.set(name, endMs)
-      const endUser = party.startsWith('end_user:') && !record.awaitsInspection ? record.endUser : undefined
+      const isNamed = party.startsWith('end_user:') && !record.guards.awaitsInspection
+      const endUser = isNamed ? record.caller.endUser : undefined
       this.#log.warn(
         {
           id,

@@ -7,7 +7,7 @@ import { GatewayError } from '../core/errors.ts'
 import { projectIdOf, type ApiKey, type KeyLimits } from '../core/key.ts'
 import { idsOf } from '../core/route.ts'
 import type { RoutedCall } from '../core/call.ts'
-import type { CallRecord } from '../core/record.ts'
+import type { CallerFacts } from '../core/caller-facts.ts'
 import type { Settings } from '../core/settings.ts'
 import type { Database } from '../stores/database.ts'
 import { endUserDigest, type EndUserDigest } from '../stores/end-user-digests.ts'
@@ -21,7 +21,7 @@ import { EndUserNames, maxEndUsers, otherEndUsers, type ReadEndUsers } from './e
 /** The parts of a call that hold these names. */
 export interface NamingCall extends Partial<Pick<RoutedCall<unknown>, 'requestedNames' | 'routes'>> {
   readonly key: ApiKey
-  readonly record: Pick<CallRecord, 'endUser'>
+  readonly record: { readonly caller: Pick<CallerFacts, 'endUser'> }
 }
 
 type NamedSettings = Pick<Settings, 'endUsers' | 'routes'> & {
@@ -93,7 +93,7 @@ export class NamedBudgets {
     { mayBeAnonymous = false } = {}
   ): readonly Party[] | Promise<readonly Party[]> {
     const parties = [...this.#among('tag', this.#tagsOf(call)), ...this.#among('model', this.#modelsOf(call))]
-    const { record: { endUser }, key } = call
+    const { record: { caller: { endUser } }, key } = call
     if (endUser === undefined) {
       if (this.#requiresEndUser && !mayBeAnonymous) throw missingEndUser()
       return parties
@@ -118,7 +118,7 @@ export class NamedBudgets {
   /** Lists the budgets of the names in a call, without counting or waiting. */
   budgetsOf (call: NamingCall): readonly PartyBudget[] {
     const parties = [...this.#among('tag', this.#tagsOf(call)), ...this.#among('model', this.#modelsOf(call))]
-    const { record: { endUser }, key } = call
+    const { record: { caller: { endUser } }, key } = call
     return budgetsOfParties(
       endUser === undefined ? parties : this.#withEndUser(parties, projectIdOf(key), otherEndUsers)
     )

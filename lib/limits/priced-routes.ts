@@ -23,7 +23,7 @@ export function budgetsOf (
   { limits: { defaultKeyLimits } }: Pick<Settings, 'limits'>,
   namedBudgets: Pick<NamedBudgets, 'budgetsOf'> | undefined
 ): readonly PartyBudget[] {
-  if (call.record.callerProviderKey === true) return []
+  if (call.record.caller.usesOwnProviderKey === true) return []
   const own = budgetsOfParties(limitedParties(call.key, defaultKeyLimits))
   return namedBudgets === undefined ? own : [...own, ...namedBudgets.budgetsOf(call)]
 }
@@ -90,8 +90,8 @@ export function pricedRoutes (
   if (unpriced.length === 0) return routes
   const [first, ...others] = routes.filter(route => !unpriced.includes(route))
   if (first !== undefined) {
-    record.failedAttempts = [
-      ...(record.failedAttempts ?? []),
+    record.routing.failedAttempts = [
+      ...(record.routing.failedAttempts ?? []),
       ...unpriced.map(route => ({ route, reason: 'price_unknown' }))
     ]
     return [first, ...others]

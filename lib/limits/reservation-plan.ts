@@ -1,7 +1,7 @@
 /** Plans what a call reserves: the accounts it counts in, and the most it may use of each. */
 
 import { charactersPerToken } from '../core/usage.ts'
-import { requestBytes } from '../core/record.ts'
+import { requestBytes } from '../core/request-facts.ts'
 import { rowId } from '../text/ids.ts'
 import {
   accountsOf,
@@ -60,7 +60,7 @@ export function planReservation<R> (
   const { record } = call
   const units = onlyGuardCosts ? {} : requestedUnits(tokens)
   // Guards use the gateway's provider keys, whoever pays for the call.
-  const paysProvider = !onlyGuardCosts && record.callerProviderKey !== true
+  const paysProvider = !onlyGuardCosts && record.caller.usesOwnProviderKey !== true
   const accounts = accountsOf(parties, paysProvider || spending.length > 0).filter(
     ({ unit }) => !isNonTokenUnit(unit) || units[unit] !== undefined
   )
@@ -70,13 +70,13 @@ export function planReservation<R> (
   ))
   const routes = paysProvider ? pricedRoutes(call, models, budgets, tokens) : call.routes
   const isStrict = isEstimated && sums.some(({ unit, strict }) => unit === 'nanoUsd' && strict)
-  const bodyBytes = requestBytes(record)
+  const bodyBytes = requestBytes(record.request)
   const guardCost = budgets.length === 0 ? 0 : costOfGuards(spending, bodyBytes, tokens, budgets, models)
   const request: ReservationRequest = {
     accounts,
-    ...record.parties !== undefined && { withoutStore: settings.limits.withoutStore },
+    ...record.caller.parties !== undefined && { withoutStore: settings.limits.withoutStore },
     // If this process is killed, the usage row with this id settles the reservation.
-    ...sums.length > 0 && { rowId: (record.rowId ??= rowId()) },
+    ...sums.length > 0 && { rowId: (record.limits.rowId ??= rowId()) },
     wanted: {
       tokens: {
         most: tokens.units === undefined && !onlyGuardCosts ? tokens.prompt.usual + tokens.answer.usual : 0

@@ -44,7 +44,7 @@ export class UsageRecorder {
   readonly recordSent: RecordSent = (call, isFree = false) => {
     const { ledger } = this.#parts
     const { record } = call
-    if (ledger === undefined || record.keyId === undefined || record.inFlight !== undefined) return
+    if (ledger === undefined || record.caller.keyId === undefined || record.inFlight !== undefined) return
     if (!isFree) {
       const begun = printBegunRow(call, this.#parts.services().models)
       if (begun === undefined) this.#recordInterrupted(call, ledger)
@@ -61,13 +61,13 @@ export class UsageRecorder {
   recordAnswer (call: Call): Promise<void> | undefined {
     const { ledger, services } = this.#parts
     const { record } = call
-    const showsCost = !record.hidesCost && record.streamed !== true
-    if (record.keyId === undefined || (ledger === undefined && !showsCost)) return undefined
+    const showsCost = !record.cost.isHidden && record.request.isStreamed !== true
+    if (record.caller.keyId === undefined || (ledger === undefined && !showsCost)) return undefined
     const journaled = journaledCall(call)
     const recorded = journaled !== undefined && isUpToDate(journaled.row, call) ? journaled.row : undefined
     const row = recorded ?? usageRow(call, services().models, journaled?.row)
     if (row === undefined) return undefined
-    if (showsCost) record.costHeaders = costHeaders(row, record.budgetLeftNanoUsd)
+    if (showsCost) record.cost.headers = costHeaders(row, record.limits.budgetLeftNanoUsd)
     return recorded === undefined ? ledger && journal(call, row, ledger) : journaled?.written
   }
 
@@ -106,9 +106,9 @@ export class UsageRecorder {
       return row
     } finally {
       // Settle before storing: stored usage must not count in addition to its reservation.
-      if (record.reservation !== undefined) {
-        limiter.settle(record.reservation, row === undefined
-          ? { used: { requests: Math.max(0, record.attempts - 1) } }
+      if (record.limits.reservation !== undefined) {
+        limiter.settle(record.limits.reservation, row === undefined
+          ? { used: { requests: Math.max(0, record.routing.attempts - 1) } }
           : { used: usedIn(row), row: { id: row.id, atMs: row.at_ms } })
       }
       if (row !== undefined) void ledger?.add(row, journaled)
@@ -147,7 +147,7 @@ class InFlight extends TimedMember {
 /** True if an answered call's journaled row is still correct. */
 function isUpToDate (
   row: UsageRow | BegunRow,
-  { record: { outcome = 'ok', status, whenUsageKnown } }: Call
+  { record: { end: { outcome = 'ok', status, whenUsageKnown } } }: Call
 ): row is UsageRow {
   return !('line' in row) && outcome === row.outcome && status === row.status && whenUsageKnown === undefined
 }

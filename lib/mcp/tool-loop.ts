@@ -8,7 +8,7 @@ import { extend } from '../core/call.ts'
 import { GatewayError } from '../core/errors.ts'
 import { once } from '../pipeline/sources.ts'
 import type { Stage } from '../pipeline/stage.ts'
-import { beginTurn, endTurn } from '../core/record.ts'
+import { beginTurn, endTurn } from '../core/usage-facts.ts'
 import { estimateChat } from '../limits/estimate-chat.ts'
 import { addUsage, type Usage } from '../core/usage.ts'
 import { ToolCallFilter } from '../chat/tool-call-filter.ts'
@@ -151,8 +151,8 @@ export class ToolLoop {
       this.#reportsTools
     )
     const turn = new Turn()
-    record.turns = number
-    beginTurn(record, () => estimateChat(call.request, call.routes).prompt.usual)
+    record.tools.turns = number
+    beginTurn(record.usage, record.routing.attempts, () => estimateChat(call.request, call.routes).prompt.usual)
     let [route] = call.routes
     for await (const batch of this.#answerTurn(once(call))) {
       route = batch.route
@@ -161,7 +161,7 @@ export class ToolLoop {
       this.#opening = []
       if (events.length > 0) yield { call: this.#call, route, events }
     }
-    endTurn(record, turn.usage !== undefined)
+    endTurn(record.usage, turn.usage !== undefined)
     this.#usage = addUsage(this.#usage, turn.usage)
     return { call, number, route, turn, filter }
   }
@@ -173,7 +173,7 @@ export class ToolLoop {
     const stop = this.#limits.stopReason(calls, {
       turn: number,
       outOfTime: this.#clock.passed(),
-      tokens: this.#call.record.usage?.totalTokens ?? 0,
+      tokens: this.#call.record.usage.total?.totalTokens ?? 0,
       canAffordTurn: () => this.#canAffordTurn(call)
     })
     if (stop !== undefined) {
@@ -215,8 +215,8 @@ export class ToolLoop {
     const seesImages = this.#imageCharacters < maxImageCharacters && this.#seesImages(route)
     const { record, requestVerdict, takeMemory } = this.#call
     await requestVerdict // no tool may run for a refused call
-    record.toolRuns ??= []
-    const { toolRuns } = record
+    record.tools.runs ??= []
+    const { runs } = record.tools
     const running = runTools(
       await this.#texts.called(calls),
       this.#open,
@@ -229,7 +229,7 @@ export class ToolLoop {
         trace: record.trace,
         onOutcome: ({ text, images = [] }) =>
           holdToolMemory(images.reduce((sum, image) => sum + image.length, text.length), takeMemory),
-        onEnd: run => toolRuns.push(run)
+        onEnd: run => runs.push(run)
       }
     )
     for (;;) {
@@ -238,7 +238,7 @@ export class ToolLoop {
         yield { call: this.#call, route, events: step.value }
         continue
       }
-      record.upstreamWaitMs += performance.now() - startedAtMs
+      record.times.upstreamWaitMs += performance.now() - startedAtMs
       const ran = await this.#texts.returned(step.value)
       const outcomes = ran.flatMap(({ outcome }) => outcome ?? [])
       for (const { result, failure, images = [] } of outcomes) {
@@ -334,7 +334,7 @@ export class ToolLoop {
    * billed incorrectly.
    */
   #reportedUsage (): ChatEvent[] {
-    return this.#usage === undefined || this.#call.record.turnsEstimated === true
+    return this.#usage === undefined || this.#call.record.usage.hasEstimatedTurns === true
       ? []
       : [{ type: 'usage', usage: this.#usage }]
   }

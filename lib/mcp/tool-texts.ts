@@ -35,7 +35,7 @@ export class ToolTexts {
   constructor (guards: TextGuards | undefined, call: RoutedChatCall) {
     this.#lookAtCalls = looksFor(guards, call, 'tool_call')
     this.#lookAtResults = looksFor(guards, call, 'tool_result')
-    const { placeholders } = call.record
+    const { guards: { placeholders } } = call.record
     if (placeholders === undefined || guards?.reversible?.restores(call)?.forServers !== true) return
     const filter = new PlaceholderFilter(placeholders)
     this.sentArguments = async given => await replaceInSlices(given, filter, async (given, replace) =>

@@ -8,6 +8,7 @@ import { withRestoredTexts } from './restored-texts.ts'
 import { bufferBody } from '../wire/buffer-body.ts'
 import type { Batch } from '../core/batch.ts'
 import type { CallRecord } from '../core/record.ts'
+import type { RoutingFacts } from '../core/routing-facts.ts'
 import { collected, peek } from '../pipeline/sources.ts'
 import type { Sink, Stage } from '../pipeline/stage.ts'
 
@@ -36,7 +37,7 @@ export function answerReply<C> ({
       const printer = encode(start)
       reply = eventStream(sseFrames<ChatBatch>(() => printer)(all), printer.keepAlive?.bind(printer))
     } else reply = await toAnswerReply(await complete(start, await collected(all)), call.record)
-    const { placeholders } = call.record
+    const { guards: { placeholders } } = call.record
     if (placeholders !== undefined && printedTexts !== undefined) {
       reply = withRestoredTexts(reply, placeholders, printedTexts)
     }
@@ -100,7 +101,7 @@ export function eventStream (frames: AsyncIterable<string | Uint8Array>, silence
 /** Creates a JSON reply of a complete answer; a promise only for a large one. */
 export function toAnswerReply (
   value: unknown,
-  { answerBytes }: Pick<CallRecord, 'answerBytes'>
+  { routing: { answerBytes } }: { readonly routing: Pick<RoutingFacts, 'answerBytes'> }
 ): Reply | Promise<Reply> {
   return answerBytes < largeAnswerBytes || value instanceof PrintedJson
     ? toJsonReply(value)

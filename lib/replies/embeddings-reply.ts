@@ -26,7 +26,7 @@ export function embeddingsReply (): Sink<Batch<EmbeddingsRequest, EmbeddingsEven
       vectors,
       request.encoding_format ?? 'float',
       route.modelId,
-      record.usage ?? noUsage
+      record.usage.total ?? noUsage
     )
     const isLarge = vectors.reduce((bytes, { json }) => bytes + json.length, 0) > minStreamedBytes
     return {

@@ -10,7 +10,8 @@ import type { CallSession } from '../core/call-session.ts'
 import type { ApiKey } from '../core/key.ts'
 import type { Route } from '../core/route.ts'
 import type { RoutedCall, ValidCall } from '../core/call.ts'
-import type { CallRecord, FailedAttempt } from '../core/record.ts'
+import type { CallRecord } from '../core/record.ts'
+import type { FailedAttempt } from '../core/routing-facts.ts'
 import { GatewayError, ValidationError } from '../core/errors.ts'
 import { mergeSettings } from '../chat/merge-settings.ts'
 import { isList } from '../json/guards.ts'
@@ -72,7 +73,7 @@ export interface ChooseRoutesOptions<R> {
 
 /** The parts of a call that determine its routes; the requested model is noted in its record. */
 type RoutingInput<R> = Pick<ValidCall<R>, 'request' | 'headers' | 'key' | 'origin' | 'options'> & {
-  readonly record: Pick<CallRecord, 'requestedModel' | 'session'>
+  readonly record: Pick<CallRecord, 'request' | 'caller'>
 }
 
 export interface ChosenRoutes
@@ -100,7 +101,7 @@ export function chooseRoutes<R extends ModelRequest> (
   const { models, providers, routeHealth } = services
   const { settings, attributes, session: sessionOf, requirements } = options
   const choices = requestedModels(call, options.defaultModel, services.settings.limits)
-  call.record.requestedModel = choices.map(nameOf).join(', ').slice(0, 256)
+  call.record.request.requestedModel = choices.map(nameOf).join(', ').slice(0, 256)
 
   let known: CallSession | undefined
   const session = sessionOf && (() => known ??= sessionOf(call))

@@ -7,13 +7,13 @@ import { hash } from 'node:crypto'
 import type { ChatInput } from '../chat/input.ts'
 import type { CallSession } from '../core/call-session.ts'
 import type { ValidCall } from '../core/call.ts'
-import type { CallRecord } from '../core/record.ts'
+import type { CallerFacts } from '../core/caller-facts.ts'
 
 /** A longer key is ignored. */
 const maxLength = 255
 
 type SessionCall = Pick<ValidCall<ChatInput>, 'request' | 'key'> & {
-  readonly record: Pick<CallRecord, 'session'>
+  readonly record: { readonly caller: Pick<CallerFacts, 'session'> }
 }
 
 /**
@@ -28,7 +28,7 @@ export function sessionOfCall (call: SessionCall, random: () => number = Math.ra
 
 /** Returns the session named by the caller, else one derived from the start of the conversation. */
 function sessionId ({ request, key, record }: SessionCall): string | undefined {
-  const name = record.session ?? request.prompt_cache_key ?? beginningOf(request)
+  const name = record.caller.session ?? request.prompt_cache_key ?? beginningOf(request)
   return name === undefined || name.length > maxLength ? undefined : `${key.id}\n${name}`
 }
 

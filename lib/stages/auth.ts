@@ -41,21 +41,21 @@ export function auth (
     let key: ApiKey | undefined
     for (const text of presented) key ??= keys.check(text)
     if (key === undefined) {
-      call.record.refusedKey = describeRefused(presented[0])
+      call.record.caller.refusedKey = describeRefused(presented[0])
       throw new GatewayError('invalid_api_key')
     }
-    call.record.keyId = key.id
-    call.record.keyName = key.name
-    call.record.projectName = key.project?.name
-    call.record.keyCheckedAtMs = performance.now()
+    call.record.caller.keyId = key.id
+    call.record.caller.keyName = key.name
+    call.record.caller.projectName = key.project?.name
+    call.record.times.keyCheckedAtMs = performance.now()
     if (!everyKey && key.endpoints !== undefined && !key.endpoints.includes(call.record.endpoint)) {
       throw new GatewayError('insufficient_permissions')
     }
-    if (inspectedEndpoints?.has(call.record.endpoint) === true) call.record.awaitsInspection = true
-    if (hidesCost !== undefined) call.record.hidesCost = hidesCost(key)
-    if (ownTags !== undefined) call.record.tags = ownTags(key)
-    if (digestEndUsers !== undefined) call.record.digestEndUser = digestEndUsers(key)
-    if (acceptsAnyMetadata === true) call.record.acceptsAnyMetadata = true
+    if (inspectedEndpoints?.has(call.record.endpoint) === true) call.record.guards.awaitsInspection = true
+    if (hidesCost !== undefined) call.record.cost.isHidden = hidesCost(key)
+    if (ownTags !== undefined) call.record.caller.tags = ownTags(key)
+    if (digestEndUsers !== undefined) call.record.caller.digestEndUser = digestEndUsers(key)
+    if (acceptsAnyMetadata === true) call.record.caller.acceptsAnyMetadata = true
     if (captureBodies !== undefined) {
       call.record.bodies = captureBodies(key, call.record.endpoint, call.record.trace)
     }

@@ -39,7 +39,7 @@ export function cachedAnswer<R extends ChatInput> (
   return flatMap(call => {
     const terms = isStored(call) ? undefined : cache.termsOf(call)
     if (terms !== undefined) return answerWithLookup(call, cache, terms, answer)
-    call.record.cache = 'bypass'
+    call.record.routing.cache = 'bypass'
     return answer(once(call))
   })
 }
@@ -55,7 +55,7 @@ async function* answerWithLookup<R extends ChatInput> (
     terms.ttlMs > 0 ? cache.begin(digest, call.request.stream === true) : undefined
   const found = terms.maxAgeMs > 0 ? await find(call, cache, digest, terms.maxAgeMs, begin) : begin()
   const isHit = found !== undefined && 'events' in found
-  call.record.cache = isHit ? 'hit' : 'miss'
+  call.record.routing.cache = isHit ? 'hit' : 'miss'
   if (isHit) yield found
   else yield * answerAndRecord(call, answer, new AnswerRecorder<R>(cache.maxLength), found, text => {
     if (terms.ttlMs > 0) cache.set(digest, text, terms.ttlMs)
@@ -94,17 +94,17 @@ async function find<R extends ChatInput> (
       isKept = end === 'cached'
     }
   } finally {
-    record.upstreamWaitMs += performance.now() - startedAtMs
+    record.times.upstreamWaitMs += performance.now() - startedAtMs
   }
 }
 
 /** Records an answer from the cache, for which no provider was paid. */
 function noteHit ({ call: { record, request }, route, events }: Batch<ChatInput, ChatEvent>): void {
-  record.streamed = request.stream === true
-  record.modelId = route.modelId
-  record.providerId = route.providerId
+  record.request.isStreamed = request.stream === true
+  record.routing.modelId = route.modelId
+  record.routing.providerId = route.providerId
   for (const event of events) {
-    if (event.type === 'tool-call-start' && event.id !== '') (record.toolCallIds ??= []).push(event.id)
+    if (event.type === 'tool-call-start' && event.id !== '') (record.tools.callIds ??= []).push(event.id)
   }
 }
 
@@ -194,7 +194,7 @@ function leaveFlight (
   { record, signal }: RoutedCall<ChatInput>,
   finished: Promise<void>
 ): void {
-  if (flight.isAwaited) record.whenUsageKnown = finished
+  if (flight.isAwaited) record.end.whenUsageKnown = finished
   flight.leave(signal.reason ?? new GatewayError('client_closed_request'))
 }
 
@@ -209,6 +209,6 @@ async function readToEnd<R extends ChatInput> (
     while (batch !== undefined) batch = await read()
   } catch (error) {
     // One of the waiting calls tries again. Guards have not inspected the message of the error.
-    record.cause ??= asGatewayError(error).code
+    record.end.cause ??= asGatewayError(error).code
   }
 }

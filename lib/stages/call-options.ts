@@ -5,7 +5,7 @@ import { map, type PassThroughStage } from '../pipeline/stage.ts'
 import { usageCostOf } from '../limits/headers.ts'
 import type { CallOptionFields } from '../../schemas/call-options.ts'
 import type { ModelChoice } from '../../schemas/chat.ts'
-import { noteIgnored } from '../core/record.ts'
+import { noteIgnored } from '../core/request-facts.ts'
 import type { Services } from '../services.ts'
 
 interface Request extends CallOptionFields {
@@ -32,14 +32,14 @@ export function callOptions (
   return map(<T extends ValidCall<Request>>(call: T): T => {
     const { request, record } = call
     if (fieldNames !== undefined) {
-      for (const name in request) if (!fieldNames.has(name)) noteIgnored(record, name)
+      for (const name in request) if (!fieldNames.has(name)) noteIgnored(record.request, name)
     }
     const { model, fallbacks, num_retries: maxRetries, timeout } = request
-    if (request.drop_params === false) noteIgnored(record, 'drop_params')
-    if (!keepsAnswers && request.cache !== undefined) noteIgnored(record, 'cache')
+    if (request.drop_params === false) noteIgnored(record.request, 'drop_params')
+    if (!keepsAnswers && request.cache !== undefined) noteIgnored(record.request, 'cache')
     if (timeout !== undefined) call.endAfter?.(timeout * 1000)
-    const showsCost = request.usage?.include === true && !record.hidesCost
-    if (request.usage?.include === true && record.hidesCost) noteIgnored(record, 'usage')
+    const showsCost = request.usage?.include === true && !record.cost.isHidden
+    if (request.usage?.include === true && record.cost.isHidden) noteIgnored(record.request, 'usage')
     const usageCost = showsCost ? (answered: Call) => usageCostOf(answered, models) : undefined
     if (fallbacks === undefined && maxRetries === undefined && usageCost === undefined) return call
     const names = fallbacks === undefined ? [] : fallbackNames(fallbacks, model)

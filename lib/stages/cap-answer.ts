@@ -34,7 +34,7 @@ export function capAnswer<R extends ChatInput = ChatInput> (
         message: 'Too little is left of a budget of this call. Send a shorter prompt.'
       })
     }
-    call.record.maxTokens = answer.affordable
+    call.record.request.maxTokens = answer.affordable
     return { ...call, ...capped(call, answer.affordable) }
   })
 }

@@ -17,7 +17,7 @@ import { map, type Stage } from '../pipeline/stage.ts'
 import { toCompletion } from '../dialects/chat-completions/complete.ts'
 import type { Route } from '../core/route.ts'
 import { extend } from '../core/call.ts'
-import { attributionIn } from '../core/record.ts'
+import { attributionIn } from '../core/caller-facts.ts'
 import type { Batch } from '../core/batch.ts'
 import type { ResultEvent } from '../core/events.ts'
 import type { DeferredTask } from '../deferred/answer-task.ts'
@@ -73,13 +73,13 @@ async function deferOrPass (
   const native = canDefer(first) && !isLookedAt
   if (
     !native &&
-    (!settings.deferred.forAllProviders || call.record.bodyBytes > settings.limits.storedBodyBytes)
+    (!settings.deferred.forAllProviders || call.record.request.bodyBytes > settings.limits.storedBodyBytes)
   ) {
     return call
   }
   refuseUnsupported(call.request)
   await checkKept(call, deferrals, settings.deferred.maxBytesPerKey)
-  call.record.deferred = true
+  call.record.request.isDeferred = true
   if (!native) throw receipt(await storeTask(call, deferrals, settings.deferred), first.modelId)
 
   for await (const { route, events } of request(
@@ -98,7 +98,7 @@ async function deferOrPass (
 
 /** Answers as if `deferred` were not set. */
 async function completionAtOnce (answer: ChatBatch, finish: Stage<ChatBatch>): Promise<EarlyReply> {
-  answer.call.record.deferred = undefined
+  answer.call.record.request.isDeferred = undefined
   return new EarlyReply(toJsonReply(toCompletion(await collected(finish(once(answer))))))
 }
 
@@ -120,8 +120,11 @@ function ticketOf (
   provider: Provider,
   upstreamId: string
 ): DeferredTicket {
-  const { reservedNanoUsd: chargedNanoUsd, endUser, parties, digestEndUser } = call.record
-  call.record.chargedNanoUsd = chargedNanoUsd
+  const {
+    cost: { reservedNanoUsd: chargedNanoUsd },
+    caller: { endUser, parties, digestEndUser }
+  } = call.record
+  call.record.cost.chargedNanoUsd = chargedNanoUsd
   return {
     key: call.key.id,
     createdSeconds: nowSeconds(),
@@ -149,7 +152,7 @@ async function storeTask (
   }
   const requestId = tickets.seal({ key: key.id, createdSeconds: nowSeconds(), modelId: routes[0].modelId })
   const { deferred: _, credentials: _credentials, ...rest } = request
-  const attribution = attributionIn(record)
+  const attribution = attributionIn(record.caller)
   const task: DeferredTask = {
     id,
     key,
@@ -158,11 +161,11 @@ async function storeTask (
     requestedNames,
     routes,
     attribution,
-    placeholders: record.placeholders?.sealed()
+    placeholders: record.guards.placeholders?.sealed()
   }
   const text = await printText(task)
   const added = await store.add(
-    { id: digest(requestId), keyId: key.id, endUser: record.endUser, task: text },
+    { id: digest(requestId), keyId: key.id, endUser: record.caller.endUser, task: text },
     store.now() + keepMs,
     maxPending
   )

@@ -6,7 +6,7 @@
 import { endpointsWhere } from '../../schemas/endpoints.ts'
 import { looksAt } from '../guards/guard-scope.ts'
 import { map, type PassThroughStage } from '../pipeline/stage.ts'
-import { noteIgnored } from '../core/record.ts'
+import { noteIgnored } from '../core/request-facts.ts'
 import { accountDigest } from '../providers/account-digest.ts'
 import { accountsOf } from '../routing/choose-routes.ts'
 import { decide } from '../routing/decision.ts'
@@ -71,7 +71,7 @@ function decisionOn<R> (
   const { record, providerKey, request } = call
   const budgets = budgetsOf(call, settings, namedBudgets)
   const routes = pricedRoutes(call, models, budgets, estimate?.(request, call.routes))
-  record.dryRun = true
+  record.request.isDryRun = true
   const [route] = routes
   const provider = providers.get(route.providerId)
   if (lost !== undefined && provider !== undefined) {
@@ -80,14 +80,14 @@ function decisionOn<R> (
         ? accountsOf(provider, routeHealth.credentials(route.providerId)?.size)
         : [accountDigest(provider, providerKey)]
     const reader = { provider, route, hasAccount: (digest: string) => accounts.includes(digest) }
-    for (const field of lost(request, reader)) noteIgnored(record, field)
+    for (const field of lost(request, reader)) noteIgnored(record.request, field)
   }
   // models without settings share one
   const expected = new Map<Route['settings'], Usage | undefined>()
   const decision = decide({
-    requested: record.requestedModel ?? '',
+    requested: record.request.requestedModel ?? '',
     routes,
-    skipped: record.failedAttempts ?? [],
+    skipped: record.routing.failedAttempts ?? [],
     health: providerKey === undefined ? routeHealth : new RouteHealth(),
     keyId: call.key.id,
     canServe: canServe(providers, capability),

@@ -1,14 +1,13 @@
 import { limitAnswer } from '../chat/limit-answer.ts'
 import { extend, refine, type RoutedCall } from '../core/call.ts'
 import { map, type Stage } from '../pipeline/stage.ts'
-import { noteIgnored } from '../core/record.ts'
+import { noteIgnored, type RequestFacts } from '../core/request-facts.ts'
 import { accountDigest } from '../providers/account-digest.ts'
 import { speaksDialect } from '../providers/speaks-dialect.ts'
 import { lostReasoning } from '../providers/lost-reasoning.ts'
 import type { ChatInput } from '../chat/input.ts'
 import type { FitOptions, FittedRequest } from '../core/direct-request.ts'
 import type { ModelEntry } from '../core/model.ts'
-import type { CallRecord } from '../core/record.ts'
 import type { Dialect } from '../dialects/dialect.ts'
 import type { Route } from '../core/route.ts'
 import type { Services } from '../services.ts'
@@ -29,11 +28,11 @@ export function fitRoutes<C> (
       fit: (
         given: unknown,
         route: Route,
-        { credential, isTranslated = false, record = call.record }: FitOptions = {}
+        { credential, isTranslated = false, notes = call.record.request }: FitOptions = {}
       ): FittedRequest => {
         const model = models.find(route.modelId)
         // `given` belongs to this call, possibly with other limits
-        const request = withinModel(given as ChatInput, model, record)
+        const request = withinModel(given as ChatInput, model, notes)
         const provider = providers.get(route.providerId)
         const account = (): string =>
           provider === undefined ? '' : accountDigest(provider, call.providerKey, credential)
@@ -51,7 +50,7 @@ export function fitRoutes<C> (
         if (provider !== undefined && request.messages.some(({ role }) => role === 'assistant')) {
           const hasAccount = (digest: string): boolean => digest === account()
           const reader = { provider, route, direct: direct?.dialect, hasAccount }
-          for (const field of lostReasoning(request, reader)) noteIgnored(record, field)
+          for (const field of lostReasoning(request, reader)) noteIgnored(notes, field)
         }
         return direct === undefined
           ? { request: fit?.(request, target, context) ?? request }
@@ -65,11 +64,11 @@ export function fitRoutes<C> (
 function withinModel (
   request: ChatInput,
   model: ModelEntry | undefined,
-  record: Pick<CallRecord, 'maxTokens'>
+  notes: Pick<RequestFacts, 'maxTokens'>
 ): ChatInput {
   const limit = model?.capabilities['output_token_limit']
   const wanted = request.max_completion_tokens ?? request.max_tokens
   if (typeof limit !== 'number' || wanted === undefined || wanted <= limit) return request
-  record.maxTokens = limit
+  notes.maxTokens = limit
   return limitAnswer(request, limit)
 }

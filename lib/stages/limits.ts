@@ -82,7 +82,7 @@ class CallLimits<R> {
     const { estimate, onlyGuardCosts = false } = this.#options
     if (onlyGuardCosts && textGuards === undefined) return call
     const estimated = new RequestEstimate(call, estimate)
-    if (estimate !== undefined && !onlyGuardCosts) call.record.estimate = estimated
+    if (estimate !== undefined && !onlyGuardCosts) call.record.usage.estimate = estimated
     const own = limitedParties(call.key, settings.limits.defaultKeyLimits)
     const named = namedBudgets?.partiesOf(call, steadyNow(), { mayBeAnonymous: onlyGuardCosts }) ?? []
     return named instanceof Promise
@@ -104,7 +104,7 @@ class CallLimits<R> {
     const spending = textGuards === undefined ? [] : spendingOn(textGuards, call)
     if (onlyGuardCosts && spending.length === 0) return call
     if (named.length > 0) {
-      call.record.parties = named.map(({ kind, id }) => partyKey({ party: kind, partyId: id }))
+      call.record.caller.parties = named.map(({ kind, id }) => partyKey({ party: kind, partyId: id }))
     }
     const plan = planReservation(call, estimated.value, parties, spending, {
       models, settings, isEstimated: estimate !== undefined, onlyGuardCosts
@@ -129,27 +129,27 @@ class CallLimits<R> {
     decision: LimitDecision
   ): C {
     const { record } = call
-    record.limitHeaders = decision.admitted
+    record.limits.headers = decision.admitted
       ? rateLimitHeaders(decision.rateLimits)
       : refusalHeaders(decision, accounts)
-    const left = record.hidesCost || budgets.length === 0 ? undefined : budgetLeft(sums, decision.used)
+    const left = record.cost.isHidden || budgets.length === 0 ? undefined : budgetLeft(sums, decision.used)
     if (left !== undefined) {
-      record.budgetLeftNanoUsd = left
-      record.limitHeaders = { ...record.limitHeaders, [budgetLeftHeader]: usdText(left) }
+      record.limits.budgetLeftNanoUsd = left
+      record.limits.headers = { ...record.limits.headers, [budgetLeftHeader]: usdText(left) }
     }
     if (!decision.admitted) {
-      record.refusedBy = decision.reason
+      record.limits.refusedBy = decision.reason
       throw refusalError(decision, accounts)
     }
-    record.reservation = decision.reservation
+    record.limits.reservation = decision.reservation
     this.#services.namedBudgets?.noteAdmitted(accounts, steadyNow())
-    if (decision.isUnread === true) record.budgetUnread = true
-    record.exceededBudgets = exceededBudgets(sums, decision.used)
+    if (decision.isUnread === true) record.limits.isBudgetUnread = true
+    record.limits.exceededBudgets = exceededBudgets(sums, decision.used)
     if (budgets.length > 0) {
-      record.reservedNanoUsd = isStrict ? decision.granted.nanoUsd : wanted.nanoUsd?.usual
+      record.cost.reservedNanoUsd = isStrict ? decision.granted.nanoUsd : wanted.nanoUsd?.usual
     }
     if (isStrict) {
-      record.maxCostNanoUsd = decision.granted.nanoUsd
+      record.cost.maxCostNanoUsd = decision.granted.nanoUsd
       estimated.countMediaAs(mediaTokens)
     }
     return routes.length === call.routes.length ? call : { ...call, routes }
@@ -211,7 +211,7 @@ export function countOnly ({
       limiter.reserve({ accounts, wanted: {}, purpose: 'count' }),
       call.signal
     )
-    if (decision.admitted) call.record.reservation = decision.reservation
+    if (decision.admitted) call.record.limits.reservation = decision.reservation
     return call
   }
   return map(<C extends AuthedCall>(call: C): C | Promise<C> => {

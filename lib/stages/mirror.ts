@@ -1,6 +1,7 @@
 /** Sends a share of a route's calls to another model as well, after their callers have got their answers. */
 
-import { CallRecord, needsSlices } from '../core/record.ts'
+import { CallRecord } from '../core/record.ts'
+import { needsSlices } from '../core/request-facts.ts'
 import { chain } from '../pipeline/chain.ts'
 import { once } from '../pipeline/sources.ts'
 import { map, type PassThroughStage } from '../pipeline/stage.ts'
@@ -38,7 +39,8 @@ export function mirror (
   )
   const read = async (call: RoutedCall<ChatInput>): Promise<void> => {
     for await (const _ of answer(once(call))) {
-      if (call.record.streamed === true) call.record.firstByteMs ??= performance.now() - call.receivedAtMs
+      const { request, times } = call.record
+      if (request.isStreamed === true) times.firstByteMs ??= performance.now() - call.receivedAtMs
     }
   }
   return map(<C extends RoutedCall<ChatInput>>(call: C): C => {
@@ -66,21 +68,21 @@ function isMirrored ({ request, providerKey, record }: RoutedCall<ChatInput>): b
     request.store !== true &&
     request.audio === undefined &&
     request.cached_content === undefined &&
-    !needsSlices(record) &&
+    !needsSlices(record.request) &&
     request.messages.every(({ content }) =>
       !Array.isArray(content) || content.every(({ type }) => type === 'text' || type === 'refusal'))
   )
 }
 
 function mirroredCall (
-  { id, request, context, fit, record: { requestedModel } }: RoutedCall<ChatInput>,
+  { id, request, context, fit, record: { request: { requestedModel } } }: RoutedCall<ChatInput>,
   { mirror: _, defaults, ...route }: Route,
   signal: AbortSignal
 ): RoutedCall<ChatInput> {
   const record = new CallRecord(endpoint)
-  record.keyId = mirrorKey.id
-  record.keyName = mirrorKey.name
-  record.requestedModel = requestedModel
+  record.caller.keyId = mirrorKey.id
+  record.caller.keyName = mirrorKey.name
+  record.request.requestedModel = requestedModel
   return {
     ...detachedCall({ id: `${id}:${endpoint}`, key: mirrorKey, record, signal }),
     request,
@@ -88,7 +90,7 @@ function mirroredCall (
     routes: [{ ...route, ...defaults !== undefined && { settings: defaults } }],
     options: { fallbacks: [], maxRetries: 0 },
     ...fit !== undefined && {
-      fit: (given, to, options) => fit(given, to, { ...options, isTranslated: true, record })
+      fit: (given, to, options) => fit(given, to, { ...options, isTranslated: true, notes: record.request })
     }
   }
 }

@@ -62,7 +62,7 @@ export function providerCall<C extends Capability> (
   }
   const limitsSlowStreams = [...providers.values()].some(({ slowStream }) => slowStream !== undefined)
   return flatMap(call => {
-    call.record.streamed = call.request.stream === true
+    call.record.request.isStreamed = call.request.stream === true
     const health = call.providerKey === undefined ? routeHealth : new RouteHealth()
     const mayGiveUp = limitsSlowStreams ? slowStreamPolicy(call, providers, capability, health) : undefined
     const prepare = (route: Route): PreparedRequest<R, E> | undefined => {

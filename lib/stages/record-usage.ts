@@ -28,8 +28,8 @@ export function recordUsage<R = unknown, E extends AnswerEvent = AnswerEvent> (
         meter ??= new UsageMeter(record)
         meter.read(batch.events)
         if (estimate !== undefined && !meter.reported) {
-          record.usage = estimate(request)
-          record.usageEstimated = true
+          record.usage.total = estimate(request)
+          record.usage.isEstimated = true
         }
         return batch
       }

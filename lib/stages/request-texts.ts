@@ -1,7 +1,7 @@
 /** Runs the guards on a request, and replaces what they find, before it is sent. */
 
 import { replaceNames } from '../validation/attribution.ts'
-import { needsSlices } from '../core/record.ts'
+import { needsSlices } from '../core/request-facts.ts'
 import { judgeTexts } from '../guards/found-texts.ts'
 import { replaceInSlices } from '../guards/replace-in-slices.ts'
 import { TextFilters, altersAnswer, type TextLayer, type TextGuards } from '../guards/text-filter.ts'
@@ -50,7 +50,7 @@ export function requestTexts<R> (
       return replaced
     }
     const names = guards.namesFor?.(given)
-    if (names !== undefined && names.length > 0) given.record.stages = names
+    if (names !== undefined && names.length > 0) given.record.guards.names = names
     let call: RoutedCall<R> | Promise<RoutedCall<R>> =
       altersAnswer(guards, given) ? asTextAnswer(given) : given
     const looks: Array<Promise<unknown>> | undefined = awaitsVerdict(given) ? [] : undefined
@@ -72,10 +72,10 @@ export function requestTexts<R> (
  */
 function seenBy<R> (call: RoutedCall<R>, looks: ReadonlyArray<Promise<unknown>> = []): RoutedCall<R> {
   if (looks.length === 0) {
-    call.record.awaitsInspection = false
+    call.record.guards.awaitsInspection = false
     return call
   }
-  const pass = (): void => { call.record.awaitsInspection = false }
+  const pass = (): void => { call.record.guards.awaitsInspection = false }
   const requestVerdict = Promise.all(looks).then(pass, (error: unknown) => refuse(call, error))
   requestVerdict.catch(() => undefined) // awaited later, unless the call ends before that
   return refine(call, { requestVerdict })
@@ -101,7 +101,7 @@ function replaceBy<R> (
   const filters = new TextFilters(layer, call, 'request')
   if (filters.isEmpty) return call
   try {
-    return needsSlices(call.record)
+    return needsSlices(call.record.request)
       ? replaceInSlices(call, filters, replaceTexts, () => call.signal.throwIfAborted()).catch(failed)
       : replaceTexts(call, filters.replace)
   } catch (error) {

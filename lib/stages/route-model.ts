@@ -30,8 +30,8 @@ export function routeModel<Extra = unknown> (
   const stage: RoutingStage<Extra> = map(
     <R extends ModelRequest & Extra>(call: ValidCall<R>): RoutedCall<R> => {
       const { skipped, ...chosen } = chooseRoutes(call, services, options)
-      if (skipped.length > 0) call.record.failedAttempts = [...skipped]
-      if (chosen.providerKey !== undefined) call.record.callerProviderKey = true
+      if (skipped.length > 0) call.record.routing.failedAttempts = [...skipped]
+      if (chosen.providerKey !== undefined) call.record.caller.usesOwnProviderKey = true
       if (services.routeTags !== undefined) {
         addTags(call.record, services.routeTags(chosen.requestedNames ?? []))
       }
@@ -43,5 +43,6 @@ export function routeModel<Extra = unknown> (
 
 /** Adds the tags of its routes to a call, before the call's own. */
 function addTags (record: CallRecord, tags: readonly string[]): void {
-  if (tags.length > 0) record.tags = [...new Set([...tags, ...record.tags ?? []])].slice(0, maxTags)
+  const { caller } = record
+  if (tags.length > 0) caller.tags = [...new Set([...tags, ...caller.tags ?? []])].slice(0, maxTags)
 }

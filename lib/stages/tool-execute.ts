@@ -158,11 +158,11 @@ async function openTools (
     signal: standardSignal(signal),
     trace: record.trace,
     onListing: listing => {
-      record.toolListings ??= []
-      record.toolListings.push(listing)
+      record.tools.listings ??= []
+      record.tools.listings.push(listing)
     }
   })
-  record.upstreamWaitMs += performance.now() - startedAtMs
+  record.times.upstreamWaitMs += performance.now() - startedAtMs
   holdToolMemory(open.listBytes, takeMemory)
   return open
 }

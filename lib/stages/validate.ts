@@ -10,7 +10,7 @@
 import type { Static, TSchema } from 'typebox'
 import { refine, type AuthedCall, type ValidCall } from '../core/call.ts'
 import { noteAttribution } from '../validation/attribution.ts'
-import { needsSlices } from '../core/record.ts'
+import { needsSlices } from '../core/request-facts.ts'
 import { yieldFairly } from '../async/yield-fairly.ts'
 import { GatewayError, ValidationError, type ValidationDetail } from '../core/errors.ts'
 import { map, type Stage } from '../pipeline/stage.ts'
@@ -45,7 +45,7 @@ export function validate<S extends TSchema> (
     // the check has just shown it
     const request = withoutNulls(check(noteAttribution(body, call))) as WithoutNulls<Static<S>>
     const valid = refine(call, { request })
-    return needsSlices(call.record) ? yieldFairly().then(() => valid) : valid
+    return needsSlices(call.record.request) ? yieldFairly().then(() => valid) : valid
   }))
 }
 

@@ -2,7 +2,10 @@
 
 import { candidatesOf, printAttempts } from '../core/explain-route.ts'
 import { clientAddress } from '../net/client-address.ts'
-import { cutName, hadSeveralRoutes, unknownCaller, type CallRecord } from '../core/record.ts'
+import { unknownCaller } from '../core/caller-facts.ts'
+import type { CallRecord } from '../core/record.ts'
+import { hadSeveralRoutes } from '../core/routing-facts.ts'
+import { cutName } from '../core/cut-name.ts'
 import { loggableError } from '../text/describe-error.ts'
 import type { Call } from '../core/call.ts'
 import { recordedUnits } from '../../schemas/billed-units.ts'
@@ -33,51 +36,52 @@ function fieldsOf (
   totalMs: number,
   { logClient, logKeyName, trustProxy }: CallLogSettings
 ): object {
-  const caller = record.awaitsInspection ? unknownCaller : record
+  const caller = record.guards.awaitsInspection ? unknownCaller : record.caller
+  const { requestedModel } = record.request
   return {
     id,
     client: logClient
-      ? clientAddress(record.remoteAddress, headers['x-forwarded-for'], trustProxy) || undefined
+      ? clientAddress(record.request.remoteAddress, headers['x-forwarded-for'], trustProxy) || undefined
       : undefined,
-    key: record.keyId,
-    key_name: logKeyName ? record.keyName : undefined,
-    refused_key: record.refusedKey,
+    key: record.caller.keyId,
+    key_name: logKeyName ? record.caller.keyName : undefined,
+    refused_key: record.caller.refusedKey,
     trace_id: record.trace?.traceId,
     span_id: record.trace?.spanId,
     endpoint: record.endpoint,
-    request: record.requestLine,
-    requested: record.requestedModel === undefined ? undefined : cutName(record.requestedModel),
-    ignored: record.awaitsInspection ? undefined : record.ignoredFields,
+    request: record.request.requestLine,
+    requested: requestedModel === undefined ? undefined : cutName(requestedModel),
+    ignored: record.guards.awaitsInspection ? undefined : record.request.ignoredFields,
     tags: caller.tags,
     end_user: caller.endUser,
     session: caller.session,
     metadata: caller.metadata,
-    model: record.modelId === undefined ? undefined : cutName(record.modelId),
-    provider: record.providerId,
-    status: record.status,
-    outcome: record.outcome,
-    error: record.errorCode,
-    cause: record.cause === undefined ? undefined : loggableError(record.cause),
-    streamed: record.streamed,
-    cache: record.cache,
-    attempts: record.attempts,
-    hedges: record.hedges,
-    failed_attempts: record.failedAttempts && printAttempts(record.failedAttempts),
-    candidates: hadSeveralRoutes(record) ? candidatesOf(record) : undefined,
-    findings: record.findings && printFindings(record.findings),
-    exceeded_budgets: record.exceededBudgets?.map(({ party, budget }) => `${party}: ${budget}`),
-    budget_unread: record.budgetUnread,
-    dry_run: record.dryRun,
-    upstream_id: record.upstreamRequestId,
+    model: record.routing.modelId === undefined ? undefined : cutName(record.routing.modelId),
+    provider: record.routing.providerId,
+    status: record.end.status,
+    outcome: record.end.outcome,
+    error: record.end.errorCode,
+    cause: record.end.cause === undefined ? undefined : loggableError(record.end.cause),
+    streamed: record.request.isStreamed,
+    cache: record.routing.cache,
+    attempts: record.routing.attempts,
+    hedges: record.routing.hedges,
+    failed_attempts: record.routing.failedAttempts && printAttempts(record.routing.failedAttempts),
+    candidates: hadSeveralRoutes(record.routing) ? candidatesOf(record) : undefined,
+    findings: record.guards.findings && printFindings(record.guards.findings),
+    exceeded_budgets: record.limits.exceededBudgets?.map(({ party, budget }) => `${party}: ${budget}`),
+    budget_unread: record.limits.isBudgetUnread,
+    dry_run: record.request.isDryRun,
+    upstream_id: record.routing.upstreamRequestId,
     total_ms: rounded(totalMs),
-    first_byte_ms: rounded(record.firstByteMs),
-    upstream_wait_ms: rounded(record.upstreamWaitMs),
+    first_byte_ms: rounded(record.times.firstByteMs),
+    upstream_wait_ms: rounded(record.times.upstreamWaitMs),
     usage: row === undefined ? unrecordedUsage(record) : recordedUsage(row),
-    ...record.units && printUnits(record.units)
+    ...record.usage.units && printUnits(record.usage.units)
   }
 }
 
-function levelOf ({ outcome, errorCode, status = 0 }: CallRecord): 'info' | 'warn' | 'error' {
+function levelOf ({ end: { outcome, errorCode, status = 0 } }: CallRecord): 'info' | 'warn' | 'error' {
   if (errorCode === 'internal_error') return 'error'
   return outcome === 'error' && (status >= 500 || status < 400) ? 'warn' : 'info'
 }
@@ -95,9 +99,7 @@ function recordedUsage (row: UsageRow): Record<string, number | boolean> | undef
 
 /** Returns the known tokens of a call without a row; estimates are marked. */
 function unrecordedUsage ({
-  usage,
-  usageEstimated: estimated,
-  outputCharacters
+  usage: { total: usage, isEstimated: estimated, outputCharacters }
 }: CallRecord): Record<string, number | boolean> | undefined {
   if (usage !== undefined) {
     const { promptTokens: prompt, completionTokens: completion, totalTokens: total } = usage

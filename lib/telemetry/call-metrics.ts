@@ -8,7 +8,8 @@ import { Histogram, type Exemplar } from '../core/histogram.ts'
 import { operationOf, providerNameOf, requestUsage, type KindOf } from './gen-ai.ts'
 import type { Family, Labels, Sample } from './metric-families.ts'
 import type { Call } from '../core/call.ts'
-import type { CallRecord, Outcome, SentRequest } from '../core/record.ts'
+import type { CallRecord, Outcome } from '../core/record.ts'
+import type { SentRequest } from '../core/routing-facts.ts'
 import type { ErrorCode } from '../core/errors.ts'
 import type { UsageRow } from '../stores/tables.ts'
 
@@ -64,7 +65,7 @@ const callMetrics: readonly CallMetric[] = [
   {
     name: 'headgate_calls_total',
     help: 'Calls that have ended; status 499 when the client disconnected.',
-    count: ({ record: { status = 0 } }, add) => add(1, { status: String(status) })
+    count: ({ record: { end: { status = 0 } } }, add) => add(1, { status: String(status) })
   },
   {
     name: 'headgate_call_duration_seconds',
@@ -76,7 +77,7 @@ const callMetrics: readonly CallMetric[] = [
     name: 'headgate_first_byte_seconds',
     help: 'Time from the start of a call to the first output of a streamed answer.',
     bounds: [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60],
-    count: ({ record: { firstByteMs } }, add) => {
+    count: ({ record: { times: { firstByteMs } } }, add) => {
       if (firstByteMs !== undefined) add(firstByteMs / 1000)
     }
   },
@@ -96,7 +97,7 @@ const callMetrics: readonly CallMetric[] = [
   {
     name: 'headgate_cost_usd_total',
     help: 'Cost of calls in US dollars; models without a price count as zero.',
-    count: ofModel(({ row, record: { chargedNanoUsd = 0, refundedNanoUsd = 0 } }, add) => {
+    count: ofModel(({ row, record: { cost: { chargedNanoUsd = 0, refundedNanoUsd = 0 } } }, add) => {
       // A deferred answer counts when it is fetched, because counters cannot decrease.
       const nanoUsd = row === undefined ? 0 : (row.cost_nano_usd ?? 0) - chargedNanoUsd + refundedNanoUsd
       add(Math.max(0, nanoUsd) / 1e9)
@@ -105,17 +106,17 @@ const callMetrics: readonly CallMetric[] = [
   {
     name: 'headgate_retries_total',
     help: 'Repeated attempts at a model that had just failed, by the model tried last.',
-    count: ofModel(({ record: { retries = 0 } }, add) => add(retries))
+    count: ofModel(({ record: { routing: { retries = 0 } } }, add) => add(retries))
   },
   {
     name: 'headgate_hedges_total',
     help: 'Requests started because another one was slow, by the model that produced the answer.',
-    count: ofModel(({ record: { hedges = 0 } }, add) => add(hedges))
+    count: ofModel(({ record: { routing: { hedges = 0 } } }, add) => add(hedges))
   },
   {
     name: 'headgate_fallbacks_total',
     help: 'Calls that another model than the first choice completed.',
-    count: ofModel(({ record: { chosen, routes } }, add) => {
+    count: ofModel(({ record: { routing: { chosen, routes } } }, add) => {
       add(Number(chosen !== undefined && chosen !== routes?.[0]))
     })
   }
@@ -127,7 +128,7 @@ const otherMetrics: readonly CallMetric[] = [
     name: 'headgate_overhead_seconds',
     help: 'Time the gateway itself takes until the head of the answer.',
     bounds: [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1],
-    count: ({ record: { endpoint, overheadMs } }, add) => {
+    count: ({ record: { endpoint, times: { overheadMs } } }, add) => {
       if (overheadMs !== undefined) add(overheadMs / 1000, { endpoint })
     }
   },
@@ -135,7 +136,7 @@ const otherMetrics: readonly CallMetric[] = [
     name: 'headgate_attempts_total',
     help:
       'Requests sent to providers, by the model of each and its outcome: ok, or why its answer was not used.',
-    count: ({ record: { requests = [] }, modelOf }, add) => {
+    count: ({ record: { routing: { requests = [] } }, modelOf }, add) => {
       for (const { route, reason = 'ok' } of requests) {
         const outcome = reason.replaceAll(' ', '_')
         add(1, { model: modelOf(route.modelId), provider: route.providerId, outcome })
@@ -145,7 +146,7 @@ const otherMetrics: readonly CallMetric[] = [
   {
     name: 'headgate_failed_attempts_total',
     help: 'Failed attempts and skipped routes, by reason.',
-    count: ({ record: { failedAttempts = [] }, modelOf }, add) => {
+    count: ({ record: { routing: { failedAttempts = [] } }, modelOf }, add) => {
       for (const { route, reason } of failedAttempts) {
         const labels = { model: modelOf(route.modelId), provider: route.providerId }
         add(1, { ...labels, reason: reason.replaceAll(' ', '_') })
@@ -155,21 +156,21 @@ const otherMetrics: readonly CallMetric[] = [
   {
     name: 'headgate_limits_refused_total',
     help: 'Calls refused because of a limit.',
-    count: ({ record: { refusedBy } }, add) => {
+    count: ({ record: { limits: { refusedBy } } }, add) => {
       if (refusedBy !== undefined) add(1, { limit: refusedBy })
     }
   },
   {
     name: 'headgate_unauthorized_total',
     help: 'Calls without a valid key, or with one that may not do that.',
-    count: ({ record: { endpoint, errorCode } }, add) => {
+    count: ({ record: { endpoint, end: { errorCode } } }, add) => {
       if (errorCode !== undefined && unauthorized.has(errorCode)) add(1, { endpoint, reason: errorCode })
     }
   },
   {
     name: 'headgate_stage_findings_total',
     help: 'Findings of stages in the texts of calls.',
-    count: ({ record: { findings } }, add) => {
+    count: ({ record: { guards: { findings } } }, add) => {
       for (const { count, guard, point, action } of findings?.found ?? []) {
         add(count, { stage: guard, point, action })
       }
@@ -178,7 +179,7 @@ const otherMetrics: readonly CallMetric[] = [
   {
     name: 'headgate_stage_looks_total',
     help: 'Number of times that stages checked texts of calls.',
-    count: ({ record: { findings } }, add) => {
+    count: ({ record: { guards: { findings } } }, add) => {
       for (const { guard, point, action, count } of findings?.list ?? []) {
         if (action === 'look') add(count, { stage: guard, point })
       }
@@ -187,7 +188,7 @@ const otherMetrics: readonly CallMetric[] = [
   {
     name: 'headgate_stage_seconds_total',
     help: 'Time that stages took to check texts of calls.',
-    count: ({ record: { findings } }, add) => {
+    count: ({ record: { guards: { findings } } }, add) => {
       for (const { guard, point, action, durationMs } of findings?.list ?? []) {
         if (action === 'look') add(durationMs / 1000, { stage: guard, point })
       }
@@ -196,7 +197,7 @@ const otherMetrics: readonly CallMetric[] = [
   {
     name: 'headgate_answer_cache_calls_total',
     help: 'Lookups in the cache of answers, by result: hit, miss or bypass.',
-    count: ({ record: { endpoint, cache } }, add) => {
+    count: ({ record: { endpoint, routing: { cache } } }, add) => {
       if (cache !== undefined) add(1, { endpoint, result: cache })
     }
   },
@@ -274,7 +275,11 @@ export class CallMetrics {
   }
 
   observe ({ record, receivedAtMs }: Pick<Call, 'record' | 'receivedAtMs'>, row?: Row): void {
-    const { endpoint, modelId, providerId: provider = '', outcome = 'ok', requests = [] } = record
+    const {
+      endpoint,
+      routing: { modelId, providerId: provider = '', requests = [] },
+      end: { outcome = 'ok' }
+    } = record
     const nowMs = performance.now()
     const modelOf = (id: string): string => this.#isKnown(id) ? id : other
     const model = modelId === undefined ? '' : modelOf(modelId)
@@ -305,7 +310,7 @@ export class CallMetrics {
     const { route, reason, startedAtMs, endedAtMs: firstAtMs, completedAtMs = nowMs } = request
     const isAnswer = reason === undefined
     const endedAtMs = isAnswer ? completedAtMs : firstAtMs ?? nowMs
-    const hasFirst = record.streamed === true && isAnswer && firstAtMs !== undefined
+    const hasFirst = record.request.isStreamed === true && isAnswer && firstAtMs !== undefined
     return {
       request,
       labels: {

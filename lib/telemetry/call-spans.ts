@@ -9,15 +9,10 @@
  * @see https://opentelemetry.io/docs/specs/semconv/http/http-spans/
  */
 
-import {
-  cutName,
-  unknownCaller,
-  type CallRecord,
-  type SentPart,
-  type SentRequest,
-  type ToolListing,
-  type ToolRun
-} from '../core/record.ts'
+import { unknownCaller } from '../core/caller-facts.ts'
+import type { CallRecord, ToolListing, ToolRun } from '../core/record.ts'
+import type { SentPart, SentRequest } from '../core/routing-facts.ts'
+import { cutName } from '../core/cut-name.ts'
 import { clientScheme } from '../net/client-scheme.ts'
 import type { Finding } from '../core/guard-findings.ts'
 import { operationOf, providerNameOf, requestUsage, type KindOf } from './gen-ai.ts'
@@ -78,8 +73,8 @@ export function callSpans (
   trustProxy = false
 ): CallSpans {
   const { record } = call
-  const answered = record.requests?.filter(({ reason }) => reason === undefined) ?? []
-  const requests = record.requests?.map(request => {
+  const answered = record.routing.requests?.filter(({ reason }) => reason === undefined) ?? []
+  const requests = record.routing.requests?.map(request => {
     const usage = requestUsage(record, request)
     const costNanoUsd = answered.length === 1 && request === answered[0] ? row?.cost_nano_usd : undefined
     const providerName = providerNameOf(request.route.providerId, kindOf)
@@ -87,9 +82,9 @@ export function callSpans (
   })
   const children = [
     ...requests ?? [],
-    ...record.sentParts?.map(part => partSpan(record, part, endedAtMs)) ?? [],
-    ...record.toolListings?.map(listingSpan) ?? [],
-    ...record.toolRuns?.map(toolSpan) ?? [],
+    ...record.routing.sentParts?.map(part => partSpan(record, part, endedAtMs)) ?? [],
+    ...record.tools.listings?.map(listingSpan) ?? [],
+    ...record.tools.runs?.map(toolSpan) ?? [],
     ...guardSpans(record)
   ]
   return {
@@ -142,8 +137,16 @@ function serverSpan (
   endedAtMs: number,
   trustProxy: boolean
 ): CallSpan {
-  const { session, endUser, tags, metadata } = record.awaitsInspection ? unknownCaller : record
-  const { method, path, endpoint, status, outcome, errorCode, firstByteMs, usage, requestedModel } = record
+  const { session, endUser, tags, metadata } = record.guards.awaitsInspection ? unknownCaller : record.caller
+  const {
+    endpoint,
+    request: { method, path, target, usesTls, requestedModel },
+    caller: { keyId, keyName, projectName },
+    routing,
+    end: { status, outcome, errorCode },
+    times: { firstByteMs },
+    usage: { total: usage }
+  } = record
   return {
     name: method === undefined || path === undefined ? endpoint : `${method} ${path}`,
     kind: 'server',
@@ -160,10 +163,10 @@ function serverSpan (
     attributes: {
       'http.request.method': method,
       'http.route': path,
-      'url.path': record.target === undefined ? undefined : pathIn(record.target).slice(0, maxPathLength),
-      'url.scheme': record.target === undefined
+      'url.path': target === undefined ? undefined : pathIn(target).slice(0, maxPathLength),
+      'url.scheme': target === undefined
         ? undefined
-        : clientScheme(record.encrypted, headers['x-forwarded-proto'], trustProxy),
+        : clientScheme(usesTls, headers['x-forwarded-proto'], trustProxy),
       'http.response.status_code': status,
       'error.type': errorCode,
       'gen_ai.conversation.id': session === undefined ? undefined : cutName(session),
@@ -173,30 +176,30 @@ function serverSpan (
       'headgate.metadata': metadata === undefined ? undefined : JSON.stringify(metadata),
       'headgate.call.id': id,
       'headgate.endpoint': endpoint,
-      'headgate.key.id': record.keyId,
-      'headgate.key.name': record.keyName,
-      'headgate.project.name': record.keyId === undefined ? undefined : record.projectName ?? defaultProject,
+      'headgate.key.id': keyId,
+      'headgate.key.name': keyName,
+      'headgate.project.name': keyId === undefined ? undefined : projectName ?? defaultProject,
       'headgate.requested_model': requestedModel === undefined ? undefined : cutName(requestedModel),
-      'headgate.model': record.modelId === undefined ? undefined : cutName(record.modelId),
-      'headgate.provider': record.providerId,
+      'headgate.model': routing.modelId === undefined ? undefined : cutName(routing.modelId),
+      'headgate.provider': routing.providerId,
       'headgate.outcome': outcome,
-      'headgate.attempts': record.attempts,
-      'headgate.retries': record.retries,
-      'headgate.hedges': record.hedges,
-      'headgate.turns': record.turns,
-      'headgate.cache': record.cache,
-      'headgate.refused_by': record.refusedBy,
-      'headgate.failed_attempts': record.failedAttempts?.map(
+      'headgate.attempts': routing.attempts,
+      'headgate.retries': routing.retries,
+      'headgate.hedges': routing.hedges,
+      'headgate.turns': record.tools.turns,
+      'headgate.cache': routing.cache,
+      'headgate.refused_by': record.limits.refusedBy,
+      'headgate.failed_attempts': routing.failedAttempts?.map(
         ({ route, reason }) => `${cutName(route.modelId)}: ${reason}`
       ),
-      'headgate.findings': record.findings?.found.map(
+      'headgate.findings': record.guards.findings?.found.map(
         ({ guard, point, action, count }) => `${guard} ${point} ${action} ${count}`
       ),
-      'headgate.overhead_ms': record.overheadMs,
-      'headgate.upstream_wait_ms': record.upstreamWaitMs,
+      'headgate.overhead_ms': record.times.overheadMs,
+      'headgate.upstream_wait_ms': record.times.upstreamWaitMs,
       'headgate.usage.input_tokens': row?.prompt_tokens ?? usage?.promptTokens,
       'headgate.usage.output_tokens': row?.completion_tokens ?? usage?.completionTokens,
-      'headgate.usage.estimated': row === undefined ? record.usageEstimated : row.estimated === 1,
+      'headgate.usage.estimated': row === undefined ? record.usage.isEstimated : row.estimated === 1,
       'headgate.cost_usd': usdOf(row?.cost_nano_usd)
     }
   }
@@ -206,7 +209,7 @@ function serverSpan (
 const minWaitMs = 1
 
 /** Returns the wait between the key check and the first request: for the body, a limit or tool servers. */
-function waitEvents ({ keyCheckedAtMs, requests }: CallRecord): SpanEvent[] {
+function waitEvents ({ times: { keyCheckedAtMs }, routing: { requests } }: CallRecord): SpanEvent[] {
   const startedAtMs = requests?.[0]?.startedAtMs
   if (keyCheckedAtMs === undefined || startedAtMs === undefined) return []
   const waitMs = startedAtMs - keyCheckedAtMs
@@ -228,8 +231,8 @@ function requestSpan (
   { route, startedAtMs, endedAtMs: firstAtMs, completedAtMs, reason, status, span }: SentRequest,
   { usage, costNanoUsd, endedAtMs, providerName }: RequestFacts
 ): CallSpan {
-  const { endpoint, streamed, chosen, upstreamRequestId } = record
-  const { session } = record.awaitsInspection ? unknownCaller : record
+  const { endpoint, request: { isStreamed }, routing: { chosen, upstreamRequestId } } = record
+  const { session } = record.guards.awaitsInspection ? unknownCaller : record.caller
   const operation = operationOf(endpoint)
   const isAnswer = reason === undefined && firstAtMs !== undefined
   return {
@@ -241,17 +244,17 @@ function requestSpan (
     failed: reason !== undefined && !deliberateReasons.has(reason),
     isAnswer,
     events:
-      streamed === true && firstAtMs !== undefined && isAnswer
+      isStreamed === true && firstAtMs !== undefined && isAnswer
         ? [{ name: 'headgate.first_output', atMs: firstAtMs }]
         : [],
     attributes: {
       'gen_ai.operation.name': operation,
       'gen_ai.provider.name': providerName,
       'gen_ai.request.model': cutName(route.model),
-      'gen_ai.request.stream': streamed,
+      'gen_ai.request.stream': isStreamed,
       'gen_ai.conversation.id': session === undefined ? undefined : cutName(session),
       'gen_ai.response.time_to_first_chunk':
-        streamed === true && isAnswer ? (firstAtMs - startedAtMs) / 1000 : undefined,
+        isStreamed === true && isAnswer ? (firstAtMs - startedAtMs) / 1000 : undefined,
       'gen_ai.usage.input_tokens': usage?.promptTokens,
       'gen_ai.usage.output_tokens': usage?.completionTokens,
       'gen_ai.usage.cache_read.input_tokens': usage?.cachedTokens,
@@ -313,7 +316,7 @@ function listingSpan ({ serverName, startedAtMs, endedAtMs, outcome, span }: Too
 }
 
 /** Returns a span for each guard and point of the call, from its first check to the end of its last. */
-function guardSpans ({ findings }: CallRecord): CallSpan[] {
+function guardSpans ({ guards: { findings } }: CallRecord): CallSpan[] {
   return findings?.list.flatMap(look => look.action === 'look' ? guardSpan(look, findings.found) : []) ?? []
 }
 

@@ -5,7 +5,7 @@
  * Every call writes one, so it is kept to 150 bytes; the row at the end of a call takes 640.
  */
 
-import { cutName } from '../core/record.ts'
+import { cutName } from '../core/cut-name.ts'
 import { rowId } from '../text/ids.ts'
 import { steadyNow } from '../async/steady-clock.ts'
 import { charactersPerToken, usageOfTokens } from '../core/usage.ts'
@@ -51,13 +51,9 @@ export function printBegunRow (
 ): BegunRow | undefined {
   const {
     endpoint,
-    bodyBytes,
-    keyId,
-    requestedModel,
-    modelId,
-    providerId,
-    streamed,
-    callerProviderKey,
+    request: { bodyBytes, requestedModel, isStreamed },
+    caller: { keyId, usesOwnProviderKey },
+    routing: { modelId, providerId },
     trace
   } = record
   if (
@@ -69,13 +65,14 @@ export function printBegunRow (
     return undefined
   }
   if (trace !== undefined) return undefined // the full row carries it, for its span after a kill
-  if (record.judged !== undefined) return undefined // guards have already spent money
-  if (record.tags ?? record.endUser ?? record.session ?? record.metadata ?? record.parties) return undefined
-  const id = record.rowId ?? rowId()
+  if (record.usage.judged !== undefined) return undefined // guards have already spent money
+  const { tags, endUser, session, metadata, parties } = record.caller
+  if (tags ?? endUser ?? session ?? metadata ?? parties) return undefined
+  const id = record.limits.rowId ?? rowId()
   const atMs = Math.round(steadyNow() - performance.now() + receivedAtMs)
   const tokens = Math.ceil(bodyBytes / charactersPerToken)
   const cost =
-    callerProviderKey === true
+    usesOwnProviderKey === true
       ? 0
       : costNanoUsd(usageOfTokens(tokens, 0), models.find(modelId)?.price)
   const values = [
@@ -87,8 +84,8 @@ export function printBegunRow (
     requestedModel === undefined ? null : cutName(requestedModel),
     cutName(modelId),
     providerId ?? null,
-    Number(streamed === true),
-    Number(callerProviderKey === true),
+    Number(isStreamed === true),
+    Number(usesOwnProviderKey === true),
     tokens,
     interruptedCost(record, cost ?? null)
   ]

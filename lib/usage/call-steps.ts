@@ -6,13 +6,8 @@
 
 import { defaultMessage } from '../core/errors.ts'
 import { rankText } from '../core/explain-route.ts'
-import {
-  hadSeveralRoutes,
-  type CallRecord,
-  type FailedAttempt,
-  type SentRequest,
-  type ToolRun
-} from '../core/record.ts'
+import type { CallRecord, ToolRun } from '../core/record.ts'
+import { hadSeveralRoutes, type FailedAttempt, type SentRequest } from '../core/routing-facts.ts'
 import type { Route } from '../core/route.ts'
 
 /** Times are milliseconds since the call was accepted. A step that did not happen is absent. */
@@ -87,20 +82,15 @@ const maxCharacters = 200
 export function printSteps (record: CallRecord, receivedAtMs: number): string | null {
   // Left out if it only repeats the error code's default message.
   const errorMessage =
-    record.errorMessage === undefined || record.errorMessage === defaultMessage(record.errorCode)
+    record.end.errorMessage === undefined || record.end.errorMessage === defaultMessage(record.end.errorCode)
       ? undefined
-      : record.errorMessage
+      : record.end.errorMessage
   if (errorMessage === undefined && isPlain(record, receivedAtMs)) return null
   const {
-    keyCheckedAtMs,
-    requests,
-    toolRuns,
-    routes,
-    failedAttempts,
-    refusedBy,
-    overheadMs,
-    upstreamWaitMs,
-    upstreamRequestId,
+    times: { keyCheckedAtMs, overheadMs, upstreamWaitMs },
+    routing: { requests, routes, failedAttempts, upstreamRequestId },
+    tools: { runs },
+    limits: { refusedBy },
     trace
   } = record
   const since = (atMs: number): number => tenths(atMs - receivedAtMs)
@@ -110,7 +100,7 @@ export function printSteps (record: CallRecord, receivedAtMs: number): string | 
   return JSON.stringify({
     key_checked_ms: keyCheckedAtMs && since(keyCheckedAtMs),
     requests: requests?.slice(0, maxRequests).map(request => requestStep(request, since)),
-    tools: toolRuns?.slice(0, maxTools).map(run => toolStep(run, since)),
+    tools: runs?.slice(0, maxTools).map(run => toolStep(run, since)),
     candidates:
       routes !== undefined && routes.length > 1 ? routes.slice(0, maxRoutes).map(candidate) : undefined,
     skipped: skipped?.slice(0, maxRoutes).map(skippedRoute),
@@ -133,9 +123,9 @@ export function printSteps (record: CallRecord, receivedAtMs: number): string | 
  * no trace.
  */
 function isPlain (record: CallRecord, receivedAtMs: number): boolean {
-  const { requests, toolRuns, refusedBy, trace } = record
-  if (trace !== undefined || toolRuns !== undefined || refusedBy !== undefined) return false
-  if (hadSeveralRoutes(record)) return false
+  const { routing: { requests }, tools: { runs }, limits: { refusedBy }, trace } = record
+  if (trace !== undefined || runs !== undefined || refusedBy !== undefined) return false
+  if (hadSeveralRoutes(record.routing)) return false
   const first = requests?.[0]
   if (first === undefined) return true
   return (

@@ -1,6 +1,7 @@
 /** Reads an answer's usage from its events into the record of the call. */
 
-import { noteOutput, noteUsage, type CallRecord } from '../core/record.ts'
+import type { CallRecord } from '../core/record.ts'
+import { noteOutput, noteUsage } from '../core/usage-facts.ts'
 import type { AnswerEvent, Transcript } from '../core/events.ts'
 import type { Units, Usage } from '../core/usage.ts'
 
@@ -12,7 +13,7 @@ export class UsageMeter {
 
   constructor (record: CallRecord) {
     this.#record = record
-    this.#earlier = record.usage
+    this.#earlier = record.usage.total
   }
 
   /** True once the provider has reported the usage of the answer. */
@@ -23,7 +24,7 @@ export class UsageMeter {
   read (events: readonly AnswerEvent[]): void {
     let characters = 0
     for (const event of events) characters += this.#note(event)
-    noteOutput(this.#record, characters)
+    noteOutput(this.#record.usage, characters)
   }
 
   /** Returns the billed text characters of a chat event. */
@@ -38,15 +39,15 @@ export class UsageMeter {
       case 'direct-answer':
         return event.characters ?? 0
       case 'tool-call-start':
-        if (event.id !== '') (this.#record.toolCallIds ??= []).push(event.id)
+        if (event.id !== '') (this.#record.tools.callIds ??= []).push(event.id)
         return 0
       case 'usage':
         this.#report(event.usage)
         return 0
       case 'audio-start':
       case 'speech-delta':
-        if (this.#record.units?.characters === undefined) {
-          this.#noteUnits({ characters: this.#record.estimate?.estimateUnits()?.characters })
+        if (this.#record.usage.units?.characters === undefined) {
+          this.#noteUnits({ characters: this.#record.usage.estimate?.estimateUnits()?.characters })
         }
         return 0
       case 'image-end':
@@ -97,7 +98,7 @@ export class UsageMeter {
   }
 
   #noteImages (count: number, { size, quality }: Readonly<Record<string, unknown>> = {}): void {
-    const { units, estimate } = this.#record
+    const { usage: { units, estimate } } = this.#record
     const before = units?.images ?? { ...estimate?.estimateUnits()?.images, count: 0 }
     this.#noteUnits({
       images: {
@@ -109,11 +110,11 @@ export class UsageMeter {
   }
 
   #noteUnits (units: Units): void {
-    this.#record.units = { ...this.#record.units, ...units }
+    this.#record.usage.units = { ...this.#record.usage.units, ...units }
   }
 
   #report (usage: Usage): void {
     this.#reported = true
-    noteUsage(this.#record, usage, this.#earlier)
+    noteUsage(this.#record.usage, usage, this.#earlier)
   }
 }

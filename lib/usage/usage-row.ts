@@ -7,14 +7,10 @@ import {
   type UnitColumn
 } from '../../schemas/billed-units.ts'
 import { rowId } from '../text/ids.ts'
-import {
-  cutName,
-  estimatedTurn,
-  unknownCaller,
-  type CallRecord,
-  type JudgedRequest,
-  type WastedRequest
-} from '../core/record.ts'
+import { unknownCaller } from '../core/caller-facts.ts'
+import type { CallRecord } from '../core/record.ts'
+import { estimatedTurn, type JudgedRequest, type WastedRequest } from '../core/usage-facts.ts'
+import { cutName } from '../core/cut-name.ts'
 import { steadyNow } from '../async/steady-clock.ts'
 import { printSteps } from './call-steps.ts'
 import { printNotes } from './guard-notes.ts'
@@ -54,63 +50,63 @@ const unrecorded: ReadonlySet<string> = new Set(['health', 'key'])
  */
 export function usageRow (
   { id: callId, record, receivedAtMs }: Call, models: Pick<ModelRegistry, 'find'>, recorded?: RowIdentity,
-  outcome: UsageRow['outcome'] = record.outcome ?? 'ok'
+  outcome: UsageRow['outcome'] = record.end.outcome ?? 'ok'
 ): UsageRow | undefined {
-  const { keyId } = record
-  const caller = record.awaitsInspection ? unknownCaller : record
+  const { caller: { keyId } } = record
+  const caller = record.guards.awaitsInspection ? unknownCaller : record.caller
   if (keyId === undefined || unrecorded.has(record.endpoint)) return undefined
   const durationMs = performance.now() - receivedAtMs
   const answer = answerUsage(record)
   const beside =
-    record.wasted === undefined && record.judged === undefined ? nothing : besideAnswer(record, models)
+    (record.usage.wasted ?? record.usage.judged) === undefined ? nothing : besideAnswer(record, models)
   const usage = addUsage(answer.usage, beside.usage)
   const cost = callCost(record, answer, models)
   const charged = chargedCost(record, cost.nanoUsd, beside.nanoUsd)
-  const isOpenEnded = outcome === 'interrupted' || record.answerGivenUp === true
+  const isOpenEnded = outcome === 'interrupted' || record.end.isAnswerAbandoned === true
   const facts: Omit<UsageRow, UnitColumn> = {
-    id: recorded?.id ?? record.rowId ?? rowId(),
+    id: recorded?.id ?? record.limits.rowId ?? rowId(),
     call_id: callId,
     at_ms: recorded?.at_ms ?? Math.round(steadyNow() - durationMs),
     key_id: keyId,
     endpoint: record.endpoint,
-    requested_model: cutOrNull(record.requestedModel),
-    model: cutOrNull(record.modelId),
-    provider: cutOrNull(record.providerId),
+    requested_model: cutOrNull(record.request.requestedModel),
+    model: cutOrNull(record.routing.modelId),
+    provider: cutOrNull(record.routing.providerId),
     outcome,
-    status: boundedInteger(record.status),
-    error_code: record.errorCode ?? null,
-    streamed: Number(record.streamed === true),
-    attempts: record.attempts,
-    turns: boundedInteger(record.turns),
+    status: boundedInteger(record.end.status),
+    error_code: record.end.errorCode ?? null,
+    streamed: Number(record.request.isStreamed === true),
+    attempts: record.routing.attempts,
+    turns: boundedInteger(record.tools.turns),
     estimated: Number(isEstimated(record, [answer, beside, cost], isOpenEnded)),
-    image_size: cutOrNull(record.units?.images?.size),
-    image_quality: cutOrNull(record.units?.images?.quality),
+    image_size: cutOrNull(record.usage.units?.images?.size),
+    image_quality: cutOrNull(record.usage.units?.images?.quality),
     cost_nano_usd: isOpenEnded ? interruptedCost(record, charged) : charged,
     wasted_tokens: beside.wastedTokens,
     wasted_nano_usd: beside.wastedNanoUsd,
-    own_provider_key: Number(record.callerProviderKey === true),
+    own_provider_key: Number(record.caller.usesOwnProviderKey === true),
     duration_ms: Math.round(durationMs),
-    first_byte_ms: boundedInteger(record.firstByteMs),
+    first_byte_ms: boundedInteger(record.times.firstByteMs),
     steps: printSteps(record, receivedAtMs),
-    cached: record.cache === 'hit' ? 1 : null,
-    findings: record.findings === undefined ? null : printNotes(record.findings),
+    cached: record.routing.cache === 'hit' ? 1 : null,
+    findings: record.guards.findings === undefined ? null : printNotes(record.guards.findings),
     end_user: caller.endUser ?? null,
     session: caller.session ?? null,
     tags: caller.tags === undefined ? null : JSON.stringify(caller.tags),
     metadata: caller.metadata === undefined ? null : JSON.stringify(caller.metadata),
-    parties: record.parties === undefined ? null : JSON.stringify(record.parties)
+    parties: record.caller.parties === undefined ? null : JSON.stringify(record.caller.parties)
   }
   // Spreading it into the literal takes 1 µs more.
   return Object.assign(
     facts,
     byUnitColumn(({ name, perUnit }) =>
-      boundedInteger((amountOf(name, usage, record.units) ?? NaN) * perUnit))
+      boundedInteger((amountOf(name, usage, record.usage.units) ?? NaN) * perUnit))
   )
 }
 
 /** Returns true if part of the row is an estimate, or if its cost comes from the reservation. */
 function isEstimated (
-  { chargedNanoUsd, maxCostNanoUsd }: CallRecord,
+  { cost: { chargedNanoUsd, maxCostNanoUsd } }: CallRecord,
   parts: ReadonlyArray<{ readonly estimated: boolean }>,
   isOpenEnded: boolean
 ): boolean {
@@ -138,38 +134,43 @@ interface AnswerUsage {
  * left before the report, or the reported counts are impossible.
  */
 function answerUsage (record: CallRecord): AnswerUsage {
-  const { usage, usageEstimated = false, outputCharacters, deferred } = record
+  const {
+    usage: { total: usage, isEstimated: usageEstimated = false, outputCharacters },
+    request: { isDeferred }
+  } = record
   const isPossible = usage !== undefined &&
     boundedInteger(usage.promptTokens) !== null && boundedInteger(usage.completionTokens) !== null
   if (isPossible) {
     // Use the total if it is estimated or an answer's usage is unknown.
-    const answers = record.answerUsages.length < 2 ? [usage] : record.answerUsages.map(answer => answer.usage)
+    const { answers: reported } = record.usage
+    const answers = reported.length < 2 ? [usage] : reported.map(answer => answer.usage)
     const turn = usageEstimated ? turnInFlight(record) : undefined
     return turn === undefined
       ? { usage, answers, estimated: usageEstimated }
       : { usage: addUsage(usage, turn) ?? usage, answers: [...answers, turn], estimated: true }
   }
-  const promptTokens = isBegun(record) && deferred !== true ? record.estimate?.countPrompt() : undefined
+  const isCounted = isBegun(record) && isDeferred !== true
+  const promptTokens = isCounted ? record.usage.estimate?.countPrompt() : undefined
   if (promptTokens === undefined && outputCharacters === undefined) return { answers: [], estimated: false }
-  const { reported = reportedBy(undefined) } = record
+  const { usage: { reported = reportedBy(undefined) } } = record
   const guess = estimatedAnswer(reported, promptTokens ?? 0, outputCharacters ?? 0)
   return { usage: guess, answers: [guess], estimated: true }
 }
 
 /** Returns true if a provider may have started work, and may bill the call. */
 function isBegun (record: CallRecord): boolean {
-  const { chosen, outputCharacters, attempts } = record
+  const { routing: { chosen, attempts }, usage: { outputCharacters } } = record
   // An answer may start with something other than text, such as a tool name.
   return chosen !== undefined || outputCharacters !== undefined || (attempts > 0 && !hasFailed(record))
 }
 
 /** Returns the usage of a tool loop turn that was cut off, if a provider may have started it. */
 function turnInFlight (record: CallRecord): Usage | undefined {
-  const { openTurn, attempts, outputCharacters = 0, reported } = record
+  const { usage: { openTurn, outputCharacters = 0, reported }, routing: { attempts } } = record
   if (openTurn === undefined || attempts === openTurn.attempts) return undefined
   const isBilled = outputCharacters > openTurn.outputCharacters || reported?.usage !== undefined
   return isBilled || !hasFailed(record)
-    ? estimatedTurn(openTurn, record)
+    ? estimatedTurn(openTurn, record.usage)
     : undefined
 }
 
@@ -185,7 +186,10 @@ const endedByGuard: ReadonlySet<string | undefined> = new Set([
 /**
  * Returns true if the provider failed, as opposed to the gateway giving up while the provider was working.
  */
-function hasFailed ({ outcome, errorCode, attempts, failedAttempts = [] }: CallRecord): boolean {
+function hasFailed ({
+  end: { outcome, errorCode },
+  routing: { attempts, failedAttempts = [] }
+}: CallRecord): boolean {
   if (outcome !== 'error') return false
   if (endedByGuard.has(errorCode)) return failedAttempts.length >= attempts
   return !givenUp.has(errorCode)
@@ -206,8 +210,8 @@ const nothing: BesideAnswer = {
 }
 
 function besideAnswer (record: CallRecord, models: Pick<ModelRegistry, 'find'>): BesideAnswer {
-  const { judged = [] } = record
-  const wasted = (record.wasted ?? []).map(request => wasteOf(request, record, models))
+  const { usage: { judged = [] } } = record
+  const wasted = (record.usage.wasted ?? []).map(request => wasteOf(request, record, models))
   const all = [...wasted, ...judged]
   const wastedNanoUsd = costOfWasted(record, models)
   return {
@@ -231,13 +235,14 @@ function wasteOf (
 ): Waste {
   const price = models.find(modelId)?.price
   const nanoUsd = usage === undefined ? undefined : costNanoUsd(usage, price)
-  const units = record.estimate?.estimateUnits()
+  const units = record.usage.estimate?.estimateUnits()
   // For a model billed by units, the reported tokens have no price.
   if (usage !== undefined && (nanoUsd !== undefined || units === undefined)) {
     return { usage, nanoUsd, estimated: false }
   }
   if (units !== undefined) return { usage, nanoUsd: estimatedCost(units, price), estimated: true }
-  const guess = usageOfTokens(record.estimate?.countPrompt() ?? 0, record.estimate?.countAnswer() ?? 0)
+  const { estimate } = record.usage
+  const guess = usageOfTokens(estimate?.countPrompt() ?? 0, estimate?.countAnswer() ?? 0)
   return { usage: guess, nanoUsd: costNanoUsd(guess, price), estimated: true }
 }
 
@@ -251,8 +256,8 @@ function tokensOfWasted (wasted: readonly Waste[]): number | null {
 
 /** Returns the cost of a call's failed requests so far, in billionths of a dollar. */
 export function costOfWasted (record: CallRecord, models: Pick<ModelRegistry, 'find'>): number {
-  const { wasted, callerProviderKey } = record
-  if (wasted === undefined || callerProviderKey === true) return 0 // the provider bills the caller
+  const { usage: { wasted }, caller: { usesOwnProviderKey } } = record
+  if (wasted === undefined || usesOwnProviderKey === true) return 0 // the provider bills the caller
   return wasted.reduce((sum, request) => sum + (wasteOf(request, record, models).nanoUsd ?? 0), 0)
 }
 
@@ -276,7 +281,7 @@ function chargedCost (
   nanoUsd: number | undefined,
   besideNanoUsd: number
 ): number | null {
-  const { chargedNanoUsd, refundedNanoUsd = 0 } = record
+  const { cost: { chargedNanoUsd, refundedNanoUsd = 0 } } = record
   if (chargedNanoUsd !== undefined) return boundedInteger(chargedNanoUsd, maxNanoUsd)
   const cost = boundedInteger(nanoUsd, maxNanoUsd)
   if (cost === null && besideNanoUsd === 0 && refundedNanoUsd === 0) return null
@@ -288,7 +293,7 @@ function chargedCost (
  * the whole reservation, because the provider may go on and bill that much; otherwise the known cost.
  */
 export function interruptedCost (
-  { maxCostNanoUsd }: Pick<CallRecord, 'maxCostNanoUsd'>,
+  { cost: { maxCostNanoUsd } }: Pick<CallRecord, 'cost'>,
   known: number | null
 ): number | null {
   return maxCostNanoUsd === undefined ? known : Math.max(known ?? 0, maxCostNanoUsd)
@@ -309,11 +314,16 @@ function callCost (
   { answers, estimated }: AnswerUsage,
   models: Pick<ModelRegistry, 'find'>
 ): Cost {
-  const { attempts, callerProviderKey, modelId, outcome, deferred } = record
+  const {
+    routing: { attempts, modelId },
+    caller: { usesOwnProviderKey },
+    end: { outcome },
+    request: { isDeferred }
+  } = record
   const price = modelId === undefined ? undefined : models.find(modelId)?.price
   const free =
-    callerProviderKey === true ||
-    deferred === true ||
+    usesOwnProviderKey === true ||
+    isDeferred === true ||
     attempts === 0 ||
     (price?.input === 0 && price.output === 0)
   if (free) return { nanoUsd: 0, estimated: false }
@@ -326,7 +336,7 @@ function callCost (
   }
   const guess =
     price !== undefined && isBegun(record)
-      ? estimatedCost(record.estimate?.estimateUnits(), price)
+      ? estimatedCost(record.usage.estimate?.estimateUnits(), price)
       : undefined
   if (guess !== undefined) return { nanoUsd: guess, estimated: true }
   if (answers.length > 0) return { nanoUsd: answersCost(answers, price), estimated }
@@ -357,7 +367,7 @@ function answersCost (answers: readonly Usage[], price: Price | undefined): numb
  * provider can have started.
  */
 function unitsOf (record: CallRecord): Units {
-  const { images, ...counts } = record.units ?? {}
+  const { images, ...counts } = record.usage.units ?? {}
   const possible = Object.entries(counts).filter(([name, count]) => {
     const { ofRequest }: BilledUnit = nonTokenUnits[name as keyof typeof counts] // keys of counts
     return boundedInteger(count) !== null && (ofRequest !== true || isBegun(record))

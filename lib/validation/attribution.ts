@@ -1,6 +1,8 @@
 /** Records on whose behalf a call is made, as its caller states: tags, end user, session and metadata. */
 
-import { cutName, noteIgnored, unknownCaller, type Attribution, type CallRecord } from '../core/record.ts'
+import { unknownCaller, type Attribution, type CallerFacts } from '../core/caller-facts.ts'
+import { noteIgnored, type RequestFacts } from '../core/request-facts.ts'
+import { cutName } from '../core/cut-name.ts'
 import { isObject, type JsonObject } from '../json/guards.ts'
 import { freeText, memberName, PlaceTable, text, type ReplaceText } from '../json/place-table.ts'
 import { partsOf } from '../json/print-in-slices.ts'
@@ -23,8 +25,11 @@ const maxPairText = 512
 /** The parts of a call that carry attribution. The record may already have tags, which come first. */
 interface AttributedCall {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
-  readonly record: Attribution &
-    Partial<Pick<CallRecord, 'digestEndUser' | 'acceptsAnyMetadata' | 'unsentMetadata' | 'ignoredFields'>>
+  readonly record: {
+    readonly caller: Attribution &
+      Partial<Pick<CallerFacts, 'digestEndUser' | 'acceptsAnyMetadata' | 'unsentMetadata'>>
+    readonly request: Partial<Pick<RequestFacts, 'ignoredFields'>>
+  }
 }
 
 /** Members of a body that may name the end user. */
@@ -40,7 +45,10 @@ export const endUserFields = ['safety_identifier', 'user', 'user_id'] as const
  *
  * @returns the same body if nothing is removed
  */
-export function noteAttribution (body: unknown, { headers, record }: AttributedCall): unknown {
+export function noteAttribution (
+  body: unknown,
+  { headers, record: { caller, request } }: AttributedCall
+): unknown {
   const fields: JsonObject = isObject(body) ? body : {}
   const metadata = isObject(fields['metadata']) ? fields['metadata'] : undefined
   const tags = metadata?.['tags']
@@ -53,21 +61,21 @@ export function noteAttribution (body: unknown, { headers, record }: AttributedC
     headers['session-id'] ||
     headers['session_id'] ||
     headers['x-session-affinity']
-  if ((session ?? claudeUser) !== undefined) record.session = sessionOf(session, claudeUser)
+  if ((session ?? claudeUser) !== undefined) caller.session = sessionOf(session, claudeUser)
   const endUser =
     headers['x-litellm-end-user-id'] || fields['safety_identifier'] || fields['user'] || claudeUser
-  if (typeof endUser === 'string') record.endUser = nameOf(endUser, record.digestEndUser)
-  const sources = [record.tags, headers['x-headgate-tags'], headers['x-litellm-tags'], tags, fields['tags']]
+  if (typeof endUser === 'string') caller.endUser = nameOf(endUser, caller.digestEndUser)
+  const sources = [caller.tags, headers['x-headgate-tags'], headers['x-litellm-tags'], tags, fields['tags']]
   if ((sources[0] ?? sources[1] ?? sources[2] ?? tags ?? fields['tags']) !== undefined) {
-    record.tags = tagsOf(sources)
+    caller.tags = tagsOf(sources)
   }
   if (metadata === undefined) return body
-  const { sent, unsent } = splitMetadata(metadata, record.acceptsAnyMetadata)
+  const { sent, unsent } = splitMetadata(metadata, caller.acceptsAnyMetadata)
   if (unsent !== undefined) {
-    record.unsentMetadata = unsent
-    for (const name of Object.keys(unsent)) noteIgnored(record, `metadata.${name}`)
+    caller.unsentMetadata = unsent
+    for (const name of Object.keys(unsent)) noteIgnored(request, `metadata.${name}`)
   }
-  record.metadata = pairsOf(sent, unsent)
+  caller.metadata = pairsOf(sent, unsent)
   if (sent === metadata) return body
   const { metadata: _, ...others } = fields
   return Object.keys(sent).length === 0 ? others : { ...others, metadata: sent }
@@ -80,14 +88,14 @@ export function noteAttribution (body: unknown, { headers, record }: AttributedC
 export function renewAttribution (
   before: object,
   request: object,
-  { headers, record }: AttributedCall
+  { headers, record: { caller } }: AttributedCall
 ): void {
   const byHeaders = namesIn(undefined, headers)
   const [was, is] = [namesIn(before), namesIn(request)]
   // a digest stays: it is that of the name as received
-  if (byHeaders.endUser === undefined && record.endUser === was.endUser) record.endUser = is.endUser
-  if (byHeaders.session === undefined && record.session === was.session) record.session = is.session
-  if (was.metadata !== undefined) record.metadata = pairsOf(is.metadata ?? {}, record.unsentMetadata)
+  if (byHeaders.endUser === undefined && caller.endUser === was.endUser) caller.endUser = is.endUser
+  if (byHeaders.session === undefined && caller.session === was.session) caller.session = is.session
+  if (was.metadata !== undefined) caller.metadata = pairsOf(is.metadata ?? {}, caller.unsentMetadata)
 }
 
 /**
@@ -98,12 +106,12 @@ export function renewAttribution (
  * @returns true if something was replaced: the received body may contain it
  */
 export function replaceNames (
-  { headers, record }: AttributedCall,
+  { headers, record: { caller } }: AttributedCall,
   replaceText: ReplaceText,
   request?: unknown
 ): boolean {
   const byHeaders = namesIn(undefined, headers)
-  const { tags, endUser, session, metadata, digestEndUser, unsentMetadata } = record
+  const { tags, endUser, session, metadata, digestEndUser, unsentMetadata } = caller
   const inRequest = request === undefined ? { endUser, session, metadata } : namesIn(request)
   let isReplaced = false
   const replace: ReplaceText = (given, place) => {
@@ -111,20 +119,20 @@ export function replaceNames (
     isReplaced ||= other !== given
     return other
   }
-  if (tags !== undefined) record.tags = tags.map(tag => replace(tag, text))
+  if (tags !== undefined) caller.tags = tags.map(tag => replace(tag, text))
   if (digestEndUser !== undefined) {
     if (byHeaders.endUser !== undefined) replace(byHeaders.endUser, text)
   } else if (endUser !== undefined && (byHeaders.endUser !== undefined || endUser !== inRequest.endUser)) {
-    record.endUser = replace(endUser, text)
+    caller.endUser = replace(endUser, text)
   }
   if (session !== undefined && (byHeaders.session !== undefined || session !== inRequest.session)) {
-    record.session = replace(session, text)
+    caller.session = replace(session, text)
   }
   if (metadata !== undefined && (inRequest.metadata === undefined || unsentMetadata !== undefined)) {
     const sent = withoutNames(metadata, pairsOf({}, unsentMetadata))
     const texts = inRequest.metadata === undefined ? replacedPairs(sent, replace) : sent
-    record.unsentMetadata = unsentMetadata && anyTexts.replace(unsentMetadata, replace)
-    record.metadata = pairsOf(texts, record.unsentMetadata)
+    caller.unsentMetadata = unsentMetadata && anyTexts.replace(unsentMetadata, replace)
+    caller.metadata = pairsOf(texts, caller.unsentMetadata)
   }
   return isReplaced
 }
@@ -135,7 +143,7 @@ const anyTexts = new PlaceTable({ '**': freeText })
 /** Returns the attribution in a request and its headers; neither is changed. */
 function namesIn (request: unknown, headers: AttributedCall['headers'] = {}): Attribution {
   const names: Attribution = { ...unknownCaller }
-  noteAttribution(request, { headers, record: names })
+  noteAttribution(request, { headers, record: { caller: names, request: {} } })
   return names
 }
 

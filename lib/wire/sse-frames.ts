@@ -81,7 +81,7 @@ class EventStream<B extends Batch<unknown, unknown>> implements Transformer<B, s
     if (call === undefined || this.#printer === undefined) throw error
     const failure = asGatewayError(error)
     // The abort reason says more than the resulting stream error.
-    const outcome = noteError(call.record, call.signal.aborted ? call.signal.reason : failure)
+    const outcome = noteError(call.record.end, call.signal.aborted ? call.signal.reason : failure)
     if (outcome !== 'error') return
     this.#end = this.#printer.fail?.(failure, call) ?? errorFrame(failure)
   }

@@ -83,7 +83,7 @@ function oidcOf ({ settings: { accounts: { oidc } } }: Services): OidcSettings {
 
 /** Logs why the sign-in failed, which the answer does not reveal. */
 function refuse ({ record }: AdminCall, cause: unknown): AdminReply {
-  noteError(record, new GatewayError('invalid_credentials', { cause }))
+  noteError(record.end, new GatewayError('invalid_credentials', { cause }))
   return toPage(cause instanceof Refusal ? cause.reason : 'provider_failed')
 }
 

@@ -163,7 +163,7 @@ export function noteFailure (
       { action: 'session.sign_in_failed', after: { by }, ...user !== undefined && { subject: user } }
     )
     .catch((error: unknown) => {
-      record.cause = error
+      record.end.cause = error
     })
 }
 

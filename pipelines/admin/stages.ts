@@ -115,7 +115,7 @@ async function tried (
     text: left,
     refusal,
     duration_ms: Math.round((performance.now() - call.receivedAtMs) * 100) / 100,
-    findings: (record.findings?.found ?? []).map(({ guard, action, count }) => ({
+    findings: (record.guards.findings?.found ?? []).map(({ guard, action, count }) => ({
       stage: guard, action, count
     }))
   }

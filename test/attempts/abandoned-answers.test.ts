@@ -192,7 +192,7 @@ t.test(
         signal: leaving.signal,
         routes: [{ providerId: 'openai', model: 'gpt-5', modelId: 'openai/gpt-5' }]
       })
-      call.record.reservedNanoUsd = reservedNanoUsd
+      call.record.cost.reservedNanoUsd = reservedNanoUsd
       const { body } = await handle(call)
       const frames = (body as AsyncIterable<string>)[Symbol.asyncIterator]()
       while (!(await frames.next()).value?.includes('"content":"a"')) {
@@ -202,7 +202,7 @@ t.test(
       leaving.abort(new GatewayError('client_closed_request'))
       await settles((await upstream.request(number)).aborted, `the provider to see it: ${reservedNanoUsd}`)
       t.same(await waiting, { done: true, value: undefined }, 'nothing is left waiting')
-      t.equal(call.record.outcome, 'client_closed')
+      t.equal(call.record.end.outcome, 'client_closed')
     }
   }
 )
@@ -244,7 +244,7 @@ t.test('an answer that has been read to its end is not aborted when its call end
     await batches.next()
     caller.abort(new GatewayError('content_refused'))
     await batches.return()
-    t.equal(call.record.answerGivenUp, givenUp)
+    t.equal(call.record.end.isAnswerAbandoned, givenUp)
     t.equal(signal.aborted, !isWhole)
   }
 })
@@ -282,7 +282,7 @@ interface Reading {
 async function endless (abandoned: AbandonedAnswers, keyId?: string): Promise<Reading> {
   const caller = new AbortController()
   const record = new CallRecord('chat')
-  record.keyId = keyId
+  record.caller.keyId = keyId
   let inner: CallSignal = caller.signal
   let sizeBytes = 0
   const answer = await abandoned.openOutlivingCaller<AnswerEvent>(
@@ -320,16 +320,16 @@ t.test('abandoned answers are limited in bytes, time and number', async t => {
   const small = await endless(new AbandonedAnswers({ bytes: 10_000 }))
   small.leave()
   small.close()
-  await small.record.whenUsageKnown
-  t.equal(small.record.usage?.completionTokens, 10, 'the usage of the last read is kept')
-  t.equal(small.record.answerGivenUp, true, 'the provider may still send more')
+  await small.record.end.whenUsageKnown
+  t.equal(small.record.usage.total?.completionTokens, 10, 'the usage of the last read is kept')
+  t.equal(small.record.end.isAnswerAbandoned, true, 'the provider may still send more')
 
   const short = await endless(new AbandonedAnswers({ maxMs: 1 }))
   short.leave()
   short.close()
-  await short.record.whenUsageKnown
+  await short.record.end.whenUsageKnown
   t.ok(short.signal.aborted)
-  t.equal(short.record.answerGivenUp, true)
+  t.equal(short.record.end.isAnswerAbandoned, true)
 
   const abandoned = new AbandonedAnswers({ answers: 1 })
   const [first, second] = [await endless(abandoned), await endless(abandoned)]
@@ -337,13 +337,13 @@ t.test('abandoned answers are limited in bytes, time and number', async t => {
   second.leave()
   t.notOk(first.signal.aborted)
   t.ok(second.signal.aborted, 'there is no place for it')
-  t.same([first.record.answerGivenUp, second.record.answerGivenUp], [undefined, true])
+  t.same([first.record.end.isAnswerAbandoned, second.record.end.isAnswerAbandoned], [undefined, true])
   second.close()
-  t.equal(second.record.whenUsageKnown, undefined)
+  t.equal(second.record.end.whenUsageKnown, undefined)
   first.close()
   abandoned.stop()
-  await first.record.whenUsageKnown
-  t.equal(first.record.answerGivenUp, true)
+  await first.record.end.whenUsageKnown
+  t.equal(first.record.end.isAnswerAbandoned, true)
 })
 
 t.test('abandoned answers of one key take at most half of the places', async t => {
@@ -361,13 +361,13 @@ t.test('an answer is read on only if its caller has left', async t => {
   const late = await endless(abandoned)
   late.leave(new GatewayError('timeout'))
   t.match(late.signal.reason, { code: 'timeout' })
-  t.equal(late.record.answerGivenUp, true)
+  t.equal(late.record.end.isAnswerAbandoned, true)
   const there = await endless(abandoned)
   there.close()
-  t.equal(there.record.whenUsageKnown, undefined, 'closing without an abort reads no further')
+  t.equal(there.record.end.whenUsageKnown, undefined, 'closing without an abort reads no further')
   there.leave()
   t.notOk(there.signal.aborted, 'nothing keeps the answer')
-  t.equal(there.record.answerGivenUp, undefined)
+  t.equal(there.record.end.isAnswerAbandoned, undefined)
 })
 
 t.test(

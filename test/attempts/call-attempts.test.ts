@@ -58,7 +58,7 @@ t.test('the first route that answers is recorded as the chosen one', async t => 
   const { attempts, record, sent } = start({ 'one/a': [busy], 'two/a': ['fine'] })
   t.match(await attempts.firstAnswer(), { route: two, name: 'fine' })
   t.same(sent, ['one/a', 'two/a'])
-  t.match(record, {
+  t.match(record.routing, {
     routes: [one, two],
     chosen: two,
     modelId: 'two/a',
@@ -90,8 +90,8 @@ t.test('every route is tried before any is retried, and retries are counted', as
   await attempts.firstAnswer()
   t.same(sent.slice(0, 2), ['one/a', 'two/a'])
   t.equal(sent.length, 3)
-  t.equal(record.retries, 1)
-  t.ok(record.upstreamWaitMs >= 70, `the pause counts as waiting: ${record.upstreamWaitMs} ms`)
+  t.equal(record.routing.retries, 1)
+  t.ok(record.times.upstreamWaitMs >= 70, `the pause counts as waiting: ${record.times.upstreamWaitMs} ms`)
 })
 
 t.test('a provider without the endpoint is skipped; if none has it, the model is not found', async t => {
@@ -136,8 +136,8 @@ t.test(
       billed: { 'one/a': [usage], 'two/a': [usage] }
     })
     await attempts.firstAnswer()
-    t.match(record.wasted, [{ modelId: 'one/a', usage }])
-    t.equal(record.wasted?.length, 1)
+    t.match(record.usage.wasted, [{ modelId: 'one/a', usage }])
+    t.equal(record.usage.wasted?.length, 1)
   }
 )
 
@@ -162,5 +162,5 @@ t.test('a slow route is hedged with a second request', async t => {
     })
   })
   t.match(await attempts.firstAnswer(), { route: two, name: 'second' })
-  t.match(call.record, { hedges: 1, chosen: two })
+  t.match(call.record.routing, { hedges: 1, chosen: two })
 })

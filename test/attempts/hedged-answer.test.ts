@@ -47,14 +47,14 @@ function race () {
 }
 
 const notes = ({ record }: ReturnType<typeof race>): unknown =>
-  record.failedAttempts?.map(({ route, reason }) => [route.modelId, reason])
+  record.routing.failedAttempts?.map(({ route, reason }) => [route.modelId, reason])
 
 t.test('the second request answers: its route is chosen, and the first counts as slower', async t => {
   const run = race()
   await run.both()
   run.succeed('second')
   t.match(await run.raced, { route: { modelId: 'two/b' }, name: 'second' })
-  t.same([run.record.modelId, notes(run)], ['two/b', [['one/a', 'slower']]])
+  t.same([run.record.routing.modelId, notes(run)], ['two/b', [['one/a', 'slower']]])
   run.succeed('first')
   await until(() => run.closed.length > 0, 'the late answer to be closed')
   t.same(run.closed, ['first'])
@@ -71,8 +71,8 @@ t.test('usage of the request that lost is recorded, from its error or its late a
       t.same(run.aborted, [loser])
       if (end === 'fail') run.fail(loser, usage)
       else run.succeed(loser)
-      await until(() => run.record.wasted !== undefined, `the usage of the ${loser} request (${end})`)
-      t.same(run.record.wasted, [{ modelId: loser === 'first' ? 'one/a' : 'two/b', usage }])
+      await until(() => run.record.usage.wasted !== undefined, `the usage of the ${loser} request (${end})`)
+      t.same(run.record.usage.wasted, [{ modelId: loser === 'first' ? 'one/a' : 'two/b', usage }])
     }
   }
 })

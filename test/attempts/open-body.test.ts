@@ -66,7 +66,7 @@ t.test('JSON is parsed, and its size is recorded', async t => {
   const response = await opening
   t.same(await textsOf(response), ['{"a":1}'])
   t.equal(response.route.modelId, 'one/m')
-  t.equal(record.answerBytes, 7)
+  t.equal(record.routing.answerBytes, 7)
 })
 
 t.test('comments before JSON are skipped', async t => {

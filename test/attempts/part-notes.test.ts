@@ -18,7 +18,7 @@ t.test('each part has a number, its times, and the reason why it failed', t => {
   notes.failed(0, new ProviderFailure({ kind: 'overloaded', status: 503, cause: {} }, 503), false)
   notes.failed(2, new GatewayError('upstream_timeout'), false)
   notes.failed(3, new Error('aborted'), true)
-  const { sentParts = [] } = record
+  const { routing: { sentParts = [] } } = record
   t.strictSame(
     sentParts.map(({ number, reason, status }) => ({ number, reason, status })),
     [
@@ -45,6 +45,6 @@ t.test('nothing is recorded for a call without a trace', t => {
   t.equal(notes.begin(0), undefined)
   notes.succeeded(0)
   notes.failed(0, new Error('no'), false)
-  t.equal(record.sentParts, undefined)
+  t.equal(record.routing.sentParts, undefined)
   t.end()
 })

@@ -40,7 +40,7 @@ t.test('a failure counts against its route and is recorded in the call', async t
   }
   t.match(health.cooldown(chosen, 'key-1'), { reason: 'circuit_open' })
   t.same(
-    record.failedAttempts?.map(({ route, reason }) => [route.modelId, reason]),
+    record.routing.failedAttempts?.map(({ route, reason }) => [route.modelId, reason]),
     Array.from({ length: 5 }, () => ['one/a', 'upstream_error']),
     'a request that failed is not counted as slow as well'
   )
@@ -53,13 +53,13 @@ t.test('usage that a failed request reports is recorded as wasted', async t => {
   const attempt = begin()
   attempt.recordFailure(attempt.callerError(error.with({ message: 'cut' })))
   attempt.end()
-  t.same(record.wasted, [{ modelId: 'one/a', usage }])
+  t.same(record.usage.wasted, [{ modelId: 'one/a', usage }])
 })
 
 t.test('a request that lost to another is not a failure of its route', async t => {
   const { health, record, begin } = start()
   begin().recordLoss()
-  t.same(record.failedAttempts?.map(({ reason }) => reason), ['slower'])
+  t.same(record.routing.failedAttempts?.map(({ reason }) => reason), ['slower'])
   t.same([...health.circuits()], [])
 })
 
@@ -68,7 +68,7 @@ t.test('failure reasons are recorded in order', async t => {
   noteFailedAttempt(call, route('one/a'), 'rate_limited')
   noteFailedAttempt(call, route('two/b'), 'circuit_open')
   t.same(
-    call.record.failedAttempts?.map(({ route, reason }) => [route.modelId, reason]),
+    call.record.routing.failedAttempts?.map(({ route, reason }) => [route.modelId, reason]),
     [
       ['one/a', 'rate_limited'],
       ['two/b', 'circuit_open']

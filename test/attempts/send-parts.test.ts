@@ -391,6 +391,6 @@ t.test('usage of failed parts and of finished parts is recorded as wasted', asyn
   const response = await api.post(path, { messages: 'hi', model: [question.model, 'openai/gpt-5'], n: 3 })
   t.match(await response.json(), { model: 'openai/gpt-5' })
   await until(() => records.length === 1, 'the record of the call')
-  const wasted = records[0]?.wasted?.map(one => one.usage?.totalTokens)
+  const wasted = records[0]?.usage.wasted?.map(one => one.usage?.totalTokens)
   t.same(wasted?.toSorted(), [18, 4])
 })

@@ -127,7 +127,7 @@ function start (script: Script = {}): Started {
     }
   }
   const record = script.record ?? new CallRecord('test')
-  record.bodyBytes = script.bodyBytes ?? 0
+  record.request.bodyBytes = script.bodyBytes ?? 0
   const ask: AdapterInput<Request> = {
     request: {}, route: { providerId: 'x', model: 'm', modelId: 'x/m' }, quirks: {}, streamed
   }
@@ -414,8 +414,8 @@ t.test('the request is sent with the key id, and the request id of the provider 
   body.end()
   await opening
   t.match(sent, [{ request: { path: '/words' }, options: { streamed: false, keyId: 'key-1' } }])
-  t.equal(record.attempts, 1)
-  t.equal(record.upstreamRequestId, 'req-1')
+  t.equal(record.routing.attempts, 1)
+  t.equal(record.routing.upstreamRequestId, 'req-1')
 })
 
 t.test('a provider that receives request ids gets that of the call, numbered for each retry', async t => {
@@ -442,9 +442,9 @@ t.test('of two requests, the recorded request id is that of the one that answers
   t.ok(await isWaiting(second.opening), 'its headers have arrived')
   first.body.push(sse('one'))
   await first.opening
-  t.equal(record.upstreamRequestId, 'first')
+  t.equal(record.routing.upstreamRequestId, 'first')
   const third = start({ record })
   third.body.push(sse('one'))
   await third.opening
-  t.equal(record.upstreamRequestId, undefined)
+  t.equal(record.routing.upstreamRequestId, undefined)
 })

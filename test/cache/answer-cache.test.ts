@@ -122,7 +122,7 @@ function toCall (given: Facts, noise: Noise): RoutedCall<ChatInput> {
   } = given
   const [first = '', ...others] = routes
   const record = new CallRecord(endpoint)
-  record.requestedModel = requestedModel
+  record.request.requestedModel = requestedModel
   const present = Object.fromEntries(Object.entries(rights).filter(([, value]) => value !== undefined))
   const key: ApiKey = { id: keyId, name: 'n', ...present }
   const request = {
@@ -351,7 +351,7 @@ t.test('some calls have no part in it', async t => {
   t.ok(of({}))
   t.ok(of({ mcp_servers: [] }))
   const large = new CallRecord('chat')
-  large.bodyBytes = 300_000
+  large.request.bodyBytes = 300_000
   t.notOk(of({}, { record: large }), 'large')
   t.notOk(
     of({}, { media: () => ({ bytesOf: () => undefined, restore: printed => printed }) }),

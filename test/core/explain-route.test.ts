@@ -1,19 +1,21 @@
 import t from 'tap'
-import { CallRecord, hadSeveralRoutes } from '../../lib/core/record.ts'
+import { CallRecord } from '../../lib/core/record.ts'
+import { hadSeveralRoutes } from '../../lib/core/routing-facts.ts'
 import { candidatesOf, explainRoute } from '../../lib/core/explain-route.ts'
 import { route } from '../support/routes.ts'
+import { fillRecord } from '../support/fill-record.ts'
 
 t.test('a header names the models that were tried and why, in short ASCII', async t => {
   const record = new CallRecord('chat')
-  t.notOk(hadSeveralRoutes(record))
+  t.notOk(hadSeveralRoutes(record.routing))
   const a = route('one/a'); const b = route('two/b')
-  Object.assign(record, { routes: [a], chosen: a })
-  t.notOk(hadSeveralRoutes(record), 'of a single route without a failed attempt')
+  fillRecord(record, { routing: { routes: [a], chosen: a } })
+  t.notOk(hadSeveralRoutes(record.routing), 'of a single route without a failed attempt')
   t.equal(candidatesOf(record), undefined)
-  record.failedAttempts = [{ route: a, reason: 'upstream_error' }]
-  t.ok(hadSeveralRoutes(record))
+  record.routing.failedAttempts = [{ route: a, reason: 'upstream_error' }]
+  t.ok(hadSeveralRoutes(record.routing))
   t.equal(explainRoute(record), 'one/a: upstream_error; one/a: first_choice')
-  Object.assign(record, { routes: [a, b], chosen: b })
+  fillRecord(record, { routing: { routes: [a, b], chosen: b } })
   t.equal(explainRoute(record), 'one/a: upstream_error; two/b: next_choice')
   t.same(candidatesOf(record), ['one/a: first_choice', 'two/b: next_choice'])
   for (const [ranked, text] of [
@@ -23,20 +25,20 @@ t.test('a header names the models that were tried and why, in short ASCII', asyn
   ] as const) {
     const c = route('three/c', ranked)
     t.equal(
-      explainRoute(Object.assign(record, { routes: [a, c], chosen: c })),
+      explainRoute(fillRecord(record, { routing: { routes: [a, c], chosen: c } })),
       `one/a: upstream_error; three/c: ${text}`
     )
   }
   const long = explainRoute(
-    Object.assign(record, {
-      failedAttempts: Array.from({ length: 99 }, () => ({
+    fillRecord(record, {
+      routing: { failedAttempts: Array.from({ length: 99 }, () => ({
         route: route('ü\r\nx/y'),
         reason: 'upstream_error'
-      }))
+      })) }
     })
   )
   t.equal(long?.length, 512)
   t.match(long, /^\?\?\?x\/y: upstream_error; [\x20-\x7e]+\.\.\.$/)
   const many = Array.from({ length: 20 }, (_, index) => route(`one/${index}`))
-  t.equal(candidatesOf(Object.assign(record, { routes: many }))?.length, 8)
+  t.equal(candidatesOf(fillRecord(record, { routing: { routes: many } }))?.length, 8)
 })

@@ -83,7 +83,11 @@ t.test('a task completes as its call would have, and ends once', async t => {
     ['call-7', stored.request, stored.routes, { ...key, limits: { tokensPerMinute: 5 } }],
     'only limits on its usage are still counted'
   )
-  t.match(record, { keyId: 'key-1', requestedModel: 'one/m', status: 200, outcome: 'ok', ...attribution })
+  t.match(record, {
+    caller: { keyId: 'key-1', ...attribution },
+    request: { requestedModel: 'one/m' },
+    end: { status: 200, outcome: 'ok' }
+  })
   t.equal(ended, 1)
 })
 
@@ -91,14 +95,14 @@ t.test('the record of a cancelled task is written once its usage is known', asyn
   const { promise: known, resolve } = withResolvers<undefined>()
   const cancelled = new AbortController()
   const { ended, calls } = await run(async ({ record }) => {
-    record.whenUsageKnown = known.then(() => undefined)
+    record.end.whenUsageKnown = known.then(() => undefined)
     cancelled.abort(new GatewayError('client_closed_request'))
     throw cancelled.signal.reason
   }, { signal: cancelled.signal })
   t.equal(ended, 0)
   resolve(undefined)
   await until(() => calls.length === 1, 'the end of the call')
-  t.equal(calls[0]?.record.outcome, 'client_closed')
+  t.equal(calls[0]?.record.end.outcome, 'client_closed')
 })
 
 t.test('a task counts towards the current limits of its key, project and owner', async t => {
@@ -158,7 +162,7 @@ t.test('a failure becomes the answer, and is recorded', async t => {
   const failure = new GatewayError('upstream_error', { cause: 'why' })
   const { outcome, record, ended } = await run(async () => await Promise.reject(failure))
   t.strictSame(outcome, { status: 502, body: JSON.stringify(failure.toBody()) })
-  t.match(record, { status: 502, outcome: 'error', errorCode: 'upstream_error', cause: 'why' })
+  t.match(record?.end, { status: 502, outcome: 'error', errorCode: 'upstream_error', cause: 'why' })
   t.equal(ended, 1)
 })
 
@@ -178,7 +182,7 @@ t.test(
     for (const body of ['x'.repeat(1001), Buffer.alloc(1001)]) {
       const { outcome, record } = await run(
         async ({ record }) => {
-          record.usage = { promptTokens: 1, completionTokens: 2, totalTokens: 3 }
+          record.usage.total = { promptTokens: 1, completionTokens: 2, totalTokens: 3 }
           return { ...ok, body }
         },
         { parts }
@@ -188,10 +192,8 @@ t.test(
         body: /"code":"file_too_large".*"param":"deferred"|"param":"deferred".*"code":"file_too_large"/
       })
       t.match(record, {
-        status: 413,
-        outcome: 'error',
-        errorCode: 'file_too_large',
-        usage: { totalTokens: 3 }
+        end: { status: 413, outcome: 'error', errorCode: 'file_too_large' },
+        usage: { total: { totalTokens: 3 } }
       })
     }
   }
@@ -230,7 +232,7 @@ t.test('a stopping process returns the task by rejecting with the reason', async
   stopping.abort(reason)
   const { outcome, record, ended } = await running
   t.equal(outcome, reason)
-  t.match(record, { outcome: 'error', errorCode: 'shutting_down' })
+  t.match(record?.end, { outcome: 'error', errorCode: 'shutting_down' })
   t.equal(ended, 1)
 })
 
@@ -238,7 +240,7 @@ t.test('an end user is hashed once if names are hashed by now', async t => {
   const digestEndUsers = (): ((name: string) => string) => name => `digest of ${name}`
   for (const [hashed, endUser] of [[false, 'digest of ada'], [true, 'ada']] as const) {
     const { record } = await run(async () => await Promise.resolve(ok), { digestEndUsers, hashed })
-    t.equal(record?.endUser, endUser)
+    t.equal(record?.caller.endUser, endUser)
     t.equal(Reflect.has(record ?? {}, 'hashed'), false)
   }
 })

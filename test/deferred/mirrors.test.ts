@@ -4,13 +4,13 @@ import { Mirrors } from '../../lib/deferred/mirrors.ts'
 import { receivedCall } from '../support/stages.ts'
 import { until } from '../support/until.ts'
 import type { Call } from '../../lib/core/call.ts'
-import type { CallRecord } from '../../lib/core/record.ts'
+import { fillRecord, type RecordParts } from '../support/fill-record.ts'
 
 interface Given {
   readonly read?: (call: Call) => Promise<void>
   readonly attempts?: number
   readonly callMs?: number
-  readonly original?: Partial<CallRecord>
+  readonly original?: RecordParts
 }
 
 /** Waits until the signal of a call aborts, like a provider that does not answer. */
@@ -22,16 +22,21 @@ const silence = async ({ signal }: Call): Promise<void> => await new Promise((_r
 function endOne (
   mirrors: Mirrors,
   onEnd: (call: Call) => void,
-  { read = async () => undefined, attempts = 1, callMs = 60_000, original = { outcome: 'ok' } }: Given = {}
+  {
+    read = async () => undefined,
+    attempts = 1,
+    callMs = 60_000,
+    original = { end: { outcome: 'ok' } }
+  }: Given = {}
 ): void {
   const call = receivedCall({})
-  Object.assign(call.record, original)
+  fillRecord(call.record, original)
   mirrors.plan(call.record, {
     callMs,
     maxInFlight: 2,
     start: signal => {
       const copy = receivedCall({ signal })
-      copy.record.attempts = attempts
+      copy.record.routing.attempts = attempts
       return { call: copy, done: read(copy) }
     }
   })
@@ -44,13 +49,13 @@ t.test('a mirrored call ends with its own outcome, and its failure affects nothi
   endOne(mirrors, call => ended.push(call))
   endOne(mirrors, call => ended.push(call), {
     read: async () => await Promise.reject(new GatewayError('upstream_error')),
-    original: { outcome: 'error' }
+    original: { end: { outcome: 'error' } }
   })
   t.equal(mirrors.inFlight, 2)
   endOne(mirrors, call => ended.push(call))
   await until(() => mirrors.inFlight === 0, 'the end of both')
   t.same(
-    ended.map(({ record }) => [record.outcome, record.status, record.errorCode]),
+    ended.map(({ record }) => [record.end.outcome, record.end.status, record.end.errorCode]),
     [
       ['ok', 200, undefined],
       ['error', 502, 'upstream_error']
@@ -68,9 +73,9 @@ t.test(
     }
     mirrors.begin(receivedCall({}), onEnd)
     for (const original of [
-      { outcome: 'client_closed' },
-      { outcome: 'client_too_slow' },
-      { outcome: 'ok', cache: 'hit' }
+      { end: { outcome: 'client_closed' } },
+      { end: { outcome: 'client_too_slow' } },
+      { end: { outcome: 'ok' }, routing: { cache: 'hit' } }
     ] as const) {
       endOne(mirrors, onEnd, { original })
     }
@@ -92,7 +97,7 @@ t.test('a mirrored call that sent no request is not reported', async t => {
 
 t.test('mirrored calls end at their deadline or on close, and none starts afterwards', async t => {
   const codes: unknown[] = []
-  const onEnd = ({ record }: Call): void => { codes.push(record.errorCode) }
+  const onEnd = ({ record }: Call): void => { codes.push(record.end.errorCode) }
   const mirrors = new Mirrors()
   endOne(mirrors, onEnd, { read: silence, callMs: 5 })
   await until(() => mirrors.inFlight === 0, 'the deadline')

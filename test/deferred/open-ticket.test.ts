@@ -29,7 +29,7 @@ t.test('an id opens for its own key, and the store has only its digest', async t
   const id = tickets.seal({ key: 'key-1', createdSeconds: seconds(), modelId: 'xai/grok' })
   const call = routedCall({}, { params: { request_id: id } })
   t.match(openTicket(call, await deferrals(t), 60_000), { id: digest(id), ticket: { modelId: 'xai/grok' } })
-  t.equal(call.record.modelId, 'xai/grok')
+  t.equal(call.record.routing.modelId, 'xai/grok')
 })
 
 t.test('an unknown id, one of another key and an expired one all give not found', async t => {
@@ -39,7 +39,7 @@ t.test('an unknown id, one of another key and an expired one all give not found'
   for (const id of ['dfr_unknown', other, expired, undefined]) {
     const call = routedCall({}, { params: id === undefined ? {} : { request_id: id } })
     t.throws(() => openTicket(call, opened, 60_000), notFound())
-    t.equal(call.record.modelId, undefined)
+    t.equal(call.record.routing.modelId, undefined)
   }
   t.strictSame(notFound().toBody(), {
     error: {

@@ -23,5 +23,5 @@ t.test('a pending answer says when to come back', async t => {
     headers: { 'retry-after': '2' },
     body: '{"request_id":"dfr_a","status":"pending"}'
   })
-  t.equal(call.record.deferred, true)
+  t.equal(call.record.request.isDeferred, true)
 })

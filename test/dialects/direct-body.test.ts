@@ -42,7 +42,7 @@ t.test('a large request is not edited as text', async t => {
     callerBody: () => ({ text: () => '{"model":"mine"}', print: JSON.stringify })
   }
   t.equal(callerText(call, call.request), '{"model":"mine"}')
-  call.record.bodyBytes = 2_000_000
+  call.record.request.bodyBytes = 2_000_000
   t.equal(callerText(call, call.request), undefined)
   const body = directBody(undefined, { model: 'mine', a: 1, ours: 2 }, { model: 'm', ours: undefined })
   if (typeof body === 'string') throw new TypeError('it is printed while it is sent')

@@ -37,7 +37,7 @@ t.test('a project that records bodies records the replaced body', t => {
     watch: reply => reply
   }
   withRequest(routedCall(before, { record }), before, { a: 'X' })
-  record.bodyBytes = 100_000_000
+  record.request.bodyBytes = 100_000_000
   withRequest(routedCall(before, { record }), before, { a: 'X' })
   t.same(kept, ['{"a":"X"}', ''])
   t.end()

@@ -11,6 +11,7 @@ import { Metrics } from '../../lib/telemetry/metrics.ts'
 import { openDatabase } from '../../lib/stores/open-database.ts'
 import { testGateway } from '../support/gateway.ts'
 import { otlpSettings, settings } from '../support/settings.ts'
+import { fillRecord } from '../support/fill-record.ts'
 
 const rows = readFileSync(join(import.meta.dirname, '../../../docs/operations.md'), 'utf8')
   .split('\n').filter(line => /^\| `(?:headgate|gen_ai)_/.test(line))
@@ -72,11 +73,10 @@ t.test('every value of `limit`, `outcome` and `direction` is documented', async 
   for (const outcome of Object.keys(outcomes) as Outcome[]) {
     // the keys of a record of outcomes
     for (const refusedBy of refusals) {
-      const record = Object.assign(new CallRecord('chat'), {
-        outcome,
-        refusedBy,
-        modelId: 'openai/gpt-5',
-        providerId: 'openai'
+      const record = fillRecord(new CallRecord('chat'), {
+        end: { outcome },
+        limits: { refusedBy },
+        routing: { modelId: 'openai/gpt-5', providerId: 'openai' }
       })
       metrics.observe(
         { record, receivedAtMs: performance.now() },

@@ -7,14 +7,15 @@ import { CallRecord } from '../../lib/core/record.ts'
 import { GuardFindings } from '../../lib/core/guard-findings.ts'
 import { callSpans } from '../../lib/telemetry/call-spans.ts'
 import { route } from '../support/routes.ts'
+import { fillRecord } from '../support/fill-record.ts'
 
 const root = join(import.meta.dirname, '../../..')
 const page = readFileSync(join(root, 'docs/telemetry.md'), 'utf8')
 
 const findings = new GuardFindings()
 findings.noteLook('pii', 'request', 1)
-const record = Object.assign(new CallRecord('chat'), {
-  requests: [
+const record = fillRecord(new CallRecord('chat'), {
+  routing: { requests: [
     {
       route: route('one/a'),
       startedAtMs: 1,
@@ -23,12 +24,11 @@ const record = Object.assign(new CallRecord('chat'), {
       reason: undefined,
       status: undefined
     }
-  ],
-  toolListings: [
+  ] },
+  tools: { listings: [
     { serverName: 'a/b', startedAtMs: 6, endedAtMs: 7, outcome: 'ok' as const, span: undefined }
-  ],
-  findings,
-  toolRuns: [{ serverName: 'a/b', toolName: 'echo', startedAtMs: 4, endedAtMs: 5, outcome: 'ok' as const }]
+  ], runs: [{ serverName: 'a/b', toolName: 'echo', startedAtMs: 4, endedAtMs: 5, outcome: 'ok' as const }] },
+  guards: { findings }
 })
 const call = { id: '', headers: {}, record, receivedAtMs: 0 }
 const { server, children } = callSpans(call, undefined, 9, () => 'openai')

@@ -17,12 +17,14 @@ import {
   type Family
 } from '../../lib/telemetry/metric-families.ts'
 import { Metrics } from '../../lib/telemetry/metrics.ts'
-import { CallRecord, noteUsage } from '../../lib/core/record.ts'
+import { CallRecord } from '../../lib/core/record.ts'
+import { noteUsage } from '../../lib/core/usage-facts.ts'
 import { GuardFindings } from '../../lib/core/guard-findings.ts'
 import { testGateway, upstreamAt } from '../support/gateway.ts'
 import { route } from '../support/routes.ts'
 import { otlpSettings } from '../support/settings.ts'
 import type { Test } from 'tap'
+import { fillRecord } from '../support/fill-record.ts'
 
 const examples = join(import.meta.dirname, '../../../examples')
 const rulesFile = join(examples, 'alerts.yaml')
@@ -94,21 +96,21 @@ async function allFamilies (t: Test): Promise<Family[]> {
     reason: undefined,
     status: undefined
   }
-  const record = Object.assign(new CallRecord('chat'), {
-    streamed: true,
-    firstByteMs: 1,
-    overheadMs: 1,
-    modelId: 'one/a',
-    providerId: 'one',
-    status: 200,
-    findings,
-    cache: 'hit' as const,
-    refusedBy: 'tokens' as const,
-    errorCode: 'invalid_api_key',
-    requests: [request],
-    failedAttempts: [{ route: route('one/b'), reason: 'circuit open' }]
+  const record = fillRecord(new CallRecord('chat'), {
+    request: { isStreamed: true },
+    times: { firstByteMs: 1, overheadMs: 1 },
+    routing: {
+      modelId: 'one/a',
+      providerId: 'one',
+      cache: 'hit' as const,
+      requests: [request],
+      failedAttempts: [{ route: route('one/b'), reason: 'circuit open' }]
+    },
+    end: { status: 200, errorCode: 'invalid_api_key' },
+    guards: { findings },
+    limits: { refusedBy: 'tokens' as const }
   })
-  noteUsage(record, { promptTokens: 1, completionTokens: 1, totalTokens: 2 }, undefined)
+  noteUsage(record.usage, { promptTokens: 1, completionTokens: 1, totalTokens: 2 }, undefined)
   calls.observe(
     { record, receivedAtMs: 0 },
     { prompt_tokens: 1, completion_tokens: 1, cached_tokens: 0, cost_nano_usd: 0 }

@@ -396,29 +396,29 @@ function compareServer (
   t.match(server, { name: `POST ${to}`, failed: false, parentSpanId: undefined })
   const expected = {
     'headgate.call.id': id,
-    'http.response.status_code': record.status,
-    'headgate.outcome': record.outcome,
-    'headgate.key.id': record.keyId,
-    'headgate.model': record.modelId,
-    'headgate.provider': record.providerId,
-    'headgate.attempts': record.attempts,
-    'headgate.hedges': record.hedges,
-    'headgate.retries': record.retries,
-    'headgate.turns': record.turns,
-    'error.type': record.errorCode,
-    'headgate.usage.input_tokens': row?.prompt_tokens ?? record.usage?.promptTokens,
-    'headgate.usage.output_tokens': row?.completion_tokens ?? record.usage?.completionTokens
+    'http.response.status_code': record.end.status,
+    'headgate.outcome': record.end.outcome,
+    'headgate.key.id': record.caller.keyId,
+    'headgate.model': record.routing.modelId,
+    'headgate.provider': record.routing.providerId,
+    'headgate.attempts': record.routing.attempts,
+    'headgate.hedges': record.routing.hedges,
+    'headgate.retries': record.routing.retries,
+    'headgate.turns': record.tools.turns,
+    'error.type': record.end.errorCode,
+    'headgate.usage.input_tokens': row?.prompt_tokens ?? record.usage.total?.promptTokens,
+    'headgate.usage.output_tokens': row?.completion_tokens ?? record.usage.total?.completionTokens
   }
   for (const [name, value] of Object.entries(expected)) t.equal(server?.attributes[name], value, name)
   const output = server?.events.find(({ name }) => name === 'headgate.first_output')
-  t.equal(output === undefined, record.firstByteMs === undefined)
-  if (output !== undefined) near(t, output.atMs - (server?.startMs ?? 0), record.firstByteMs)
+  t.equal(output === undefined, record.times.firstByteMs === undefined)
+  if (output !== undefined) near(t, output.atMs - (server?.startMs ?? 0), record.times.firstByteMs)
   t.ok((server?.endMs ?? 0) >= (server?.startMs ?? Infinity))
   t.ok(Number.isFinite(receivedAtMs))
 }
 
 function compareAttempts (t: Test, spans: readonly SeenSpan[], { record, receivedAtMs }: Call): void {
-  const { requests = [] } = record
+  const { routing: { requests = [] } } = record
   t.equal(spans.length, requests.length)
   const start = Math.min(...spans.map(({ startMs }) => startMs))
   const first = Math.min(...requests.map(({ startedAtMs }) => startedAtMs))
@@ -439,7 +439,9 @@ function compareAttempts (t: Test, spans: readonly SeenSpan[], { record, receive
   t.ok(first === Infinity || first >= receivedAtMs)
 }
 
-function compareParts (t: Test, spans: readonly SeenSpan[], { record: { sentParts = [] } }: Call): void {
+function compareParts (t: Test, spans: readonly SeenSpan[], {
+  record: { routing: { sentParts = [] } }
+}: Call): void {
   t.equal(spans.length, sentParts.length)
   for (const { number, span: { spanId }, attemptSpan, startedAtMs, endedAtMs = NaN, reason } of sentParts) {
     const span = spans.find(sent => sent.spanId === spanId)

@@ -280,7 +280,7 @@ t.test('pipelined calls that wait on a connection end with it', async t => {
   await until(() => begun === calls, 'every call to begin')
   socket.destroy()
   await until(() => ended.length === calls, 'every call to end')
-  t.same(new Set(ended.map(({ record }) => record.outcome)), new Set(['client_closed']))
+  t.same(new Set(ended.map(({ record }) => record.end.outcome)), new Set(['client_closed']))
   t.same(warnings, [])
 })
 
@@ -520,7 +520,7 @@ t.test('a reply that cannot be written leaves nothing open', async t => {
   await until(() => ended.length === 1, 'the call to end')
   t.ok(returned, 'the source was returned')
   t.ok(call?.signal.aborted, 'listeners of its signal were called')
-  t.match(ended[0]?.record, { outcome: 'error', errorCode: 'internal_error', status: 500 })
+  t.match(ended[0]?.record, { end: { outcome: 'error', errorCode: 'internal_error', status: 500 } })
 })
 
 t.test('a failing call releases what it had opened', async t => {

@@ -50,11 +50,11 @@ t.test('a verdict has the effect of the action, and is recorded', async t => {
     const { judge, call } = setUp(verdict(given1), more)
     t.same(await judge.judge(given), texts)
     t.match(
-      call.record.findings?.found,
+      call.record.guards.findings?.found,
       action === undefined ? [] : [{ guard: 'mine', point: 'request', action, count }]
     )
     t.match(
-      call.record.findings?.list.filter(({ action }) => action === 'look'),
+      call.record.guards.findings?.list.filter(({ action }) => action === 'look'),
       [{ point: 'request', count: 1 }]
     )
   }
@@ -65,7 +65,7 @@ t.test('a verdict has the effect of the action, and is recorded', async t => {
   ] as const) {
     const { judge, call } = setUp(verdict(given1), more)
     await t.rejects(judge.judge(given), { code: 'content_refused', message })
-    t.match(call.record.findings?.found, [{ action: 'refuse', count: 1 }])
+    t.match(call.record.guards.findings?.found, [{ action: 'refuse', count: 1 }])
   }
 })
 
@@ -96,7 +96,11 @@ t.test(
       t.equal(failures.length, 1)
       const passing = setUp(look, { timeoutMs: 20, whenUnavailable: 'pass' })
       t.same(await passing.judge.judge(given), ['a', 'b'])
-      t.match(passing.call.record.findings?.found, [{ point: 'request', action: 'unavailable', count: 1 }])
+      t.match(passing.call.record.guards.findings?.found, [{
+        point: 'request',
+        action: 'unavailable',
+        count: 1
+      }])
     }
   }
 )

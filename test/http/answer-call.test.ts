@@ -24,14 +24,18 @@ t.test('an unexpected error gives a 500 without its message, which only the reco
     )
   )
   await until(() => ended.length === 1, 'the call to end')
-  t.match(ended[0]?.record, { outcome: 'error', errorCode: 'internal_error', cause: new Error('private') })
+  t.match(ended[0]?.record.end, {
+    outcome: 'error',
+    errorCode: 'internal_error',
+    cause: new Error('private')
+  })
 })
 
 t.test('an endpoint that throws synchronously gives an error reply, and its call ends', async t => {
   const { app, url, ended } = await smallApp(t)
   t.equal((await fetch(`${url}/throws`)).status, 404)
   await until(() => ended.length === 1, 'the call to end')
-  t.match(ended[0]?.record, { outcome: 'error', errorCode: 'not_found' })
+  t.match(ended[0]?.record.end, { outcome: 'error', errorCode: 'not_found' })
   t.equal(app.openRequests(), 0)
 })
 
@@ -74,7 +78,11 @@ t.test('a caller who reads nothing of a pending answer is disconnected', async t
   ] as const) {
     const { ended, app } = await slowly(t, body)
     await until(() => ended.length === 1, `the end of ${name}`)
-    t.match(ended[0]?.record, { outcome: 'client_too_slow', errorCode: 'client_too_slow', status: 499 }, name)
+    t.match(ended[0]?.record.end, {
+      outcome: 'client_too_slow',
+      errorCode: 'client_too_slow',
+      status: 499
+    }, name)
     t.equal(app.openRequests(), 0)
   }
 })
@@ -116,10 +124,10 @@ t.test('when memory runs short, the call that has waited longest for its caller 
     ({ status }) => status === 200,
     'room in memory'
   )
-  await until(() => ended.some(({ record }) => record.outcome === 'client_too_slow'), 'the end of a call')
-  const tooSlow = ended.filter(({ record }) => record.outcome === 'client_too_slow')
+  await until(() => ended.some(({ record }) => record.end.outcome === 'client_too_slow'), 'the end of a call')
+  const tooSlow = ended.filter(({ record }) => record.end.outcome === 'client_too_slow')
   t.same(
-    tooSlow.map(({ record }) => [record.endpoint, record.status]),
+    tooSlow.map(({ record }) => [record.endpoint, record.end.status]),
     [['stream', 499]],
     'who has waited longest, of those that hold memory'
   )
@@ -190,7 +198,7 @@ t.test('when memory runs short, a slow reader is not treated as stalled', async 
     t.ok(bytes > 60_000_000)
     t.ok(ms > 800, `${ms} ms: twice as long as a caller may take nothing`)
   }
-  t.same(ended.filter(({ record }) => record.outcome !== 'ok' && record.endpoint !== 'more'), [])
+  t.same(ended.filter(({ record }) => record.end.outcome !== 'ok' && record.endpoint !== 'more'), [])
 })
 
 t.test('slow readers and callers of slow answers keep their connection', async t => {
@@ -205,5 +213,5 @@ t.test('slow readers and callers of slow answers keep their connection', async t
   })(), 400)
   t.match(await rest(late.socket), /first [^]*last/)
   await until(() => late.ended.length === 1 && slow.ended.length === 1, 'both calls to end')
-  t.same([...slow.ended, ...late.ended].map(({ record }) => record.outcome), ['ok', 'ok'])
+  t.same([...slow.ended, ...late.ended].map(({ record }) => record.end.outcome), ['ok', 'ok'])
 })

@@ -21,7 +21,7 @@ t.test('a request is routed by method and path', async t => {
   }
   await until(() => ended.length === rows.length, 'the calls to end')
   t.same(
-    ended.map(({ record }) => [record.endpoint, record.status, record.outcome]),
+    ended.map(({ record }) => [record.endpoint, record.end.status, record.end.outcome]),
     [
       ['plain', 200, 'ok'],
       ['plain', 200, 'ok'],
@@ -70,7 +70,7 @@ t.test(
       const response = await fetch(url + path, { method })
       t.equal(response.status, status, title)
       t.same(await response.json(), body, title)
-      await until(() => ended.at(-1)?.record.requestLine === noted, `the end of ${noted}`)
+      await until(() => ended.at(-1)?.record.request.requestLine === noted, `the end of ${noted}`)
     }
     t.equal((await fetch(`${url}/things/7`, { method: 'POST' })).headers.get('allow'), 'HEAD, GET, DELETE')
     t.equal((await fetch(`${url}/plain`, { method: 'POST' })).headers.get('allow'), 'GET, HEAD')

@@ -38,7 +38,7 @@ t.test("when enabled, answers carry LiteLLM's headers too; streams omit the cost
 
 t.test('characters that a header cannot carry are removed from names', async t => {
   const call = receivedCall({})
-  call.record.requestedModel = 'modèle\n'
+  call.record.request.requestedModel = 'modèle\n'
   const headers: Record<string, string> = { 'x-headgate-model': 'openai/x' }
   addLitellmHeaders(headers, call)
   t.match(headers, { 'x-litellm-model-group': 'mod?le?', 'x-litellm-overhead-duration-ms': '0' })

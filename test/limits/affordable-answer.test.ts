@@ -18,7 +18,7 @@ const priced = modelsAt({ input: 1, output: 10, asOf: '2026-01-01' })
 
 function callWith (reserved: number | undefined, parts: Partial<ChatInput> = {}) {
   const call = routedCall({ ...request, ...parts })
-  call.record.maxCostNanoUsd = reserved
+  call.record.cost.maxCostNanoUsd = reserved
   return call
 }
 
@@ -34,16 +34,16 @@ t.test('the answer may use what the longest possible prompt leaves', async t => 
 
 t.test('usage of earlier turns is deducted first', async t => {
   const call = callWith(218_000 + 100_000 + 50_000)
-  call.record.usage = { promptTokens: 50, completionTokens: 5, totalTokens: 55 }
+  call.record.usage.total = { promptTokens: 50, completionTokens: 5, totalTokens: 55 }
   t.equal(affordableTokens(call, priced)?.affordable, 5)
 })
 
 t.test('billed usage of failed attempts is deducted first', async t => {
   const call = callWith(218_000 + 100_000 + 50_000)
   const usage = { promptTokens: 50, completionTokens: 5, totalTokens: 55 }
-  call.record.wasted = [{ modelId: call.routes[0].modelId, usage }]
+  call.record.usage.wasted = [{ modelId: call.routes[0].modelId, usage }]
   t.equal(affordableTokens(call, priced)?.affordable, 5)
-  call.record.callerProviderKey = true
+  call.record.caller.usesOwnProviderKey = true
   t.equal(affordableTokens(call, priced), undefined, 'the provider bills the caller')
 })
 
@@ -52,7 +52,7 @@ t.test('searches are deducted first, both allowed and completed ones', async t =
   const asWritten = { tools: [{ type: 'web_search_20250305', name: 'web_search', max_uses: 3 }] }
   const { prompt } = estimateChat({ ...request, asWritten })
   const call = callWith(prompt.most * 1000 + 5 * 10_000_000 + 50_000, { asWritten })
-  call.record.usage = { promptTokens: 0, completionTokens: 0, totalTokens: 0, searches: 2 }
+  call.record.usage.total = { promptTokens: 0, completionTokens: 0, totalTokens: 0, searches: 2 }
   t.equal(affordableTokens(call, searching)?.affordable, 5)
 })
 

@@ -16,14 +16,14 @@ t.test(
       () => clock.ms
     )
     const record = new CallRecord('chat')
-    record.endUser = 'ada'
+    record.caller.endUser = 'ada'
     const note = (party: string, endMs: number): void =>
       warnings.note({ id: 'call-1', record }, [{ party, budget: '$1 a day', endMs }])
     for (let call = 0; call < 3; call++) note('end_user:p/x', 1000)
     note('tag:a', 1000)
     clock.ms = 1000
     note('end_user:p/x', 2000)
-    record.awaitsInspection = true
+    record.guards.awaitsInspection = true
     note('end_user:p/y', Infinity)
     t.same(lines, [
       {

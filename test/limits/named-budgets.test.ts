@@ -16,7 +16,11 @@ function budgetsOf (
 }
 
 function namesOf (named: NamedBudgets, call: Partial<NamingCall>): unknown {
-  const parties = named.partiesOf({ key: { id: 'k', name: 'k' }, record: { endUser: undefined }, ...call }, 0)
+  const parties = named.partiesOf({
+    key: { id: 'k', name: 'k' },
+    record: { caller: { endUser: undefined } },
+    ...call
+  }, 0)
   return parties instanceof Promise ? 'a promise' : parties.map(({ kind, id }) => `${kind} ${id}`)
 }
 
@@ -88,7 +92,7 @@ t.test('an end user in digest form is the same party as by name', t => {
   const rows = [['as_given', 'ada'], ['hashed', digest]] as const
   for (const [store, endUser] of rows) {
     t.same(
-      namesOf(budgetsOf({ endUsers: { ...endUsers, store } }), { record: { endUser } }),
+      namesOf(budgetsOf({ endUsers: { ...endUsers, store } }), { record: { caller: { endUser } } }),
       [`end_user default/${digest}`],
       store
     )
@@ -102,7 +106,7 @@ t.test('each end user of each project has the budget, under a name that identifi
   })
   const of = (endUser: string | undefined, project?: string) =>
     namesOf(named, {
-      record: { endUser },
+      record: { caller: { endUser } },
       ...project !== undefined && { key: { id: 'k', name: 'k', project: { id: project, name: project } } }
     })
   const [one, two, elsewhere] = [of('ada@example.com'), of('bob'), of('ada@example.com', 'p')]
@@ -122,9 +126,11 @@ t.test(
       param: 'user',
       message: /send `user`, `safety_identifier` or the header/
     })
-    t.same(namesOf(named, { record: { endUser: 'ada' } }), [], 'without a budget nothing is counted')
+    t.same(namesOf(named, {
+      record: { caller: { endUser: 'ada' } }
+    }), [], 'without a budget nothing is counted')
     t.same(
-      named.partiesOf({ key: { id: 'k', name: 'k' }, record: { endUser: undefined } }, 0, {
+      named.partiesOf({ key: { id: 'k', name: 'k' }, record: { caller: { endUser: undefined } } }, 0, {
         mayBeAnonymous: true
       }),
       []

@@ -51,7 +51,7 @@ t.test('a strict budget reserves the maximum cost of a call, or the least that i
   t.strictSame(budgets, [{ party: 'key', partyId: 'key-1', budget }])
   t.ok(isStrict)
   t.type(request.rowId, 'string')
-  t.equal(request.rowId, call.record.rowId, 'the usage record settles it')
+  t.equal(request.rowId, call.record.limits.rowId, 'the usage record settles it')
 })
 
 t.test('a budget that is not strict reserves the usual cost of a call', async t => {
@@ -73,7 +73,7 @@ t.test('a budget leaves out routes without a price', async t => {
 
 t.test("a budget pays for guards' model calls, whoever pays for the call", async t => {
   const call = routedCall({}, { routes: [priced] })
-  call.record.callerProviderKey = true
+  call.record.caller.usesOwnProviderKey = true
   t.strictSame(plan({ budget }, {}, { call }).budgets, [])
   const spending = [{ route: priced, promptTokens: 10, answerTokens: 5 }]
   const cost = (10 + 400) * 1000 + 5 * 2000

@@ -15,6 +15,7 @@ import { storeTest, type OpenStore } from '../support/stores.ts'
 import type { Call } from '../../lib/core/call.ts'
 import type { Test } from 'tap'
 import type { UsageRow } from '../../lib/stores/tables.ts'
+import { fillRecord, type RecordParts } from '../support/fill-record.ts'
 
 const services = () => ({ models: { find: () => undefined } })
 
@@ -42,13 +43,13 @@ async function start (t: Test, open: OpenStore) {
 
 const usage = { promptTokens: 3, completionTokens: 4, totalTokens: 7 }
 
-function call (parts: Partial<CallRecord> = {}) {
+function call (parts: RecordParts = {}) {
   return routedCall(
     {},
     {
-      record: Object.assign(
+      record: fillRecord(
         new CallRecord('chat'),
-        { keyId: 'key-1', status: 200, outcome: 'ok', usage },
+        { caller: { keyId: 'key-1' }, end: { status: 200, outcome: 'ok' }, usage: { total: usage } },
         parts
       )
     }
@@ -56,9 +57,11 @@ function call (parts: Partial<CallRecord> = {}) {
 }
 
 /** The record of a call whose request was just sent. */
-const begun: Partial<CallRecord> = {
-  outcome: undefined, status: undefined, usage: undefined,
-  attempts: 1, modelId: 'openai/gpt-5', bodyBytes: 10
+const begun: RecordParts = {
+  end: { outcome: undefined, status: undefined },
+  usage: { total: undefined },
+  routing: { attempts: 1, modelId: 'openai/gpt-5' },
+  request: { bodyBytes: 10 }
 }
 
 /** Returns the lines of the journals in a directory. */
@@ -81,7 +84,7 @@ storeTest('a call whose outcome changes keeps its row, corrected', async (t, ope
   const { recorder, rows } = await start(t, open)
   const left = call()
   await recorder.recordAnswer(left)
-  Object.assign(left.record, { outcome: 'client_closed', status: 499 })
+  fillRecord(left.record, { end: { outcome: 'client_closed', status: 499 } })
   recorder.end(left)
   t.match((await rows()).map(({ outcome, status }) => [outcome, status]), [['client_closed', 499]])
 })
@@ -103,15 +106,15 @@ storeTest('the row of a call is stored only after its settlement counts', async 
   const recorder = new UsageRecorder({ ledger, limiter, services })
   const wanted = requestOf({ keyId: 'key-1', limits: { concurrentCalls: 1 }, tokens: 0, nanoUsd: 0 })
   const decision = await limiter.reserve(wanted)
-  recorder.end(call({ reservation: decision.admitted ? decision.reservation : 0 }))
+  recorder.end(call({ limits: { reservation: decision.admitted ? decision.reservation : 0 } }))
   await until(async () => await stored() === 1, 'the row')
   t.same(seen, [[0, 0]])
 })
 
 storeTest('a call without a valid key leaves no row', async (t, open) => {
   const { recorder, rows } = await start(t, open)
-  t.equal(recorder.recordAnswer(call({ keyId: undefined })), undefined)
-  t.equal(recorder.end(call({ keyId: undefined })), undefined)
+  t.equal(recorder.recordAnswer(call({ caller: { keyId: undefined } })), undefined)
+  t.equal(recorder.end(call({ caller: { keyId: undefined } })), undefined)
   t.same(await rows(), [])
 })
 
@@ -121,7 +124,7 @@ storeTest(
     const { recorder, ledger, directory, rows } = await start(t, open)
     const [text, large, image] = [
       call(begun),
-      call({ ...begun, bodyBytes: 1e6 }),
+      call({ ...begun, request: { bodyBytes: 1e6 } }),
       call({ ...begun, endpoint: 'images' })
     ]
     for (const each of [text, large, image, text]) recorder.recordSent(each)
@@ -157,8 +160,8 @@ storeTest(
       journaledLines(directory).filter(line => line.includes('"interrupted"'))
     for (const each of [streamed, complete, ended]) recorder.recordSent(each)
     t.ok([streamed, complete, ended].every(isDueLater))
-    streamed.record.outputCharacters = 400
-    complete.record.outcome = 'ok'
+    streamed.record.usage.outputCharacters = 400
+    complete.record.end.outcome = 'ok'
     await recorder.recordAnswer(complete)
     recorder.end(ended)
     t.notOk(isDueLater(ended))
@@ -203,16 +206,16 @@ storeTest(
 
 storeTest('a call journaled when it was sent becomes one row with its usage', async (t, open) => {
   const { recorder, rows } = await start(t, open)
-  const ended = call({ ...begun, usage })
+  const ended = call({ ...begun, usage: { total: usage } })
   recorder.recordSent(ended)
   const { row: { id } } = ended.record.journaled as JournaledCall // of the short row
-  ended.record.outcome = 'ok'
+  ended.record.end.outcome = 'ok'
   await recorder.recordAnswer(ended)
   recorder.end(ended)
   t.match(await rows(), [{ id, outcome: 'ok', prompt_tokens: 3, completion_tokens: 4 }])
-  const failed = call({ ...begun, usage })
+  const failed = call({ ...begun, usage: { total: usage } })
   recorder.recordSent(failed)
-  failed.record.outcome = 'error'
+  failed.record.end.outcome = 'error'
   recorder.end(failed)
   t.same((await rows()).map(({ outcome }) => outcome).toSorted(), ['error', 'ok'])
 })
@@ -230,7 +233,10 @@ t.test('a reservation is settled with the actual usage, whatever else fails', as
     )
   const first = await reserve()
   const plain = new UsageRecorder({ ledger: undefined, limiter, services })
-  plain.end(call({ reservation: first.admitted ? first.reservation : 0, attempts: 3 }))
+  plain.end(call({
+    limits: { reservation: first.admitted ? first.reservation : 0 },
+    routing: { attempts: 3 }
+  }))
   t.equal(limiter.counters.open, 0)
   const second = await reserve()
   t.match(
@@ -245,7 +251,7 @@ t.test('a reservation is settled with the actual usage, whatever else fails', as
       throw new Error('broken')
     }
   })
-  t.throws(() => broken.end(call({ reservation: second.admitted ? second.reservation : 0 })), {
+  t.throws(() => broken.end(call({ limits: { reservation: second.admitted ? second.reservation : 0 } })), {
     message: 'broken'
   })
   t.equal(limiter.counters.open, 0)

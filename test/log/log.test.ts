@@ -9,13 +9,14 @@ import { createLog, type Log, LogOutput } from '../../lib/log/log.ts'
 import { settings } from '../support/settings.ts'
 import { receivedCall } from '../support/stages.ts'
 import { until } from '../support/until.ts'
+import { fillRecord, type RecordParts } from '../support/fill-record.ts'
 
-function logged (record: Partial<CallRecord>, level = 'info'): Array<Record<string, unknown>> {
+function logged (record: RecordParts, level = 'info'): Array<Record<string, unknown>> {
   return linesOf(record, stream => createLog(level, stream))
 }
 
 function linesOf (
-  record: Partial<CallRecord>,
+  record: RecordParts,
   logTo: (stream: DestinationStream) => Log
 ): Array<Record<string, unknown>> {
   const lines: Array<Record<string, unknown>> = []
@@ -24,7 +25,7 @@ function linesOf (
     id: 'call_1',
     headers: { authorization: 'Bearer canary-of-a-caller' },
     body: async () => await Promise.resolve('canary of a body'),
-    record: Object.assign(new CallRecord('chat'), record)
+    record: fillRecord(new CallRecord('chat'), record)
   }), undefined, settings().server)
   return lines
 }
@@ -35,9 +36,12 @@ const error = 'error'
 
 t.test('one line says who called what, which model ran and what it used', async t => {
   const lines = logged({
-    keyId: 'key_1', requestedModel: 'quick', modelId: 'openai/m', providerId: 'openai', status: 200,
-    outcome: 'ok', attempts: 2, streamed: true, firstByteMs: 1.23456, upstreamWaitMs: 1,
-    usage: { promptTokens: 3, completionTokens: 4, totalTokens: 7 }
+    caller: { keyId: 'key_1' },
+    request: { requestedModel: 'quick', isStreamed: true },
+    routing: { modelId: 'openai/m', providerId: 'openai', attempts: 2 },
+    end: { status: 200, outcome: 'ok' },
+    times: { firstByteMs: 1.23456, upstreamWaitMs: 1 },
+    usage: { total: { promptTokens: 3, completionTokens: 4, totalTokens: 7 } }
   })
   t.match(lines, [{
     level: info, id: 'call_1', key: 'key_1', endpoint: 'chat', requested: 'quick', model: 'openai/m',
@@ -49,7 +53,7 @@ t.test('one line says who called what, which model ran and what it used', async 
 
 t.test('a logger with its own settings formats the line by them', async t => {
   const options = { messageKey: 'message', redact: ['requested'] }
-  const record = { requestedModel: 'a "model"\n', status: 200, outcome: 'ok' } as const
+  const record = { request: { requestedModel: 'a "model"\n' }, end: { status: 200, outcome: 'ok' } } as const
   const [own] = linesOf(record, stream => pino(options, stream))
   t.match(own, { message: 'call', requested: '[Redacted]' })
   const [ours] = logged(record)
@@ -72,22 +76,22 @@ t.test('the time of a line is that of the clock, to the millisecond', async t =>
 })
 
 t.test('the level depends on who caused the error', async t => {
-  const level = (record: Partial<CallRecord>): unknown => logged(record, 'info')[0]?.['level']
-  t.equal(level({ outcome: 'ok', status: 200 }), info)
-  t.equal(level({ outcome: 'client_closed', status: 499 }), info)
-  t.equal(level({ outcome: 'error', status: 404, errorCode: 'model_not_found' }), info)
-  t.equal(level({ outcome: 'error', status: 502, errorCode: 'upstream_error' }), warn)
+  const level = (record: RecordParts): unknown => logged(record, 'info')[0]?.['level']
+  t.equal(level({ end: { outcome: 'ok', status: 200 } }), info)
+  t.equal(level({ end: { outcome: 'client_closed', status: 499 } }), info)
+  t.equal(level({ end: { outcome: 'error', status: 404, errorCode: 'model_not_found' } }), info)
+  t.equal(level({ end: { outcome: 'error', status: 502, errorCode: 'upstream_error' } }), warn)
   t.equal(
-    level({ outcome: 'error', status: 200, errorCode: 'upstream_stream_interrupted' }),
+    level({ end: { outcome: 'error', status: 200, errorCode: 'upstream_stream_interrupted' } }),
     warn,
     'cut in the middle'
   )
-  t.equal(level({ outcome: 'error', status: 500, errorCode: 'internal_error' }), error)
+  t.equal(level({ end: { outcome: 'error', status: 500, errorCode: 'internal_error' } }), error)
 })
 
 t.test('lines below the level are not written', async t => {
-  t.same(logged({ outcome: 'ok', status: 200 }, 'warn'), [])
-  t.same(logged({ outcome: 'error', status: 500, errorCode: 'internal_error' }, 'silent'), [])
+  t.same(logged({ end: { outcome: 'ok', status: 200 } }, 'warn'), [])
+  t.same(logged({ end: { outcome: 'error', status: 500, errorCode: 'internal_error' } }, 'silent'), [])
 })
 
 t.test('causes are logged without keys', async t => {
@@ -102,8 +106,8 @@ t.test('causes are logged without keys', async t => {
     ]
     for (const cause of causes) {
       const record = new CallRecord('chat')
-      noteError(record, new GatewayError('upstream_error', { cause }))
-      const [line] = logged(Object.assign(record, { status: 502 }))
+      noteError(record.end, new GatewayError('upstream_error', { cause }))
+      const [line] = logged(fillRecord(record, { end: { status: 502 } }))
       t.ok(line?.['cause'], key)
       t.notMatch(JSON.stringify(line), /canary/i, key)
     }

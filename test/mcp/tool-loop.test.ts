@@ -108,7 +108,7 @@ t.test('a tool call is run, and its result begins the next turn on the same rout
       ]
     }
   })
-  t.equal(call.record.turns, 2)
+  t.equal(call.record.tools.turns, 2)
   t.match(events, [
     start,
     { type: 'tool-result', result: { toolName: 'look' } },
@@ -147,8 +147,8 @@ t.test('an answer has the usage of all turns or none, and its record estimates w
     const { call, turnCalls, events } = await run(turns, tools())
     t.equal(turnCalls.length, 2)
     t.notOk(events.some(event => event.type === 'usage'), `${reported} tokens were reported`)
-    t.ok((call.record.usage?.totalTokens ?? 0) > reported)
-    t.equal(call.record.usageEstimated, true)
+    t.ok((call.record.usage.total?.totalTokens ?? 0) > reported)
+    t.equal(call.record.usage.isEstimated, true)
   }
 })
 

@@ -100,14 +100,14 @@ t.test('an error after the first event ends the stream in the dialect; an earlie
 })
 
 t.test('an answer is printed at once, a large one in parts', async t => {
-  t.same(await toAnswerReply({ a: 1 }, { answerBytes: 100 }), {
+  t.same(await toAnswerReply({ a: 1 }, { routing: { answerBytes: 100 } }), {
     status: 200,
     headers: { 'content-type': 'application/json; charset=utf-8' },
     body: '{"a":1}'
   })
   const value = { a: 'x'.repeat(3_000_000), b: [1] }
   const turns = countTurns(t)
-  const { status, body } = await toAnswerReply(value, { answerBytes: 3_000_000 })
+  const { status, body } = await toAnswerReply(value, { routing: { answerBytes: 3_000_000 } })
   t.equal(status, 200)
   t.ok(turns() > 10)
   t.ok(body instanceof Uint8Array && Buffer.from(body).toString() === JSON.stringify(value))

@@ -16,7 +16,7 @@ const floats = (text: string): EmbeddingsEvent => ({
 
 t.test('vectors become the list of the API, with the model and the usage', async t => {
   const call = routedCall(request)
-  call.record.usage = { promptTokens: 3, completionTokens: 0, totalTokens: 3 }
+  call.record.usage.total = { promptTokens: 3, completionTokens: 0, totalTokens: 3 }
   const { status, headers, body } = await embeddingsReply()(
     batchesOf(call, [[floats('[0.10]'), floats('[2]')]])
   )

@@ -86,7 +86,7 @@ t.test('a model is given by its id, with settings, or in a list of both', async 
     },
     { providerId: 'openai', model: 'gpt-5', modelId: 'openai/gpt-5', settings: { n: 2 } }
   ])
-  t.equal(record.requestedModel, 'google/gemini-2.5-pro, openai/gpt-5')
+  t.equal(record.request.requestedModel, 'google/gemini-2.5-pro, openai/gpt-5')
 })
 
 t.test('settings of the request override those of a configured route, under any name', async t => {

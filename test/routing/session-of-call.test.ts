@@ -1,6 +1,6 @@
 import t from 'tap'
 import { noteAttribution } from '../../lib/validation/attribution.ts'
-import { unknownCaller } from '../../lib/core/record.ts'
+import { unknownCaller } from '../../lib/core/caller-facts.ts'
 import { orderForCall, orderRoutes } from '../../lib/models/route-strategies.ts'
 import { CredentialPool } from '../../lib/routing/credential-pool.ts'
 import { sessionOfCall } from '../../lib/routing/session-of-call.ts'
@@ -15,7 +15,11 @@ interface Named { request?: Partial<ChatInput>, session?: string, key?: string }
 function sessionOf ({ request, session, key = 'key-1' }: Named, random?: () => number): CallSession {
   const messages: ChatInput['messages'] = [{ role: 'user', content: 'hi' }]
   return sessionOfCall(
-    { key: { id: key, name: key }, record: { session }, request: { model: 'm', messages, ...request } },
+    {
+      key: { id: key, name: key },
+      record: { caller: { session } },
+      request: { model: 'm', messages, ...request }
+    },
     random
   )
 }
@@ -89,12 +93,16 @@ for (const [name, { requests }] of Object.entries(recordedAgents)) {
     const [count, turns] = [4000, 2]
     const recorded = requests('THE-SESSION', turns)
     for (let number = 0; number < count; number++) {
+      const id = `00000000-0000-7000-8000-${String(number).padStart(12, '0')}`
       const firsts = recorded.map(({ headers, body }) => {
         const named = Object.entries(headers).map(([header, value]) =>
-          [header, value.replace('THE-SESSION', `00000000-0000-7000-8000-${String(number).padStart(12, '0')}`)])
-        const record = { ...unknownCaller }
-        noteAttribution(body, { headers: Object.fromEntries(named) as Record<string, string>, record })
-        return firstOf(sessionOf({ session: record.session ?? '' }), even)
+          [header, value.replace('THE-SESSION', id)])
+        const caller = { ...unknownCaller }
+        noteAttribution(body, {
+          headers: Object.fromEntries(named) as Record<string, string>,
+          record: { caller, request: {} }
+        })
+        return firstOf(sessionOf({ session: caller.session ?? '' }), even)
       })
       if (number < 200) t.equal(new Set(firsts).size, 1)
       counts[firsts[0] ?? ''] = (counts[firsts[0] ?? ''] ?? 0) + 1

@@ -70,7 +70,7 @@ t.test('the usage of an answer that arrived before a refusal is recorded', async
   await new Promise(setImmediate)
   reject(refusal)
   await t.rejects(out, { code: 'content_refused' })
-  t.same(call.record.usage, usage)
+  t.same(call.record.usage.total, usage)
 })
 
 t.test('a refusal takes precedence over a failure of the provider, which waits for the verdict', async t => {

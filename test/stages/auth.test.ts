@@ -41,7 +41,7 @@ t.test('a key is read from either header, and set on the call', async t => {
   for (const [headers, id] of accepted) {
     const call = await authed(callWith(headers))
     t.equal(call.key.id, id, JSON.stringify(headers))
-    t.equal(call.record.keyId, id)
+    t.equal(call.record.caller.keyId, id)
   }
 })
 
@@ -57,7 +57,7 @@ t.test('a log line says what was refused, without the key', async t => {
   ] as const) {
     const call = callWith(headers)
     await t.rejects(authed(call), { code: 'invalid_api_key' })
-    t.equal(call.record.refusedKey, expected)
+    t.equal(call.record.caller.refusedKey, expected)
   }
 })
 
@@ -91,7 +91,7 @@ t.test('every other key is refused alike, before the body is read', async t => {
     const call = callWith(headers)
     const error = asGatewayError(await authed(call).catch((error: unknown) => error))
     t.match(error, { code: 'invalid_api_key', status: 401 }, title)
-    t.equal(call.record.keyId, undefined)
+    t.equal(call.record.caller.keyId, undefined)
     bodies.add(JSON.stringify(error.toBody()))
   }
   t.same([...bodies], [JSON.stringify(new GatewayError('invalid_api_key').toBody())])
@@ -102,6 +102,6 @@ t.test('a key may call only the endpoints of its type', async t => {
   for (const [key, endpoint] of [['narrow', 'chat'], ['nothing', 'models']] as const) {
     const call = callWith({ 'x-api-key': key }, endpoint)
     await t.rejects(authed(call), { code: 'insufficient_permissions', status: 403 })
-    t.ok(call.record.keyId, 'the log says whose key it was')
+    t.ok(call.record.caller.keyId, 'the log says whose key it was')
   }
 })

@@ -69,13 +69,11 @@ t.test('batches pass unchanged, and are replayed as one', async t => {
   const [only, ...others] = await collect(cached(once(again)))
   t.same([only?.events, others], [[text('a'), text('b'), end], []])
   t.equal(only?.call, again, 'with the call that asks')
-  t.same([first.record.cache, again.record.cache, calls()], ['miss', 'hit', 1])
+  t.same([first.record.routing.cache, again.record.routing.cache, calls()], ['miss', 'hit', 1])
   t.match(again.record, {
-    streamed: true,
-    modelId: 'one/m',
-    providerId: 'one',
-    attempts: 0,
-    usage: undefined
+    request: { isStreamed: true },
+    routing: { modelId: 'one/m', providerId: 'one', attempts: 0 },
+    usage: { total: undefined }
   })
 })
 
@@ -101,7 +99,7 @@ t.test('an answer that nobody reads to its end is abandoned, and its source clos
   const call = callOf()
   for await (const _ of cached(once(call))) break
   t.ok(isClosed)
-  t.equal(call.record.whenUsageKnown, undefined)
+  t.equal(call.record.end.whenUsageKnown, undefined)
   t.equal((await collect(cached(once(callOf())))).length, 2, 'nothing waits for it')
 })
 
@@ -130,9 +128,9 @@ t.test('the request of an answer that is being closed ends with its call', async
 t.test('it is read to its end while another call waits', async t => {
   const { stage, calls } = answering([[text('a')], [text('b')], [end]])
   const { record, other } = await leaveToAnother(stage)
-  t.ok(record.whenUsageKnown, 'its row waits for what it used')
+  t.ok(record.end.whenUsageKnown, 'its row waits for what it used')
   t.same((await other).map(({ events }) => events), [[text('a'), text('b'), end]])
-  await record.whenUsageKnown
+  await record.end.whenUsageKnown
   t.equal(calls(), 1)
 })
 
@@ -141,8 +139,8 @@ t.test("a failure after the caller disconnected is recorded without the provider
   const { stage } = answering([[text('a')], [text('b')]], failure)
   const { record, other } = await leaveToAnother(stage)
   await t.rejects(other, { code: 'upstream_invalid_request' })
-  await record.whenUsageKnown
-  t.equal(record.cause, 'upstream_invalid_request')
+  await record.end.whenUsageKnown
+  t.equal(record.end.cause, 'upstream_invalid_request')
 })
 
 t.test('its record waits for the usage, even if it is not cached and nobody else waits', async t => {
@@ -155,7 +153,7 @@ t.test('its record waits for the usage, even if it is not cached and nobody else
   })
   const { record, other } = await leaveToAnother(stage)
   let isKnown = false
-  const known = record.whenUsageKnown?.then(() => { isKnown = true })
+  const known = record.end.whenUsageKnown?.then(() => { isKnown = true })
   await until(() => calls === 2, 'the other call to be answered on its own')
   await new Promise(resolve => { setImmediate(resolve) })
   t.equal(isKnown, false)
@@ -175,5 +173,5 @@ t.test('answers that are stored for later calls bypass the cache', async t => {
   const call = callOf()
   await collect(cached(once(call)))
   await collect(cached(once(callOf())))
-  t.same([call.record.cache, calls()], ['bypass', 2])
+  t.same([call.record.routing.cache, calls()], ['bypass', 2])
 })

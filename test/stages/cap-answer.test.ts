@@ -37,7 +37,7 @@ async function cappedCall (
     ...given && { settings: given }
   }))
   const record = new CallRecord('chat')
-  record.maxCostNanoUsd = reserved
+  record.cost.maxCostNanoUsd = reserved
   const request: ChatInput = { model: 'one/m', messages: [{ role: 'user', content: 'Hi' }], ...parts }
   const [call] = await collect(
     capAnswer({ models })(once(routedCall(request, { record, routes: [first, ...others] })))

@@ -189,7 +189,7 @@ t.test('named budgets allow no use without a price either', async t => {
   const ofModel = of({ models: [{ model: 'one/m', budget }] })
   const ofEndUser = new NamedBudgets(all, { secret })
   const record = new CallRecord('chat_completions')
-  record.endUser = 'ada'
+  record.caller.endUser = 'ada'
   for (const use of everyUse.filter(({ kind }) => /unpriced|unknown_tool|router_field/.test(kind))) {
     for (const named of [ofTag, ofModel, ofEndUser]) {
       const parts = { record, requestedNames: ['one/m'] }

@@ -19,6 +19,7 @@ import type { ChatInput } from '../../lib/chat/input.ts'
 import type { RoutedCall } from '../../lib/core/call.ts'
 import type { ChatEvent } from '../../lib/core/events.ts'
 import type { Settings } from '../../lib/core/settings.ts'
+import { fillRecord } from '../support/fill-record.ts'
 
 const question: ChatInput = { model: 'one/m', messages: [{ role: 'user', content: 'later' }], deferred: true }
 
@@ -68,18 +69,18 @@ t.test('a call that is not deferred or cannot be passes', async t => {
     [later],
     'at a provider that does not'
   )
-  t.equal(later.record.deferred, undefined)
+  t.equal(later.record.request.isDeferred, undefined)
 })
 
 t.test('a deferred call ends with a receipt, and is stored without the option that deferred it', async t => {
   const given = await services(t)
   const added = new Promise<void>(resolve => given.deferrals.events.once('added', resolve))
   const call = routedCall(question)
-  Object.assign(call.record, { endUser: 'ada', tags: ['a'] })
+  fillRecord(call.record, { caller: { endUser: 'ada', tags: ['a'] } })
   const receipt = await receiptOf(given, call)
   t.match(receipt, { object: 'chat.completion', model: 'one/m', choices: [], request_id: /^dfr_/ })
   t.match(given.deferrals.tickets.open(String(receipt?.['request_id'])), { key: 'key-1', modelId: 'one/m' })
-  t.equal(call.record.deferred, true)
+  t.equal(call.record.request.isDeferred, true)
   await added
   const task = await given.deferrals.store.take({ owner: 'me', untilMs: Date.now() + 1000 }, Date.now())
   t.same(JSON.parse(task?.task ?? ''), {

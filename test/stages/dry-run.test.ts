@@ -33,11 +33,11 @@ async function decided (
   estimate?: Estimate
 ): Promise<RouteDecision | undefined> {
   const call = routedCall({}, { headers })
-  call.record.requestedModel = 'one/m'
+  call.record.request.requestedModel = 'one/m'
   const thrown: unknown = await collect(
     dryRun(services, capability, estimate && { estimate: () => estimate })(once(call))
   ).catch((error: unknown) => error)
-  t.equal(call.record.dryRun, thrown instanceof EarlyReply ? true : undefined)
+  t.equal(call.record.request.isDryRun, thrown instanceof EarlyReply ? true : undefined)
   if (!(thrown instanceof EarlyReply)) return undefined
   return JSON.parse(await textOf(thrown.reply)) as RouteDecision // printed by us
 }

@@ -88,7 +88,7 @@ t.test('a limit above what the model can write is lowered and reported', async t
       request:
         expected === undefined ? call.request : { max_completion_tokens: expected, max_tokens: undefined }
     })
-    t.equal(call.record.maxTokens, expected, JSON.stringify(fields))
+    t.equal(call.record.request.maxTokens, expected, JSON.stringify(fields))
     t.equal(fitted?.fit?.(call.request, route)?.request, call.request, 'of another model nothing is known')
   }
 })

@@ -25,7 +25,7 @@ t.test('a key without limits passes without a reservation', async t => {
     await collect(limits({ limiter: new LocalLimiter(), models, settings: settings() })(once(unlimited))),
     [unlimited]
   )
-  t.match(unlimited.record, { reservation: undefined, limitHeaders: undefined })
+  t.match(unlimited.record, { limits: { reservation: undefined, headers: undefined } })
 })
 
 t.test('a key has its own limits, or those of the configuration', async t => {
@@ -43,14 +43,14 @@ t.test('a key has its own limits, or those of the configuration', async t => {
       }
     })
     const [first] = await collect(stage(once(call(own))))
-    t.match(first?.record, { reservation: Number, limitHeaders: { 'x-ratelimit-remaining-requests': '0' } })
+    t.match(first?.record.limits, { reservation: Number, headers: { 'x-ratelimit-remaining-requests': '0' } })
     const refused = call(own)
     await t.rejects(collect(stage(once(refused))), {
       code: 'rate_limit_exceeded',
       status: 429,
       retryAfterSeconds: Number
     })
-    t.equal(refused.record.refusedBy, 'requests')
+    t.equal(refused.record.limits.refusedBy, 'requests')
   }
 })
 
@@ -60,7 +60,7 @@ t.test('tokens are reserved as estimated, and the estimate is kept for the ledge
     { estimate: () => estimateOf({ prompt: { usual: 60 }, answer: { usual: 30 } }) }
   )
   const [first] = await collect(stage(once(call({ tokensPerMinute: 100 }))))
-  t.equal(first?.record.estimate?.countPrompt(), 60)
+  t.equal(first?.record.usage.estimate?.countPrompt(), 60)
   await t.rejects(collect(stage(once(call({ tokensPerMinute: 100 })))), { code: 'rate_limit_exceeded' })
 })
 
@@ -72,14 +72,14 @@ t.test('a request is estimated at most once, and only if needed', async t => {
   t.equal(estimates, 0)
   t.same(
     [
-      unlimited?.record.estimate?.countPrompt(),
-      unlimited?.record.estimate?.countAnswer(),
-      unlimited?.record.estimate?.estimateUnits()
+      unlimited?.record.usage.estimate?.countPrompt(),
+      unlimited?.record.usage.estimate?.countAnswer(),
+      unlimited?.record.usage.estimate?.estimateUnits()
     ],
     [60, 30, undefined]
   )
   const [limited] = await collect(stage(once(call({ tokensPerMinute: 100 }))))
-  t.equal(limited?.record.estimate?.countPrompt(), 61)
+  t.equal(limited?.record.usage.estimate?.countPrompt(), 61)
   t.equal(estimates, 2)
 })
 
@@ -122,16 +122,16 @@ t.test(
       )
       const withOwnKey = (): ReturnType<typeof call> => {
         const own = routedCall({}, parts)
-        own.record.callerProviderKey = true
+        own.record.caller.usesOwnProviderKey = true
         return own
       }
       for (const remaining of ['1', '0']) {
         const [admitted] = await collect(stage(once(withOwnKey())))
         t.match(
-          admitted?.record,
-          { limitHeaders: { 'x-ratelimit-remaining-requests': remaining }, reservedNanoUsd: undefined },
-          party
-        )
+        admitted?.record,
+        { limits: { headers: { 'x-ratelimit-remaining-requests': remaining } }, cost: { reservedNanoUsd: undefined } },
+        party
+      )
       }
       await t.rejects(collect(stage(once(withOwnKey()))), { code: 'rate_limit_exceeded' }, party)
     }
@@ -143,7 +143,7 @@ t.test('a patient call waits until there is room, or until it ends', async t => 
   const services = { limiter, models, settings: settings() }
   const [open] = await collect(limits(services)(once(call({ concurrentCalls: 1 }))))
   const waiting = collect(limits(services, { waitForCapacity: true })(once(call({ concurrentCalls: 1 }))))
-  limiter.settle(open?.record.reservation ?? 0, { used: {} })
+  limiter.settle(open?.record.limits.reservation ?? 0, { used: {} })
   t.equal((await waiting).length, 1)
   const left = collect(
     limits(services, { waitForCapacity: true })(
@@ -157,7 +157,7 @@ t.test('a call admitted earlier is counted and never refused', async t => {
   const stage = countOnly({ limiter: new LocalLimiter(), settings: settings() })
   for (let time = 0; time < 3; time++) {
     const [counted] = await collect(stage(once(call({ tokensPerMinute: 1 }))))
-    t.type(counted?.record.reservation, 'number')
+    t.type(counted?.record.limits.reservation, 'number')
   }
 })
 
@@ -192,7 +192,7 @@ t.test(
         once(call({ concurrentCalls: 1, requestsPerMinute: 1 }))
       )
     )
-    t.match(next?.record, { reservation: Number })
+    t.match(next?.record.limits, { reservation: Number })
     t.equal(local.counters.open, 1)
   }
 )
@@ -204,7 +204,7 @@ t.test("only admitted calls take one of a project's end user slots", async t => 
   const stage = limits({ limiter: new LocalLimiter(), models, settings: given, namedBudgets })
   const callOf = (endUser: string, requestsPerMinute: number) => {
     const named = call({ requestsPerMinute })
-    named.record.endUser = endUser
+    named.record.caller.endUser = endUser
     return named
   }
   const partyOf = async (endUser: string) => {

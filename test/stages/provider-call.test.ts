@@ -74,7 +74,10 @@ t.test('a complete answer is one batch from the route that gave it', async t => 
   t.equal(batches.length, 1)
   t.equal(batches[0]?.route, route)
   t.match(batches[0]?.events, [{ type: 'response-start' }, { type: 'text-delta', text: 'fine' }])
-  t.match(call.record, { modelId: 'one/m', providerId: 'one', chosen: route, attempts: 1, streamed: false })
+  t.match(call.record, {
+    routing: { modelId: 'one/m', providerId: 'one', chosen: route, attempts: 1 },
+    request: { isStreamed: false }
+  })
   t.match(one.sent, [{ method: 'POST', credential: { authorization: 'Bearer sk-ours' } }])
 })
 
@@ -83,17 +86,19 @@ t.test('the next route is tried if one fails, and the record says why', async t 
   const call = routedCall(hello, { routes: [route, other] })
   const [batch] = await collect(providerCall(services({ one, two }), 'chat')(once(call)))
   t.equal(batch?.route, other)
-  t.match(call.record, { modelId: 'two/m', attempts: 2, failedAttempts: [{ route }], retries: undefined })
+  t.match(call.record, {
+    routing: { modelId: 'two/m', attempts: 2, failedAttempts: [{ route }], retries: undefined }
+  })
 })
 
 t.test('a transient failure is retried as often as configured for the provider', async t => {
   const one = scripted(busy, fine)
   const call = routedCall(hello)
   t.equal((await collect(providerCall(services({ one }, { retries: 1 }), 'chat')(once(call)))).length, 1)
-  t.match(call.record, { attempts: 2, retries: 1 })
+  t.match(call.record, { routing: { attempts: 2, retries: 1 } })
   t.ok(
-    call.record.upstreamWaitMs >= 70,
-    `the pause before the retry counts as waiting: ${call.record.upstreamWaitMs} ms`
+    call.record.times.upstreamWaitMs >= 70,
+    `the pause before the retry counts as waiting: ${call.record.times.upstreamWaitMs} ms`
   )
 })
 
@@ -229,7 +234,7 @@ async function recordOf (
   const begun = withResolvers<undefined>()
   const request: RequestOf<'images'> = { model: 'one/m', prompt: 'a cat', stream }
   const call = routedCall(request, { signal: caller.signal })
-  call.record.reservedNanoUsd = 1 // so the answer is read to its end, whether its caller waits or not
+  call.record.cost.reservedNanoUsd = 1 // so the answer is read to its end, whether its caller waits or not
   const transport: Transport = {
     send: async () => {
       if (leaves === 'before') caller.abort(gone)
@@ -267,7 +272,7 @@ async function recordOf (
   } catch (error) {
     t.type(error, GatewayError)
   }
-  await call.record.whenUsageKnown
+  await call.record.end.whenUsageKnown
   return call.record
 }
 
@@ -292,9 +297,10 @@ t.test('reported usage is known, however the answer ends', async t => {
   }
   for (const [name, { isWasted = false, ...ending }] of Object.entries(endings)) {
     const record = await recordOf(ending)
-    t.same(isWasted ? record.wasted?.map(one => one.usage) : record.usage, isWasted ? [usage] : usage, name)
-    t.same(isWasted ? record.usage : record.wasted, undefined, `${name}: once`)
-    t.not(record.usageEstimated, true)
+    const { total, wasted } = record.usage
+    t.same(isWasted ? wasted?.map(one => one.usage) : total, isWasted ? [usage] : usage, name)
+    t.same(isWasted ? record.usage.total : record.usage.wasted, undefined, `${name}: once`)
+    t.not(record.usage.isEstimated, true)
   }
 })
 
@@ -337,7 +343,7 @@ t.test('reported usage of a stream is known if it breaks off or is abandoned', a
       await batches.next()
       if (end === 'breaks') await t.rejects(batches.next(), { code: 'upstream_stream_interrupted' })
       else await batches.return?.()
-      const { usage, reported } = call.record
+      const { usage: { total: usage, reported } } = call.record
       t.equal(usage, undefined, `${kind}: not all of it`)
       const expected = { unreported: 0, usage: { promptTokens: 7, completionTokens: output } }
       t.match(reported, expected, `${kind} ${end}`)

@@ -19,19 +19,18 @@ t.test('reported tokens are added to those of earlier turns of the call', async 
   const call = routedCall({})
   t.match(
     await recorded([[{ type: 'text-delta', choice: 0, text: '' }], [{ type: 'usage', usage }]], call),
-    { usage, usageEstimated: false }
+    { usage: { total: usage, isEstimated: false } }
   )
-  call.record.usageEstimated = true
+  call.record.usage.isEstimated = true
   await recorded([[{ type: 'usage', usage }]], call)
   t.match(call.record, {
-    usage: { promptTokens: 6, completionTokens: 4, totalTokens: 10 },
-    usageEstimated: false
+    usage: { total: { promptTokens: 6, completionTokens: 4, totalTokens: 10 }, isEstimated: false }
   })
 })
 
 t.test('a later report of one answer replaces an earlier one', async t => {
   const grown = { ...usage, completionTokens: 9, totalTokens: 12 }
-  t.same((await recorded([[{ type: 'usage', usage }], [{ type: 'usage', usage: grown }]])).usage, grown)
+  t.same((await recorded([[{ type: 'usage', usage }], [{ type: 'usage', usage: grown }]])).usage.total, grown)
 })
 
 t.test('the length of the text is known while the answer grows', async t => {
@@ -45,12 +44,12 @@ t.test('the length of the text is known while the answer grows', async t => {
   ]
   const lengths: Array<number | undefined> = []
   for await (const batch of recordUsage()(batchesOf(call, lists))) {
-    lengths.push(batch.call.record.outputCharacters)
+    lengths.push(batch.call.record.usage.outputCharacters)
   }
   t.same(lengths, [4, 12])
-  t.equal(call.record.usage, undefined, 'the ledger estimates')
+  t.equal(call.record.usage.total, undefined, 'the ledger estimates')
   t.equal(
-    (await recorded([[{ type: 'transcript-delta', text: 'words' }]])).outputCharacters,
+    (await recorded([[{ type: 'transcript-delta', text: 'words' }]])).usage.outputCharacters,
     undefined,
     'recordings are not billed by their text'
   )
@@ -58,14 +57,19 @@ t.test('the length of the text is known while the answer grows', async t => {
 
 t.test('images, pages and seconds of audio are counted', async t => {
   const image: AnswerEvent[] = [{ type: 'image-partial', json: '{}' }, { type: 'image-end', json: '{}' }]
-  t.equal((await recorded([image, image])).units?.images?.count, 2)
+  t.equal((await recorded([image, image])).usage.units?.images?.count, 2)
   t.equal(
-    (await recorded([[{ type: 'image-answer', createdSeconds: 7, data: [{}, {}, {}], about: {} }]])).units
+    (await recorded([[{
+      type: 'image-answer',
+      createdSeconds: 7,
+      data: [{}, {}, {}],
+      about: {}
+    }]])).usage.units
       ?.images?.count,
     3
   )
-  t.equal((await recorded([[{ type: 'result', result: 'text', units: { pages: 2 } }]])).units?.pages, 2)
-  t.equal((await recorded([[{ type: 'result', result: 'an id' }]])).units, undefined)
+  t.equal((await recorded([[{ type: 'result', result: 'text', units: { pages: 2 } }]])).usage.units?.pages, 2)
+  t.equal((await recorded([[{ type: 'result', result: 'an id' }]])).usage.units, undefined)
 })
 
 t.test('a transcript is billed by tokens or by seconds', async t => {
@@ -73,11 +77,10 @@ t.test('a transcript is billed by tokens or by seconds', async t => {
     [{ type: 'transcript-end', transcript: { text: '', ...transcript } }]
   ]
   t.match(await recorded(ended({ durationSeconds: 2.5 })), {
-    units: { audioSeconds: 2.5 },
-    usage: undefined
+    usage: { units: { audioSeconds: 2.5 }, total: undefined }
   })
   t.match(await recorded(ended({ durationSeconds: 2.5, usage: { type: 'duration', seconds: 3 } })), {
-    units: { audioSeconds: 3 }
+    usage: { units: { audioSeconds: 3 } }
   })
   t.match(
     await recorded(
@@ -92,8 +95,10 @@ t.test('a transcript is billed by tokens or by seconds', async t => {
       })
     ),
     {
-      usage: { promptTokens: 8, completionTokens: 2, totalTokens: 10, promptAudioTokens: 7 },
-      usageEstimated: false
+      usage: {
+        total: { promptTokens: 8, completionTokens: 2, totalTokens: 10, promptAudioTokens: 7 },
+        isEstimated: false
+      }
     }
   )
 })
@@ -110,8 +115,8 @@ t.test('an answer without usage is estimated if requested', async t => {
   }
   const embeddings: AnswerEvent[] = [{ type: 'embeddings', vectors: [] }]
   const report: AnswerEvent[] = [{ type: 'usage', usage }]
-  t.match(await estimated(embeddings), { usage: { promptTokens: 4 }, usageEstimated: true })
+  t.match(await estimated(embeddings), { usage: { total: { promptTokens: 4 }, isEstimated: true } })
   for (const lists of [[report], [report, embeddings], [embeddings, report]]) {
-    t.match(await estimated(...lists), { usage, usageEstimated: false })
+    t.match(await estimated(...lists), { usage: { total: usage, isEstimated: false } })
   }
 })

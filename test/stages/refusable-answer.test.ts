@@ -91,6 +91,6 @@ t.test('an answer that is read on without its caller is never read twice at once
   t.equal(begun, 2, 'the read in flight is waited for')
   reads[1]?.resolve([{ type: 'usage', usage: { promptTokens: 1, completionTokens: 1, totalTokens: 2 } }])
   await Promise.all([second, closed])
-  await call.record.whenUsageKnown
+  await call.record.end.whenUsageKnown
   t.equal(begun, 3, 'and then it is read to its end')
 })

@@ -23,7 +23,7 @@ async function passed (
   bodyBytes = 10
 ): Promise<Request> {
   const record = new CallRecord('chat')
-  record.bodyBytes = bodyBytes
+  record.request.bodyBytes = bodyBytes
   for await (const call of requestTexts(stages, { replaceTexts })(once(routedCall(request, { record })))) {
     return call.request
   }

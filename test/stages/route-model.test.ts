@@ -23,7 +23,10 @@ async function routed (
 t.test('a call gets the routes that were chosen for it', async t => {
   const { routes, record } = await routed('openai/gpt-5')
   t.match(routes, [{ providerId: 'openai', model: 'gpt-5', modelId: 'openai/gpt-5' }])
-  t.match(record, { requestedModel: 'openai/gpt-5', failedAttempts: undefined, routes: undefined })
+  t.match(record, {
+    request: { requestedModel: 'openai/gpt-5' },
+    routing: { failedAttempts: undefined, routes: undefined }
+  })
 })
 
 t.test(
@@ -36,14 +39,14 @@ t.test(
       routes.map(({ modelId }) => modelId),
       ['google/gemini-2.5-pro']
     )
-    t.equal(record.routes, undefined, 'set by the attempts')
-    t.match(record.failedAttempts, [{ route: { modelId: 'openai/gpt-5' }, reason: String }])
+    t.equal(record.routing.routes, undefined, 'set by the attempts')
+    t.match(record.routing.failedAttempts, [{ route: { modelId: 'openai/gpt-5' }, reason: String }])
   }
 )
 
 t.test('a key of the caller travels with the call, and the record only states that there is one', async t => {
   const { providerKey, record } = await routed('openai/gpt-5', { 'x-provider-key': 'sk-own' })
   t.equal(providerKey?.reveal(), 'sk-own')
-  t.equal(record.callerProviderKey, true)
+  t.equal(record.caller.usesOwnProviderKey, true)
   t.notMatch(JSON.stringify(record), /sk-own/)
 })

@@ -81,7 +81,7 @@ t.test('turns', async t => {
       }
     ])
     t.equal(events.length, 9)
-    t.equal(call.record.usage?.totalTokens, 42)
+    t.equal(call.record.usage.total?.totalTokens, 42)
 
     const [one, two] = model.calls
     t.strictSame(one?.request.tools?.slice(0, 2).map(nameOf), ['mine_own', 'echo'])
@@ -405,7 +405,7 @@ t.test('options of the request about tools', async t => {
     })
     const sizes: number[] = []
     for await (const { events } of looped(realTools(t), model.ask, limits)(once(call))) {
-      await until(() => call.record.toolRuns?.length === 1, 'the call of the tool to end')
+      await until(() => call.record.tools.runs?.length === 1, 'the call of the tool to end')
       sizes.push(events.length)
       if (sizes.length === 2) {
         t.match(events, [

@@ -41,7 +41,7 @@ t.test('other work runs after the check of a request with many values', async t 
   for (const [bodyBytes, expected] of [[1000, 0], [1_000_000, 1]] as const) {
     let turns = 0
     const call = callWith(chat)
-    call.record.bodyBytes = bodyBytes
+    call.record.request.bodyBytes = bodyBytes
     const next = setImmediate(() => turns++)
     for await (const _ of validChat(once(call))) t.equal(turns, expected)
     clearImmediate(next)

@@ -31,6 +31,6 @@ export async function printedAnswer (
     messages: text
       .split('\n\n')
       .map(line => (line.startsWith('data: {') ? JSON.stringify(JSON.parse(line.slice(6))) : line)),
-    characters: call.record.outputCharacters ?? 0
+    characters: call.record.usage.outputCharacters ?? 0
   }
 }

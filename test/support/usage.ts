@@ -1,6 +1,6 @@
 /** Usage rows as written by a gateway. */
 
-import type { RecordedEstimate } from '../../lib/core/record.ts'
+import type { RecordedEstimate } from '../../lib/core/usage-facts.ts'
 import { emptyRow } from '../../lib/stores/usage-columns.ts'
 import type { UsageRow } from '../../lib/stores/tables.ts'
 

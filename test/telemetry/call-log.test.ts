@@ -5,9 +5,10 @@ import { createLog } from '../../lib/log/log.ts'
 import { route } from '../support/routes.ts'
 import { settings } from '../support/settings.ts'
 import { routedCall } from '../support/stages.ts'
+import { fillRecord, type RecordParts } from '../support/fill-record.ts'
 
 function logged (
-  parts: Partial<CallRecord>,
+  parts: RecordParts,
   fields: Partial<CallLogSettings> = {}
 ): Record<string, unknown> {
   const lines: string[] = []
@@ -20,7 +21,7 @@ function logged (
     log,
     routedCall(
       {},
-      { id: 'call-1', record: Object.assign(new CallRecord('chat'), parts), receivedAtMs: performance.now() }
+      { id: 'call-1', record: fillRecord(new CallRecord('chat'), parts), receivedAtMs: performance.now() }
     ),
     undefined,
     { ...settings().server, ...fields }
@@ -31,26 +32,24 @@ function logged (
 t.test('a line has everything known of a call, and nothing else', async t => {
   const [a, b] = [route('one/a'), route('two/b')]
   const line = logged({
-    remoteAddress: '::ffff:192.0.2.1',
-    keyId: 'key-1',
-    keyName: 'ci',
-    requestedModel: 'smart',
-    session: 's-1',
-    modelId: 'two/b',
-    providerId: 'two',
-    status: 200,
-    outcome: 'ok',
-    streamed: true,
-    attempts: 2,
-    hedges: 1,
-    routes: [a, b],
-    chosen: b,
-    failedAttempts: [{ route: a, reason: 'upstream_error' }],
-    upstreamRequestId: 'req-1',
-    firstByteMs: 1.005,
-    upstreamWaitMs: 2.345,
-    usage: { promptTokens: 3, completionTokens: 4, totalTokens: 7 },
-    units: { pages: 1, audioSeconds: 2, characters: 3, images: { count: 4 } }
+    request: { remoteAddress: '::ffff:192.0.2.1', requestedModel: 'smart', isStreamed: true },
+    caller: { keyId: 'key-1', keyName: 'ci', session: 's-1' },
+    routing: {
+      modelId: 'two/b',
+      providerId: 'two',
+      attempts: 2,
+      hedges: 1,
+      routes: [a, b],
+      chosen: b,
+      failedAttempts: [{ route: a, reason: 'upstream_error' }],
+      upstreamRequestId: 'req-1'
+    },
+    end: { status: 200, outcome: 'ok' },
+    times: { firstByteMs: 1.005, upstreamWaitMs: 2.345 },
+    usage: {
+      total: { promptTokens: 3, completionTokens: 4, totalTokens: 7 },
+      units: { pages: 1, audioSeconds: 2, characters: 3, images: { count: 4 } }
+    }
   })
   t.strictSame(
     { ...line, time: '', total_ms: 0 },
@@ -88,7 +87,10 @@ t.test('a line has everything known of a call, and nothing else', async t => {
 })
 
 t.test('the client address and key name are left out if so configured', async t => {
-  const parts = { remoteAddress: '192.0.2.1', keyId: 'key-1', keyName: 'ci' }
+  const parts = {
+    request: { remoteAddress: '192.0.2.1' },
+    caller: { keyId: 'key-1', keyName: 'ci' }
+  }
   const { client: hidden, ...named } = logged(parts, { logClient: false })
   t.match([hidden, named], [undefined, { key: 'key-1', key_name: 'ci' }])
   const { key_name: unnamed, ...seen } = logged(parts, { logKeyName: false })
@@ -111,11 +113,11 @@ t.test('unknown values are left out', async t => {
 
 t.test('estimates are marked', async t => {
   const usage = { promptTokens: 3, completionTokens: 4, totalTokens: 7 }
-  t.strictSame(logged({ usage, usageEstimated: true })['usage'], {
+  t.strictSame(logged({ usage: { total: usage, isEstimated: true } })['usage'], {
     prompt: 3,
     completion: 4,
     total: 7,
     estimated: true
   })
-  t.strictSame(logged({ outputCharacters: 9 })['usage'], { completion: 3, estimated: true })
+  t.strictSame(logged({ usage: { outputCharacters: 9 } })['usage'], { completion: 3, estimated: true })
 })

@@ -1,10 +1,13 @@
 import t from 'tap'
-import { CallRecord, noteUsage, type SentRequest } from '../../lib/core/record.ts'
+import { CallRecord } from '../../lib/core/record.ts'
+import type { SentRequest } from '../../lib/core/routing-facts.ts'
+import { noteUsage } from '../../lib/core/usage-facts.ts'
 import { CallMetrics } from '../../lib/telemetry/call-metrics.ts'
 import { printFamilies } from '../../lib/telemetry/metric-families.ts'
 import type { Route } from '../../lib/core/route.ts'
 import type { ProviderKind } from '../../schemas/providers.ts'
 import { route } from '../support/routes.ts'
+import { fillRecord, type RecordParts } from '../support/fill-record.ts'
 
 const kindOf = (id: string): ProviderKind | undefined => id === 'one' ? 'xai' : undefined
 
@@ -18,13 +21,13 @@ function linesOf (metrics: CallMetrics): string[] {
 }
 
 function observed (
-  parts: Partial<CallRecord>,
+  parts: RecordParts,
   row?: Row,
   isKnown = (_id: string): boolean => true
 ): string[] {
   const metrics = new CallMetrics(isKnown, kindOf)
   metrics.observe(
-    { record: Object.assign(new CallRecord('chat'), parts), receivedAtMs: performance.now() },
+    { record: fillRecord(new CallRecord('chat'), parts), receivedAtMs: performance.now() },
     row
   )
   return linesOf(metrics)
@@ -43,18 +46,19 @@ t.test('a call counts with what it used, its attempts and its fallback', async t
   const [a, b] = [route('one/a'), route('two/b')]
   const lines = observed(
     {
-      modelId: 'two/b',
-      providerId: 'two',
-      outcome: 'ok',
-      status: 200,
-      attempts: 3,
-      requests: [sentTo(a, 'upstream_error'), sentTo(a, 'upstream_error'), sentTo(b)],
-      retries: 1,
-      hedges: 1,
-      routes: [a, b],
-      chosen: b,
-      failedAttempts: [{ route: a, reason: 'circuit open' }],
-      refusedBy: 'tokens'
+      routing: {
+        modelId: 'two/b',
+        providerId: 'two',
+        attempts: 3,
+        requests: [sentTo(a, 'upstream_error'), sentTo(a, 'upstream_error'), sentTo(b)],
+        retries: 1,
+        hedges: 1,
+        routes: [a, b],
+        chosen: b,
+        failedAttempts: [{ route: a, reason: 'circuit open' }]
+      },
+      end: { outcome: 'ok', status: 200 },
+      limits: { refusedBy: 'tokens' }
     },
     { prompt_tokens: 3, completion_tokens: 4, cached_tokens: 1, cost_nano_usd: 2e9 }
   )
@@ -77,26 +81,28 @@ t.test('a call counts with what it used, its attempts and its fallback', async t
 
 t.test('a model that only the caller knows counts as another', async t => {
   t.match(
-    observed({ modelId: 'one/made-up', providerId: 'one' }, undefined, () => false).join(),
+    observed({ routing: { modelId: 'one/made-up', providerId: 'one' } }, undefined, () => false).join(),
     'model="other"'
   )
 })
 
 t.test('a call that never came to a model has no numbers of one', async t => {
-  t.strictSame(observed({ outcome: 'error', status: 401, errorCode: 'invalid_api_key' }), [
+  t.strictSame(observed({ end: { outcome: 'error', status: 401, errorCode: 'invalid_api_key' } }), [
     'headgate_calls_total{endpoint="chat",model="",provider="",outcome="error",status="401"} 1',
     'headgate_unauthorized_total{endpoint="chat",reason="invalid_api_key"} 1'
   ])
 })
 
 t.test('first outputs are counted of calls that had one, and overhead of calls that had a head', async t => {
-  const times = (parts: Partial<CallRecord>): string => {
+  const times = (parts: RecordParts): string => {
     const metrics = new CallMetrics(() => true, kindOf)
-    metrics.observe({ record: Object.assign(new CallRecord('chat'), parts), receivedAtMs: performance.now() })
+    metrics.observe({ record: fillRecord(new CallRecord('chat'), parts), receivedAtMs: performance.now() })
     return printFamilies(metrics.families())
   }
-  t.match(times({ firstByteMs: 20 }), /headgate_first_byte_seconds_bucket\{.*le="0\.05"\} 1/)
-  t.match(times({ overheadMs: 2 }), /headgate_overhead_seconds_bucket\{endpoint="chat",le="0\.0025"\} 1/)
+  t.match(times({ times: { firstByteMs: 20 } }), /headgate_first_byte_seconds_bucket\{.*le="0\.05"\} 1/)
+  t.match(times({
+    times: { overheadMs: 2 }
+  }), /headgate_overhead_seconds_bucket\{endpoint="chat",le="0\.0025"\} 1/)
   t.notMatch(times({}), 'headgate_overhead_seconds_bucket')
 })
 
@@ -104,14 +110,14 @@ t.test(
   'each request to a provider is an operation of the conventions, with the tokens that its provider reports',
   async t => {
     const record = new CallRecord('responses')
-    noteUsage(record, { promptTokens: 3, completionTokens: 4, totalTokens: 7 }, undefined)
+    noteUsage(record.usage, { promptTokens: 3, completionTokens: 4, totalTokens: 7 }, undefined)
     const requests = [
       { ...sentTo(route('one/a'), 'upstream_error'), startedAtMs: 0, endedAtMs: 15 },
       { ...sentTo(route('two/b')), startedAtMs: 100, endedAtMs: 150, completedAtMs: 2100 }
     ]
     const metrics = new CallMetrics(id => id === 'one/a', kindOf)
     metrics.observe({
-      record: Object.assign(record, { requests, streamed: true }),
+      record: fillRecord(record, { routing: { requests }, request: { isStreamed: true } }),
       receivedAtMs: performance.now()
     })
     const text = printFamilies(metrics.families())
@@ -137,7 +143,7 @@ t.test('names of models in operations are bounded', async t => {
   const metrics = new CallMetrics(() => true, kindOf, 2)
   const observe = (model: string): void =>
     metrics.observe({
-      record: Object.assign(new CallRecord('chat'), { requests: [sentTo(route(model))] }),
+      record: fillRecord(new CallRecord('chat'), { routing: { requests: [sentTo(route(model))] } }),
       receivedAtMs: performance.now()
     })
   for (const model of ['one/a', 'one/b', 'one/c', 'one/a']) observe(model)
@@ -166,9 +172,9 @@ t.test('times of calls and of requests to providers have exemplars, of traces th
       child: () => span
     }
     metrics.observe({
-      record: Object.assign(new CallRecord('chat'), {
+      record: fillRecord(new CallRecord('chat'), {
         trace,
-        requests: [{ ...sentTo(route('one/a')), span }]
+        routing: { requests: [{ ...sentTo(route('one/a')), span }] }
       }),
       receivedAtMs: performance.now()
     })

@@ -1,5 +1,7 @@
 import t from 'tap'
-import { CallRecord, noteUsage, type SentRequest } from '../../lib/core/record.ts'
+import { CallRecord } from '../../lib/core/record.ts'
+import type { SentRequest } from '../../lib/core/routing-facts.ts'
+import { noteUsage } from '../../lib/core/usage-facts.ts'
 import { GuardFindings } from '../../lib/core/guard-findings.ts'
 import {
   callSpans,
@@ -11,13 +13,14 @@ import { providerKinds } from '../../schemas/providers.ts'
 import { route } from '../support/routes.ts'
 import { usageRowOf } from '../support/usage.ts'
 import type { UsageRow } from '../../lib/stores/tables.ts'
+import { fillRecord, type RecordParts } from '../support/fill-record.ts'
 
 const [a, b] = [route('one/a'), route('two/b')]
 
-function spansOf (parts: Partial<CallRecord>, row?: UsageRow): CallSpans {
-  const record = Object.assign(
+function spansOf (parts: RecordParts, row?: UsageRow): CallSpans {
+  const record = fillRecord(
     new CallRecord('chat'),
-    { method: 'POST', path: '/v1/chat/completions' },
+    { request: { method: 'POST', path: '/v1/chat/completions' } },
     parts
   )
   return callSpans({ id: 'call-1', headers: {}, record, receivedAtMs: 100 }, row, 500, id =>
@@ -51,26 +54,20 @@ t.test('the span of a call has its route, key, usage and cost', async t => {
   findings.note('pii', 'request', 'mask', 3)
   const { server, children } = spansOf(
     {
-      keyId: 'key-1',
-      keyName: 'ci',
-      projectName: 'Support',
-      session: 's-1',
-      endUser: 'ann',
-      tags: ['a', 'b'],
-      metadata: { run: '1' },
-      target: '/v1/chat/completions?key=secret',
-      encrypted: true,
-      requestedModel: 'smart',
-      modelId: 'one/a',
-      providerId: 'one',
-      status: 200,
-      outcome: 'ok',
-      attempts: 1,
-      firstByteMs: 50,
-      overheadMs: 1,
-      upstreamWaitMs: 40,
-      findings,
-      cache: 'miss'
+      caller: {
+        keyId: 'key-1',
+        keyName: 'ci',
+        projectName: 'Support',
+        session: 's-1',
+        endUser: 'ann',
+        tags: ['a', 'b'],
+        metadata: { run: '1' }
+      },
+      request: { target: '/v1/chat/completions?key=secret', usesTls: true, requestedModel: 'smart' },
+      routing: { modelId: 'one/a', providerId: 'one', attempts: 1, cache: 'miss' },
+      end: { status: 200, outcome: 'ok' },
+      times: { firstByteMs: 50, overheadMs: 1, upstreamWaitMs: 40 },
+      guards: { findings }
     },
     row
   )
@@ -126,7 +123,7 @@ t.test(
   async t => {
     const record = new CallRecord('chat')
     noteUsage(
-      record,
+      record.usage,
       {
         promptTokens: 9,
         completionTokens: 4,
@@ -137,17 +134,15 @@ t.test(
       },
       undefined
     )
-    const { answerUsages } = record
+    const { usage: { answers: answerUsages } } = record
     const {
       children: [child]
     } = spansOf(
       {
-        streamed: true,
-        session: 's-1',
-        chosen: a,
-        upstreamRequestId: 'req-1',
-        requests: [sent({})],
-        answerUsages
+        request: { isStreamed: true },
+        caller: { session: 's-1' },
+        routing: { chosen: a, upstreamRequestId: 'req-1', requests: [sent({})] },
+        usage: { answers: answerUsages }
       },
       usageRowOf(1, { cost_nano_usd: 1e9 })
     )
@@ -181,8 +176,7 @@ t.test(
 
 t.test('unanswered requests end when they failed, and only failures are errors', async t => {
   const { children } = spansOf({
-    chosen: a,
-    requests: [
+    routing: { chosen: a, requests: [
       sent({
         route: b,
         startedAtMs: 101,
@@ -194,7 +188,7 @@ t.test('unanswered requests end when they failed, and only failures are errors',
       sent({ route: b, startedAtMs: 102, endedAtMs: 150, completedAtMs: undefined, reason: 'slower' }),
       sent({ startedAtMs: 103, completedAtMs: undefined }),
       sent({ startedAtMs: 104, endedAtMs: undefined, completedAtMs: undefined })
-    ]
+    ] }
   })
   t.same(
     children.map(({ endedAtMs, failed }) => [endedAtMs, failed]),
@@ -213,17 +207,17 @@ t.test('unanswered requests end when they failed, and only failures are errors',
 t.test('each turn has its own usage, and tools come between the turns', async t => {
   const record = new CallRecord('chat')
   const first = { promptTokens: 1, completionTokens: 2, totalTokens: 3 }
-  noteUsage(record, first, undefined)
-  noteUsage(record, { promptTokens: 10, completionTokens: 20, totalTokens: 30 }, first)
+  noteUsage(record.usage, first, undefined)
+  noteUsage(record.usage, { promptTokens: 10, completionTokens: 20, totalTokens: 30 }, first)
   const run = { serverName: 'org/tools', toolName: 'echo', startedAtMs: 200, endedAtMs: 210 }
   const { children } = spansOf(
     {
-      answerUsages: record.answerUsages,
-      requests: [sent({ completedAtMs: 190 }), sent({ startedAtMs: 300 })],
-      toolRuns: [
+      usage: { answers: record.usage.answers },
+      routing: { requests: [sent({ completedAtMs: 190 }), sent({ startedAtMs: 300 })] },
+      tools: { runs: [
         { ...run, outcome: 'ok' },
         { ...run, startedAtMs: 201, outcome: 'tool_error' }
-      ]
+      ] }
     },
     usageRowOf(1, { cost_nano_usd: 1e9 })
   )
@@ -260,9 +254,8 @@ t.test('each turn has its own usage, and tools come between the turns', async t 
 t.test('usage that belongs to no single answer is only on the span of the call', async t => {
   const usage = { promptTokens: 1, completionTokens: 2, totalTokens: 3 }
   const { server, children } = spansOf({
-    usage,
-    answerUsages: [{ earlier: undefined, usage }],
-    requests: [sent({}), sent({})]
+    usage: { total: usage, answers: [{ earlier: undefined, usage }] },
+    routing: { requests: [sent({}), sent({})] }
   })
   t.same(
     children.map(({ attributes }) => attributes['gen_ai.usage.input_tokens']),
@@ -271,20 +264,20 @@ t.test('usage that belongs to no single answer is only on the span of the call',
   t.equal(server.attributes['headgate.usage.input_tokens'], 1)
 })
 
-for (const [title, parts, failed] of [
+for (const [title, end, failed] of [
   ['an error of the gateway', { outcome: 'error', status: 502 }, true],
   ['an answer that broke off', { outcome: 'error', status: 200 }, true],
   ['a request that was refused', { outcome: 'error', status: 401 }, false],
   ['a caller who left', { outcome: 'client_closed', status: 499 }, false]
 ] as const) {
   t.test(`${title} ${failed ? 'is a' : 'is no'} failed span`, async t => {
-    t.equal(spansOf(parts).server.failed, failed)
+    t.equal(spansOf({ end }).server.failed, failed)
   })
 }
 
 t.test('every kind of provider has a name, and other endpoints have their name as the operation', async t => {
   for (const kind of providerKinds) {
-    const record = Object.assign(new CallRecord('speech'), { requests: [sent({})] })
+    const record = fillRecord(new CallRecord('speech'), { routing: { requests: [sent({})] } })
     const {
       children: [child]
     } = callSpans({ id: '', headers: {}, record, receivedAtMs: 0 }, undefined, 1, () => kind)
@@ -299,9 +292,9 @@ t.test('every kind of provider has a name, and other endpoints have their name a
 t.test('long names are cut', async t => {
   const long = 'n'.repeat(5000)
   const { server, children } = spansOf({
-    session: long,
-    requestedModel: long,
-    requests: [sent({ route: { ...a, model: long, modelId: long } })]
+    caller: { session: long },
+    request: { requestedModel: long },
+    routing: { requests: [sent({ route: { ...a, model: long, modelId: long } })] }
   })
   for (const { name, attributes } of [server, ...children]) {
     t.ok(name.length < 300)
@@ -310,18 +303,21 @@ t.test('long names are cut', async t => {
 })
 
 t.test('a wait between key check and first request is an event', async t => {
-  t.strictSame(spansOf({ keyCheckedAtMs: 101, requests: [sent({})] }).server.events, [
+  t.strictSame(spansOf({ times: { keyCheckedAtMs: 101 }, routing: { requests: [sent({})] } }).server.events, [
     { name: 'headgate.wait', atMs: 101, attributes: { 'headgate.wait_ms': 9 } }
   ])
-  t.strictSame(spansOf({ keyCheckedAtMs: 109.5, requests: [sent({})] }).server.events, [])
-  t.strictSame(spansOf({ keyCheckedAtMs: 101 }).server.events, [])
+  t.strictSame(spansOf({
+    times: { keyCheckedAtMs: 109.5 },
+    routing: { requests: [sent({})] }
+  }).server.events, [])
+  t.strictSame(spansOf({ times: { keyCheckedAtMs: 101 } }).server.events, [])
 })
 
 t.test('a guard that could not inspect has a failed span', async t => {
   const findings = new GuardFindings()
   findings.noteLook('pii', 'request', 2)
   findings.note('pii', 'request', 'unavailable')
-  t.match(spansOf({ findings }).children, [
+  t.match(spansOf({ guards: { findings } }).children, [
     {
       name: 'stage pii',
       failed: true,
@@ -337,7 +333,7 @@ t.test('texts of a call are on the attempt that answered, else on the span of th
     'headgate.content_truncated': true
   }
   const places = (requests: SentRequest[]): boolean[] => {
-    const { server, children } = spansOf({ requests })
+    const { server, children } = spansOf({ routing: { requests } })
     addAttributes({ server, children }, content, (_, texts) =>
       texts === undefined ? {} : contentAttributes(texts)
     )
@@ -362,12 +358,12 @@ t.test('the path is that of the request target, even if that is a full URL', asy
     ['http://gateway.test?key=secret', '/'],
     ['/v1/files/a://b/c', '/v1/files/a://b/c']
   ] as const) {
-    t.equal(spansOf({ target }).server.attributes['url.path'], path, target)
+    t.equal(spansOf({ request: { target } }).server.attributes['url.path'], path, target)
   }
 })
 
 t.test("behind a proxy that terminates TLS, the scheme is the client's", async t => {
-  const record = Object.assign(new CallRecord('chat'), { target: '/v1/models' })
+  const record = fillRecord(new CallRecord('chat'), { request: { target: '/v1/models' } })
   const call = { id: '', headers: { 'x-forwarded-proto': 'https' }, record, receivedAtMs: 0 }
   const schemeOf = (trustProxy: boolean): unknown =>
     callSpans(call, undefined, 1, () => undefined, trustProxy).server.attributes['url.scheme']

@@ -14,6 +14,7 @@ import { receivedCall } from '../support/stages.ts'
 import { settles, until } from '../support/until.ts'
 import type { Call } from '../../lib/core/call.ts'
 import type { OtlpSettings, Settings } from '../../lib/core/settings.ts'
+import { fillRecord } from '../support/fill-record.ts'
 
 const path = '/v1/chat/completions'
 const hello = { messages: 'hi', model: 'one/m' }
@@ -75,8 +76,8 @@ for (const [kind, body, script] of [
       t.equal(request?.attributes['gen_ai.provider.name'], 'openai-compatible')
 
       const record = calls[0]?.record
-      const sent = record?.requests?.[0]
-      t.equal(request?.attributes['gen_ai.usage.input_tokens'], record?.usage?.promptTokens)
+      const sent = record?.routing.requests?.[0]
+      t.equal(request?.attributes['gen_ai.usage.input_tokens'], record?.usage.total?.promptTokens)
       const length = (from?: number, to?: number): number =>
         Math.round(((to ?? NaN) - (from ?? NaN)) * 100) / 100
       t.equal(
@@ -145,7 +146,7 @@ t.test('a caller who disconnects ends the spans of the call and its request', as
     spans.find(({ kind }) => kind === 2),
     { failed: false, attributes: { 'http.response.status_code': 499, 'headgate.outcome': 'client_closed' } }
   )
-  const sent = calls[0]?.record.requests?.[0]
+  const sent = calls[0]?.record.routing.requests?.[0]
   t.ok((sent?.completedAtMs ?? 0) >= (sent?.endedAtMs ?? Infinity))
 })
 
@@ -290,7 +291,7 @@ function endedCall (number: number, { begin, captureContent }: CallTracer): Call
     reason: undefined,
     status: undefined
   }
-  Object.assign(call.record, { trace: begin({}), requests: [request] })
+  fillRecord(call.record, { trace: begin({}), routing: { requests: [request] } })
   const bodies = captureContent?.([], undefined)?.({ id: 'key', name: 'key' }, 'chat')
   bodies?.takeRequest([
     Buffer.from(JSON.stringify({ messages: [{ role: 'user', content: `${number} `.repeat(20_000) }] }))

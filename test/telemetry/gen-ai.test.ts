@@ -1,5 +1,7 @@
 import t from 'tap'
-import { CallRecord, noteUsage, type SentRequest } from '../../lib/core/record.ts'
+import { CallRecord } from '../../lib/core/record.ts'
+import type { SentRequest } from '../../lib/core/routing-facts.ts'
+import { noteUsage } from '../../lib/core/usage-facts.ts'
 import { operationOf, providerNameOf, requestUsage } from '../../lib/telemetry/gen-ai.ts'
 import { route } from '../support/routes.ts'
 
@@ -41,11 +43,11 @@ t.test(
 t.test('the usage of an answer is on its request, unless several requests could be meant', async t => {
   const record = new CallRecord('chat')
   const [failed, answered] = [sent('upstream_error'), sent()]
-  record.requests = [failed, answered]
+  record.routing.requests = [failed, answered]
   t.equal(requestUsage(record, answered), undefined)
-  noteUsage(record, usage, undefined)
+  noteUsage(record.usage, usage, undefined)
   t.strictSame(requestUsage(record, answered), usage)
   t.equal(requestUsage(record, failed), undefined)
-  record.requests.push(sent())
+  record.routing.requests.push(sent())
   t.equal(requestUsage(record, answered), undefined, 'two answers, and one was reported')
 })

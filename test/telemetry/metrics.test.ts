@@ -12,6 +12,7 @@ import { until } from '../support/until.ts'
 import { chatAnswer, chatFrames, eventStream, fakeUpstream, type Script } from '../support/upstream.ts'
 import type { ApiKey } from '../../lib/core/key.ts'
 import type { Settings } from '../../lib/core/settings.ts'
+import { fillRecord, type RecordParts } from '../support/fill-record.ts'
 
 interface Measured extends TestGateway {
   readonly server: MetricsServer
@@ -267,17 +268,22 @@ t.test('the number of label values is limited', t => {
     () => undefined,
     2
   )
-  const count = (more: Partial<CallRecord>): void =>
+  const count = (more: RecordParts): void =>
     metrics.observe({
-      record: Object.assign(new CallRecord('chat'), { providerId: 'p' }, more),
+      record: fillRecord(new CallRecord('chat'), { routing: { providerId: 'p' } }, more),
       receivedAtMs: 0
     })
   const route = (modelId: string) => ({ modelId, providerId: 'p', model: modelId })
   for (let model = 0; model < 9; model++) {
-    count({ modelId: `p/${model}`, failedAttempts: [{ route: route(`q/${model}`), reason: 'rate_limited' }] })
-    count({ modelId: 'p/0' })
+    count({
+      routing: {
+        modelId: `p/${model}`,
+        failedAttempts: [{ route: route(`q/${model}`), reason: 'rate_limited' }]
+      }
+    })
+    count({ routing: { modelId: 'p/0' } })
   }
-  count({ modelId: 'p/9', outcome: 'error' })
+  count({ routing: { modelId: 'p/9' }, end: { outcome: 'error' } })
   const values = valuesIn(t, printFamilies(metrics.families()))
   t.same(
     [...values]

@@ -94,7 +94,7 @@ t.test(
   'a request that no guard has inspected is not recorded, nor is a call without a body',
   async t => {
     const call = receivedCall({})
-    call.record.awaitsInspection = true
+    call.record.guards.awaitsInspection = true
     t.match(
       await contentOf(new SpanContent(settings), asking('hi'), { error: { message: 'hi is no' } }, call),
       { input: [], output: [] }

@@ -12,6 +12,7 @@ import { usageRowOf } from '../support/usage.ts'
 import { until } from '../support/until.ts'
 import { fakeUpstream } from '../support/upstream.ts'
 import type { CallDetail } from '../../schemas/admin/calls.ts'
+import { fillRecord } from '../support/fill-record.ts'
 
 interface Place extends AdminGateway {
   readonly owner: Person
@@ -161,7 +162,9 @@ t.test("an error shows the caller's message, cut, or the default message of its 
 })
 
 t.test('a broken answer is a failed attempt', async t => {
-  const piece = `data: ${JSON.stringify({ choices: [{ index: 0, delta: { role: 'assistant', content: 'Hel' } }] })}\n\n`
+  const piece = `data: ${JSON.stringify({
+    choices: [{ index: 0, delta: { role: 'assistant', content: 'Hel' } }]
+  })}\n\n`
   const upstream = await fakeUpstream({
     headers: { 'content-type': 'text/event-stream' },
     pieces: [piece],
@@ -180,10 +183,9 @@ t.test('a broken answer is a failed attempt', async t => {
 t.test('a plain call has no steps to store', t => {
   const route = { providerId: 'p', model: 'm', modelId: 'p/m' }
   const sentAt = (startedAtMs: number): CallRecord =>
-    Object.assign(new CallRecord('chat'), {
-      keyCheckedAtMs: 1,
-      routes: [route],
-      requests: [
+    fillRecord(new CallRecord('chat'), {
+      times: { keyCheckedAtMs: 1 },
+      routing: { routes: [route], requests: [
         {
           route,
           startedAtMs,
@@ -192,7 +194,7 @@ t.test('a plain call has no steps to store', t => {
           reason: undefined,
           status: undefined
         }
-      ]
+      ] }
     })
   t.equal(printSteps(sentAt(2), 0), null)
   const row = {
@@ -235,22 +237,27 @@ t.test('the steps of a long call are limited', t => {
   const long = 'n'.repeat(10_000)
   const route = { providerId: 'p', model: long, modelId: `p/${long}` }
   const times = { startedAtMs: 1, endedAtMs: 2.25 }
-  const record = Object.assign(new CallRecord('chat'), {
-    requests: Array.from({ length: 1000 }, () => ({
-      route,
-      ...times,
-      reason: 'upstream_error',
-      status: 500
-    })),
-    toolRuns: Array.from({ length: 1000 }, () => ({
-      serverName: long,
-      toolName: long,
-      ...times,
-      outcome: 'ok'
-    })),
-    failedAttempts: Array.from({ length: 1000 }, () => ({ route: { ...route }, reason: long })),
-    routes: Array.from({ length: 1000 }, () => route),
-    upstreamRequestId: long
+  const record = fillRecord(new CallRecord('chat'), {
+    routing: {
+      requests: Array.from({ length: 1000 }, () => ({
+        route,
+        ...times,
+        completedAtMs: undefined,
+        reason: 'upstream_error',
+        status: 500
+      })),
+      failedAttempts: Array.from({ length: 1000 }, () => ({ route: { ...route }, reason: long })),
+      routes: Array.from({ length: 1000 }, () => route),
+      upstreamRequestId: long
+    },
+    tools: {
+      runs: Array.from({ length: 1000 }, () => ({
+        serverName: long,
+        toolName: long,
+        ...times,
+        outcome: 'ok'
+      }))
+    }
   })
   const text = printSteps(record, 0) ?? ''
   t.ok(text.length < 40_000)

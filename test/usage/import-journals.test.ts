@@ -10,6 +10,7 @@ import { usageRowOf } from '../support/usage.ts'
 import { storeTest, type OpenStore } from '../support/stores.ts'
 import type { Call } from '../../lib/core/call.ts'
 import type { UsageRow } from '../../lib/stores/tables.ts'
+import { fillRecord } from '../support/fill-record.ts'
 
 const models = { find: () => undefined }
 const lines = (...rows: UsageRow[]): string => rows.map(row => `${JSON.stringify(row)}\n`).join('')
@@ -237,11 +238,10 @@ storeTest(
       {}
     ]
     const rows = attributions.map((attribution, index) => {
-      const record = Object.assign(new CallRecord('chat'), {
-        keyId: 'key-1',
-        modelId: 'a/m',
-        attempts: 1,
-        rowId: `row-${index}`,
+      const record = fillRecord(new CallRecord('chat'), {
+        caller: { keyId: 'key-1' },
+        routing: { modelId: 'a/m', attempts: 1 },
+        limits: { rowId: `row-${index}` },
         ...attribution
       })
       const call: Call = { ...routedCall({}), record }

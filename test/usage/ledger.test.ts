@@ -32,6 +32,7 @@ import type { ModelEntry } from '../../lib/core/model.ts'
 import type { ModelRegistry } from '../../lib/models/model-registry.ts'
 import type { ProviderSettings, Settings } from '../../lib/core/settings.ts'
 import type { Test } from 'tap'
+import { fillRecord, type RecordParts } from '../support/fill-record.ts'
 
 const path = '/v1/chat/completions'
 const question = { model: 'openai/gpt-5', messages: 'hi' }
@@ -603,10 +604,10 @@ t.test(
 )
 
 /** An ended call, as passed to the ledger. */
-function ended (parts: Partial<CallRecord> = {}): Call {
+function ended (parts: RecordParts = {}): Call {
   return receivedCall({
     id: 'req_same',
-    record: Object.assign(new CallRecord('chat'), { keyId: 'key-1', outcome: 'ok' }, parts)
+    record: fillRecord(new CallRecord('chat'), { caller: { keyId: 'key-1' }, end: { outcome: 'ok' } }, parts)
   })
 }
 
@@ -667,7 +668,9 @@ t.test('rows unwritten at exit are in a file, which the next start imports once'
   const directory = t.testdir()
   const first = await ledger(t, directory)
   const unlock = await lock(t, directory)
-  for (let number = 0; number < 60; number++) note(first.ledger, ended({ keyId: 'key-2' }), noModels)
+  for (let number = 0; number < 60; number++) note(first.ledger, ended({
+    caller: { keyId: 'key-2' }
+  }), noModels)
   await first.ledger.close()
   const files = (): string[] => readdirSync(directory).filter(name => name.endsWith('.jsonl'))
   t.equal(files().length, 1)
@@ -684,10 +687,10 @@ t.test('rows unwritten at exit are in a file, which the next start imports once'
 t.test('a call still open at exit is recorded as interrupted after the next start', async t => {
   const begun = printBegunRow(
     receivedCall({
-      record: Object.assign(new CallRecord('chat'), {
-        keyId: 'key-1',
-        modelId: 'openai/gpt-5',
-        bodyBytes: 40
+      record: fillRecord(new CallRecord('chat'), {
+        caller: { keyId: 'key-1' },
+        routing: { modelId: 'openai/gpt-5' },
+        request: { bodyBytes: 40 }
       })
     }),
     noModels
@@ -867,13 +870,12 @@ t.test('an impossible count is stored as unknown, and all others remain readable
         reasoningTokens: tokens
       }
       const record = {
-        attempts: 1,
-        modelId: 'openai/gpt-5',
-        pages: tokens,
-        audioSeconds: tokens,
-        outputCharacters: 8,
-        estimate: recordedEstimate({ countPrompt: () => 5 }),
-        usage
+        routing: { attempts: 1, modelId: 'openai/gpt-5' },
+        usage: {
+          total: usage,
+          outputCharacters: 8,
+          estimate: recordedEstimate({ countPrompt: () => 5 })
+        }
       }
       note(kept, ended(record), priced)
     }
@@ -881,9 +883,8 @@ t.test('an impossible count is stored as unknown, and all others remain readable
   note(
     kept,
     ended({
-      attempts: 1,
-      modelId: 'openai/gpt-5',
-      usage: { promptTokens: 1.4, completionTokens: 2, totalTokens: 3 }
+      routing: { attempts: 1, modelId: 'openai/gpt-5' },
+      usage: { total: { promptTokens: 1.4, completionTokens: 2, totalTokens: 3 } }
     }),
     priced
   )

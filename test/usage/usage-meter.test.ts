@@ -3,6 +3,7 @@ import { CallRecord } from '../../lib/core/record.ts'
 import { UsageMeter } from '../../lib/usage/usage-meter.ts'
 import type { AnswerEvent } from '../../lib/core/events.ts'
 import { recordedEstimate } from '../support/usage.ts'
+import { fillRecord } from '../support/fill-record.ts'
 
 const usage = { promptTokens: 3, completionTokens: 4, totalTokens: 7 }
 
@@ -15,9 +16,9 @@ function read (events: readonly AnswerEvent[], record = new CallRecord('chat')) 
 t.test('reported usage is added to that of earlier turns', async t => {
   const record = new CallRecord('chat')
   t.equal(read([{ type: 'usage', usage }], record).reported, true)
-  t.same(record.usage, usage)
+  t.same(record.usage.total, usage)
   read([{ type: 'usage', usage }], record)
-  t.same(record.usage, { promptTokens: 6, completionTokens: 8, totalTokens: 14 })
+  t.same(record.usage.total, { promptTokens: 6, completionTokens: 8, totalTokens: 14 })
 })
 
 t.test('without a report only the length of the text is known', async t => {
@@ -25,7 +26,7 @@ t.test('without a report only the length of the text is known', async t => {
     { type: 'response-start' },
     { type: 'text-delta', choice: 0, text: 'abc' }
   ])
-  t.same([reported, record.usage, record.outputCharacters], [false, undefined, 3])
+  t.same([reported, record.usage.total, record.usage.outputCharacters], [false, undefined, 3])
 })
 
 t.test(
@@ -41,7 +42,7 @@ t.test(
       { type: 'direct-answer', json: '{}', characters: 100 },
       { type: 'transcript-delta', text: 'billed by the second' }
     ])
-    t.equal(record.outputCharacters, 116)
+    t.equal(record.usage.outputCharacters, 116)
   }
 )
 
@@ -51,14 +52,14 @@ t.test('images are counted, with the details that the provider reports', async t
     { type: 'image-end', json: '{}', about: { size: '1x1', quality: 'low' } },
     { type: 'image-answer', createdSeconds: 7, data: [{}, {}], about: { size: '2x2', quality: 7 } }
   ])
-  t.same(record.units, { images: { count: 3, size: '2x2', quality: 'low' } })
+  t.same(record.usage.units, { images: { count: 3, size: '2x2', quality: 'low' } })
 })
 
 t.test(
   'unreported image details, and the length of spoken text, are taken from the request',
   async t => {
     const record = new CallRecord('images')
-    record.estimate = recordedEstimate({
+    record.usage.estimate = recordedEstimate({
       estimateUnits: () => ({
         images: { count: 2, size: '4x4', quality: 'high' },
         characters: 7,
@@ -73,13 +74,13 @@ t.test(
       ],
       record
     )
-    t.same(record.units, { images: { count: 2, size: '4x4', quality: 'low' } })
+    t.same(record.usage.units, { images: { count: 2, size: '4x4', quality: 'low' } })
     for (const event of [
       { type: 'audio-start', mediaType: 'audio/mpeg' },
       { type: 'speech-delta', audio: '' }
     ] as const) {
-      const spoken = Object.assign(new CallRecord('speech'), { estimate: record.estimate })
-      t.equal(read([event], spoken).record.units?.characters, 7, event.type)
+      const spoken = fillRecord(new CallRecord('speech'), { usage: { estimate: record.usage.estimate } })
+      t.equal(read([event], spoken).record.usage.units?.characters, 7, event.type)
     }
   }
 )
@@ -91,7 +92,7 @@ t.test('a recording is counted in seconds or tokens, as the provider reports', a
       transcript: { text: 'x', durationSeconds: 9, usage: { type: 'duration', seconds: 10 } }
     }
   ])
-  t.same([seconds.record.units?.audioSeconds, seconds.reported], [10, false])
+  t.same([seconds.record.usage.units?.audioSeconds, seconds.reported], [10, false])
   const tokens = read([
     {
       type: 'transcript-end',
@@ -109,12 +110,12 @@ t.test('a recording is counted in seconds or tokens, as the provider reports', a
     }
   ])
   t.same(
-    [tokens.record.units?.audioSeconds, tokens.record.usage, tokens.reported],
+    [tokens.record.usage.units?.audioSeconds, tokens.record.usage.total, tokens.reported],
     [9, { promptTokens: 5, completionTokens: 2, totalTokens: 7, promptAudioTokens: 5 }, true]
   )
 })
 
 t.test('a result is billed in the units given by its adapter, whatever it contains', async t => {
-  t.same(read([{ type: 'result', result: 'text', units: { pages: 2 } }]).record.units, { pages: 2 })
-  t.equal(read([{ type: 'result', result: { pages: [{}, {}] } }]).record.units, undefined)
+  t.same(read([{ type: 'result', result: 'text', units: { pages: 2 } }]).record.usage.units, { pages: 2 })
+  t.equal(read([{ type: 'result', result: { pages: [{}, {}] } }]).record.usage.units, undefined)
 })

@@ -7,12 +7,13 @@ import { fakeUpstream } from '../support/upstream.ts'
 import { chatUpstreamAt, testGateway, testKey, upstreamAt } from '../support/gateway.ts'
 import { settings } from '../support/settings.ts'
 import { until } from '../support/until.ts'
+import { fillRecord } from '../support/fill-record.ts'
 
 const id = '0b7f1d3c-0a51-4a0e-9a52-2f3a3d1f6b7a'
 
 function attributed (body: unknown, headers: Record<string, string> = {}, tags?: readonly string[]) {
   const record = new CallRecord('chat')
-  record.tags = tags
+  record.caller.tags = tags
   const left = noteAttribution(body, { headers, record })
   return { left, record }
 }
@@ -20,16 +21,16 @@ function attributed (body: unknown, headers: Record<string, string> = {}, tags?:
 /** The same if metadata values need not be strings. */
 function attributedWhole (metadata: unknown) {
   const record = new CallRecord('chat')
-  record.acceptsAnyMetadata = true
+  record.caller.acceptsAnyMetadata = true
   return { left: noteAttribution({ metadata }, { headers: {}, record }), record }
 }
 
 function sessionIn (headers: Record<string, string>, userId?: string): string | undefined {
-  return attributed({ metadata: { user_id: userId } }, headers).record.session
+  return attributed({ metadata: { user_id: userId } }, headers).record.caller.session
 }
 
 function withoutSession (userId: string): string | undefined {
-  return attributed({ metadata: { user_id: userId } }).record.endUser
+  return attributed({ metadata: { user_id: userId } }).record.caller.endUser
 }
 
 t.test('tags come from the key, from headers and from metadata, each once', async t => {
@@ -39,12 +40,12 @@ t.test('tags come from the key, from headers and from metadata, each once', asyn
     ['team']
   )
   t.same(left, { model: 'm', metadata: { job: 'x' } }, 'the list is taken out')
-  t.same(record.tags, ['team', 'one', 'two', 'three', 'a', 'b'.repeat(64), 'c', 'd'])
-  t.same(record.metadata, { job: 'x' })
+  t.same(record.caller.tags, ['team', 'one', 'two', 'three', 'a', 'b'.repeat(64), 'c', 'd'])
+  t.same(record.caller.metadata, { job: 'x' })
   t.same(attributed({ metadata: { tags: ['a'] } }).left, {})
   const text = { metadata: { tags: 'a,b', job: 'x' } }
   t.equal(attributed(text).left, text, 'a text stays an ordinary pair')
-  t.same(attributed(text).record.tags, ['a', 'b'])
+  t.same(attributed(text).record.caller.tags, ['a', 'b'])
 })
 
 t.test('the first name found is the end user', async t => {
@@ -63,9 +64,9 @@ t.test('the first name found is the end user', async t => {
     [{ user: '\u0000' }, {}, undefined],
     [{ user: 7, metadata: {} }, {}, undefined]
   ]
-  for (const [body, headers, name] of names) t.equal(attributed(body, headers).record.endUser, name)
+  for (const [body, headers, name] of names) t.equal(attributed(body, headers).record.caller.endUser, name)
   t.equal(
-    attributed({ metadata: { user_id: claude } }).record.session,
+    attributed({ metadata: { user_id: claude } }).record.caller.session,
     '0b7f1d3c-0a51-4a0e-9a52-2f3a3d1f6b7a'
   )
 })
@@ -108,12 +109,12 @@ t.test('the recorded values are limited, whatever is sent', async t => {
     { metadata: { ...pairs, tags: Array.from({ length: 1000 }, (_, index) => `t${index}`) } },
     { 'x-headgate-tags': 'h,'.repeat(5000) }
   )
-  t.equal(record.tags?.length, 20)
-  t.same(Object.values(record.metadata ?? {}), Array.from({ length: 16 }, () => 'v'.repeat(512)))
-  t.ok(Object.keys(record.metadata ?? {}).every(name => name.length === 64))
+  t.equal(record.caller.tags?.length, 20)
+  t.same(Object.values(record.caller.metadata ?? {}), Array.from({ length: 16 }, () => 'v'.repeat(512)))
+  t.ok(Object.keys(record.caller.metadata ?? {}).every(name => name.length === 64))
   t.same(
     attributed({ metadata: { a: 'x\u0000\ud800y', tags: ['p\nq'] } }).record,
-    Object.assign(new CallRecord('chat'), { metadata: { a: 'x\ufffdy' }, tags: ['pq'] })
+    fillRecord(new CallRecord('chat'), { caller: { metadata: { a: 'x\ufffdy' }, tags: ['pq'] } })
   )
 })
 
@@ -200,7 +201,7 @@ t.test('values redacted by guards are recorded, and those from headers are redac
     const { record } = attributed(body, given)
     renewAttribution(body, { user: '?', metadata: { a: '?' } }, { headers: given, record })
     if (given === headers) replaceNames({ headers: given, record }, text => text.replace('Ann', 'A'))
-    t.match(record, { ...expected, metadata: { a: '?' } })
+    t.match(record.caller, { ...expected, metadata: { a: '?' } })
   }
   t.end()
 })
@@ -214,9 +215,11 @@ t.test('body fields missing in the request are redacted separately, and once', t
   }
   const { record } = attributed(body)
   renewAttribution({ prompt: 'Ann' }, { prompt: '?' }, { headers: {}, record })
-  t.match(record, { endUser: 'Ann', metadata: { a: 'Ann' }, session: id }, 'the request said none of it')
+  t.match(record, {
+    caller: { endUser: 'Ann', metadata: { a: 'Ann' }, session: id }
+  }, 'the request said none of it')
   replaceNames({ headers: {}, record }, replace, { prompt: '?' })
-  t.match(record, { endUser: 'A', metadata: { a: 'A' }, session: id })
+  t.match(record, { caller: { endUser: 'A', metadata: { a: 'A' }, session: id } })
   t.same(seen, ['Ann', id, 'a', 'Ann'], 'names of metadata are seen as well')
 
   seen.length = 0
@@ -231,16 +234,16 @@ t.test('if end users are digests, a record has that of the original name, whatev
   const byHeader = { 'x-litellm-end-user-id': 'Ann' }
   for (const [body, headers] of [[inBody, {}], [{}, byHeader]] as const) {
     const record = new CallRecord('chat')
-    record.digestEndUser = name => `digest of ${name}`
+    record.caller.digestEndUser = name => `digest of ${name}`
     noteAttribution(body, { headers, record })
-    t.equal(record.endUser, 'digest of Ann')
+    t.equal(record.caller.endUser, 'digest of Ann')
     renewAttribution(body, { ...body, user: '?' }, { headers, record })
     const seen: string[] = []
     replaceNames({ headers, record }, text => {
       seen.push(text)
       return 'A'
     })
-    t.equal(record.endUser, 'digest of Ann')
+    t.equal(record.caller.endUser, 'digest of Ann')
     t.same(seen, 'x-litellm-end-user-id' in headers ? ['Ann'] : [], 'stages see what a header says')
   }
   t.end()
@@ -250,18 +253,18 @@ t.test('if any metadata is accepted, non-string values are recorded as JSON and 
   const metadata = { run: { id: 7 }, job: 'x', user_id: 5, tags: ['a', 'b'], none: null }
   const { left, record } = attributedWhole(metadata)
   t.same(left, { metadata: { job: 'x' } })
-  t.same(record.metadata, { job: 'x', run: '{"id":7}', user_id: '5', none: 'null' })
-  t.same(record.tags, ['a', 'b'])
-  t.same(record.ignoredFields, ['metadata.run', 'metadata.user_id', 'metadata.none'])
-  t.same(attributedWhole({ tags: { a: 1 } }).record.metadata, { tags: '{"a":1}' }, 'no list of tags')
+  t.same(record.caller.metadata, { job: 'x', run: '{"id":7}', user_id: '5', none: 'null' })
+  t.same(record.caller.tags, ['a', 'b'])
+  t.same(record.request.ignoredFields, ['metadata.run', 'metadata.user_id', 'metadata.none'])
+  t.same(attributedWhole({ tags: { a: 1 } }).record.caller.metadata, { tags: '{"a":1}' }, 'no list of tags')
   t.same(attributedWhole({ run: 7 }).left, {})
   const strings = { metadata: { job: 'x', user_id: 'u' } }
-  t.equal(attributedWhole(strings.metadata).record.ignoredFields, undefined)
+  t.equal(attributedWhole(strings.metadata).record.request.ignoredFields, undefined)
   const many = Object.fromEntries(
     Array.from({ length: 40 }, (_, index) => [`k${index}`, index < 20 ? 1 : 'x'])
   )
   t.same(
-    Object.values(attributedWhole(many).record.metadata ?? {}),
+    Object.values(attributedWhole(many).record.caller.metadata ?? {}),
     Array.from({ length: 16 }, () => 'x'),
     'strings come first'
   )
@@ -281,7 +284,7 @@ t.test('the request keeps the strings, and the record the first 512 characters o
       const text = typeof value === 'string' ? value : JSON.stringify(value)
       return [name, text.slice(0, 512).toWellFormed().replace(/\p{Cc}/gu, '')] as const
     })
-    t.same(record.metadata, Object.fromEntries(recorded))
+    t.same(record.caller.metadata, Object.fromEntries(recorded))
   }), { numRuns: 200 })
 })
 
@@ -295,10 +298,10 @@ t.test('guards inspect everything that was removed, and their result is recorded
     return text.replace('Ann', '?')
   }
   renewAttribution({ metadata: { a: 'Ann' } }, { metadata: { a: '?' } }, { headers: {}, record })
-  t.equal(record.metadata?.['a'], '?')
-  t.match(record.metadata?.['d'], /x","An$/, 'it stays beside what the request says')
+  t.equal(record.caller.metadata?.['a'], '?')
+  t.match(record.caller.metadata?.['d'], /x","An$/, 'it stays beside what the request says')
   t.equal(replaceNames({ headers: {}, record }, mask), true)
-  t.match(record.metadata, { a: '?', b: /^\{"c":\["x+/, d: /x","\?"$/ }, 'cut afterwards')
+  t.match(record.caller.metadata, { a: '?', b: /^\{"c":\["x+/, d: /x","\?"$/ }, 'cut afterwards')
   t.same(seen.filter(text => !text.startsWith('x')), ['b', 'c', 'Ann', '42', 'd', 'Ann'], 'each once')
   t.equal(replaceNames({ headers: {}, record }, mask), false, 'nothing is left to replace')
   t.end()

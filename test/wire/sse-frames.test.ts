@@ -27,7 +27,7 @@ t.test('a failure after the first batch is the last message, and is recorded', a
     'data: call-1 a\n\n', `event: error\ndata: ${JSON.stringify(failure.toBody())}\n\n`
   ])
   t.strictSame(
-    [call.record.outcome, call.record.errorCode, call.record.cause],
+    [call.record.end.outcome, call.record.end.errorCode, call.record.end.cause],
     ['error', 'upstream_stream_interrupted', 'why']
   )
 })
@@ -42,14 +42,14 @@ t.test('the reason a call was ended takes precedence over the resulting error', 
     AbortSignal.abort(new GatewayError(code))
   const late = routedCall({}, { signal: aborted('timeout') })
   t.equal((await collect(frames(batchesOf(late, [['a']], new Error('socket closed'))))).length, 2)
-  t.equal(late.record.errorCode, 'timeout')
+  t.equal(late.record.end.errorCode, 'timeout')
   const left = routedCall({}, { signal: aborted('client_closed_request') })
   t.same(
     await collect(frames(batchesOf(left, [['a']], new Error('socket closed')))),
     ['data: call-1 a\n\n'],
     'a caller who has left is sent nothing'
   )
-  t.equal(left.record.outcome, 'client_closed')
+  t.equal(left.record.end.outcome, 'client_closed')
 })
 
 t.test('a printer may print failures in its own way', async t => {

@@ -18,7 +18,7 @@ export const messagesErrors: ErrorFormat = (failure, call) => ({
     ...jsonReplyHeaders,
     'request-id': call.id,
     ...failure.headers(),
-    ...rateLimitHeaders(call.record.limitHeaders),
+    ...rateLimitHeaders(call.record.limits.headers),
     ...retryHeaders(failure)
   },
   body: errorText(failure, call)
@@ -90,7 +90,7 @@ function withField ({ status, param, message }: GatewayError): string {
 
 /** Phrases that clients match on. */
 const wordings: Partial<Record<ErrorCode, (failure: GatewayError, record: Call['record']) => string>> = {
-  model_not_found: ({ message }, { requestedModel }) =>
+  model_not_found: ({ message }, { request: { requestedModel } }) =>
     requestedModel === undefined ? message : `model: ${requestedModel.slice(0, 200)}`,
   // Triggers compaction in clients.
   context_length_exceeded: ({ message }) => {

@@ -28,6 +28,8 @@ export const messages: Dialect<typeof MessagesRequest, MessagesContext> = {
   encode: encodeMessage,
   complete: messageReply,
   headers: ({ id, record }) =>
-    Object.assign({ 'request-id': id }, rateLimitHeaders(record.limitHeaders), record.upstreamLimits),
+    Object.assign({
+      'request-id': id
+    }, rateLimitHeaders(record.limits.headers), record.routing.upstreamLimits),
   startsWithUsage: true
 }

@@ -69,8 +69,8 @@ export function responsesInput (
   { archive, stored = noStoredInput }: ResponsesInputOptions = {}
 ): DialectCall<ResponsesContext> {
   const { request, key, record } = call
-  const isLarge = archive !== undefined && record.bodyBytes > archive.maxBodyBytes
-  checkBackground(request, archive, record.bodyBytes)
+  const isLarge = archive !== undefined && record.request.bodyBytes > archive.maxBodyBytes
+  checkBackground(request, archive, record.request.bodyBytes)
   const { continuation } = stored
   const items = itemsOf(request, stored)
   const { input, names, approvals, listed, untranslatable } = translated(request, items, continuation?.items)
@@ -82,8 +82,8 @@ export function responsesInput (
       response,
       input,
       itemIds: [...newIds, ...outputIds],
-      endUser: record.endUser,
-      placeholders: record.placeholders?.sealed(),
+      endUser: record.caller.endUser,
+      placeholders: record.guards.placeholders?.sealed(),
       ...continuation !== undefined && { previous: continuation }
     }
   }
@@ -96,7 +96,7 @@ export function responsesInput (
             await archive.keep({ keyId: key.id, ...kept(response), origin })
             return response
           } catch (error) {
-            record.cause = error
+            record.end.cause = error
             return { ...response, store: false }
           }
         }

@@ -1,5 +1,5 @@
 import { refine, type RoutedCall } from '../../core/call.ts'
-import { noteIgnored } from '../../core/record.ts'
+import { noteIgnored } from '../../core/request-facts.ts'
 import { withRequest } from '../replaced-request.ts'
 import { responsesInput, type ResponsesContext, type ResponsesInputOptions } from './input.ts'
 import { responsesItemTexts, responsesRequestTexts } from './text-places.ts'
@@ -42,8 +42,8 @@ export function withoutTokens (
     (given.top_logprobs ?? 0) > 0 ||
     call.routes.some(({ settings }) => settings?.['top_logprobs'] !== undefined)
   if (!isAsked) return call
-  if (include?.length !== given.include?.length) noteIgnored(call.record, logprobs)
-  if ((given.top_logprobs ?? 0) > 0) noteIgnored(call.record, 'top_logprobs')
+  if (include?.length !== given.include?.length) noteIgnored(call.record.request, logprobs)
+  if ((given.top_logprobs ?? 0) > 0) noteIgnored(call.record.request, 'top_logprobs')
   const other = { ...given, ...include !== undefined && { include }, top_logprobs: 0 }
   const { request, context } = responsesInput(withRequest(call, given, other), { ...options, stored })
   return refine(call, { request, context })

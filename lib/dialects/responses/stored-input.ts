@@ -41,7 +41,7 @@ async function read (
   archive: ResponseArchive | undefined
 ): Promise<StoredInput> {
   const take = (bytes: number): void => {
-    record.storedInputBytes += bytes
+    record.request.storedInputBytes += bytes
     takeMemory?.(bytes)
   }
   const continuation =

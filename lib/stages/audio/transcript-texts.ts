@@ -4,7 +4,7 @@
  */
 
 import { GatewayError } from '../../core/errors.ts'
-import { noteIgnored } from '../../core/record.ts'
+import { noteIgnored } from '../../core/request-facts.ts'
 import { altersAnswer, type TextGuards } from '../../guards/text-filter.ts'
 import { replaceTranscriptTexts } from '../../audio/text-places.ts'
 import { once } from '../../pipeline/sources.ts'
@@ -23,7 +23,7 @@ type Answer<E> = Stage<RecordingCall, Batch<RecordingInput, E>>
 /** Returns the call without log probabilities in its answer: they repeat text that a guard may change. */
 export function asPlainTranscript (call: RecordingCall): RecordingCall {
   if (!call.request.logprobs) return call
-  noteIgnored(call.record, 'include')
+  noteIgnored(call.record.request, 'include')
   return extend(call, { request: { ...call.request, logprobs: false } })
 }
 

@@ -40,7 +40,7 @@ export function openDeferred ({
     const stored = await deferrals.store.find(id, deferrals.store.now(), call.takeMemory)
     if (stored !== undefined && stored.state === 'done') {
       const reply = storedReply(stored)
-      if (reply.status >= 400) call.record.outcome = 'error'
+      if (reply.status >= 400) call.record.end.outcome = 'error'
       const { reversible } = textGuards ?? {}
       const sealed = reversible && await deferrals.store.placeholders(id)
       throw new EarlyReply(
@@ -56,7 +56,7 @@ export function openDeferred ({
     }
     const callerKey = callerProviderKey(call.headers)
     const provider = providers.get(upstream.providerId)
-    if (callerKey !== undefined) call.record.callerProviderKey = true
+    if (callerKey !== undefined) call.record.caller.usesOwnProviderKey = true
     if (
       provider?.adapters.deferred === undefined ||
       credentialDigest(provider, callerKey) !== upstream.credential

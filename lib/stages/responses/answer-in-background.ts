@@ -6,7 +6,9 @@ import { extend } from '../../core/call.ts'
 import { asGatewayError } from '../../core/errors.ts'
 import { map, type Stage } from '../../pipeline/stage.ts'
 import { EarlyReply, nowSeconds, toJsonReply, type Reply } from '../../core/reply.ts'
-import { attributionIn, requestBytes, type CallRecord } from '../../core/record.ts'
+import { attributionIn } from '../../core/caller-facts.ts'
+import type { CallRecord } from '../../core/record.ts'
+import { requestBytes } from '../../core/request-facts.ts'
 import { runDetached } from '../../deferred/detached-call.ts'
 import { failedFields, startedResponse } from '../../dialects/responses/response-object.ts'
 import { responsesDirectTexts } from '../../dialects/responses/text-places.ts'
@@ -36,7 +38,7 @@ export function answerInBackground (
     if (context.request.background !== true || runs === undefined) return call
     const queued = queuedResponse(call, context)
     const isStreamed = call.request.stream === true
-    call.record.deferred = true
+    call.record.request.isDeferred = true
     await runs.begin({
       given: { keyId: call.key.id, ...context.kept(queued) },
       firstFrames: isStreamed
@@ -47,7 +49,10 @@ export function answerInBackground (
         await runDetached(
           services,
           'responses',
-          extend(call, { bodyBytes: requestBytes(call.record), attribution: attributionIn(call.record) }),
+          extend(call, {
+            bodyBytes: requestBytes(call.record.request),
+            attribution: attributionIn(call.record.caller)
+          }),
           signal,
           runs.events,
           async detached => {
@@ -56,7 +61,7 @@ export function answerInBackground (
               queued,
               keep: keepIn(runs, call.record, async () => await call.recordAnswer?.(detached))
             }
-            detached.record.placeholders = call.record.placeholders
+            detached.record.guards.placeholders = call.record.guards.placeholders
             detached.record.bodies?.takeRequest([Buffer.from(await printText(context.request))])
             const reply = await answer(extend(call, { ...detached, context: own }))
             return await written(detached.record.bodies?.watch(reply) ?? reply, write)
@@ -67,7 +72,7 @@ export function answerInBackground (
     const reply = isStreamed
       ? eventStream(runs.stream(call.key.id, queued.id, 0, call.signal))
       : toJsonReply(queued)
-    const { placeholders } = call.record
+    const { guards: { placeholders } } = call.record
     throw new EarlyReply(
       placeholders === undefined ? reply : withRestoredTexts(reply, placeholders, responsesDirectTexts)
     )
@@ -88,7 +93,7 @@ function queuedResponse (call: RoutedChatCall, context: ResponsesContext): Respo
 /** @param record records the call before its response can be fetched */
 function keepIn (
   runs: BackgroundRuns,
-  { placeholders }: Pick<CallRecord, 'placeholders'>,
+  { guards: { placeholders } }: Pick<CallRecord, 'guards'>,
   record: () => Promise<void>
 ): KeepResponse {
   return async (response, origin) => {

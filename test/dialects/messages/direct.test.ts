@@ -57,7 +57,7 @@ t.test('a large request is serialized while it is sent, with all its fields', as
   } as unknown as MessagesRequest
   const { context, request: input } = messagesInput(routedCall(request))
   const call = routedCall<ChatInput>(input)
-  call.record.bodyBytes = 2_000_000
+  call.record.request.bodyBytes = 2_000_000
   const { body } = directRequest(call, { route }, context)
   t.type(body, 'function')
   t.same(JSON.parse((await bufferBody(body)).toString()), { ...request, model: route.model })

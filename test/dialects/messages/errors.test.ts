@@ -58,7 +58,7 @@ t.test('the invalid field comes first', async t => {
 
 t.test('errors use the wording that clients check for', async t => {
   const known = routedCall({})
-  known.record.requestedModel = 'one/none'
+  known.record.request.requestedModel = 'one/none'
   t.equal(errorBody(new GatewayError('model_not_found'), known).error.message, 'model: one/none')
   const tooLong = (message: string): string =>
     errorBody(new GatewayError('context_length_exceeded', { message }), call).error.message

@@ -445,7 +445,7 @@ async function passedOn (
   for (const batch of batches) meter.read(batch)
   return {
     text: batches.map(batch => printedText(printer, batch)).join('') + printer.end(),
-    characters: record.outputCharacters ?? 0
+    characters: record.usage.outputCharacters ?? 0
   }
 }
 

@@ -62,7 +62,7 @@ t.test('a response that may be rewritten has no log probabilities', t => {
     top_logprobs: 0
   })
   t.notOk(replaced.request.logprobs)
-  t.same(replaced.record.ignoredFields, ['message.output_text.logprobs', 'top_logprobs'])
+  t.same(replaced.record.request.ignoredFields, ['message.output_text.logprobs', 'top_logprobs'])
   const plain = call({ model: 'm', input: 'hi', store: false })
   t.equal(withoutTokens(plain, {}), plain)
   t.end()

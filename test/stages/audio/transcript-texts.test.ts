@@ -113,7 +113,7 @@ t.test('subtitles that cannot be redacted are refused', async t => {
 t.test('log probabilities are not requested', async t => {
   const plain = asPlainTranscript(callOf({ logprobs: true }))
   t.equal(plain.request.logprobs, false)
-  t.same(plain.record.ignoredFields, ['include'])
+  t.same(plain.record.request.ignoredFields, ['include'])
   const call = callOf()
   t.equal(asPlainTranscript(call), call)
 })

@@ -43,7 +43,7 @@ t.test('a completion is fetched once, goes through the stages of every answer, a
   const { call, answers: [first, second] } = await fetchTwice(t, upstreamResponse(200, chatAnswer('later')))
   t.match(first, { status: 200, body: /"model":"one\/m".*"content":"later"/ })
   t.match(second, { reply: { status: 200, body: Reflect.get(Object(first), 'body') } })
-  t.match(call.record, { usage: { totalTokens: 4 }, providerId: 'one' })
+  t.match(call.record, { usage: { total: { totalTokens: 4 } }, routing: { providerId: 'one' } })
 })
 
 t.test('a 202 of the provider is a 202 of the gateway, and the fetch is repeated', async t => {
@@ -79,12 +79,12 @@ t.test('the end user of a completion is hashed once if names have been stored as
   ] as const) {
     const services = await deferredServices(t, async () => await Promise.resolve(upstreamResponse(202)))
     const call = callFor(deferredId(services, kept))
-    call.record.digestEndUser = name => `digest of ${name}`
+    call.record.caller.digestEndUser = name => `digest of ${name}`
     const stages = chain(
       openDeferred(services),
       fetchDeferred(services, chain(recordUsage<ChatInput, ChatEvent>(), normalise()))
     )
     t.match(await collect(stages(once(call))).catch((reply: unknown) => reply), { reply: { status: 202 } })
-    t.equal(call.record.endUser, endUser)
+    t.equal(call.record.caller.endUser, endUser)
   }
 })

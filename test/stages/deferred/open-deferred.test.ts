@@ -56,7 +56,7 @@ t.test('a stored answer, or one the gateway has yet to make, ends the call', asy
     await open(services, id, call),
     new EarlyReply({ status: 502, headers: { 'x-should-retry': 'false' }, body: '{"error":{}}' })
   )
-  t.equal(call.record.outcome, 'error')
+  t.equal(call.record.end.outcome, 'error')
 })
 
 t.test('ids that are unknown, of another key or of another credential are not found', async t => {

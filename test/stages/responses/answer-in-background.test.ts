@@ -60,7 +60,7 @@ t.test('the caller gets the queued response, and a later failure is in it', asyn
   const { reply } = await ended(given)
   const queued = JSON.parse(await textOf(reply)) as { id: string, status: string }
   t.match(queued, { status: 'queued', background: true, model: route.modelId, output: [] })
-  t.equal(given.record.deferred, true)
+  t.equal(given.record.request.isDeferred, true)
   const [work] = begun.splice(0)
   t.match(work?.given, { keyId: 'key', response: { id: queued.id } })
   t.same(work?.firstFrames, [])

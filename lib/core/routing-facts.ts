@@ -1,0 +1,79 @@
+/** Where a call went: its routes, and the requests to providers. */
+
+import type { ChildSpan } from './call-trace.ts'
+import type { Route } from './route.ts'
+
+/** A route that was tried without success, or skipped. */
+export interface FailedAttempt {
+  readonly route: Route
+  /** An error code, or why the route was not called. */
+  readonly reason: string
+}
+
+/** A request to a provider. Times are by `performance.now()`. */
+export interface SentRequest {
+  readonly route: Route
+  readonly startedAtMs: number
+  /** When the first visible output came or the request failed; absent while waiting. */
+  endedAtMs: number | undefined
+  /** When the answer was read to its end or abandoned; absent without an answer. */
+  completedAtMs: number | undefined
+  /** Why the answer was not used. */
+  reason: string | undefined
+  /** HTTP status of a refusal. */
+  status: number | undefined
+  /** Absent where the call has no trace. */
+  readonly span?: ChildSpan | undefined
+}
+
+/** One of the requests that an attempt was split into. Times are by `performance.now()`. */
+export interface SentPart {
+  readonly route: Route
+  /** Its place among the parts, from 1. */
+  readonly number: number
+  readonly startedAtMs: number
+  /** When its answer was read to its end, or it failed; absent while waiting. */
+  endedAtMs: number | undefined
+  /** An error code, or `cancelled`; absent for one that succeeded. */
+  reason: string | undefined
+  /** HTTP status of a refusal. */
+  status: number | undefined
+  readonly span: ChildSpan
+  /** The span of the attempt. */
+  readonly attemptSpan: ChildSpan
+}
+
+/** Set by `routeModel` and by the attempts. */
+export class RoutingFacts {
+  /** The gateway id of the model that succeeded (or was last tried). */
+  modelId: string | undefined = undefined
+  providerId: string | undefined = undefined
+  upstreamRequestId: string | undefined = undefined
+  /** Provider limits of the caller's own key, as headers of the dialect that caller and provider share. */
+  upstreamLimits: Readonly<Record<string, string>> | undefined = undefined
+  /** Best first, without skipped routes. */
+  routes: readonly Route[] | undefined = undefined
+  /** The route that succeeded. */
+  chosen: Route | undefined = undefined
+  /** Number of requests to providers, including retries and fallbacks. */
+  attempts = 0
+  /** Number of further attempts at a model that had just failed. */
+  retries: number | undefined = undefined
+  /** Number of requests started because another one was slow. */
+  hedges: number | undefined = undefined
+  /** Why other routes were not used: one entry per failed attempt or skipped route. */
+  failedAttempts: FailedAttempt[] | undefined = undefined
+  /** Requests to providers, in order of sending. */
+  requests: SentRequest[] | undefined = undefined
+  /** The parts of split requests; absent where the call has no trace. */
+  sentParts: SentPart[] | undefined = undefined
+  /** Size of the provider's complete JSON answer. */
+  answerBytes = 0
+  /** The result of the lookup in the cache of answers; absent where there is no cache. */
+  cache: 'hit' | 'miss' | 'bypass' | undefined = undefined
+}
+
+/** Returns true for a call with several routes, or with a route that failed or was skipped. */
+export function hadSeveralRoutes ({ routes, failedAttempts }: RoutingFacts): boolean {
+  return failedAttempts !== undefined || (routes !== undefined && routes.length > 1)
+}

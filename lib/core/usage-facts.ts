@@ -1,0 +1,125 @@
+/** What a call used, and the estimates where a provider does not report it. */
+
+import {
+  addUsage,
+  estimatedAnswer,
+  reportedBy,
+  withinWholes,
+  type EstimatedUnits,
+  type ReportedUsage,
+  type Units,
+  type Usage
+} from './usage.ts'
+
+/**
+ * A request that a provider bills although its answer was not used. Without `usage`, the usage is estimated
+ * from the request of the call.
+ */
+export interface WastedRequest {
+  readonly modelId: string
+  readonly usage?: Usage | undefined
+}
+
+/** A request of a guard to a model, billed with the call. */
+export interface JudgedRequest {
+  readonly modelId: string
+  readonly usage: Usage
+  readonly estimated: boolean
+  /** Maximum usage, while the request is open. */
+  readonly mostUsage?: Usage
+}
+
+/** Estimates the usage of a request: for reservations, and where the provider reports no usage. */
+export interface RecordedEstimate {
+  /** Counts the tokens of the request. */
+  readonly countPrompt: () => number | undefined
+  /**
+   * Guesses the tokens of an unknown answer: the reserved number, unless the caller allows far more than is
+   * usual.
+   */
+  readonly countAnswer: () => number
+  /** Estimates usage in units other than tokens, where the request determines it. */
+  readonly estimateUnits: () => EstimatedUnits | undefined
+}
+
+/** What was recorded when a turn began. */
+export interface OpenTurn {
+  readonly attempts: number
+  readonly outputCharacters: number
+  readonly countPrompt: () => number
+}
+
+/** What a call used. Set by `recordUsage` and the attempts; priced when the call ends. */
+export class UsageFacts {
+  /** Absent until something is known. */
+  total: Usage | undefined = undefined
+  /** True if `total` is partly or wholly estimated, or incomplete. */
+  isEstimated: boolean | undefined = undefined
+  /**
+   * The usage of each answer that `total` adds up. Each is priced separately, since long prompts have other
+   * prices. `earlier` is the usage of the call before that answer; a later report with the same `earlier`
+   * replaces it.
+   */
+  answers: ReadonlyArray<{ readonly earlier: Usage | undefined, readonly usage: Usage }> = []
+  /** Estimates the usage of the call when the provider does not report any. */
+  estimate: RecordedEstimate | undefined = undefined
+  /** Requests that a provider will bill although their answers could not be used. */
+  wasted: WastedRequest[] | undefined = undefined
+  /** Requests of guards to models. */
+  judged: JudgedRequest[] | undefined = undefined
+  /** The current turn of a tool loop, until the provider has reported its usage. */
+  openTurn: OpenTurn | undefined = undefined
+  /** Usage reported during the last answer; counts if the answer ended without final usage. */
+  reported: ReportedUsage | undefined = undefined
+  /** True if a turn had to be estimated. */
+  hasEstimatedTurns: boolean | undefined = undefined
+  /** Length of the answer's text so far, for an estimate when no usage is reported. */
+  outputCharacters: number | undefined = undefined
+  /**
+   * Usage in units other than tokens: generated images, with size and quality from the provider or the
+   * request; pages read; seconds of audio as the provider counted them; code points of spoken text.
+   */
+  units: Units | undefined = undefined
+}
+
+/** Records the reported usage of one answer, added to the usage of `earlier` turns of the call. */
+export function noteUsage (recorded: UsageFacts, reported: Usage, earlier: Usage | undefined): void {
+  const usage = withinWholes(reported)
+  recorded.total = earlier === undefined ? usage : addUsage(earlier, usage) ?? usage
+  const { answers } = recorded
+  const others = answers.at(-1)?.earlier === earlier ? answers.slice(0, -1) : answers
+  recorded.answers = [...others, { earlier, usage }]
+  recorded.isEstimated = recorded.hasEstimatedTurns === true
+  recorded.openTurn = undefined
+}
+
+/**
+ * Begins a turn of a tool loop: until the turn reports its usage, the recorded usage is incomplete.
+ * `attempts` is the number of requests to providers before it.
+ */
+export function beginTurn (recorded: UsageFacts, attempts: number, countPrompt: () => number): void {
+  recorded.openTurn = { attempts, outputCharacters: recorded.outputCharacters ?? 0, countPrompt }
+  recorded.reported = undefined
+  if (recorded.total !== undefined) recorded.isEstimated = true
+}
+
+/** Ends a turn. The usage is estimated if the provider did not report it. */
+export function endTurn (recorded: UsageFacts, reported: boolean): void {
+  const { openTurn } = recorded
+  if (reported || openTurn === undefined) return
+  recorded.hasEstimatedTurns = true
+  noteUsage(recorded, estimatedTurn(openTurn, recorded), recorded.total)
+}
+
+/** Estimates the usage of the open turn so far. */
+export function estimatedTurn (
+  { countPrompt, outputCharacters: before }: OpenTurn,
+  { outputCharacters = 0, reported = reportedBy(undefined) }: UsageFacts
+): Usage {
+  return estimatedAnswer(reported, countPrompt(), outputCharacters - before)
+}
+
+/** Adds to the length of an answer's text, for an estimate if the answer ends without usage. */
+export function noteOutput (recorded: UsageFacts, characters: number): void {
+  if (characters > 0) recorded.outputCharacters = (recorded.outputCharacters ?? 0) + characters
+}
