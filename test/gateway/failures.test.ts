@@ -196,7 +196,7 @@ t.test('a failure of a provider gives the same result on every endpoint', async 
         text
       )
       t.notMatch(text, canary)
-      if (trouble === 'the page of a proxy' && !/^(?:embeddings|speech)/.test(name)) {
+      if (trouble === 'the error page of a proxy' && !/^(?:embeddings|speech)/.test(name)) {
         t.match(text, /page of HTML, not JSON: its `base_url`/, name)
       }
     }
