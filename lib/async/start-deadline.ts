@@ -1,3 +1,5 @@
+/** Time limits for work of a call, as signals. */
+
 import { setMaxListeners } from 'node:events'
 import type { CallSignal } from '../core/call-signal.ts'
 

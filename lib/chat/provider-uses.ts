@@ -1,3 +1,5 @@
+/** What a conversation uses at a provider besides the model. */
+
 import { isObjectName } from '../json/object-names.ts'
 import type { ChatInput } from './input.ts'
 import type { ProviderUse } from '../core/provider-use.ts'

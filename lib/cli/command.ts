@@ -1,3 +1,5 @@
+/** What every command of `headgate` has. */
+
 import type { Terminal, ExitCode } from '../process/terminal.ts'
 
 export interface Command {

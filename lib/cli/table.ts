@@ -1,3 +1,5 @@
+/** Prints tables and shares for a terminal. */
+
 import { printable } from '../text/printable.ts'
 
 /** Formats rows as aligned columns, two spaces apart. */

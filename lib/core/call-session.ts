@@ -1,3 +1,5 @@
+/** The session of a call, and the draw by which weights order candidates. */
+
 /** The session that a call belongs to. */
 export interface CallSession {
   /** Differs between gateway keys. `undefined`: the call has no session. */

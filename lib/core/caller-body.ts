@@ -1,3 +1,5 @@
+/** The body of a call, parsed and as it was sent. */
+
 /** The parsed body of a request, with its bytes. */
 export interface CallerBody {
   /** Returns the text of the received bytes. */

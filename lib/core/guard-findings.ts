@@ -1,3 +1,5 @@
+/** What the guards of a call have found and how long they took. */
+
 import type { GuardAction, GuardPoint } from '../../schemas/config/stages.ts'
 
 /**

@@ -1,3 +1,5 @@
+/** Counts values in buckets, for metrics. */
+
 /** A call whose value was counted, identified by its trace. */
 export interface Exemplar {
   readonly traceId: string

@@ -1,3 +1,5 @@
+/** What the gateway knows of a model. */
+
 import type { ModelTraits } from '../../schemas/traits.ts'
 import type { Price as WirePrice } from '../../schemas/price.ts'
 import type { CamelCased } from './camel-cased.ts'

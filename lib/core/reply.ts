@@ -1,3 +1,5 @@
+/** The reply to a call, and how JSON and event streams are replied. */
+
 /** The answer to a call. The HTTP edge adds `x-request-id` and the framing. */
 export interface Reply {
   readonly status: number

@@ -1,3 +1,5 @@
+/** The candidates of a call, and why they are in their order. */
+
 import type { Traits } from './model.ts'
 
 /** A candidate for a call: a model of a provider. Plain data, without credentials. */

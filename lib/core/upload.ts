@@ -1,3 +1,5 @@
+/** What a multipart form contains. */
+
 /** A file of a multipart form, kept until the call has ended. */
 export interface UploadedFile {
   /** As the caller named it, without any path. */

@@ -1,3 +1,5 @@
+/** The replies to a caller who fetches a deferred completion, before and after it is stored. */
+
 import { GatewayError } from '../core/errors.ts'
 import { jsonReplyHeaders, type Reply } from '../core/reply.ts'
 import { formatMegabytes } from '../text/format-megabytes.ts'

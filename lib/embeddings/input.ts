@@ -1,3 +1,5 @@
+/** The request for embeddings that adapters get. */
+
 import { GatewayError } from '../core/errors.ts'
 import { refine, type ValidCall } from '../core/call.ts'
 import type { EmbeddingInput, EmbeddingsRequest } from '../../schemas/embeddings.ts'

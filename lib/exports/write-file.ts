@@ -1,3 +1,5 @@
+/** Writes files of exports, which exist only until they have been delivered. */
+
 import { randomUUID } from 'node:crypto'
 import { createWriteStream } from 'node:fs'
 import { readdir, rm, stat } from 'node:fs/promises'

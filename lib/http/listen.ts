@@ -1,3 +1,5 @@
+/** Opens the port, and says at which address. */
+
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 

@@ -1,3 +1,5 @@
+/** Parses texts without blocking other calls. */
+
 import { yieldFairly } from '../async/yield-fairly.ts'
 import { parseInSlices } from './parse-in-slices.ts'
 import { ValueCounter, checkParseCost, maxDepth, parseBounded, valueBytes } from './parse-bounded.ts'

@@ -1,3 +1,5 @@
+/** How a tool server is reached. */
+
 import type { Propagation } from '../core/call-trace.ts'
 import type { Secret } from '../core/secret.ts'
 

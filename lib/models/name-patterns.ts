@@ -1,3 +1,5 @@
+/** Names with wildcards, which stand for many models. */
+
 /** Returns true for a name with wildcards, such as `claude-*`: it stands for many names. */
 export function isPattern (name: string): boolean {
   return name.includes('*')

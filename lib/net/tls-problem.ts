@@ -1,3 +1,5 @@
+/** Checks certificates and keys before they are used. */
+
 import { X509Certificate } from 'node:crypto'
 import { createSecureContext } from 'node:tls'
 

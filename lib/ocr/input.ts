@@ -1,3 +1,5 @@
+/** The request and the answer of OCR that adapters work on. */
+
 import type { OcrDocument } from './document.ts'
 import type { OcrRequest } from '../../schemas/ocr.ts'
 import type { WithoutNulls } from '../../schemas/nullable.ts'

@@ -1,3 +1,5 @@
+/** Messages by which the primary process notices that a worker hangs. */
+
 /** Milliseconds between two heartbeats of a process, and between two checks for them. */
 export const beatEveryMs = 1000
 

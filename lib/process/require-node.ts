@@ -1,3 +1,5 @@
+/** The versions of Node.js that can run the gateway. */
+
 /** The lowest supported version of Node.js: `engines` of package.json, which Node.js does not enforce. */
 export const minNodeVersion = '20.20.0'
 

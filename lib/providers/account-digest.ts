@@ -1,3 +1,5 @@
+/** Identifies accounts at providers without their credentials. */
+
 import { createHash } from 'node:crypto'
 import { accountIdOf, type Credential } from './credential.ts'
 import type { Secret } from '../core/secret.ts'

@@ -1,3 +1,5 @@
+/** Reads the bodies of error responses. */
+
 import { parseBounded } from '../json/parse-bounded.ts'
 import type { UpstreamResponse } from './provider.ts'
 

@@ -1,3 +1,5 @@
+/** Finds reasoning in a request that a provider cannot read. */
+
 import { openContent, toReasoningItem } from '../chat/reasoning-item.ts'
 import { thoughtSignature } from '../chat/thought-signature.ts'
 import { needsResponses } from './responses/index.ts'

@@ -1,3 +1,5 @@
+/** Reads the lists of models of providers. */
+
 import { isObject, nonEmptyText, type JsonObject } from '../json/guards.ts'
 import type { ModelEntry } from '../core/model.ts'
 

@@ -1,3 +1,5 @@
+/** Text completions by models that only chat. */
+
 import { GatewayError } from '../core/errors.ts'
 import type { ChatInput, TextInput } from '../chat/input.ts'
 import type { ChatEvent } from '../core/events.ts'

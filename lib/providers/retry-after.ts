@@ -1,3 +1,5 @@
+/** Reads when to retry, and the rate limits, from the headers of a provider. */
+
 /**
  * Reads how long a provider asks us to wait.
  *

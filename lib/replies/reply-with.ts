@@ -1,3 +1,5 @@
+/** Sinks of pipelines that end with a single value. */
+
 import { emptyPipeline } from '../core/errors.ts'
 import { toJsonReply, type Reply } from '../core/reply.ts'
 import type { Sink } from '../pipeline/stage.ts'

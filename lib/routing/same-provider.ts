@@ -1,3 +1,5 @@
+/** Compares the providers of two configurations. */
+
 import { createHash } from 'node:crypto'
 import type { Secret } from '../core/secret.ts'
 import type { ProviderSettings } from '../core/settings.ts'

@@ -1,3 +1,5 @@
+/** How guards replace the texts of requests, by a table of places or by the fields of a form. */
+
 import { renewAttribution } from '../validation/attribution.ts'
 import { extend, refine, type RoutedCall } from '../core/call.ts'
 import { property } from '../json/guards.ts'

@@ -1,3 +1,5 @@
+/** Errors of the store. */
+
 /** The store cannot be used; the message names the store and the reason. */
 export class StoreError extends Error {
   /** @param name the store's file or URL */

@@ -1,3 +1,5 @@
+/** Makes the ids of calls, answers and rows. */
+
 import { randomBytes, randomFillSync } from 'node:crypto'
 
 /** Returns the id of a call: a new one, or the caller's `x-request-id` if it is plain enough to log. */

@@ -1,3 +1,5 @@
+/** Makes texts of others safe to print. */
+
 /**
  * Escapes control characters, and others that are invisible or change how a line reads, like JSON does.
  * Terminals and mails show names that callers and members choose, and answers of servers; such characters

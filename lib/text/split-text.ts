@@ -1,3 +1,5 @@
+/** Cuts texts without dividing a character. */
+
 /** Yields a text in parts of a given number of characters; a surrogate pair is never divided. */
 export function * splitText (text: string, partLength: number): Generator<string, void, undefined> {
   for (let from = 0, to = 0; from < text.length; from = to) {

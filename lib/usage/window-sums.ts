@@ -1,3 +1,5 @@
+/** Sums over the usage records of periods, by which exports notice changes. */
+
 import { sql, type Kysely } from 'kysely'
 import { hourMs, rollupSums } from '../stores/usage-rollups.ts'
 import type { Tables } from '../stores/tables.ts'

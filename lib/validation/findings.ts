@@ -1,3 +1,5 @@
+/** Collects what is wrong with a request. */
+
 import { shorten } from '../text/shorten.ts'
 import type { ValidationDetail } from '../core/errors.ts'
 

@@ -1,3 +1,5 @@
+/** Answers of a provider that speaks Messages, passed through with the caller's model name. */
+
 import { costFields } from '../../core/usage.ts'
 import {
   printedFields,

@@ -1,3 +1,5 @@
+/** Replaces texts in requests of Messages. */
+
 import { refine, type RoutedCall } from '../../core/call.ts'
 import { withRequest } from '../replaced-request.ts'
 import { countTokensInput, messagesInput, type MessagesContext } from './input.ts'

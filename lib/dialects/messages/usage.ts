@@ -1,3 +1,5 @@
+/** Token counts as Messages reports them. */
+
 import { usageOfTokens, type Usage } from '../../core/usage.ts'
 import type { MessagesUsage } from '../../../schemas/messages-answer.ts'
 

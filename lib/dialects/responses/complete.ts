@@ -1,3 +1,5 @@
+/** The complete answer of Responses. */
+
 import { PrintedJson } from '../../core/reply.ts'
 import { responseForCaller, storedResponse } from './direct-answer.ts'
 import { OutputItems } from './output-items.ts'

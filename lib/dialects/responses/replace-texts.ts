@@ -1,3 +1,5 @@
+/** Replaces texts in requests of Responses, and in the stored items they use. */
+
 import { refine, type RoutedCall } from '../../core/call.ts'
 import { noteIgnored } from '../../core/request-facts.ts'
 import { withRequest } from '../replaced-request.ts'

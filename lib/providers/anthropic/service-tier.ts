@@ -1,3 +1,5 @@
+/** Service tiers, from and to the provider's names. */
+
 import type { ChatInput } from '../../chat/input.ts'
 import type { MessagesRequest } from './wire.ts'
 

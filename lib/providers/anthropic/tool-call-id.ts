@@ -1,3 +1,5 @@
+/** Tool call ids that the provider accepts. */
+
 const legal = /^[a-zA-Z0-9_-]+$/
 /** Ids that we create. Callers' ids that match are encoded, so that the two never collide. */
 const ours = /^hg[cf]_/

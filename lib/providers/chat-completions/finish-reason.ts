@@ -1,3 +1,5 @@
+/** The provider's finish reasons, as ours. */
+
 import { GatewayError } from '../../core/errors.ts'
 import type { FinishReason } from '../../core/events.ts'
 

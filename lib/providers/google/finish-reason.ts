@@ -1,3 +1,5 @@
+/** The provider's finish reasons, as ours. */
+
 import type { FinishReason } from '../../core/events.ts'
 
 const reasons = new Map<string | undefined, FinishReason>([

@@ -1,3 +1,5 @@
+/** Reads complete responses. */
+
 import { callIdsIn } from '../../chat/call-ids.ts'
 import { offersFunctionsOnly } from '../../chat/legacy-functions.ts'
 import { isContainer, objectOf } from '../../json/guards.ts'

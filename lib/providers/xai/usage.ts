@@ -1,3 +1,5 @@
+/** Usage of xAI, whose completion tokens may not include reasoning. */
+
 import type { ChatEvent } from '../../core/events.ts'
 import type { Usage } from '../../core/usage.ts'
 

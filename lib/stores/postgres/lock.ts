@@ -1,3 +1,5 @@
+/** Changes of the schema, one gateway at a time. */
+
 import type { PoolClient } from 'pg'
 
 /**

@@ -1,3 +1,5 @@
+/** An output item of Responses that is being written. */
+
 import type { OutputItem } from '../../../../schemas/response-items.ts'
 
 /** A stream event without its sequence number. */

@@ -1,3 +1,5 @@
+/** Output items about tool servers, which are complete when they begin. */
+
 import { itemId } from '../item-ids.ts'
 import { OpenItem, type ItemListener } from './open-item.ts'
 import type { ListedServerTool, ToolResult } from '../../../core/events.ts'
