@@ -287,7 +287,8 @@ export class StreamResponse<E extends AnyEvent> implements OpenResponse<E> {
    */
   #failAfter (events: E[], error: unknown): void {
     const usage = usageOfError(error)
-    if (usage !== undefined) events.push({ type: 'usage', usage } as E) // answers of every kind have it
+    // The cast is safe: each kind of answer that is streamed has this event.
+    if (usage !== undefined) events.push({ type: 'usage', usage } as E)
     if (events.length === 0) throw error
     this.#failure = withUsage(error, undefined)
   }

@@ -238,10 +238,11 @@ export interface Transcript {
   readonly usage?: TranscriptionUsage
 }
 
-/** The transcript: pieces as they are recognised, then the whole text, once and last. */
+/** The transcript: pieces as they are recognised, then the whole text, once. An error may come with usage. */
 export type TranscriptEvent =
   | { readonly type: 'transcript-delta', readonly text: string, readonly logprobs?: readonly TokenLogprob[] }
   | { readonly type: 'transcript-end', readonly transcript: Transcript }
+  | { readonly type: 'usage', readonly usage: Usage }
 
 /** Any answer that is one JSON value. */
 export interface ResultEvent<T = unknown> {

@@ -18,6 +18,7 @@ export function transcriptFrames (): Stage<Batch<unknown, TranscriptEvent>, stri
       print: events => {
         let text = ''
         for (const event of events) {
+          if (event.type === 'usage') continue // recorded before; the last message has it for the caller
           for (const message of messagesOf(event, begun)) text += sseData(JSON.stringify(message))
           begun = true
         }
@@ -28,7 +29,9 @@ export function transcriptFrames (): Stage<Batch<unknown, TranscriptEvent>, stri
   })
 }
 
-function messagesOf (event: TranscriptEvent, begun: boolean): TranscriptionStreamEvent[] {
+function messagesOf (
+  event: Exclude<TranscriptEvent, { readonly type: 'usage' }>, begun: boolean
+): TranscriptionStreamEvent[] {
   const logprobs = event.type === 'transcript-delta' ? event.logprobs : event.transcript.logprobs
   const probabilities = logprobs === undefined ? {} : { logprobs: [...logprobs] }
   if (event.type === 'transcript-delta') {

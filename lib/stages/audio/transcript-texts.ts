@@ -86,6 +86,7 @@ async function* streamed (
         { type: 'text-delta', choice: 0, text, ...kept !== undefined && { logprobs: { content: kept } } }
       ]
     }
+    if (event.type === 'usage') return [] // recorded before
     end = event.transcript
     const { text } = event.transcript
     return [

@@ -29,6 +29,13 @@ t.test('pieces are deltas, and the complete text is sent again at the end', asyn
   )
 })
 
+t.test('usage that comes with an error is not sent, and what came before it is', async t => {
+  const usage = { promptTokens: 1, completionTokens: 2, totalTokens: 3 }
+  t.same(await written([{ type: 'transcript-delta', text: 'Good ' }, { type: 'usage', usage }]), [
+    { type: 'transcript.text.delta', delta: 'Good ' }
+  ])
+})
+
 t.test('a complete answer is one piece, with the usage at the end', async t => {
   const usage = { type: 'duration', seconds: 2 } as const
   t.same(await written([{ type: 'transcript-end', transcript: { text: 'Hi.', usage } }]), [
