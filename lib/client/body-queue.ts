@@ -36,7 +36,8 @@ interface Bounds {
   readonly hold: ((bytes: number) => void) | undefined
 }
 
-interface Waiter<T> {
+/** The two ends of a promise. */
+interface Deferred<T> {
   readonly resolve: (value: T) => void
   readonly reject: (error: unknown) => void
 }
@@ -52,9 +53,9 @@ export class BodyQueue implements UpstreamBody, AsyncIterableIterator<Uint8Array
   #paused = false
   #ended = false
   #error: unknown
-  #waiting: Waiter<Result> | undefined
+  #pendingRead: Deferred<Result> | undefined
   /** Set while the complete body is awaited. */
-  #buffering: Waiter<BufferedBody> & Bounds | undefined
+  #pendingBody: Deferred<BufferedBody> & Bounds | undefined
 
   constructor (source: BodySource) {
     this.#source = source
@@ -63,9 +64,9 @@ export class BodyQueue implements UpstreamBody, AsyncIterableIterator<Uint8Array
   /** @param bytes owned by the queue from now on */
   push (bytes: Buffer): void {
     if (this.#ended) return
-    if (this.#waiting !== undefined) {
-      const { resolve } = this.#waiting
-      this.#waiting = undefined
+    if (this.#pendingRead !== undefined) {
+      const { resolve } = this.#pendingRead
+      this.#pendingRead = undefined
       resolve({ done: false, value: bytes })
       return
     }
@@ -73,7 +74,7 @@ export class BodyQueue implements UpstreamBody, AsyncIterableIterator<Uint8Array
     if (this.#pieces === undefined) this.#pieces = [piece]
     else this.#pieces.push(piece)
     this.#sizeBytes += bytes.length
-    if (this.#buffering !== undefined) return this.#checkBounds(this.#buffering, bytes.length)
+    if (this.#pendingBody !== undefined) return this.#checkBounds(this.#pendingBody, bytes.length)
     if (this.#sizeBytes > highWaterMark && !this.#paused) {
       this.#paused = true
       this.#source.pause()
@@ -82,10 +83,10 @@ export class BodyQueue implements UpstreamBody, AsyncIterableIterator<Uint8Array
 
   end (): void {
     this.#ended = true
-    this.#waiting?.resolve(done)
-    this.#waiting = undefined
-    this.#buffering?.resolve(this.#takeBody())
-    this.#buffering = undefined
+    this.#pendingRead?.resolve(done)
+    this.#pendingRead = undefined
+    this.#pendingBody?.resolve(this.#takeBody())
+    this.#pendingBody = undefined
   }
 
   /** Ends the queue with an error, after the data that has already arrived. */
@@ -93,10 +94,10 @@ export class BodyQueue implements UpstreamBody, AsyncIterableIterator<Uint8Array
     if (this.#ended) return
     this.#ended = true
     this.#error = error
-    this.#waiting?.reject(error)
-    this.#waiting = undefined
-    this.#buffering?.reject(error)
-    this.#buffering = undefined
+    this.#pendingRead?.reject(error)
+    this.#pendingRead = undefined
+    this.#pendingBody?.reject(error)
+    this.#pendingBody = undefined
   }
 
   next (): Promise<Result> {
@@ -107,7 +108,7 @@ export class BodyQueue implements UpstreamBody, AsyncIterableIterator<Uint8Array
     }
     if (this.#error !== undefined) return Promise.reject(this.#error)
     if (this.#ended) return Promise.resolve(done)
-    return new Promise((resolve, reject) => { this.#waiting = { resolve, reject } })
+    return new Promise((resolve, reject) => { this.#pendingRead = { resolve, reject } })
   }
 
   return (): Promise<Result> {
@@ -136,11 +137,11 @@ export class BodyQueue implements UpstreamBody, AsyncIterableIterator<Uint8Array
 
   async #bufferLater (bounds: Bounds): Promise<Buffer> {
     const body = await new Promise<BufferedBody>((resolve, reject) => {
-      this.#buffering = { ...bounds, resolve, reject }
-      this.#checkBounds(this.#buffering, this.#sizeBytes)
-      if (this.#buffering === undefined) return // rejected
+      this.#pendingBody = { ...bounds, resolve, reject }
+      this.#checkBounds(this.#pendingBody, this.#sizeBytes)
+      if (this.#pendingBody === undefined) return // rejected
       if (this.#error === undefined && !this.#ended) return this.#unpause()
-      this.#buffering = undefined
+      this.#pendingBody = undefined
       if (this.#error === undefined) resolve(this.#takeBody())
       else reject(this.#error)
     })
@@ -174,12 +175,12 @@ export class BodyQueue implements UpstreamBody, AsyncIterableIterator<Uint8Array
     if (!this.#ended) this.#source.resume()
   }
 
-  #checkBounds ({ maxBytes, hold, reject }: Waiter<BufferedBody> & Bounds, moreBytes: number): void {
+  #checkBounds ({ maxBytes, hold, reject }: Deferred<BufferedBody> & Bounds, moreBytes: number): void {
     try {
       if (this.#sizeBytes > maxBytes) throw tooLarge()
       hold?.(moreBytes)
     } catch (error) {
-      this.#buffering = undefined
+      this.#pendingBody = undefined
       this.cancel()
       reject(error)
     }

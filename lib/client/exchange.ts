@@ -42,9 +42,13 @@ export class Exchange extends TimedMember implements RequestHandler, BodySource,
   #interimResponses = 0
   /** Remaining bytes of the body, if its length is known. */
   #leftBytes: number | undefined
-  #isOver = false
-  /** True once the exchange is over, but undici still has its request and it occupies a connection. */
-  #isLeaving = false
+  /**
+   * `leaving`: it has failed, but undici still has the request, which occupies a slot until undici drops it.
+   *
+   *     open ──► over      complete, or failed
+   *       └────► leaving ──► over
+   */
+  #state: 'open' | 'leaving' | 'over' = 'open'
   #timer: SharedTimer | undefined
 
   constructor (
@@ -63,7 +67,7 @@ export class Exchange extends TimedMember implements RequestHandler, BodySource,
 
   /** Called when the call aborts. */
   handleEvent (): void {
-    this.#stop(this.#options.signal.reason)
+    this.#fail(this.#options.signal.reason)
   }
 
   /** Sends the request once a connection is free, unless the signal aborts first. */
@@ -71,7 +75,7 @@ export class Exchange extends TimedMember implements RequestHandler, BodySource,
     const { semaphore, maxWaitingMs } = this.#context
     this.#unsent = request
     semaphore.acquire(this, this.#options.keyId ?? '')
-    const isWaiting = this.#connection === undefined && !this.#isOver
+    const isWaiting = this.#connection === undefined && this.#state === 'open'
     if (isWaiting && maxWaitingMs !== undefined) this.#startTimer(maxWaitingMs)
   }
 
@@ -85,7 +89,7 @@ export class Exchange extends TimedMember implements RequestHandler, BodySource,
     this.#context.refused++
     // Another model may answer instead. The provider is not at fault, and a retry would wait in the same
     // queue.
-    this.#stop(new GatewayError('overloaded', {
+    this.#fail(new GatewayError('overloaded', {
       message: 'Too many calls are waiting for this provider. Try again later.',
       fault: 'model'
     }))
@@ -95,12 +99,12 @@ export class Exchange extends TimedMember implements RequestHandler, BodySource,
   onDue (): void {
     if (this.#connection === undefined) return this.refuse()
     this.#connection.retire?.()
-    this.#stop(new GatewayError('upstream_timeout', { mayBeBilled: this.#controller !== undefined }))
+    this.#fail(new GatewayError('upstream_timeout', { mayBeBilled: this.#controller !== undefined }))
   }
 
   onRequestStart (controller: Controller): void {
     // If an HTTP/2 connection breaks, undici may resend a request that the server has already processed.
-    if (this.#isOver || this.#controller !== undefined) {
+    if (this.#state !== 'open' || this.#controller !== undefined) {
       return controller.abort(new Error('the request was already sent, or its call has ended'))
     }
     this.#controller = controller
@@ -133,35 +137,35 @@ export class Exchange extends TimedMember implements RequestHandler, BodySource,
   }
 
   onResponseData (_controller: Controller, bytes: Buffer): void {
-    if (this.#isOver) return
+    if (this.#state !== 'open') return
     this.#timer?.start(this)
     if (this.#leftBytes !== undefined) this.#leftBytes -= bytes.length
     this.#queue?.push(bytes)
   }
 
   onResponseEnd (controller: Controller): void {
-    if (this.#isOver) return
+    if (this.#state !== 'open') return
     const cut = this.#leftBytes === 0 ? undefined : this.#cutBy(controller)
-    if (cut !== undefined) return this.#stop(new GatewayError('upstream_stream_interrupted', { cause: cut }))
-    this.#end()
+    if (cut !== undefined) return this.#fail(new GatewayError('upstream_stream_interrupted', { cause: cut }))
+    this.#finish()
     this.#connection?.release()
     this.#context.semaphore.release()
     this.#queue?.end()
   }
 
   onResponseError (_controller: Controller, error: Error): void {
-    if (this.#isOver) return this.#leave()
+    if (this.#state !== 'open') return this.#freeSlot()
     if (this.#unsent !== undefined && this.#connection?.wasIdle === true) {
-      if (isUnsendable(error)) return this.#giveBack(this.#connection, error)
+      if (isUnsendable(error)) return this.#failUnsent(this.#connection, error)
       this.#connection.cancel(undefined)
       return this.#send() // an error of an idle connection does not affect another one
     }
-    this.#stop(
+    this.#fail(
       this.#queue === undefined
         ? this.#failureBeforeHead(error)
         : new GatewayError('upstream_stream_interrupted', { cause: error })
     )
-    this.#leave()
+    this.#freeSlot()
   }
 
   onConnectionEnd (): void {
@@ -179,7 +183,7 @@ export class Exchange extends TimedMember implements RequestHandler, BodySource,
   }
 
   cancel (): void {
-    this.#stop(new GatewayError('upstream_stream_interrupted'))
+    this.#fail(new GatewayError('upstream_stream_interrupted'))
   }
 
   #send (): void {
@@ -189,9 +193,9 @@ export class Exchange extends TimedMember implements RequestHandler, BodySource,
   }
 
   /** Fails without affecting the connection, which received none of the request. */
-  #giveBack (connection: Connection, error: Error): void {
+  #failUnsent (connection: Connection, error: Error): void {
     const failure = this.#failureBeforeHead(error)
-    this.#end()
+    this.#finish()
     connection.release()
     this.#context.semaphore.release()
     this.#reject?.(failure)
@@ -205,24 +209,25 @@ export class Exchange extends TimedMember implements RequestHandler, BodySource,
     })
   }
 
-  /** Ends the exchange on our side or with an error; its connection is not reused. */
-  #stop (reason: unknown): void {
-    if (this.#isOver) return
-    this.#end()
+  /** Ends the exchange with an error, unless it is over; its connection is not reused. */
+  #fail (reason: unknown): void {
+    if (this.#state !== 'open') return
+    this.#finish()
     if (this.#connection === undefined) this.#context.semaphore.cancel(this, this.#options.keyId ?? '')
     else {
-      this.#isLeaving = this.#connection.keepsUnsent && this.#controller === undefined
+      const isKept = this.#connection.keepsUnsent && this.#controller === undefined
+      if (isKept) this.#state = 'leaving'
       this.#connection.cancel(this.#controller)
-      if (!this.#isLeaving) this.#context.semaphore.release()
+      if (!isKept) this.#context.semaphore.release()
     }
     this.#reject?.(reason)
     this.#queue?.fail(reason)
   }
 
-  /** Frees the slot once undici has released the request too. */
-  #leave (): void {
-    if (!this.#isLeaving) return
-    this.#isLeaving = false
+  /** Frees the slot of a failed exchange once undici has dropped the request. */
+  #freeSlot (): void {
+    if (this.#state !== 'leaving') return
+    this.#state = 'over'
     this.#context.semaphore.release()
   }
 
@@ -233,8 +238,9 @@ export class Exchange extends TimedMember implements RequestHandler, BodySource,
     return undefined
   }
 
-  #end (): void {
-    this.#isOver = true
+  /** The exchange is over: nothing is sent, awaited or aborted any more. */
+  #finish (): void {
+    this.#state = 'over'
     this.#unsent = undefined
     this.#stopTimer()
     this.#options.signal.removeEventListener('abort', this)

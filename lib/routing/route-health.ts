@@ -51,7 +51,7 @@ export class RouteHealth {
   /** Cooldowns by key and model; names are `<key id> <model>`. */
   readonly #learnedOfKeys: LearnedCooldowns
   /** By model, pending requests of `balanced` routes. */
-  readonly #waiting = new Map<string, number>()
+  readonly #pendingByModel = new Map<string, number>()
   /** Latencies: of a stream until the first output, of a complete answer until it arrives. */
   readonly #latencies: { readonly complete: Latencies, readonly streamed: Latencies }
 
@@ -170,12 +170,12 @@ export class RouteHealth {
       ...learned.filter(name => name.includes('/')),
       ...learnedOfKey
     ])
-    for (const [names, look] of [
+    for (const [names, cooldownOf] of [
       [providers, (name: string) => this.#pause(name)],
       [models, (name: string) => this.#openCircuit(name, keyId)]
     ] as const) {
       for (const name of names) {
-        const cooldown = look(name)
+        const cooldown = cooldownOf(name)
         if (cooldown !== undefined) yield [name, cooldown]
       }
     }
@@ -226,7 +226,7 @@ export class RouteHealth {
 
   /** Starts an attempt; `ended` must always follow. */
   begin ({ modelId, ranked }: Route, keyId: string): ModelAttempt {
-    if (ranked?.by === 'load') this.#waiting.set(modelId, this.waiting(modelId) + 1)
+    if (ranked?.by === 'load') this.#pendingByModel.set(modelId, this.waiting(modelId) + 1)
     const circuit = this.#circuits.get(modelId)
     return circuit?.begin(keyId, this.#now()) ?? { keyId, all: initialAttempt, own: initialAttempt }
   }
@@ -302,13 +302,13 @@ export class RouteHealth {
     this.#circuits.get(modelId)?.ended(attempt)
     if (ranked?.by !== 'load') return
     const waiting = this.waiting(modelId) - 1
-    if (waiting > 0) this.#waiting.set(modelId, waiting)
-    else this.#waiting.delete(modelId)
+    if (waiting > 0) this.#pendingByModel.set(modelId, waiting)
+    else this.#pendingByModel.delete(modelId)
   }
 
   /** Returns the number of requests to a model of a `balanced` route that wait for their first byte. */
   waiting (modelId: string): number {
-    return this.#waiting.get(modelId) ?? 0
+    return this.#pendingByModel.get(modelId) ?? 0
   }
 
   /** Yields every model that failed recently, and whether its circuit is open for all keys or one. */
