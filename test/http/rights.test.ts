@@ -180,7 +180,7 @@ interface Attempt {
 }
 
 for (const { path, allowed, forbidden, body, file, answer, isSent = true } of endpoints) {
-  t.test(`/v1/${path} asks only models of the key`, async t => {
+  t.test(`/v1/${path} calls only models that the key may use`, async t => {
     const upstream = await fakeUpstream(answer)
     t.teardown(upstream.close)
     const owner = path === 'ocr' ? 'mistral' : path.startsWith('messages') ? 'anthropic' : 'openai'

@@ -6,7 +6,7 @@ import { scalesWith } from '../support/scaling.ts'
 
 const of = (text: string): JsonCursor => new JsonCursor(Buffer.from(text))
 
-t.test('an object is walked key by key, each value taken, parsed or stepped over', async t => {
+t.test('an object is walked key by key, each value read, parsed or skipped', async t => {
   const outline = of(' {"a" : [1,2] , "b":{"c":"]}"},"d":null, "e":1.5e3 } ')
   const seen: unknown[] = []
   for (const key of outline.keys()) {
@@ -21,7 +21,7 @@ t.test('an object is walked key by key, each value taken, parsed or stepped over
   t.strictSame(seen, [['a', '[1,2]'], ['b', { c: ']}' }], ['d', true], ['e', 1500]])
 })
 
-t.test('a list is walked item by item', async t => {
+t.test('an array is walked item by item', async t => {
   const outline = of('[ "a,b" , [[]], {} ]')
   const items: unknown[] = []
   for (const index of outline.items()) items.push([index, outline.parse()])
@@ -30,7 +30,7 @@ t.test('a list is walked item by item', async t => {
   t.same([[...of('[]').items()], [...of('{ }').keys()]], [[], []])
 })
 
-t.test('what is taken is what JSON.parse reads, whatever stands around it', async t => {
+t.test('values are read as JSON.parse reads them, whatever surrounds them', async t => {
   holds(
     t,
     fc.property(fc.json(), text => {
@@ -46,7 +46,7 @@ t.test('what is taken is what JSON.parse reads, whatever stands around it', asyn
   )
 })
 
-t.test('a text ends at a quote that is not escaped', async t => {
+t.test('a string ends at an unescaped quote', async t => {
   for (const text of [String.raw`"\\"`, String.raw`"a\"b"`, String.raw`"\\\"\\"`]) {
     const outline = of(`${text} `)
     t.equal(outline.parse(), JSON.parse(text))
@@ -54,13 +54,13 @@ t.test('a text ends at a quote that is not escaped', async t => {
   }
 })
 
-t.test('a byte order mark is not part of the text', async t => {
+t.test('a byte order mark is skipped', async t => {
   const outline = new JsonCursor(Buffer.concat([Buffer.from([0xef, 0xbb, 0xbf]), Buffer.from('{}')]))
   t.same([...outline.keys()], [])
   outline.end()
 })
 
-t.test('text that is not JSON is the fault of the provider', async t => {
+t.test('text that is not JSON is an error of the provider', async t => {
   const invalid = { code: 'upstream_invalid_response' }
   const walk = (text: string): void => {
     const outline = of(text)
@@ -89,7 +89,7 @@ t.test('text that is not JSON is the fault of the provider', async t => {
   t.throws(() => [...of('{}').items()], invalid)
 })
 
-t.test('long lists of numbers, and texts of backslashes, are stepped over in linear time', async t => {
+t.test('long arrays of numbers and strings of backslashes are skipped in linear time', async t => {
   const texts: Readonly<Record<string, (size: number) => string>> = {
     numbers: size => `[${'1,'.repeat(size)}1]`,
     backslashes: size => `["${'\\\\'.repeat(size)}"]`

@@ -109,7 +109,7 @@ const services: Readonly<Record<string, (t: Test) => Promise<string>>> = {
 }
 
 for (const [name, start] of Object.entries(services)) {
-  t.test(`what is personal is replaced, counted or refused, by ${name}`, async t => {
+  t.test(`personal data is replaced, counted or refused, by ${name}`, async t => {
     const url = await start(t)
     t.same(await look(t, url, ['😀 Mail ada@example.com, or bob@example.com', 'Hello', 'eve@example.com']), {
       texts: ['😀 Mail <EMAIL_ADDRESS>, or <EMAIL_ADDRESS>', 'Hello', '<EMAIL_ADDRESS>'], findings: 3

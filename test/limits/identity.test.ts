@@ -560,7 +560,7 @@ for (const [title, ...more] of [
   ['that keeps its data', '--appendonly', 'yes', '--appendfsync', 'always']
 ] as const) {
   t.test(
-    `while a Redis ${title} is away, shares exceed a budget by no more than the calls in flight`,
+    `while a Redis ${title} is down, local shares exceed a budget by at most the calls in flight`,
     { skip: noRedis },
     async t => {
       const database = await openDatabase(await testPlace(t))

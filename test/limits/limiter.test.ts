@@ -171,7 +171,7 @@ for (const [point, { journaled, isSettled = false, isStored = false, costs }] of
   killPoints
 )) {
   storeTest(
-    `a call whose worker is killed ${point} costs ${costs} of the 600 that it held`,
+    `a call whose worker is killed ${point} costs ${costs} of the 600 it reserved`,
     async (t, open) => {
       const database = await open()
       const key = { id: call.keyId, name: 'one', limits: call.limits }

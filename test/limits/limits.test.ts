@@ -395,7 +395,7 @@ async function collected ({ api, ask }: Limited, body: object): Promise<number> 
 }
 
 for (const whose of ['key', 'project']) {
-  t.test(`a deferred call is admitted by all limits of its ${whose}, and paid when it is run`, async t => {
+  t.test(`a deferred call is checked against all limits of its ${whose}, and charged when run`, async t => {
     const database = await store(t)
     const limits: KeyLimits = {
       requestsPerMinute: 3,

@@ -345,7 +345,7 @@ const media: ReadonlyArray<readonly [what: string, path: string, part: object]> 
 const inputLimit = 20_000
 
 for (const [what, path, part] of media) {
-  t.test(`${what} in ${path} is paid with all that it can take, by 60 calls at once`, async t => {
+  t.test(`${what} in ${path} is charged at its maximum, by 60 calls at once`, async t => {
     const mediaTokens = what === 'a recording' ? 3000 : inputLimit
     let nanoUsd = 0
     const isAnthropic = path === '/v1/messages'
@@ -635,7 +635,7 @@ function withSettings (
 }
 
 for (const place of ['model', 'route'] as const) {
-  t.test(`settings of a ${place} are paid and limited as those of the request`, async t => {
+  t.test(`settings of a ${place} are charged and limited like those of the request`, async t => {
     const ask = async (settings: Readonly<Record<string, unknown>>, body: object = {}) => {
       const provider = await greedyProvider(t)
       const { model, parts } = withSettings(place, settings)

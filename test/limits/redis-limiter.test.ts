@@ -356,7 +356,7 @@ t.test('while Redis is unavailable', { skip: noRedis }, async t => {
     ]
   ] as const) {
     await t.test(
-      `what ended while a Redis ${what} was away stays reserved until it is recorded, and counts once`,
+      `calls that ended during a Redis ${what} stay reserved until recorded, and count once`,
       async t => {
         let recorded = 0
         const clock = { ms: 0 }

@@ -39,7 +39,7 @@ interface TestRequest {
   readonly body?: object | FormData
 }
 
-/** One for each thing that is loaded later, or in a thread of its own. */
+/** One request for each thing that is loaded later, or in its own thread. */
 function requests (): readonly TestRequest[] {
   const messages = [{ role: 'user', content: 'Hello' }]
   const form = new FormData()
@@ -89,12 +89,12 @@ interface Answer {
   readonly path: string
   readonly status: number
   readonly headers: readonly string[]
-  /** Without what differs from call to call. */
+  /** Responses without what differs from call to call. */
   readonly location: string | undefined
   readonly body: string
 }
 
-/** Leaves out what differs from call to call: ids and times. */
+/** Removes what differs from call to call: ids and times. */
 async function answerOf (url: string, { path, body }: Omit<TestRequest, 'status'>): Promise<Answer> {
   const response = await fetch(url + path, {
     redirect: 'manual',
@@ -127,12 +127,12 @@ const notAtStart = [
   '@modelcontextprotocol/client'
 ].map(name => new RegExp(`/node_modules/${name}/`)).concat([
   /editor-schema/, /\/cli\/(?!run|start|command)/,
-  // Later versions load their own copy of it with `node:http`, which exports its WebSocket.
+  // Later Node.js versions load their own copy of it with `node:http`, which exports its WebSocket.
   ...Number(process.versions.node.split('.')[0]) < 22 ? [/NativeModule internal\/deps\/undici/] : []
 ])
 
 for (const [name, entry, most] of [['bundle', main, 7], ['modules', modules, 1_725]] as const) {
-  t.test(`a start from the ${name} loads what the first chat call needs, and no more`, async t => {
+  t.test(`a start from the ${name} loads exactly what the first chat call needs`, async t => {
     const running = launch(t, ['start'], directoryOf(t), env, listing(entry))
     const [, url = ''] = await running.line(/^Headgate listens on (\S+)$/)
     const { status } = await answerOf(url, {
@@ -149,7 +149,7 @@ for (const [name, entry, most] of [['bundle', main, 7], ['modules', modules, 1_7
 }
 
 t.test(
-  'where tool servers are configured, their client is loaded after the start, before a call waits for it',
+  'with tool servers configured, their client is loaded after startup, before a call needs it',
   async t => {
     const directory = directoryOf(t, {
       'headgate.yaml': 'mcp_servers: {test/tools: {url: "http://127.0.0.1:9/mcp"}}'
@@ -166,7 +166,7 @@ t.test(
   }
 )
 
-/** Arguments of Node for a gateway that lists what it has loaded on SIGUSR2. */
+/** Arguments of Node.js for a gateway that lists its loaded modules on SIGUSR2. */
 function listing (entry: string): string[] {
   return ['--import', join(import.meta.dirname, '../support/list-scripts.js'), entry]
 }

@@ -39,7 +39,7 @@ async function start (
   return { upstream, api }
 }
 
-/** Answers as requested: a stream or one piece. */
+/** Answers as requested, streamed or complete. */
 function answering (texts: readonly string[]): (request: SeenRequest) => Script {
   return request => isStreamed(request)
     ? { headers: eventStream, pieces: chatFrames(texts) }
@@ -54,7 +54,7 @@ async function json (response: Response): Promise<Record<string, unknown>> {
   return await response.json() as Record<string, unknown>
 }
 
-t.test('a complete answer and a streamed one say the same, under the gateway\'s own name', async t => {
+t.test("complete and streamed answers have the same content, under the gateway's own name", async t => {
   const { upstream, api } = await start(t, answering(['Hel', 'lo']))
   const complete = await api.post(path, question)
   t.equal(complete.status, 200)
@@ -88,7 +88,7 @@ t.test('a complete answer and a streamed one say the same, under the gateway\'s 
 })
 
 t.test(
-  'pads a stream and reports its usage when requested, and ignores both for complete answers',
+  'pads a stream and reports its usage on request, and ignores both options for complete answers',
   async t => {
     const { upstream, api } = await start(t, answering(['Hel', 'lo']))
     const ask = async (more: object): Promise<string> =>
@@ -115,7 +115,7 @@ t.test(
   }
 )
 
-t.test('what clients send along changes nothing', async t => {
+t.test('headers that clients add have no effect', async t => {
   const { upstream, api } = await start(t, answering(['Hello']))
   const headers = {
     accept: 'application/json',
@@ -135,7 +135,7 @@ t.test('what clients send along changes nothing', async t => {
 })
 
 t.test(
-  'every answer has an id, the time the gateway took, and a line in the log without secrets',
+  "every answer has an id, the gateway's processing time, and a log line without secrets",
   async t => {
     const { api } = await start(t, (_request, number) =>
       number === 0
@@ -198,9 +198,9 @@ t.test('keys are checked before anything else', async t => {
   t.equal(upstream.requests.length, 1)
 })
 
-t.test('what the provider gets unchanged it gets as the caller wrote it', async t => {
+t.test('fields that need no translation reach the provider exactly as the caller wrote them', async t => {
   const { upstream, api } = await start(t, answering(['ok']))
-  const long = 'x'.repeat(8 * 1024) // shorter bodies are printed
+  const long = 'x'.repeat(8 * 1024) // shorter bodies are parsed and printed
   const messages = `[ {"role":"user","content":"${long} gr\\u00fc\u00dfe \u{1F680}"} ]`
   const tools =
     '[{"type":"function","function":{"name":"f","parameters":{"type":"object","properties":{},"maximum":1.0}}}]'
@@ -223,7 +223,7 @@ t.test('what the provider gets unchanged it gets as the caller wrote it', async 
 })
 
 t.test(
-  'a message of the developer is a system message to a provider that does not know the role',
+  'a developer message becomes a system message for a provider that does not know the role',
   async t => {
     const upstream = await fakeUpstream(answering(['Hi.']))
     t.teardown(upstream.close)
@@ -232,7 +232,7 @@ t.test(
         upstreamAt(`${upstream.url}/v1`, kind, kind as 'openai' | 'deepseek')
       )
     })
-    const long = 'x'.repeat(8 * 1024) // shorter bodies are printed
+    const long = 'x'.repeat(8 * 1024) // shorter bodies are parsed and printed
     const messages = `[ {"role":"developer","content":"Be br\\u0069ef."}, {"role":"user","content":"${long}"} ]`
     for (const model of ['openai/gpt-4o', 'deepseek/deepseek-chat']) {
       t.equal((await api.post(path, `{"model":"${model}","messages":${messages}}`)).status, 200)
@@ -246,7 +246,7 @@ t.test(
 )
 
 t.test(
-  'media of a body that is too large for the store is sent as it came, and no other string is as long',
+  'media in a body too large for the store is sent unchanged, other strings must be shorter',
   async t => {
     const large = {
       limits: { ...settings().limits, jsonBodyTotalBytes: 30_000_000, storedBodyBytes: 2_000_000 }
@@ -280,7 +280,7 @@ t.test(
   }
 )
 
-t.test('bodies that are no request are refused with a status of their own', async t => {
+t.test('an invalid body is refused with its own status', async t => {
   const { upstream, api } = await start(
     t,
     answering(['x']),
@@ -343,7 +343,7 @@ t.test('bodies that are no request are refused with a status of their own', asyn
   t.equal(bomb.status, 413, 'within the limit of what it unpacks to')
 })
 
-t.test('paths and methods that are not there', async t => {
+t.test('unknown paths and methods', async t => {
   const { api } = await start(t, answering(['x']))
   const missing = await api.post('/v2/nothing', {})
   t.equal(missing.status, 404)
@@ -363,7 +363,7 @@ t.test('paths and methods that are not there', async t => {
   t.same([headOnly.status, headOnly.headers.get('content-length'), await headOnly.text()], [200, '15', ''])
 })
 
-t.test('a slow body times out and a caller over the limit reads the answer', async t => {
+t.test('a slow body times out, and a caller over the limit can read the answer', async t => {
   const { api } = await start(
     t,
     answering(['x']),
@@ -383,7 +383,7 @@ t.test('a slow body times out and a caller over the limit reads the answer', asy
   t.match(refusal.toString(), /^HTTP\/1.1 413 /)
 })
 
-t.test('a caller who leaves is seen by the provider, wherever the call stands', async t => {
+t.test('a provider sees that the caller disconnected, wherever the call is', async t => {
   const { upstream, api } = await start(t, request => {
     const text = JSON.stringify(request.json)
     if (text.includes('silent')) return { silent: true }
@@ -422,7 +422,7 @@ t.test('a caller who leaves is seen by the provider, wherever the call stands', 
   t.equal(upstream.requests.length, 4)
 })
 
-t.test('a provider that fails in the middle ends the stream with a named error', async t => {
+t.test('a provider that fails midway ends the stream with a named error', async t => {
   for (const then of ['reset', 'fin', 'end'] as const) {
     let go = (): void => undefined
     const read = new Promise<void>(resolve => { go = resolve })
@@ -456,7 +456,7 @@ t.test('a provider that fails in the middle ends the stream with a named error',
   }
 })
 
-t.test('a stream that ends in the middle of an event was interrupted', async t => {
+t.test('a stream that ends inside an event was interrupted', async t => {
   const [head = '', first = '', second = ''] = chatFrames(['a', 'b'])
   for (const pieces of [[head + first, second.slice(0, 40)], [head + first + second.slice(0, 40)]]) {
     const { api } = await start(t, { headers: eventStream, pieces })
@@ -477,7 +477,7 @@ t.test('a stream that ends in the middle of an event was interrupted', async t =
   })
 })
 
-t.test('before visible output a failure is still a status, or another attempt', async t => {
+t.test('before visible output a failure becomes a status or another attempt', async t => {
   const error = 'data: {"error":{"message":"busy","code":503}}\n\n'
   const [head = ''] = chatFrames([])
   const twice = await start(t, (_request, number) => number === 0
@@ -550,7 +550,7 @@ t.test('a list of models is tried in order, each with its settings, until one an
   t.match(await json(limited), { error: { type: 'rate_limit_error', code: 'rate_limit_exceeded' } })
 })
 
-t.test('answers that are not what was requested are read all the same', async t => {
+t.test('an answer in another form than requested is read anyway', async t => {
   const complete = chatAnswer('Hi')
   const stream = chatFrames(['Hi']).join('')
   const cases: Array<[string, Script, boolean]> = [
@@ -596,7 +596,7 @@ t.test('answers that are not what was requested are read all the same', async t 
   }
 })
 
-t.test('timeouts of each kind become errors, before and after the first byte', async t => {
+t.test('every kind of timeout becomes an error, before and after the first byte', async t => {
   const [head = '', first = ''] = chatFrames(['a'])
   const timeouts = upstreamAt('').timeouts
   const silent = await start(
@@ -647,7 +647,7 @@ t.test('timeouts of each kind become errors, before and after the first byte', a
   )
 })
 
-t.test('callers who never read hold up the provider, not the memory', async t => {
+t.test('callers who never read slow down the provider instead of filling memory', async t => {
   let written = 0
   const frame = chatFrames(['x'.repeat(64_000)])[1] ?? ''
   const { upstream, api } = await start(t, () => ({
@@ -674,7 +674,7 @@ t.test('callers who never read hold up the provider, not the memory', async t =>
     before = written
     for (let turn = 0; turn < 300; turn++) await new Promise(resolve => { setImmediate(resolve) })
   }
-  // The kernel holds several megabytes for each of the two connections of a call.
+  // The kernel buffers several megabytes for each of the two connections of a call.
   t.ok(
     written < callers * 40e6,
     `${Math.round(written / callers / 1e6)} of 256 MB each were taken from the provider`
@@ -685,7 +685,7 @@ t.test('callers who never read hold up the provider, not the memory', async t =>
   t.ok(api.lines.every(line => line['outcome'] === 'client_closed'))
 })
 
-t.test('a gateway that closes lets calls end, refuses new ones and then ends what is left', async t => {
+t.test('a closing gateway lets calls end, refuses new ones, and then aborts the rest', async t => {
   const [head = '', first = '', ...rest] = chatFrames(['a', 'b'])
   let go = (): void => undefined
   const opened = new Promise<void>(resolve => { go = resolve })
@@ -729,7 +729,7 @@ t.test('a gateway that closes lets calls end, refuses new ones and then ends wha
   t.match(await waiting.text(), /event: error\n.*shutting_down/)
 })
 
-t.test('a new configuration applies from the next call on, and no call is dropped', async t => {
+t.test('a new configuration applies from the next call on, without dropping calls', async t => {
   const { api, upstream } = await start(t, answering(['old']))
   const other = await fakeUpstream(answering(['new']))
   t.teardown(other.close)
@@ -775,7 +775,7 @@ t.test('a new configuration knows the models of its providers from its first cal
   )
 })
 
-t.test('the caller\'s own provider key is used and its refusal is theirs to see', async t => {
+t.test("the caller's own provider key is used, and its refusal is passed on", async t => {
   const { upstream, api } = await start(t, (_request, number) => number === 0
     ? { pieces: [chatAnswer('Hi')] }
     : { status: 401, pieces: ['{"error":{"message":"Incorrect API key provided"}}'] })
@@ -791,7 +791,7 @@ t.test('the caller\'s own provider key is used and its refusal is theirs to see'
   )
 })
 
-t.test('a caller\'s own key that is refused under status 200 is refused to the caller', async t => {
+t.test("a caller's own key that is refused under status 200 is refused to the caller", async t => {
   const refusals: ReadonlyArray<readonly [refusal: object, status: number, code: string]> = [
     [{ message: 'no', code: 401 }, 401, 'invalid_provider_key'],
     [{ message: 'no', type: 'authentication_error' }, 401, 'invalid_provider_key'],
@@ -860,7 +860,7 @@ t.test('settings that come with a model are checked, and only shape the answer',
   t.match(await json(refused), { error: { code: 'unsupported_parameter', param: 'model.settings.stream' } })
 })
 
-t.test('the credential of the gateway is in no answer, whatever it looks like', async t => {
+t.test("the gateway's credential is in no answer, in any form", async t => {
   const key = 'plainlookingcredential0123456789'
   const errors = [
     { status: 400, pieces: [JSON.stringify({ error: { message: `no: ${key} is odd` } })] },
@@ -879,7 +879,7 @@ t.test('the credential of the gateway is in no answer, whatever it looks like', 
   t.notMatch(JSON.stringify(api.lines), key)
 })
 
-t.test('a caller\'s own key has its own patience with a provider', async t => {
+t.test("failures with a caller's own key do not affect retries for others", async t => {
   let calls = 0
   const { api } = await start(
     t,
@@ -896,7 +896,7 @@ t.test('a caller\'s own key has its own patience with a provider', async t => {
   t.equal((await api.post(path, question)).status, 200, 'others are retried as before')
 })
 
-t.test('a model that its provider does not have is passed over for the next of the list', async t => {
+t.test('a model that its provider does not have is skipped for the next in the list', async t => {
   const { api } = await start(t, request =>
     Reflect.get(Object(request.json), 'model') === 'gpt-5'
       ? { status: 404, pieces: ['{"error":{"message":"gone","code":"model_not_found"}}'] }
@@ -909,7 +909,7 @@ t.test('a model that its provider does not have is passed over for the next of t
   t.equal(alone.status, 404)
 })
 
-t.test('however many calls fail at once, retries stay a small part of them', async t => {
+t.test('when many calls fail at once, retries stay a small fraction', async t => {
   const { upstream, api } = await start(t, { status: 500, pieces: ['{}'] }, { retries: 2 })
   const calls = Array.from({ length: 60 }, async () => (await api.post(path, question)).status)
   t.ok((await Promise.all(calls)).every(status => status === 502))
@@ -917,7 +917,7 @@ t.test('however many calls fail at once, retries stay a small part of them', asy
   t.ok(upstream.requests.length <= 60 + 60 / 10 + 10, `${upstream.requests.length - 60} retries`)
 })
 
-t.test('what a provider did not count, or counts as nothing, is estimated', async t => {
+t.test('usage that a provider omits or reports as zero is estimated', async t => {
   const nothing = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 }
   const { upstream, api } = await start(t, (_request, number) => ({
     pieces: [

@@ -2,7 +2,7 @@ import t from 'tap'
 import { adminGateway } from '../support/admin.ts'
 import { request } from 'undici'
 
-t.test('a browser that opens the address is sent to the page; a program is not', async t => {
+t.test('a browser is redirected to the dashboard, a program is not', async t => {
   const { api } = await adminGateway(t)
   const open = async (path: string, accept = 'text/html') =>
     await request(api.url + path, { headers: { accept } })
@@ -19,7 +19,7 @@ t.test('a browser that opens the address is sent to the page; a program is not',
   t.equal((await open('/dashboard/assets/none.js')).statusCode, 404)
 })
 
-t.test('where it is off there is neither page nor API', async t => {
+t.test('when disabled there is neither page nor API', async t => {
   const { api } = await adminGateway(t, { dashboard: { enabled: false, insecure: false, editConfig: false } })
   for (const path of ['/', '/dashboard/', '/dashboard/keys', '/admin/v1/sign-in', '/admin/v1/session']) {
     t.equal((await request(api.url + path, { headers: { accept: 'text/html' } })).statusCode, 404, path)

@@ -40,7 +40,7 @@ async function upstream (t: Test, script: Script | ((request: SeenRequest, numbe
   return { provider, api }
 }
 
-/** Puts fixed texts in the place of ids and times. */
+/** Replaces ids and times by fixed texts. */
 function plain (value: unknown): unknown {
   return JSON.parse(
     JSON.stringify(value)
@@ -49,7 +49,7 @@ function plain (value: unknown): unknown {
   )
 }
 
-t.test('a request to OpenAI and its answer are passed on as they are, and stored for their key', async t => {
+t.test('a request to OpenAI and its answer are passed on unchanged, and stored for their key', async t => {
   const provider = await fakeUpstream(openaiScript)
   t.teardown(provider.close)
   const database = await openDatabase(t.testdir())
@@ -105,7 +105,7 @@ t.test('a request to OpenAI and its answer are passed on as they are, and stored
 })
 
 t.test(
-  'instructions of the developer go to other servers as one system message, and later ones as reminders',
+  'developer instructions become one system message elsewhere, and later ones become reminders',
   async t => {
     const provider = await fakeUpstream({ pieces: [chatAnswer('Hi.')] })
     t.teardown(provider.close)
@@ -146,14 +146,14 @@ t.test(
             ]
           }
         ],
-        inPlaces('system'), // Groq takes system messages anywhere
+        inPlaces('system'), // Groq accepts system messages anywhere
         inPlaces('developer')
       ]
     )
   }
 )
 
-t.test('reasoning that no text or call follows is no message to servers that do not take it', async t => {
+t.test('reasoning without a following text or call is not sent to servers that do not accept it', async t => {
   const { provider, api } = await upstream(t, { pieces: [chatAnswer('Hi.')] })
   const input = [
     { role: 'user', content: 'Hi' },
@@ -167,7 +167,7 @@ t.test('reasoning that no text or call follows is no message to servers that do 
   ])
 })
 
-t.test('a call that is cut by the limit of tokens is incomplete, in a stream and in one piece', async t => {
+t.test('an answer cut by the token limit is incomplete, streamed or complete', async t => {
   const call = {
     id: 'call_1',
     type: 'function',
@@ -198,7 +198,7 @@ t.test('a call that is cut by the limit of tokens is incomplete, in a stream and
   ])
 })
 
-t.test('a conversation goes back to the provider and the credential that keep it', async t => {
+t.test('a conversation returns to the provider and credential that store it', async t => {
   const provider = await fakeUpstream(openaiScript)
   t.teardown(provider.close)
   const database = await openDatabase(t.testdir())
@@ -235,7 +235,7 @@ t.test('a conversation goes back to the provider and the credential that keep it
 })
 
 t.test(
-  'a response that its provider keeps is deleted there as well, with the credential that made it',
+  'a response stored by its provider is deleted there too, with the credential that created it',
   async t => {
     const statuses = [200, 404, 500]
     const provider = await fakeUpstream((request, number) =>
@@ -287,7 +287,7 @@ t.test(
 )
 
 t.test(
-  'a server of chat completions behind the name of OpenAI is found out once, and gets translations',
+  'a chat-only server configured as OpenAI is detected once, and gets translated requests',
   async t => {
     const provider = await fakeUpstream(({ path }) =>
       path.endsWith('/responses')
@@ -310,7 +310,7 @@ t.test(
 )
 
 t.test(
-  'an object that a provider does not find is a 404 with its words, and changes nothing for other callers',
+  'an object that a provider does not find is a 404 with its message, without effect on others',
   async t => {
     const provider = await fakeUpstream((request, number) => {
       const { conversation, input } = request.json as { conversation?: string, input: unknown } // as sent
@@ -359,7 +359,7 @@ t.test(
 )
 
 t.test(
-  'a server is without this API only once a translated request has succeeded in its place, with a key of the gateway',
+  'only a translated request that succeeds with a gateway key marks a server as lacking this API',
   async t => {
     let chat: Script = { status: 400, pieces: ['{"error":{"message":"Bad."}}'] }
     let responses: Script | undefined = { status: 404 }
@@ -385,7 +385,7 @@ t.test(
   }
 )
 
-t.test('a server that has no such path and answers it all the same gets translations', async t => {
+t.test('a server that answers this path without having it gets translated requests', async t => {
   const words = '{"error":"Unexpected endpoint or method. (POST /v1/responses)"}'
   const provider = await fakeUpstream(({ path, json }) => {
     if (path.endsWith('/responses')) return { pieces: [words] }
@@ -515,7 +515,7 @@ t.test('the client parses structured output', async t => {
 })
 
 t.test(
-  "Gemini gets the form of the answer in its own field, and a provider that has none refuses the caller's",
+  "Gemini gets the response format in its own field, and a provider without one refuses the caller's",
   async t => {
     const upstream = await fakeUpstream({
       pieces: [
@@ -543,7 +543,7 @@ t.test(
   }
 )
 
-t.test('a free-form tool is called as one, through a provider that knows functions only', async t => {
+t.test('a custom tool is called as such through a provider that only knows functions', async t => {
   const { api, provider } = await upstream(t, { pieces: [toolCallAnswer('run', { input: 'ls -l' })] })
   const answer = await (
     await api.post(path, { model: 'openai/gpt-5', input: 'x', tools: [{ type: 'custom', name: 'run' }] })
@@ -558,7 +558,7 @@ t.test('a free-form tool is called as one, through a provider that knows functio
   })
 })
 
-t.test('errors before the answer are those of the API', async t => {
+t.test('errors before the answer are in the format of this API', async t => {
   const { api } = await upstream(t, {
     status: 400,
     pieces: [
@@ -594,7 +594,7 @@ t.test('errors before the answer are those of the API', async t => {
   t.match(await refused.json(), { error: { code: 'invalid_api_key' } })
 })
 
-t.test('the name of a tool has a bound, as in every API', async t => {
+t.test('the length of a tool name is limited, as in every API', async t => {
   const { api, provider } = await upstream(t, { pieces: [chatAnswer('Hi')] })
   const ask = async (name: string): Promise<Response> =>
     await api.post(path, { model: 'openai/gpt-4o', input: 'hi', tools: [{ type: 'function', name }] })
@@ -605,7 +605,7 @@ t.test('the name of a tool has a bound, as in every API', async t => {
   t.equal(provider.requests.length, 1)
 })
 
-t.test('the tokens of an input are estimated without asking the provider', async t => {
+t.test('input tokens are estimated without asking the provider', async t => {
   const { api, provider } = await upstream(t, { pieces: [chatAnswer('Hi')] })
   const answer = await api.post(`${path}/input_tokens`, {
     model: 'openai/gpt-5',
@@ -618,7 +618,7 @@ t.test('the tokens of an input are estimated without asking the provider', async
 })
 
 t.test(
-  'OpenAI compacts conversations, those that are kept there as well, and other providers do not',
+  'OpenAI compacts conversations, including stored ones, and other providers do not',
   async t => {
     const usage = {
       input_tokens: 90,
@@ -671,7 +671,7 @@ t.test(
   }
 )
 
-t.test('a stream that breaks off ends with response.failed', async t => {
+t.test('a broken stream ends with response.failed', async t => {
   const { api } = await upstream(t, {
     headers: eventStream,
     pieces: chatFrames(['Hel', 'lo']).slice(0, 2),

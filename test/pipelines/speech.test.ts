@@ -14,10 +14,10 @@ import { callWithoutReading, endlessly } from '../support/unread.ts'
 import { until } from '../support/until.ts'
 import { speech, said, sound, wav, start, json, words, verbose,  } from '../support/audio.ts'
 
-/** A decoder by others; without it the frames of sounds are checked by ours alone. */
+/** A third-party decoder; without it only our own code checks the audio frames. */
 const ffmpeg = '/usr/bin/ffmpeg'
 
-/** Mono samples of 16 bits, 24,000 a second. Fails at the first thing a decoder complains about. */
+/** Mono samples of 16 bits, 24,000 a second. Fails at the first problem that the decoder reports. */
 async function decoded (sound: Buffer): Promise<Buffer> {
   const args = [
     '-v',
@@ -40,7 +40,7 @@ async function decoded (sound: Buffer): Promise<Buffer> {
 
 const { espeak } = await localPrograms()
 
-t.test('speech goes out as it comes in, under the media type of its format', async t => {
+t.test('speech is passed on as it arrives, with the media type of its format', async t => {
   const { upstream, api } = await start(t, ({ json }) => {
     const format = Reflect.get(Object(json), 'response_format') as string | undefined
     return {
@@ -88,7 +88,7 @@ t.test('speech goes out as it comes in, under the media type of its format', asy
   t.match(api.lines[8], { spoken_characters: 4 })
 })
 
-t.test('the first bytes of speech reach the caller before the last are there', async t => {
+t.test('the first bytes of speech reach the caller before the last are generated', async t => {
   let finish = (): void => undefined
   const heard = new Promise<void>(resolve => { finish = resolve })
   const { api } = await start(t, {
@@ -105,7 +105,7 @@ t.test('the first bytes of speech reach the caller before the last are there', a
   t.same(Buffer.concat(pieces), sound)
 })
 
-t.test('a listener who does not listen holds up the provider', async t => {
+t.test('a caller who does not read slows down the provider', async t => {
   const endless = endlessly(Buffer.alloc(1_000_000, sound), 400)
   const { api } = await start(t, () => ({
     headers: { 'content-type': 'audio/mpeg' },
@@ -119,7 +119,7 @@ t.test('a listener who does not listen holds up the provider', async t => {
   t.match(api.lines[0], { outcome: 'client_closed' })
 })
 
-t.test('a provider that breaks off in the middle of a sound cuts the connection', async t => {
+t.test('a provider that breaks off midway cuts the connection', async t => {
   for (const then of ['reset', 'fin'] as const) {
     let fail = (): void => undefined
     const heard = new Promise<void>(resolve => { fail = resolve })
@@ -141,7 +141,7 @@ t.test('a provider that breaks off in the middle of a sound cuts the connection'
   }
 })
 
-t.test('speech in events is relayed without names, and falls back to sound', async t => {
+t.test('speech events are relayed unnamed, or else plain audio is sent', async t => {
   const deltas = ['UklG', 'Rg=='].map(audio => `data: {"type":"speech.audio.delta","audio":"${audio}"}\n\n`)
   const end =
     'event: speech.audio.done\ndata: {"type":"speech.audio.done","usage":{"input_tokens":14,"output_tokens":101,"total_tokens":115}}\n\n'
@@ -164,7 +164,7 @@ t.test('speech in events is relayed without names, and falls back to sound', asy
   t.match(api.lines[0], { usage: { prompt: 14, completion: 101, total: 115 } })
 })
 
-t.test('what is no request for speech is refused', async t => {
+t.test('an invalid request is refused', async t => {
   const { upstream, api } = await start(t, {
     pieces: ['{"error":{"message":"odd","code":"unsupported_value","param":"voice"}}'],
     status: 400
@@ -203,7 +203,7 @@ t.test('what is no request for speech is refused', async t => {
   t.match(await json(refused), { error: { code: 'unsupported_value', param: 'voice' } })
 })
 
-t.test('another model speaks when the first cannot, also when its refusal says 200', async t => {
+t.test('another model speaks if the first cannot, even if it refuses with status 200', async t => {
   const { upstream, api } = await start(
     t,
     (_request, number) =>
@@ -230,7 +230,7 @@ t.test('another model speaks when the first cannot, also when its refusal says 2
   )
 })
 
-t.test('the official clients speak and listen', async t => {
+t.test('the official clients generate speech and transcribe it', async t => {
   const frames = [
     'data: {"type":"transcript.text.delta","delta":"Hi"}\n\n',
     'data: {"type":"transcript.text.done","text":"Hi"}\n\ndata: [DONE]\n\n'
@@ -313,7 +313,7 @@ t.test('the official clients speak and listen', async t => {
   t.ok(wrong instanceof OpenAI.NotFoundError)
 })
 
-t.test('the sandbox speaks in files that players can read, as long as the text takes', async t => {
+t.test('the sandbox makes playable files as long as the text takes to read', async t => {
   const api = await testGateway(t, {
     providers: [{ ...providerSettings('sandbox', 'sandbox'), options: { words_per_second: 0 } }]
   })
@@ -372,7 +372,7 @@ t.test('the sandbox speaks in files that players can read, as long as the text t
 })
 
 t.test(
-  'the voice of this machine speaks',
+  'the local text-to-speech program works',
   { skip: espeak === undefined && 'eSpeak NG is not installed' },
   async t => {
     const api = await testGateway(t, { providers: [providerSettings('local', 'local')] })

@@ -33,7 +33,7 @@ t.test('a gateway with the simulator shows how to try it with the new key', asyn
 })
 
 t.test(
-  'without a new key it says how to make one, and the commands take that of the environment',
+  "without a new key it says how to create one, and the examples use the environment's",
   async t => {
     const text = banner({ address, providers: [providerSettings('sandbox', 'sandbox')], models: none })
     t.match(text, '  npx headgate keys create --name NAME')
@@ -42,7 +42,7 @@ t.test(
   }
 )
 
-t.test('the example asks a model that chats and calls tools, if one is known', async t => {
+t.test('the example uses a model that chats and calls tools, if one is known', async t => {
   const providers = [providerSettings('one', 'openai')]
   const entry = (model: string, capabilities: Record<string, boolean>) => ({
     ...unknownModelEntry('one', model, 'openai'),
@@ -66,7 +66,7 @@ t.test('the example asks a model that chats and calls tools, if one is known', a
   t.match(banner({ address, providers, models: none }), '"model":"one/MODEL"')
 })
 
-t.test('without a provider there is nothing to try', async t => {
+t.test('without a provider there is no example', async t => {
   const text = banner({ address: { host: '0.0.0.0', port: 80 }, providers: [], models: none })
   t.match(
     text,

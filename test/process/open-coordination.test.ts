@@ -1,4 +1,4 @@
-/** Gateways with one Redis and one store. */
+/** Gateways that share one Redis and one store. */
 
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
@@ -18,7 +18,7 @@ import { until } from '../support/until.ts'
 
 const log = createLog('silent')
 
-t.test('without an address nothing is opened, and an address of something else is refused', async t => {
+t.test('without an address nothing is opened, and an address that is not Redis is refused', async t => {
   const usageDatabase = await openDatabase(directoryOf(t))
   t.teardown(usageDatabase.close)
   const parts = { usageDatabase, log, without: () => 'share' as const }
@@ -57,7 +57,7 @@ t.test('a new data directory is created', { skip: noRedis }, async t => {
 t.test('gateways that count together', { skip: noRedis, timeout: 90_000 }, async t => {
   const redis = await startRedis(t)
   const config = JSON.stringify({
-    coordination: { url: 'env:REDIS_URL', timeout_ms: 5000 }, // a slow machine is no reason to count alone
+    coordination: { url: 'env:REDIS_URL', timeout_ms: 5000 }, // a slow machine must not fall back to local counting
     metrics: { port: 0 },
     providers: { sandbox: {} },
     models: { 'sandbox/echo': { price: { input: 100, output: 100 } } },
@@ -74,7 +74,7 @@ t.test('gateways that count together', { skip: noRedis, timeout: 90_000 }, async
     BUDGET_KEY: 'budget-key-of-the-test',
     FREE_KEY: 'free-key-of-the-test'
   }
-  // Machines have stores of their own here: only Redis can know what the other one has counted.
+  // The gateways have separate stores here: only Redis knows what the other one has counted.
   const nodes = await Promise.all(
     ['one', 'two'].map(
       async name =>
@@ -92,7 +92,7 @@ t.test('gateways that count together', { skip: noRedis, timeout: 90_000 }, async
     t.same([count(answers, 200), count(answers, 429)], [12, 28])
   })
 
-  await t.test('a budget is spent by all and exceeded by none', async t => {
+  await t.test('a shared budget can be spent completely and is never exceeded', async t => {
     const answers = []
     for (let round = 0; round < 40 && count(answers, 402) < 2; round++) {
       answers.push(...(await rush(environment.BUDGET_KEY, 5)))
@@ -106,7 +106,7 @@ t.test('gateways that count together', { skip: noRedis, timeout: 90_000 }, async
     t.ok(spent <= 0.05 && spent > 0.04, `$${spent} of $0.05`)
   })
 
-  await t.test('calls go on while Redis is away, and /health says so', async t => {
+  await t.test('calls continue while Redis is down, and /health reports it', async t => {
     const health = async () =>
       await Promise.all(
         urls.map(
@@ -141,7 +141,7 @@ t.test('gateways that count together', { skip: noRedis, timeout: 90_000 }, async
   })
 })
 
-/** Waits until each gateway has given a sign of life since both were there. */
+/** Waits until each gateway has sent a heartbeat since both were running. */
 async function eachKnowsOfTheOther (url: string): Promise<void> {
   const client = new Redis(url)
   const times = async (): Promise<number[]> =>
@@ -154,7 +154,7 @@ async function eachKnowsOfTheOther (url: string): Promise<void> {
   client.disconnect()
 }
 
-t.test('a key that is revoked at one gateway is refused by another at once', { skip: noRedis }, async t => {
+t.test('a key revoked at one gateway is refused by another at once', { skip: noRedis }, async t => {
   const redis = await startRedis(t)
   const database = await openDatabase(directoryOf(t))
   t.teardown(database.close)
@@ -182,7 +182,7 @@ t.test('a key that is revoked at one gateway is refused by another at once', { s
 })
 
 t.test(
-  'a gateway that is killed and started again refuses calls for its own old reservations for some seconds at most',
+  'a killed and restarted gateway refuses calls because of its old reservations for a few seconds at most',
   { skip: noRedis, timeout: 90_000 },
   async t => {
     const redis = await startRedis(t)

@@ -12,7 +12,7 @@ import type { AddressInfo } from 'node:net'
 
 const env = { HEADGATE_API_KEYS: 'a-key-of-24-characters-00' }
 
-t.test('a stop is announced on /readyz while connections are still accepted', async t => {
+t.test('a shutdown is announced on /readyz while connections are still accepted', async t => {
   const { directory } = await slowProvider(t, 'shutdown_delay_ms: 2000')
   const gateway = await startGateway(t, directory, env)
   const readyz = async (): Promise<number> => {
@@ -27,7 +27,7 @@ t.test('a stop is announced on /readyz while connections are still accepted', as
   t.match(await gateway.ended, { code: 0, out: /"msg":"draining open calls[^]*"msg":"stopped"\}\s*$/ })
 })
 
-t.test('a port that is in use is said at once, however long a stop is announced', async t => {
+t.test('a port in use is reported at once, however long shutdowns are announced', async t => {
   const { server } = await httpServer(t, (_request, response) => response.end())
   const { port } = server.address() as AddressInfo // listening on TCP
   const [command, parameters] = plainNode(main, 'start')
@@ -49,7 +49,7 @@ t.test('a port that is in use is said at once, however long a stop is announced'
   t.match(said, /in use/)
 })
 
-t.test('a store file of 0 bytes is a new store, and the log says that it was empty', async t => {
+t.test('an empty store file is a new store, and the log says that it was empty', async t => {
   const directory = directoryOf(t, {
     'headgate.yaml': 'providers: {sandbox: {}}\n',
     data: { 'headgate.db': '' }
@@ -65,7 +65,7 @@ t.test('a store file of 0 bytes is a new store, and the log says that it was emp
 })
 
 t.test(
-  'callers take half of the files that may be open, and each that is accepted is answered',
+  'callers get half of the file descriptors, and each accepted connection is answered',
   { skip: process.platform !== 'linux' && 'the limit is read on Linux' },
   async t => {
     const { directory, upstream, answer } = await slowProvider(t)
@@ -114,7 +114,7 @@ t.test(
   }
 )
 
-t.test('nothing reads the log: calls are served, and a stop ends', async t => {
+t.test('if nothing reads the log, calls are served and a shutdown completes', async t => {
   const [command, parameters] = plainNode(main, 'start')
   const directory = directoryOf(t, {
     'headgate.yaml': 'server: {shutdown_delay_ms: 0}\nproviders: {sandbox: {}}\n'
@@ -133,7 +133,7 @@ t.test('nothing reads the log: calls are served, and a stop ends', async t => {
     url = /^Headgate listens on (\S+)$/m.exec(notices)?.[1] ?? ''
     if (url !== '') break
   }
-  // More than the pipe and the reading end hold.
+  // More than the pipe and the reading end can buffer.
   for (let round = 0; round < 40; round++) {
     const answers = await Promise.all(
       Array.from({ length: 20 }, async () => await ask(url, 'a-key-of-24-characters-00'))

@@ -30,7 +30,7 @@ t.test('the first signal asks, the second ends at once', async t => {
 
 for (const workers of ['1', '2']) {
   t.test(
-    `a terminal that is closed stops the gateway that was started on it, with ${workers} processes; open calls end`,
+    `a closed terminal stops its gateway with ${workers} processes; open calls complete`,
     { skip: noTerminal },
     async t => {
       const { upstream, directory, answer } = await slowProvider(t)
@@ -48,7 +48,7 @@ for (const workers of ['1', '2']) {
   )
 
   t.test(
-    `a log that cannot be written any more keeps ${workers} processes from nothing: calls, a stop, and a stop at once`,
+    `an unwritable log does not stop ${workers} processes from serving or shutting down`,
     { skip: noTerminal },
     async t => {
       const directory = directoryOf(t, {

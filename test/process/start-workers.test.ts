@@ -75,7 +75,7 @@ t.test('a worker that hangs is replaced', async t => {
   t.match(await gateway.ended, { code: 0 })
 })
 
-t.test('a worker in which a module of stages loops without end is replaced, and its call interrupted', async t => {
+t.test("a worker stuck in a guard module's endless loop is replaced, and its call interrupted", async t => {
   const directory = directoryOf(t, {
     'headgate.yaml': [
       'server: {port: 0, worker_timeout_ms: 1500}',
@@ -122,7 +122,7 @@ t.test('a worker in which a module of stages loops without end is replaced, and 
   )
 })
 
-t.test('a stop ends in time, though a worker hangs', async t => {
+t.test('a shutdown completes in time although a worker hangs', async t => {
   const { directory } = await slowProvider(t, 'shutdown_delay_ms: 0, drain_ms: 100')
   const gateway = await startGateway(t, directory, { ...env, HEADGATE_WORKERS: '2' })
   const [hung = 0] = await childrenOf(gateway.child.pid ?? 0)
@@ -135,7 +135,7 @@ t.test('a stop ends in time, though a worker hangs', async t => {
   t.ok(await gone(hung))
 })
 
-t.test('once all workers were down, new ones answer at the same address', async t => {
+t.test('after all workers were down, new ones listen at the same address', async t => {
   const directory = directoryOf(t, { 'headgate.yaml': 'providers: {sandbox: {}}\n' })
   const gateway = await startGateway(t, directory, { ...env, HEADGATE_WORKERS: '2' })
   for (const pid of await childrenOf(gateway.child.pid ?? 0)) process.kill(pid, 'SIGKILL')
@@ -150,7 +150,7 @@ t.test('once all workers were down, new ones answer at the same address', async 
   t.match(await gateway.ended, { code: 0 })
 })
 
-t.test('a stop while all workers are down ends', async t => {
+t.test('a shutdown while all workers are down completes', async t => {
   const directory = directoryOf(t, { 'headgate.yaml': 'providers: {sandbox: {}}\n' })
   const gateway = await startGateway(t, directory, { ...env, HEADGATE_WORKERS: '2' })
   for (const pid of await childrenOf(gateway.child.pid ?? 0)) process.kill(pid, 'SIGKILL')
@@ -159,12 +159,12 @@ t.test('a stop while all workers are down ends', async t => {
   t.match(await gateway.ended, { code: 0 })
 })
 
-t.test('a stop ends though workers have just been killed and their IPC channels are closed', async t => {
+t.test('a shutdown completes although workers were just killed and their IPC is closed', async t => {
   const directory = directoryOf(t, { 'headgate.yaml': 'providers: {sandbox: {}}\n' })
   const gateway = await startGateway(t, directory, { ...env, HEADGATE_WORKERS: '2' })
   const primary = gateway.child.pid ?? 0
   const pids = await childrenOf(primary)
-  // Stopped, it reads the signal, and that the workers closed their ends, before it learns of the exits.
+  // Once resumed, it reads the signal and the closed channels of the workers before it learns of the exits.
   gateway.child.kill('SIGSTOP')
   await eventually(
     async () => await stateOf(primary),
@@ -185,7 +185,7 @@ t.test('a stop ends though workers have just been killed and their IPC channels 
 })
 
 t.test(
-  'a worker that replaces another runs with what the others have: the last reload, and the start where a change needs one',
+  'a replacement worker runs with the last reload, except for settings that need a restart',
   async t => {
     const configured = (server: string, rest = ''): string =>
       `server: {${server}}\nproviders: {sandbox: {}}\n${rest}`
@@ -221,7 +221,7 @@ t.test(
 
     save(configured(others, 'routes: {fast: [sandbox/echo]}\n'))
     await gateway.line(/"changed":\["routes"\],"pid":\d+,"msg":"configuration reloaded"/)
-    // The second worker may start after the first one has the new file, and then starts with it.
+    // The second worker may start after the first one got the new file, and then starts with it.
     const both = async (): Promise<boolean> =>
       (
         await Promise.all(
@@ -238,10 +238,10 @@ t.test(
 )
 
 t.test(
-  'a worker that is killed again and again, while callers open connections, leaves no call without an end and holds no place',
+  'repeatedly killing a worker while callers connect leaves no call hanging and no slot taken',
   async t => {
-    // Two places for each caller: one that is back before the primary knows of the exit still has the place
-    // of its former call.
+    // Two slots per caller: one that reconnects before the primary knows of the exit still holds the slot of
+    // its former call.
     const [places, callerCount, kills] = [12, 6, rounds(6)]
     let isHeld = false
     let release = (): void => undefined
@@ -273,7 +273,7 @@ t.test(
       await body.dump()
       return statusCode
     }
-    /** Calls of the callers by how they ended: what a worker that was killed worked on fails at once. */
+    /** The callers' calls by outcome: those of a killed worker fail at once. */
     const ends: Record<string, number> = {}
     const ending = new AbortController()
     const callers = Array.from({ length: callerCount }, async () => {
@@ -317,7 +317,7 @@ t.test(
   }
 )
 
-/** Kills both workers, and returns those that have taken their place, once they serve. */
+/** Kills both workers, and returns their replacements once they serve. */
 async function replaceWorkers ({
   child,
   url
@@ -354,7 +354,7 @@ async function listening (primary: number, url: string): Promise<number[]> {
     const targets = await Promise.all(
       files.map(async file => await readlink(`/proc/${pid}/fd/${file}`).catch(() => ''))
     )
-    // Until it is Node.js of its own, a child has all files of its parent open.
+    // Until it has started Node.js, a child has all files of its parent open.
     const environment = await readFile(`/proc/${pid}/environ`, 'utf8').catch(() => '')
     if (environment.includes('NODE_UNIQUE_ID=') && targets.includes(`socket:[${inode}]`)) found.push(pid)
   }
@@ -362,8 +362,8 @@ async function listening (primary: number, url: string): Promise<number[]> {
 }
 
 /**
- * Returns the state of a process as Linux names it: `T` when stopped, `Z` when it has ended and its parent
- * does not know yet.
+ * Returns the state of a process as named by Linux: `T` when stopped, `Z` when it has exited and its parent
+ * has not been notified yet.
  */
 async function stateOf (pid: number): Promise<string | undefined> {
   return /^State:\s+(\w)/m.exec(await readFile(`/proc/${pid}/status`, 'utf8'))?.[1]

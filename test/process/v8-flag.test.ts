@@ -10,7 +10,7 @@ for (const [name, entry] of [
   ['bundle', main],
   ['modules', join(import.meta.dirname, '../../lib/main.js')]
 ] as const) {
-  t.test(`a start from the ${name} sets one flag of V8, before anything else, and none later`, async t => {
+  t.test(`a start from the ${name} sets one V8 flag, before anything else, and none later`, async t => {
     const gateway = launch(t, ['start'], directoryOf(t), env, [
       '--import',
       join(import.meta.dirname, '../support/list-v8-flags.js'),

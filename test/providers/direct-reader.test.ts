@@ -67,7 +67,7 @@ const facts = (events: readonly ChatEvent[]): ChatEvent[] =>
   events.filter(({ type }) => type !== 'direct-frame' && type !== 'direct-answer')
 
 for (const [name, { adapter, ask, answer, stream }] of Object.entries(apis)) {
-  t.test(`${name}: a stream and a complete answer have the same facts, and travel as they came`, async t => {
+  t.test(`${name}: a stream and a complete answer have the same facts and pass unchanged`, async t => {
     const streamed = readEvents([Buffer.from(framesOf(stream))], streamOf(adapter, ask))
     const complete = readResponse(adapter, answer, ask)
     t.same(facts(streamed), facts(complete))
@@ -87,7 +87,7 @@ for (const [name, { adapter, ask, answer, stream }] of Object.entries(apis)) {
     )
   })
 
-  t.test(`${name}: a call that is announced late is a fact all the same`, async t => {
+  t.test(`${name}: a call announced late is still counted`, async t => {
     const late = stream.filter(event => !String(Reflect.get(event, 'type')).endsWith('added'))
     const events = readEvents([Buffer.from(framesOf(late))], streamOf(adapter, ask))
     t.same(events.filter(({ type }) => type === 'tool-call-start').length, 1)

@@ -159,7 +159,7 @@ const keepAlives = [
 ]
 
 for (const [folder, name, open] of readers) {
-  t.test(`${name}: messages that keep a connection open change nothing, wherever they come`, async t => {
+  t.test(`${name}: keep-alive messages change nothing, wherever they come`, async t => {
     const recordings = join(import.meta.dirname, '../../../test/fixtures', folder)
     const streams = readdirSync(recordings)
       .filter(file => file.endsWith('.sse'))

@@ -67,7 +67,7 @@ const cases: Readonly<Record<string, Case>> = {
 }
 
 for (const [name, { kind, direct, responsesOnly = false, account = 'here', lost }] of Object.entries(cases)) {
-  t.test(`${name}: what it cannot read is listed, and nothing else`, async t => {
+  t.test(`${name}: exactly the fields that it cannot read are listed`, async t => {
     const { traits = {}, quirks = {} } = kinds[kind]
     for (const [part, message] of Object.entries(parts)) {
       const fields = lostReasoning(

@@ -408,12 +408,12 @@ for (const kind of providerKinds) {
       factsOf(() => readEvents([asSse(stream)], streamOf(chat, ask)))
     const title = `${kind}${index === 0 ? '' : ', Responses'}`
 
-    t.test(`${title}: the answers are read as they are`, async t => {
+    t.test(`${title}: the unchanged answers are read correctly`, async t => {
       t.same(completeFacts(whole), right)
       t.same(streamFacts(frames), right)
     })
 
-    t.test(`${title}: a complete answer with one member changed is right, or an error`, async t => {
+    t.test(`${title}: a complete answer with one member changed is read correctly or an error`, async t => {
       const faults = [...variants(whole)].flatMap(({ what, variant, destroyed }) => {
         const fault = faultOf(completeFacts(variant), destroyed)
         return fault === undefined ? [] : [`${what}: ${fault}`]
@@ -421,7 +421,7 @@ for (const kind of providerKinds) {
       t.same(faults, [])
     })
 
-    t.test(`${title}: a stream with one member changed is right, or an error`, async t => {
+    t.test(`${title}: a stream with one member changed is read correctly or an error`, async t => {
       const faults = frames.flatMap(([event, data], place) =>
         typeof data === 'string'
           ? []
@@ -434,7 +434,7 @@ for (const kind of providerKinds) {
       t.same(faults, [])
     })
 
-    t.test(`${title}: a stream with one message changed is right, or an error`, async t => {
+    t.test(`${title}: a stream with one message changed is read correctly or an error`, async t => {
       const faults = [...streamVariants(frames)].flatMap(({ what, variant, destroyed }) => {
         const fault = faultOf(streamFacts(variant), destroyed)
         return fault === undefined ? [] : [`${what}: ${fault}`]
@@ -442,7 +442,7 @@ for (const kind of providerKinds) {
       t.same(faults, [])
     })
 
-    t.test(`${title}: the other content type is read as what it is`, async t => {
+    t.test(`${title}: an answer in the other content type is read`, async t => {
       const swapped = chat.read({ status: 200, headers: {} }, ask)
       const streamed = chat.read({ status: 200, headers: {} }, { ...ask, streamed: true })
       t.same(
@@ -505,7 +505,7 @@ for (const [kind, [dialect, { whole, frames }]] of Object.entries(dialects)) {
     return got.tokens === right.tokens || /_tokens/.test(destroyed) ? [] : [`${what}: ${got.tokens} tokens`]
   }
 
-  t.test(`${dialect} as they came: an answer with one member changed is passed on, or an error`, async t => {
+  t.test(`${dialect} passed through: an answer with one member changed is passed on or an error`, async t => {
     t.same(
       passed(() => readResponse(chat, whole, ask)),
       { words: [whole], tokens: right.tokens }

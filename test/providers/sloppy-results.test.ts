@@ -247,7 +247,7 @@ function faultsOf (
 for (const [name, format] of Object.entries(formats)) {
   const { whole, frames, words } = format
   const adapter = format.adapter as AnyAdapter // of these kinds
-  t.test(`${name}: an answer with one member changed is right, or an error`, async t => {
+  t.test(`${name}: an answer with one member changed is read correctly or an error`, async t => {
     const head = {
       status: 200,
       headers: { 'content-type': frames === undefined ? 'application/json' : 'text/event-stream' }
@@ -329,7 +329,7 @@ const lists: ReadonlyArray<readonly [name: string, list: ModelList, answer: obje
 
 for (const [name, list, answer] of lists) {
   t.test(
-    `the list of models of ${name}: with one member changed it has the other models, or is an error`,
+    `the model list of ${name}: with one member changed it has the other models or is an error`,
     async t => {
       const read = (variant: unknown): string | undefined => {
         try {

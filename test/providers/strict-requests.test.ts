@@ -12,7 +12,7 @@ for (const [name, models] of Object.entries(requestedModels)) {
   const kind = name as ProviderKind // a key of the table
   const rules = providerRules.filter(({ kinds }) => kinds.includes(kind))
 
-  t.test(`${kind} gets no request that it refuses by ${rules.length} rules`, async t => {
+  t.test(`${kind} gets no request that breaks one of its ${rules.length} rules`, async t => {
     let sent = 0
     holds(
       t,

@@ -121,7 +121,7 @@ const requests: Readonly<Record<string, (size: number) => Partial<ChatInput>>> =
 }
 
 for (const [name, adapter] of adapters) {
-  t.test(`${name} writes requests in proportion to them`, async t => {
+  t.test(`${name} writes requests in proportionate time`, async t => {
     for (const [dimension, request] of Object.entries(requests)) {
       const [small, large] = [ask(request(500)), ask(request(4000))]
       const smallMs = timeOf(() => adapter.request(small))

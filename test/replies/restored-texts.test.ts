@@ -212,7 +212,7 @@ for (const [name, { dialect, kinds, texts, textOf }] of Object.entries(dialects)
   }
 }
 
-t.test('complete answers are restored, and what is signed or encrypted is not', async t => {
+t.test('complete answers are restored, except for signed or encrypted parts', async t => {
   const restored = async (value: Json, { dialect }: Frames): Promise<unknown> =>
     JSON.parse(await shown(JSON.stringify(value), dialect))
   const { chat, completions, messages, responses } = dialects as Record<
@@ -287,7 +287,7 @@ t.test('complete answers are restored, and what is signed or encrypted is not', 
   )
 })
 
-t.test('events without a placeholder are sent as they came, and nothing comes after the end', async t => {
+t.test('events without a placeholder are unchanged, and nothing follows the end', async t => {
   const frames = chatCompletionFrames()
   t.equal(await shown(each(frames), chatCompletions), frames.join(''))
   const none = new KeyedPlaceholders(randomBytes(32), { keyId: 'one', projectId: 'default' })
@@ -308,13 +308,13 @@ t.test('events without a placeholder are sent as they came, and nothing comes af
   t.same(passed, pieces, 'before the first placeholder nothing is read')
 })
 
-t.test('arguments that are cut short have values that keep them JSON', async t => {
+t.test('arguments that are cut short get values that keep them valid JSON', async t => {
   const [start = '', open = '', end = ''] = dialects['chat']?.texts('arguments', [`{"to":"${quoted}`]) ?? []
   const given = dialects['chat']?.textOf(messagesIn(await shown(each([start, open, end]), chatCompletions)))
   t.equal(given, `{"to":${JSON.stringify(odd).slice(0, -1)}`)
 })
 
-t.test('no more waits than a million characters, and what is sent then is restored', async t => {
+t.test('at most a million characters are held back, and text sent then is still restored', async t => {
   const { texts, textOf } = dialects['chat'] as Frames
   const word = `${quoted} and so on, `
   const pieces = Array.from({ length: 600 }, () => word.repeat(200))
@@ -345,7 +345,7 @@ t.test('no more waits than a million characters, and what is sent then is restor
   t.equal(to, (JSON.parse(all) as { to: string }).to.replaceAll(quoted, () => odd))
 })
 
-t.test('what is large is restored in slices, whatever it holds', async t => {
+t.test('large events are restored in slices, whatever they contain', async t => {
   const many = Array.from({ length: 120_000 }, (_, at) => ({ at }))
   const long = `${ada}, `.repeat(200_000)
   const answer = { output: [{ type: 'message', content: [{ type: 'output_text', text: long }] }], many }
@@ -366,7 +366,7 @@ t.test('what is large is restored in slices, whatever it holds', async t => {
   t.ok(streamTurns > 40, `an event took ${streamTurns} turns`)
 })
 
-t.test('a numbered event of silence does not pass those that wait', async t => {
+t.test('a numbered keep-alive event does not overtake held events', async t => {
   let sent = 0
   const { promise, resolve } = withResolvers<undefined>()
   async function* body (): AsyncGenerator<string> {

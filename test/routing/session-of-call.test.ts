@@ -83,7 +83,7 @@ t.test('sessions are distributed by weight, and each gets the same order everywh
 })
 
 for (const [name, { requests }] of Object.entries(recordedAgents)) {
-  t.test(`sessions of ${name}, as recorded, are shared out evenly, each turn of one to the same model`, async t => {
+  t.test(`recorded sessions of ${name} are distributed evenly, and each stays on one model`, async t => {
     const counts: Record<string, number> = {}
     const even = orderRoutes(
       { name: 'r', models: ['a/m', 'b/m'], strategy: 'weighted', affinity: true },

@@ -51,7 +51,7 @@ async function sumsOf ({ query }: Database): Promise<unknown> {
 }
 
 for (const store of ['as_given', 'hashed'] as const) {
-  storeTest(`nothing of an end user is left but the sums, and everything of another: ${store}`, async (t, open) => {
+  storeTest(`only the sums of a forgotten end user remain, and everything of others: ${store}`, async (t, open) => {
     const database = await open()
     const keepBodies = [
       {

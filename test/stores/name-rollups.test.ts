@@ -37,7 +37,7 @@ for (const kind of ['end_user', 'session', 'tag'] as const) {
     kind === 'tag' ? { tags: JSON.stringify(names) } : { [kind]: names[0] }
 
   storeTest(
-    `of each ${kind} so many are distinguished, and the others are one; those that are known stay`,
+    `a limited number of ${kind} names have their own sums, new ones beyond that share one`,
     async (t, open) => {
       const database = await open()
       const row = (number: number, prefix: string, atMs = firstMs): UsageRow =>

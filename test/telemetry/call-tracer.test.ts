@@ -55,7 +55,7 @@ for (const [kind, body, script] of [
   ['streamed', { stream: true }, { headers: eventStream, pieces: chatFrames(['one', 'two']) }]
 ] as const) {
   t.test(
-    `a ${kind} call is a span with the request to its provider below it, at the times of its record`,
+    `a ${kind} call is a span with its provider request as a child, at the recorded times`,
     async t => {
       const seen = await collector(t)
       const { api, calls } = await traced(t, seen.url, script)

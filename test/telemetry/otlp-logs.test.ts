@@ -46,7 +46,7 @@ for (const [what, script] of [
   ['never answers', { silent: true }]
 ] as const) {
   t.test(
-    `records of a collector that ${what} are counted, in bounded memory, and hold up no stop`,
+    `records for a collector that ${what} are counted, use limited memory, and delay no shutdown`,
     async t => {
       const seen = await collector(t, script)
       const lines: string[] = []

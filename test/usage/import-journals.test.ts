@@ -39,7 +39,7 @@ async function importFrom (open: OpenStore, files: Record<string, string | undef
   }
 }
 
-storeTest('rows of journals that were left behind are written, and the files deleted', async (t, open) => {
+storeTest('rows of abandoned journals are stored, and the files deleted', async (t, open) => {
   const result = await importFrom(open, {
     'usage-a.jsonl': lines(usageRowOf(1), usageRowOf(2)),
     'usage-b.jsonl': lines(usageRowOf(2), usageRowOf(3))
@@ -57,7 +57,7 @@ storeTest('rows of journals that were left behind are written, and the files del
 })
 
 storeTest(
-  'what comes before rows are stored is waited for, and a failure of it leaves the file',
+  'work before rows are stored is waited for, and its failure keeps the file',
   async (t, open) => {
     const database = await open()
     const stored = async (): Promise<number> =>
@@ -88,14 +88,14 @@ storeTest(
 )
 
 storeTest(
-  'a store that is locked is waited for, however long, until the import is stopped',
+  'a locked store is waited for, however long, until the import is stopped',
   async (t, open) => {
     const database = await open()
     writeFileSync(join(database.directory, 'usage-a.jsonl'), lines(usageRowOf(1)))
     const events = { onImported: () => undefined, onFailure: (_: string, error: unknown) => t.error(error) }
     const startedMs = performance.now()
     let tries = 0
-    // An hour goes by with each try.
+    // The clock advances an hour with each attempt.
     t.intercept(performance, 'now', { value: () => startedMs + tries * 3_600_000 })
     const lockedUntil = (freeAt: number) => ({
       ...database,
@@ -117,7 +117,7 @@ storeTest(
 )
 
 storeTest(
-  'of two lines of a call the second counts, and a line that was cut off says nothing',
+  'of two lines of a call the second counts, and a truncated line is ignored',
   async (t, open) => {
     const { rows, left } = await importFrom(open, {
       'usage-a.jsonl': `${lines(usageRowOf(1), usageRowOf(1, { status: 499 }))}{"id":"row-2","call`
@@ -127,10 +127,10 @@ storeTest(
   }
 )
 
-storeTest('of the lines of a call the database is given the last one only', async (t, open) => {
+storeTest('only the last line of each call is sent to the database', async (t, open) => {
   const database = await open()
   const rows = Array.from({ length: 300 }, (_, number) => usageRowOf(number))
-  // A piece of the file has some thousand lines: most calls end in another one than they began in.
+  // A batch has some thousand lines: most calls end in another batch than they began in.
   writeFileSync(
     join(database.directory, 'usage-a.jsonl'),
     lines(
@@ -156,7 +156,7 @@ storeTest('of the lines of a call the database is given the last one only', asyn
   )
 })
 
-storeTest('more rows than one step takes are written', async (t, open) => {
+storeTest('more rows than one step takes are stored', async (t, open) => {
   const { events } = await importFrom(open, {
     'usage-a.jsonl': lines(...Array.from({ length: 450 }, (_, number) => usageRowOf(number)))
   })
@@ -164,7 +164,7 @@ storeTest('more rows than one step takes are written', async (t, open) => {
 })
 
 storeTest(
-  'an empty journal is deleted without a word; one that cannot be read or written stays and is reported',
+  'an empty journal is deleted silently; an unreadable or unwritable one is kept and reported',
   async (t, open) => {
     const bad = { ...usageRowOf(1), endpoint: null }
     const { events, left } = await importFrom(open, {
@@ -181,7 +181,7 @@ storeTest(
 )
 
 storeTest(
-  'a directory that is gone holds no journals; one that cannot be read is reported',
+  'a deleted directory has no journals; an unreadable one is reported',
   async (t, open) => {
     const database = await open()
     const failed: string[] = []
@@ -228,7 +228,7 @@ storeTest(
 )
 
 storeTest(
-  'whom a call is made for comes with its row, also where the provider was not done',
+  'the end user of a call is stored with its row, even for an interrupted call',
   async (t, open) => {
     const database = await open()
     const attributions = [

@@ -65,7 +65,7 @@ async function health (api: TestGateway): Promise<unknown> {
 }
 
 t.test(
-  'a line is written at once where no other waits for the end of the turn, and with those that do',
+  'a lone line is written at once, others together at the end of the turn',
   async t => {
     const journal = new Journal(join(directoryOf(t), 'lines'))
     t.equal(journal.appendNow('a'), undefined)
@@ -78,7 +78,7 @@ t.test(
   }
 )
 
-t.test('lines of one turn are written together, and the file holds what was not cleared', async t => {
+t.test('lines of one turn are written together, and the file has what was not cleared', async t => {
   const directory = directoryOf(t)
   const journal = new Journal(join(directory, 'deep', 'lines'))
   const first = journal.append('a')
@@ -99,7 +99,7 @@ t.test('lines of one turn are written together, and the file holds what was not 
 })
 
 t.test(
-  'a full disk keeps no caller waiting, and says how many lines it did not take',
+  'a full disk delays no caller, and the lost lines are reported',
   { skip: process.platform !== 'linux' && 'no /dev/full' },
   async t => {
     const journal = new Journal('/dev/full')
@@ -111,7 +111,7 @@ t.test(
 )
 
 t.test(
-  'a file that cannot be replaced completely stays as it was, and is written to',
+  'a file that cannot be replaced completely stays unchanged, and is still written to',
   { skip: process.platform !== 'linux' && 'no /dev/full' },
   async t => {
     const journal = new Journal(join(directoryOf(t), 'journal'))
@@ -128,7 +128,7 @@ t.test(
   }
 )
 
-t.test('a line that was cut off is skipped, and of two lines for a call the second is imported', async t => {
+t.test('a truncated line is skipped, and of two lines of a call the second is imported', async t => {
   const directory = directoryOf(t)
   const database = await open(t, directory)
   const lines = [usageRowOf(1), usageRowOf(2), usageRowOf(1, { outcome: 'client_closed' })].map(row =>
@@ -154,7 +154,7 @@ t.test('a line that was cut off is skipped, and of two lines for a call the seco
   )
 })
 
-t.test('the journal of a process that lives is left to it', async t => {
+t.test('the journal of a running process is left alone', async t => {
   const directory = directoryOf(t)
   const own = journalName()
   const host = /^journal-(\w+)-/.exec(own)?.[1] ?? ''
@@ -185,7 +185,7 @@ function journaled (directory: string): UsageRow[] {
     .flatMap(line => readLine(line) ?? [])
 }
 
-t.test('an answer is on record before its last byte', async t => {
+t.test('an answer is recorded before its last byte', async t => {
   const directory = directoryOf(t)
   const database = await open(t, directory)
   const api = await gatewayWith(t, { usageDatabase: database })
@@ -202,9 +202,9 @@ t.test('an answer is on record before its last byte', async t => {
   }
 })
 
-t.test('an answer is on record before it can be fetched', async t => {
+t.test('an answer is recorded before it can be fetched', async t => {
   const directory = directoryOf(t)
-  /** One for each statement that stored the answer: true where the journal had the row of the call. */
+  /** For each statement that stored the answer: true if the journal had the row of the call. */
   const wasOnRecord: boolean[] = []
   const database = await open(t, directory)
   const query = database.query.withPlugin({
@@ -256,7 +256,7 @@ t.test('an answer is on record before it can be fetched', async t => {
   }
 })
 
-t.test('kill -9 loses no call that its caller has the answer of', async t => {
+t.test('kill -9 loses no call whose answer the caller has', async t => {
   const directory = directoryOf(t)
   const env = { HEADGATE_API_KEYS: 'a-key-of-24-characters-00' }
   const first = await startGateway(t, directory, env)
@@ -333,10 +333,10 @@ t.test('kill -9 right after the last message of a stream does not lose its call'
       try {
         for await (const piece of answer.body ?? []) text += Buffer.from(piece).toString()
       } catch {
-        // The connection of a process that was killed.
+        // The connection of a killed process.
       }
       t.ok(text.includes(last), `${path}: the caller has the last message`)
-      gateway.child.kill('SIGKILL') // where it has not done so itself
+      gateway.child.kill('SIGKILL') // if the server has not done so itself
       await gateway.ended
       const id = answer.headers.get('x-request-id')
       t.match(
@@ -348,7 +348,7 @@ t.test('kill -9 right after the last message of a stream does not lose its call'
   )
 })
 
-/** Kills its process as soon as a socket has taken these words. */
+/** Kills its process as soon as a socket has received this text. */
 function killAfter (words: string): string {
   return `
     const { prototype } = require('node:net').Socket
@@ -362,7 +362,7 @@ function killAfter (words: string): string {
     }`
 }
 
-t.test('a call in flight at kill -9 is on record as interrupted, with what was known of it', async t => {
+t.test('a call in flight at kill -9 is recorded as interrupted, with its details so far', async t => {
   const [head = '', ...texts] = chatFrames(['x'.repeat(400), 'y'])
   const upstream = await fakeUpstream(({ json }) =>
     Reflect.get(Object(json), 'stream') === true
@@ -435,7 +435,7 @@ t.test('a call in flight at kill -9 is on record as interrupted, with what was k
   )
 })
 
-t.test('a call that was on record as interrupted and ends has one row, of its end', async t => {
+t.test('a call recorded as interrupted that then ends has one row, its final one', async t => {
   let answer = (): void => undefined
   const released = new Promise<void>(resolve => {
     answer = resolve
@@ -470,7 +470,7 @@ t.test('a call that was on record as interrupted and ends has one row, of its en
   t.same(journal(), '')
 })
 
-t.test('a deferred call is on record as interrupted while it runs, and has one row in the end', async t => {
+t.test('a deferred call is recorded as interrupted while it runs, and has one row in the end', async t => {
   let answer = (): void => undefined
   const released = new Promise<void>(resolve => {
     answer = resolve
@@ -508,7 +508,7 @@ t.test('a deferred call is on record as interrupted while it runs, and has one r
   t.same(await outcomes(), ['ok'])
 })
 
-t.test('a store that is deleted while a gateway runs is said on /health, and no record is lost', async t => {
+t.test('a store deleted at run time is reported on /health, and no record is lost', async t => {
   const directory = directoryOf(t, { store: {} })
   const store = join(directory, 'store')
   const database = await open(t, store)
@@ -536,13 +536,13 @@ t.test('a store that is deleted while a gateway runs is said on /health, and no 
 })
 
 t.test(
-  'another store in place of the one that is open is said on /health, and gets what was not written',
+  'a replaced store is reported on /health, and gets the unwritten rows',
   async t => {
     const store = join(directoryOf(t, { store: {} }), 'store')
     const database = await open(t, store)
     const api = await gatewayWith(t, { usageDatabase: database, database })
     for (let call = 0; call < 3; call++) await (await api.post('/v1/chat/completions', question)).text()
-    // With its log of writes in it, as a program that restores a backup leaves it.
+    // With a write-ahead log, as a program that restores a backup leaves it.
     database.copyTo(join(store, 'copy.db'))
     renameSync(join(store, 'copy.db'), database.path)
     for (let call = 0; call < 3; call++) {
@@ -564,7 +564,7 @@ t.test(
 )
 
 t.test(
-  'a store that is damaged while it is open is said on /health, and its rows wait in the journal',
+  'a damaged open store is reported on /health, and its rows wait in the journal',
   async t => {
     const store = join(directoryOf(t, { store: {} }), 'store')
     const database = await open(t, store)
@@ -593,7 +593,7 @@ t.test(
   }
 )
 
-t.test('a data directory that is deleted comes back with what waits', async t => {
+t.test('a deleted data directory is recreated with the waiting rows', async t => {
   const directory = directoryOf(t, { store: {} })
   const store = join(directory, 'store')
   const database = await open(t, store)
@@ -611,14 +611,14 @@ t.test('a data directory that is deleted comes back with what waits', async t =>
 })
 
 t.test(
-  'a store without space: calls succeed, /health says so, and rows are written once there is some',
+  'with a full store calls succeed, /health reports it, and rows are written once there is space',
   async t => {
     const database = await open(t, directoryOf(t))
     const { sql } = await import('kysely')
     const api = await gatewayWith(t, { usageDatabase: database, database }, true)
     await sql`create table ballast (bytes blob)`.execute(database.query)
-    await sql`pragma max_page_count = 1`.execute(database.query) // SQLite raises it to the size the file has
-    // What is left in pages that have been begun takes fewer rows than there will be calls.
+    await sql`pragma max_page_count = 1`.execute(database.query) // SQLite raises the limit to the file size
+    // The free space of started pages holds fewer rows than there will be calls.
     await t.rejects(async () => {
       for (let row = 0; row < 10_000; row++) {
         await sql`insert into ballast values (zeroblob(2000))`.execute(database.query)

@@ -123,7 +123,7 @@ const origins: readonly CallOrigin[] = [
 
 for (const seed of [1, 2, 3]) {
   storeTest(
-    `every report says what the sum of its records is, after whatever happened to them: ${seed}`,
+    `every report equals the sum of its records, whatever happened to them: ${seed}`,
     async (t, open) => {
       const database = await open()
       await addKeys(database)

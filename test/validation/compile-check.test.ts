@@ -18,7 +18,7 @@ t.test('every endpoint with a body is in the table', async t => {
 })
 
 for (const { name, schema } of bodies) {
-  t.test(`${name}: accepts what Ajv accepts, and refuses what is explained`, async t =>
+  t.test(`${name}: accepts what Ajv accepts, and explains what it refuses`, async t =>
     acceptsAsAjv(t, schema, compileCheck(schema))
   )
 }

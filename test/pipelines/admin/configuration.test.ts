@@ -21,7 +21,7 @@ const entry = (
   path: string
 ): unknown => body.entries.find(found => found.path === path)
 
-t.test('every entry is shown with its origin, and no secret', async t => {
+t.test('every entry is shown with its origin, without secrets', async t => {
   const { user } = await configuredGateway(t, text, false)
   const { body } = await (await user('admin')).send('GET /admin/v1/configuration')
   t.match(body, { file: 'headgate.yaml', text, editable: false, warnings: [], reloads: [] })
@@ -82,7 +82,7 @@ t.test('a draft is checked and compared; nothing is saved', async t => {
   t.equal(readFileSync(file, 'utf8'), text)
 })
 
-t.test('a draft reads no file that the configuration does not use, and waits for none', async t => {
+t.test('a draft reads only files that the running configuration uses', async t => {
   const elsewhere = directory(t, { secret: 'a-name-nobody-should-see: 1', used: 'x'.repeat(40) })
   const { user, file } = await configuredGateway(
     t,
@@ -96,7 +96,7 @@ t.test('a draft reads no file that the configuration does not use, and waits for
   writeFileSync(join(own, 'own'), 'y'.repeat(40))
   const check = async (draft: string) =>
     (await send('POST /admin/v1/configuration/check', { text: draft })).body
-  // Each path in another place: a check takes a thread of its own.
+  // Each path in another setting, but few drafts: each check takes its own thread.
   for (const draft of [
     `catalogue: ${elsewhere}/secret`,
     "keys: [{name: a, key: 'file:link'}]",
@@ -121,7 +121,7 @@ t.test('a draft reads no file that the configuration does not use, and waits for
   })
 })
 
-t.test('others run while a large draft is checked, and its answer is bounded', async t => {
+t.test('other work continues while a large draft is checked, and its answer is bounded', async t => {
   const { user } = await configuredGateway(t, text, false)
   const { send } = await user('owner')
   const draft = Array.from({ length: 2000 }, (_, index) => `a${index}: 1`).join('\n')
@@ -132,7 +132,7 @@ t.test('others run while a large draft is checked, and its answer is bounded', a
   t.equal(body.problems.length, 100)
 })
 
-t.test('the owner saves the file where that is allowed, and not over the change of another', async t => {
+t.test("the owner saves the file where allowed, but never over someone else's change", async t => {
   const { user, file, configuration, sources } = await configuredGateway(t, text, true)
   const [owner, admin] = [await user('owner'), await user('admin')]
   const { body: before } = await owner.send('GET /admin/v1/configuration')
@@ -173,7 +173,7 @@ t.test('the owner saves the file where that is allowed, and not over the change 
 })
 
 t.test(
-  'an admin key with scopes does not save it: it says who may sign in, and which programs run',
+  'an admin key with scopes cannot save it, since it decides who may sign in and what runs',
   async t => {
     const { user, send } = await configuredGateway(t, text, true)
     const owner = await user('owner')
@@ -196,7 +196,7 @@ t.test(
   }
 )
 
-t.test('without the setting it is not saved, and a gateway of another program has none', async t => {
+t.test('saving is off by default, and an embedded gateway has no configuration file', async t => {
   const { user, file } = await configuredGateway(t, text, false)
   const owner = await user('owner')
   const { revision } = (await owner.send('GET /admin/v1/configuration')).body

@@ -17,7 +17,7 @@ for (const [apiVersion, addressOf] of [
   [undefined, (path: string) => `/openai/v1/${path}`],
   ['2025-04-01-preview', (path: string) => `/openai/deployments/mine/${path}?api-version=2025-04-01-preview`]
 ] as const) {
-  t.test(`each endpoint has its address at Azure, ${apiVersion ?? 'unversioned'}`, async t => {
+  t.test(`each endpoint has its Azure address, ${apiVersion ?? 'unversioned'}`, async t => {
     const upstream = await fakeUpstream(answer)
     t.teardown(upstream.close)
     const options = apiVersion === undefined ? {} : { api_version: apiVersion }
