@@ -57,7 +57,7 @@ t.test('a new data directory is created', { skip: noRedis }, async t => {
 t.test('gateways that count together', { skip: noRedis, timeout: 90_000 }, async t => {
   const redis = await startRedis(t)
   const config = JSON.stringify({
-    coordination: { url: 'env:REDIS_URL', timeout_ms: 5000 }, // a slow machine must not fall back to local counting
+    coordination: { url: 'env:REDIS_URL', timeout_ms: 5000 }, // a slow machine must not count locally
     metrics: { port: 0 },
     providers: { sandbox: {} },
     models: { 'sandbox/echo': { price: { input: 100, output: 100 } } },
