@@ -42,7 +42,7 @@ const sentTo = (to: Route, reason?: string): SentRequest => ({
   status: undefined
 })
 
-t.test('a call counts with what it used, its attempts and its fallback', async t => {
+t.test('a call counts with its usage, its attempts and its fallback', async t => {
   const [a, b] = [route('one/a'), route('two/b')]
   const lines = observed(
     {
@@ -79,21 +79,21 @@ t.test('a call counts with what it used, its attempts and its fallback', async t
   ])
 })
 
-t.test('a model that only the caller knows counts as another', async t => {
+t.test('a model name made up by the caller counts as "other"', async t => {
   t.match(
     observed({ routing: { modelId: 'one/made-up', providerId: 'one' } }, undefined, () => false).join(),
     'model="other"'
   )
 })
 
-t.test('a call that never came to a model has no numbers of one', async t => {
+t.test('a call that never reached a model has no model metrics', async t => {
   t.strictSame(observed({ end: { outcome: 'error', status: 401, errorCode: 'invalid_api_key' } }), [
     'headgate_calls_total{endpoint="chat",model="",provider="",outcome="error",status="401"} 1',
     'headgate_unauthorized_total{endpoint="chat",reason="invalid_api_key"} 1'
   ])
 })
 
-t.test('first outputs are counted of calls that had one, and overhead of calls that had a head', async t => {
+t.test('first outputs are counted for calls with one, and overhead for calls with a head', async t => {
   const times = (parts: RecordParts): string => {
     const metrics = new CallMetrics(() => true, kindOf)
     metrics.observe({ record: fillRecord(new CallRecord('chat'), parts), receivedAtMs: performance.now() })
@@ -107,7 +107,7 @@ t.test('first outputs are counted of calls that had one, and overhead of calls t
 })
 
 t.test(
-  'each request to a provider is an operation of the conventions, with the tokens that its provider reports',
+  'each provider request is an operation of the conventions, with the reported tokens',
   async t => {
     const record = new CallRecord('responses')
     noteUsage(record.usage, { promptTokens: 3, completionTokens: 4, totalTokens: 7 }, undefined)
@@ -139,7 +139,7 @@ t.test(
   }
 )
 
-t.test('names of models in operations are bounded', async t => {
+t.test('model names in operations are limited', async t => {
   const metrics = new CallMetrics(() => true, kindOf, 2)
   const observe = (model: string): void =>
     metrics.observe({
@@ -159,7 +159,7 @@ t.test('names of models in operations are bounded', async t => {
   ])
 })
 
-t.test('times of calls and of requests to providers have exemplars, of traces that are sent', async t => {
+t.test('durations of calls and provider requests have exemplars of sampled traces', async t => {
   const exemplarsOf = (isSampled: boolean): Record<string, unknown> => {
     const metrics = new CallMetrics(() => true, kindOf)
     const span = { spanId: 'attempt', headers: () => ({}) }
