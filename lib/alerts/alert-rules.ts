@@ -9,7 +9,7 @@ import { budgetText, nanoUsdOf } from '../core/key.ts'
 import { expiringKeys, limitedAmong, projectNames, type WatchedParty } from '../keys/watched-parties.ts'
 import { leftover } from '../keys/spent-of.ts'
 import { budgetsIn, partyKey, partyWords } from '../limits/call-accounts.ts'
-import { periodOf, windowOfBudget } from '../limits/windows.ts'
+import { periodAt, windowOfBudget } from '../limits/windows.ts'
 import { hourMs } from '../stores/usage-rollups.ts'
 import type { ListedKey } from '../keys/key-rows.ts'
 import type { Settings } from '../core/settings.ts'
@@ -67,7 +67,7 @@ const budgets: Rule = async ({ settings, query, reports, configuredKeys, nowMs }
     }))
   ]
   const windows = parties.flatMap(party => budgetsIn(party.limits).map(budget => (
-    { party, budget, period: periodOf(windowOfBudget(budget), nowMs) }
+    { party, budget, period: periodAt(windowOfBudget(budget), nowMs) }
   )))
   const spent = await reports.make(
     'spentBy', windows.map(({ party: { kind, id }, period: { fromMs, endMs } }) => (

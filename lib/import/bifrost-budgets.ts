@@ -1,7 +1,7 @@
 /** Reads the budgets of Bifrost: calendar periods, or consecutive periods of a fixed length. */
 
 import { budgetText, type Budget } from '../core/key.ts'
-import { periodOf, windowOfBudget } from '../limits/windows.ts'
+import { periodAt, windowOfBudget } from '../limits/windows.ts'
 import { numberOf, textOf } from './values.ts'
 import type { ImportedSpending } from '../accounts/imported-organisation.ts'
 import type { JsonObject } from '../json/guards.ts'
@@ -53,7 +53,7 @@ export function readBifrostBudget (
   // a model without a price costs nothing there
   const common = { usd: Math.min(amount, maxUsd), unpriced: 'allow' } as const
   const budget: Budget = per === undefined ? { ...common, every, from } : { ...common, per }
-  const { fromMs } = periodOf(windowOfBudget(budget), nowMs)
+  const { fromMs } = periodAt(windowOfBudget(budget), nowMs)
   const isOver = isKnown && resetMs < fromMs - 999
   const isExact = per !== undefined || (!isAligned && isKnown)
   const difference = isAligned ? 'not of the calendar' : `in periods from ${someBeginning.slice(0, 10)} on`

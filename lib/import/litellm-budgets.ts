@@ -8,7 +8,7 @@
 
 import { dayMs } from '../core/day.ts'
 import { budgetText, type Budget } from '../core/key.ts'
-import { periodOf, isTimeZone, windowOfBudget } from '../limits/windows.ts'
+import { periodAt, isTimeZone, windowOfBudget } from '../limits/windows.ts'
 import type { ImportedSpending } from '../accounts/imported-organisation.ts'
 import { objectOf, textOf } from './values.ts'
 import type { JsonObject } from '../json/guards.ts'
@@ -66,7 +66,7 @@ const maxUsd = 1_000_000
 /** Returns the budget in its form here. An amount of 0, which refuses every call, is not a budget. */
 export function readBudget (wanted: LitellmBudget, clock: BudgetClock): ReadBudget {
   const { budget, verdict, why } = inPeriods(wanted, clock)
-  const { fromMs, endMs } = periodOf(windowOfBudget(budget), clock.nowMs)
+  const { fromMs, endMs } = periodAt(windowOfBudget(budget), clock.nowMs)
   // LiteLLM sets what was spent to 0 some time after the end of a period
   const isOver = wanted.resetAtMs !== undefined && wanted.resetAtMs <= clock.nowMs
   const isSame = wanted.resetAtMs === undefined || isOver || wanted.resetAtMs === endMs

@@ -5,7 +5,7 @@
 import type { Kysely } from 'kysely'
 import type { Budget, KeyLimits } from '../core/key.ts'
 import { budgetsIn } from '../limits/call-accounts.ts'
-import { periodOf, windowOfBudget } from '../limits/windows.ts'
+import { periodAt, windowOfBudget } from '../limits/windows.ts'
 import type { Tables } from '../stores/tables.ts'
 import { usedSince } from '../usage/spending.ts'
 
@@ -23,7 +23,7 @@ export const leftover = 0.001
 export async function spentOf (query: Kysely<Tables>, party: string, limits: KeyLimits = {}): Promise<Spent> {
   const now = Date.now()
   const spentIn = async (budget: Budget): Promise<number> => {
-    const { fromMs, endMs } = periodOf(windowOfBudget(budget), now)
+    const { fromMs, endMs } = periodAt(windowOfBudget(budget), now)
     return await usedSince(query, 'nanoUsd', party, fromMs, endMs) / 1e9
   }
   const budgets = budgetsIn(limits)

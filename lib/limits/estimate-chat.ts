@@ -6,7 +6,7 @@ import { mergeSettings } from '../chat/merge-settings.ts'
 import type { ChatInput, TextInput } from '../chat/input.ts'
 import type { Route } from '../core/route.ts'
 import { answerTokens, type AnswerEstimate, type Estimate } from './estimate.ts'
-import { countPrompt, type PromptCount } from './prompt-tokens.ts'
+import { measurePrompt, type PromptCount } from './prompt-tokens.ts'
 
 /** A shorter answer is useless. */
 const minAnswerTokens = 16
@@ -63,7 +63,7 @@ interface Prompt extends PromptCount {
 /** Reads all texts of a request. */
 function promptOf (request: ChatInput): Prompt {
   const { messages, tools, asWritten } = request
-  const { tokens, media } = countPrompt(asWritten ?? request)
+  const { tokens, media } = measurePrompt(asWritten ?? request)
   return {
     tokens: asWritten === undefined ? tokens : tokens + roleTokens,
     media,
@@ -82,7 +82,7 @@ function promptWith (prompt: Prompt, { asWritten, ...request }: ChatInput, setti
   )
   return {
     ...prompt,
-    tokens: prompt.tokens + countPrompt(added).tokens,
+    tokens: prompt.tokens + measurePrompt(added).tokens,
     marksCache: prompt.marksCache || hasMember(added['tools'], 'cache_control')
   }
 }

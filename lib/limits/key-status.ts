@@ -3,7 +3,7 @@
 import { steadyNow } from '../async/steady-clock.ts'
 import { nanoUsdOf } from '../core/key.ts'
 import { accountsOf, inLimitUnit, type Account, type Party } from './call-accounts.ts'
-import { periodOf, type Window } from './windows.ts'
+import { periodAt, type Window } from './windows.ts'
 import type { Limiter } from './limiter.ts'
 import type { LimitStatus } from '../../schemas/key-status.ts'
 
@@ -44,7 +44,7 @@ async function statusesOf (
     case 'sum': {
       const [used] = decision.used
       const { window, budget, soft = [] } = account
-      const { endMs } = periodOf(window, steadyNow())
+      const { endMs } = periodAt(window, steadyNow())
       const resetsAt = endMs === Infinity ? null : secondsOf(endMs)
       if (unit !== 'nanoUsd') {
         const remaining = used === undefined ? null : inLimitUnit(account, Math.max(0, max - used))

@@ -94,7 +94,7 @@ export interface PromptCount {
 }
 
 /** Counts all that a model may read of a request. */
-export function countPrompt (request: object): PromptCount {
+export function measurePrompt (request: object): PromptCount {
   const counter = new PromptCounter()
   for (const name in request) { // faster than Object.entries
     const value: unknown = Reflect.get(request, name)
@@ -156,7 +156,7 @@ function jsonTokens (value: unknown): number {
 function settingsTokens (choice: unknown): number {
   if (Array.isArray(choice)) return Math.max(0, ...choice.map(settingsTokens))
   return isObject(choice) && isObject(choice['settings'])
-    ? countPrompt(choice['settings']).tokens
+    ? measurePrompt(choice['settings']).tokens
     : 0
 }
 

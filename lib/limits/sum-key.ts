@@ -7,7 +7,7 @@ import {
   type SumAccount,
   type Unit
 } from './call-accounts.ts'
-import { periodOf, type Period } from './windows.ts'
+import { periodAt, type Period } from './windows.ts'
 
 /** The sum of one party, unit and period. */
 export interface SumKey {
@@ -26,7 +26,7 @@ export function sumKeyOf (
   nowMs: number
 ): SumKey {
   const key = partyKey({ party, partyId })
-  const period = periodOf(window, nowMs)
+  const period = periodAt(window, nowMs)
   // Money has been called `budget` in Redis since the first version.
   const field = `${unit === 'nanoUsd' ? 'budget' : unit}:${period.name}:${period.fromMs}`
   return { name: `${field} ${key}`, field, party: key, unit, period }

@@ -43,7 +43,7 @@ export function isTimeZone (name: string): boolean {
 }
 
 /** Returns the period of a window that contains a time. */
-export function periodOf (window: Window, nowMs: number): Period {
+export function periodAt (window: Window, nowMs: number): Period {
   return { name: windowName(window), ...boundsOf(window, nowMs) }
 }
 

@@ -21,7 +21,7 @@ import { RequestEstimate, type EstimateRequest } from '../limits/estimate.ts'
 import { planReservation, type ReservationPlan } from '../limits/reservation-plan.ts'
 import type { LimitDecision, RefusedDecision, ReservationRequest } from '../limits/reservation.ts'
 import { cancelledUsage } from '../limits/settlement.ts'
-import { periodOf } from '../limits/windows.ts'
+import { periodAt } from '../limits/windows.ts'
 import { map, type PassThroughStage } from '../pipeline/stage.ts'
 import { spendingOn } from '../guards/text-filter.ts'
 import type { AuthedCall, RoutedCall } from '../core/call.ts'
@@ -229,7 +229,7 @@ function exceededBudgets (
   for (const [index, account] of sums.entries()) {
     for (const budget of account.soft ?? []) {
       if ((used[index] ?? 0) < nanoUsdOf(budget)) continue
-      const { endMs } = periodOf(account.window, steadyNow())
+      const { endMs } = periodAt(account.window, steadyNow())
       ;(exceeded ??= []).push({ party: partyKey(account), budget: budgetText(budget), endMs })
     }
   }

@@ -5,7 +5,7 @@ import { LocalLimiter, type Limiter } from '../../lib/limits/limiter.ts'
 import { RedisLimiter } from '../../lib/limits/redis-limiter.ts'
 import { answerLimitMessages, WorkerLimiter } from '../../lib/limits/worker-limiter.ts'
 import { accountsOf, type Party } from '../../lib/limits/call-accounts.ts'
-import { periodOf } from '../../lib/limits/windows.ts'
+import { periodAt } from '../../lib/limits/windows.ts'
 import { noRedis, startRedis } from '../support/redis.ts'
 import type { Test } from 'tap'
 
@@ -45,8 +45,8 @@ async function saysWhatIsLeft (t: Test, limiter: Limiter): Promise<void> {
     wanted: { tokens: { most: 100 }, nanoUsd: { most: 1e8, least: 1e8 } }
   })
   t.ok(open.admitted)
-  const endOf = (budget: Parameters<typeof periodOf>[0]): number =>
-    Math.ceil(periodOf(budget, Date.now()).endMs / 1000)
+  const endOf = (budget: Parameters<typeof periodAt>[0]): number =>
+    Math.ceil(periodAt(budget, Date.now()).endMs / 1000)
   const [day, days] = [
     endOf({ per: 'day' }),
     endOf({ everyMs: 30 * 86_400_000, fromMs: Date.parse('2026-01-01T00:00:00Z') })

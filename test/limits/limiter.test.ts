@@ -8,7 +8,7 @@ import {
   type ReservationRequest
 } from '../../lib/limits/reservation.ts'
 import { recordedUsages } from '../../lib/limits/settlement.ts'
-import { periodOf } from '../../lib/limits/windows.ts'
+import { periodAt } from '../../lib/limits/windows.ts'
 import { SteadyClock } from '../../lib/async/steady-clock.ts'
 import { LocalLimiter, readUsedFrom, type LocalLimiterOptions } from '../../lib/limits/limiter.ts'
 import { importJournals } from '../../lib/usage/import-journals.ts'
@@ -423,7 +423,7 @@ t.test(
        */
       const leftOf = (place: number): number => {
         const { window, max, partyId } = sums[place] as SumAccount // a place in the list
-        const { fromMs, endMs } = periodOf(window, clock.ms)
+        const { fromMs, endMs } = periodAt(window, clock.ms)
         const isIn = ({ atMs }: { readonly atMs: number }): boolean => atMs >= fromMs && atMs < endMs
         const used = rows
           .filter(row => row.party === partyId && isIn(row))

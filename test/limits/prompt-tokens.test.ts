@@ -1,5 +1,5 @@
 import t from 'tap'
-import { countPrompt, noMedia, textTokens } from '../../lib/limits/prompt-tokens.ts'
+import { measurePrompt, noMedia, textTokens } from '../../lib/limits/prompt-tokens.ts'
 
 t.test('four letters are a token, or one character of Chinese', async t => {
   t.same(['', 'abcd', '漢字', 'ab漢'].map(textTokens), [0, 1, 2, 1.5])
@@ -10,7 +10,7 @@ t.test(
   async t => {
     const base64 = 'A'.repeat(8)
     const mediaIn = (content: unknown): unknown => (
-      countPrompt({ messages: [{ role: 'user', content }] }).media
+      measurePrompt({ messages: [{ role: 'user', content }] }).media
     )
     for (const [medium, parts] of Object.entries({
       images: [

@@ -1,13 +1,13 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { lengthMs, periodOf, windowOfBudget, type Window } from '../../lib/limits/windows.ts'
+import { lengthMs, periodAt, windowOfBudget, type Window } from '../../lib/limits/windows.ts'
 import { rounds } from '../support/rounds.ts'
 import { changesOf, changingZones, slowWindow } from '../support/slow-windows.ts'
 
 const hour = 3_600_000
 
 function boundsOf (window: Window, moment: string): [from: string, end: string] {
-  const { fromMs, endMs } = periodOf(window, Date.parse(moment))
+  const { fromMs, endMs } = periodAt(window, Date.parse(moment))
   return [new Date(fromMs).toISOString(), new Date(endMs).toISOString()]
 }
 
@@ -34,7 +34,7 @@ t.test('periods are in UTC unless a time zone is set', async t => {
         : '2026-11-26T17:06:40.123Z'
     t.same(boundsOf(window, at), [from, end], JSON.stringify(window))
   }
-  t.same(periodOf({ per: 'total' }, Date.now()), { name: 'total', fromMs: 0, endMs: Infinity })
+  t.same(periodAt({ per: 'total' }, Date.now()), { name: 'total', fromMs: 0, endMs: Infinity })
 })
 
 t.test(
@@ -77,11 +77,11 @@ t.test('every moment lies in its period, and the next one begins where that ends
       let moment = Date.parse('2026-03-01T00:00:00Z')
       for (let step = 0; step < 200; step++) {
         moment += Math.round(29.7 * hour)
-        const { fromMs, endMs } = periodOf({ per, timeZone }, moment)
+        const { fromMs, endMs } = periodAt({ per, timeZone }, moment)
         if (!(fromMs <= moment && moment < endMs)) {
           t.fail(`${per} of ${timeZone} at ${new Date(moment).toISOString()}`)
         }
-        if (periodOf({ per, timeZone }, endMs).fromMs !== endMs) {
+        if (periodAt({ per, timeZone }, endMs).fromMs !== endMs) {
           t.fail(`${per} of ${timeZone} after ${new Date(endMs).toISOString()}`)
         }
       }
@@ -114,8 +114,8 @@ t.test('in every time zone a period contains its moment, and the next one begins
   const moment = fc.integer({ min: Date.UTC(1990, 0, 1), max: Date.UTC(2040, 0, 1) })
   fc.assert(
     fc.property(zone, fc.constantFrom('day', 'week', 'month'), moment, (timeZone, per, ms) => {
-      const { fromMs, endMs } = periodOf({ per, timeZone }, ms)
-      const next = periodOf({ per, timeZone }, endMs)
+      const { fromMs, endMs } = periodAt({ per, timeZone }, ms)
+      const next = periodAt({ per, timeZone }, endMs)
       if (!(fromMs <= ms && ms < endMs && next.fromMs === endMs)) throw new Error(`${fromMs} to ${endMs}`)
       const shows = new Intl.DateTimeFormat('en-GB', { timeZone, timeStyle: 'medium' })
       const [before, at] = [shows.format(endMs - 1000), shows.format(endMs)]
@@ -136,7 +136,7 @@ t.test('around clock changes, periods match a clock of the zone', async t => {
       for (const per of ['hour', 'day', 'week', 'month'] as const) {
         for (let ms = changeMs - 3 * hour; ms <= changeMs + 3 * hour; ms += hour / 4) {
           for (const at of [ms - 1, ms, ms + 60_000]) {
-            const { fromMs, endMs } = periodOf({ per, timeZone }, at)
+            const { fromMs, endMs } = periodAt({ per, timeZone }, at)
             const expected = slowWindow({ per, timeZone }, at)
             if (fromMs === expected.fromMs && endMs === expected.endMs) continue
             t.same({ fromMs, endMs }, expected, `${per} of ${timeZone} at ${new Date(at).toISOString()}`)

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { dayMs } from '../../lib/core/day.ts'
-import { periodOf, type Window } from '../../lib/limits/windows.ts'
+import { periodAt, type Window } from '../../lib/limits/windows.ts'
 import { quarterMs } from '../../lib/stores/party-spending.ts'
 import { isSummed, usedSince } from '../../lib/usage/spending.ts'
 import { usageRowOf } from '../support/usage.ts'
@@ -154,7 +154,7 @@ storeTest(
     for (let look = 0; look < 400; look++) {
       const window = windows[random(windows.length)] ?? { per: 'day' }
       const nowMs = (changes[random(3)] ?? 0) + random(3 * dayMs) - dayMs
-      const { fromMs, endMs } = periodOf(window, nowMs)
+      const { fromMs, endMs } = periodAt(window, nowMs)
       const member = random(3)
       // sums of named parties begin and end at a quarter of an hour
       const isOff = fromMs % quarterMs > 0 || (endMs !== Infinity && endMs % quarterMs > 0)
