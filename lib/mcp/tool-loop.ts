@@ -152,7 +152,11 @@ export class ToolLoop {
     )
     const turn = new Turn()
     record.tools.turns = number
-    beginTurn(record.usage, record.routing.attempts, () => estimateChat(call.request, call.routes).prompt.usual)
+    beginTurn(
+      record.usage,
+      record.routing.attempts,
+      () => estimateChat(call.request, call.routes).prompt.usual
+    )
     let [route] = call.routes
     for await (const batch of this.#answerTurn(once(call))) {
       route = batch.route
