@@ -25,13 +25,13 @@ import { DatabaseSync } from '@photostructure/sqlite'
 import { sql } from 'kysely'
 import { Secret } from '../../lib/core/secret.ts'
 import { migrations } from '../../lib/stores/migrations.ts'
-import { allNames, nameRollupKey, periodOf, rollupKinds } from '../../lib/stores/name-rollups.ts'
+import { allNames, nameRollupKey, namePeriodStart, rollupKinds } from '../../lib/stores/name-rollups.ts'
 import { addedCountsSql } from '../../lib/stores/percentiles.ts'
 import {
   amounts, countSql, isSummed, rollupDimensions, rollupDurations, rollupSums
 } from '../../lib/stores/usage-rollups.ts'
 import { retryWhenLocked } from '../../lib/stores/retry-when-locked.ts'
-import { sumUpStep } from '../../lib/stores/sum-up-backlog.ts'
+import { backfillStep } from '../../lib/stores/backfill-step.ts'
 import { openDatabase } from '../../lib/stores/open-database.ts'
 import { createPrivately, databasePath } from '../../lib/stores/sqlite/database-file.ts'
 import { migrate as migrateSqlite } from '../../lib/stores/sqlite/migrate.ts'
@@ -151,7 +151,7 @@ async function sumUp (database: Database): Promise<number> {
   let longestMs = 0
   for (;;) {
     const { result, ms } = await timed(
-      async () => await retryWhenLocked(async () => await sumUpStep(database))
+      async () => await retryWhenLocked(async () => await backfillStep(database))
     )
     longestMs = Math.max(longestMs, ms)
     if (result === undefined) return longestMs
@@ -195,7 +195,7 @@ async function writeSums (database: Database): Promise<void> {
       }
       for (const kind of attributionNames) {
         await sql.raw(`insert into counted_names (kind, from_ms, project_id, name)
-          select distinct kind, ${periodOf(kind, fromMs)}, project_id, name from name_rollups
+          select distinct kind, ${namePeriodStart(kind, fromMs)}, project_id, name from name_rollups
           where kind = '${kind}' and name <> ${all} and from_ms = ${fromMs} on conflict do nothing`).execute(query)
       }
     }

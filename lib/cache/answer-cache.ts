@@ -25,8 +25,8 @@ export interface AnswerCacheOptions {
   readonly configuration: string
 }
 
-/** An answer takes at most 1/16 of the memory, and at most this many characters. */
-const parts = 16
+/** An answer may be as large as this share of the memory allows. */
+const minAnswersInMemory = 16
 const maxCharacters = 1024 * 1024
 
 export class AnswerCache {
@@ -39,7 +39,7 @@ export class AnswerCache {
 
   /** Maximum characters of a cached answer. */
   get maxLength (): number {
-    return Math.min(maxCharacters, Math.floor(this.#options.settings.maxBytes / parts / 2))
+    return Math.min(maxCharacters, Math.floor(this.#options.settings.maxBytes / minAnswersInMemory / 2))
   }
 
   /** Memory of this process taken by answers. */
@@ -118,8 +118,9 @@ function isCacheable (call: RoutedCall<ChatInput>): boolean {
   )
 }
 
-/** Fields that do not change the content of an answer. */
+/** Fields that change only the form of an answer. */
 const formFields = new Set(['stream', 'stream_options', ...callOptionNames])
+/** As above, and fields that name the caller. They do not change the content of an answer. */
 const callerFields = new Set([...formFields, 'user', 'safety_identifier', 'prompt_cache_key', 'metadata'])
 
 function requestOf ({ asWritten, ...request }: ChatInput, endpoint: string): unknown {

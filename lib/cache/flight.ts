@@ -5,8 +5,8 @@ import type { CallSignal } from '../core/call-signal.ts'
 export type FlightEnd = 'cached' | 'uncached' | 'failed'
 
 /**
- * A call to a provider whose answer equal calls wait for. If its caller leaves, the call continues as long as
- * another caller waits.
+ * A call to a provider whose answer equal calls wait for, instead of calling the provider themselves
+ * (singleflight). If its caller leaves, the call continues as long as another caller waits.
  */
 export class Flight {
   /** Aborts once nobody wants the answer. */

@@ -1,4 +1,11 @@
-/** UTC days, for which the usage ledger keeps sums. */
+/** Ranges of time, and UTC days, for which the usage ledger keeps sums. */
+
+export interface TimeRange {
+  readonly fromMs: number
+  /** Exclusive. */
+  readonly untilMs: number
+}
+
 export const dayMs = 24 * 60 * 60 * 1000
 
 /** Returns the first millisecond of the day. */

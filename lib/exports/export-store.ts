@@ -9,7 +9,7 @@ import { retryWhenLocked } from '../stores/retry-when-locked.ts'
 import type { UsageExport } from '../../schemas/admin/exports.ts'
 import type { Database } from '../stores/database.ts'
 import type { Tables, UsageExportRow } from '../stores/tables.ts'
-import type { UsageWindow } from '../usage/window-sums.ts'
+import type { TimeRange } from '../core/day.ts'
 
 /** The outcome of an attempt to write a file. */
 export type ExportOutcome = Partial<Omit<UsageExportRow, 'target' | 'from_ms' | 'until_ms'>>
@@ -32,7 +32,7 @@ export class ExportStore {
   }
 
   /** Adds a window with the time at which it is due, unless it exists. */
-  async add (target: string, { fromMs, untilMs }: UsageWindow, atMs: number): Promise<void> {
+  async add (target: string, { fromMs, untilMs }: TimeRange, atMs: number): Promise<void> {
     const row: UsageExportRow = {
       target, from_ms: fromMs, until_ms: untilMs, state: 'waiting', file: null, revision: 0,
       rows: 0, calls: 0, bytes: 0, sums: null, attempts: 0, next_at_ms: atMs, error: null, written_at_ms: null

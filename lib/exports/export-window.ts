@@ -1,8 +1,7 @@
 /** The periods of files: hours or days of UTC. */
 
-import { dayMs } from '../core/day.ts'
+import { dayMs, type TimeRange } from '../core/day.ts'
 import { hourMs } from '../stores/usage-rollups.ts'
-import type { UsageWindow } from '../usage/window-sums.ts'
 
 const spans = { hour: hourMs, day: dayMs } as const
 
@@ -12,18 +11,18 @@ export type WindowLength = keyof typeof spans
  * Returns the window that begins at a given time. It ends with the current hour or day, so that a change
  * between hours and days leaves no gap.
  */
-export function windowFrom (fromMs: number, every: WindowLength): UsageWindow {
+export function windowFrom (fromMs: number, every: WindowLength): TimeRange {
   const spanMs = spans[every]
   return { fromMs, untilMs: fromMs - fromMs % spanMs + spanMs }
 }
 
 /** Returns the window that contains a given time. */
-export function windowAt (ms: number, every: WindowLength): UsageWindow {
+export function windowAt (ms: number, every: WindowLength): TimeRange {
   return windowFrom(ms - ms % spans[every], every)
 }
 
 /** Names the file of a window by its start and end: `usage-20261127T10Z-20261127T11Z.csv` */
-export function fileName ({ fromMs, untilMs }: UsageWindow, extension: string): string {
+export function fileName ({ fromMs, untilMs }: TimeRange, extension: string): string {
   return `usage-${hourName(fromMs)}-${hourName(untilMs)}.${extension}`
 }
 

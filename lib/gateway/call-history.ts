@@ -171,9 +171,9 @@ export class CallHistory {
     return this.#importing
   }
 
-  /** Starts summing up the records of an older store. */
-  sumUp (): void {
-    this.#ledger?.sumUp()
+  /** Starts adding the records of an older store to its rollups. */
+  backfillRollups (): void {
+    this.#ledger?.backfillRollups()
   }
 
   /** True while usage rows cannot be stored. */

@@ -177,7 +177,7 @@ export class OpenedGateway {
       log.warn({ cause: loggableError(error) }, 'failed to delete uploads of an earlier process')
     })
     history.importJournals()
-    history.sumUp()
+    history.backfillRollups()
     await listed
   }
 

@@ -20,7 +20,7 @@ import type { Judge } from './text-judge.ts'
 export type GuardSettings = Settings['stages'][number]
 
 /** What asynchronous guards need. */
-export interface JudgeParts {
+export interface JudgeDeps {
   /** By the names of their guards. */
   readonly judges: ReadonlyMap<string, Judge>
   /** Called when a guard could not check a call. */
@@ -46,13 +46,13 @@ export class ConfiguredGuards implements TextGuards {
    * Adjacent filters search a text together, in configured order. A masking guard never hides text from
    * an earlier refusing guard.
    *
-   * @param parts Default: there are only filters
+   * @param deps Default: there are only filters
    * @throws PatternError for an invalid pattern, which validation should have caught; Error for a guard
-   *   missing from `parts`
+   *   missing from `deps`
    */
-  constructor (settings: Settings['stages'], parts?: JudgeParts) {
+  constructor (settings: Settings['stages'], deps?: JudgeDeps) {
     const layers: Array<TextLayer & { readonly group?: FilterGuard[] }> = []
-    const reversible = reversibleGuards(settings.filter(guard => guard.reversible === true), parts?.secret)
+    const reversible = reversibleGuards(settings.filter(guard => guard.reversible === true), deps?.secret)
     if (reversible !== undefined) {
       this.reversible = reversible
       layers.push(lookalikeLayer(reversible))
@@ -67,16 +67,16 @@ export class ConfiguredGuards implements TextGuards {
         else group.push(one)
         continue
       }
-      const judge = parts?.judges.get(guard.name)
-      if (parts === undefined || judge === undefined) {
+      const judge = deps?.judges.get(guard.name)
+      if (deps === undefined || judge === undefined) {
         throw new Error(`the guard ${guard.name} was not opened: use \`openJudges\` before`)
       }
-      layers.push(new JudgeGuard(guard, judge, parts.onUnavailable))
+      layers.push(new JudgeGuard(guard, judge, deps.onUnavailable))
       const { stages } = judge
       if (stages !== undefined) layers.push({ stages: call => looksAt(guard, call) ? stages : {} })
     }
     this.layers = layers
-    if (parts?.exposesNames === true) {
+    if (deps?.exposesNames === true) {
       this.namesFor = call => settings.filter(guard => looksAt(guard, call)).map(({ name }) => name)
     }
   }

@@ -8,7 +8,7 @@ import { GatewayError } from '../core/errors.ts'
 import { formatMegabytes } from '../text/format-megabytes.ts'
 import { shorten } from '../text/shorten.ts'
 import { yieldFairly } from '../async/yield-fairly.ts'
-import { ValueCounter, maxParseCost, valueBytes } from '../json/parse-bounded.ts'
+import { ValueCounter, worstParseCost, valueBytes } from '../json/parse-bounded.ts'
 import { inflater, type Inflater } from '../wire/inflater.ts'
 import { parseBody, type ParsedBody } from './parse-body.ts'
 import { SmallPieces, bytesPerPiece } from './small-pieces.ts'
@@ -238,7 +238,7 @@ class JsonBodyReader {
     options.memory.take(2 * piece.length)
     if (this.#counter === undefined) {
       // A body this small has neither long strings nor too many values.
-      if (sizeBytes <= largeStringBytes && maxParseCost(sizeBytes) <= options.maxValues) return
+      if (sizeBytes <= largeStringBytes && worstParseCost(sizeBytes) <= options.maxValues) return
       this.#smallPieces?.flush()
       this.#counter = counted(this.#pieces)
     }

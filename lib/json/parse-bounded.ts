@@ -94,8 +94,8 @@ const structureWeight = 8
 /** Memory of a parsed value or key; distinct keys of large objects take most. */
 export const valueBytes = 128
 
-/** Returns the maximum cost of a text of this size. */
-export function maxParseCost (sizeBytes: number): number {
+/** Returns the cost of parsing a text of this size if it has as many values as fit. */
+export function worstParseCost (sizeBytes: number): number {
   return 1 + structureWeight * sizeBytes
 }
 

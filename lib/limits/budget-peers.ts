@@ -14,7 +14,7 @@
  */
 
 import { setTimeout as sleep } from 'node:timers/promises'
-import { isSummed, usedSinceStatement } from '../usage/spending.ts'
+import { isSummedUnit, usedSinceStatement } from '../usage/spending.ts'
 import { hasRunSince, processName, processState } from '../async/process-name.ts'
 import { recordedRows } from '../stores/sqlite/recorded-rows.ts'
 import { retryWhenLocked } from '../stores/retry-when-locked.ts'
@@ -134,7 +134,7 @@ export class BudgetPeers {
   }
 
   #recordedOf (prepare: Prepare, { party, unit, period }: SumKey): number {
-    if (!isSummed(unit)) return 0
+    if (!isSummedUnit(unit)) return 0
     const { sql, parameters } = usedSinceStatement(unit, party, period.fromMs, period.endMs)
     return (prepare(sql).get(...parameters) as { used: number }).used
   }

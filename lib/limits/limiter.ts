@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { steadyNow } from '../async/steady-clock.ts'
 import { loggableError } from '../text/describe-error.ts'
 import { hasAbandonedJournal } from '../usage/journal-name.ts'
-import { isSummed, usedSince } from '../usage/spending.ts'
+import { isSummedUnit, usedSince } from '../usage/spending.ts'
 import { LimitCounters } from './counters.ts'
 import type { LimitDecision, ReservationRequest } from './reservation.ts'
 import { cancelledUsage, type ActualUsage, type RecordedUsage } from './settlement.ts'
@@ -239,5 +239,5 @@ export function createLimiter (usageDatabase: Database | undefined, log: Log): L
 /** Returns a function that reads usage from the ledger. */
 export function readUsedFrom ({ query }: Pick<Database, 'query'>): ReadUsed {
   return async ({ party, unit, period }) =>
-    isSummed(unit) ? await usedSince(query, unit, party, period.fromMs, period.endMs) : 0
+    isSummedUnit(unit) ? await usedSince(query, unit, party, period.fromMs, period.endMs) : 0
 }

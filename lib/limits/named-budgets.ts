@@ -29,7 +29,7 @@ type NamedSettings = Pick<Settings, 'endUsers' | 'routes'> & {
   readonly usage: Pick<Settings['usage'], 'keys' | 'projects' | 'routes'>
 }
 
-export interface NamedBudgetsParts {
+export interface NamedBudgetsDeps {
   /** The store's secret; names of end users are counted as digests made with it. */
   readonly secret: Buffer
   /** Lists the end users of a project with spending in a month. Default: no store. */
@@ -63,7 +63,7 @@ export class NamedBudgets {
 
   constructor (
     { limits, endUsers, routes, usage }: NamedSettings,
-    { secret, readEndUsers }: NamedBudgetsParts
+    { secret, readEndUsers }: NamedBudgetsDeps
   ) {
     this.#ofTags = new Map(limits.tags.map(({ tag, ...budgets }) => [tag, budgets]))
     this.#ofModels = new Map(limits.models.map(({ model, ...budgets }) => [model, budgets]))

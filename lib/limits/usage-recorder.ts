@@ -14,7 +14,7 @@ import { usedIn } from './settlement.ts'
 import type { ModelRegistry } from '../models/model-registry.ts'
 import type { UsageRow } from '../stores/tables.ts'
 
-export interface UsageRecorderParts {
+export interface UsageRecorderDeps {
   /** Absent without a database; reservations are settled regardless. */
   readonly ledger: Ledger | undefined
   readonly limiter: Limiter
@@ -28,10 +28,10 @@ const interrupted = 'interrupted'
 
 /** Makes the usage row of each call once, for the ledger and for settling its reservation. */
 export class UsageRecorder {
-  readonly #parts: UsageRecorderParts
+  readonly #deps: UsageRecorderDeps
 
-  constructor (parts: UsageRecorderParts) {
-    this.#parts = parts
+  constructor (deps: UsageRecorderDeps) {
+    this.#deps = deps
   }
 
   /**
@@ -42,11 +42,11 @@ export class UsageRecorder {
    * @param isFree true for a request that costs nothing: it is journaled only if it takes long
    */
   readonly recordSent: RecordSent = (call, isFree = false) => {
-    const { ledger } = this.#parts
+    const { ledger } = this.#deps
     const { record } = call
     if (ledger === undefined || record.caller.keyId === undefined || record.inFlight !== undefined) return
     if (!isFree) {
-      const begun = printBegunRow(call, this.#parts.services().models)
+      const begun = printBegunRow(call, this.#deps.services().models)
       if (begun === undefined) this.#recordInterrupted(call, ledger)
       else void journal(call, begun, ledger)
     }
@@ -59,7 +59,7 @@ export class UsageRecorder {
    * up-to-date row is not journaled twice.
    */
   recordAnswer (call: Call): Promise<void> | undefined {
-    const { ledger, services } = this.#parts
+    const { ledger, services } = this.#deps
     const { record } = call
     const showsCost = !record.cost.isHidden && record.request.isStreamed !== true
     if (record.caller.keyId === undefined || (ledger === undefined && !showsCost)) return undefined
@@ -82,7 +82,7 @@ export class UsageRecorder {
   }
 
   #recordInterrupted (call: Call, ledger: Ledger): void {
-    const row = usageRow(call, this.#parts.services().models, journaledCall(call)?.row, interrupted)
+    const row = usageRow(call, this.#deps.services().models, journaledCall(call)?.row, interrupted)
     if (row !== undefined) void journal(call, row, ledger)
   }
 
@@ -92,7 +92,7 @@ export class UsageRecorder {
    * @returns the row; `undefined` for a call without a valid key
    */
   end (call: Call): UsageRow | undefined {
-    const { ledger, limiter, services } = this.#parts
+    const { ledger, limiter, services } = this.#deps
     const { record } = call
     if (record.inFlight instanceof InFlight) record.inFlight.stop()
     record.inFlight = ended
@@ -111,7 +111,7 @@ export class UsageRecorder {
           ? { used: { requests: Math.max(0, record.routing.attempts - 1) } }
           : { used: usedIn(row), row: { id: row.id, atMs: row.at_ms } })
       }
-      if (row !== undefined) void ledger?.add(row, journaled)
+      if (row !== undefined) void ledger?.addEndedCall(row, journaled)
     }
   }
 }
@@ -157,7 +157,7 @@ function journal (call: Call, row: UsageRow | BegunRow, ledger: Ledger): Promise
   const journaled = journaledCall(call) ?? new JournaledCall(row)
   call.record.journaled = journaled
   journaled.row = row
-  return journaled.written = ledger.record(journaled)
+  return journaled.written = ledger.journalOpenCall(journaled)
 }
 
 function journaledCall ({ record }: Call): JournaledCall | undefined {

@@ -7,7 +7,7 @@ import { sql, type Kysely, type RawBuilder } from 'kysely'
 import { yieldFairly } from '../async/yield-fairly.ts'
 import { unitColumns } from '../../schemas/billed-units.ts'
 import { nameRollupKey } from './name-rollups.ts'
-import { sumUpStep } from './sum-up-backlog.ts'
+import { backfillStep } from './backfill-step.ts'
 import { rollupSums } from './usage-rollups.ts'
 import type { Database } from './database.ts'
 import type { Tables, UsageRow } from './tables.ts'
@@ -96,7 +96,7 @@ export async function copyStore (
   onProgress: (progress: CopyProgress) => void
 ): Promise<TableDifference[]> {
   const differences: TableDifference[] = []
-  while (await sumUpStep(from) !== undefined) await yieldFairly()
+  while (await backfillStep(from) !== undefined) await yieldFairly()
   for (const [table, plan] of Object.entries(plans)) {
     if (plan === undefined) continue
     if (table === 'usage')

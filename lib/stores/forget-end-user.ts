@@ -12,7 +12,7 @@ import { yieldFairly } from '../async/yield-fairly.ts'
 import { CallBodyStore } from './call-body-store.ts'
 import { LongTexts } from './long-texts.ts'
 import { recordedNames } from './end-user-digests.ts'
-import { allNames, daysOf, nameRollupKey, namesOf, otherNames, periodOf } from './name-rollups.ts'
+import { allNames, daysOf, nameRollupKey, namesOf, otherNames, namePeriodStart } from './name-rollups.ts'
 import { addedCountsSql, addedDurationsSql, takenBackSql } from './percentiles.ts'
 import { ResponseRoom } from './response-room.ts'
 import { retryWhenLocked } from './retry-when-locked.ts'
@@ -95,7 +95,7 @@ async function forgetNames (
 /** Removes names from records that are no longer in any sum. */
 async function forgetUnused (query: Kysely<Tables>, rows: readonly UsageRow[]): Promise<void> {
   const named = rows.flatMap(row => attributionNames.flatMap(kind => (
-    namesOf(row)[kind].map(name => [kind, periodOf(kind, row.at_ms), name] as const)
+    namesOf(row)[kind].map(name => [kind, namePeriodStart(kind, row.at_ms), name] as const)
   )))
   for (const [kind, fromMs, name] of new Map(named.map(each => [each.join('\0'), each])).values()) {
     await query.deleteFrom('counted_names')

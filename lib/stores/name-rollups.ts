@@ -52,7 +52,7 @@ export function namesOf (row: NamedRow): Readonly<Record<AttributionName, readon
 }
 
 /** Returns the start of the period in which names of a kind are distinguished. */
-export function periodOf (kind: AttributionName, atMs: number): number {
+export function namePeriodStart (kind: AttributionName, atMs: number): number {
   return nameBounds[kind].period === 'day' ? dayOf(atMs) : monthOf(atMs)
 }
 

@@ -13,7 +13,7 @@ import { loggableError } from '../text/describe-error.ts'
 import { importJournal, importJournals, type ImportEvents } from './import-journals.ts'
 import { Journal, printLine } from './journal.ts'
 import { finishedJournalName, journalName } from './journal-name.ts'
-import { keepSummingUp } from './keep-summing-up.ts'
+import { backfillRollups } from './backfill-rollups.ts'
 import type { BegunRow } from './begun-row.ts'
 import type { Database, Retention } from '../stores/database.ts'
 import type { UsageRow } from '../stores/tables.ts'
@@ -36,7 +36,8 @@ export interface LedgerOptions {
 }
 
 /** The first failures are expected while another process writes; more indicate a database problem. */
-const failuresBeforeLogging = 5
+const toleratedFailures = 5
+const maxFinalFlushes = 5
 const initialRetryMs = 20
 const maxRetryMs = 10_000
 const pruneEveryMs = 10 * 60_000
@@ -70,7 +71,7 @@ export class Ledger {
    * Complete journals of this process that are not imported yet, with the ids of calls that were open at the
    * time. Those calls are also in the current journal, which has their final rows.
    */
-  readonly #moved = new Map<string, ReadonlySet<string>>()
+  readonly #rotatedJournals = new Map<string, ReadonlySet<string>>()
   #waiting: UsageRow[] = []
   /** Number of rows that are in the journal only. */
   #overflow = 0
@@ -80,7 +81,7 @@ export class Ledger {
   #timer: NodeJS.Timeout | undefined
   #writing: Promise<void> | undefined
   #importing: Promise<void> | undefined
-  #summing: Promise<void> | undefined
+  #backfilling: Promise<void> | undefined
   readonly #closing = new AbortController()
 
   constructor (database: Database, options: LedgerOptions) {
@@ -102,12 +103,12 @@ export class Ledger {
 
   /**
    * Journals the current row of an open call, replacing an earlier one; resolves when it is written or cannot
-   * be. `add` must follow when the call ends, with a row of the same `id` and `at_ms`.
+   * be. `addEndedCall` must follow when the call ends, with a row of the same `id` and `at_ms`.
    *
    * @returns `undefined` if there is nothing to wait for
    */
-  record (call: JournaledCall): Promise<void> | undefined {
-    if (this.#hasNoPlace) {
+  journalOpenCall (call: JournaledCall): Promise<void> | undefined {
+    if (this.#isFull) {
       // The journal may have an older row.
       this.#journaled.delete(call)
       return undefined
@@ -123,11 +124,11 @@ export class Ledger {
    * @param call as journaled before. Default: not journaled
    * @returns `undefined` if there is nothing to wait for
    */
-  add (row: UsageRow, call?: JournaledCall): Promise<void> | undefined {
+  addEndedCall (row: UsageRow, call?: JournaledCall): Promise<void> | undefined {
     const { batchRows, everyMs, maxWaiting } = this.#options
     const isJournaled = call !== undefined && call.row === row && Ring.holds(call)
     if (call !== undefined) this.#journaled.delete(call)
-    if (this.#hasNoPlace) {
+    if (this.#isFull) {
       this.#dropped++
       return undefined
     }
@@ -147,7 +148,7 @@ export class Ledger {
 
   /** True while rows cannot be written to the database or the journal. */
   get degraded (): boolean {
-    return this.#failures > failuresBeforeLogging || this.#journal.error !== undefined
+    return this.#failures > toleratedFailures || this.#journal.error !== undefined
   }
 
   /** True once it is closed or closing. */
@@ -184,15 +185,17 @@ export class Ledger {
     await (this.#importing ??= this.#importAll().finally(() => { this.#importing = undefined }))
   }
 
-  /** Starts summing up the records of an older store. */
-  sumUp (): void {
-    this.#summing ??= keepSummingUp(this.#database, this.#options.log, this.#closing.signal)
+  /** Starts adding the records of an older store to its rollups. */
+  backfillRollups (): void {
+    const { log } = this.#options
+    this.#backfilling ??= backfillRollups(this.#database, log, this.#closing.signal)
   }
 
   async #importAll (): Promise<void> {
     await importJournals(this.#database, { ...this.#importEvents, beforeStored: this.#options.beforeStored })
-    for (const [path, open] of this.#moved) {
-      if (await importJournal(this.#database, path, this.#importEvents, open)) this.#moved.delete(path)
+    for (const [path, open] of this.#rotatedJournals) {
+      const isImported = await importJournal(this.#database, path, this.#importEvents, open)
+      if (isImported) this.#rotatedJournals.delete(path)
     }
   }
 
@@ -223,9 +226,9 @@ export class Ledger {
     this.#closing.abort()
     for (const timer of this.#timers) clearInterval(timer)
     await this.#importing // the batch in progress
-    await this.#summing
+    await this.#backfilling
     await this.flush()
-    for (let attempt = 0; this.#waiting.length > 0 && attempt < failuresBeforeLogging; attempt++) {
+    for (let attempt = 0; this.#waiting.length > 0 && attempt < maxFinalFlushes; attempt++) {
       await sleep(initialRetryMs)
       await this.flush()
     }
@@ -236,7 +239,7 @@ export class Ledger {
   }
 
   /** True if neither memory nor the journal can take another row. */
-  get #hasNoPlace (): boolean {
+  get #isFull (): boolean {
     return this.#waiting.length >= this.#options.maxWaiting && this.#journal.error !== undefined
   }
 
@@ -270,7 +273,7 @@ export class Ledger {
 
   #failed (error: unknown): void {
     this.#failures++
-    if (this.#failures === failuresBeforeLogging + 1) {
+    if (this.#failures === toleratedFailures + 1) {
       this.#options.log.error({ cause: loggableError(error) }, 'usage ledger unavailable; buffering rows')
     }
     const waitMs = Math.min(initialRetryMs * 2 ** Math.min(this.#failures, 20), maxRetryMs)
@@ -287,7 +290,7 @@ export class Ledger {
 
   /** Called when every row in memory is in the database, so the journal can drop them. */
   #written (): void {
-    if (this.#failures > failuresBeforeLogging) {
+    if (this.#failures > toleratedFailures) {
       this.#options.log.warn({ lost: this.#dropped }, 'usage ledger available again')
     }
     this.#failures = 0
@@ -328,7 +331,7 @@ export class Ledger {
       return
     }
     this.#overflow = 0
-    this.#moved.set(path, new Set(Array.from(this.#journaled, ({ row }) => row.id)))
+    this.#rotatedJournals.set(path, new Set(Array.from(this.#journaled, ({ row }) => row.id)))
     for (const line of this.#openLines) void this.#journal.append(line)
     void this.importJournals()
   }

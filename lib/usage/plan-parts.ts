@@ -5,8 +5,8 @@
 
 import { sql, type Kysely } from 'kysely'
 import { attributionNames, type AttributionName } from '../../schemas/admin/usage.ts'
-import { dayMs, dayOf } from '../core/day.ts'
-import { otherNames, periodOf } from '../stores/name-rollups.ts'
+import { dayMs, dayOf, type TimeRange } from '../core/day.ts'
+import { otherNames, namePeriodStart } from '../stores/name-rollups.ts'
 import { allNamesStep } from '../stores/migrations/usage-steps.ts'
 import type { Tables } from '../stores/tables.ts'
 import { hourMs } from '../stores/usage-rollups.ts'
@@ -19,7 +19,6 @@ import {
   spansUpTo,
   type PartGrouping,
   type PartsPlan,
-  type Period,
   type Piece
 } from './usage-parts.ts'
 
@@ -32,7 +31,7 @@ export interface RecordBounds {
 const recordBounds: RecordBounds = { maxMs: 31 * dayMs, maxRecords: 2_000_000 }
 
 export interface PartsRequest {
-  readonly period: Period
+  readonly period: TimeRange
   readonly origin: CallOrigin
   /** The groupings of the parts. */
   readonly by: readonly PartGrouping[]
@@ -65,7 +64,7 @@ export async function planParts (query: Kysely<Tables>, request: PartsRequest): 
  * Returns the days on which gateways of an older version may have added names without sums, next to one that
  * had already migrated the store. Such upgrades take at most an hour.
  */
-async function upgradeDays (query: Kysely<Tables>): Promise<Period> {
+async function upgradeDays (query: Kysely<Tables>): Promise<TimeRange> {
   const { rows: [step] } = await sql<{ at: number }>`
     select applied_at_ms as at from migrations where number = ${sql.lit(allNamesStep)}`.execute(query)
   const atMs = step?.at ?? 0
@@ -73,7 +72,7 @@ async function upgradeDays (query: Kysely<Tables>): Promise<Period> {
 }
 
 /** Splits a piece around the days whose sums by name may be incomplete. */
-function cutAt (piece: Piece, { fromMs, untilMs }: Period): Piece[] {
+function cutAt (piece: Piece, { fromMs, untilMs }: TimeRange): Piece[] {
   if (piece.spanMs === undefined) return [piece]
   return [
     { ...piece, untilMs: Math.min(piece.untilMs, fromMs) },
@@ -88,7 +87,7 @@ function cutAt (piece: Piece, { fromMs, untilMs }: Period): Piece[] {
 }
 
 /** Returns the pieces after a time, at least one. */
-function within (pieces: readonly Piece[], fromMs = 0, { untilMs }: Period): Piece[] {
+function within (pieces: readonly Piece[], fromMs = 0, { untilMs }: TimeRange): Piece[] {
   const left = pieces
     .filter(piece => piece.untilMs > fromMs)
     .map(piece => ({ ...piece, fromMs: Math.max(fromMs, piece.fromMs) }))
@@ -127,12 +126,12 @@ async function summedKind (
 async function hasOthers (
   query: Kysely<Tables>,
   kind: AttributionName,
-  { fromMs, untilMs }: Period,
+  { fromMs, untilMs }: TimeRange,
   projects: CallOrigin['projects']
 ): Promise<boolean> {
   const ofProjects = isOneOf(sql.ref('project_id'), projects) ?? sql<boolean>`1 = 1`
   const other = await query.selectFrom('counted_names').select('name').where('kind', '=', kind)
-    .where('from_ms', '>=', periodOf(kind, fromMs)).where('from_ms', '<', untilMs)
+    .where('from_ms', '>=', namePeriodStart(kind, fromMs)).where('from_ms', '<', untilMs)
     .where('name', '=', otherNames).where(ofProjects).limit(1).executeTakeFirst()
   return other !== undefined
 }
@@ -167,7 +166,7 @@ interface Newest {
  */
 async function newestRecords (
   query: Kysely<Tables>,
-  period: Period,
+  period: TimeRange,
   { endUsers, sessions }: CallOrigin,
   max: number
 ): Promise<Newest> {
@@ -189,7 +188,7 @@ async function newestRecords (
 /** Counts by day, and by hour within the day that exceeds the limit, from rollups only. */
 async function newestOfAll (
   query: Kysely<Tables>,
-  { fromMs, untilMs }: Period,
+  { fromMs, untilMs }: TimeRange,
   max: number
 ): Promise<Newest> {
   let records = 0
@@ -210,7 +209,7 @@ async function newestOfAll (
 async function callsOf (
   query: Kysely<Tables>,
   spanMs: number,
-  { fromMs, untilMs }: Period
+  { fromMs, untilMs }: TimeRange
 ): Promise<ReadonlyArray<{ readonly from_ms: number, readonly calls: number }>> {
   return await query.selectFrom('usage_rollups')
     .select(({ fn }) => ['from_ms', fn.sum<number>('calls').as('calls')])

@@ -1,13 +1,8 @@
 /** Searches usage rows from the newest backwards, for a few seconds at most. */
 
 import type { Kysely } from 'kysely'
+import type { TimeRange } from '../core/day.ts'
 import type { Tables } from '../stores/tables.ts'
-
-export interface TimeRange {
-  readonly fromMs: number
-  /** Exclusive. */
-  readonly untilMs: number
-}
 
 const hourMs = 3_600_000
 /** Target duration of a statement; the next range is scaled by it. */
@@ -26,7 +21,7 @@ const maxSearchMs = 3000
 export async function searchBack (
   query: Kysely<Tables>,
   within: Partial<{ readonly [K in keyof TimeRange]: number | undefined }>,
-  read: (stretch: TimeRange) => Promise<boolean>,
+  read: (range: TimeRange) => Promise<boolean>,
   clock: () => number = () => performance.now()
 ): Promise<number | undefined> {
   const { oldest, newest } = await endsOf(query)
@@ -37,10 +32,10 @@ export async function searchBack (
   while (untilMs > fromMs) {
     const startedMs = clock()
     if (startedMs - beganMs > maxSearchMs) return untilMs
-    const stretch = { fromMs: Math.max(fromMs, untilMs - lengthMs), untilMs }
-    if (await read(stretch)) return undefined
+    const range = { fromMs: Math.max(fromMs, untilMs - lengthMs), untilMs }
+    if (await read(range)) return undefined
     lengthMs = Math.ceil(lengthMs * Math.min(8, Math.max(0.25, statementMs / (clock() - startedMs))))
-    untilMs = stretch.fromMs
+    untilMs = range.fromMs
   }
   return undefined
 }

@@ -10,7 +10,7 @@ import {
   type RawBuilder
 } from 'kysely'
 import { unitColumns, type UnitColumn } from '../../schemas/billed-units.ts'
-import { dayMs, dayOf } from '../core/day.ts'
+import { dayMs, dayOf, type TimeRange } from '../core/day.ts'
 import { quarterMs } from '../stores/party-spending.ts'
 import { hourMs } from '../stores/usage-rollups.ts'
 import type { Tables } from '../stores/tables.ts'
@@ -19,7 +19,7 @@ import type { Tables } from '../stores/tables.ts'
 export type SummedUnit = 'nanoUsd' | UnitColumn
 
 /** Returns true for a unit that the ledger sums. */
-export function isSummed (unit: string): unit is SummedUnit {
+export function isSummedUnit (unit: string): unit is SummedUnit {
   return unit === 'nanoUsd' || unitColumns.some(column => column === unit)
 }
 
@@ -33,18 +33,18 @@ interface Recorded {
  * individual records of partial hours.
  *
  * @param party as named by `partyKey` in `limits/call-accounts`
- * @param endMs exclusive, may be Infinity
+ * @param untilMs exclusive, may be Infinity
  */
 export async function usedSince (
   query: Kysely<Tables>,
   unit: SummedUnit,
   party: string,
   fromMs: number,
-  endMs: number
+  untilMs: number
 ): Promise<number> {
   const {
     rows: [found]
-  } = await usedSinceSql(unit, party, fromMs, endMs).execute(query)
+  } = await usedSinceSql(unit, party, { fromMs, untilMs }).execute(query)
   return found?.used ?? 0
 }
 
@@ -53,9 +53,9 @@ export function usedSinceStatement (
   unit: SummedUnit,
   party: string,
   fromMs: number,
-  endMs: number
+  untilMs: number
 ): { readonly sql: string, readonly parameters: ReadonlyArray<string | number> } {
-  const { sql: text, parameters } = usedSinceSql(unit, party, fromMs, endMs).compile(compiler)
+  const { sql: text, parameters } = usedSinceSql(unit, party, { fromMs, untilMs }).compile(compiler)
   return { sql: text, parameters: parameters as ReadonlyArray<string | number> } // an id and times
 }
 
@@ -75,10 +75,9 @@ const compiler = new Kysely<Tables>({
 function usedSinceSql (
   unit: SummedUnit,
   party: string,
-  fromMs: number,
-  endMs: number
+  { fromMs, untilMs }: TimeRange
 ): RawBuilder<Recorded> {
-  const window: TimeRange = [fromMs, Math.min(endMs, endOfTimeMs)]
+  const window = { fromMs, untilMs: Math.min(untilMs, endOfTimeMs) }
   const pieces = isNamed(party)
     ? piecesOfNamed(unit, party, window)
     : piecesOfKeys(unit, keysOf(party), window)
@@ -112,16 +111,16 @@ function piecesOfKeys (
   const days = splitBy(dayMs, [window])
   const hours = splitBy(hourMs, days.rest)
   return [
-    ...days.whole.map(([fromMs, endMs]) => unit === 'nanoUsd'
-      ? sql`select ${amount} as amount from spending where ${ofParty} and day_ms >= ${fromMs} and day_ms < ${endMs}`
-      : sql`select ${amount} as amount from usage_rollups where ${ofParty} and span_ms = ${dayMs} and from_ms >= ${fromMs} and from_ms < ${endMs}`
+    ...days.whole.map(({ fromMs, untilMs }) => unit === 'nanoUsd'
+      ? sql`select ${amount} as amount from spending where ${ofParty} and day_ms >= ${fromMs} and day_ms < ${untilMs}`
+      : sql`select ${amount} as amount from usage_rollups where ${ofParty} and span_ms = ${dayMs} and from_ms >= ${fromMs} and from_ms < ${untilMs}`
     ),
-    ...hours.whole.map(([fromMs, endMs]) => {
-      const each = Array.from({ length: (endMs - fromMs) / hourMs }, (_, hour) => fromMs + hour * hourMs)
+    ...hours.whole.map(({ fromMs, untilMs }) => {
+      const each = Array.from({ length: (untilMs - fromMs) / hourMs }, (_, hour) => fromMs + hour * hourMs)
       return sql`select ${amount} as amount from usage_rollups where ${ofParty} and span_ms = ${hourMs} and from_ms in (${sql.join(each)})`
     }),
-    ...hours.rest.map(([fromMs, endMs]) =>
-      sql`select coalesce(${amount}, 0) as amount from usage where ${ofParty} and at_ms >= ${fromMs} and at_ms < ${endMs}`
+    ...hours.rest.map(({ fromMs, untilMs }) =>
+      sql`select coalesce(${amount}, 0) as amount from usage where ${ofParty} and at_ms >= ${fromMs} and at_ms < ${untilMs}`
     )
   ]
 }
@@ -133,30 +132,28 @@ function piecesOfKeys (
 function piecesOfNamed (unit: SummedUnit, party: string, window: TimeRange): RawBuilder<unknown>[] {
   if (unit !== 'nanoUsd') return [sql`select 0 as amount`]
   const days = splitBy(dayMs, [window])
-  const sumsOf = (spanMs: number) => ([fromMs, endMs]: TimeRange): RawBuilder<unknown> =>
-    sql`select cost_nano_usd as amount from party_spending where party = ${party} and span_ms = ${spanMs} and from_ms >= ${fromMs} and from_ms < ${endMs}`
+  const sumsOf = (spanMs: number) => ({ fromMs, untilMs }: TimeRange): RawBuilder<unknown> =>
+    sql`select cost_nano_usd as amount from party_spending where party = ${party} and span_ms = ${spanMs} and from_ms >= ${fromMs} and from_ms < ${untilMs}`
   return [...days.whole.map(sumsOf(dayMs)), ...days.rest.map(sumsOf(quarterMs))]
 }
-
-/** From a start to an exclusive end. */
-type TimeRange = readonly [fromMs: number, endMs: number]
 
 /** Splits ranges into whole UTC days or hours, and the rest before and after. */
 function splitBy (
   unitMs: number,
-  stretches: readonly TimeRange[]
+  ranges: readonly TimeRange[]
 ): { readonly whole: readonly TimeRange[], readonly rest: readonly TimeRange[] } {
   const whole: TimeRange[] = []
   const rest: TimeRange[] = []
-  for (const [fromMs, endMs] of stretches) {
-    const [firstMs, lastMs] = [Math.ceil(fromMs / unitMs) * unitMs, Math.floor(endMs / unitMs) * unitMs]
+  for (const range of ranges) {
+    const { fromMs, untilMs } = range
+    const [firstMs, lastMs] = [Math.ceil(fromMs / unitMs) * unitMs, Math.floor(untilMs / unitMs) * unitMs]
     if (firstMs >= lastMs) {
-      rest.push([fromMs, endMs])
+      rest.push(range)
       continue
     }
-    whole.push([firstMs, lastMs])
-    if (fromMs < firstMs) rest.push([fromMs, firstMs])
-    if (lastMs < endMs) rest.push([lastMs, endMs])
+    whole.push({ fromMs: firstMs, untilMs: lastMs })
+    if (fromMs < firstMs) rest.push({ fromMs, untilMs: firstMs })
+    if (lastMs < untilMs) rest.push({ fromMs: lastMs, untilMs })
   }
   return { whole, rest }
 }

@@ -4,6 +4,7 @@
 
 import { sql, type Kysely, type RawBuilder } from 'kysely'
 import { attributionNames, type AttributionName, type groupingNames } from '../../schemas/admin/usage.ts'
+import type { TimeRange } from '../core/day.ts'
 import type { Tables, UsageRollupRow } from '../stores/tables.ts'
 import {
   amounts,
@@ -19,17 +20,11 @@ import { allNames, onceKind } from '../stores/name-rollups.ts'
 import { takenBackSql } from '../stores/percentiles.ts'
 import { isOneOf, madeBy, projectOfRecord, type CallOrigin } from './call-filter.ts'
 
-export interface Period {
-  readonly fromMs: number
-  /** Exclusive. */
-  readonly untilMs: number
-}
-
 /** What parts are grouped by. */
 export type PartGrouping = typeof groupingNames[number] | 'day'
 
 /** Part of a period, read from records or from rollups of one duration. */
-export interface Piece extends Period {
+export interface Piece extends TimeRange {
   readonly spanMs: number | undefined
   /** True if sums by name may be incomplete: individual names are read instead. */
   readonly lacksNames?: boolean
@@ -107,7 +102,7 @@ function columnsOf (sums: readonly PartSum[]): ReadonlyArray<RawBuilder<unknown>
 }
 
 function ofRecordsOf (
-  { fromMs, untilMs }: Period,
+  { fromMs, untilMs }: TimeRange,
   { origin, by }: PartsPlan,
   sums: readonly PartSum[]
 ): RawBuilder<unknown> {
@@ -175,7 +170,7 @@ interface NameRollups {
 }
 
 function nameRollups (
-  { fromMs, untilMs }: Period,
+  { fromMs, untilMs }: TimeRange,
   { by, origin: { projects, models } }: PartsPlan,
   { kind, name, condition, times }: NameRollups,
   sums: readonly PartSum[]
@@ -238,7 +233,7 @@ export function spansUpTo (smallestMs: number): readonly number[] {
  * @param nowMs the current hour or day counts as complete, because no later records exist
  */
 export function piecesOf (
-  { fromMs, untilMs }: Period,
+  { fromMs, untilMs }: TimeRange,
   spans: readonly number[],
   nowMs: number
 ): Piece[] {
@@ -258,7 +253,7 @@ export function piecesOf (
 }
 
 /** Returns the whole spans within a period; an empty range at its end if there are none. */
-function inside ({ fromMs, untilMs }: Period, spanMs: number): Period {
+function inside ({ fromMs, untilMs }: TimeRange, spanMs: number): TimeRange {
   const [first, end] = [ceil(fromMs, spanMs), untilMs - untilMs % spanMs]
   return first < end ? { fromMs: first, untilMs: end } : { fromMs: untilMs, untilMs }
 }

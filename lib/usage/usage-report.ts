@@ -5,16 +5,16 @@ import type { Usage, UsageGroup, groupingNames } from '../../schemas/admin/usage
 import type { Tables } from '../stores/tables.ts'
 import { hourMs, rollupSums } from '../stores/usage-rollups.ts'
 import type { CallOrigin } from './call-filter.ts'
-import { dayMs } from '../core/day.ts'
+import { dayMs, type TimeRange } from '../core/day.ts'
 import { Durations } from '../stores/percentiles.ts'
 import { planParts } from './plan-parts.ts'
-import { namesIn, usageParts, type PartGrouping, type PartsPlan, type Period } from './usage-parts.ts'
+import { namesIn, usageParts, type PartGrouping, type PartsPlan } from './usage-parts.ts'
 import { CellSum, UsageSummary } from './usage-summary.ts'
 
 export type ReportGrouping = typeof groupingNames[number]
 
 export interface UsageReportRequest {
-  readonly period: Period
+  readonly period: TimeRange
   readonly origin: CallOrigin
   readonly bucket: keyof typeof bucketMs
   readonly groupBy?: ReportGrouping | undefined
@@ -45,7 +45,7 @@ export async function usageReport (query: Kysely<Tables>, request: UsageReportRe
   const times = timesOf(fromMs, untilMs, bucketMs[bucket])
   const by = groupBy === undefined ? [] : [groupBy]
   const shared = { origin, smallestMs: bucketMs[bucket], nowMs: Date.now() }
-  const planOf = async (of: Period, by: readonly PartGrouping[]): Promise<PartsPlan> => (
+  const planOf = async (of: TimeRange, by: readonly PartGrouping[]): Promise<PartsPlan> => (
     await planParts(query, { ...shared, period: of, by })
   )
   const plan = await planOf(period, by)

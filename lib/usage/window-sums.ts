@@ -2,14 +2,8 @@
 
 import { sql, type Kysely } from 'kysely'
 import { hourMs, rollupSums } from '../stores/usage-rollups.ts'
+import type { TimeRange } from '../core/day.ts'
 import type { Tables } from '../stores/tables.ts'
-
-/** A period of whole hours. */
-export interface UsageWindow {
-  readonly fromMs: number
-  /** Exclusive. */
-  readonly untilMs: number
-}
 
 /** The sums over the records of a period. */
 export interface WindowSums {
@@ -21,12 +15,12 @@ export interface WindowSums {
 /**
  * Sums up periods from the hourly sums. Records that add nothing, such as model lists, are not noticed.
  *
- * @param windows in order of time, without overlap
+ * @param windows of whole hours, in order of time, without overlap
  * @returns the sums of each, in the same order
  */
 export async function windowSums (
   query: Kysely<Tables>,
-  windows: readonly UsageWindow[]
+  windows: readonly TimeRange[]
 ): Promise<WindowSums[]> {
   const [fromMs, untilMs] = [windows[0]?.fromMs, windows.at(-1)?.untilMs]
   if (fromMs === undefined || untilMs === undefined) return []

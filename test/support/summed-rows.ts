@@ -4,7 +4,8 @@ import { namesOf } from '../../lib/stores/name-rollups.ts'
 import { bucketOf, Durations } from '../../lib/stores/percentiles.ts'
 import { amounts, dimensionsOf, isSummed, rollupSums } from '../../lib/stores/usage-rollups.ts'
 import { planParts, type RecordBounds } from '../../lib/usage/plan-parts.ts'
-import { usageParts, type PartGrouping, type PartsPlan, type Period } from '../../lib/usage/usage-parts.ts'
+import { usageParts, type PartGrouping, type PartsPlan } from '../../lib/usage/usage-parts.ts'
+import type { TimeRange } from '../../lib/core/day.ts'
 import { sql, type RawBuilder } from 'kysely'
 import { attributionNames, type AttributionName } from '../../schemas/admin/usage.ts'
 import { groupOf } from '../../lib/usage/usage-report.ts'
@@ -18,7 +19,7 @@ const dayMs = 86_400_000
 export type Sums = Readonly<Record<string, unknown>>
 
 export interface SumQuestion {
-  readonly period: Period
+  readonly period: TimeRange
   readonly origin: CallOrigin
   readonly by: readonly PartGrouping[]
   readonly nowMs: number

@@ -602,9 +602,9 @@ t.test('a deleted data directory is recreated with the waiting rows', async t =>
     retention: () => ({ keepDays: 90, keepRows: 1000 }),
     everyMs: 3_600_000
   })
-  await ledger.add(usageRowOf(1))
+  await ledger.addEndedCall(usageRowOf(1))
   rmSync(store, { recursive: true })
-  await ledger.add(usageRowOf(2))
+  await ledger.addEndedCall(usageRowOf(2))
   await ledger.close()
   const [name = ''] = readdirSync(store)
   t.match(readFileSync(join(store, name), 'utf8'), /"row-1"[^]*"row-2"/)

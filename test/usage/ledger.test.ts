@@ -613,7 +613,7 @@ function ended (parts: RecordParts = {}): Call {
 
 function note (kept: Ledger, call: Call, models: Pick<ModelRegistry, 'find'>): void {
   const row = usageRow(call, models)
-  if (row !== undefined) void kept.add(row)
+  if (row !== undefined) void kept.addEndedCall(row)
 }
 
 const noModels = { find: (): ModelEntry | undefined => undefined }
@@ -703,8 +703,8 @@ t.test('a call still open at exit is recorded as interrupted after the next star
       async t => {
         const directory = t.testdir()
         const first = await ledger(t, directory)
-        for (const row of open) void first.ledger.record(new JournaledCall(row))
-        await first.ledger.add(usageRowOf(2))
+        for (const row of open) void first.ledger.journalOpenCall(new JournaledCall(row))
+        await first.ledger.addEndedCall(usageRowOf(2))
         const unlock = isLocked ? await lock(t, directory) : undefined
         if (isLocked) {
           for (const name of readdirSync(directory)) {
@@ -932,8 +932,8 @@ t.test('while nothing can be written, memory holds only the maximum of waiting r
     const row = usageRow(ended(), noModels)
     if (row === undefined) return t.fail('a call with a key has a row')
     const open = new JournaledCall(row)
-    await kept.record(open)
-    await kept.add(row, open)
+    await kept.journalOpenCall(open)
+    await kept.addEndedCall(row, open)
   }
   t.equal(kept.dropped, 8)
   rmSync(directory)
@@ -951,14 +951,14 @@ t.test('an open call whose line the journal did not take is not considered journ
   writeFileSync(directory, '')
   const row = usageRowOf(1, { outcome: 'ok' })
   const open = new JournaledCall({ ...row, outcome: 'interrupted' })
-  await kept.record(open)
-  await kept.add(usageRowOf(2))
+  await kept.journalOpenCall(open)
+  await kept.addEndedCall(usageRowOf(2))
   open.row = row
-  t.equal(kept.record(open), undefined, 'it has no place')
+  t.equal(kept.journalOpenCall(open), undefined, 'it has no place')
   rmSync(directory)
   mkdirSync(directory)
   kept.flushJournal()
-  await kept.add(row, open)
+  await kept.addEndedCall(row, open)
   kept.flushJournal()
   const [name = ''] = readdirSync(directory)
   const lines = readFileSync(join(directory, name), 'utf8').trim().split('\n')
@@ -972,7 +972,7 @@ t.test('rows in the journal only stay there while it cannot be moved', async t =
   const directory = t.testdir()
   const { database, lines, ledger: kept } = await ledger(t, directory, { maxWaiting: 2, everyMs: 3_600_000 })
   const journal = (): string[] => readdirSync(directory).filter(name => name.endsWith('.jsonl'))
-  for (let number = 0; number < 5; number++) await kept.add(usageRowOf(number))
+  for (let number = 0; number < 5; number++) await kept.addEndedCall(usageRowOf(number))
   t.equal(kept.waiting, 5)
   const move = t.intercept(Journal.prototype, 'moveTo', {
     value: () => {
@@ -981,7 +981,7 @@ t.test('rows in the journal only stay there while it cannot be moved', async t =
     configurable: true
   })
   await kept.flush()
-  await kept.add(usageRowOf(5))
+  await kept.addEndedCall(usageRowOf(5))
   await kept.flush()
   t.equal(lines.filter(({ msg }) => /left in the journal/.test(String(msg))).length, 2)
   t.ok(kept.waiting > 0)
@@ -1004,15 +1004,15 @@ t.test(
     const directory = t.testdir()
     const { database, ledger: kept } = await ledger(t, directory, { maxWaiting: 1, everyMs: 3_600_000 })
     const [late, soon] = [new JournaledCall(usageRowOf(1)), new JournaledCall(usageRowOf(4))]
-    await kept.record(late)
-    await kept.record(soon)
-    await kept.add(usageRowOf(2))
-    await kept.add(usageRowOf(3))
+    await kept.journalOpenCall(late)
+    await kept.journalOpenCall(soon)
+    await kept.addEndedCall(usageRowOf(2))
+    await kept.addEndedCall(usageRowOf(3))
     await kept.flush()
     const end = { outcome: 'client_closed', cost_nano_usd: 70 } as const
-    await kept.add(usageRowOf(4, end), soon) // before its journal is read
+    await kept.addEndedCall(usageRowOf(4, end), soon) // before its journal is read
     await until(async () => (await rowsOf(database)).length === 2, 'the rows of the calls that have ended')
-    await kept.add(usageRowOf(1, end), late)
+    await kept.addEndedCall(usageRowOf(1, end), late)
     await kept.flush()
     await until(async () => (await rowsOf(database)).length === 4, 'all rows')
     t.match(await database.query.selectFrom('usage').select(['id', 'outcome']).orderBy('id').execute(), [
@@ -1035,13 +1035,13 @@ t.test('a call that another process recorded as interrupted gets its final row',
     duration_ms: 0
   })
   const open = new JournaledCall(begun)
-  await kept.record(open)
+  await kept.journalOpenCall(open)
   const journal = readdirSync(directory).find(name => name.startsWith('journal-')) ?? ''
   // this process was suspended for a long time
   copyFileSync(join(directory, journal), join(directory, 'usage-copy.jsonl'))
   await other.importJournals()
   t.match(await rowsOf(database), [{ outcome: 'interrupted' }])
-  await kept.add(usageRowOf(1, { cost_nano_usd: 5_000_000 }), open)
+  await kept.addEndedCall(usageRowOf(1, { cost_nano_usd: 5_000_000 }), open)
   await kept.flush()
   t.match(await rowsOf(database), [{ outcome: 'ok', cost_nano_usd: 5_000_000 }])
   t.match(await database.query.selectFrom('spending').selectAll().execute(), [{ cost_nano_usd: 5_000_000 }])
@@ -1062,13 +1062,13 @@ t.test('rows that arrive after a slow write are written too', async t => {
   const retention = () => ({ keepDays: 90, keepRows: 1_000_000 })
   const made = new Ledger(slow, { log: createLog('silent'), retention, everyMs: 5 })
   t.teardown(async () => { await made.close() })
-  void made.add(usageRowOf(1))
+  void made.addEndedCall(usageRowOf(1))
   await until(() => begun === 1, 'the first write')
-  void made.add(usageRowOf(2))
+  void made.addEndedCall(usageRowOf(2))
   const atMs = performance.now() + 50
   await until(() => performance.now() > atMs, 'the time of the next write')
   release()
   await until(async () => (await rowsOf(database)).length === 2, 'both rows')
-  void made.add(usageRowOf(3))
+  void made.addEndedCall(usageRowOf(3))
   await until(async () => (await rowsOf(database)).length === 3, 'the row after them')
 })

@@ -2,7 +2,7 @@ import t from 'tap'
 import { dayMs } from '../../lib/core/day.ts'
 import { periodAt, type Window } from '../../lib/limits/windows.ts'
 import { quarterMs } from '../../lib/stores/party-spending.ts'
-import { isSummed, usedSince } from '../../lib/usage/spending.ts'
+import { isSummedUnit, usedSince } from '../../lib/usage/spending.ts'
 import { usageRowOf } from '../support/usage.ts'
 import { storeTest } from '../support/stores.ts'
 import { randomFrom } from '../support/limits.ts'
@@ -76,7 +76,7 @@ storeTest(
 )
 
 t.test('the ledger adds up money and billed units, but not per-minute counts', async t => {
-  t.same(['nanoUsd', 'images', 'audio_ms', 'requests', 'tokens', 'calls'].map(isSummed), [
+  t.same(['nanoUsd', 'images', 'audio_ms', 'requests', 'tokens', 'calls'].map(isSummedUnit), [
     true,
     true,
     true,

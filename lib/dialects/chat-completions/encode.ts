@@ -25,8 +25,10 @@ interface Halves {
 class Printer implements FramePrinter<ChatEvent> {
   readonly #chunks: ChunkBuilder
   readonly #obfuscated: boolean
-  /** By choice. Printing text between two halves costs a tenth of printing its chunk. */
-  // sized for one choice: an array that grows reserves room for 16
+  /**
+   * By choice. Printing text between two halves costs a tenth of printing its chunk. The array begins with
+   * one place, because V8 reserves 16 when an empty one grows.
+   */
   readonly #halves: Array<Halves | undefined> = [undefined]
 
   constructor ({ head, call }: AnswerStart) {

@@ -2,7 +2,7 @@
 
 import { attributionNames, type AttributionName } from '../../../schemas/admin/usage.ts'
 import { dayOf } from '../../core/day.ts'
-import { allNames, nameBounds, nameRollupKey, namesOf, otherNames, periodOf } from '../name-rollups.ts'
+import { allNames, nameBounds, nameRollupKey, namesOf, otherNames, namePeriodStart } from '../name-rollups.ts'
 import { dimensionsOf, isNamed, isSummed, projectSql } from '../usage-rollups.ts'
 import { RowSums, SumTable } from './add-rollups.ts'
 import type { NameRollupRow, RollupBacklogRow, UsageRow } from '../tables.ts'
@@ -97,7 +97,7 @@ class CountedNames {
    */
   nameOf (kind: AttributionName, atMs: number, projectId: string, name: string): string {
     if (name === otherNames) return otherNames // sent by a caller
-    const period = [kind, periodOf(kind, atMs), projectId] as const
+    const period = [kind, namePeriodStart(kind, atMs), projectId] as const
     const existing = this.#prepare(findNames).all(...period, name, otherNames).map(row => row['name'])
     if (existing.includes(name)) return name
     if (existing.length > 0) return otherNames

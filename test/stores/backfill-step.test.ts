@@ -3,7 +3,7 @@ import { openDatabase } from '../../lib/stores/open-database.ts'
 import { dayMs } from '../../lib/core/day.ts'
 import { isSqlite, type Database } from '../../lib/stores/database.ts'
 import { forgetEndUser } from '../../lib/stores/forget-end-user.ts'
-import { sumUpStep } from '../../lib/stores/sum-up-backlog.ts'
+import { backfillStep } from '../../lib/stores/backfill-step.ts'
 import { withoutNameSums } from '../support/earlier-store.ts'
 import { noPostgres, postgresPlace, storeTest } from '../support/stores.ts'
 import { sumsOfRows, sumsOfStore } from '../support/summed-rows.ts'
@@ -66,8 +66,8 @@ storeTest(
     const late = rows(2000, 3000)
     let steps = 0
     for (let last = Infinity; ; steps++) {
-      await t.rejects(sumUpStep(broken), { message: 'killed' })
-      const backlog = await sumUpStep(database)
+      await t.rejects(backfillStep(broken), { message: 'killed' })
+      const backlog = await backfillStep(database)
       if (backlog === undefined) break
       t.ok(backlog.at_ms < last, 'from the newest back')
       last = backlog.at_ms
@@ -95,7 +95,7 @@ storeTest(
     t.ok(steps >= 2)
     t.same(await database.query.selectFrom('rollup_backlog').selectAll().execute(), [])
     await isRight(t, database, 'at the end')
-    t.equal(await sumUpStep(database), undefined)
+    t.equal(await backfillStep(database), undefined)
   }
 )
 
@@ -103,7 +103,7 @@ storeTest('a step is short if calls wait for it, and long otherwise', async (t, 
   const database = await open()
   await database.insertUsage(rows(0, 60))
   await withoutNameSums(database)
-  const last = await sumUpStep(database)
+  const last = await backfillStep(database)
   t.equal(last?.id, isSqlite(database) ? 'row-40' : 'row-0')
 })
 
@@ -126,7 +126,7 @@ storeTest(
     t.ok(written.length > 50)
     await withoutNameSums(database)
     t.same(await sums(), [])
-    while ((await sumUpStep(database)) !== undefined);
+    while ((await backfillStep(database)) !== undefined);
     t.same(await sums(), written)
   }
 )
@@ -154,7 +154,7 @@ t.test(
     const row = rowOf(1, { id: 'new', at_ms: firstMs + 5 * dayMs, end_user: 'new' })
     const stored = database.transaction([row.at_ms], async within => await within.insertUsage([row]))
     await waiting(1)
-    const step = sumUpStep(database)
+    const step = backfillStep(database)
     await waiting(2)
     await other.query('commit')
     await t.resolves(Promise.all([stored, step]))
@@ -171,6 +171,6 @@ storeTest('a day whose first moment is only partly summed up is read from record
     )
   )
   await withoutNameSums(database)
-  t.match(await sumUpStep(database), { at_ms: firstMs + dayMs }, 'others are left')
+  t.match(await backfillStep(database), { at_ms: firstMs + dayMs }, 'others are left')
   await isRight(t, database, 'in between')
 })

@@ -13,7 +13,7 @@ import type { RollupBacklogRow } from './tables.ts'
  *
  * @returns the record before which records are not added yet; `undefined` if there are none
  */
-export async function sumUpStep (database: Database): Promise<RollupBacklogRow | undefined> {
+export async function backfillStep (database: Database): Promise<RollupBacklogRow | undefined> {
   return await database.transaction([], async ({ query, addNames }) => {
     const backlog = await database.lockRows(query.selectFrom('rollup_backlog').selectAll()).executeTakeFirst()
     if (backlog === undefined) return undefined

@@ -1,8 +1,8 @@
-/** Sums up the records of an older store in the background. */
+/** Adds the records of an older store to its rollups, in the background. */
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { retryWhenLocked } from '../stores/retry-when-locked.ts'
-import { sumUpStep } from '../stores/sum-up-backlog.ts'
+import { backfillStep } from '../stores/backfill-step.ts'
 import { loggableError } from '../text/describe-error.ts'
 import type { Database } from '../stores/database.ts'
 import type { Log } from '../log/log.ts'
@@ -18,7 +18,7 @@ const retryMs = 10_000
  *
  * @param signal stops after the current step
  */
-export async function keepSummingUp (database: Database, log: Log, signal: AbortSignal): Promise<void> {
+export async function backfillRollups (database: Database, log: Log, signal: AbortSignal): Promise<void> {
   let loggedMs = -Infinity
   while (!signal.aborted) {
     const startedMs = performance.now()
@@ -28,7 +28,7 @@ export async function keepSummingUp (database: Database, log: Log, signal: Abort
         .executeTakeFirst() ?? {}
       const backlog = endMs > database.now()
         ? { at_ms: endMs }
-        : await retryWhenLocked(async () => await sumUpStep(database))
+        : await retryWhenLocked(async () => await backfillStep(database))
       if (backlog === undefined) {
         if (loggedMs > 0) log.info({}, 'finished summing up usage records of an earlier version')
         return

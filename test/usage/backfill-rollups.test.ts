@@ -1,5 +1,5 @@
 import { createLog } from '../../lib/log/log.ts'
-import { keepSummingUp } from '../../lib/usage/keep-summing-up.ts'
+import { backfillRollups } from '../../lib/usage/backfill-rollups.ts'
 import { withoutNameSums } from '../support/earlier-store.ts'
 import { storeTest } from '../support/stores.ts'
 import { until } from '../support/until.ts'
@@ -38,10 +38,10 @@ storeTest(
         usageRowOf(number, { at_ms: firstMs + number, end_user: 'ada' })
       )
     )
-    await keepSummingUp(database, log, new AbortController().signal)
+    await backfillRollups(database, log, new AbortController().signal)
     t.same(lines, [], 'nothing is to be done')
     await withoutNameSums(database)
-    await keepSummingUp(database, log, new AbortController().signal)
+    await backfillRollups(database, log, new AbortController().signal)
     t.match(lines, [
       {
         level: 'info',
@@ -64,7 +64,7 @@ storeTest('a failure is logged and retried, until the gateway stops', async (t, 
   const { lines, log } = recordingLog()
   const closing = new AbortController()
   const failing: Database = { ...database, transaction: async () => { throw new Error('the disk is full') } }
-  const done = keepSummingUp(failing, log, closing.signal)
+  const done = backfillRollups(failing, log, closing.signal)
   await until(() => lines.length > 0, 'the failure')
   closing.abort()
   await done
@@ -81,13 +81,13 @@ storeTest('nothing is summed up while gateways of the previous version may write
   await database.insertUsage([usageRowOf(1, { at_ms: firstMs, end_user: 'ada' })])
   await withoutNameSums(database)
   await database.query.updateTable('rollup_backlog').set({ at_ms: database.now() + 600_000 }).execute()
-  const done = keepSummingUp(database, log, closing.signal)
+  const done = backfillRollups(database, log, closing.signal)
   await until(() => lines.length > 0, 'the first line')
   t.same(await database.query.selectFrom('name_rollups').selectAll().execute(), [])
   await database.query.updateTable('rollup_backlog').set({ at_ms: firstMs + 1 }).execute()
   closing.abort()
   await done
-  await keepSummingUp(database, log, new AbortController().signal)
+  await backfillRollups(database, log, new AbortController().signal)
   t.match(await database.query.selectFrom('name_rollups').selectAll().orderBy('name').execute(), [
     { name: '', calls: 1 },
     { name: 'ada', calls: 1 }
