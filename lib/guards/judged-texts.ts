@@ -84,13 +84,13 @@ export class JudgedTexts implements AnswerInspector {
     }
     const found = new FoundTexts(this.#judge)
     const read = readEvent(event, found.collect, this.#direct)
-    const { queue: number, ends } = read
-    if (number === undefined) {
+    const { queue: index, ends } = read
+    if (index === undefined) {
       if (this.characters === 0) into.push(read.event)
       else this.#afterAll.push(read.event)
       return
     }
-    const queue = this.#queues.at(number)
+    const queue = this.#queues.at(index)
     if (ends !== undefined) this.#end(queue.end(ends))
     const held = queue.push(read, ({ place }) =>
       this.#judge.pointOf(place) === undefined ? undefined : new JudgedText(place))

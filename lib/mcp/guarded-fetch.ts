@@ -324,7 +324,7 @@ class MessageValues {
 }
 
 /** Each byte counts twice: a message is in memory as bytes and as a string. */
-const copies = 2
+const answerCopies = 2
 
 /** Reserves memory for received data until its message has been read. */
 class Arrival {
@@ -348,7 +348,7 @@ class Arrival {
         try {
           arrivedBytes += piece.length
           if (arrivedBytes > maxBytes) throw new AnswerTooLarge(`the answer is longer than ${maxBytes} bytes`)
-          this.#memory.take(copies * piece.length)
+          this.#memory.take(answerCopies * piece.length)
           this.#heldBytes += piece.length
           callback(null, piece)
         } catch (error) {
@@ -363,7 +363,7 @@ class Arrival {
   /** Releases the memory of what was read. */
   release (bytes = this.#heldBytes): void {
     this.#heldBytes -= bytes
-    this.#memory.release(copies * bytes)
+    this.#memory.release(answerCopies * bytes)
   }
 }
 

@@ -44,7 +44,7 @@ export interface LoopOptions {
 const maxImageCharacters = 20_000_000
 
 /** Copies of tools and results in memory: as received, in the request, and as JSON for the provider. */
-const copies = 3
+const toolCopies = 3
 
 /**
  * Reserves memory for what tool servers add to the requests of a call, in `limits.body_memory_bytes`, until
@@ -55,7 +55,7 @@ const copies = 3
  */
 export function holdToolMemory (bytes: number, takeMemory: RoutedChatCall['takeMemory']): void {
   try {
-    takeMemory?.(copies * bytes)
+    takeMemory?.(toolCopies * bytes)
   } catch (error) {
     if (!(error instanceof GatewayError) || error.code !== 'file_too_large') throw error
     throw new GatewayError('file_too_large', {
@@ -199,7 +199,7 @@ export class ToolLoop {
 
   /** Returns the call of the next turn, which gets the results of this one. */
   #nextTurn ({ call, route, turn }: AnsweredTurn, ran: readonly FinishedToolCall[]): RoutedChatCall {
-    const request = withResults(call.request, this.#texts.said(turn.message(), ran), ran)
+    const request = withResults(call.request, this.#texts.withSentArguments(turn.message(), ran), ran)
     return extend(call, { routes: [route] as const, request })
   }
 

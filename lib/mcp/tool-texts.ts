@@ -53,7 +53,7 @@ export class ToolTexts {
   }
 
   /** Returns the message of a turn with the arguments that its tools received. */
-  said (message: AssistantMessage, ran: readonly FinishedToolCall[]): AssistantMessage {
+  withSentArguments (message: AssistantMessage, ran: readonly FinishedToolCall[]): AssistantMessage {
     if (this.#lookAtCalls.length === 0 || !Array.isArray(message.tool_calls)) return message
     const texts = new Map(ran.map(({ call }) => [call.id, call.argumentsText]))
     const calls = message.tool_calls.map(call => {

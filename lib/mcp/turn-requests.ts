@@ -74,13 +74,15 @@ function withOfferedNames ({ messages, toolApproval }: ChatInput, open: OpenTool
 /**
  * Returns the request of the next turn, after calls have run.
  *
- * @param said the message of the last turn
+ * @param answer the message of the last turn
  */
-export function withResults (request: ChatInput, said: Message, ran: readonly FinishedToolCall[]): ChatInput {
+export function withResults (
+  request: ChatInput, answer: Message, ran: readonly FinishedToolCall[]
+): ChatInput {
   return {
     ...request,
     ...relaxToolChoice(request),
-    messages: [...request.messages, said, ...ran.map(asToolMessage), ...asImageMessage(ran)]
+    messages: [...request.messages, answer, ...ran.map(asToolMessage), ...asImageMessage(ran)]
   }
 }
 

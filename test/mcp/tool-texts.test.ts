@@ -23,7 +23,7 @@ t.test('a tool gets redacted arguments, and the next turn repeats them', async t
     arguments: { place: replacement },
     argumentsText: `{ "place":"${replacement}" }`
   })
-  const said = texts.said(
+  const said = texts.withSentArguments(
     {
       role: 'assistant',
       tool_calls: [{ id: 'c1', type: 'function', function: { name: 'look', arguments: call.argumentsText } }]
@@ -77,6 +77,6 @@ t.test('without guards at these points nothing changes', async t => {
     const finished = { call, outcome: undefined }
     t.same(await texts.called([call]), [call])
     t.same(await texts.returned([finished]), [finished])
-    t.same(texts.said({ role: 'assistant' }, []), { role: 'assistant' })
+    t.same(texts.withSentArguments({ role: 'assistant' }, []), { role: 'assistant' })
   }
 })
