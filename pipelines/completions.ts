@@ -4,7 +4,7 @@ import { asTextAnswer } from '../lib/chat/as-text-answer.ts'
 import { chatAttributes, chatSettings } from '../lib/chat/model-settings.ts'
 import { chatUses } from '../lib/chat/provider-uses.ts'
 import { chain } from '../lib/pipeline/chain.ts'
-import { map, type Stage } from '../lib/pipeline/stage.ts'
+import { map, pass, type Stage } from '../lib/pipeline/stage.ts'
 import { textCompletions } from '../lib/dialects/text-completions/index.ts'
 import { textInput } from '../lib/dialects/text-completions/input.ts'
 import { replaceCompletionTexts } from '../lib/dialects/text-completions/replace-texts.ts'
@@ -64,7 +64,7 @@ const validCompletion = validate(TextCompletionRequest)
 
 export function completions (
   services: Services,
-  { afterRules = map(call => call) }: CompletionsOptions = {}
+  { afterRules = pass }: CompletionsOptions = {}
 ): Handler<Call> {
   const { textGuards, answerCache } = services
   const inOneTurn = chain(
@@ -72,7 +72,6 @@ export function completions (
     providerCall(services, 'textCompletion'),
     recordUsage()
   )
-  const answer = answerCache === undefined ? inOneTurn : cachedAnswer(answerCache, inOneTurn)
   return pipeline(
     auth(services),
     validCompletion,
@@ -94,7 +93,7 @@ export function completions (
       asTextAnswer,
       awaitsVerdict: () => true
     }),
-    answerTexts(textGuards, undefined, answer),
+    answerTexts(textGuards, undefined, cachedAnswer(answerCache, inOneTurn)),
     normalise(),
     answerReply(textCompletions)
   )

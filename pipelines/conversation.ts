@@ -4,7 +4,8 @@ import { chatUses } from '../lib/chat/provider-uses.ts'
 import { checkChatRules } from '../lib/chat/rules.ts'
 import { chatAttributes, chatSettings } from '../lib/chat/model-settings.ts'
 import { chain } from '../lib/pipeline/chain.ts'
-import { map, type Stage } from '../lib/pipeline/stage.ts'
+import { contextOf } from '../lib/core/call.ts'
+import { map, pass, type Stage } from '../lib/pipeline/stage.ts'
 import { estimateChat } from '../lib/limits/estimate-chat.ts'
 import { checkToolScope } from '../lib/mcp/tool-scope.ts'
 import { speaksDialect } from '../lib/providers/speaks-dialect.ts'
@@ -59,7 +60,7 @@ export interface ConversationOptions extends RequestStageOptions {
 }
 
 /**
- * Answers calls of one dialect.
+ * Answers calls of one dialect. Stages that a configuration has no use for pass every call on.
  *
  * @param validated the result of `validate(dialect.schema)`, compiled once for all pipelines of the dialect
  */
@@ -67,9 +68,10 @@ export function conversation<S extends TObject, C> (
   services: Services,
   dialect: Dialect<S, C>,
   validated: Stage<AuthedCall, ValidCall<WireRequest<S>>>,
-  { afterRules = map(call => call), beforeAnswer = map(call => call) }: ConversationOptions = {}
+  { afterRules = pass, beforeAnswer = pass }: ConversationOptions = {}
 ): Handler<Call> {
   const { textGuards, answerCache } = services
+  const { replaceTexts, asTextAnswer } = dialect
   const isAnsweredAtOnce = isAnsweredAtOnceIn(dialect)
   return pipeline(
     auth(services),
@@ -93,26 +95,59 @@ export function conversation<S extends TObject, C> (
     limits(services, { estimate: estimateChat }),
     checkAddresses(services, dialect),
     joinPlaceholders(services, dialect),
-    requestTexts(textGuards, { ...dialect, awaitsVerdict: isAnsweredAtOnce }),
+    requestTexts(textGuards, { replaceTexts, asTextAnswer, awaitsVerdict: isAnsweredAtOnce }),
     defer(
       services,
       chain(capAnswer(services), providerCall(services, 'deferred')),
       chain(recordUsage<ChatInput, ChatEvent>(), normalise())
     ),
-    services.mirrors === undefined
-      ? fitRoutes(services, dialect)
-      : chain(fitRoutes(services, dialect), mirror(services, services.mirrors, isAnsweredAtOnce)),
+    fitRoutes(services, dialect),
+    mirror(services, isAnsweredAtOnce),
     beforeAnswer,
-    answerTexts(
-      textGuards,
-      dialect.directTexts,
-      answerCache === undefined
-        ? answerInTurns(services)
-        : cachedAnswer(answerCache, answerInTurns(services), { isStored: isStoredIn(dialect) })
+    inspectedAnswer(
+      services,
+      dialect,
+      cachedAnswer(answerCache, answerInTurns(services), { isStored: isStoredIn(dialect) })
     ),
-    normalise({ estimate: dialect.startsWithUsage === true ? estimateChat : undefined }),
     answerReply(dialect)
   )
+}
+
+/**
+ * Answers calls that a `conversation` has admitted: their requests were checked, routed and inspected by
+ * guards then, and were counted. Tokens and budget are reserved again: the call waits for tokens, and fails
+ * if the budget is used up. Its answer comes from a provider, never from the cache.
+ */
+export function resumedConversation<C> (
+  services: Services,
+  dialect: AnswerDialect<C>
+): Handler<RoutedCall<ChatInput>> {
+  const named: Stage<RoutedChatCall> = namedGuards(services)
+  return pipeline(
+    named,
+    limits(services, { estimate: estimateChat, waitForCapacity: true }),
+    inspectedAnswer(services, dialect, answerInTurns(services)),
+    answerReply(dialect)
+  )
+}
+
+type Answer = Stage<RoutedChatCall, ChatBatch>
+
+/** Inspects an answer by the guards, and normalises its events. */
+function inspectedAnswer<C> (
+  { textGuards }: Services,
+  { directTexts, startsWithUsage = false }: AnswerDialect<C>,
+  answer: Answer
+): Answer {
+  return chain(
+    answerTexts(textGuards, directTexts, answer),
+    normalise({ estimate: startsWithUsage ? estimateChat : undefined })
+  )
+}
+
+/** Has the provider answer, in as many turns as its tool calls need. */
+function answerInTurns (services: Services): Answer {
+  return toolExecute(services, chain(capAnswer(services), providerCall(services, 'chat'), recordUsage()))
 }
 
 function lostFieldsIn ({
@@ -125,39 +160,13 @@ function lostFieldsIn ({
 }
 
 function isStoredIn<C> ({
-  isStored
+  isStored = () => false
 }: Pick<Dialect<never, C>, 'isStored'>): (call: RoutedChatCall) => boolean {
-  return call => isStored?.(call.context as C) ?? false // set by `input` of the same dialect
+  return call => isStored(contextOf(call))
 }
 
 function isAnsweredAtOnceIn<C> ({
   runsLater = () => false
 }: Pick<Dialect<never, C>, 'runsLater'>): (call: RoutedChatCall) => boolean {
-  // set by `input` of the same dialect
-  return ({ request, context }) => request.deferred !== true && !runsLater(context as C)
-}
-
-type Answer = Stage<RoutedChatCall, ChatBatch>
-
-/** Has the provider answer, in as many turns as its tool calls need. */
-function answerInTurns (services: Services): Answer {
-  return toolExecute(services, chain(capAnswer(services), providerCall(services, 'chat'), recordUsage()))
-}
-
-/**
- * Answers calls that were accepted and counted as requests earlier. Tokens and budget are reserved again: the
- * call waits for tokens, and fails if the budget is used up.
- */
-export function resumedConversation<C> (
-  services: Services,
-  dialect: AnswerDialect<C>
-): Handler<RoutedCall<ChatInput>> {
-  const named: Stage<RoutedChatCall> = namedGuards(services)
-  return pipeline(
-    named,
-    limits(services, { estimate: estimateChat, waitForCapacity: true }),
-    answerTexts(services.textGuards, dialect.directTexts, answerInTurns(services)),
-    normalise({ estimate: dialect.startsWithUsage === true ? estimateChat : undefined }),
-    answerReply(dialect)
-  )
+  return call => call.request.deferred !== true && !runsLater(contextOf(call))
 }

@@ -2,7 +2,7 @@
 
 import { chatUses } from '../lib/chat/provider-uses.ts'
 import { countOf } from '../lib/chat/token-count.ts'
-import { map } from '../lib/pipeline/stage.ts'
+import { map, pass } from '../lib/pipeline/stage.ts'
 import { toJsonReply } from '../lib/core/reply.ts'
 import { messages as dialect } from '../lib/dialects/messages/index.ts'
 import { countTokensInput } from '../lib/dialects/messages/input.ts'
@@ -98,7 +98,7 @@ const validCount = validate(CountTokensRequest)
  */
 export function countTokens (
   services: Services,
-  { afterRules = map(call => call) }: RequestStageOptions = {}
+  { afterRules = pass }: RequestStageOptions = {}
 ): Handler<Call> {
   return pipeline(
     auth(services),

@@ -96,8 +96,11 @@ const replaceTexts: ReplaceTexts<OcrInput> = (call, replace) => {
   return extend(call, { request })
 }
 
+/** A call before its document is read. It has no `fit`, which would be for this type of request. */
+type UnreadCall = Omit<RoutedCall<WithoutNulls<OcrRequest>>, 'fit'>
+
 function documentReader (maxBytes: number) {
-  return async (call: RoutedCall<WithoutNulls<OcrRequest>>): Promise<RoutedCall<OcrInput>> => {
+  return async (call: UnreadCall): Promise<RoutedCall<OcrInput>> => {
     const { model, document: given } = call.request
     const url = urlOf(given)
     const document = await readDocument(call.media?.()?.bytesOf(url) ?? url, maxBytes, call.signal)

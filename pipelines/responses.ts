@@ -4,7 +4,7 @@ import { chatUses } from '../lib/chat/provider-uses.ts'
 import { countOf } from '../lib/chat/token-count.ts'
 import { toJsonReply } from '../lib/core/reply.ts'
 import { chain } from '../lib/pipeline/chain.ts'
-import { map } from '../lib/pipeline/stage.ts'
+import { map, pass } from '../lib/pipeline/stage.ts'
 import { compaction } from '../lib/dialects/responses/compaction.ts'
 import { responsesDialect } from '../lib/dialects/responses/index.ts'
 import { estimateChat } from '../lib/limits/estimate-chat.ts'
@@ -112,7 +112,7 @@ export function responses (services: Services, options: ConversationOptions = {}
  */
 export function countInputTokens (
   services: Services,
-  { afterRules = map(call => call) }: RequestStageOptions = {}
+  { afterRules = pass }: RequestStageOptions = {}
 ): Handler<Call> {
   const dialect = responsesDialect(services.responseStore)
   return pipeline(

@@ -11,7 +11,7 @@ import type { AbandonedAnswers } from './abandoned-answers.ts'
 import { sendRequest, type RequestTarget, type SendContext, type UpstreamPart } from './send-request.ts'
 import type { AnyEvent, OpenResponse } from './open-response.ts'
 import type { RouteAttempt } from './route-attempt.ts'
-import type { FitOptions, FittedRequest } from '../core/direct-request.ts'
+import type { FitOptions } from '../core/direct-request.ts'
 import type { AnswerEvent } from '../core/events.ts'
 import type { Route } from '../core/route.ts'
 import type { Usage } from '../core/usage.ts'
@@ -141,8 +141,7 @@ export class PreparedRequest<
 function adapterInput<R extends { readonly stream?: boolean | undefined }> (
   call: RoutedCall<R>, route: Route, provider: Provider, options: FitOptions
 ): AdapterInput<R> {
-  // `fit` returns the type of request that it was given
-  const fitted = call.fit?.(call.request, route, options) as FittedRequest<R> | undefined
+  const fitted = call.fit?.(call.request, route, options)
   const given = fitted?.request ?? call.request
   const request = route.settings === undefined ? given : mergeSettings(given, route.settings)
   return {

@@ -66,24 +66,14 @@ export interface Call {
   readonly signal: CallSignal
   /** `performance.now()` at arrival. */
   readonly receivedAtMs: number
-  /** The caller's connection. Only for endpoints with `readsConnection`. */
-  readonly connection?: Connection | undefined
+  /** Only for endpoints with `readsConnection`. */
+  readonly connection?: CallerConnection | undefined
   /** The facts known about the call so far, for the log and the usage ledger. */
   readonly record: CallRecord
 }
 
-/** Memory of one incoming answer, counted in `limits.body_memory_bytes`. */
-export interface HeldMemory {
-  /** @throws GatewayError `overloaded`, `file_too_large` */
-  readonly take: (bytes: number) => void
-  /** Releases some of the memory. */
-  readonly release: (bytes: number) => void
-}
-
-/** Returns memory in the share of a key; without an id, in the share that all keys use together. */
-export type HoldMemory = (keyId: string | undefined) => HeldMemory
-
-export interface Connection {
+/** The caller's connection. */
+export interface CallerConnection {
   /** The remote address, possibly that of a proxy. */
   readonly address: string | undefined
   /** True if TLS ends here. */
@@ -135,7 +125,7 @@ export interface RoutedCall<R> extends ValidCall<R> {
    *
    * @throws GatewayError `unsupported_parameter` if the route's provider cannot take it
    */
-  readonly fit?: (request: unknown, route: Route, options?: FitOptions) => FittedRequest
+  fit? (request: R, route: Route, options?: FitOptions): FittedRequest<R>
   /** The models and routes that the request names; absent if none. */
   readonly requestedNames?: readonly string[]
   /** Absent if calls of a session gain nothing from the same provider. */
@@ -161,6 +151,14 @@ export function detachedCall (parts: Pick<AuthedCall, 'id' | 'key' | 'record' | 
     body: async () => undefined,
     receivedAtMs: performance.now()
   }
+}
+
+/**
+ * Returns the context that the `input` of the caller's dialect has set. The stages of a pipeline belong to
+ * one dialect, so `C` is the type of its context.
+ */
+export function contextOf<C> ({ context }: Pick<ValidCall<unknown>, 'context'>): C {
+  return context as C
 }
 
 /**

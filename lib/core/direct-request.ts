@@ -32,7 +32,7 @@ export interface FitOptions {
 }
 
 /** A request fitted to one route. */
-export interface FittedRequest<R = unknown> {
+export interface FittedRequest<R> {
   readonly request: R
   /** Sent in place of the request if the provider of the route speaks the caller's dialect. */
   readonly direct?: DirectRequest | undefined

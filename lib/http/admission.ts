@@ -7,7 +7,7 @@
 
 import { getHeapStatistics } from 'node:v8'
 import { GatewayError } from '../core/errors.ts'
-import type { HeldMemory } from '../core/call.ts'
+import type { HeldMemory } from '../core/held-memory.ts'
 
 export interface AdmissionLimits {
   readonly openCalls: number

@@ -18,7 +18,7 @@ import {
 } from './repair-message.ts'
 import type { Readable, Writable } from 'node:stream'
 import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client'
-import type { HeldMemory } from '../core/call.ts'
+import type { HeldMemory } from '../core/held-memory.ts'
 
 export interface CommandOptions {
   readonly command: string

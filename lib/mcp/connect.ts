@@ -25,7 +25,7 @@ import type {
   StreamableHTTPClientTransportOptions,
   Transport
 } from '@modelcontextprotocol/client'
-import type { HeldMemory, HoldMemory } from '../core/call.ts'
+import type { HeldMemory, HoldMemory } from '../core/held-memory.ts'
 import type { Secret } from '../core/secret.ts'
 import type { Agents } from './agents.ts'
 import type { LocalServer, RemoteServer, ToolServerTarget } from './tool-server-target.ts'

@@ -23,7 +23,7 @@ import { isNeverProxiedHost } from '../net/proxy-for.ts'
 import { version } from '../text/version.ts'
 import { tunnelsThrough, type OpenTunnel } from './tunnels.ts'
 import type { Agent, Dispatcher, Response, buildConnector } from 'undici'
-import type { HeldMemory } from '../core/call.ts'
+import type { HeldMemory } from '../core/held-memory.ts'
 import type { ProxySettings } from '../core/settings.ts'
 
 export interface GuardedAgentOptions {

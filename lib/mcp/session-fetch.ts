@@ -11,7 +11,7 @@ import { guardedFetch, maxParseCost, type GuardedRequest } from './guarded-fetch
 import { isStream, tolerantAnswer } from './tolerant-answer.ts'
 import { idText, type Listing, type SentRequest } from './repair-message.ts'
 import { loadUndici } from '../net/load-undici.ts'
-import type { HeldMemory } from '../core/call.ts'
+import type { HeldMemory } from '../core/held-memory.ts'
 import type { FetchLike } from '@modelcontextprotocol/client'
 import type { Dispatcher } from 'undici'
 

@@ -59,6 +59,9 @@ export function stageOf<In, Out> (functions: StageFunctions): Stage<In, Out> {
   return stage
 }
 
+/** A stage that does nothing: what an optional stage is where there is nothing for it to do. */
+export const pass: PassThroughStage<unknown> = stageOf({ steps: [], begins: [] })
+
 /** Returns the functions that a stage calls; `undefined` for a hand-written stage. */
 export function functionsOf (stage: Stage<never, unknown>): StageFunctions | undefined {
   return stageFunctions.get(stage)

@@ -1,5 +1,6 @@
 /** Ends a pipeline with an event stream or with the same answer in one piece, as the caller requested. */
 
+import { contextOf } from '../core/call.ts'
 import { PrintedJson, eventStreamHeaders, jsonReplyHeaders, toJsonReply, type Reply } from '../core/reply.ts'
 import type { AnswerDialect, AnswerHead, AnswerStart, ChatBatch } from '../dialects/dialect.ts'
 import { printInSlices } from '../json/print-in-slices.ts'
@@ -80,7 +81,7 @@ export function answerStart<C> ({ call, route, events }: ChatBatch): AnswerStart
     head: events[0] as AnswerHead, // set by normalise
     call,
     route,
-    context: call.context as C // set by `input` of the same dialect
+    context: contextOf(call)
   }
 }
 

@@ -1,8 +1,8 @@
 import { EarlyReply } from '../core/reply.ts'
-import { map, type Stage } from '../pipeline/stage.ts'
+import { map, pass, type Stage } from '../pipeline/stage.ts'
 import { speaksDialect } from '../providers/speaks-dialect.ts'
 import type { ChatInput } from '../chat/input.ts'
-import { extend, type RoutedCall } from '../core/call.ts'
+import { contextOf, extend, type RoutedCall } from '../core/call.ts'
 import type { Dialect } from '../dialects/dialect.ts'
 import type { Services } from '../services.ts'
 
@@ -16,7 +16,7 @@ export function answerEmpty<C> (
   { providers }: Pick<Services, 'providers'>,
   { empty, directDialect }: Pick<Dialect<never, C>, 'empty' | 'directDialect'>
 ): Stage<RoutedCall<ChatInput>> {
-  if (empty === undefined) return map(call => call)
+  if (empty === undefined) return pass
   return map(call => {
     if (
       call.request.max_completion_tokens !== 0 ||
@@ -24,7 +24,6 @@ export function answerEmpty<C> (
     ) {
       return call
     }
-    const context = call.context as C // set by `input` of the same dialect
-    throw new EarlyReply(empty(extend(call, { context })))
+    throw new EarlyReply(empty(extend(call, { context: contextOf<C>(call) })))
   })
 }

@@ -29,13 +29,15 @@ export interface CachedAnswerOptions {
  * equal calls. Equal calls that arrive in the meantime wait for it. If it fails, one of them calls the
  * provider.
  *
+ * @param cache absent: no answers are cached
  * @throws what `answer` throws; a failed answer is never kept
  */
 export function cachedAnswer<R extends ChatInput> (
-  cache: AnswerCache,
+  cache: AnswerCache | undefined,
   answer: Answer<R>,
   { isStored = () => false }: CachedAnswerOptions = {}
 ): Answer<R> {
+  if (cache === undefined) return answer
   return flatMap(call => {
     const terms = isStored(call) ? undefined : cache.termsOf(call)
     if (terms !== undefined) return answerWithLookup(call, cache, terms, answer)

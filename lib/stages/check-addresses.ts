@@ -10,7 +10,7 @@ import { lookup } from 'node:dns/promises'
 import { isIP } from 'node:net'
 import { abortable } from '../async/cancellation.ts'
 import { GatewayError } from '../core/errors.ts'
-import { map, type PassThroughStage } from '../pipeline/stage.ts'
+import { map, pass, type PassThroughStage } from '../pipeline/stage.ts'
 import { isObject } from '../json/guards.ts'
 import { AllowedAddresses, bareHost, isPublicAddress } from '../net/public-address.ts'
 import { holdsBytes, isWrittenAddress, plainUrl } from '../net/written-address.ts'
@@ -46,7 +46,7 @@ export function checkAddresses (
 ): PassThroughStage<RoutedCall<ChatInput>> {
   const allowed = new AllowedAddresses(settings.tools.allowedHosts)
   const internal = new InternalProviders(settings.providers, resolve)
-  if (internal.isNone) return map(call => call)
+  if (internal.isNone) return pass
   const getsOwnWords = (id: string): boolean => speaksDialect(providers.get(id), directDialect)
 
   const check = async <C extends RoutedCall<ChatInput>>(

@@ -12,7 +12,7 @@ import { speaksDialect } from '../providers/speaks-dialect.ts'
 import { kinds } from '../providers/kinds.ts'
 import { shorten } from '../text/shorten.ts'
 import { maxUrlLength } from '../../schemas/url.ts'
-import type { RoutedCall } from '../core/call.ts'
+import { contextOf, type RoutedCall } from '../core/call.ts'
 import type { ProviderUse } from '../core/provider-use.ts'
 import type { Dialect } from '../dialects/dialect.ts'
 import type { Provider } from '../providers/provider.ts'
@@ -35,7 +35,7 @@ export function checkProviderUses<R, C> (
     settings.providers.map(({ id, kind, baseUrl }) => [id, hostsOf(baseUrl, kinds[kind].baseUrl)])
   )
   return map(<T extends RoutedCall<R>>(call: T): T => {
-    const asWritten = dialect.uses?.(call.context as C) ?? [] // set by `input` of the same dialect
+    const asWritten = dialect.uses?.(contextOf(call)) ?? []
     for (const use of usesOf(call.request)) check(use, call, false)
     for (const use of asWritten) check(use, call, true)
     return call

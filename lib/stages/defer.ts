@@ -13,7 +13,7 @@ import { credentialDigest } from '../deferred/open-ticket.ts'
 import { offersFunctionsOnly } from '../chat/legacy-functions.ts'
 import { printText } from '../json/print-in-slices.ts'
 import { collected, once } from '../pipeline/sources.ts'
-import { map, type Stage } from '../pipeline/stage.ts'
+import { map, pass, type Stage } from '../pipeline/stage.ts'
 import { toCompletion } from '../dialects/chat-completions/complete.ts'
 import type { Route } from '../core/route.ts'
 import { extend } from '../core/call.ts'
@@ -44,7 +44,7 @@ export function defer (
   finish: Stage<ChatBatch>
 ): Stage<RoutedChatCall> {
   const { deferrals } = services
-  if (deferrals === undefined) return map(call => call)
+  if (deferrals === undefined) return pass
   return map(call =>
     call.request.deferred === true ? deferOrPass(call, deferrals, services, { request, finish }) : call
   )

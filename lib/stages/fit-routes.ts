@@ -1,5 +1,5 @@
 import { limitAnswer } from '../chat/limit-answer.ts'
-import { extend, refine, type RoutedCall } from '../core/call.ts'
+import { contextOf, extend, refine, type RoutedCall } from '../core/call.ts'
 import { map, type Stage } from '../pipeline/stage.ts'
 import { noteIgnored, type RequestFacts } from '../core/request-facts.ts'
 import { accountDigest } from '../providers/account-digest.ts'
@@ -23,16 +23,15 @@ export function fitRoutes<C> (
   capability: 'chat' | 'tokenCount' = 'chat'
 ): Stage<RoutedCall<ChatInput>> {
   return map(call => {
-    const context = call.context as C // set by `input` of the same dialect
+    const context = contextOf<C>(call)
     return refine(call, {
       fit: (
-        given: unknown,
+        given: ChatInput,
         route: Route,
         { credential, isTranslated = false, notes = call.record.request }: FitOptions = {}
-      ): FittedRequest => {
+      ): FittedRequest<ChatInput> => {
         const model = models.find(route.modelId)
-        // `given` belongs to this call, possibly with other limits
-        const request = withinModel(given as ChatInput, model, notes)
+        const request = withinModel(given, model, notes)
         const provider = providers.get(route.providerId)
         const account = (): string =>
           provider === undefined ? '' : accountDigest(provider, call.providerKey, credential)

@@ -1,7 +1,7 @@
 /** Adds the placeholders of the stored response that a call continues, since its text contains them. */
 
-import { map, type PassThroughStage } from '../pipeline/stage.ts'
-import type { RoutedCall } from '../core/call.ts'
+import { map, pass, type PassThroughStage } from '../pipeline/stage.ts'
+import { contextOf, type RoutedCall } from '../core/call.ts'
 import type { Dialect } from '../dialects/dialect.ts'
 import type { Services } from '../services.ts'
 
@@ -16,9 +16,9 @@ export function joinPlaceholders<C> (
   { continues = () => undefined }: Pick<Dialect<never, C>, 'continues'>
 ): PassThroughStage<RoutedCall<object>> {
   const { reversible } = textGuards ?? {}
-  if (reversible === undefined) return map(call => call)
+  if (reversible === undefined) return pass
   return map(async <T extends RoutedCall<object>>(call: T): Promise<T> => {
-    const id = continues(call.context as C) // set by `input` of the same dialect
+    const id = continues(contextOf(call))
     const placeholders = id === undefined ? undefined : reversible.placeholdersOf(call)
     if (id === undefined || placeholders === undefined) return call
     const sealed = await responseStore?.placeholders(call.key.id, id)

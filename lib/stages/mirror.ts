@@ -4,7 +4,7 @@ import { CallRecord } from '../core/record.ts'
 import { needsSlices } from '../core/request-facts.ts'
 import { chain } from '../pipeline/chain.ts'
 import { once } from '../pipeline/sources.ts'
-import { map, type PassThroughStage } from '../pipeline/stage.ts'
+import { map, pass, type PassThroughStage } from '../pipeline/stage.ts'
 import { providerCall } from './provider-call.ts'
 import { recordUsage } from './record-usage.ts'
 import type { ChatInput } from '../chat/input.ts'
@@ -12,7 +12,6 @@ import { detachedCall, type RoutedCall } from '../core/call.ts'
 import type { ApiKey } from '../core/key.ts'
 import type { ChatEvent } from '../core/events.ts'
 import type { Route } from '../core/route.ts'
-import type { Mirrors } from '../deferred/mirrors.ts'
 import type { Services } from '../services.ts'
 
 /** The key of mirrored calls in usage rows and log lines: callers' keys are not charged. */
@@ -22,40 +21,42 @@ const endpoint = 'mirror'
 /**
  * Schedules the mirrored calls: one in, the same out. The other model gets the request as it left the stages,
  * translated, and once. Its tool calls are not run, and nobody gets its answer. Only text conversations up to
- * 256 KB are mirrored, without tool servers, `store` or the caller's own provider key.
+ * 256 KB are mirrored, without tool servers, `store` or the caller's own provider key. Calls pass if no route is
+ * mirrored.
  *
  * @param isAnsweredAtOnce returns false for a call whose answer is fetched later
  * @param random returns a number from 0 up to but not including 1
  */
 export function mirror (
-  services: Pick<Services, 'models' | 'providers' | 'settings' | 'recordSent'>,
-  mirrors: Mirrors,
+  services: Pick<Services, 'models' | 'providers' | 'settings' | 'recordSent' | 'mirrors'>,
   isAnsweredAtOnce: (call: RoutedCall<ChatInput>) => boolean,
   random: () => number = Math.random
 ): PassThroughStage<RoutedCall<ChatInput>> {
+  const { mirrors } = services
+  if (mirrors === undefined) return pass
   const answer = chain(
     providerCall({ ...services, routeHealth: mirrors.routeHealth }, 'chat'),
     recordUsage<ChatInput, ChatEvent>()
   )
-  const read = async (call: RoutedCall<ChatInput>): Promise<void> => {
+  const readAnswer = async (call: RoutedCall<ChatInput>): Promise<void> => {
     for await (const _ of answer(once(call))) {
       const { request, times } = call.record
       if (request.isStreamed === true) times.firstByteMs ??= performance.now() - call.receivedAtMs
     }
   }
   return map(<C extends RoutedCall<ChatInput>>(call: C): C => {
-    const [{ mirror: wanted }] = call.routes
-    if (wanted === undefined || random() >= wanted.share) return call
+    const [{ mirror: target }] = call.routes
+    if (target === undefined || random() >= target.share) return call
     if (!isMirrored(call) || !isAnsweredAtOnce(call)) return call
-    const [route] = services.models.routes(wanted.model, call.request.stream === true)
+    const [route] = services.models.routes(target.model, call.request.stream === true)
     if (route === undefined) return call
     mirrors.plan(call.record, {
       start: signal => {
         const copy = mirroredCall(call, route, signal)
-        return { call: copy, done: read(copy) }
+        return { call: copy, done: readAnswer(copy) }
       },
       callMs: services.settings.limits.callMs,
-      maxInFlight: wanted.maxInFlight
+      maxInFlight: target.maxInFlight
     })
     return call
   })

@@ -7,7 +7,7 @@ import { replaceInSlices } from '../guards/replace-in-slices.ts'
 import { TextFilters, altersAnswer, type TextLayer, type TextGuards } from '../guards/text-filter.ts'
 import { standsForMedia } from '../json/media-strings.ts'
 import { once } from '../pipeline/sources.ts'
-import { map, type Stage } from '../pipeline/stage.ts'
+import { map, pass, type Stage } from '../pipeline/stage.ts'
 import { refine, type RoutedCall } from '../core/call.ts'
 import type { ReplaceText } from '../json/place-table.ts'
 
@@ -41,7 +41,7 @@ export function requestTexts<R> (
     awaitsVerdict = () => false
   }: RequestTexts<R>
 ): Stage<RoutedCall<R>> {
-  if (guards === undefined) return map(call => call)
+  if (guards === undefined) return pass
   return map(given => {
     let hidesBody = false
     const replaceTexts: ReplaceTexts<R> = (call, replace) => {

@@ -47,8 +47,8 @@ t.test(
   'an answer in the format of the provider is replayed only in that form and for a direct route',
   async t => {
     const fit = {
-      fit: () => ({
-        request: {},
+      fit: (request: ChatInput) => ({
+        request,
         direct: { dialect: 'messages' as const, body: '', headers: {}, query: '' }
       })
     }
@@ -75,7 +75,7 @@ t.test(
         [false, true]
       ]
     )
-    t.equal(replayedAnswer(complete, { ...whole, fit: () => ({ request: {} }) }, Infinity), undefined)
+    t.equal(replayedAnswer(complete, { ...whole, fit: request => ({ request }) }, Infinity), undefined)
   }
 )
 

@@ -7,7 +7,7 @@ import { unbounded } from '../../lib/mcp/guarded-fetch.ts'
 import { sessionFetch } from '../../lib/mcp/session-fetch.ts'
 import { fakeUpstream, type Script, type SeenRequest } from '../support/upstream.ts'
 import { until } from '../support/until.ts'
-import type { HeldMemory } from '../../lib/core/call.ts'
+import type { HeldMemory } from '../../lib/core/held-memory.ts'
 import type { Test } from 'tap'
 
 const message = (method: string, id: number | undefined, params: object = {}): string =>

@@ -336,16 +336,17 @@ t.test('a call whose caller disconnects is not mirrored', async t => {
 
 t.test('a share of the calls is mirrored', async t => {
   const draws = [0, 0.24, 0.25, 0.9]
+  const mirrors = new Mirrors()
+  const planned = new Set<unknown>()
+  mirrors.plan = record => planned.add(record)
   // the parts that are read
   const services = {
     providers: new Map(),
     models: { routes: () => [route] },
-    settings: { limits: {} }
+    settings: { limits: {} },
+    mirrors
   } as never
-  const mirrors = new Mirrors()
-  const planned = new Set<unknown>()
-  mirrors.plan = record => planned.add(record)
-  const stage = mirror(services, mirrors, () => true, () => draws.shift() ?? 1)
+  const stage = mirror(services, () => true, () => draws.shift() ?? 1)
   const noted: boolean[] = []
   for (let number = 0; number < 4; number++) {
     const request: ChatInput = { model: 'shared', messages: [{ role: 'user', content: 'hi' }] }

@@ -1,4 +1,4 @@
-import { refine } from '../../core/call.ts'
+import { contextOf, refine } from '../../core/call.ts'
 import { withRequest } from '../replaced-request.ts'
 import { chatInput, type ChatContext } from './input.ts'
 import { chatRequestTexts } from './text-places.ts'
@@ -6,7 +6,7 @@ import type { Dialect } from '../dialect.ts'
 
 /** Implements `Dialect.replaceTexts`. */
 export const replaceChatTexts: Dialect['replaceTexts'] = (call, replace) => {
-  const { request: given } = call.context as ChatContext // by the input of this dialect
+  const { request: given } = contextOf<ChatContext>(call)
   const replaced = chatRequestTexts.replace(given, replace)
   if (replaced === given) return call
   const { request, context } = chatInput(withRequest(call, given, replaced))

@@ -1,6 +1,6 @@
 /** Replaces texts in requests of Messages. */
 
-import { refine, type RoutedCall } from '../../core/call.ts'
+import { contextOf, refine, type RoutedCall } from '../../core/call.ts'
 import { withRequest } from '../replaced-request.ts'
 import { countTokensInput, messagesInput, type MessagesContext } from './input.ts'
 import { messagesRequestTexts } from './text-places.ts'
@@ -18,7 +18,7 @@ export const replaceCountTexts = replaceTextsBy(countTokensInput)
 
 function replaceTextsBy (input: typeof countTokensInput) {
   return (call: RoutedCall<ChatInput>, replace: ReplaceText): RoutedCall<ChatInput> => {
-    const given = (call.context as MessagesContext).request // by the input of this dialect
+    const { request: given } = contextOf<MessagesContext>(call)
     const replaced = messagesRequestTexts.replace(given, replace)
     if (replaced === given) return call
     const { request, context } = input(withRequest(call, given, replaced))

@@ -1,6 +1,6 @@
 /** Replaces texts in requests of Responses, and in the stored items they use. */
 
-import { refine, type RoutedCall } from '../../core/call.ts'
+import { contextOf, refine, type RoutedCall } from '../../core/call.ts'
 import { noteIgnored } from '../../core/request-facts.ts'
 import { withRequest } from '../replaced-request.ts'
 import { responsesInput, type ResponsesContext, type ResponsesInputOptions } from './input.ts'
@@ -20,7 +20,7 @@ export function replaceResponseTexts (
   replace: ReplaceText,
   options: ResponsesInputOptions
 ): RoutedCall<ChatInput> {
-  const { request: given, stored: found } = call.context as ResponsesContext // by the input of this dialect
+  const { request: given, stored: found } = contextOf<ResponsesContext>(call)
   const replaced = responsesRequestTexts.replace(given, replace)
   const stored = withStoredTexts(found, replace)
   if (replaced === given && stored === found) return call
@@ -37,7 +37,7 @@ export function withoutTokens (
   call: RoutedCall<ChatInput>,
   options: ResponsesInputOptions
 ): RoutedCall<ChatInput> {
-  const { request: given, stored } = call.context as ResponsesContext // by the input of this dialect
+  const { request: given, stored } = contextOf<ResponsesContext>(call)
   const include = given.include?.filter(name => name !== logprobs)
   const isAsked =
     include?.length !== given.include?.length ||

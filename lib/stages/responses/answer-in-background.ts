@@ -2,7 +2,7 @@
  * Makes responses in the background: the caller gets the queued response, and fetches the result later.
  */
 
-import { extend } from '../../core/call.ts'
+import { contextOf, extend } from '../../core/call.ts'
 import { asGatewayError } from '../../core/errors.ts'
 import { map, type Stage } from '../../pipeline/stage.ts'
 import { EarlyReply, nowSeconds, toJsonReply, type Reply } from '../../core/reply.ts'
@@ -34,7 +34,7 @@ export function answerInBackground (
 ): Stage<RoutedChatCall> {
   const { backgroundRuns: runs } = services
   return map(async call => {
-    const context = call.context as ResponsesContext // set by `input` of this dialect
+    const context = contextOf<ResponsesContext>(call)
     if (context.request.background !== true || runs === undefined) return call
     const queued = queuedResponse(call, context)
     const isStreamed = call.request.stream === true
