@@ -59,9 +59,17 @@ async function* answerWithLookup<R extends ChatInput> (
   const isHit = found !== undefined && 'events' in found
   call.record.routing.cache = isHit ? 'hit' : 'miss'
   if (isHit) yield found
-  else yield * answerAndRecord(call, answer, new AnswerRecorder<R>(cache.maxLength), found, text => {
-    if (terms.ttlMs > 0) cache.set(digest, text, terms.ttlMs)
-  })
+  else {
+    yield * answerAndRecord({
+      call,
+      answer,
+      flight: found,
+      recorder: new AnswerRecorder<R>(cache.maxLength),
+      keep: text => {
+        if (terms.ttlMs > 0) cache.set(digest, text, terms.ttlMs)
+      }
+    })
+  }
 }
 
 /**
@@ -113,104 +121,125 @@ function noteHit ({ call: { record, request }, route, events }: Batch<ChatInput,
 /**
  * Passes the answer on and stores it. It is read to its end even if its caller has left, as long as others
  * wait for it.
- *
- * @param flight started by the call. Default: nobody waits for the answer
  */
 async function* answerAndRecord<R extends ChatInput> (
-  call: RoutedCall<R>,
-  answer: Answer<R>,
-  recorder: AnswerRecorder<R>,
-  flight: Flight | undefined,
-  keep: (text: string) => void
+  parts: NewAnswerParts<R>
 ): AsyncGenerator<Batch<R, ChatEvent>, void, undefined> {
-  const sent = flight === undefined ? call : extend(call, { signal: flight.signal })
-  let batches: AsyncIterator<Batch<R, ChatEvent>> | undefined
-  let isOver = false
-  let finish = (): void => undefined
-  const finished = new Promise<void>(resolve => { finish = resolve })
-  const end = (isComplete: boolean): void => {
-    isOver = true
+  const answer = new NewAnswer(parts)
+  try {
+    for (let batch = await answer.read(); batch !== undefined; batch = await answer.read()) yield batch
+  } finally {
+    await answer.close()
+  }
+}
+
+interface NewAnswerParts<R> {
+  readonly call: RoutedCall<R>
+  readonly answer: Answer<R>
+  /** Started by the call. Absent: nobody waits for the answer. */
+  readonly flight: Flight | undefined
+  readonly recorder: AnswerRecorder<R>
+  readonly keep: (text: string) => void
+}
+
+/** An answer that the cache did not have. It is read once, for its caller and for the calls that wait for it. */
+class NewAnswer<R extends ChatInput> {
+  readonly #parts: NewAnswerParts<R>
+  /** The call as `answer` gets it. */
+  readonly #sent: RoutedCall<R>
+  /** Resolves once nothing more is read: for an answer that is not kept, the flight may end earlier. */
+  readonly #finished: Promise<void>
+  #finish: () => void = () => undefined
+  #batches: AsyncIterator<Batch<R, ChatEvent>> | undefined
+  /** The last read, which may be pending. */
+  #reading: Promise<Batch<R, ChatEvent> | undefined> | undefined
+  #isOver = false
+
+  constructor (parts: NewAnswerParts<R>) {
+    const { call, flight } = parts
+    this.#parts = parts
+    this.#sent = flight === undefined ? call : extend(call, { signal: flight.signal })
+    this.#finished = new Promise(resolve => { this.#finish = resolve })
+    if (flight !== undefined) call.signal.addEventListener('abort', this.#leave, { once: true })
+    if (call.signal.aborted) this.#leave()
+  }
+
+  /** Returns the next batch; `undefined` at the end. @throws the reason of the call's signal */
+  read (): Promise<Batch<R, ChatEvent> | undefined> {
+    const { call, flight } = this.#parts
+    this.#reading = this.#readNext()
+    // The signal of the flight does not abort while others wait.
+    return flight === undefined ? this.#reading : abortable(this.#reading, call.signal)
+  }
+
+  /** Ends the answer for its caller: at its end, after an error, or if the caller stops reading. */
+  async close (): Promise<void> {
+    const { call, flight } = this.#parts
+    try {
+      if (!this.#isOver && flight?.isAwaited === true) {
+        this.#leave()
+        void this.#readToEnd()
+      } else await this.#stop()
+    } finally {
+      // until here the call may end, and with it the request
+      call.signal.removeEventListener('abort', this.#leave)
+    }
+  }
+
+  async #stop (): Promise<void> {
+    if (!this.#isOver) this.#end(false)
+    try {
+      // Under a budget, the answer is read to its end without the caller: the row waits for its usage.
+      // Ignore errors: the caller has left.
+      await this.#reading?.catch(() => undefined)
+      await this.#batches?.return?.()
+    } finally {
+      this.#finish()
+    }
+  }
+
+  async #readNext (): Promise<Batch<R, ChatEvent> | undefined> {
+    const { answer, flight, recorder } = this.#parts
+    try {
+      this.#batches ??= answer(once(this.#sent))[Symbol.asyncIterator]()
+      const { done, value } = await this.#batches.next()
+      if (done === true) {
+        this.#end(true)
+        return undefined
+      }
+      recorder.add(value, this.#sent)
+      if (recorder.hasGivenUp) flight?.end('uncached') // nobody has to wait while its caller reads slowly
+      return value
+    } catch (error) {
+      this.#end(false)
+      throw error
+    }
+  }
+
+  #end (isComplete: boolean): void {
+    const { flight, recorder, keep } = this.#parts
+    this.#isOver = true
     const text = isComplete ? recorder.text() : undefined
     if (text !== undefined) keep(text)
     flight?.end(text !== undefined ? 'cached' : isComplete ? 'uncached' : 'failed')
   }
-  const read = async (): Promise<Batch<R, ChatEvent> | undefined> => {
+
+  /** Continues the answer for the calls that wait for it, without the caller of this one. */
+  readonly #leave = (): void => {
+    const { call: { record, signal }, flight } = this.#parts
+    if (flight === undefined) return
+    if (flight.isAwaited) record.end.whenUsageKnown = this.#finished
+    flight.leave(signal.reason ?? new GatewayError('client_closed_request'))
+  }
+
+  async #readToEnd (): Promise<void> {
     try {
-      batches ??= answer(once(sent))[Symbol.asyncIterator]()
-      const { done, value } = await batches.next()
-      if (done === true) {
-        end(true)
-        return undefined
-      }
-      recorder.add(value, sent)
-      if (recorder.hasGivenUp) flight?.end('uncached') // nobody has to wait while its caller reads slowly
-      return value
+      let batch = await this.#reading
+      while (batch !== undefined) batch = await this.#readNext()
     } catch (error) {
-      end(false)
-      throw error
+      // One of the waiting calls tries again. Guards have not inspected the message of the error.
+      this.#parts.call.record.end.cause ??= asGatewayError(error).code
     }
-  }
-  let reading: ReturnType<typeof read> | undefined
-  const leave = (): void => {
-    if (flight !== undefined) leaveFlight(flight, call, finished)
-  }
-  if (flight !== undefined) call.signal.addEventListener('abort', leave, { once: true })
-  if (call.signal.aborted) leave()
-  try {
-    for (;;) {
-      reading = read()
-      // The signal of the flight does not abort while others wait.
-      const batch = await (flight === undefined ? reading : abortable(reading, call.signal))
-      if (batch === undefined) break
-      yield batch
-    }
-  } finally {
-    try {
-      if (!isOver && flight?.isAwaited === true) {
-        leave()
-        void readToEnd(reading, read, call).then(finish)
-      } else {
-        if (!isOver) end(false)
-        // Under a budget, the answer is read to its end without the caller: the row waits for its usage.
-        // Ignore errors: the caller has left.
-        try {
-          await reading?.catch(() => undefined)
-          await batches?.return?.()
-        } finally {
-          finish()
-        }
-      }
-    } finally {
-      call.signal.removeEventListener('abort', leave) // until here the call may end, and with it the request
-    }
-  }
-}
-
-/**
- * Continues the answer for the calls that wait for it, without the caller of this one.
- *
- * @param finished resolves when it has been read: for an answer that is not kept, the flight may end earlier
- */
-function leaveFlight (
-  flight: Flight,
-  { record, signal }: RoutedCall<ChatInput>,
-  finished: Promise<void>
-): void {
-  if (flight.isAwaited) record.end.whenUsageKnown = finished
-  flight.leave(signal.reason ?? new GatewayError('client_closed_request'))
-}
-
-/** @param reading the pending read for the caller */
-async function readToEnd<R extends ChatInput> (
-  reading: Promise<Batch<R, ChatEvent> | undefined> | undefined,
-  read: () => Promise<Batch<R, ChatEvent> | undefined>,
-  { record }: RoutedCall<R>
-): Promise<void> {
-  try {
-    let batch = await reading
-    while (batch !== undefined) batch = await read()
-  } catch (error) {
-    // One of the waiting calls tries again. Guards have not inspected the message of the error.
-    record.end.cause ??= asGatewayError(error).code
+    this.#finish()
   }
 }

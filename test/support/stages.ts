@@ -1,8 +1,10 @@
 /** Makes the inputs for a test of one stage: a call, batches of events, and the collected output. */
 
 import { CallRecord } from '../../lib/core/record.ts'
+import { everywhere } from '../../lib/json/place-table.ts'
 import type { Batch } from '../../lib/core/batch.ts'
 import type { Call, RoutedCall } from '../../lib/core/call.ts'
+import type { DirectRequests } from '../../lib/dialects/dialect.ts'
 import type { Route } from '../../lib/core/route.ts'
 
 export const route: Route = { providerId: 'one', model: 'm', modelId: 'one/m' }
@@ -30,6 +32,17 @@ export function routedCall<R> (request: R, parts: Partial<RoutedCall<R>> = {}): 
     routes: [route],
     ...parts
   })
+}
+
+/** Returns the direct requests of a dialect that providers speak as `messages`. */
+export function directRequests (parts: Partial<DirectRequests>): DirectRequests {
+  return {
+    dialect: 'messages',
+    request: () => undefined,
+    uses: () => [],
+    texts: { answer: everywhere(undefined), frames: everywhere(undefined), textOf: () => ({ key: '' }) },
+    ...parts
+  }
 }
 
 /** Yields the batches of one answer, one for each list of events; `failure` is thrown after the last. */
