@@ -77,7 +77,7 @@ export function conversation<S extends TObject, C> (
     auth(services),
     validated,
     namedGuards(services),
-    callOptions(services, dialect.directDialect === undefined ? dialect.schema : undefined),
+    callOptions(services, dialect.direct === undefined ? dialect.schema : undefined),
     map(dialect.sizes(services.settings.limits)),
     map(dialect.input),
     map(checkChatRules),
@@ -136,11 +136,11 @@ type Answer = Stage<RoutedChatCall, ChatBatch>
 /** Inspects an answer by the guards, and normalises its events. */
 function inspectedAnswer<C> (
   { textGuards }: Services,
-  { directTexts, startsWithUsage = false }: AnswerDialect<C>,
+  { direct, startsWithUsage = false }: AnswerDialect<C>,
   answer: Answer
 ): Answer {
   return chain(
-    answerTexts(textGuards, directTexts, answer),
+    answerTexts(textGuards, direct?.texts, answer),
     normalise({ estimate: startsWithUsage ? estimateChat : undefined })
   )
 }
@@ -150,23 +150,19 @@ function answerInTurns (services: Services): Answer {
   return toolExecute(services, chain(capAnswer(services), providerCall(services, 'chat'), recordUsage()))
 }
 
-function lostFieldsIn ({
-  directDialect
-}: Pick<Dialect, 'directDialect'>): OmittedFields<ChatInput> {
+function lostFieldsIn<C> ({ direct }: Pick<Dialect<never, C>, 'direct'>): OmittedFields<ChatInput> {
   return (request, reader) => lostReasoning(request, {
     ...reader,
-    ...speaksDialect(reader.provider, directDialect) && { direct: directDialect }
+    ...speaksDialect(reader.provider, direct?.dialect) && { direct: direct?.dialect }
   })
 }
 
-function isStoredIn<C> ({
-  isStored = () => false
-}: Pick<Dialect<never, C>, 'isStored'>): (call: RoutedChatCall) => boolean {
-  return call => isStored(contextOf(call))
+type Test = (call: RoutedChatCall) => boolean
+
+function isStoredIn<C> ({ stored }: Pick<Dialect<never, C>, 'stored'>): Test {
+  return call => stored?.isStored?.(contextOf(call)) === true
 }
 
-function isAnsweredAtOnceIn<C> ({
-  runsLater = () => false
-}: Pick<Dialect<never, C>, 'runsLater'>): (call: RoutedChatCall) => boolean {
-  return call => call.request.deferred !== true && !runsLater(contextOf(call))
+function isAnsweredAtOnceIn<C> ({ stored }: Pick<Dialect<never, C>, 'stored'>): Test {
+  return call => call.request.deferred !== true && stored?.runsLater?.(contextOf(call)) !== true
 }

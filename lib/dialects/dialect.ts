@@ -51,20 +51,6 @@ export interface Dialect<S extends TObject = TObject, C = unknown> extends Answe
    */
   readonly empty?: (call: DialectCall<C>) => Reply
   /**
-   * Creates the request for a provider that speaks this dialect, from the caller's own text.
-   *
-   * @param call with the request about to be sent: it may have lower limits than the caller's
-   * @returns `undefined` if it must be translated nevertheless
-   * @throws GatewayError for what this caller may not request from this provider
-   */
-  readonly directRequest?: (
-    call: RoutedCall<ChatInput>,
-    target: FitTarget,
-    context: C
-  ) => DirectRequest | undefined
-  /** The name under which providers declare that they speak it. */
-  readonly directDialect?: DirectDialect
-  /**
    * Returns the call with replaced texts in its request and in the stored items it uses; the same call if
    * nothing is replaced. May be called repeatedly for a call.
    */
@@ -77,12 +63,40 @@ export interface Dialect<S extends TObject = TObject, C = unknown> extends Answe
    * @throws GatewayError `unsupported_parameter` if audio output is requested
    */
   readonly asTextAnswer?: (call: RoutedCall<ChatInput>) => RoutedCall<ChatInput>
+  /** Default: answers are not stored. */
+  readonly stored?: StoredAnswers<C>
+}
+
+/** The part of a dialect for providers that speak it too: they get the caller's own text. */
+export interface DirectRequests<C = unknown> {
+  /** The name under which providers declare that they speak it. */
+  readonly dialect: DirectDialect
+  /**
+   * Creates the request, from the caller's own text.
+   *
+   * @param call with the request about to be sent: it may have lower limits than the caller's
+   * @returns `undefined` if it must be translated nevertheless
+   * @throws GatewayError for what this caller may not request from this provider
+   */
+  readonly request: (
+    call: RoutedCall<ChatInput>,
+    target: FitTarget,
+    context: C
+  ) => DirectRequest | undefined
+  /** Lists provider resources that the request uses in addition to the model. */
+  readonly uses: (context: C) => readonly ProviderUse[]
+  /** Where the answers of these providers hold text. */
+  readonly texts: DirectTexts
+}
+
+/** The part of a dialect whose answers are stored, to be fetched or continued. */
+export interface StoredAnswers<C> {
+  /** Returns the id of the stored response that a request continues. */
+  readonly continues: (context: C) => string | undefined
+  /** Returns true if the answer is stored. Default: false. */
+  readonly isStored?: (context: C) => boolean
   /** Returns true if the call continues after its caller got a reply. Default: false. */
   readonly runsLater?: (context: C) => boolean
-  /** Returns true if the answer is stored, to be fetched or continued. Default: false. */
-  readonly isStored?: (context: C) => boolean
-  /** Lists provider resources that the original request uses in addition to the model. Default: none. */
-  readonly uses?: (context: C) => readonly ProviderUse[]
 }
 
 /** The provider and model that a request is about to be sent to. */
@@ -106,12 +120,10 @@ export interface AnswerDialect<C = unknown> {
   readonly complete: (start: AnswerStart<C>, batches: readonly ChatBatch[]) => unknown
   /** Returns additional reply headers. Default: none. */
   readonly headers?: (call: Call) => Readonly<Record<string, string>>
-  /** Where answers of providers of this dialect hold text. Default: no answers are passed through. */
-  readonly directTexts?: DirectTexts
-  /** Where answers hold text in the caller's format. Default: `directTexts`. */
+  /** Default: no provider speaks this dialect, so every request and answer is translated. */
+  readonly direct?: DirectRequests<C>
+  /** Where answers hold text in the caller's format. Default: `direct.texts`. */
   readonly printedTexts?: DirectTexts
-  /** Returns the id of the stored response that a request continues. Default: none. */
-  readonly continues?: (context: C) => string | undefined
   /** True if answers start with the prompt's token count, which must then be estimated. */
   readonly startsWithUsage?: boolean
 }

@@ -26,8 +26,8 @@ export function answerReply<C> ({
   encode,
   complete,
   headers,
-  directTexts,
-  printedTexts = directTexts
+  direct,
+  printedTexts = direct?.texts
 }: AnswerDialect<C>): Sink<ChatBatch, Reply> {
   return async source => {
     const { first, all } = await peek(source)

@@ -14,13 +14,13 @@ import type { Services } from '../services.ts'
  */
 export function answerEmpty<C> (
   { providers }: Pick<Services, 'providers'>,
-  { empty, directDialect }: Pick<Dialect<never, C>, 'empty' | 'directDialect'>
+  { empty, direct }: Pick<Dialect<never, C>, 'empty' | 'direct'>
 ): Stage<RoutedCall<ChatInput>> {
   if (empty === undefined) return pass
   return map(call => {
     if (
       call.request.max_completion_tokens !== 0 ||
-      call.routes.some(({ providerId }) => speaksDialect(providers.get(providerId), directDialect))
+      call.routes.some(({ providerId }) => speaksDialect(providers.get(providerId), direct?.dialect))
     ) {
       return call
     }

@@ -39,15 +39,15 @@ export type Resolve = (name: string) => Promise<readonly string[]>
  * @param resolve default: the system's resolver
  * @throws GatewayError `invalid_value` naming the part or the field whose address is not public
  */
-export function checkAddresses (
+export function checkAddresses<C> (
   { settings, providers }: CheckAddressesServices,
-  { directDialect }: Pick<Dialect, 'directDialect'>,
+  { direct }: Pick<Dialect<never, C>, 'direct'>,
   resolve: Resolve = resolveName
 ): PassThroughStage<RoutedCall<ChatInput>> {
   const allowed = new AllowedAddresses(settings.tools.allowedHosts)
   const internal = new InternalProviders(settings.providers, resolve)
   if (internal.isNone) return pass
-  const getsOwnWords = (id: string): boolean => speaksDialect(providers.get(id), directDialect)
+  const getsOwnWords = (id: string): boolean => speaksDialect(providers.get(id), direct?.dialect)
 
   const check = async <C extends RoutedCall<ChatInput>>(
     call: C,

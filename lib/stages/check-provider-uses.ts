@@ -13,10 +13,13 @@ import { kinds } from '../providers/kinds.ts'
 import { shorten } from '../text/shorten.ts'
 import { maxUrlLength } from '../../schemas/url.ts'
 import { contextOf, type RoutedCall } from '../core/call.ts'
+import type { Route } from '../core/route.ts'
 import type { ProviderUse } from '../core/provider-use.ts'
 import type { Dialect } from '../dialects/dialect.ts'
 import type { Provider } from '../providers/provider.ts'
 import type { Services } from '../services.ts'
+
+type UseServices = Pick<Services, 'providers' | 'settings' | 'namedBudgets'>
 
 /**
  * Checks everything a request uses at its provider, besides the chosen model, against the rights of its key:
@@ -27,101 +30,129 @@ import type { Services } from '../services.ts'
  * @throws GatewayError `insufficient_permissions` naming the field
  */
 export function checkProviderUses<R, C> (
-  { providers, settings, namedBudgets }: Pick<Services, 'providers' | 'settings' | 'namedBudgets'>,
+  services: UseServices,
   usesOf: (request: R) => readonly ProviderUse[],
-  dialect: Pick<Dialect<never, C>, 'uses' | 'directDialect'> = {}
+  { direct }: Pick<Dialect<never, C>, 'direct'> = {}
 ): PassThroughStage<RoutedCall<R>> {
-  const hosts = new Map(
+  const { providers, settings } = services
+  const hosts: ProviderHosts = new Map(
     settings.providers.map(({ id, kind, baseUrl }) => [id, hostsOf(baseUrl, kinds[kind].baseUrl)])
   )
   return map(<T extends RoutedCall<R>>(call: T): T => {
-    const asWritten = dialect.uses?.(contextOf(call)) ?? []
-    for (const use of usesOf(call.request)) check(use, call, false)
-    for (const use of asWritten) check(use, call, true)
+    for (const use of usesOf(call.request)) new UseCheck(call, [], services, hosts).check(use)
+    const written = direct?.uses(contextOf(call)) ?? []
+    if (written.length > 0) {
+      const isDirect = ({ providerId }: Route): boolean =>
+        speaksDialect(providers.get(providerId), direct?.dialect)
+      const uses = new UseCheck(call, call.routes.filter(isDirect), services, hosts)
+      for (const use of written) uses.check(use)
+    }
     return call
   })
-
-  /**
-   * Other models, servers and tools matter only if a provider gets the caller's own request: translations
-   * omit them.
-   */
-  function check (use: ProviderUse, call: RoutedCall<unknown>, isAsWritten: boolean): void {
-    const { key, routes } = call
-    const direct = isAsWritten
-      ? routes.filter(({ providerId }) => speaksDialect(providers.get(providerId), dialect.directDialect))
-      : []
-    switch (use.kind) {
-      case 'object': return checkObject(call, use.param)
-      case 'address':
-        if (routes.some(({ providerId }) => isAt(use.url, hosts.get(providerId) ?? []))) {
-          checkObject(call, use.param)
-        }
-        return
-      case 'model': return checkModel(use.name, use.param)
-      case 'default_model': return checkModel('*', use.param)
-      case 'tool_server':
-        if (direct.length > 0 && !mayNameUrls(key)) {
-          throw refused('This API key may not use tool servers by URL.', use.param)
-        }
-        return
-      case 'unpriced':
-        if (direct.length > 0) checkPriced(use.param, budgetsOf(call, settings, namedBudgets))
-        return
-      case 'router_field':
-        if (
-          direct.length === 0 &&
-          !routes.some(({ providerId }) => passesOn(providers.get(providerId), use.param))
-        ) {
-          return
-        }
-        checkPriced(use.param, budgetsOf(call, settings, namedBudgets))
-        if (key.models !== undefined) {
-          throw refused(
-            `This API key may use some models only, and \`${use.param}\` may choose another: leave it out.`,
-            use.param
-          )
-        }
-        return
-      case 'unknown_tool':
-        if (direct.length === 0) return
-        checkPriced(use.param, budgetsOf(call, settings, namedBudgets))
-        if (key.models !== undefined) {
-          checkModel('*', use.param, `a tool of the type \`${shorten(use.name)}\``)
-        }
-        return
-      default: use satisfies never
-    }
-
-    /**
-     * A later attempt may send the same request to another provider of the dialect. `*` stands for any model
-     * of it.
-     */
-    function checkModel (
-      name: string,
-      param: string,
-      what = name === '*' ? 'the default model of this tool' : `the model \`${shorten(name)}\``
-    ): void {
-      if (direct.every(({ providerId }) => mayUseModel(key, `${providerId}/${name}`))) return
-      throw refused(
-        `This API key may not use ${what}.${name === '*' ? ' Name a model that the key may use, or leave the tool out.' : ''}`,
-        param
-      )
-    }
-  }
 }
 
-/**
- * Refuses objects in the provider's account: all keys of the gateway share it, so each key could reach
- * objects of the others. A caller with their own account may use everything in it.
- */
-function checkObject ({ key, providerKey }: RoutedCall<unknown>, param: string): void {
-  if (providerKey !== undefined || key.providerObjects === true) return
-  throw refused(
-    `${param}: this API key may not use what is stored in the gateway's account at the provider, such as ` +
-      'files, recordings, containers, caches and conversations. Send the content itself, such as a file in ' +
-      'base64, or your own key in X-Provider-Key.',
-    param
-  )
+/** The hosts of each provider, by its id. */
+type ProviderHosts = ReadonlyMap<string, readonly string[]>
+
+/** Checks what one call uses. */
+class UseCheck {
+  readonly #call: RoutedCall<unknown>
+  /**
+   * The routes whose providers get the caller's own request. Other models, servers and tools matter for these
+   * only: translations omit them.
+   */
+  readonly #direct: readonly Route[]
+  readonly #services: UseServices
+  readonly #hosts: ProviderHosts
+
+  constructor (
+    call: RoutedCall<unknown>,
+    direct: readonly Route[],
+    services: UseServices,
+    hosts: ProviderHosts
+  ) {
+    this.#call = call
+    this.#direct = direct
+    this.#services = services
+    this.#hosts = hosts
+  }
+
+  check (use: ProviderUse): void {
+    const { param } = use
+    switch (use.kind) {
+      case 'object': return this.#checkObject(param)
+      case 'address': return this.#checkAddress(use.url, param)
+      case 'model': return this.#checkModel(use.name, param, `the model \`${shorten(use.name)}\``)
+      case 'default_model': return this.#checkAnyModel(param, 'the default model of this tool')
+      case 'tool_server': return this.#checkToolServer(param)
+      case 'unpriced': return this.#checkUnpriced(param)
+      case 'router_field': return this.#checkRouterField(param)
+      case 'unknown_tool': return this.#checkUnknownTool(use.name, param)
+      default: use satisfies never
+    }
+  }
+
+  /**
+   * Refuses objects in the provider's account: all keys of the gateway share it, so each key could reach
+   * objects of the others. A caller with their own account may use everything in it.
+   */
+  #checkObject (param: string): void {
+    const { key, providerKey } = this.#call
+    if (providerKey !== undefined || key.providerObjects === true) return
+    throw refused(
+      `${param}: this API key may not use what is stored in the gateway's account at the provider, such as ` +
+        'files, recordings, containers, caches and conversations. Send the content itself, such as a file ' +
+        'in base64, or your own key in X-Provider-Key.',
+      param
+    )
+  }
+
+  /** An address at the provider itself names an object there. */
+  #checkAddress (url: string, param: string): void {
+    const isOwn = ({ providerId }: Route): boolean => isAt(url, this.#hosts.get(providerId) ?? [])
+    if (this.#call.routes.some(isOwn)) this.#checkObject(param)
+  }
+
+  /** A later attempt may send the same request to another provider of the dialect. */
+  #checkModel (name: string, param: string, what: string, advice = ''): void {
+    const { key } = this.#call
+    if (this.#direct.every(({ providerId }) => mayUseModel(key, `${providerId}/${name}`))) return
+    throw refused(`This API key may not use ${what}.${advice}`, param)
+  }
+
+  #checkAnyModel (param: string, what: string): void {
+    this.#checkModel('*', param, what, ' Name a model that the key may use, or leave the tool out.')
+  }
+
+  #checkToolServer (param: string): void {
+    if (this.#direct.length === 0 || mayNameUrls(this.#call.key)) return
+    throw refused('This API key may not use tool servers by URL.', param)
+  }
+
+  #checkUnpriced (param: string): void {
+    const { settings, namedBudgets } = this.#services
+    if (this.#direct.length > 0) checkPriced(param, budgetsOf(this.#call, settings, namedBudgets))
+  }
+
+  #checkRouterField (param: string): void {
+    const { key, routes } = this.#call
+    const { providers, settings, namedBudgets } = this.#services
+    const isPassedOn = routes.some(({ providerId }) => passesOn(providers.get(providerId), param))
+    if (this.#direct.length === 0 && !isPassedOn) return
+    checkPriced(param, budgetsOf(this.#call, settings, namedBudgets))
+    if (key.models === undefined) return
+    throw refused(
+      `This API key may use some models only, and \`${param}\` may choose another: leave it out.`,
+      param
+    )
+  }
+
+  #checkUnknownTool (name: string, param: string): void {
+    if (this.#direct.length === 0) return
+    this.#checkUnpriced(param)
+    if (this.#call.key.models === undefined) return
+    this.#checkAnyModel(param, `a tool of the type \`${shorten(name)}\``)
+  }
 }
 
 /** Returns true if a provider gets a field of chat requests that this gateway does not know. */

@@ -38,7 +38,7 @@ export interface CountPromptOptions {
  */
 export function countPrompt<C> (
   services: ProviderCallServices & Pick<Services, 'models'>,
-  dialect: Pick<Dialect<never, C>, 'fit' | 'directRequest' | 'directDialect'>,
+  dialect: Pick<Dialect<never, C>, 'fit' | 'direct'>,
   estimate: (request: ChatInput) => number,
   { maxMs = 5000, passesErrors = false }: CountPromptOptions = {}
 ): Stage<RoutedCall<ChatInput>, CountedPrompt> {
@@ -53,7 +53,7 @@ export function countPrompt<C> (
   }
   return map(async call => {
     const provider = services.providers.get(call.routes[0].providerId)
-    if (passesErrors && speaksDialect(provider, dialect.directDialect, 'tokenCount')) {
+    if (passesErrors && speaksDialect(provider, dialect.direct?.dialect, 'tokenCount')) {
       return await countBy(call)
     }
     const estimated = { id: call.id, by: 'estimate', tokens: estimate(call.request) } as const

@@ -19,7 +19,7 @@ import type { Services } from '../services.ts'
  */
 export function fitRoutes<C> (
   { models, providers }: Pick<Services, 'models' | 'providers'>,
-  { fit, directRequest, directDialect }: Pick<Dialect<never, C>, 'fit' | 'directRequest' | 'directDialect'>,
+  { fit, direct }: Pick<Dialect<never, C>, 'fit' | 'direct'>,
   capability: 'chat' | 'tokenCount' = 'chat'
 ): Stage<RoutedCall<ChatInput>> {
   return map(call => {
@@ -42,18 +42,18 @@ export function fitRoutes<C> (
           model,
           account
         }
-        const direct =
-          directRequest !== undefined && !isTranslated && speaksDialect(provider, directDialect, capability)
-            ? directRequest(request === call.request ? call : extend(call, { request }), target, context)
+        const directRequest =
+          direct !== undefined && !isTranslated && speaksDialect(provider, direct.dialect, capability)
+            ? direct.request(request === call.request ? call : extend(call, { request }), target, context)
             : undefined
         if (provider !== undefined && request.messages.some(({ role }) => role === 'assistant')) {
           const hasAccount = (digest: string): boolean => digest === account()
-          const reader = { provider, route, direct: direct?.dialect, hasAccount }
+          const reader = { provider, route, direct: directRequest?.dialect, hasAccount }
           for (const field of lostReasoning(request, reader)) noteIgnored(notes, field)
         }
-        return direct === undefined
+        return directRequest === undefined
           ? { request: fit?.(request, target, context) ?? request }
-          : { request, direct }
+          : { request, direct: directRequest }
       }
     })
   })

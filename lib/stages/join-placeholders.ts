@@ -13,12 +13,12 @@ import type { Services } from '../services.ts'
  */
 export function joinPlaceholders<C> (
   { responseStore, textGuards }: Pick<Services, 'responseStore' | 'textGuards'>,
-  { continues = () => undefined }: Pick<Dialect<never, C>, 'continues'>
+  { stored }: Pick<Dialect<never, C>, 'stored'>
 ): PassThroughStage<RoutedCall<object>> {
   const { reversible } = textGuards ?? {}
-  if (reversible === undefined) return pass
+  if (reversible === undefined || stored === undefined) return pass
   return map(async <T extends RoutedCall<object>>(call: T): Promise<T> => {
-    const id = continues(contextOf(call))
+    const id = stored.continues(contextOf(call))
     const placeholders = id === undefined ? undefined : reversible.placeholdersOf(call)
     if (id === undefined || placeholders === undefined) return call
     const sealed = await responseStore?.placeholders(call.key.id, id)

@@ -163,7 +163,7 @@ t.test('replacements in a passed-through message leave the rest of its JSON unch
   const { pieces, ends } = readEvent(
     { type: 'direct-frame', name: 'content_block_delta', json },
     shout,
-    messages.directTexts
+    messages.direct?.texts
   )
   t.same(pieces?.list.map(({ text }) => text), ['a'])
   t.equal(ends, undefined)
@@ -175,7 +175,7 @@ t.test('replacements in a passed-through message leave the rest of its JSON unch
       json: '{"index":0,"content_block":{"type":"text","text":"a"}}'
     },
     shout,
-    messages.directTexts
+    messages.direct?.texts
   )
   t.match(
     start.event,
@@ -186,7 +186,7 @@ t.test('replacements in a passed-through message leave the rest of its JSON unch
     readEvent(
       { type: 'direct-frame', name: 'content_block_delta', json: '["a"]' },
       shout,
-      messages.directTexts
+      messages.direct?.texts
     ).event,
     { json: '["A"]' },
     'also if it is not an object'
@@ -195,7 +195,7 @@ t.test('replacements in a passed-through message leave the rest of its JSON unch
     () => readEvent(
       { type: 'direct-frame', name: 'content_block_delta', json: '{"a' },
       shout,
-      messages.directTexts
+      messages.direct?.texts
     ),
     { code: 'upstream_invalid_response' }
   )

@@ -17,7 +17,7 @@ function held (word: string, reach?: number): HeldTexts {
   const filter = wordFilter(word, reach)
   return new HeldTexts(
     new TextFilters({ filter: () => filter }, routedCall({}), 'answer'),
-    messages.directTexts
+    messages.direct?.texts
   )
 }
 

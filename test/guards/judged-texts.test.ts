@@ -171,7 +171,7 @@ t.test('no window begins inside a character', async t => {
 
 t.test('a large complete answer is judged in slices, and keeps its place', async t => {
   const { judge, shown } = judgeOf('abc', undefined)
-  const texts = new JudgedTexts(judge, messages.directTexts)
+  const texts = new JudgedTexts(judge, messages.direct?.texts)
   const content = Array.from({ length: 20_000 }, () => ({ type: 'text', text: 'abc' }))
   const json = JSON.stringify({ content }, null, 1)
   const usage: ChatEvent = { type: 'usage', usage: { promptTokens: 1, completionTokens: 1, totalTokens: 2 } }
@@ -186,7 +186,7 @@ t.test('a large complete answer is judged in slices, and keeps its place', async
   t.same(out.slice(1), [{ type: 'direct-answer', json: json.replaceAll('abc', '[X]') }, usage])
   const twice = `{"content":"abc",${json.slice(1)}`
   t.same(
-    await through(new JudgedTexts(judgeOf('none', undefined).judge, messages.directTexts), [
+    await through(new JudgedTexts(judgeOf('none', undefined).judge, messages.direct?.texts), [
       { type: 'direct-answer', json: twice }
     ]),
     [{ type: 'direct-answer', json: JSON.stringify({ content }) }],
@@ -230,11 +230,11 @@ t.test('a change in signed reasoning refuses the answer', async t => {
     })
   })
   await t.rejects(
-    through(new JudgedTexts(judgeOf('abc').judge, messages.directTexts), [frame('a'), frame('bc')]),
+    through(new JudgedTexts(judgeOf('abc').judge, messages.direct?.texts), [frame('a'), frame('bc')]),
     { code: 'content_refused' }
   )
   t.equal(
-    (await through(new JudgedTexts(judgeOf('abc').judge, messages.directTexts), [frame('a'), frame('b')]))
+    (await through(new JudgedTexts(judgeOf('abc').judge, messages.direct?.texts), [frame('a'), frame('b')]))
       .length,
     2
   )

@@ -25,7 +25,7 @@ async function* each (pieces: readonly string[]): AsyncGenerator<string> {
 
 async function shown (
   body: Reply['body'],
-  { directTexts, printedTexts = directTexts }: AnswerDialect<never>
+  { direct, printedTexts = direct?.texts }: AnswerDialect<never>
 ): Promise<string> {
   if (printedTexts === undefined) throw new Error('a dialect says where its answers hold text')
   const reply = withRestoredTexts({ status: 200, headers: {}, body }, placeholders, printedTexts)
@@ -375,10 +375,10 @@ t.test('a numbered keep-alive event does not overtake held events', async t => {
     yield event({ type: 'response.completed', response: { id: 'r', status: 'completed', output: [] } })
   }
   const keepAlive = { text: () => event({ type: 'keepalive', sequence_number: sent++ }), everyMs: 1000 }
-  const { directTexts } = responsesDialect()
-  if (directTexts === undefined) throw new Error('the dialect says where its answers hold text')
+  const { direct } = responsesDialect()
+  if (direct === undefined) throw new Error('the dialect says where its answers hold text')
   const noted: Reply = { status: 200, headers: {}, body: body(), keepAlive }
-  const reply = await withRestoredTexts(noted, placeholders, directTexts).restoreForCaller?.(noted) ?? noted
+  const reply = await withRestoredTexts(noted, placeholders, direct.texts).restoreForCaller?.(noted) ?? noted
   const silence = reply.keepAlive?.text
   if (typeof silence !== 'function') throw new Error('what it writes depends on what waits')
   t.match(silence(), 'keepalive', 'nothing waits')

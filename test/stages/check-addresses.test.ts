@@ -2,6 +2,7 @@ import t from 'tap'
 import { GatewayError } from '../../lib/core/errors.ts'
 import { once } from '../../lib/pipeline/sources.ts'
 import { createProvider } from '../../lib/providers/index.ts'
+import { responsesDialect } from '../../lib/dialects/responses/index.ts'
 import { checkAddresses, type Resolve } from '../../lib/stages/check-addresses.ts'
 import { testGateway, upstreamAt } from '../support/gateway.ts'
 import { openaiScript } from '../support/openai-responses.ts'
@@ -68,7 +69,7 @@ async function check (
   const providers = new Map([[provider.id, createProvider(provider, unreachable)]])
   const stage = checkAddresses(
     { settings: { providers: [provider], tools: { allowedHosts } }, providers },
-    { directDialect: 'responses' },
+    responsesDialect(),
     resolve
   )
   const call = routedCall(request)

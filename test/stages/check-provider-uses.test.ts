@@ -5,17 +5,16 @@ import { NamedBudgets } from '../../lib/limits/named-budgets.ts'
 import { once } from '../../lib/pipeline/sources.ts'
 import { checkProviderUses } from '../../lib/stages/check-provider-uses.ts'
 import { provider, providerSettings, settings } from '../support/settings.ts'
-import { collect, route, routedCall } from '../support/stages.ts'
+import { collect, directRequests, route, routedCall } from '../support/stages.ts'
 import type { ChatInput } from '../../lib/chat/input.ts'
 import type { RoutedCall } from '../../lib/core/call.ts'
 import type { ApiKey } from '../../lib/core/key.ts'
 import type { ProviderUse } from '../../lib/core/provider-use.ts'
 import type { Provider } from '../../lib/providers/provider.ts'
 
-const directDialect = 'messages'
 const other = provider('one')
 // nothing else of it is read
-const speaking: Provider = { ...other, adapters: { chat: { directDialects: [directDialect] } as never } }
+const speaking: Provider = { ...other, adapters: { chat: { directDialects: ['messages'] } as never } }
 const everyUse: readonly ProviderUse[] = [
   { kind: 'model', name: 'b', param: 'tools' },
   { kind: 'default_model', param: 'tools[0]' },
@@ -50,7 +49,7 @@ async function check (
       namedBudgets
     },
     chatUses,
-    { directDialect, uses: () => uses }
+    { direct: directRequests({ uses: () => uses }) }
   )
   const [out] = await collect(stage(once(call)))
   return out === call

@@ -3,7 +3,7 @@ import { once } from '../../lib/pipeline/sources.ts'
 import { createModels } from '../../lib/models/create-models.ts'
 import { fitRoutes } from '../../lib/stages/fit-routes.ts'
 import { provider, settings } from '../support/settings.ts'
-import { collect, route, routedCall } from '../support/stages.ts'
+import { collect, directRequests, route, routedCall } from '../support/stages.ts'
 import type { Provider } from '../../lib/providers/provider.ts'
 import type { ChatInput } from '../../lib/chat/input.ts'
 import type { FitTarget } from '../../lib/dialects/dialect.ts'
@@ -57,15 +57,14 @@ t.test(
     const directRequest = (given: { readonly request: ChatInput }): undefined => {
       seen.push(given === call ? 'the call' : given.request)
     }
+    const dialect = { direct: directRequests({ request: directRequest }) }
     // nothing else of it is read
     const direct: Provider = {
       ...provider('openai'),
       adapters: { chat: { directDialects: ['messages'] } as never }
     }
     const providers = new Map([['openai', direct]])
-    const [fitted] = await collect(
-      fitRoutes({ ...services, providers }, { directRequest, directDialect: 'messages' })(once(call))
-    )
+    const [fitted] = await collect(fitRoutes({ ...services, providers }, dialect)(once(call)))
     const chosen = { providerId: 'openai', model: 'gpt-5', modelId: 'openai/gpt-5' }
     fitted?.fit?.(request, chosen)
     fitted?.fit?.({ ...request, n: 2 }, chosen)

@@ -29,7 +29,7 @@ async function joined (continued: string | undefined, isReversible = true): Prom
   } as Partial<ResponseStore> as ResponseStore
   const call = routedCall({})
   const services = { responseStore, textGuards: { layers: [], reversible } }
-  const stage = joinPlaceholders(services, { continues: () => continued })
+  const stage = joinPlaceholders(services, { stored: { continues: () => continued } })
   t.same(await collect(stage(once(call))), [call])
   return placeholders
 }

@@ -20,11 +20,13 @@ export const messages: Dialect<typeof MessagesRequest, MessagesContext> = {
   input: messagesInput,
   fit: fitRequest,
   empty: emptyMessage,
-  directDialect: 'messages',
-  directRequest,
-  directTexts: { answer: messagesAnswerTexts, frames: messagesFrameTexts, textOf: messagesTextOf },
+  direct: {
+    dialect: 'messages',
+    request: directRequest,
+    uses: messagesUses,
+    texts: { answer: messagesAnswerTexts, frames: messagesFrameTexts, textOf: messagesTextOf }
+  },
   replaceTexts: replaceMessageTexts,
-  uses: messagesUses,
   encode: encodeMessage,
   complete: messageReply,
   headers: ({ id, record }) =>

@@ -27,12 +27,14 @@ export function compaction (archive?: ResponseArchive): Dialect<typeof CompactRe
     fit: () => {
       throw unavailable().with({ fault: 'unsupported' })
     },
-    directDialect: 'responses',
-    directRequest: compactRequest,
-    directTexts: responsesDirectTexts,
-    continues: ({ stored }) => stored.continuation?.id,
+    direct: {
+      dialect: 'responses',
+      request: compactRequest,
+      uses: responsesUses,
+      texts: responsesDirectTexts
+    },
+    stored: { continues: ({ stored }) => stored.continuation?.id },
     replaceTexts: (call, replace) => replaceResponseTexts(call, replace, {}),
-    uses: responsesUses,
     encode: encodeResponse,
     complete: (_start, batches) => {
       for (const { events } of batches) {

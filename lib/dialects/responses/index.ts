@@ -31,15 +31,19 @@ export function responsesDialect (
       return readStored(call, archive)?.then(input) ?? input()
     },
     fit: fitRequest,
-    directDialect: 'responses',
-    directRequest,
-    directTexts: responsesDirectTexts,
-    continues: ({ stored }) => stored.continuation?.id,
+    direct: {
+      dialect: 'responses',
+      request: directRequest,
+      uses: responsesUses,
+      texts: responsesDirectTexts
+    },
+    stored: {
+      continues: ({ stored }) => stored.continuation?.id,
+      isStored: ({ keep }) => keep !== undefined,
+      runsLater: ({ request }) => request.background === true
+    },
     replaceTexts: (call, replace) => replaceResponseTexts(call, replace, { archive }),
     asTextAnswer: call => withoutTokens(call, { archive }),
-    runsLater: ({ request }) => request.background === true,
-    isStored: ({ keep }) => keep !== undefined,
-    uses: responsesUses,
     encode: encodeResponse,
     complete: responseReply
   }
