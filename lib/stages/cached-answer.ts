@@ -142,7 +142,7 @@ interface NewAnswerParts<R> {
   readonly keep: (text: string) => void
 }
 
-/** An answer that the cache did not have. It is read once, for its caller and for the calls that wait for it. */
+/** An answer that the cache did not have, read once for its caller and for the calls that wait for it. */
 class NewAnswer<R extends ChatInput> {
   readonly #parts: NewAnswerParts<R>
   /** The call as `answer` gets it. */

@@ -83,7 +83,7 @@ class UseCheck {
       case 'object': return this.#checkObject(param)
       case 'address': return this.#checkAddress(use.url, param)
       case 'model': return this.#checkModel(use.name, param, `the model \`${shorten(use.name)}\``)
-      case 'default_model': return this.#checkAnyModel(param, 'the default model of this tool')
+      case 'default_model': return this.#checkModel('*', param, 'the default model of this tool')
       case 'tool_server': return this.#checkToolServer(param)
       case 'unpriced': return this.#checkUnpriced(param)
       case 'router_field': return this.#checkRouterField(param)
@@ -113,15 +113,18 @@ class UseCheck {
     if (this.#call.routes.some(isOwn)) this.#checkObject(param)
   }
 
-  /** A later attempt may send the same request to another provider of the dialect. */
-  #checkModel (name: string, param: string, what: string, advice = ''): void {
+  /**
+   * A later attempt may send the same request to another provider of the dialect.
+   *
+   * @param name `*` for any model
+   */
+  #checkModel (name: string, param: string, what: string): void {
     const { key } = this.#call
     if (this.#direct.every(({ providerId }) => mayUseModel(key, `${providerId}/${name}`))) return
-    throw refused(`This API key may not use ${what}.${advice}`, param)
-  }
-
-  #checkAnyModel (param: string, what: string): void {
-    this.#checkModel('*', param, what, ' Name a model that the key may use, or leave the tool out.')
+    throw refused(
+      `This API key may not use ${what}.${name === '*' ? ' Name a model that the key may use, or leave the tool out.' : ''}`,
+      param
+    )
   }
 
   #checkToolServer (param: string): void {
@@ -151,7 +154,7 @@ class UseCheck {
     if (this.#direct.length === 0) return
     this.#checkUnpriced(param)
     if (this.#call.key.models === undefined) return
-    this.#checkAnyModel(param, `a tool of the type \`${shorten(name)}\``)
+    this.#checkModel('*', param, `a tool of the type \`${shorten(name)}\``)
   }
 }
 
