@@ -290,25 +290,9 @@ export function isProviderFault (code: string): boolean {
   )
 }
 
-export interface GatewayErrorOptions {
-  /** Message for the caller. Default: the message of the table. */
-  message?: string | undefined
-  /** The parameter at fault, as the caller wrote it: `messages[0].content`. */
-  param?: string | undefined
-  /** Overrides the table's status, for upstream 4xx that pass through. */
-  status?: number | undefined
-  type?: ErrorType | undefined
-  /** The provider's own code, if it says more than the gateway's. */
-  shownCode?: string | undefined
+/** What a failed attempt tells about itself: it decides what is tried and billed. Callers do not see it. */
+export interface AttemptFacts {
   fault?: FaultKind | undefined
-  /** Seconds to wait as the provider asks, already clamped to 1–60. */
-  retryAfterSeconds?: number | undefined
-  /** The provider's own limits, as headers of the answer. */
-  rateLimits?: Readonly<Record<string, string>> | undefined
-  /** The provider's own error, for callers who speak its dialect. */
-  original?: OriginalError | undefined
-  /** Only for the log. */
-  cause?: unknown
   /** True if the provider had accepted the request: it is billed, so the same model is not tried again. */
   acceptedByProvider?: boolean | undefined
   /**
@@ -325,6 +309,27 @@ export interface GatewayErrorOptions {
   staleConnection?: boolean | undefined
 }
 
+/** Default: as in the table of codes. */
+export interface GatewayErrorOptions extends AttemptFacts {
+  /** Message for the caller. */
+  message?: string | undefined
+  /** The parameter at fault, as the caller wrote it: `messages[0].content`. */
+  param?: string | undefined
+  /** Overrides the table's status, for upstream 4xx that pass through. */
+  status?: number | undefined
+  type?: ErrorType | undefined
+  /** The provider's own code, if it says more than the gateway's. */
+  shownCode?: string | undefined
+  /** Seconds to wait as the provider asks, already clamped to 1–60. */
+  retryAfterSeconds?: number | undefined
+  /** The provider's own limits, as headers of the answer. */
+  rateLimits?: Readonly<Record<string, string>> | undefined
+  /** The provider's own error, for callers who speak its dialect. */
+  original?: OriginalError | undefined
+  /** Only for the log. */
+  cause?: unknown
+}
+
 export class GatewayError extends Error {
   readonly code: ErrorCode
   readonly status: number
@@ -338,12 +343,13 @@ export class GatewayError extends Error {
   readonly usage: Usage | undefined
   readonly staleConnection: boolean
   readonly original: OriginalError | undefined
-  readonly #shownCode: string | undefined
+  readonly #options: GatewayErrorOptions
 
   constructor (code: ErrorCode, options: GatewayErrorOptions = {}) {
     const row: CodeRow = codes[code]
     super(options.message ?? row.message, options.cause === undefined ? undefined : { cause: options.cause })
     this.name = 'GatewayError'
+    this.#options = options
     this.code = code
     this.status = options.status ?? row.status
     this.type = options.type ?? row.type
@@ -356,56 +362,16 @@ export class GatewayError extends Error {
     this.usage = options.usage
     this.staleConnection = options.staleConnection ?? false
     this.original = options.original
-    this.#shownCode = options.shownCode
   }
 
-  /** Returns a copy of the error with another message, parameter or cause. */
-  with (
-    changes: Pick<
-      GatewayErrorOptions,
-      'message' | 'param' | 'cause' | 'fault' | 'acceptedByProvider' | 'mayBeBilled' | 'original' |
-      'usage'
-    >
-  ): GatewayError {
-    const {
-      code,
-      message,
-      status,
-      type,
-      fault,
-      retryAfterSeconds,
-      rateLimits,
-      cause,
-      acceptedByProvider,
-      mayBeBilled,
-      usage,
-      staleConnection,
-      original
-    } = this
-    const shownCode = this.#shownCode
-    const param = this.param ?? undefined
-    const same = {
-      message,
-      status,
-      type,
-      fault,
-      retryAfterSeconds,
-      rateLimits,
-      cause,
-      acceptedByProvider,
-      mayBeBilled,
-      usage,
-      staleConnection,
-      original,
-      param,
-      shownCode
-    }
-    return new GatewayError(code, { ...same, ...changes })
+  /** Returns a copy of the error with other options. */
+  with (changes: GatewayErrorOptions): GatewayError {
+    return new GatewayError(this.code, { ...this.#options, ...changes })
   }
 
   /** The code that callers see: the provider's own if it is more useful to them. */
   get shownCode (): string {
-    return this.#shownCode ?? this.code
+    return this.#options.shownCode ?? this.code
   }
 
   /** Returns the JSON body of the answer. */
