@@ -30,6 +30,7 @@ import { providerDigests, sameProviders } from './routing/same-provider.ts'
 import { describeError, loggableError } from './text/describe-error.ts'
 import { httpTransport } from './client/transport.ts'
 import type { HoldMemory } from './core/held-memory.ts'
+import type { RecordingRules } from './core/recording-rules.ts'
 import type { BodyRecorder } from './bodies/body-recorder.ts'
 import type { CaptureBodies } from './core/body-capture.ts'
 import type { Judge } from './guards/text-judge.ts'
@@ -56,7 +57,6 @@ type GivenServices = Pick<
   | 'responseStore'
   | 'backgroundRuns'
   | 'recordSent'
-  | 'beginTrace'
   | 'namedBudgets'
   | 'admin'
   | 'alerts'
@@ -75,6 +75,7 @@ export interface ServiceOptions extends GivenServices {
   readonly limiter?: Limiter
   /** Limits what arrives from tool servers together with the calls. Default: unlimited. */
   readonly holdMemory?: HoldMemory
+  readonly beginTrace?: RecordingRules['beginTrace']
   /** Stores bodies according to the configuration. Default: none are kept. */
   readonly bodyRecorder?: BodyRecorder | undefined
   /** Captures the texts of calls for their spans. Default: spans have none. */
@@ -103,6 +104,7 @@ export function createServices (settings: Settings, options: ServiceOptions): Ow
     secret = randomBytes(32),
     limiter = new LocalLimiter(),
     holdMemory,
+    beginTrace,
     bodyRecorder,
     captureContent,
     sharedAnswers,
@@ -131,7 +133,6 @@ export function createServices (settings: Settings, options: ServiceOptions): Ow
   return {
     ...given,
     settings,
-    inspectedEndpoints: inspectedEndpoints(settings),
     models,
     providers,
     toolServers,
@@ -141,12 +142,16 @@ export function createServices (settings: Settings, options: ServiceOptions): Ow
     limiter,
     listed,
     mirrors,
-    hidesCost: costHiding(settings.usage),
-    ownTags: ownTags(settings.usage),
-    routeTags: routeTags(settings.usage),
-    acceptsAnyMetadata: settings.server.compatibility === 'litellm',
-    captureBodies: capturing(settings, providers, bodyRecorder, captureContent),
-    digestEndUsers: endUserDigests(settings, secret),
+    recording: {
+      beginTrace,
+      captureBodies: capturing(settings, providers, bodyRecorder, captureContent),
+      inspectedEndpoints: inspectedEndpoints(settings),
+      hidesCost: costHiding(settings.usage),
+      ownTags: ownTags(settings.usage),
+      routeTags: routeTags(settings.usage),
+      acceptsAnyMetadata: settings.server.compatibility === 'litellm',
+      digestEndUsers: endUserDigests(settings, secret)
+    },
     admin: isDashboardServed(settings) ? given.admin : undefined,
     textGuards: openStages(settings, judges, log, secret),
     answerCache: openAnswerCache(settings, secret, sharedAnswers),
@@ -277,7 +282,7 @@ async function learnModels (
  * @param secret of the store
  * @returns `undefined` if names of end users are stored as given
  */
-function endUserDigests ({ endUsers }: Settings, secret: Buffer): Services['digestEndUsers'] {
+function endUserDigests ({ endUsers }: Settings, secret: Buffer): RecordingRules['digestEndUsers'] {
   if (endUsers.store === 'as_given') return undefined
   const digest = endUserDigest(secret)
   return key => {

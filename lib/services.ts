@@ -11,10 +11,8 @@ import type { NamedBudgets } from './limits/named-budgets.ts'
 import type { ToolServers } from './mcp/tool-servers.ts'
 import type { ModelRegistry } from './models/model-registry.ts'
 import type { Providers } from './providers/provider.ts'
-import type { Call, RecordSent } from './core/call.ts'
-import type { CallTrace } from './core/call-trace.ts'
-import type { CaptureBodies } from './core/body-capture.ts'
-import type { ApiKey } from './core/key.ts'
+import type { RecordSent } from './core/call.ts'
+import type { RecordingRules } from './core/recording-rules.ts'
 import type { Settings } from './core/settings.ts'
 import type { BackgroundRuns } from './deferred/background-runs.ts'
 import type { Mirrors } from './deferred/mirrors.ts'
@@ -39,22 +37,8 @@ export interface Services {
   readonly backgroundRuns?: BackgroundRuns | undefined
   /** Absent if calls are not recorded. */
   readonly recordSent?: RecordSent | undefined
-  /** Starts the trace of a call from its request headers. Absent if traces are not exported. */
-  readonly beginTrace?: ((headers: Call['headers']) => CallTrace) | undefined
-  /** Absent if no bodies are stored. */
-  readonly captureBodies?: CaptureBodies | undefined
-  /** Endpoints whose requests may be stored only after guards have checked them. Absent without guards. */
-  readonly inspectedEndpoints?: ReadonlySet<string> | undefined
-  /** Returns true for a key that may not see costs. Absent if all keys may. */
-  readonly hidesCost?: ((key: ApiKey) => boolean) | undefined
-  /** Lists the configured tags of a key. Absent if there are none. */
-  readonly ownTags?: ((key: ApiKey) => readonly string[]) | undefined
-  /** True to record `metadata` values that are not strings instead of refusing them. */
-  readonly acceptsAnyMetadata?: boolean | undefined
-  /** Returns a function that digests end user names in calls of a key. Absent if names are stored. */
-  readonly digestEndUsers?: ((key: ApiKey) => (name: string) => string) | undefined
-  /** Lists the configured tags of routes by name. Absent if there are none. */
-  readonly routeTags?: ((names: readonly string[]) => readonly string[]) | undefined
+  /** Default: none. */
+  readonly recording?: RecordingRules | undefined
   /** Finds budgets of tags, models and end users. Absent if there are none. */
   readonly namedBudgets?: NamedBudgets | undefined
   /** Opens the services of the admin API. Absent without a store or with the dashboard disabled. */

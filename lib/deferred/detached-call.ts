@@ -7,11 +7,10 @@ import { GatewayError, asGatewayError } from '../core/errors.ts'
 import { usageLimits } from '../limits/limit-table.ts'
 import { keptEndUser, type KeptAttribution } from '../core/caller-facts.ts'
 import { CallRecord, noteError } from '../core/record.ts'
-import type { CaptureBodies } from '../core/body-capture.ts'
-import type { CallTrace } from '../core/call-trace.ts'
 import { detachedCall, type AuthedCall, type Call } from '../core/call.ts'
 import type { EndpointName } from '../../schemas/endpoints.ts'
 import type { ApiKey, KeyLimits } from '../core/key.ts'
+import type { RecordingRules } from '../core/recording-rules.ts'
 import type { Route } from '../core/route.ts'
 import type { Secret } from '../core/secret.ts'
 import type { Settings } from '../core/settings.ts'
@@ -20,9 +19,7 @@ import type { Keys } from '../keys/keys.ts'
 export interface DetachedServices {
   readonly keys: Keys
   readonly settings: Settings
-  readonly captureBodies?: CaptureBodies | undefined
-  readonly beginTrace?: ((headers: Call['headers']) => CallTrace) | undefined
-  readonly digestEndUsers?: ((key: ApiKey) => (name: string) => string) | undefined
+  readonly recording?: RecordingRules | undefined
 }
 
 /** Facts of a call that was admitted earlier. */
@@ -107,17 +104,17 @@ function mayRun ({ keys }: DetachedServices, { key, record }: AuthedCall): boole
 function callOf (
   endpoint: EndpointName,
   { id, key: admitted, routes, bodyBytes, providerKey, attribution = {} }: AcceptedCall,
-  { keys, settings, captureBodies, beginTrace, digestEndUsers }: DetachedServices,
+  { keys, settings, recording = {} }: DetachedServices,
   signal: AbortSignal
 ): AuthedCall {
   const key = usageLimited(admitted, keys.find?.(admitted.id) ?? admitted, settings)
   const record = new CallRecord(endpoint)
   record.caller.keyId = key.id
   record.request.bodyBytes = bodyBytes
-  record.trace = beginTrace?.({})
+  record.trace = recording.beginTrace?.({})
   if (providerKey !== undefined) record.caller.usesOwnProviderKey = true
-  record.bodies = captureBodies?.(key, endpoint, record.trace)
-  record.caller.digestEndUser = digestEndUsers?.(key)
+  record.bodies = recording.captureBodies?.(key, endpoint, record.trace)
+  record.caller.digestEndUser = recording.digestEndUsers?.(key)
   const { hashed: _, ...names } = attribution
   Object.assign(record.caller, names, { endUser: keptEndUser(attribution, record.caller) })
   record.request.requestedModel = routes.map(route => route.modelId).join(', ')

@@ -1,8 +1,6 @@
 /**
- * Checks the key of a call before its body is read. Sets in the record what follows from the key and the
- * endpoint: whether costs are hidden, the tags of the key, how names of end users are stored, whether any
- * metadata is accepted, whether guards must inspect the request before anything is kept, and who captures
- * bodies.
+ * Checks the key of a call before its body is read, and sets in the record what follows from the key and the
+ * endpoint (`core/recording-rules`).
  */
 
 import { GatewayError } from '../core/errors.ts'
@@ -10,13 +8,9 @@ import { presentedKeys, type ApiKey } from '../core/key.ts'
 import { hintOf } from '../keys/key-text.ts'
 import { map, type Stage } from '../pipeline/stage.ts'
 import { refine, type AuthedCall, type Call } from '../core/call.ts'
+import type { CallRecord } from '../core/record.ts'
+import type { RecordingRules } from '../core/recording-rules.ts'
 import type { Services } from '../services.ts'
-
-type AuthServices = Pick<
-  Services,
-  'keys' | 'captureBodies' | 'digestEndUsers' | 'inspectedEndpoints' | 'hidesCost' | 'ownTags' |
-    'acceptsAnyMetadata'
->
 
 export interface AuthOptions {
   /** True for an endpoint open to every key, even to a key limited to other endpoints. Default: false. */
@@ -31,9 +25,7 @@ export interface AuthOptions {
  *   `insufficient_permissions` for a key that may not use this endpoint
  */
 export function auth (
-  {
-    keys, captureBodies, digestEndUsers, inspectedEndpoints, hidesCost, ownTags, acceptsAnyMetadata
-  }: AuthServices,
+  { keys, recording = {} }: Pick<Services, 'keys' | 'recording'>,
   { everyKey = false }: AuthOptions = {}
 ): Stage<Call, AuthedCall> {
   return map(call => {
@@ -51,16 +43,19 @@ export function auth (
     if (!everyKey && key.endpoints !== undefined && !key.endpoints.includes(call.record.endpoint)) {
       throw new GatewayError('insufficient_permissions')
     }
-    if (inspectedEndpoints?.has(call.record.endpoint) === true) call.record.guards.awaitsInspection = true
-    if (hidesCost !== undefined) call.record.cost.isHidden = hidesCost(key)
-    if (ownTags !== undefined) call.record.caller.tags = ownTags(key)
-    if (digestEndUsers !== undefined) call.record.caller.digestEndUser = digestEndUsers(key)
-    if (acceptsAnyMetadata === true) call.record.caller.acceptsAnyMetadata = true
-    if (captureBodies !== undefined) {
-      call.record.bodies = captureBodies(key, call.record.endpoint, call.record.trace)
-    }
+    applyRules(call.record, key, recording)
     return refine(call, { key })
   })
+}
+
+function applyRules (record: CallRecord, key: ApiKey, rules: RecordingRules): void {
+  const { inspectedEndpoints, hidesCost, ownTags, digestEndUsers, acceptsAnyMetadata, captureBodies } = rules
+  if (inspectedEndpoints?.has(record.endpoint) === true) record.guards.awaitsInspection = true
+  if (hidesCost !== undefined) record.cost.isHidden = hidesCost(key)
+  if (ownTags !== undefined) record.caller.tags = ownTags(key)
+  if (digestEndUsers !== undefined) record.caller.digestEndUser = digestEndUsers(key)
+  if (acceptsAnyMetadata === true) record.caller.acceptsAnyMetadata = true
+  if (captureBodies !== undefined) record.bodies = captureBodies(key, record.endpoint, record.trace)
 }
 
 /**

@@ -25,16 +25,15 @@ interface Routing extends StageTypes {
  * @throws what `chooseRoutes` throws
  */
 export function routeModel<Extra = unknown> (
-  services: ChooseRoutesServices & Pick<Services, 'routeTags'>, options: ChooseRoutesOptions<Extra> = {}
+  services: ChooseRoutesServices & Pick<Services, 'recording'>, options: ChooseRoutesOptions<Extra> = {}
 ): GenericStage<RoutingStage<Extra>, Routing> {
+  const { routeTags } = services.recording ?? {}
   const stage: RoutingStage<Extra> = map(
     <R extends ModelRequest & Extra>(call: ValidCall<R>): RoutedCall<R> => {
       const { skipped, ...chosen } = chooseRoutes(call, services, options)
       if (skipped.length > 0) call.record.routing.failedAttempts = [...skipped]
       if (chosen.providerKey !== undefined) call.record.caller.usesOwnProviderKey = true
-      if (services.routeTags !== undefined) {
-        addTags(call.record, services.routeTags(chosen.requestedNames ?? []))
-      }
+      if (routeTags !== undefined) addTags(call.record, routeTags(chosen.requestedNames ?? []))
       return refine(call, chosen)
     }
   )

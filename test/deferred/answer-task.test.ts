@@ -48,7 +48,7 @@ async function run (
     {
       keys: { check: () => undefined, find },
       settings: settings(parts),
-      ...digestEndUsers !== undefined && { digestEndUsers }
+      ...digestEndUsers !== undefined && { recording: { digestEndUsers } }
     },
     answer,
     {
