@@ -125,7 +125,7 @@ export interface RoutedCall<R> extends ValidCall<R> {
    *
    * @throws GatewayError `unsupported_parameter` if the route's provider cannot take it
    */
-  fit? (request: R, route: Route, options?: FitOptions): FittedRequest<R>
+  fit? (this: void, request: R, route: Route, options?: FitOptions): FittedRequest<R>
   /** The models and routes that the request names; absent if none. */
   readonly requestedNames?: readonly string[]
   /** Absent if calls of a session gain nothing from the same provider. */
@@ -155,8 +155,9 @@ export function detachedCall (parts: Pick<AuthedCall, 'id' | 'key' | 'record' | 
 
 /**
  * Returns the context that the `input` of the caller's dialect has set. The stages of a pipeline belong to
- * one dialect, so `C` is the type of its context.
+ * one dialect, so `C` is always the type of its context.
  */
+// oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- known to each stage by its dialect
 export function contextOf<C> ({ context }: Pick<ValidCall<unknown>, 'context'>): C {
   return context as C
 }
