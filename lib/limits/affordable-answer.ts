@@ -3,7 +3,7 @@
 import { GatewayError } from '../core/errors.ts'
 import type { CallRecord } from '../core/record.ts'
 import { requestBytes } from '../core/request-facts.ts'
-import { costOfJudged, costOfWasted } from '../usage/usage-row.ts'
+import { costOfJudged, costOfWasted } from '../usage/call-cost.ts'
 import { estimateChat } from './estimate-chat.ts'
 import type { EstimateRequest } from './estimate.ts'
 import { maxAnswerCostOf, maxCostOf, outputLimitOf, type Amounts } from './max-cost.ts'
