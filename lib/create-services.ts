@@ -153,7 +153,7 @@ export function createServices (settings: Settings, options: ServiceOptions): Ow
       digestEndUsers: endUserDigests(settings, secret)
     },
     admin: isDashboardServed(settings) ? given.admin : undefined,
-    textGuards: openStages(settings, judges, log, secret),
+    textGuards: openGuards(settings, judges, log, secret),
     answerCache: openAnswerCache(settings, secret, sharedAnswers),
     close: async () => {
       lifetime.abort()
@@ -310,7 +310,7 @@ function capturing (
  *
  * @param secret of the store, for placeholder names of reversible guards
  */
-function openStages (
+function openGuards (
   { stages, server }: Settings,
   judges: ReadonlyMap<string, Judge>,
   log: Log,
@@ -322,7 +322,7 @@ function openStages (
     exposesNames: server.exposeStages,
     secret,
     onUnavailable: (guard, { id }, cause) =>
-      log.warn({ id, stage: guard, cause: loggableError(cause) }, 'a stage was unavailable for a call')
+      log.warn({ id, stage: guard, cause: loggableError(cause) }, 'a guard was unavailable for a call')
   })
 }
 

@@ -1,5 +1,6 @@
 /** Serves POST /v1/chat/completions: messages in, a completion out, complete or streamed. */
 
+import { fitRoutes } from '../lib/stages/fit-routes.ts'
 import { chatCompletions } from '../lib/dialects/chat-completions/index.ts'
 import { validate } from '../lib/stages/validate.ts'
 import { ChatRequest } from '../schemas/chat.ts'
@@ -39,5 +40,5 @@ export function chat (services: Services, options: ChatOptions = {}): Handler<Ca
 
 /** Answers a deferred call, starting where it left `chat`. */
 export function deferredChat (services: Services): Handler<RoutedCall<ChatInput>> {
-  return resumedConversation(services, chatCompletions)
+  return resumedConversation(services, chatCompletions, fitRoutes(services, chatCompletions))
 }

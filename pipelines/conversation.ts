@@ -96,12 +96,12 @@ export function conversation<S extends TObject, C> (
     checkAddresses(services, dialect),
     joinPlaceholders(services, dialect),
     requestTexts(textGuards, { replaceTexts, asTextAnswer, awaitsVerdict: isAnsweredAtOnce }),
+    fitRoutes(services, dialect),
     defer(
       services,
       chain(capAnswer(services), providerCall(services, 'deferred')),
       chain(recordUsage<ChatInput, ChatEvent>(), normalise())
     ),
-    fitRoutes(services, dialect),
     mirror(services, isAnsweredAtOnce),
     beforeAnswer,
     inspectedAnswer(
@@ -117,15 +117,19 @@ export function conversation<S extends TObject, C> (
  * Answers calls that a `conversation` has admitted: their requests were checked, routed and inspected by
  * guards then, and were counted. Tokens and budget are reserved again: the call waits for tokens, and fails
  * if the budget is used up. Its answer comes from a provider, never from the cache.
+ *
+ * @param fitted for calls that were stored: fits the request to each route again. Default: they still have it
  */
 export function resumedConversation<C> (
   services: Services,
-  dialect: AnswerDialect<C>
+  dialect: AnswerDialect<C>,
+  fitted: Stage<RoutedChatCall> = pass
 ): Handler<RoutedCall<ChatInput>> {
   const named: Stage<RoutedChatCall> = namedGuards(services)
   return pipeline(
     named,
     limits(services, { estimate: estimateChat, waitForCapacity: true }),
+    fitted,
     inspectedAnswer(services, dialect, answerInTurns(services)),
     answerReply(dialect)
   )

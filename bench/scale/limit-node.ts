@@ -3,7 +3,7 @@
  * limit-node.js REDIS`
  */
 
-import { accountsOf } from '../../lib/limits/call-accounts.ts'
+import { limitAccountsOf } from '../../lib/limits/call-accounts.ts'
 import { tmpdir } from 'node:os'
 import { loadSettings } from '../../lib/config/read-settings.ts'
 import { openCoordination } from '../../lib/process/open-coordination.ts'
@@ -65,7 +65,7 @@ async function run ({
   skew
 }: LimitJob): Promise<LimitResult> {
   const wanted = {
-    accounts: accountsOf([{ kind: 'key', id: keyId, limits: { requestsPerMinute: limit } }]),
+    accounts: limitAccountsOf([{ kind: 'key', id: keyId, limits: { requestsPerMinute: limit } }]),
     wanted: {}
   }
   const latencies: number[] = []

@@ -119,7 +119,7 @@ export class AbandonedAnswers {
         if (events === undefined) break
         meter.read(events)
         if (answer.sizeBytes() - before > this.#limits.bytes && !answer.isComplete()) {
-          record.end.isAnswerAbandoned = true
+          record.end.isAnswerCutOff = true
           break
         }
       }
@@ -135,6 +135,6 @@ export class AbandonedAnswers {
 
 /** Aborts the request of an answer that is not read to its end: its provider may continue, and bill it. */
 function giveUp (own: CallCancellation, record: CallRecord, reason: unknown): void {
-  record.end.isAnswerAbandoned = true
+  record.end.isAnswerCutOff = true
   own.abort(reason)
 }

@@ -50,7 +50,7 @@ export class StreamResponse<E extends AnyEvent> implements OpenResponse<E> {
   readonly #reader: StreamReader<E>
   readonly #messages: StreamDecoder
   readonly #memory: StreamOptions<E>['memory']
-  /** Reads a response that turns out to be one JSON text; absent once it is known to be a stream. */
+  /** Reads a response that turns out to be one JSON text; absent once the kind of body is known. */
   #json: Pick<StreamOptions<E>, 'json' | 'jsonBytes'> | undefined
   readonly #slow: SlowStreamPolicy | undefined
   readonly #idleEventsMs: number

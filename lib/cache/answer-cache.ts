@@ -25,7 +25,7 @@ export interface AnswerCacheOptions {
   readonly configuration: string
 }
 
-/** An answer may be as large as this share of the memory allows. */
+/** So many answers of the maximum size fit into the memory. */
 const minAnswersInMemory = 16
 const maxCharacters = 1024 * 1024
 
@@ -120,11 +120,10 @@ function isCacheable (call: RoutedCall<ChatInput>): boolean {
 
 /** Fields that change only the form of an answer. */
 const formFields = new Set(['stream', 'stream_options', ...callOptionNames])
-/** As above, and fields that name the caller. They do not change the content of an answer. */
+/** As above, and fields that name the caller. Only answers of the Responses API repeat them. */
 const callerFields = new Set([...formFields, 'user', 'safety_identifier', 'prompt_cache_key', 'metadata'])
 
 function requestOf ({ asWritten, ...request }: ChatInput, endpoint: string): unknown {
-  // OpenAI repeats the request in a response.
   const ignored = endpoint === 'responses' ? formFields : callerFields
   return [without(request, callerFields), asWritten && without(asWritten, ignored)]
 }

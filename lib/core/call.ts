@@ -26,8 +26,9 @@ export interface Call {
   /** Path parameters, decoded. */
   readonly params: Readonly<Record<string, string>>
   /**
-   * Reads the body: parsed JSON, or an `UploadForm` for multipart. Nothing is read before the first use, so
-   * the body of a caller without a key is never parsed. Call it at most once.
+   * Reads the body: parsed JSON, or an `UploadForm` for multipart; `undefined` where there is none. Nothing
+   * is read before the first use, so the body of a caller without a key is never parsed. Call it at most
+   * once.
    *
    * @throws GatewayError `invalid_json`, `too_many_values`, `file_too_large`, `unsupported_media_type`,
    *   `overloaded`, `request_timeout`, and the reason of `signal` once it has aborted
@@ -172,7 +173,7 @@ export function refine<C extends object, F extends object> (call: C, fields: F):
 
 /**
  * Returns a copy of the call with further or other fields: for work that runs beside the call, or more than
- * once. A spread with `fields` before the call would take 70 times as long.
+ * once. Not by `{ ...fields, ...call }`, which takes 70 times as long.
  */
 export function extend<C extends object, F extends object> (call: C, fields: F): Omit<C, keyof F> & F {
   return Object.assign({}, call, fields)

@@ -1,5 +1,6 @@
 /**
- * Direct requests: callers and providers may speak the same dialect, so requests and answers pass unchanged.
+ * Direct requests: callers and providers may speak the same dialect. Requests then keep the caller's text,
+ * except for the model and limits, and answers pass unchanged.
  */
 
 import type { RequestFacts } from './request-facts.ts'

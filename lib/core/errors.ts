@@ -2,8 +2,8 @@
  * Defines the error class and the table of error codes.
  *
  * A pipeline that rejects becomes an HTTP answer with `status` and `toBody()`; after the first batch, the
- * same body is the last message of the stream. Messages address the caller and never contain a key or the
- * body of a provider. Those go into `cause`, for the log.
+ * same body is the last message of the stream. Messages address the caller and never contain a key; of a
+ * provider's error at most its message, without secrets. The rest goes into `cause`, for the log.
  */
 
 import type { ErrorBody, ValidationErrorBody } from '../../schemas/errors.ts'

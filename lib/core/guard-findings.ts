@@ -4,7 +4,7 @@ import type { GuardAction, GuardPoint } from '../../schemas/config/stages.ts'
 
 /**
  * What a guard did with texts. `look`: the guard inspected them, with or without findings. `unavailable`: the
- * inspecting service could not be reached, and the texts passed.
+ * inspecting service could not be reached; `when_unavailable` of the guard decides whether the texts pass.
  */
 export type GuardOutcome = GuardAction | 'look' | 'unavailable'
 

@@ -110,8 +110,8 @@ export class TimeFacts {
   /** `performance.now()` when the key was found valid. */
   keyCheckedAtMs: number | undefined = undefined
   /**
-   * Milliseconds spent waiting for others until the head of the answer: providers, pauses between attempts,
-   * tool servers.
+   * Milliseconds spent waiting for others: providers, pauses between attempts, tool servers. `overheadMs`
+   * leaves out what it is at the head of the answer.
    */
   upstreamWaitMs = 0
   /** Milliseconds that the gateway itself took until the head of the answer. */
@@ -142,10 +142,10 @@ export class EndFacts {
    * True if the answer of a call with a budget was abandoned before its end: the provider may continue, and
    * bill it.
    */
-  isAnswerAbandoned: boolean | undefined = undefined
+  isAnswerCutOff: boolean | undefined = undefined
 }
 
-/** Outcomes of errors that the caller caused. */
+/** Outcomes of calls whose caller left or stopped reading. */
 const outcomes: { readonly [code in ErrorCode]?: Outcome } = {
   client_closed_request: 'client_closed',
   client_too_slow: 'client_too_slow'

@@ -5,9 +5,9 @@ export interface Reply {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
   /**
-   * A complete body is sent with its length; an iterable with back-pressure, one write per item. An iterable
-   * that throws cuts the connection: to report an error, a stream must first write its own error frame (see
-   * `sseFrames` of `wire/sse-frames`).
+   * A complete body is sent with its length; an iterable with back-pressure, one write per item up to 64 KB.
+   * An iterable that throws cuts the connection: to report an error, a stream must first write its own error
+   * frame (see `sseFrames` of `wire/sse-frames`).
    */
   readonly body: string | Uint8Array | AsyncIterable<string | Uint8Array>
   /**

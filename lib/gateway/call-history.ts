@@ -125,7 +125,9 @@ export class CallHistory {
     }))
   }
 
-  /** Journals a call before its last byte is sent; the last byte waits for the result. */
+  /**
+   * Journals a call before its last byte is sent, which waits for that, and notes who made its tool calls.
+   */
   readonly recordAnswer: RecordAnswer = call => {
     const { tools: { callIds }, routing: { providerId } } = call.record
     if (callIds !== undefined && providerId !== undefined) {
@@ -134,7 +136,10 @@ export class CallHistory {
     return this.#recorder.recordAnswer(call)
   }
 
-  /** Completes the record of an ended call. An observer that throws does not affect the others. */
+  /**
+   * Completes the record of an ended call, and starts its mirrors. An observer that throws does not affect
+   * the others.
+   */
   readonly end = (call: Call): void => {
     const { log, observers } = this.#options
     const safely = <T>(observe: () => T): T | undefined => {

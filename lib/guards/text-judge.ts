@@ -16,7 +16,7 @@ export interface TextAtPoint {
 }
 
 export interface Verdict {
-  /** Refuses the call: tells its caller what was found, without quoting the text. */
+  /** If set, refuses the call with this message, which must not quote the text. */
   readonly refusal?: string | undefined
   /** The texts to pass on, same length as the input. Default: the input. */
   readonly texts?: readonly string[] | undefined

@@ -48,8 +48,8 @@ export interface AnswerOptions {
 }
 
 /**
- * Answers a request and resolves once its call has ended. Never rejects: an error while answering ends the
- * connection.
+ * Answers a request and resolves once its call has ended. Never rejects: an error before the head becomes
+ * a reply, a later one ends the connection.
  *
  * @param target the endpoint, or why none serves the request
  */

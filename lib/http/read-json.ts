@@ -65,8 +65,8 @@ export interface ReadJsonOptions {
  * no promise except the result.
  *
  * @throws GatewayError `unsupported_media_type`; `file_too_large` (as soon as it is known);
- *   `request_timeout`; `invalid_json` (also for nesting deeper than `maxDepth`); `overloaded` when there is
- *   no memory for it; or the signal's reason
+ *   `request_timeout`; `invalid_json` (also for nesting deeper than `maxDepth`); `too_many_values`;
+ *   `overloaded` when there is no memory for it; or the signal's reason
  */
 export function readJson (request: RequestBody, options: ReadJsonOptions): Promise<unknown> {
   return new Promise((resolve, reject) => {

@@ -34,6 +34,7 @@ export interface ReplyTarget {
  * destroyed, so that a truncated answer never looks complete.
  *
  * Rejects with a TypeError for invalid headers: nothing is sent then, and `return()` of the body is called.
+ * Also rejects with the error of the iterable, or of `recordAnswer`.
  */
 export function writeReply (reply: Reply, target: ReplyTarget): Promise<void> {
   const { body } = reply
@@ -81,7 +82,7 @@ async function writeInPieces (
   }
 }
 
-/** Returns the headers of an answer, with the id of the call and the gateway's own processing time. */
+/** Returns all headers of an answer: those of the record, of the reply and of the configuration. */
 function headersOf (reply: Reply, { call, addHeaders }: ReplyTarget): Record<string, string> {
   const { id, record } = call
   const { request, routing, guards } = record

@@ -25,7 +25,7 @@ export interface AffordableAnswer {
 const million = 1_000_000
 
 /**
- * Returns what a call of a key with a strict budget can still afford; `undefined` for other calls, and if the
+ * Returns what a call under a strict budget can still afford; `undefined` for other calls, and if the
  * caller pays the provider.
  */
 export function affordableTokens<R extends ChatInput> (
@@ -57,7 +57,7 @@ export function affordableTokens<R extends ChatInput> (
  * length.
  *
  * @param amounts the most that the request may use
- * @throws GatewayError `insufficient_quota` if it does not, for a key with a strict budget
+ * @throws GatewayError `insufficient_quota` if it does not, under a strict budget
  */
 export function checkInspectionAffordable (
   { record, routes }: Pick<RoutedCall<unknown>, 'record' | 'routes'>,
@@ -73,7 +73,7 @@ export function checkInspectionAffordable (
     (record.caller.usesOwnProviderKey === true ? 0 : maxCostOf(routes, models, answered))
   if (used + maxCostOf([route], models, amounts) <= record.cost.maxCostNanoUsd) return
   throw new GatewayError('insufficient_quota', {
-    message: 'The remaining budget of this API key is too small for a stage to check this call.'
+    message: 'Too little is left of a budget of this call for a guard to check it. Send a shorter request.'
   })
 }
 

@@ -98,7 +98,7 @@ const unlimited = Number.MAX_SAFE_INTEGER
  * Lists the accounts of parties in the order they are checked: sums first, because waiting does not help
  * there.
  */
-export function accountsOf (parties: readonly Party[], withBudgets = true): Account[] {
+export function limitAccountsOf (parties: readonly Party[], withBudgets = true): Account[] {
   const accounts: Account[] = []
   for (const { kind, id, limits } of parties) {
     for (const { window, budget, soft } of withBudgets ? byWindow(budgetsIn(limits)) : []) {

@@ -2,7 +2,7 @@
 
 import { steadyNow } from '../async/steady-clock.ts'
 import { nanoUsdOf } from '../core/key.ts'
-import { accountsOf, inLimitUnit, type Account, type Party } from './call-accounts.ts'
+import { limitAccountsOf, inLimitUnit, type Account, type Party } from './call-accounts.ts'
 import { periodAt, type Window } from './windows.ts'
 import type { Limiter } from './limiter.ts'
 import type { LimitStatus } from '../../schemas/key-status.ts'
@@ -19,7 +19,7 @@ export async function limitStatuses (
   hidesCost: boolean
 ): Promise<LimitStatus[]> {
   const statuses = await Promise.all(
-    accountsOf(parties).map(async account => await statusesOf(limiter, account, hidesCost))
+    limitAccountsOf(parties).map(async account => await statusesOf(limiter, account, hidesCost))
   )
   return statuses.flat()
 }

@@ -1,4 +1,7 @@
-/** Admits calls of limited keys: the interface of every limiter, and the one that counts in this process. */
+/**
+ * Admits calls within the limits of their parties: the interface of every limiter, and the one that counts in
+ * this process.
+ */
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { steadyNow } from '../async/steady-clock.ts'
@@ -77,7 +80,8 @@ export interface LocalLimiterOptions {
 
 /**
  * Counts in this process. Sums, such as budgets, are read from the usage ledger at a party's first call and
- * every second while in use. While another gateway uses the same store, both reserve there.
+ * every second while in use. While another gateway uses the same SQLite file, both reserve there; on
+ * PostgreSQL each learns the usage of the others from their records.
  */
 export class LocalLimiter implements Limiter {
   readonly counters: LimitCounters
@@ -231,7 +235,7 @@ export function createLimiter (usageDatabase: Database | undefined, log: Log): L
     onFailure: error =>
       log.error(
         { cause: loggableError(error) },
-        'failed to read spending from the store; budgets count this process only'
+        'failed to read or write spending in the store; budgets count this process only'
       )
   })
 }

@@ -4,7 +4,7 @@ import { charactersPerToken } from '../core/usage.ts'
 import { requestBytes } from '../core/request-facts.ts'
 import { rowId } from '../text/ids.ts'
 import {
-  accountsOf,
+  limitAccountsOf,
   isNonTokenUnit,
   sumAccountsOf,
   type Party,
@@ -61,7 +61,7 @@ export function planReservation<R> (
   const units = onlyGuardCosts ? {} : requestedUnits(tokens)
   // Guards use the gateway's provider keys, whoever pays for the call.
   const paysProvider = !onlyGuardCosts && record.caller.usesOwnProviderKey !== true
-  const accounts = accountsOf(parties, paysProvider || spending.length > 0).filter(
+  const accounts = limitAccountsOf(parties, paysProvider || spending.length > 0).filter(
     ({ unit }) => !isNonTokenUnit(unit) || units[unit] !== undefined
   )
   const sums = sumAccountsOf(accounts)

@@ -2,7 +2,7 @@
 
 import { recordedNonTokenUnits, type NonTokenColumn } from '../../schemas/billed-units.ts'
 import {
-  accountsOf,
+  limitAccountsOf,
   limitedParties,
   type Account,
   type RateOrConcurrencyAccount,
@@ -78,7 +78,7 @@ export function recordedUsages (
     const key = find(row.key_id)
     if (key === undefined) return []
     const others = named?.partiesOfRow(row.parties) ?? []
-    const accounts = accountsOf([...limitedParties(key, defaultLimits), ...others])
+    const accounts = limitAccountsOf([...limitedParties(key, defaultLimits), ...others])
     return [{ row: { id: row.id, atMs: row.at_ms }, used: usedIn(row), accounts }]
   })
 }

@@ -1,5 +1,5 @@
 /**
- * Writes down what a call uses: in the journal while it is open and before its last byte, and in the ledger
+ * Writes down what a call uses: in the journal while it is open and before its last byte, and in the store
  * once it has ended, when its reservation is settled too.
  */
 
@@ -108,6 +108,7 @@ export class UsageRecorder {
       // Settle before storing: stored usage must not count in addition to its reservation.
       if (record.limits.reservation !== undefined) {
         limiter.settle(record.limits.reservation, row === undefined
+          // The reservation has counted the first request.
           ? { used: { requests: Math.max(0, record.routing.attempts - 1) } }
           : { used: usedIn(row), row: { id: row.id, atMs: row.at_ms } })
       }

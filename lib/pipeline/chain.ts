@@ -28,9 +28,9 @@ function join (
   next: StageFunctions | undefined
 ): StageFunctions | undefined {
   if (one === undefined || next === undefined) return undefined
-  const beginsWithSteps = one.open === undefined && one.begins.length === 0
-  const endsWithTransformers = next.open === undefined && next.steps.length === 0
-  if (!beginsWithSteps && !endsWithTransformers) return undefined
+  const hasOnlySteps = one.open === undefined && one.begins.length === 0
+  const hasOnlyTransformers = next.open === undefined && next.steps.length === 0
+  if (!hasOnlySteps && !hasOnlyTransformers) return undefined
   return {
     steps: [...one.steps, ...next.steps],
     open: one.open ?? next.open,

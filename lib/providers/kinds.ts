@@ -59,7 +59,7 @@ export interface Kind {
   /** Additional quirks for servers at a custom address. */
   readonly customAddressQuirks?: Quirks
   readonly traits?: ProviderTraits
-  /** Names of string `options` that the adapters read. Default: none. */
+  /** Names of string `options` that its adapters or its credential read. Default: none. */
   readonly options?: readonly string[]
   /** The part of the gateway that answers itself. Default: none, requests go to a server. */
   readonly inProcess?: 'simulator' | 'programs'

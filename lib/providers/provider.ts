@@ -50,7 +50,10 @@ export interface AdapterInput<R> {
   readonly account?: () => string
   /** True if another turn may use another account: encrypted reasoning is then tagged with this one. */
   readonly sealsReasoning?: boolean
-  /** The caller's request unchanged, if the provider speaks its dialect; sent instead of `request`. */
+  /**
+   * The caller's own text, with the gateway's model and limits, if the provider speaks its dialect; sent
+   * instead of `request`.
+   */
   readonly direct?: DirectRequest | undefined
 }
 
@@ -218,7 +221,7 @@ export interface Provider {
    */
   readonly enabled: boolean
   readonly transport: Transport
-  /** Its key, and the values of headers sent with every request. */
+  /** Its keys, and the values of headers sent with every request. */
   readonly secrets: readonly Secret[]
   /**
    * Returns the credential of a request: the caller's own key if given, else the configured one. Equal
@@ -261,7 +264,7 @@ export interface Capabilities {
   readonly speech: { request: SpeechInput, event: SpeechEvent }
   readonly transcription: { request: RecordingInput, event: TranscriptEvent }
   readonly translation: { request: RecordingInput, event: TranscriptEvent }
-  /** Used by configured stages; no endpoint has it. */
+  /** Used by guards; no endpoint has it. */
   readonly moderation: { request: ModerationInput, event: ResultEvent<readonly Moderation[]> }
 }
 

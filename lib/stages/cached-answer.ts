@@ -85,7 +85,7 @@ async function find<R extends ChatInput> (
 ): Promise<Batch<R, ChatEvent> | Flight | undefined> {
   const { record, request, signal } = call
   const startedAtMs = performance.now()
-  let isKept = false
+  let wasCached = false
   try {
     for (;;) {
       const text = await cache.get(digest)
@@ -98,10 +98,10 @@ async function find<R extends ChatInput> (
       const flight = cache.flight(digest, request.stream === true)
       if (flight === undefined) return begin()
       // Wait only once: otherwise equal calls could queue forever.
-      if (isKept) return undefined
+      if (wasCached) return undefined
       const end = await flight.wait(signal)
       if (end === 'uncached') return undefined
-      isKept = end === 'cached'
+      wasCached = end === 'cached'
     }
   } finally {
     record.times.upstreamWaitMs += performance.now() - startedAtMs
@@ -181,7 +181,7 @@ class NewAnswer<R extends ChatInput> {
         void this.#readToEnd()
       } else await this.#stop()
     } finally {
-      // until here the call may end, and with it the request
+      // Not earlier: until here, an abort must end the wait of this caller.
       call.signal.removeEventListener('abort', this.#leave)
     }
   }

@@ -26,7 +26,7 @@ import type { RouteDecision } from '../../schemas/route-decision.ts'
 
 type DryRunServices = Pick<Services, 'models' | 'providers' | 'routeHealth' | 'settings' | 'namedBudgets'>
 
-/** The first candidate. */
+/** The first candidate, as the reader of the reasoning in a request. */
 export type RequestReader = Omit<ReasoningReader, 'direct' | 'provider'> & { readonly provider: Provider }
 
 export type OmittedFields<R> = (request: R, reader: RequestReader) => Iterable<string>

@@ -1,6 +1,6 @@
 /**
- * Reserves a call's maximum usage in every limit that applies to it: of its key, its project, the owner of
- * its key, its tags, its models and its end user.
+ * Reserves what a call may use in every limit that applies to it, for strict budgets the most that it may
+ * cost: of its key, its project, the owner of its key, its tags, its models and its end user.
  */
 
 import { steadyNow } from '../async/steady-clock.ts'
@@ -9,7 +9,7 @@ import { sleep } from '../async/sleep.ts'
 import { budgetText, nanoUsdOf } from '../core/key.ts'
 import { usageLimits } from '../limits/limit-table.ts'
 import {
-  accountsOf,
+  limitAccountsOf,
   limitedParties,
   partyKey,
   type Party,
@@ -36,8 +36,8 @@ export interface LimitsOptions<R> {
   /** True to wait for capacity instead of refusing: for calls without a waiting caller. */
   readonly waitForCapacity?: boolean
   /**
-   * Reserves only what guards may spend on models, and skips calls without such guards: for endpoints that
-   * cost nothing themselves. Default: false.
+   * Reserves only the request itself and what guards may spend on models, and skips calls without such
+   * guards: for endpoints that cost nothing themselves. Default: false.
    */
   readonly onlyGuardCosts?: boolean
 }
@@ -205,7 +205,7 @@ export function countOnly ({
   settings
 }: Pick<Services, 'limiter' | 'settings'>): PassThroughStage<AuthedCall> {
   const reserve = async <C extends AuthedCall>(call: C, parties: readonly Party[]): Promise<C> => {
-    const accounts = accountsOf(parties.map(party => ({ ...party, limits: usageLimits(party.limits) })))
+    const accounts = limitAccountsOf(parties.map(party => ({ ...party, limits: usageLimits(party.limits) })))
     const decision = await untilAborted(
       limiter,
       limiter.reserve({ accounts, wanted: {}, purpose: 'count' }),

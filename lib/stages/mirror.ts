@@ -19,7 +19,7 @@ const mirrorKey: ApiKey = { id: 'mirror', name: 'mirror' }
 const endpoint = 'mirror'
 
 /**
- * Schedules the mirrored calls: one in, the same out. The other model gets the request as it left the stages,
+ * Schedules the mirrored calls: one in, the same out. The other model gets the request as it left the guards,
  * translated, and once. Its tool calls are not run, and nobody gets its answer. Only text conversations up to
  * 256 KB are mirrored, without tool servers, `store` or the caller's own provider key.
  * Calls pass if no route is mirrored.

@@ -34,7 +34,7 @@ export function usageRow (
   const caller = record.guards.awaitsInspection ? unknownCaller : record.caller
   if (keyId === undefined || unrecorded.has(record.endpoint)) return undefined
   const durationMs = performance.now() - receivedAtMs
-  const isOpenEnded = outcome === 'interrupted' || record.end.isAnswerAbandoned === true
+  const isOpenEnded = outcome === 'interrupted' || record.end.isAnswerCutOff === true
   const charge = chargeOf(record, models, isOpenEnded)
   const facts: Omit<UsageRow, UnitColumn> = {
     id: recorded?.id ?? record.limits.rowId ?? rowId(),

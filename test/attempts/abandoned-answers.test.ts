@@ -244,7 +244,7 @@ t.test('an answer that has been read to its end is not aborted when its call end
     await batches.next()
     caller.abort(new GatewayError('content_refused'))
     await batches.return()
-    t.equal(call.record.end.isAnswerAbandoned, givenUp)
+    t.equal(call.record.end.isAnswerCutOff, givenUp)
     t.equal(signal.aborted, !isWhole)
   }
 })
@@ -322,14 +322,14 @@ t.test('abandoned answers are limited in bytes, time and number', async t => {
   small.close()
   await small.record.end.whenUsageKnown
   t.equal(small.record.usage.total?.completionTokens, 10, 'the usage of the last read is kept')
-  t.equal(small.record.end.isAnswerAbandoned, true, 'the provider may still send more')
+  t.equal(small.record.end.isAnswerCutOff, true, 'the provider may still send more')
 
   const short = await endless(new AbandonedAnswers({ maxMs: 1 }))
   short.leave()
   short.close()
   await short.record.end.whenUsageKnown
   t.ok(short.signal.aborted)
-  t.equal(short.record.end.isAnswerAbandoned, true)
+  t.equal(short.record.end.isAnswerCutOff, true)
 
   const abandoned = new AbandonedAnswers({ answers: 1 })
   const [first, second] = [await endless(abandoned), await endless(abandoned)]
@@ -337,13 +337,13 @@ t.test('abandoned answers are limited in bytes, time and number', async t => {
   second.leave()
   t.notOk(first.signal.aborted)
   t.ok(second.signal.aborted, 'there is no place for it')
-  t.same([first.record.end.isAnswerAbandoned, second.record.end.isAnswerAbandoned], [undefined, true])
+  t.same([first.record.end.isAnswerCutOff, second.record.end.isAnswerCutOff], [undefined, true])
   second.close()
   t.equal(second.record.end.whenUsageKnown, undefined)
   first.close()
   abandoned.stop()
   await first.record.end.whenUsageKnown
-  t.equal(first.record.end.isAnswerAbandoned, true)
+  t.equal(first.record.end.isAnswerCutOff, true)
 })
 
 t.test('abandoned answers of one key take at most half of the places', async t => {
@@ -361,13 +361,13 @@ t.test('an answer is read on only if its caller has left', async t => {
   const late = await endless(abandoned)
   late.leave(new GatewayError('timeout'))
   t.match(late.signal.reason, { code: 'timeout' })
-  t.equal(late.record.end.isAnswerAbandoned, true)
+  t.equal(late.record.end.isAnswerCutOff, true)
   const there = await endless(abandoned)
   there.close()
   t.equal(there.record.end.whenUsageKnown, undefined, 'closing without an abort reads no further')
   there.leave()
   t.notOk(there.signal.aborted, 'nothing keeps the answer')
-  t.equal(there.record.end.isAnswerAbandoned, undefined)
+  t.equal(there.record.end.isAnswerCutOff, undefined)
 })
 
 t.test(

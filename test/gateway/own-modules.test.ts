@@ -268,7 +268,7 @@ t.test('an exception in a module ends its call, or lets it pass, as configured',
     t.notOk(body.includes('secret words'))
     t.match(lastLine(api)?.findings, [{ stage: 'mine', point: 'request', action: 'unavailable', count: 1 }])
     t.match(
-      api.lines.find(({ msg }) => msg === 'a stage was unavailable for a call'),
+      api.lines.find(({ msg }) => msg === 'a guard was unavailable for a call'),
       { level: 'warn', stage: 'mine', cause: { message: 'secret words of the module' } }
     )
   }

@@ -255,7 +255,7 @@ t.test(
   async t => {
     const limits = { budget: { usd: 1, per: 'total' } } as const
     const more = { whenUnavailable: 'pass' } as const
-    const short = { status: 402, body: /too small for a stage to check this call/ }
+    const short = { status: 402, body: /Too little is left of a budget of this call for a guard to check it/ }
     const growing = await start(t, { limits, more })
     t.match(await growing.ask('\u0001'.repeat(10_000)), short)
     t.equal(growing.upstream.requests.length, 0)

@@ -1,6 +1,6 @@
 import t from 'tap'
 import {
-  accountsOf,
+  limitAccountsOf,
   isNonTokenUnit,
   limitedParties,
   partyKey,
@@ -8,7 +8,7 @@ import {
 } from '../../lib/limits/call-accounts.ts'
 
 t.test('a call has an account for each limit of each party', async t => {
-  const accounts = accountsOf([
+  const accounts = limitAccountsOf([
     { kind: 'key', id: 'k', limits: { requestsPerMinute: 5, budget: { usd: 1, per: 'day' } } },
     {
       kind: 'project',
@@ -33,7 +33,9 @@ t.test('a call has an account for each limit of each party', async t => {
   ])
   t.equal(accounts.length, 5)
   t.same(
-    accountsOf([{ kind: 'key', id: 'k', limits: { tokensPerMinute: 5, budget: { usd: 1 } } }], false).map(
+    limitAccountsOf(
+      [{ kind: 'key', id: 'k', limits: { tokensPerMinute: 5, budget: { usd: 1 } } }], false
+    ).map(
       ({ unit }) => unit
     ),
     ['tokens'],
@@ -48,7 +50,7 @@ t.test('of two budgets with the same window the lower one applies', async t => {
     { usd: 3, per: 'day', timeZone: 'Europe/Berlin' }
   ] as const
   t.same(
-    accountsOf([{ kind: 'key', id: 'k', limits: { budgets } }]).map(({ max }) => max),
+    limitAccountsOf([{ kind: 'key', id: 'k', limits: { budgets } }]).map(({ max }) => max),
     [2e9, 3e9]
   )
 })
@@ -70,7 +72,7 @@ t.test('a soft budget shares the sum of its window and never refuses', async t =
     { usd: 1, per: 'week', soft: true },
     { usd: 3, per: 'week', soft: true }
   ] as const
-  const accounts = accountsOf([{ kind: 'tag', id: 'x', limits: { budgets } }])
+  const accounts = limitAccountsOf([{ kind: 'tag', id: 'x', limits: { budgets } }])
   t.match(accounts, [
     { max: 5e9, strict: true, budget: budgets[0], soft: [budgets[1]] },
     { max: Number.MAX_SAFE_INTEGER, strict: false, budget: undefined, soft: [budgets[2], budgets[3]] }

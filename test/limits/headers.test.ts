@@ -1,5 +1,5 @@
 import t from 'tap'
-import { accountsOf } from '../../lib/limits/call-accounts.ts'
+import { limitAccountsOf } from '../../lib/limits/call-accounts.ts'
 import type { KeyLimits } from '../../lib/core/key.ts'
 import {
   durationText,
@@ -20,7 +20,7 @@ import type { GatewayOptions } from '../../lib/gateway.ts'
 import type { Settings } from '../../lib/core/settings.ts'
 import type { Test } from 'tap'
 
-const accounts = (limits: KeyLimits) => accountsOf([{ kind: 'key', id: 'a', limits }])
+const accounts = (limits: KeyLimits) => limitAccountsOf([{ kind: 'key', id: 'a', limits }])
 const rateLimits = { requests: { limit: 60, remaining: 59, resetMs: 1000 } }
 
 t.test('headers state request and token limits if the key has them', async t => {

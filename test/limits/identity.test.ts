@@ -10,7 +10,7 @@ import { join } from 'node:path'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import t from 'tap'
 import { processState } from '../../lib/async/process-name.ts'
-import { accountsOf, partyKey } from '../../lib/limits/call-accounts.ts'
+import { limitAccountsOf, partyKey } from '../../lib/limits/call-accounts.ts'
 import {
   requestedOfSum,
   type LimitDecision,
@@ -111,7 +111,8 @@ async function compare (
   const keyId = `key-${keys++}`
   // Each kind in turn: a record counts by its key or by its list of parties.
   const kind = kinds[keys % kinds.length] ?? 'key'
-  const accounts = accountsOf([{ kind, id: keyId, limits: ahead === undefined ? limits : limitsOfAllTime }])
+  const chosen = ahead === undefined ? limits : limitsOfAllTime
+  const accounts = limitAccountsOf([{ kind, id: keyId, limits: chosen }])
   const parties =
     kind === 'tag' || kind === 'end_user' || kind === 'model'
       ? JSON.stringify([partyKey({ party: kind, partyId: keyId })])
@@ -393,7 +394,7 @@ async function gatewayProcess (t: Test, directory: string): Promise<Node> {
     settleRecorded: nothing
   }
   // the others see it from its first call on
-  const accounts = accountsOf([{ kind: 'key', id: 'any', limits }])
+  const accounts = limitAccountsOf([{ kind: 'key', id: 'any', limits }])
   await limiter.reserve({ accounts, wanted: {}, purpose: 'describe' })
   return { limiter, settled: async () => { await ask({}) }, kill: () => child.kill('SIGKILL') }
 }

@@ -4,7 +4,7 @@
  * windows from a clock.
  */
 
-import { accountsOf, partyKey, type SumAccount } from '../../lib/limits/call-accounts.ts'
+import { limitAccountsOf, partyKey, type SumAccount } from '../../lib/limits/call-accounts.ts'
 import { requestedOfSum } from '../../lib/limits/reservation.ts'
 import { LocalLimiter, readUsedFrom } from '../../lib/limits/limiter.ts'
 import { randomFrom } from '../support/limits.ts'
@@ -50,7 +50,7 @@ async function jump (t: Test, database: Database, seed: number): Promise<{ admit
   const kind = kinds[seed % kinds.length] ?? 'key'
   const id = `jumping-${seed}`
   const limits = { budgets: randomBudgets(random, zone), strict: seed % 3 > 0 }
-  const accounts = accountsOf([{ kind, id, limits }]) as SumAccount[] // only the budgets remain
+  const accounts = limitAccountsOf([{ kind, id, limits }]) as SumAccount[] // only the budgets remain
   const isNamed = kind === 'tag' || kind === 'end_user' || kind === 'model'
   const parties = isNamed ? JSON.stringify([partyKey({ party: kind, partyId: id })]) : null
   const changes = changesOf(zone)

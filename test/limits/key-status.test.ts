@@ -4,7 +4,7 @@ import { limitStatuses } from '../../lib/limits/key-status.ts'
 import { LocalLimiter, type Limiter } from '../../lib/limits/limiter.ts'
 import { RedisLimiter } from '../../lib/limits/redis-limiter.ts'
 import { answerLimitMessages, WorkerLimiter } from '../../lib/limits/worker-limiter.ts'
-import { accountsOf, type Party } from '../../lib/limits/call-accounts.ts'
+import { limitAccountsOf, type Party } from '../../lib/limits/call-accounts.ts'
 import { periodAt } from '../../lib/limits/windows.ts'
 import { noRedis, startRedis } from '../support/redis.ts'
 import type { Test } from 'tap'
@@ -33,7 +33,7 @@ const parties: readonly Party[] = [
 
 /** Compares the reported status with the usage of calls, twice: reading it uses nothing. */
 async function saysWhatIsLeft (t: Test, limiter: Limiter): Promise<void> {
-  const accounts = accountsOf(parties)
+  const accounts = limitAccountsOf(parties)
   const decision = await limiter.reserve({
     accounts,
     wanted: { tokens: { most: 400 }, images: { most: 2 }, nanoUsd: { most: 5e8, least: 5e8 } }

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { perUnitOf } from '../../schemas/billed-units.ts'
-import { accountsOf } from '../../lib/limits/call-accounts.ts'
+import { limitAccountsOf } from '../../lib/limits/call-accounts.ts'
 import { LimitShare, type LimitShareOptions } from '../../lib/limits/limit-share.ts'
 import { limitFields } from '../../lib/limits/limit-table.ts'
 import { reasonOf, requestOf, usageOf, type KeyCall } from '../support/limits.ts'
@@ -62,7 +62,7 @@ t.test('other limits are divided, and each process gets at least one', async t =
 
 t.test('each limit of the table has a share', async t => {
   for (const { name, member, row: { unit, refusal } } of limitFields) {
-    const accounts = accountsOf([{ kind: 'key', id: name, limits: { [member]: 8 } }])
+    const accounts = limitAccountsOf([{ kind: 'key', id: name, limits: { [member]: 8 } }])
     const share = shareOf({ usageOf: () => ({ used: 0, reserved: 0 }) })
     const decisions = []
     for (let call = 0; call < 3; call++) {

@@ -5,7 +5,7 @@ import t from 'tap'
 import { perUnitOf } from '../../schemas/billed-units.ts'
 import { KeyLimitsConfig, KeyLimitsRequest } from '../../schemas/config/keys.ts'
 import { LimitStatus } from '../../schemas/key-status.ts'
-import { accountsOf } from '../../lib/limits/call-accounts.ts'
+import { limitAccountsOf } from '../../lib/limits/call-accounts.ts'
 import { limitStatuses } from '../../lib/limits/key-status.ts'
 import { LocalLimiter, readUsedFrom, type Limiter } from '../../lib/limits/limiter.ts'
 import { RedisLimiter } from '../../lib/limits/redis-limiter.ts'
@@ -46,7 +46,7 @@ t.test('each limit has a distinct name in each place', async t => {
 async function refusedBy (limiter: Limiter): Promise<unknown> {
   return await Promise.all(limitFields.map(async ({ name, member, row: { unit } }) => {
     const parties = [{ kind: 'key', id: `key-${name}`, limits: { [member]: 1 } }] as const
-    const request = { accounts: accountsOf(parties), wanted: { [unit]: { most: perUnitOf(unit) } } }
+    const request = { accounts: limitAccountsOf(parties), wanted: { [unit]: { most: perUnitOf(unit) } } }
     const first = await limiter.reserve(request)
     const second = await limiter.reserve(request)
     const [status] = await limitStatuses(limiter, parties, false)
@@ -97,7 +97,7 @@ t.test('each sum counts stored records and the reservations of another gateway o
     const { unit, refusal } = row
     const each = perUnitOf(unit)
     await database.insertUsage([usageRowOf(place, { at_ms: Date.now(), key_id: name, [unit]: each })])
-    const accounts = accountsOf([{ kind: 'key', id: name, limits: { [member]: 3 } }])
+    const accounts = limitAccountsOf([{ kind: 'key', id: name, limits: { [member]: 3 } }])
     const [one, other] = [start(), start()]
     const take = async (limiter: LocalLimiter, amount: number): Promise<unknown> => (
       await limiter.reserve({ accounts, wanted: { [unit]: { most: amount * each } } })

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { accountsOf, type Party, type SumAccount } from '../../lib/limits/call-accounts.ts'
+import { limitAccountsOf, type Party, type SumAccount } from '../../lib/limits/call-accounts.ts'
 import {
   requestedOfSum,
   type RequestedAmounts,
@@ -406,7 +406,7 @@ t.test(
           }
         }
       ]
-      const accounts = accountsOf(parties)
+      const accounts = limitAccountsOf(parties)
       const sums = accounts.filter(account => account.counting === 'sum')
       interface Open {
         readonly reservation: number

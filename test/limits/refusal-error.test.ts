@@ -1,12 +1,13 @@
 import t from 'tap'
-import { accountsOf } from '../../lib/limits/call-accounts.ts'
+import { limitAccountsOf } from '../../lib/limits/call-accounts.ts'
 import { refusalError } from '../../lib/limits/refusal-error.ts'
 import { refusals } from '../../lib/limits/limit-table.ts'
 import type { KeyLimits } from '../../lib/core/key.ts'
 import type { AccountRefusal } from '../../lib/limits/reservation.ts'
 
 function refuse (limits: KeyLimits, refusal: Omit<AccountRefusal, 'accountIndex'>) {
-  return refusalError({ accountIndex: 0, ...refusal }, accountsOf([{ kind: 'key', id: 'key-1', limits }]))
+  const accounts = limitAccountsOf([{ kind: 'key', id: 'key-1', limits }])
+  return refusalError({ accountIndex: 0, ...refusal }, accounts)
 }
 
 t.test('a limit of one is in the singular', t => {

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { accountsOf } from '../../lib/limits/call-accounts.ts'
+import { limitAccountsOf } from '../../lib/limits/call-accounts.ts'
 import { nothingReserved, type LimitDecision } from '../../lib/limits/reservation.ts'
 import {
   endUserWaitMs,
@@ -9,7 +9,7 @@ import {
 import { sumKeysOf } from '../../lib/limits/sum-key.ts'
 
 const budget = { usd: 1, per: 'day' } as const
-const accounts = accountsOf([
+const accounts = limitAccountsOf([
   { kind: 'key', id: 'key-1', limits: { budget } },
   { kind: 'end_user', id: 'p/ada', limits: { budget } }
 ])

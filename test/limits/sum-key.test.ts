@@ -1,5 +1,5 @@
 import t from 'tap'
-import { accountsOf } from '../../lib/limits/call-accounts.ts'
+import { limitAccountsOf } from '../../lib/limits/call-accounts.ts'
 import { heldSumName, heldSumOf, sumKeyOf, sumKeysOf } from '../../lib/limits/sum-key.ts'
 
 const noonMs = Date.UTC(2025, 10, 21, 12)
@@ -33,7 +33,7 @@ t.test('windows that begin at the same moment share the reservations of gateways
 })
 
 t.test('a call counts in the current sums of its accounts', async t => {
-  const accounts = accountsOf([
+  const accounts = limitAccountsOf([
     { kind: 'key', id: 'key-1', limits: { requestsPerMinute: 5, budget: { usd: 1, per: 'day' } } },
     { kind: 'tag', id: 'batch', limits: { budget: { usd: 1, per: 'total' } } }
   ])

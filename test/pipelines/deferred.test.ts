@@ -461,6 +461,23 @@ t.test('the gateway defers calls for providers that cannot, and deletes complete
   t.match(await json(late), { error: { message: /^The call cannot be cancelled: it is complete/ } })
 })
 
+for (const [title, parts, model] of [
+  ['by the gateway', emulated, later.model],
+  ['by its provider', {}, question.model]
+] as const) {
+  t.test(`a request deferred ${title} is fitted to its route`, async t => {
+    const { api, upstream } = await start(
+      t,
+      ({ json }) =>
+        Reflect.get(Object(json), 'deferred') === true ? accepted : { pieces: [chatAnswer('fitted')] },
+      { ...parts, models: [modelSettings(model, { capabilities: { output_token_limit: 1000 } })] }
+    )
+    await begin(api, { model, max_completion_tokens: 5000 })
+    const { json: sent } = await upstream.request(0)
+    t.match(sent, { max_completion_tokens: 1000 })
+  })
+}
+
 t.test('a failed deferred call answers with its error', async t => {
   const { api } = await start(
     t,

@@ -2,7 +2,7 @@
  * Limiters from the view of a key: calls of one key with its limits, in tokens and billionths of a dollar.
  */
 
-import { accountsOf, type PartyKind } from '../../lib/limits/call-accounts.ts'
+import { limitAccountsOf, type PartyKind } from '../../lib/limits/call-accounts.ts'
 import type { LimitCounters } from '../../lib/limits/counters.ts'
 import type {
   LimitDecision,
@@ -40,7 +40,7 @@ export function requestOf (
   kind: PartyKind = 'key'
 ): ReservationRequest {
   return {
-    accounts: accountsOf([{ kind, id: keyId, limits }]),
+    accounts: limitAccountsOf([{ kind, id: keyId, limits }]),
     wanted: {
       tokens: { most: tokens },
       nanoUsd: { most: nanoUsd, least: minNanoUsd },

@@ -328,14 +328,14 @@ t.test(
     )
     t.match(
       rowOf({
-        end: { isAnswerAbandoned: true, outcome: 'error', errorCode: 'timeout' },
+        end: { isAnswerCutOff: true, outcome: 'error', errorCode: 'timeout' },
         cost: { maxCostNanoUsd: 5_000_000 }
       }),
       { cost_nano_usd: 5_000_000, estimated: 1 },
       'unless its answer was given up'
     )
     t.match(
-      rowOf({ usage: { total: usage }, end: { isAnswerAbandoned: true } }),
+      rowOf({ usage: { total: usage }, end: { isAnswerCutOff: true } }),
       { cost_nano_usd: 200_000, estimated: 0 }
     )
     const begun = fillRecord(new CallRecord('chat'), {

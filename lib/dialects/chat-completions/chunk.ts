@@ -20,8 +20,8 @@ export type Chunk = ChatCompletionChunk & Fields
 /**
  * Converts the events of one answer to chunks. Call `of` for every event in order, then `end`.
  *
- * The first chunk of each choice holds only the role; finish chunks and the usage chunk come from `end`, and
- * the last of them carries what ran on the server (`tools_executed`, `mcp_tool_results`,
+ * The first chunk of each choice holds the role and empty content; finish chunks and the usage chunk come
+ * from `end`, and the last of them carries what ran on the server (`tools_executed`, `mcp_tool_results`,
  * `mcp_server_errors`).
  */
 export class ChunkBuilder {
@@ -132,7 +132,7 @@ export class ChunkBuilder {
     return chunks
   }
 
-  /** Returns the ends of choices that a gateway stage refused. */
+  /** Returns the ends of choices that a guard refused. */
   refused (): Chunk[] {
     const ended = new Set(this.#finishes.map(([choice]) => choice))
     for (const choice of this.#begun) if (!ended.has(choice)) this.#finishes.push([choice, 'content_filter'])
@@ -140,7 +140,7 @@ export class ChunkBuilder {
   }
 
   #choice (index: number, delta: ChunkDelta, logprobs: Logprobs | null = null): Chunk[] {
-    // Their content is unchanged from the provider.
+    // The provider's log probabilities are passed on as they are.
     const chunk = this.#chunk([
       { index, delta, logprobs: logprobs as ChoiceLogprobs | null, finish_reason: null }
     ])
