@@ -1,6 +1,6 @@
 /**
  * Sends the request of a route, and a second one to the next route if the first has not begun to answer in
- * time. The first answer wins, and the other request is aborted. The extra load is capped.
+ * time. The first answer wins, and the other request is aborted. `CallAttempts` limits the additional load.
  */
 
 import { withTimeout } from '../async/with-timeout.ts'

@@ -29,7 +29,7 @@ export class Flight {
     this.#settle(end)
   }
 
-  /** Records that the caller who pays for the call has left. */
+  /** Records that the caller whose call it was has left. */
   leave (reason: unknown): void {
     this.#left = { reason }
     if (!this.isAwaited) this.signal.abort(reason)

@@ -43,7 +43,7 @@ export interface JudgeSpending {
   readonly answerTokens: number
 }
 
-/** The implementation of a kind of guard: a model, a webhook or a module. */
+/** The implementation of a kind of guard: a model, a service or a module. */
 export interface Judge {
   /** Supported points. Default: all. */
   readonly points?: readonly GuardPoint[]

@@ -10,7 +10,10 @@ export type OpenWork = Map<string, number>
 /** Input for creating a guard. */
 export interface JudgeInput {
   readonly settings: Settings['stages'][number]
-  /** Returns the services of the guard's configuration. Call it only once calls are served. */
+  /**
+   * Returns the services of the guard's configuration. Not while guards are opened: only when a call is
+   * served.
+   */
   readonly services: () => Services
   readonly openWork: OpenWork
 }

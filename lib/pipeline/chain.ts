@@ -22,7 +22,7 @@ export function fuse (stages: readonly AnyStage[]): AnyStage[] {
   return fused
 }
 
-/** Joins the functions of two stages, unless a step would come after a source or a transformer. */
+/** Joins the functions of two stages, unless a step or source would come after a source or transformer. */
 function join (
   one: StageFunctions | undefined,
   next: StageFunctions | undefined

@@ -68,7 +68,7 @@ export interface UpstreamRequest {
 
 /** Reads the messages of one event stream; keeps the state of one response. */
 export interface StreamReader<E> {
-  /** Appends the events of one SSE message to `into`. Unknown messages give no events. */
+  /** Appends the events of one message of the stream to `into`. Unknown messages give no events. */
   readonly read: (message: EventSourceMessage, into: E[]) => void
   /**
    * Appends the last events after the end of the stream.

@@ -25,7 +25,7 @@ export interface CachedAnswerOptions {
 }
 
 /**
- * Answers calls from the cache: one call in, its answer out, exactly as `answer` gave it to the first of
+ * Answers calls from the cache: one call in, its answer out, with the events that `answer` gave the first of
  * equal calls. Equal calls that arrive in the meantime wait for it. If it fails, one of them calls the
  * provider.
  *
@@ -97,7 +97,7 @@ async function find<R extends ChatInput> (
       }
       const flight = cache.flight(digest, request.stream === true)
       if (flight === undefined) return begin()
-      // Wait only once: otherwise equal calls could queue forever.
+      // It was cached and is of no use, such as too old: equal calls could otherwise wait forever.
       if (wasCached) return undefined
       const end = await flight.wait(signal)
       if (end === 'uncached') return undefined

@@ -35,8 +35,8 @@ export interface ProviderCallServices
  *
  * @param services `abandonedAnswers` reads answers to their end after the caller has left, for providers with
  *   `on_disconnect: drain`; `routeHealth` tracks the gateway's own credentials, so calls with
- *   `X-Provider-Key` neither use nor update it. Default: a new instance of each. `recordSent` is called with
- *   each request
+ *   `X-Provider-Key` neither use nor update it, except for the APIs that a server lacks. Default: a new
+ *   instance of each. `recordSent` is called with each request
  * @param options override those of `settings.limits`
  * @throws GatewayError before the first batch when no route could answer; after it when the answer broke off
  */
