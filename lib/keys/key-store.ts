@@ -126,9 +126,15 @@ export async function openKeyStore (
   const isTooOld = (): boolean => stale && performance.now() - readMs > staleMs
   const loaded = new LoadedKeys(configured, isTooOld)
   let seen = ''
+  let begunReads = 0
+  let loadedRead = 0
 
   const read = async (counts: string): Promise<void> => {
+    const number = ++begunReads
     const { entries, defaultStages } = await readStored(query)
+    // An earlier read may end later: it lacks keys that were created since, and has revoked ones.
+    if (number < loadedRead) return
+    loadedRead = number
     loaded.setStored(entries, defaultStages)
     seen = counts
   }

@@ -12,7 +12,8 @@ import type { Database } from '../../lib/stores/database.ts'
 import { openDatabase } from '../../lib/stores/open-database.ts'
 import { migrations } from '../../lib/stores/migrations.ts'
 import { until } from '../support/until.ts'
-import { storeTest, type OpenStore } from '../support/stores.ts'
+import { withResolvers } from '../support/with-resolvers.ts'
+import { noPostgres, postgresPlace, storeTest, type OpenStore } from '../support/stores.ts'
 import type { KeySettings } from '../../lib/core/settings.ts'
 
 interface Opened {
@@ -43,6 +44,38 @@ storeTest('a created key is valid, with its scopes', async (t, openStore) => {
   t.same(keys.check(all.key), { id: all.id, name: 'all' }, 'no scope means everything')
   t.same(keys.find(all.id), keys.check(all.key))
   t.equal(keys.find('all'), undefined, 'a name is no id')
+})
+
+// SQLite has one connection, so that reads end in their order.
+t.test('a read that ends after a later one changes nothing', { skip: noPostgres }, async t => {
+  const database = await openDatabase(await postgresPlace(t))
+  t.teardown(database.close)
+  const held = withResolvers<undefined>()
+  const reading = withResolvers<undefined>()
+  let isHeld = false
+  const query = database.query.withPlugin({
+    transformQuery: ({ node }) => node,
+    transformResult: async ({ result }) => {
+      if (isHeld && result.rows.some(row => row['name'] === 'revoked')) {
+        isHeld = false
+        reading.resolve(undefined)
+        await held.promise
+      }
+      return result
+    }
+  })
+  const keys = await openKeyStore({ ...database, query }, [], { pollMs: 60_000 })
+  t.teardown(keys.close)
+  const revoked = await keys.create({ name: 'revoked' })
+  isHeld = true
+  const earlier = keys.refresh()
+  await reading.promise
+  const created = await keys.create({ name: 'created' })
+  await keys.revoke(revoked.id)
+  held.resolve(undefined)
+  await earlier
+  t.match(keys.check(created.key), { name: 'created' })
+  t.equal(keys.check(revoked.key), undefined)
 })
 
 storeTest(
