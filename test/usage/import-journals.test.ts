@@ -239,10 +239,9 @@ storeTest(
     ]
     const rows = attributions.map((attribution, index) => {
       const record = fillRecord(new CallRecord('chat'), {
-        caller: { keyId: 'key-1' },
+        caller: { keyId: 'key-1', ...attribution },
         routing: { modelId: 'a/m', attempts: 1 },
-        limits: { rowId: `row-${index}` },
-        ...attribution
+        limits: { rowId: `row-${index}` }
       })
       const call: Call = { ...routedCall({}), record }
       const begun = printBegunRow(call, models)
