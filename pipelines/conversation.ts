@@ -118,7 +118,7 @@ export function conversation<S extends TObject, C> (
  * guards then, and were counted. Tokens and budget are reserved again: the call waits for tokens, and fails
  * if the budget is used up. Its answer comes from a provider, never from the cache.
  *
- * @param fitted for calls that were stored: fits the request to each route again. Default: they still have it
+ * @param fitted fits the request to each route, for calls that were stored. Default: calls still have `fit`
  */
 export function resumedConversation<C> (
   services: Services,

@@ -2,10 +2,10 @@
  * Decides which route a call tries next, and how long it waits before that.
  *
  * First, every route is tried once without a wait, in order, with routes that are cooling down last; another
- * credential of the provider replaces a refused one. Then the
- * routes that failed transiently are tried again, in rounds, the one with the shortest wait first. Every
- * retry and fallback takes from the retry budget of its provider, unless the last failure does not suggest
- * overload, such as a refused credential or an unknown model. A hedge takes from the hedge budget instead.
+ * credential of the provider replaces a refused one. Then the routes that failed transiently are tried again,
+ * in rounds, the one with the shortest wait first. Every retry and fallback takes from the retry budget of
+ * its provider, unless the last failure does not suggest overload, such as a refused credential or an unknown
+ * model. A hedge takes from the hedge budget instead.
  */
 
 import type { CallSession } from '../core/call-session.ts'

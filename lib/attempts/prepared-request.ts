@@ -36,7 +36,7 @@ export class PreparedRequest<
   E extends AnyEvent & AnswerEvent
 > {
   readonly provider: Provider
-  /** True to read the answer to its end after the caller has left: by `on_disconnect`, or under a budget. */
+  /** True if the answer is read to its end even after its caller has left: `drain`, or under a budget. */
   readonly readsToEnd: boolean
   readonly #call: RoutedCall<R>
   readonly #route: Route

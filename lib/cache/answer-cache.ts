@@ -25,7 +25,7 @@ export interface AnswerCacheOptions {
   readonly configuration: string
 }
 
-/** So many answers of the maximum size fit into the memory. */
+/** The number of answers of maximum size that the memory must hold. */
 const minAnswersInMemory = 16
 const maxCharacters = 1024 * 1024
 

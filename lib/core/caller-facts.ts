@@ -1,4 +1,4 @@
-/** The caller of a call, as its record has it. */
+/** What the record of a call says about its caller. */
 
 /** Labels of a call, as its caller states them. */
 export interface Attribution {

@@ -111,7 +111,7 @@ export class TimeFacts {
   keyCheckedAtMs: number | undefined = undefined
   /**
    * Milliseconds spent waiting for others: providers, pauses between attempts, tool servers. `overheadMs`
-   * leaves out what it is at the head of the answer.
+   * excludes what had been spent when the head of the answer was sent.
    */
   upstreamWaitMs = 0
   /** Milliseconds that the gateway itself took until the head of the answer. */

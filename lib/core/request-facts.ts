@@ -1,4 +1,4 @@
-/** The request of a call, as its record has it, and its size. */
+/** What the record of a call says about its request. */
 
 /** What was asked, and how. Set when the request is received and validated. */
 export class RequestFacts {

@@ -125,9 +125,7 @@ export class CallHistory {
     }))
   }
 
-  /**
-   * Journals a call before its last byte is sent, which waits for that, and notes who made its tool calls.
-   */
+  /** Journals a call before its last byte is sent, and notes which provider made its tool calls. */
   readonly recordAnswer: RecordAnswer = call => {
     const { tools: { callIds }, routing: { providerId } } = call.record
     if (callIds !== undefined && providerId !== undefined) {

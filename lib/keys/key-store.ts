@@ -132,7 +132,7 @@ export async function openKeyStore (
   const read = async (counts: string): Promise<void> => {
     const number = ++begunReads
     const { entries, defaultStages } = await readStored(query)
-    // An earlier read may end later: it lacks keys that were created since, and has revoked ones.
+    // A read that began earlier may end later: it lacks keys created since, and still has revoked ones.
     if (number < loadedRead) return
     loadedRead = number
     loaded.setStored(entries, defaultStages)

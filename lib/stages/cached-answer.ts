@@ -97,7 +97,7 @@ async function find<R extends ChatInput> (
       }
       const flight = cache.flight(digest, request.stream === true)
       if (flight === undefined) return begin()
-      // It was cached and is of no use, such as too old: equal calls could otherwise wait forever.
+      // The awaited answer was cached but cannot be used; it may be too old. Waiting again might never end.
       if (wasCached) return undefined
       const end = await flight.wait(signal)
       if (end === 'uncached') return undefined
@@ -181,7 +181,7 @@ class NewAnswer<R extends ChatInput> {
         void this.#readToEnd()
       } else await this.#stop()
     } finally {
-      // Not earlier: until here, an abort must end the wait of this caller.
+      // Only now: until here, an abort must end this caller's wait.
       call.signal.removeEventListener('abort', this.#leave)
     }
   }

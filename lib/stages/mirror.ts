@@ -21,8 +21,8 @@ const endpoint = 'mirror'
 /**
  * Schedules the mirrored calls: one in, the same out. The other model gets the request as it left the guards,
  * translated, and once. Its tool calls are not run, and nobody gets its answer. Only text conversations up to
- * 256 KB are mirrored, without tool servers, `store` or the caller's own provider key.
- * Calls pass if no route is mirrored.
+ * 256 KB are mirrored, without tool servers, `store` or the caller's own provider key. Calls pass if no route
+ * is mirrored.
  *
  * @param isAnsweredAtOnce returns false for a call whose answer is fetched later
  * @param random returns a number from 0 up to but not including 1

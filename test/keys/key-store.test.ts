@@ -46,7 +46,7 @@ storeTest('a created key is valid, with its scopes', async (t, openStore) => {
   t.equal(keys.find('all'), undefined, 'a name is no id')
 })
 
-// SQLite has one connection, so that reads end in their order.
+// SQLite has one connection, so its reads end in order.
 t.test('a read that ends after a later one changes nothing', { skip: noPostgres }, async t => {
   const database = await openDatabase(await postgresPlace(t))
   t.teardown(database.close)
