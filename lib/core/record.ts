@@ -49,6 +49,11 @@ export class ToolFacts {
   callIds: string[] | undefined = undefined
 }
 
+/** Records a tool call of the answer; some providers give it no id. */
+export function noteToolCall (tools: Pick<ToolFacts, 'callIds'>, id: string): void {
+  if (id !== '') (tools.callIds ??= []).push(id)
+}
+
 /** What guards do with the texts of a call. */
 export class GuardFacts {
   /** True until guards have inspected the request; nothing of the request is kept before. */

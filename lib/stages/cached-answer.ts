@@ -4,6 +4,7 @@ import { abortable } from '../async/cancellation.ts'
 import { AnswerRecorder, replayedAnswer } from '../cache/recorded-answer.ts'
 import { extend, type RoutedCall } from '../core/call.ts'
 import { GatewayError, asGatewayError } from '../core/errors.ts'
+import { noteToolCall } from '../core/record.ts'
 import { once } from '../pipeline/sources.ts'
 import { flatMap, type Stage } from '../pipeline/stage.ts'
 import type { AnswerCache } from '../cache/answer-cache.ts'
@@ -114,7 +115,7 @@ function noteHit ({ call: { record, request }, route, events }: Batch<ChatInput,
   record.routing.modelId = route.modelId
   record.routing.providerId = route.providerId
   for (const event of events) {
-    if (event.type === 'tool-call-start' && event.id !== '') (record.tools.callIds ??= []).push(event.id)
+    if (event.type === 'tool-call-start') noteToolCall(record.tools, event.id)
   }
 }
 

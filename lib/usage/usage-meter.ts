@@ -1,6 +1,6 @@
 /** Reads an answer's usage from its events into the record of the call. */
 
-import type { CallRecord } from '../core/record.ts'
+import { noteToolCall, type CallRecord } from '../core/record.ts'
 import { noteOutput, noteUsage } from '../core/usage-facts.ts'
 import type { AnswerEvent, Transcript } from '../core/events.ts'
 import type { Units, Usage } from '../core/usage.ts'
@@ -39,7 +39,7 @@ export class UsageMeter {
       case 'direct-answer':
         return event.characters ?? 0
       case 'tool-call-start':
-        if (event.id !== '') (this.#record.tools.callIds ??= []).push(event.id)
+        noteToolCall(this.#record.tools, event.id)
         return 0
       case 'usage':
         this.#report(event.usage)

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { GatewayError } from '../../lib/core/errors.ts'
-import { CallRecord, noteError } from '../../lib/core/record.ts'
+import { CallRecord, noteError, noteToolCall, ToolFacts } from '../../lib/core/record.ts'
 import { noteOutput, noteUsage } from '../../lib/core/usage-facts.ts'
 
 t.test('all records have the same shape, whatever is set', async t => {
@@ -28,4 +28,13 @@ t.test('a disconnect is not an error, and an unknown error is an internal one', 
   const cause = new Error('x')
   t.equal(noteError(broken.end, cause), 'error')
   t.strictSame([broken.end.errorCode, broken.end.cause], ['internal_error', cause])
+})
+
+t.test('ids of tool calls are recorded in order, and a call without one is left out', async t => {
+  const tools = new ToolFacts()
+  noteToolCall(tools, '')
+  t.equal(tools.callIds, undefined)
+  noteToolCall(tools, 'a')
+  noteToolCall(tools, 'b')
+  t.same(tools.callIds, ['a', 'b'])
 })
