@@ -65,12 +65,12 @@ function streamed (name: string, perRead: number, more: Partial<Services>): Scen
 
 export const scenarios: readonly Scenario[] = [
   ...(['1 KB', '33 KB'] as const).flatMap(size => [
-    complete('no stage', size, {}),
+    complete('no guard', size, {}),
     complete('one pattern', size, guarded),
     complete('from the cache', size, cached())
   ]),
   ...[1, 8].flatMap(perRead => [
-    streamed('no stage', perRead, {}),
+    streamed('no guard', perRead, {}),
     streamed('one pattern', perRead, guarded),
     streamed('from the cache', perRead, cached())
   ])

@@ -47,7 +47,7 @@ export interface Services {
   readonly alerts?: Alerts | undefined
   /** Absent without export targets. */
   readonly usageExports?: UsageExports | undefined
-  /** The guards that check the texts of calls. Absent if there are none. */
+  /** The guards that inspect the texts of calls. Absent if there are none. */
   readonly textGuards?: TextGuards | undefined
   /** Runs mirrored calls. Absent if no route is mirrored. */
   readonly mirrors?: Mirrors | undefined

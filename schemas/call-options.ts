@@ -11,7 +11,7 @@ export const stagesOption = {
     Type.Array(Type.Union([Type.String({ minLength: 1, maxLength: 64 }), AnyObject]), { maxItems: 64 }),
     {
       description:
-        'Names of stages of the configuration that look at this call, beside those that do anyway; an object names one by `guardrail_name`, and has no effect otherwise.'
+        'Names of guards of the configuration that inspect this call, beside those that do anyway; an object names one by `guardrail_name`, and has no effect otherwise.'
     }
   )
 }

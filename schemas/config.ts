@@ -75,7 +75,7 @@ export const Config = Closed(
     stages: Type.Array(StageConfig, {
       default: [],
       maxItems: 50,
-      description: 'Stages that inspect the texts of calls, in this order. Default: none.'
+      description: 'Guards that inspect the texts of calls, in this order. Default: none.'
     }),
     cache: CacheConfig,
     deferred: DeferredConfig,

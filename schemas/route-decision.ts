@@ -72,7 +72,7 @@ export const RouteDecision = Type.Object(
         Type.Object({ name: Type.String(), use: Type.String(), at: Type.Array(OneOf([...guardPoints])) }),
         {
           description:
-            'The stages of the configuration that would look at it, in their order. Absent where the configuration has none.'
+            'The guards of the configuration that would inspect it, in their order. Absent where the configuration has none.'
         }
       )
     )

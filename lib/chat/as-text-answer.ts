@@ -12,7 +12,7 @@ const googleNames = ['responseLogprobs', 'logprobs']
 
 /**
  * Removes log probabilities from the request and from the settings of its models, so that the answer is only
- * text, which stages can rewrite. The record lists the request's fields as ignored.
+ * text, which guards can rewrite. The record lists the request's fields as ignored.
  *
  * @throws GatewayError `unsupported_parameter` if audio output is requested
  */
@@ -23,7 +23,7 @@ export function asTextAnswer<R extends ChatInput> (call: RoutedCall<R>): RoutedC
     throw new GatewayError('unsupported_parameter', {
       param: 'modalities',
       message:
-        'Audio output is not available because a stage of this gateway inspects answers. Request text only.'
+        'Audio output is not available because a guard of this gateway inspects answers. Request text only.'
     })
   }
   if (!sent.some(asksForLogprobs)) return call

@@ -91,7 +91,7 @@ accepts it within a second.
                              name all tool servers
   --provider-objects         allow files, containers and threads in the gateway's accounts at providers,
                              which all such keys share; default: not allowed
-  --stages NAME,…            stages that every call of the key passes; an empty value: none
+  --stages NAME,…            guards that every call of the key passes; an empty value: none
   --expires WHEN             a date (2030-12-31), a time (2030-12-31T18:00:00Z) or a duration (30d, 12h)
 ${limitFields.map(({ name, row: { help } }) => `  --${optionOf(name)} N`.padEnd(29) + help).join('\n')}
   --budget USD/PERIOD        most the key may spend per hour, day, week, month or in total, in UTC: 20/month, in a time zone:
@@ -104,7 +104,7 @@ ${limitFields.map(({ name, row: { help } }) => `  --${optionOf(name)} N`.padEnd(
   -c, --config FILE
   --json
 
-Options that take lists may be repeated. Models, tool servers and stages unknown to the configuration cause a
+Options that take lists may be repeated. Models, tool servers and guards unknown to the configuration cause a
 warning.
 Without any limit option, limits.default_key_limits of the configuration applies.
 

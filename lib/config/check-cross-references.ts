@@ -374,7 +374,7 @@ function checkStages ({ stages, providers }: Config, report: Report): void {
   }
 }
 
-/** Reports stages that are not configured. */
+/** Reports guards that are not configured. */
 export function checkGuardNames (
   path: Path,
   names: readonly string[],
@@ -384,13 +384,13 @@ export function checkGuardNames (
   const known = stages.map(({ name }) => name)
   for (const [position, name] of names.entries()) {
     if (known.includes(name)) continue
-    report.add([...path, position], 'is not the name of a stage in stages', {
+    report.add([...path, position], 'is not the name of a guard in stages', {
       suggestion: nearestWord(name, known)
     })
   }
 }
 
-/** Reports entries that a kind of stage requires or does not accept. */
+/** Reports entries that a kind of guard requires or does not accept. */
 function checkStageKind (path: Path, stage: StageConfig, report: Report): void {
   const { use, action } = stage
   const { needs, takes, actions } = guardKinds[guardKindOf(use)]
@@ -410,7 +410,7 @@ function checkStageKind (path: Path, stage: StageConfig, report: Report): void {
   checkDuring(path, stage, report)
 }
 
-/** Reports a stage that cannot check a request while it is being sent. */
+/** Reports a guard that cannot inspect a request while it is being sent. */
 function checkDuring (path: Path, { use, action, at, during = false }: StageConfig, report: Report): void {
   if (!during) return
   if (guardActionOf({ use, action }) !== 'refuse') {
@@ -421,7 +421,7 @@ function checkDuring (path: Path, { use, action, at, during = false }: StageConf
   }
 }
 
-/** Reports what a reversible stage cannot do. */
+/** Reports what a reversible guard cannot do. */
 function checkReversible (
   path: Path,
   { use, action, at, reversible = false, unmask_for: unmaskFor = [] }: StageConfig,
@@ -436,7 +436,7 @@ function checkReversible (
   if (!at.includes('tool_result')) report.add([...path, 'unmask_for'], 'needs `tool_result` in `at`')
 }
 
-/** Reports a stage model that no configured provider can have. */
+/** Reports a guard's model that no configured provider can have. */
 function checkStageModel (
   path: Path,
   { use, model }: StageConfig,

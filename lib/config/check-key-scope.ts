@@ -1,4 +1,4 @@
-/** Checks the scope of a stored key against the providers, tool servers and stages of the configuration. */
+/** Checks the scope of a stored key against the providers, tool servers and guards of the configuration. */
 
 import { checkServerScope, checkGuardNames } from './check-cross-references.ts'
 import { checkModelScope } from './check-models.ts'

@@ -93,7 +93,7 @@ export const codes = {
   content_refused: {
     status: 400,
     type: 'invalid_request_error',
-    message: 'A content check of this gateway refused this call.'
+    message: 'A guard of this gateway refused this call.'
   },
   invalid_document: {
     status: 400,
@@ -233,7 +233,7 @@ export const codes = {
   stage_unavailable: {
     status: 503,
     type: 'server_error',
-    message: 'A content check of this gateway is unavailable. Try again later.'
+    message: 'A guard of this gateway is unavailable. Try again later.'
   },
   upstream_overloaded: {
     status: 503,

@@ -3,10 +3,10 @@
 import type { GuardAction, GuardPoint } from '../../schemas/config/stages.ts'
 
 /**
- * What a guard did with texts. `look`: the guard inspected them, with or without findings. `unavailable`: the
+ * What a guard did with texts. `inspected`: the guard did so, with or without findings. `unavailable`: the
  * inspecting service could not be reached; `when_unavailable` of the guard decides whether the texts pass.
  */
-export type GuardOutcome = GuardAction | 'look' | 'unavailable'
+export type GuardOutcome = GuardAction | 'inspected' | 'unavailable'
 
 /** What a guard did at one point of a call; never contains the text itself. */
 export interface Finding {
@@ -14,7 +14,7 @@ export interface Finding {
   readonly guard: string
   readonly point: GuardPoint
   readonly action: GuardOutcome
-  /** Number of findings; for `look` and `unavailable`, of inspections. */
+  /** Number of findings; for `inspected` and `unavailable`, of inspections. */
   count: number
   /** Milliseconds that inspections took; 0 for other actions. */
   durationMs: number
@@ -37,13 +37,13 @@ export class GuardFindings {
    *
    * @param nowMs `performance.now()` at its end
    */
-  noteLook (
+  noteInspection (
     guard: string,
     point: GuardPoint,
     durationMs: number,
     nowMs: number = performance.now()
   ): void {
-    const entry = this.#entry(guard, point, 'look')
+    const entry = this.#entry(guard, point, 'inspected')
     entry.count++
     entry.durationMs += durationMs
     entry.startedAtMs ??= nowMs - durationMs
@@ -57,9 +57,9 @@ export class GuardFindings {
 
   /** Findings and failed inspections, each with the total inspection time of its guard at its point. */
   get found (): readonly Finding[] {
-    return this.#list.flatMap(finding => finding.action === 'look' ? [] : {
+    return this.#list.flatMap(finding => finding.action === 'inspected' ? [] : {
       ...finding,
-      durationMs: this.#entry(finding.guard, finding.point, 'look').durationMs
+      durationMs: this.#entry(finding.guard, finding.point, 'inspected').durationMs
     })
   }
 

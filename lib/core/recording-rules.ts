@@ -9,7 +9,7 @@ export interface RecordingRules {
   readonly beginTrace?: ((headers: Call['headers']) => CallTrace) | undefined
   /** Absent if no bodies are stored. */
   readonly captureBodies?: CaptureBodies | undefined
-  /** Endpoints whose requests may be stored only after guards have checked them. Absent without guards. */
+  /** Endpoints whose requests may be stored only after guards have inspected them. Absent without guards. */
   readonly inspectedEndpoints?: ReadonlySet<string> | undefined
   /** Returns true for a key that may not see costs. Absent if all keys may. */
   readonly hidesCost?: ((key: ApiKey) => boolean) | undefined

@@ -11,7 +11,7 @@ import { PatternFilter, builtInPattern, type PatternRule } from './pattern-filte
 import { KeyedPlaceholders } from './keyed-placeholders.ts'
 import { LookalikeFilter } from './placeholder-filter.ts'
 import { JudgeGuard, type UnavailableGuard } from './judge-guard.ts'
-import { looksAt } from './guard-scope.ts'
+import { inspects } from './guard-scope.ts'
 import type { Placeholders } from '../core/placeholders.ts'
 import type { Settings } from '../core/settings.ts'
 import type { FilterLayer, ReversibleGuards, TextLayer, TextGuards } from './text-filter.ts'
@@ -23,9 +23,9 @@ export type GuardSettings = Settings['stages'][number]
 export interface JudgeDeps {
   /** By the names of their guards. */
   readonly judges: ReadonlyMap<string, Judge>
-  /** Called when a guard could not check a call. */
+  /** Called when a guard could not inspect a call. */
   readonly onUnavailable: UnavailableGuard
-  /** True if callers may see which guards check their calls. Default: false. */
+  /** True if callers may see which guards inspect their calls. Default: false. */
   readonly exposesNames?: boolean
   /** Key for the placeholders of reversible guards, 32 bytes. Default: random. */
   readonly secret?: Buffer | undefined
@@ -73,11 +73,11 @@ export class ConfiguredGuards implements TextGuards {
       }
       layers.push(new JudgeGuard(guard, judge, deps.onUnavailable))
       const { stages } = judge
-      if (stages !== undefined) layers.push({ stages: call => looksAt(guard, call) ? stages : {} })
+      if (stages !== undefined) layers.push({ stages: call => inspects(guard, call) ? stages : {} })
     }
     this.layers = layers
     if (deps?.exposesNames === true) {
-      this.namesFor = call => settings.filter(guard => looksAt(guard, call)).map(({ name }) => name)
+      this.namesFor = call => settings.filter(guard => inspects(guard, call)).map(({ name }) => name)
     }
   }
 }
@@ -90,9 +90,9 @@ function reversibleGuards (
   const create = (key: ApiKey): Placeholders =>
     new KeyedPlaceholders(secret, { keyId: key.id, projectId: projectIdOf(key) })
   const restores: ReversibleGuards['restores'] = call => {
-    const looking = guards.filter(guard => looksAt(guard, call))
-    if (looking.length === 0) return undefined
-    return { forServers: looking.every(({ unmaskFor = [] }) => unmaskFor.includes('server')) }
+    const inspecting = guards.filter(guard => inspects(guard, call))
+    if (inspecting.length === 0) return undefined
+    return { forServers: inspecting.every(({ unmaskFor = [] }) => unmaskFor.includes('server')) }
   }
   return {
     restores,
@@ -130,7 +130,7 @@ function patternLayer (
     group,
     filter: (call, points) => {
       const rules = group.flatMap(({ settings, rules }) =>
-        settings.at.some(point => points.includes(point)) && looksAt(settings, call) ? rules : []
+        settings.at.some(point => points.includes(point)) && inspects(settings, call) ? rules : []
       )
       const point = points.at(-1)
       return rules.length === 0 || point === undefined

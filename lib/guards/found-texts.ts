@@ -48,7 +48,7 @@ export class FoundTexts {
 }
 
 /**
- * Has a judge check the texts of a value.
+ * Has a judge inspect the texts of a value.
  *
  * @param replaceTexts visits the texts of the value in a fixed order; returns the value with the replaced
  *   texts, or the same value if none changed

@@ -1,4 +1,4 @@
-/** Decides which calls a guard checks: by `only` and `when`, or because it is requested by name. */
+/** Decides which calls a guard inspects: by `only` and `when`, or because it is requested by name. */
 
 import { guardActionOf } from '../../schemas/config/stages.ts'
 import { endpointsWhere } from '../../schemas/endpoints.ts'
@@ -11,8 +11,8 @@ import type { Settings } from '../core/settings.ts'
 
 type GuardSettings = Settings['stages'][number]
 
-/** Returns whether a guard checks a call. It also does if the key, its project or the request names it. */
-export function looksAt (
+/** Returns whether a guard inspects a call. It also does if the key, its project or the request names it. */
+export function inspects (
   guard: GuardSettings,
   { record, key, requestedGuards, routes }: RoutedCall<unknown>
 ): boolean {
@@ -31,7 +31,7 @@ export function requireGuards (names: readonly string[], { stages }: Pick<Settin
   const missing = names.find(name => !stages.some(guard => guard.name === name))
   if (missing === undefined) return
   throw new GatewayError('stage_unavailable', {
-    message: `Calls of this key must pass the stage \`${missing}\`, which is not in the configuration.`
+    message: `Calls of this key must pass the guard \`${missing}\`, which is not in the configuration.`
   })
 }
 

@@ -1,4 +1,4 @@
-/** Has a judge check the texts of calls, within its timeout, and applies the guard's action. */
+/** Has a judge inspect the texts of calls, within its timeout, and applies the guard's action. */
 
 import { GuardFindings } from '../core/guard-findings.ts'
 import { GatewayError } from '../core/errors.ts'
@@ -8,7 +8,7 @@ import { startDeadline } from '../async/start-deadline.ts'
 import {
   defaultWindow, guardActionOf, type GuardAction, type GuardPoint
 } from '../../schemas/config/stages.ts'
-import { looksAt } from './guard-scope.ts'
+import { inspects } from './guard-scope.ts'
 import type { RoutedCall } from '../core/call.ts'
 import type { Settings } from '../core/settings.ts'
 import type { TextPlace } from '../json/place-table.ts'
@@ -41,12 +41,12 @@ export class JudgeGuard implements JudgeLayer {
   }
 
   spends (call: RoutedCall<unknown>): JudgeSpending | undefined {
-    return looksAt(this.#settings, call) ? this.#judge.spends : undefined
+    return inspects(this.#settings, call) ? this.#judge.spends : undefined
   }
 
   judge (call: RoutedCall<unknown>, point: GuardPoint): CallJudge | undefined {
     const points = seenPoints(point).filter(one => this.#points.includes(one))
-    if (points.length === 0 || !looksAt(this.#settings, call)) return undefined
+    if (points.length === 0 || !inspects(this.#settings, call)) return undefined
     const { stream, window, during = false } = this.#settings
     const action = guardActionOf(this.#settings)
     return {
@@ -57,13 +57,13 @@ export class JudgeGuard implements JudgeLayer {
           ? undefined
           : window ?? defaultWindow,
       pointOf: place => pointOf(place, point, points),
-      judge: async texts => await this.#look(texts, call, action),
+      judge: async texts => await this.#inspect(texts, call, action),
       refusal: () =>
         this.#refusal('it found something in a part that cannot be changed, such as signed reasoning')
     }
   }
 
-  async #look (
+  async #inspect (
     texts: readonly TextAtPoint[],
     call: RoutedCall<unknown>,
     action: GuardAction
@@ -77,15 +77,16 @@ export class JudgeGuard implements JudgeLayer {
     let verdict: Verdict
     try {
       const { signal } = deadline
-      verdict = checked(await abortable(this.#judge.look(texts, { call, signal }), signal), given.length)
+      verdict = checked(await abortable(this.#judge.inspect(texts, { call, signal }), signal), given.length)
     } catch (error) {
       call.signal.throwIfAborted()
-      // A caller over budget must not skip the check.
+      // A caller over budget must not skip the inspection.
       if (error instanceof GatewayError && error.code === 'insufficient_quota') throw error
       return this.#unavailable(call, points, given, error)
     } finally {
       deadline.end()
-      for (const point of points) findings.noteLook(name, point, (performance.now() - began) / points.size)
+      const tookMs = (performance.now() - began) / points.size
+      for (const point of points) findings.noteInspection(name, point, tookMs)
     }
     const { refusal, texts: replaced = given } = verdict
     const changed = texts.filter(({ text }, index) => text !== replaced[index])
@@ -113,7 +114,7 @@ export class JudgeGuard implements JudgeLayer {
     for (const point of points) call.record.guards.findings?.note(name, point, 'unavailable')
     if (whenUnavailable === 'pass') return given
     throw new GatewayError('stage_unavailable', {
-      message: `The stage \`${name}\` is unavailable, so this call was refused. Try again later.`, cause
+      message: `The guard \`${name}\` is unavailable, so this call was refused. Try again later.`, cause
     })
   }
 
@@ -121,7 +122,7 @@ export class JudgeGuard implements JudgeLayer {
     const [line = ''] = (reason ?? '').slice(0, maxReason).split(/[\r\n]/, 1)
     const because = line === '' ? '.' : `: ${line.replace(/\.$/, '')}.`
     return new GatewayError('content_refused', {
-      message: `The stage \`${this.#settings.name}\` refused this call${because}`
+      message: `The guard \`${this.#settings.name}\` refused this call${because}`
     })
   }
 }

@@ -96,7 +96,7 @@ export class KeyedPlaceholders implements Placeholders {
 
 function tooManyValues (): GatewayError {
   return new GatewayError('too_many_values', {
-    message: `A call may have at most ${maxValues} values that a stage masks. Send fewer in one request.`
+    message: `A call may have at most ${maxValues} values that a guard masks. Send fewer in one request.`
   })
 }
 

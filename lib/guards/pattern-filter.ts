@@ -74,7 +74,7 @@ export class PatternFilter implements TextFilter {
     } finally {
       const nowMs = performance.now()
       const durationMs = (nowMs - began) / this.#guards.size
-      for (const guard of this.#guards) this.#findings.noteLook(guard, this.#point, durationMs, nowMs)
+      for (const guard of this.#guards) this.#findings.noteInspection(guard, this.#point, durationMs, nowMs)
     }
   }
 
@@ -139,6 +139,6 @@ function nextMatch (rule: PatternRule, text: string, from: number, until: number
 
 function refusal ({ guard, label }: PatternRule): GatewayError {
   return new GatewayError('content_refused', {
-    message: `The stage \`${guard}\` refused this call: it contains ${label}.`
+    message: `The guard \`${guard}\` refused this call: it contains ${label}.`
   })
 }

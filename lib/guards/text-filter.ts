@@ -54,10 +54,10 @@ export interface TextFilter {
   readonly refusal: (edit: TextEdit) => GatewayError
 }
 
-/** The guards that check texts, in order. */
+/** The guards that inspect texts, in order. */
 export interface TextGuards {
   readonly layers: readonly TextLayer[]
-  /** Returns the names of the guards that check a call, in order. Absent if the caller must not know. */
+  /** Returns the names of the guards that inspect a call, in order. Absent if the caller must not know. */
   readonly namesFor?: ((call: RoutedCall<unknown>) => readonly string[]) | undefined
   /** Absent if no findings are restored. */
   readonly reversible?: ReversibleGuards | undefined
@@ -79,7 +79,7 @@ export interface Restoration {
   readonly forServers: boolean
 }
 
-/** Each layer checks the output of the previous one. */
+/** Each layer inspects the output of the previous one. */
 export type TextLayer = FilterLayer | JudgeLayer | StageLayer
 
 /** Guards that search a text together. */
@@ -98,11 +98,11 @@ export interface JudgeLayer {
    * @returns `undefined` if there is none
    */
   readonly judge: (call: RoutedCall<unknown>, point: GuardPoint) => CallJudge | undefined
-  /** Returns what one check of a call may cost. Absent: nothing. */
+  /** Returns what one inspection of a call may cost. Absent: nothing. */
   readonly spends?: ((call: RoutedCall<unknown>) => JudgeSpending | undefined) | undefined
 }
 
-/** A guard module with pipeline stages. */
+/** A guard module with stages of a pipeline. */
 export interface StageLayer {
   /** Returns the stages that a call passes through. */
   readonly stages: (call: RoutedCall<unknown>) => ModuleStages

@@ -1,4 +1,4 @@
-/** Asynchronous checks of texts, by a service, a model or a module. */
+/** Asynchronous inspections of texts, by a service, a model or a module. */
 
 import type { Route } from '../core/route.ts'
 import type { Batch } from '../core/batch.ts'
@@ -30,13 +30,13 @@ export interface JudgeContext {
   readonly signal: AbortSignal
 }
 
-/** Stages for calls, and for events of conversation answers. */
+/** Pipeline stages for calls, and for events of conversation answers. */
 export interface ModuleStages {
   readonly request?: Stage<RoutedCall<unknown>> | undefined
   readonly answer?: Stage<Batch<unknown, ChatEvent>> | undefined
 }
 
-/** What a guard may spend on a model for one check, in addition to the tokens of the texts. */
+/** What a guard may spend on a model for one inspection, in addition to the tokens of the texts. */
 export interface JudgeSpending {
   readonly route: Route
   readonly promptTokens: number
@@ -47,37 +47,37 @@ export interface JudgeSpending {
 export interface Judge {
   /** Supported points. Default: all. */
   readonly points?: readonly GuardPoint[]
-  /** Default: its checks cost nothing. */
+  /** Default: its inspections cost nothing. */
   readonly spends?: JudgeSpending
   /**
    * A GatewayError `insufficient_quota` ends the call; any other error means that the guard is unavailable.
    */
-  readonly look: (texts: readonly TextAtPoint[], context: JudgeContext) => Promise<Verdict>
-  /** Additional stages for calls and answers. Default: none. */
+  readonly inspect: (texts: readonly TextAtPoint[], context: JudgeContext) => Promise<Verdict>
+  /** Additional pipeline stages for calls and answers. Default: none. */
   readonly stages?: ModuleStages | undefined
   /** Releases its resources. Default: it has none. */
   readonly close?: () => Promise<void>
 }
 
-/** How much of a stream is checked at a time. */
+/** How much of a stream is inspected at a time. */
 export interface JudgeWindow {
-  /** Characters of text that trigger a check. */
+  /** Characters of text that trigger an inspection. */
   readonly characters: number
   /**
-   * Characters at the end that are checked again with the text that follows, since a finding may begin there.
+   * Characters at the end that are inspected again with the text that follows: a finding may begin there.
    */
   readonly overlap: number
   /** Maximum milliseconds that text waits for more. */
   readonly maxWaitMs: number
 }
 
-/** A guard checking one call. */
+/** A guard inspecting one call. */
 export interface CallJudge {
   /** False for a guard that only reports findings: answers do not wait for it. */
   readonly alters: boolean
-  /** True if it may check a request while the provider answers. Default: false. */
+  /** True if it may inspect a request while the provider answers. Default: false. */
   readonly duringAnswer?: boolean
-  /** Absent: a stream is checked when complete. */
+  /** Absent: a stream is inspected when complete. */
   readonly window?: JudgeWindow | undefined
   /** Returns the point at which the guard sees the texts of a place; `undefined` if it does not see them. */
   readonly pointOf: (place: TextPlace) => GuardPoint | undefined

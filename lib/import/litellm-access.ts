@@ -33,7 +33,7 @@ export interface AccessOptions {
   readonly clock: BudgetClock
   /** What keys used by day, by their digests in hex. */
   readonly history: ReadonlyMap<string, readonly ImportedDay[]>
-  /** The names of stages by those of guardrails. */
+  /** The names of guards by those of guardrails. */
   readonly stagesOf: ReadonlyMap<string, readonly string[]>
 }
 
@@ -439,7 +439,7 @@ class AccessReader {
     row.note('object_permission_id', verdict, 'projects have no tool servers of their own: restrict keys')
   }
 
-  /** Returns the stages that look at all calls; none where the row names no guardrail. */
+  /** Returns the guards that inspect all calls; none where the row names no guardrail. */
   #readStages (row: TableRow): readonly string[] | undefined {
     const names = listOf(row.object('metadata')['guardrails']).map(String)
     const unknown = names.filter(name => !this.#options.stagesOf.has(name))
@@ -448,10 +448,10 @@ class AccessReader {
       row.note(
         'metadata.guardrails',
         'manual',
-        `no stage is made of ${unknown.join(', ')}: see docs/guards.md`
+        `no guard is made of ${unknown.join(', ')}: see docs/guards.md`
       )
     }
-    if (stages.length > 0) row.note('metadata.guardrails', 'exact', `stages ${stages.join(', ')}`)
+    if (stages.length > 0) row.note('metadata.guardrails', 'exact', `guards ${stages.join(', ')}`)
     return stages.length > 0 ? [...new Set(stages)] : undefined
   }
 

@@ -28,7 +28,7 @@ import { isContainer, isObject, type JsonObject } from '../json/guards.ts'
 import { isPattern, patternFinder } from '../models/name-patterns.ts'
 
 export interface ImportedLitellm extends ImportedConfig {
-  /** The names of the stages of each guardrail, which keys and teams may name. */
+  /** The names of the guards of each guardrail, which keys and teams may name. */
   readonly stagesOf: ReadonlyMap<string, readonly string[]>
 }
 

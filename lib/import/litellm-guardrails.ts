@@ -1,4 +1,4 @@
-/** Converts LiteLLM's guardrails to stages, if a stage does the same; others are left to a person. */
+/** Converts LiteLLM's guardrails to guards, if a guard does the same; others are left to a person. */
 
 import type { LitellmModels } from './litellm-models.ts'
 import { entriesOf, isEmpty, isPlainAddress, listOf, numberOf, objectOf, textOf } from './values.ts'
@@ -23,7 +23,7 @@ interface Guardrail {
   readonly deps: GuardrailDeps
 }
 
-/** A part of the entries of a stage: several where one guardrail does several things. */
+/** A part of the entries of a guard: several where one guardrail does several things. */
 interface Made {
   readonly verdict: Verdict
   readonly note: string
@@ -71,7 +71,7 @@ const kinds: Readonly<Record<string, (guardrail: Guardrail) => Made | string>> =
 export interface ReadGuardrails {
   /** `stages` of the configuration. */
   readonly stages: readonly JsonObject[]
-  /** The names of the stages of each guardrail. */
+  /** The names of the guards of each guardrail. */
   readonly stagesOf: ReadonlyMap<string, readonly string[]>
 }
 
@@ -95,26 +95,26 @@ function readGuardrail (guardrail: Guardrail, names: Set<string>): JsonObject[] 
   const kind = textOf(params['guardrail']) ?? 'it'
   const read = Object.hasOwn(kinds, kind) ? kinds[kind] : undefined
   const modes = [params['mode'] ?? []].flat().map(String)
-  const looks = modes.flatMap(mode => points.get(mode) === undefined ? [] : [points.get(mode) ?? ['request']])
-  const entries = looks.length === modes.length && modes.length > 0 ? read?.(guardrail) : undefined
+  const seen = modes.flatMap(mode => points.get(mode) === undefined ? [] : [points.get(mode) ?? ['request']])
+  const entries = seen.length === modes.length && modes.length > 0 ? read?.(guardrail) : undefined
   if (entries === undefined || typeof entries === 'string') {
     plan.note(path, 'manual', `${kind}: ${entries ?? 'see `stages` in docs/guards.md'}`)
     return []
   }
-  const at = [...new Set(looks.map(([point]) => point))]
-  const differences = looks.flatMap(([, difference]) => difference ?? [])
+  const at = [...new Set(seen.map(([point]) => point))]
+  const differences = seen.flatMap(([, difference]) => difference ?? [])
   const stages = entries.stages.map((stage, index) => {
     const own = freeName(index === 0 ? name : `${name}-${index + 1}`, names)
     return { name: own, at, ...params['default_on'] !== true && { when: 'asked' }, ...stage }
   })
   if (stages[0]?.name !== name) differences.push(`its name is ${String(stages[0]?.name)}`)
   const isExact = entries.verdict === 'exact' && differences.length === 0
-  const note = [`stage ${stages.map(stage => stage.name).join(', ')}`, entries.note, ...differences]
+  const note = [`guard ${stages.map(stage => stage.name).join(', ')}`, entries.note, ...differences]
   plan.note(path, isExact ? 'exact' : 'approximate', note.filter(text => text !== '').join('; '))
   return stages
 }
 
-/** Returns an unused name in the form of stage names. */
+/** Returns an unused name in the form of guard names. */
 function freeName (wanted: string, names: Set<string>): string {
   const base = wanted.toLowerCase().replaceAll(/[^a-z0-9_-]+/g, '-').replace(/^[_-]+/, '').slice(0, 60)
   let name = base === '' ? 'guardrail' : base
@@ -173,7 +173,7 @@ function readGeneric ({ params, path, name, deps: { plan, secrets } }: Guardrail
   }
   if (!isEmpty(objectOf(params['additional_provider_specific_params']))) {
     const where = `${path}.litellm_params.additional_provider_specific_params`
-    plan.note(where, 'manual', 'add it to the stage as `options`, without secrets')
+    plan.note(where, 'manual', 'add it to the guard as `options`, without secrets')
   }
   const passes = params['unreachable_fallback'] === 'fail_open' || params['fail_on_error'] === false
   return {
@@ -189,7 +189,7 @@ function readGeneric ({ params, path, name, deps: { plan, secrets } }: Guardrail
   }
 }
 
-/** Patterns and words: those that mask in one stage, those that refuse a call in another. */
+/** Patterns and words: those that mask in one guard, those that refuse a call in another. */
 function readFilter ({ params }: Guardrail): Made | string {
   const found: Array<{ readonly action: unknown, readonly pattern: unknown }> = []
   for (const entry of listOf(params['patterns']).map(objectOf)) {

@@ -69,7 +69,7 @@ const noted: ReadonlyArray<readonly [entry: string, verdict: Verdict, note: stri
   ['litellm_params.budget_duration', 'exact', 'there is no budget'],
   ['litellm_params.use_in_pass_through', 'exact', 'there is no pass-through'],
   ['litellm_params.max_parallel_requests', 'manual', 'set `max_connections` of the provider'],
-  ['litellm_params.guardrails', 'manual', 'see `only.models` of stages in docs/guards.md'],
+  ['litellm_params.guardrails', 'manual', 'see `only.models` of guards in docs/guards.md'],
   ['litellm_params.ssl_verify', 'manual', 'set `tls.ca` of the provider: certificates are always checked'],
   ['litellm_params.mock_response', 'unsupported', 'use a model of the sandbox'],
   ['litellm_params.drop_params', 'exact', 'fields that a provider does not know are dropped'],

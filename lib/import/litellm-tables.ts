@@ -64,7 +64,7 @@ export const litellmColumns: ColumnNotes = {
     policies: noPolicies,
     team_member_permissions: ['approximate', 'members create and change keys of their projects'],
     default_team_member_models: ['unsupported', 'members have no models of their own: restrict keys'],
-    allow_team_guardrail_config: ['exact', 'stages are of the configuration'],
+    allow_team_guardrail_config: ['exact', 'guards are in the configuration'],
     model_id: ['unsupported', 'no aliases of one project: see `models` of the configuration']
   },
   LiteLLM_TeamMembership: {
@@ -245,7 +245,7 @@ export const litellmColumns: ColumnNotes = {
     guardrail_name: ['exact', 'an entry of guardrails: see its line'],
     litellm_params: ['exact', 'an entry of guardrails: see its line'],
     guardrail_info: ['approximate', 'only a description'],
-    team_id: ['manual', 'see `only.projects` of stages in docs/guards.md'],
+    team_id: ['manual', 'see `only.projects` of guards in docs/guards.md'],
     status: ['exact', 'only those that are active are imported'],
     submitted_at: made,
     reviewed_at: made

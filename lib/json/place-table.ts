@@ -75,7 +75,7 @@ export type Places = Readonly<Record<string, TextPlace>>
 /** Keywords for the type of an object, which a model does not receive as text. */
 export const kindWords: Places = { '**.type': anyWord, '**.role': anyWord }
 
-/** @param _reason why stages do not see it */
+/** @param _reason why guards do not see it */
 export function unseen (_reason: string): TextPlace {
   return { kind: 'unseen' }
 }

@@ -9,7 +9,7 @@ import { parseBounded } from '../json/parse-bounded.ts'
 import type { TextAtPoint } from '../guards/text-judge.ts'
 import type { Adapter, AdapterInput, Provider } from '../providers/provider.ts'
 import type { Route } from '../core/route.ts'
-import type { LookedAtCall } from './judge-client.ts'
+import type { InspectedCall } from './judge-client.ts'
 
 const maxAnswerBytes = 4 * 1024 * 1024
 /** Requests of at least this many characters are printed in slices. */
@@ -36,7 +36,7 @@ export async function askProvider<R, E> (
   provider: Provider,
   adapter: Adapter<R, E>,
   asked: Pick<AdapterInput<R>, 'request' | 'route' | 'isLarge'>,
-  call: LookedAtCall
+  call: InspectedCall
 ): Promise<readonly E[]> {
   const input = { ...asked, quirks: provider.quirks, streamed: false }
   const response = await provider.transport.send(adapter.request(input), {

@@ -1,7 +1,7 @@
 import { projectIdOf } from '../core/key.ts'
 import type { RoutedCall } from '../core/call.ts'
 
-/** What a guard learns about the call that it checks. */
+/** What a guard learns about the call that it inspects. */
 export interface CallFacts {
   /** The id that the caller sees; not unique. */
   readonly id: string

@@ -10,8 +10,8 @@ import type { UpstreamResponse } from '../providers/provider.ts'
 
 type ClientSettings = Pick<Settings['stages'][number], 'headers' | 'retries' | 'maxBytes'>
 
-/** The call being checked. */
-export interface LookedAtCall {
+/** The call being inspected. */
+export interface InspectedCall {
   /** Calls of several keys share a service's connections. */
   readonly keyId: string
   readonly signal: AbortSignal
@@ -29,7 +29,7 @@ export interface JudgeClient {
   readonly post: (
     path: string,
     value: unknown,
-    call: LookedAtCall,
+    call: InspectedCall,
     sign?: (body: string) => Readonly<Record<string, string>>
   ) => Promise<unknown>
   /** Waits for open requests, then closes the sockets. */
@@ -72,7 +72,7 @@ export function judgeClient (
     path: string,
     body: string,
     signature: Readonly<Record<string, string>>,
-    call: LookedAtCall
+    call: InspectedCall
   ): Promise<UpstreamResponse> => {
     const ownHeaders = { 'content-type': 'application/json', accept: 'application/json', ...signature }
     const response = await transport.send(
@@ -89,7 +89,7 @@ export function judgeClient (
     post: async (path, value, call, sign = () => ({})) => {
       const body = await printText(value, bytes => {
         if (bytes > maxBytes) {
-          throw new Error(`the texts take more than \`max_bytes\` of the stage, ${maxBytes} bytes`)
+          throw new Error(`the texts take more than \`max_bytes\` of the guard, ${maxBytes} bytes`)
         }
       })
       const signature = sign(body)

@@ -1,4 +1,4 @@
-/** Checks texts with a moderation model of a configured provider. */
+/** Inspects texts with a moderation model of a configured provider. */
 
 import { areLarge, askProvider, routeOf } from './ask-provider.ts'
 import type { Judge } from '../guards/text-judge.ts'
@@ -9,7 +9,7 @@ export function openModeration ({ settings: { model = '', categories }, services
   const route = routeOf(model)
   const { providerId } = route
   return {
-    look: async (texts, { call: { key: { id: keyId } }, signal }) => {
+    inspect: async (texts, { call: { key: { id: keyId } }, signal }) => {
       const provider = services().providers.get(providerId)
       if (provider === undefined) throw new Error(`there is no provider ${providerId}`)
       const adapter = provider.adapters.moderation

@@ -23,24 +23,24 @@ import type { OpenWork } from './judge-input.ts'
 
 /** The exports of a module; all are optional. */
 export interface ModuleGuard {
-  /** Checks the texts of a request. */
+  /** Inspects the texts of a request. */
   readonly request?: LookAtTexts
-  /** Checks the texts of an answer; of a stream, one window at a time. */
+  /** Inspects the texts of an answer; of a stream, one window at a time. */
   readonly answer?: LookAtTexts
-  /** Checks the arguments of tool calls. */
+  /** Inspects the arguments of tool calls. */
   readonly tool_call?: LookAtTexts
-  /** Checks tool results. */
+  /** Inspects tool results. */
   readonly tool_result?: LookAtTexts
-  /** A stage for the call before it is sent: one call in, one out. */
+  /** A pipeline stage for the call before it is sent: one call in, one out. */
   readonly requestStage?: Stage<RoutedCall<unknown>>
-  /** A stage for the events of a conversation's answer. */
+  /** A pipeline stage for the events of a conversation's answer. */
   readonly answerStage?: Stage<Batch<unknown, ChatEvent>>
   /** Releases its resources once no call uses it. */
   readonly close?: () => void | Promise<void>
 }
 
 /**
- * Checks texts, all at the same point of a call.
+ * Inspects texts, all at the same point of a call.
  *
  * @returns the texts to pass on, same length as the input; or a refusal; or nothing to pass everything on
  *   unchanged. Throwing means that the guard is unavailable.
@@ -87,8 +87,8 @@ export async function openModule (
     readonly optionsSchema?: unknown
   }
   if (optionsSchema !== undefined) checkOptions(optionsSchema, options)
-  const stage = typeof exported === 'function' ? await (exported as CreateModuleGuard)(options) : exported
-  return judgeOf(checkedStage(stage), counter(name, openWork))
+  const guard = typeof exported === 'function' ? await (exported as CreateModuleGuard)(options) : exported
+  return judgeOf(checkedGuard(guard), counter(name, openWork))
 }
 
 /** @throws Error for options that violate the schema, or for an invalid schema */
@@ -104,19 +104,19 @@ function checkOptions (schema: unknown, options: Readonly<Record<string, unknown
 
 const members = [...guardPoints, 'requestStage', 'answerStage'] as const
 
-function checkedStage (stage: unknown): ModuleGuard {
-  if (!isObject(stage)) {
-    throw new TypeError('its default export must be a stage, or a function that returns one')
+function checkedGuard (guard: unknown): ModuleGuard {
+  if (!isObject(guard)) {
+    throw new TypeError('its default export must be a guard, or a function that returns one')
   }
   for (const name of [...members, 'close']) {
-    if (stage[name] !== undefined && typeof stage[name] !== 'function') {
-      throw new TypeError(`\`${name}\` of its stage must be a function`)
+    if (guard[name] !== undefined && typeof guard[name] !== 'function') {
+      throw new TypeError(`\`${name}\` of its guard must be a function`)
     }
   }
-  if (members.every(name => stage[name] === undefined)) {
-    throw new TypeError(`its stage must have at least one of ${members.join(', ')}`)
+  if (members.every(name => guard[name] === undefined)) {
+    throw new TypeError(`its guard must have at least one of ${members.join(', ')}`)
   }
-  return stage
+  return guard
 }
 
 /** Counts a piece of work until the returned function is called. */
@@ -133,14 +133,14 @@ function counter (name: string, openWork: OpenWork): CountWork {
   }
 }
 
-function judgeOf (stage: ModuleGuard, begin: CountWork): Judge {
-  const { requestStage, answerStage } = stage
+function judgeOf (guard: ModuleGuard, begin: CountWork): Judge {
+  const { requestStage, answerStage } = guard
   return {
-    points: guardPoints.filter(point => stage[point] !== undefined),
-    look: async (texts, context) => {
+    points: guardPoints.filter(point => guard[point] !== undefined),
+    inspect: async (texts, context) => {
       const end = begin()
       try {
-        return await lookAtEach(stage, texts, context)
+        return await inspectEach(guard, texts, context)
       } finally {
         end()
       }
@@ -149,7 +149,7 @@ function judgeOf (stage: ModuleGuard, begin: CountWork): Judge {
       request: requestStage && counted(requestStage, begin),
       answer: answerStage && counted(answerStage, begin)
     },
-    close: async () => await stage.close?.()
+    close: async () => await guard.close?.()
   }
 }
 
@@ -166,8 +166,8 @@ function counted<T> (stage: Stage<T>, begin: CountWork): Stage<T> {
 }
 
 /** Passes the texts of each point to its function. */
-async function lookAtEach (
-  stage: ModuleGuard,
+async function inspectEach (
+  guard: ModuleGuard,
   texts: readonly TextAtPoint[],
   { call, signal }: JudgeContext
 ): Promise<Verdict> {
@@ -176,7 +176,7 @@ async function lookAtEach (
   for (const point of guardPoints) {
     const numbers = [...texts.keys()].filter(at => texts[at]?.point === point)
     if (numbers.length === 0) continue
-    const verdict = await stage[point]?.(numbers.map(at => texts[at]?.text ?? ''), context)
+    const verdict = await guard[point]?.(numbers.map(at => texts[at]?.text ?? ''), context)
     if (verdict === undefined) continue
     if (isRefusal(verdict)) return { refusal: verdict.refuse }
     if (!Array.isArray(verdict) || verdict.length !== numbers.length) {

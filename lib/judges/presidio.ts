@@ -1,12 +1,12 @@
 /**
- * Checks texts with Presidio: its analyzer finds personal data, its anonymizer replaces it.
+ * Inspects texts with Presidio: its analyzer finds personal data, its anonymizer replaces it.
  *
  * @see https://microsoft.github.io/presidio/api-docs/api-docs.html
  */
 
 import { isObject, objectOf } from '../json/guards.ts'
 import { guardActionOf } from '../../schemas/config/stages.ts'
-import { judgeClient, type JudgeClient, type LookedAtCall } from './judge-client.ts'
+import { judgeClient, type JudgeClient, type InspectedCall } from './judge-client.ts'
 import type { Judge } from '../guards/text-judge.ts'
 import type { JudgeInput } from './judge-input.ts'
 
@@ -20,7 +20,7 @@ export function openPresidio ({ settings }: Pick<JudgeInput, 'settings'>): Judge
     ...scoreThreshold !== undefined && { score_threshold: scoreThreshold }
   }
   const masks = guardActionOf(settings) === 'mask'
-  const look = async (text: string, call: LookedAtCall): Promise<Looked> => {
+  const inspectOne = async (text: string, call: InspectedCall): Promise<Inspection> => {
     const found = await analyze(analyzer, { ...question, text }, call)
     return {
       found,
@@ -28,17 +28,18 @@ export function openPresidio ({ settings }: Pick<JudgeInput, 'settings'>): Judge
     }
   }
   return {
-    look: async (texts, { call: { key: { id: keyId } }, signal }) => {
-      const looked: Looked[] = []
+    inspect: async (texts, { call: { key: { id: keyId } }, signal }) => {
+      const inspections: Inspection[] = []
       for (let at = 0; at < texts.length; at += textsAtOnce) {
         const some = texts.slice(at, at + textsAtOnce)
-        looked.push(...await Promise.all(some.map(async ({ text }) => await look(text, { keyId, signal }))))
+        const ended = some.map(async ({ text }) => await inspectOne(text, { keyId, signal }))
+        inspections.push(...await Promise.all(ended))
       }
-      const found = looked.flatMap(({ found }) => found)
+      const found = inspections.flatMap(({ found }) => found)
       if (found.length === 0) return {}
       const names = [...new Set(found.map(({ entity_type: name }) => name))]
       return masks
-        ? { texts: looked.map(({ text }) => text), findings: found.length }
+        ? { texts: inspections.map(({ text }) => text), findings: found.length }
         : { refusal: `it contains ${names.join(', ')}`, findings: found.length }
     },
     close: async () => {
@@ -50,7 +51,7 @@ export function openPresidio ({ settings }: Pick<JudgeInput, 'settings'>): Judge
 /** Concurrent requests of one call: each text is a request, and other calls need some too. */
 const textsAtOnce = 8
 
-interface Looked {
+interface Inspection {
   readonly text: string
   readonly found: readonly Entity[]
 }
@@ -67,7 +68,7 @@ interface Entity {
 async function analyze (
   client: JudgeClient,
   question: object,
-  call: LookedAtCall
+  call: InspectedCall
 ): Promise<readonly Entity[]> {
   const answer = await client.post('/analyze', question, call)
   if (!Array.isArray(answer)) throw new TypeError('the answer of the analyzer is not a list')
@@ -91,7 +92,7 @@ async function anonymize (
   client: JudgeClient,
   text: string,
   found: readonly Entity[],
-  call: LookedAtCall
+  call: InspectedCall
 ): Promise<string> {
   const answer = objectOf(await client.post('/anonymize', { text, analyzer_results: found }, call))
   if (typeof answer?.['text'] !== 'string') throw new TypeError('the answer of the anonymizer has no text')

@@ -3,7 +3,7 @@
  * call.
  *
  * The texts are passed to the judging model as JSON data. It answers with one of two random words, created
- * for each check and placed after the texts, so no text can contain the word that lets it pass.
+ * for each inspection and placed after the texts, so no text can contain the word that lets it pass.
  */
 
 import { randomBytes } from 'node:crypto'
@@ -39,7 +39,7 @@ export function openPromptInjection ({
   return {
     points: ['request', 'tool_result'],
     spends: { route, promptTokens: Math.ceil(prompt.length / 2) + frameTokens, answerTokens: maxTokens },
-    look: async (texts, { call, signal }) => {
+    inspect: async (texts, { call, signal }) => {
       const provider = services().providers.get(providerId)
       if (provider === undefined) throw new Error(`there is no provider ${providerId}`)
       const adapter = provider.adapters.chat
@@ -56,14 +56,14 @@ export function openPromptInjection ({
         mostUsage: usageOfTokens(most, maxTokens)
       }
       const judged = call.record.usage.judged ??= []
-      // The provider bills cancelled checks too.
+      // The provider bills cancelled inspections too.
       judged.push(begun)
       const end = (used: readonly JudgedRequest[]): void => {
         judged.splice(judged.indexOf(begun), 1, ...used)
       }
       const asked = { request, route, isLarge: areLarge(texts) }
-      const lookedAt = { keyId: call.key.id, signal }
-      const events = await askProvider(provider, adapter, asked, lookedAt).catch((error: unknown) => {
+      const inspected = { keyId: call.key.id, signal }
+      const events = await askProvider(provider, adapter, asked, inspected).catch((error: unknown) => {
         if (!signal.aborted) end(billedFor(error, begun))
         throw error
       })
@@ -76,7 +76,7 @@ export function openPromptInjection ({
   }
 }
 
-/** Returns the usage of a failed check: nothing unless its provider may bill it. */
+/** Returns the usage of a failed inspection: nothing unless its provider may bill it. */
 function billedFor (error: unknown, { modelId, usage }: JudgedRequest): readonly JudgedRequest[] {
   const reported = usageOfError(error)
   if (reported !== undefined) return [{ modelId, usage: withinWholes(reported), estimated: false }]
@@ -114,7 +114,7 @@ function textOf (events: readonly ChatEvent[]): string {
   return events.map(event => event.type === 'text-delta' ? event.text : '').join('')
 }
 
-/** Returns the usage of a check; an estimate if the provider reports none. */
+/** Returns the usage of an inspection; an estimate if the provider reports none. */
 function usedBy (events: readonly ChatEvent[], { messages }: ChatInput, modelId: string): JudgedRequest {
   const usage = events.findLast(event => event.type === 'usage')?.usage
   return usage === undefined

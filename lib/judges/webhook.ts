@@ -1,4 +1,4 @@
-/** Checks texts with a service of the operator, in one of two formats. */
+/** Inspects texts with a service of the operator, in one of two formats. */
 
 import { randomUUID } from 'node:crypto'
 import { callFacts } from './call-facts.ts'
@@ -81,9 +81,9 @@ export function openWebhook (settings: GuardSettings): Judge {
   const client = judgeClient(url, settings)
   const { request, verdict } = forms[format]
   return {
-    look: async (texts, { call, signal }) => {
-      const lookedAt = { keyId: call.key.id, signal }
-      const answer = await client.post('', request(texts, call, settings), lookedAt, body =>
+    inspect: async (texts, { call, signal }) => {
+      const inspected = { keyId: call.key.id, signal }
+      const answer = await client.post('', request(texts, call, settings), inspected, body =>
         signWebhook({ id: `msg_${randomUUID()}`, sentAtMs: Date.now(), body }, secret))
       if (!isObject(answer)) throw new TypeError('the answer of the service is not a JSON object')
       return verdict(answer)

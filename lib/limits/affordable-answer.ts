@@ -73,16 +73,16 @@ export function checkInspectionAffordable (
     (record.caller.usesOwnProviderKey === true ? 0 : maxCostOf(routes, models, answered))
   if (used + maxCostOf([route], models, amounts) <= record.cost.maxCostNanoUsd) return
   throw new GatewayError('insufficient_quota', {
-    message: 'Too little is left of a budget of this call for a guard to check it. Send a shorter request.'
+    message: 'Too little is left of a budget of this call for a guard to inspect it. Send a shorter request.'
   })
 }
 
 /**
  * Returns the highest cost of a call so far without its answers: failed requests, and those of guards. A
- * guard may still be checking the request, so the full answer of an open check is included.
+ * guard may still be inspecting the request, so the full answer of an open inspection is included.
  */
 function maxExtraCost (record: CallRecord, models: Pick<ModelRegistry, 'find'>): number {
   const { judged = [] } = record.usage
-  const looks = judged.map(look => ({ ...look, usage: look.mostUsage ?? look.usage }))
-  return costOfWasted(record, models) + costOfJudged(looks, models)
+  const inspections = judged.map(one => ({ ...one, usage: one.mostUsage ?? one.usage }))
+  return costOfWasted(record, models) + costOfJudged(inspections, models)
 }

@@ -64,7 +64,7 @@ export function checkGuardsPriced (
   if (unpriced === undefined) return
   throw new GatewayError('insufficient_permissions', {
     message:
-      `A stage asks the model \`${unpriced.modelId}\` about this call. No price is known for that model, ` +
+      `A guard asks the model \`${unpriced.modelId}\` about this call. No price is known for that model, ` +
       `and ${partyText(refusing)} has a budget. ` +
       'Set its price in the configuration, or `unpriced: allow` on the budget.'
   })

@@ -137,9 +137,9 @@ function costsOf (
 }
 
 /**
- * Returns what guards may spend on models: they check the request, and the tool results of each turn. Each
- * check is assumed to cost one token per character of the request, which `checkInspectionAffordable`
- * enforces.
+ * Returns what guards may spend on models: they inspect the request, and the tool results of each turn.
+ * Each inspection is assumed to cost one token per character of the request, which
+ * `checkInspectionAffordable` enforces.
  */
 function costOfGuards (
   spending: readonly JudgeSpending[],

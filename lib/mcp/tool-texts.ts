@@ -1,4 +1,4 @@
-/** Checks the texts of server tool calls: the arguments and the results. */
+/** Has guards inspect the texts of server tool calls: the arguments and the results. */
 
 import { judgeTexts } from '../guards/found-texts.ts'
 import { PlaceholderFilter } from '../guards/placeholder-filter.ts'
@@ -26,15 +26,15 @@ type InspectTexts = <T>(value: T, replaceTexts: (value: T, replace: ReplaceText)
 
 /** The guards of one call at its server tools. Works in slices. Throws `content_refused` if one refuses. */
 export class ToolTexts {
-  readonly #lookAtCalls: readonly InspectTexts[]
-  readonly #lookAtResults: readonly InspectTexts[]
+  readonly #callGuards: readonly InspectTexts[]
+  readonly #resultGuards: readonly InspectTexts[]
   /** Returns the arguments to send to a server; absent if they stay unchanged. */
   readonly sentArguments: ((given: JsonObject) => Promise<JsonObject>) | undefined
 
   /** @param guards that inspect texts. Default: none */
   constructor (guards: TextGuards | undefined, call: RoutedChatCall) {
-    this.#lookAtCalls = looksFor(guards, call, 'tool_call')
-    this.#lookAtResults = looksFor(guards, call, 'tool_result')
+    this.#callGuards = guardsAt(guards, call, 'tool_call')
+    this.#resultGuards = guardsAt(guards, call, 'tool_result')
     const { guards: { placeholders } } = call.record
     if (placeholders === undefined || guards?.reversible?.restores(call)?.forServers !== true) return
     const filter = new PlaceholderFilter(placeholders)
@@ -44,17 +44,17 @@ export class ToolTexts {
 
   /** Returns the calls with the arguments for their tools. */
   async called (calls: readonly TurnToolCall[]): Promise<readonly TurnToolCall[]> {
-    return await inOrder(this.#lookAtCalls, calls, calledBy)
+    return await inOrder(this.#callGuards, calls, calledBy)
   }
 
   /** Returns finished calls with the results for the model and the caller. */
   async returned (finished: readonly FinishedToolCall[]): Promise<readonly FinishedToolCall[]> {
-    return await inOrder(this.#lookAtResults, finished, returnedBy)
+    return await inOrder(this.#resultGuards, finished, returnedBy)
   }
 
   /** Returns the message of a turn with the arguments that its tools received. */
   withSentArguments (message: AssistantMessage, ran: readonly FinishedToolCall[]): AssistantMessage {
-    if (this.#lookAtCalls.length === 0 || !Array.isArray(message.tool_calls)) return message
+    if (this.#callGuards.length === 0 || !Array.isArray(message.tool_calls)) return message
     const texts = new Map(ran.map(({ call }) => [call.id, call.argumentsText]))
     const calls = message.tool_calls.map(call => {
       const text = 'function' in call ? texts.get(call.id) : undefined
@@ -66,7 +66,7 @@ export class ToolTexts {
   }
 }
 
-function looksFor (
+function guardsAt (
   guards: TextGuards | undefined,
   call: RoutedChatCall,
   point: 'tool_call' | 'tool_result'
@@ -96,13 +96,13 @@ function filtersOf (filter: TextFilter): PlaceFilters {
 
 /** Has the guards inspect all values, one after another. */
 async function inOrder<T> (
-  looks: readonly InspectTexts[],
+  guards: readonly InspectTexts[],
   values: readonly T[],
   replaceTexts: (value: T, replace: ReplaceText) => Promise<T>
 ): Promise<readonly T[]> {
   let result = values
-  for (const look of looks) {
-    result = await look(result, async (values, replace) => {
+  for (const inspect of guards) {
+    result = await inspect(result, async (values, replace) => {
       const replaced: T[] = []
       for (const value of values) replaced.push(await replaceTexts(value, replace))
       return replaced

@@ -1,4 +1,4 @@
-/** Holds back an answer while guards are still checking its request. */
+/** Holds back an answer while guards are still inspecting its request. */
 
 import { once } from '../pipeline/sources.ts'
 import { flatMap, type Stage } from '../pipeline/stage.ts'

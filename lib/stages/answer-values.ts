@@ -40,11 +40,11 @@ export function answerValues<R, E> (
         try {
           step = await batches.next()
         } catch (error) {
-          throw error instanceof GatewayError ? await lookedAt(guards, call, error, replaceInError) : error
+          throw error instanceof GatewayError ? await inspected(guards, call, error, replaceInError) : error
         }
         if (step.done === true) return
         const { value } = step
-        yield { ...value, events: await lookedAt(guards, call, value.events, replaceEvents) }
+        yield { ...value, events: await inspected(guards, call, value.events, replaceEvents) }
       }
     } finally {
       await batches.return?.()
@@ -57,18 +57,18 @@ export function answerValues<R, E> (
  *
  * @throws GatewayError as above
  */
-async function lookedAt<T> (
+async function inspected<T> (
   { layers }: TextGuards,
   call: RoutedCall<unknown>,
   given: T,
   replaceTexts: ReplaceValue<T>
 ): Promise<T> {
   let value = given
-  for (const layer of layers) value = await lookOnce(layer, call, value, replaceTexts)
+  for (const layer of layers) value = await inspectOnce(layer, call, value, replaceTexts)
   return value
 }
 
-async function lookOnce<T> (
+async function inspectOnce<T> (
   layer: TextLayer,
   call: RoutedCall<unknown>,
   value: T,

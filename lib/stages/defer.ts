@@ -69,8 +69,8 @@ async function deferOrPass (
   const canDefer = ({ providerId }: Route): boolean =>
     providers.get(providerId)?.adapters.deferred !== undefined
   // An answer deferred by the provider would reach the caller without passing the guards.
-  const isLookedAt = textGuards !== undefined && altersAnswer(textGuards, call)
-  const native = canDefer(first) && !isLookedAt
+  const isInspected = textGuards !== undefined && altersAnswer(textGuards, call)
+  const native = canDefer(first) && !isInspected
   if (
     !native &&
     (!settings.deferred.forAllProviders || call.record.request.bodyBytes > settings.limits.storedBodyBytes)

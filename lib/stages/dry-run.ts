@@ -4,7 +4,7 @@
  */
 
 import { endpointsWhere } from '../../schemas/endpoints.ts'
-import { looksAt } from '../guards/guard-scope.ts'
+import { inspects } from '../guards/guard-scope.ts'
 import { map, type PassThroughStage } from '../pipeline/stage.ts'
 import { noteIgnored } from '../core/request-facts.ts'
 import { accountDigest } from '../providers/account-digest.ts'
@@ -105,13 +105,13 @@ function decisionOn<R> (
     ...decision,
     ...stages.length > 0 && {
       stages: stages
-        .filter(guard => isLookedAt(record.endpoint) && looksAt(guard, call))
+        .filter(guard => isInspected(record.endpoint) && inspects(guard, call))
         .map(({ name, use, at }) => ({ name, use, at: [...at] }))
     }
   } satisfies RouteDecision)
 }
 
-function isLookedAt (endpoint: string): boolean {
+function isInspected (endpoint: string): boolean {
   return endpointsWhere('hasTexts').some(name => name === endpoint)
 }
 

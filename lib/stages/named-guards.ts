@@ -28,7 +28,7 @@ export function namedGuards (
       if (found !== undefined) return found.name
       throw new ValidationError([{
         loc: ['body', 'guardrails', index],
-        msg: 'Value error, must be the name of a stage of the configuration that this key may use',
+        msg: 'Value error, must be the name of a guard of the configuration that this key may use',
         type: 'value_error'
       }])
     })

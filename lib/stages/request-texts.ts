@@ -53,30 +53,30 @@ export function requestTexts<R> (
     if (names !== undefined && names.length > 0) given.record.guards.names = names
     let call: RoutedCall<R> | Promise<RoutedCall<R>> =
       altersAnswer(guards, given) ? asTextAnswer(given) : given
-    const looks: Array<Promise<unknown>> | undefined = awaitsVerdict(given) ? [] : undefined
+    const inspections: Array<Promise<unknown>> | undefined = awaitsVerdict(given) ? [] : undefined
     for (const layer of guards.layers) {
       const replaced = (call: RoutedCall<R>): RoutedCall<R> | Promise<RoutedCall<R>> =>
-        replaceBy(layer, call, replaceTexts, looks)
+        replaceBy(layer, call, replaceTexts, inspections)
       call = call instanceof Promise ? call.then(replaced) : replaced(call)
     }
     const seen = (call: RoutedCall<R>): RoutedCall<R> => {
       if (hidesBody) call.record.bodies?.takeRequest([])
-      return seenBy(call, looks)
+      return seenBy(call, inspections)
     }
     return call instanceof Promise ? call.then(seen) : seen(call)
   })
 }
 
 /**
- * @param looks checks of the guards that run while the provider answers
+ * @param inspections those that run while the provider answers
  */
-function seenBy<R> (call: RoutedCall<R>, looks: ReadonlyArray<Promise<unknown>> = []): RoutedCall<R> {
-  if (looks.length === 0) {
+function seenBy<R> (call: RoutedCall<R>, inspections: ReadonlyArray<Promise<unknown>> = []): RoutedCall<R> {
+  if (inspections.length === 0) {
     call.record.guards.awaitsInspection = false
     return call
   }
   const pass = (): void => { call.record.guards.awaitsInspection = false }
-  const requestVerdict = Promise.all(looks).then(pass, (error: unknown) => refuse(call, error))
+  const requestVerdict = Promise.all(inspections).then(pass, (error: unknown) => refuse(call, error))
   requestVerdict.catch(() => undefined) // awaited later, unless the call ends before that
   return refine(call, { requestVerdict })
 }
@@ -85,16 +85,16 @@ function replaceBy<R> (
   layer: TextLayer,
   call: RoutedCall<R>,
   replaceTexts: ReplaceTexts<R>,
-  looks: Array<Promise<unknown>> | undefined
+  inspections: Array<Promise<unknown>> | undefined
 ): RoutedCall<R> | Promise<RoutedCall<R>> {
   const failed = (error: unknown): never => refuse(call, error)
   if ('judge' in layer) {
     const judge = layer.judge(call, 'request')
     if (judge === undefined) return call
-    const look = judgeTexts(judge, call, replaceTexts)
-    if (judge.duringAnswer !== true || looks === undefined) return look.catch(failed)
-    look.catch(() => undefined) // awaited with the others
-    looks.push(look)
+    const inspection = judgeTexts(judge, call, replaceTexts)
+    if (judge.duringAnswer !== true || inspections === undefined) return inspection.catch(failed)
+    inspection.catch(() => undefined) // awaited with the others
+    inspections.push(inspection)
     return call
   }
   if ('stages' in layer) return passed(call, layer.stages(call).request)

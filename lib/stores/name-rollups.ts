@@ -40,7 +40,7 @@ export function onceKind (kind: AttributionName): NameRollupRow['kind'] {
   return kind === 'tag' ? 'tagged' : kind
 }
 
-/** Lists the names of a row by kind. Empty names, which a stage may leave, are skipped. */
+/** Lists the names of a row by kind. Empty names, which a guard may leave, are skipped. */
 export function namesOf (row: NamedRow): Readonly<Record<AttributionName, readonly string[]>> {
   const { end_user: endUser, session, tags } = row
   return {

@@ -24,7 +24,7 @@ export interface KeyTable {
    * `null`.
    */
   readonly provider_objects: number | null
-  /** JSON list of the stages that check its calls; `null` means none. */
+  /** JSON list of the guards that inspect its calls; `null` means none. */
   readonly stages: string | null
   /** JSON of its `KeyLimits`; `null` means the defaults. */
   readonly limits: string | null
@@ -60,7 +60,7 @@ export interface ProjectRow {
   readonly name: string
   /** JSON list of model ids and patterns; `null` means all. */
   readonly models: string | null
-  /** JSON list of the stages that check calls of its keys; `null` means none. */
+  /** JSON list of the guards that inspect calls of its keys; `null` means none. */
   readonly stages: string | null
   /** JSON of the `KeyLimits` that all its keys share. */
   readonly limits: string | null

@@ -169,7 +169,7 @@ const otherMetrics: readonly CallMetric[] = [
   },
   {
     name: 'headgate_stage_findings_total',
-    help: 'Findings of stages in the texts of calls.',
+    help: 'Findings of guards in the texts of calls.',
     count: ({ record: { guards: { findings } } }, add) => {
       for (const { count, guard, point, action } of findings?.found ?? []) {
         add(count, { stage: guard, point, action })
@@ -178,19 +178,19 @@ const otherMetrics: readonly CallMetric[] = [
   },
   {
     name: 'headgate_stage_looks_total',
-    help: 'Number of times that stages checked texts of calls.',
+    help: 'Number of times that guards inspected texts of calls.',
     count: ({ record: { guards: { findings } } }, add) => {
       for (const { guard, point, action, count } of findings?.list ?? []) {
-        if (action === 'look') add(count, { stage: guard, point })
+        if (action === 'inspected') add(count, { stage: guard, point })
       }
     }
   },
   {
     name: 'headgate_stage_seconds_total',
-    help: 'Time that stages took to check texts of calls.',
+    help: 'Time that guards took to inspect texts of calls.',
     count: ({ record: { guards: { findings } } }, add) => {
       for (const { guard, point, action, durationMs } of findings?.list ?? []) {
-        if (action === 'look') add(durationMs / 1000, { stage: guard, point })
+        if (action === 'inspected') add(durationMs / 1000, { stage: guard, point })
       }
     }
   },

@@ -315,9 +315,11 @@ function listingSpan ({ serverName, startedAtMs, endedAtMs, outcome, span }: Too
   }
 }
 
-/** Returns a span for each guard and point of the call, from its first check to the end of its last. */
+/** Returns a span for each guard and point of the call, from its first inspection to the end of its last. */
 function guardSpans ({ guards: { findings } }: CallRecord): CallSpan[] {
-  return findings?.list.flatMap(look => look.action === 'look' ? guardSpan(look, findings.found) : []) ?? []
+  return findings?.list.flatMap(finding =>
+    finding.action === 'inspected' ? guardSpan(finding, findings.found) : []
+  ) ?? []
 }
 
 function guardSpan (

@@ -3,7 +3,7 @@
 import type { TimelineEntry } from '../../schemas/admin/calls.ts'
 import type { UsageRow } from '../stores/tables.ts'
 import type { CallSteps, RequestStep, ToolStep } from './call-steps.ts'
-import { inspectionsOf, readNotes, type StageInspection } from './guard-notes.ts'
+import { inspectionsOf, readNotes, type GuardInspection } from './guard-notes.ts'
 
 type TimedRow = Pick<
   UsageRow,
@@ -29,7 +29,7 @@ export function timelineOf (row: TimedRow, steps: CallSteps): TimelineEntry[] {
     duration_ms: durationMs,
     error_code: errorCode
   } = row
-  const looks = inspectionsOf(readNotes(row.findings))
+  const inspections = inspectionsOf(readNotes(row.findings))
   const isPlain = row.steps === null && attempts > 0
   const timed = [
     ...requests.map(requestEntry),
@@ -41,11 +41,11 @@ export function timelineOf (row: TimedRow, steps: CallSteps): TimelineEntry[] {
     ...checkedMs === undefined ? [] : [entry('auth', checkedMs)],
     ...skipped.map(route => entry('route_skipped', null, route)),
     ...limit === undefined ? [] : [entry('refused', null, { reason: limit })],
-    ...looks.filter(({ point }) => point === 'request').map(lookEntry),
+    ...inspections.filter(({ point }) => point === 'request').map(inspectionEntry),
     ...waitEntry(checkedMs, requests[0]),
     ...isPlain ? [entry('attempt', null, { model, provider })] : [],
     ...timed,
-    ...looks.filter(({ point }) => point !== 'request').map(lookEntry),
+    ...inspections.filter(({ point }) => point !== 'request').map(inspectionEntry),
     entry('end', durationMs, { model, provider, reason: errorCode })
   ]
 }
@@ -66,8 +66,8 @@ function entry (event: string, afterMs: number | null, facts: Partial<TimelineEn
   return { ...nothing, ...facts, event, after_ms: afterMs }
 }
 
-/** The time of a guard's check is not recorded: it is listed before the first attempt, or at the end. */
-function lookEntry ({ stage, point, tookMs, findings }: StageInspection): TimelineEntry {
+/** The time of a guard's inspection is not recorded: it is listed before the first attempt, or at the end. */
+function inspectionEntry ({ stage, point, tookMs, findings }: GuardInspection): TimelineEntry {
   const deeds = findings.map(({ action, count }) => `${action} ${count}`).join(', ')
   return entry('stage', null, {
     stage,

@@ -248,8 +248,8 @@ function detailOf (
     error_message:
       row.error_code === null ? null : (steps.error_message ?? defaultMessage(row.error_code) ?? null),
     timeline: timelineOf(row, steps),
-    stages: inspectionsOf(readNotes(row.findings)).map(({ tookMs, findings, ...look }) => ({
-      ...look,
+    stages: inspectionsOf(readNotes(row.findings)).map(({ tookMs, findings, ...inspection }) => ({
+      ...inspection,
       took_ms: tookMs,
       findings: [...findings]
     })),

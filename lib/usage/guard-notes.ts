@@ -3,20 +3,20 @@
 import type { GuardPoint } from '../../schemas/config/stages.ts'
 import type { GuardOutcome, GuardFindings } from '../core/guard-findings.ts'
 
-/** As stored: `count` findings, or checks for `look` and `unavailable`. */
+/** As stored: `count` findings, or inspections for `inspected` and `unavailable`. */
 export interface GuardNote {
-  /** The name of the guard, which is called a stage outside the code. */
+  /** The name of the guard: names on the wire and in the store say `stage`. */
   readonly stage: string
   readonly point: GuardPoint
   readonly action: GuardOutcome
   readonly count: number
-  /** Total milliseconds of the guard's checks at this point; only for `look`. */
+  /** Total milliseconds of the guard's inspections at this point; only for `inspected`. */
   readonly took_ms?: number | undefined
 }
 
 const maxNotes = 100
 
-/** Prints what guards did, including checks without findings; `null` if no guard ran. */
+/** Prints what guards did, including inspections without findings; `null` if no guard ran. */
 export function printNotes ({ list }: GuardFindings): string | null {
   if (list.length === 0) return null
   return JSON.stringify(
@@ -25,7 +25,7 @@ export function printNotes ({ list }: GuardFindings): string | null {
       point,
       action,
       count,
-      took_ms: action === 'look' ? Math.round(durationMs * 1000) / 1000 : undefined
+      took_ms: action === 'inspected' ? Math.round(durationMs * 1000) / 1000 : undefined
     })) satisfies readonly GuardNote[]
   )
 }
@@ -35,7 +35,7 @@ export function readNotes (text: string | null): readonly GuardNote[] {
 }
 
 /** What one guard did at one point of a call. */
-export interface StageInspection {
+export interface GuardInspection {
   readonly stage: string
   readonly point: GuardPoint
   readonly tookMs: number
@@ -44,16 +44,18 @@ export interface StageInspection {
 }
 
 /** Groups notes by guard and point. */
-export function inspectionsOf (notes: readonly GuardNote[]): StageInspection[] {
-  const looks = new Map<string, StageInspection>()
+export function inspectionsOf (notes: readonly GuardNote[]): GuardInspection[] {
+  const inspections = new Map<string, GuardInspection>()
   for (const { stage, point, action, count, took_ms: tookMs = 0 } of notes) {
     const key = `${stage} ${point}`
-    const look = looks.get(key) ?? { stage, point, tookMs: 0, findings: [] }
-    looks.set(key, {
-      ...look,
-      tookMs: look.tookMs + tookMs,
-      findings: action === 'look' ? look.findings : [...look.findings, { action, count }]
+    const inspection = inspections.get(key) ?? { stage, point, tookMs: 0, findings: [] }
+    inspections.set(key, {
+      ...inspection,
+      tookMs: inspection.tookMs + tookMs,
+      findings: action === 'inspected'
+        ? inspection.findings
+        : [...inspection.findings, { action, count }]
     })
   }
-  return [...looks.values()]
+  return [...inspections.values()]
 }

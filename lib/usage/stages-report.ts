@@ -6,13 +6,13 @@ import type { Tables } from '../stores/tables.ts'
 import { filteredCalls } from './call-filter.ts'
 import { inspectionsOf, readNotes } from './guard-notes.ts'
 
-export interface StageCounts {
-  /** Calls that it checked. */
+export interface GuardCounts {
+  /** Calls that it inspected. */
   readonly calls: number
   /** Calls with findings. */
   readonly callsWithFindings: number
   readonly findings: number
-  /** Checks that failed. */
+  /** Inspections that failed. */
   readonly unavailable: number
   /** Milliseconds per call, all points together. */
   readonly tookMs: { readonly p50: number, readonly p95: number }
@@ -29,39 +29,39 @@ const maxCalls = 10_000
 export async function stagesReport (
   query: Kysely<Tables>,
   { fromMs, projects }: { readonly fromMs: number, readonly projects?: readonly string[] | undefined }
-): Promise<ReadonlyMap<string, StageCounts>> {
+): Promise<ReadonlyMap<string, GuardCounts>> {
   const rows = await filteredCalls(query, { fromMs, projects }).where('record.findings', 'is not', null)
     .select('record.findings').orderBy('record.at_ms', 'desc').limit(maxCalls).execute()
-  const sums = new Map<string, StageSums>()
+  const sums = new Map<string, GuardSums>()
   for (const { findings } of rows) {
-    const looks = inspectionsOf(readNotes(findings))
-    for (const name of new Set(looks.map(({ stage }) => stage))) {
-      const sum = sums.get(name) ?? new StageSums()
+    const inspections = inspectionsOf(readNotes(findings))
+    for (const name of new Set(inspections.map(({ stage }) => stage))) {
+      const sum = sums.get(name) ?? new GuardSums()
       sums.set(name, sum)
-      sum.add(looks.filter(({ stage }) => stage === name))
+      sum.add(inspections.filter(({ stage }) => stage === name))
     }
   }
   return new Map([...sums].map(([name, sum]) => [name, sum.counts()]))
 }
 
-class StageSums {
+class GuardSums {
   readonly #tookMs: number[] = []
   #callsWithFindings = 0
   #findings = 0
   #unavailable = 0
 
-  add (looks: ReturnType<typeof inspectionsOf>): void {
-    const deeds = looks.flatMap(({ findings }) => findings)
+  add (inspections: ReturnType<typeof inspectionsOf>): void {
+    const deeds = inspections.flatMap(({ findings }) => findings)
     const sumOf = (isMeant: (action: GuardOutcome) => boolean): number =>
       deeds.reduce((sum, { action, count }) => sum + (isMeant(action) ? count : 0), 0)
     const found = sumOf(action => action !== 'unavailable')
-    this.#tookMs.push(looks.reduce((sum, { tookMs }) => sum + tookMs, 0))
+    this.#tookMs.push(inspections.reduce((sum, { tookMs }) => sum + tookMs, 0))
     this.#callsWithFindings += Number(found > 0)
     this.#findings += found
     this.#unavailable += sumOf(action => action === 'unavailable')
   }
 
-  counts (): StageCounts {
+  counts (): GuardCounts {
     const tookMs = this.#tookMs.toSorted((a, b) => a - b)
     const at = (share: number): number =>
       tookMs[Math.min(tookMs.length - 1, Math.floor(share * tookMs.length))] ?? 0

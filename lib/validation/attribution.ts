@@ -41,7 +41,7 @@ export const endUserFields = ['safety_identifier', 'user', 'user_id'] as const
  * `acceptsAnyMetadata` of the record is true, all values of `metadata` that are not strings are removed.
  *
  * A record gets at most 20 tags, cut at 64 characters, and 16 pairs of metadata. Where end users are digests,
- * the digest is made of the name as received, before any stage changes it.
+ * the digest is made of the name as received, before any guard changes it.
  *
  * @returns the same body if nothing is removed
  */

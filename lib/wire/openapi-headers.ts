@@ -142,7 +142,7 @@ const routeHeaders: { [key: string]: Json } = {
   },
   'x-headgate-stages': {
     description:
-      'The configured stages that check the texts of the call, in order. Absent if there are none or `server.expose_stages` is off.',
+      'The guards that inspect the texts of the call, in order. Absent if there are none or `server.expose_stages` is off.',
     schema: { type: 'string' }
   },
   'x-upstream-request-id': {

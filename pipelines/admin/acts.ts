@@ -68,12 +68,12 @@ export function checkUnscoped (call: AdminCall, act: string): void {
   }
 }
 
-/** @throws GatewayError `invalid_value` for unknown stages: calls would be refused because of them */
+/** @throws GatewayError `invalid_value` for unknown guards: calls would be refused because of them */
 export function checkGuardNames (names: readonly string[] | null | undefined, { stages }: Settings): void {
   const unknown = names?.find(name => !stages.some(stage => stage.name === name))
   if (unknown === undefined) return
   throw new GatewayError('invalid_value', {
     param: 'stages',
-    message: `The configuration has no stage \`${unknown}\`: add it to \`stages\` there, or send the name of one that it has.`
+    message: `The configuration has no guard \`${unknown}\`: add it to \`stages\` there, or send the name of one that it has.`
   })
 }

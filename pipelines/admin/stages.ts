@@ -1,4 +1,4 @@
-/** Configured stages: their activity of the last day, and what they would do with a text. */
+/** Configured guards: their activity of the last day, and what they would do with a text. */
 
 import { GatewayError } from '../../lib/core/errors.ts'
 import { CallRecord } from '../../lib/core/record.ts'
@@ -66,7 +66,7 @@ export const stageHandlers: AdminHandlers<'GET /admin/v1/stages' | 'POST /admin/
   }
 }
 
-/** Returns the scope of a stage; without names of keys and projects for users limited to some projects. */
+/** Returns the scope of a guard; without names of keys and projects for users limited to some projects. */
 function visibleScope (call: AdminRequest<'GET /admin/v1/stages'>, only: GuardScope): GuardScope {
   if (principalOf(call).projects === undefined) return { ...only }
   const { keys: _, projects: __, ...others } = only
@@ -106,7 +106,7 @@ async function tried (
   let left: string | null = null
   let refusal: string | null = null
   try {
-    left = await looks[point](guards, call)
+    left = await inspections[point](guards, call)
   } catch (error) {
     if (!(error instanceof GatewayError) || error.code !== 'content_refused') throw error
     refusal = error.message
@@ -121,7 +121,7 @@ async function tried (
   }
 }
 
-const looks: Readonly<
+const inspections: Readonly<
   Record<StageTrial['point'], (guards: TextGuards, call: RoutedCall<Tried>) => Promise<string>>
 > = {
   request: async (guards, call) => {

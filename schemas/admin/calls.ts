@@ -72,7 +72,7 @@ export const TimelineEntry = Type.Object({
   event: Type.String({
     description:
       '`received`, `auth`: the key was found valid, `wait`: for the body, a limit or tool servers, `route_skipped`, `refused`: by a limit, ' +
-      '`attempt`, `attempt_failed`, `first_byte`, `tool_call`, `stage`: it looked at texts, or `end`.'
+      '`attempt`, `attempt_failed`, `first_byte`, `tool_call`, `stage`: a guard inspected texts, or `end`.'
   }),
   after_ms: OrNull(Type.Number(), 'Milliseconds since the call was received, where known.'),
   duration_ms: OrNull(Type.Number()),
@@ -80,11 +80,11 @@ export const TimelineEntry = Type.Object({
   provider: Text,
   reason: OrNull(
     Type.String(),
-    'As in `x-headgate-route`. Of a tool call: `tool_error`, `server_failed`, `not_run` or `cancelled`. Of a refusal: the limit. Of a stage: where it looked, and what it did. Of the end: the error code.'
+    'As in `x-headgate-route`. Of a tool call: `tool_error`, `server_failed`, `not_run` or `cancelled`. Of a refusal: the limit. Of a guard: where it inspected texts, and what it did. Of the end: the error code.'
   ),
   status: OrNull(Type.Integer(), 'HTTP status with which the provider refused.'),
   server: OrNull(Type.String(), 'The tool server.'),
-  stage: OrNull(Type.String(), 'The stage.'),
+  stage: OrNull(Type.String(), 'The guard.'),
   tool: Text
 })
 export type TimelineEntry = Static<typeof TimelineEntry>
@@ -93,11 +93,11 @@ export type TimelineEntry = Static<typeof TimelineEntry>
 export const StageInspection = Type.Object({
   stage: Type.String(),
   point: OneOf([...guardPoints]),
-  took_ms: Type.Number({ description: 'Milliseconds of all looks at this point.' }),
+  took_ms: Type.Number({ description: 'Milliseconds of all inspections at this point.' }),
   findings: Type.Array(
     Type.Object({
       action: Type.String({
-        description: '`refuse`, `mask`, `report`; `unavailable`: it could not look.'
+        description: '`refuse`, `mask`, `report`; `unavailable`: it could not inspect the texts.'
       }),
       count: Type.Integer()
     })
@@ -152,7 +152,7 @@ export const CallDetail = Type.Object({
   error_message: OrNull(Type.String(), 'What the caller read of the error, its first 200 characters.'),
   timeline: Type.Array(TimelineEntry, { description: 'The first 16 attempts and 32 tool calls.' }),
   stages: Type.Array(StageInspection, {
-    description: 'The stages of the configuration that looked at it, and what they found: never a text.'
+    description: 'The guards of the configuration that inspected it, and what they found: never a text.'
   }),
   candidates: Type.Array(RouteReason, {
     description: 'The routes it could take, best first, at most 8; empty where there was nothing to choose.'

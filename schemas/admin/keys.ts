@@ -20,7 +20,7 @@ const ToolServers = Type.Array(Type.String({ minLength: 1, maxLength: 200 }), {
 
 const Stages = Type.Array(Type.String({ minLength: 1, maxLength: 64 }), {
   maxItems: 64,
-  description: 'Names of stages of the configuration that look at all of its calls.'
+  description: 'Names of guards of the configuration that inspect all of its calls.'
 })
 
 export const Key = Type.Object({

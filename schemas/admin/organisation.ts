@@ -68,7 +68,7 @@ const Models = Type.Array(Type.String({ minLength: 1, maxLength: 200 }), {
 
 const Stages = Type.Array(Type.String({ minLength: 1, maxLength: 64 }), {
   maxItems: 64,
-  description: 'Names of stages of the configuration that look at all calls of its keys.'
+  description: 'Names of guards of the configuration that inspect all calls of its keys.'
 })
 
 export const Project = Type.Object({

@@ -543,14 +543,14 @@ export const adminRoutes = {
 
   'GET /admin/v1/stages': {
     operationId: 'listStages',
-    summary: 'List the stages of the configuration, and what they did in the last day.',
+    summary: 'List the guards of the configuration, and what they did in the last day.',
     role: 'member',
     scope: 'models:read',
     answer: StageList
   },
   'POST /admin/v1/stages/try': {
     operationId: 'tryStages',
-    summary: 'Have the stages look at a text. Services that they use are called as for a call.',
+    summary: 'Have the guards inspect a text. Services that they use are called as for a call.',
     role: 'admin',
     scope: 'configuration:read',
     request: StageTrial,

@@ -1,4 +1,4 @@
-/** Configured stages: their activity, and what they would do with a text. */
+/** Configured guards: their activity, and what they would do with a text. */
 
 import { Type, type Static } from 'typebox'
 import { guardPoints } from '../config/stages.ts'
@@ -11,24 +11,24 @@ export const StageSummary = Type.Object({
   at: Type.Array(OneOf([...guardPoints])),
   action: OrNull(Type.String(), 'What becomes of a finding; `null`: as its kind does by default.'),
   when: OneOf(['always', 'asked'], {
-    description: '`asked`: it looks at calls whose key, project or request names it.'
+    description: '`asked`: it inspects calls whose key, project or request names it.'
   }),
   only: OrNull(
     Type.Unsafe<Record<string, readonly string[]>>({ type: 'object' }),
-    'The calls that it looks at; `null`: all. Keys and projects are left out for members and viewers.'
+    'The calls that it inspects; `null`: all. Keys and projects are left out for members and viewers.'
   ),
   last_day: Type.Object(
     {
-      calls: Type.Integer({ description: 'Calls that it looked at.' }),
+      calls: Type.Integer({ description: 'Calls that it inspected.' }),
       calls_with_findings: Type.Integer(),
       findings: Type.Integer(),
-      unavailable: Type.Integer({ description: 'Looks that failed.' }),
+      unavailable: Type.Integer({ description: 'Inspections that failed.' }),
       took_ms: OrNull(
         Type.Object({ p50: Type.Number(), p95: Type.Number() }),
         'Milliseconds that it took in a call.'
       )
     },
-    { description: 'Of the last 10,000 calls that stages looked at, within a day.' }
+    { description: 'Of the last 10,000 calls that guards inspected, within a day.' }
   )
 })
 export type StageSummary = Static<typeof StageSummary>
@@ -41,7 +41,7 @@ export const triedPoints = ['request', 'answer'] as const
 
 export const StageTrial = Request({
   text: Type.String({ minLength: 1, maxLength: 20_000 }),
-  point: OneOf([...triedPoints], { description: 'The point at which it is looked at.' })
+  point: OneOf([...triedPoints], { description: 'The point at which it is inspected.' })
 })
 export type StageTrial = Static<typeof StageTrial>
 

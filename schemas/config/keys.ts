@@ -138,9 +138,9 @@ export const KeyConfig = Closed(
       })
     ),
     stages: Type.Optional(
-      Type.Array(Text('The name of a stage.'), {
+      Type.Array(Text('The name of a guard.'), {
         maxItems: 64,
-        description: 'Stages that inspect all of its calls, whatever a request asks for. Default: none.'
+        description: 'Guards that inspect all of its calls, whatever a request asks for. Default: none.'
       })
     ),
     mcp_urls: Type.Optional(

@@ -64,7 +64,7 @@ export const ServerConfig = Section(
     }),
     expose_stages: Type.Boolean({
       default: true,
-      description: 'Tell callers which stages inspect a call, by `x-headgate-stages`.'
+      description: 'Tell callers which guards inspect a call, by `x-headgate-stages`.'
     }),
     public_health: Type.Boolean({ default: false, description: 'Answer `/health` without a key.' }),
     aliases: Type.Boolean({
@@ -191,7 +191,7 @@ const ContentConfig = Closed(
   },
   {
     description:
-      'Sends prompts and answers in spans, as stages left them. Default: off; `{}` turns it on for every project.'
+      'Sends prompts and answers in spans, as guards left them. Default: off; `{}` turns it on for every project.'
   }
 )
 

@@ -227,7 +227,7 @@ const kindEntries = {
       minimum: 1024,
       maximum: 1024 * mebibyte,
       description:
-        'Of kinds that ask a service: the largest request and answer; the stage is unavailable for what is larger. Default: 4194304.'
+        'Of kinds that ask a service: the largest request and answer; the guard is unavailable for what is larger. Default: 4194304.'
     })
   ),
   timeout_ms: Type.Optional(
@@ -343,11 +343,11 @@ export const StageConfig = Closed(
         },
         {
           description:
-            'The calls that it inspects: those that meet all of these conditions, and those whose key, project or request names the stage. Default: all calls.'
+            'The calls that it inspects: those that meet all of these conditions, and those whose key, project or request names the guard. Default: all calls.'
         }
       )
     )
   },
-  { description: 'A stage that inspects the texts of calls.' }
+  { description: 'A guard that inspects the texts of calls.' }
 )
 export type StageConfig = Static<typeof StageConfig>

@@ -265,7 +265,7 @@ storeTest('an import that fails changes nothing', async (t, open) => {
 })
 
 storeTest(
-  'stages of keys and projects are imported; where the source names none, those set here stay',
+  'guards of keys and projects are imported; where the source names none, those set here stay',
   async (t, open) => {
     const database = await open()
     const [project] = organisation.projects

@@ -399,7 +399,7 @@ t.test('a new gateway can be set up without a browser', async t => {
   t.equal((await ask(url, secret, 'sandbox/story')).status, 403)
 })
 
-t.test('stages of projects and keys are set from the file', async t => {
+t.test('guards of projects and keys are set from the file', async t => {
   const stage = (name: string): Settings['stages'][number] => ({
     name,
     use: 'pattern',

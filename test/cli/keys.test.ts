@@ -79,7 +79,7 @@ t.test('keys are created, listed and revoked, and shown only once', async t => {
     ],
     directory
   )
-  t.match(second.error, 'warning: --stages pii is not the name of a stage in stages')
+  t.match(second.error, 'warning: --stages pii is not the name of a guard in stages')
   t.notMatch(second.error, 'created a new store', 'by now the store exists')
   t.match(await headgate(t, ['keys', 'list'], directory), {
     out: /second .*requests_per_minute=7,tokens_per_minute=8,concurrent_calls=9 +all +all +acme\/tickets,acme\/files,b\/c +no +yes$/m

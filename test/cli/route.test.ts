@@ -64,7 +64,7 @@ t.test('route sends no request, not even for the models of a provider', async t 
   t.equal(requests, 0)
 })
 
-t.test('commands that look up models run no stage', async t => {
+t.test('commands that look up models run no guard', async t => {
   const directory = t.testdir({
     'headgate.yaml': [
       'providers: {sandbox: {}}',

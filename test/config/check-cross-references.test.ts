@@ -95,7 +95,7 @@ t.test('a date that does not exist is not an expiry', async t => {
       'keys: [{name: a, key: env:K, stages: [pi]}]\nstages: [{name: pii, use: pattern, patterns: [email]}]',
       { K: 'k' }
     ),
-    ['headgate.yaml:1:39  keys[0].stages[0]  is not the name of a stage in stages; did you mean pii?']
+    ['headgate.yaml:1:39  keys[0].stages[0]  is not the name of a guard in stages; did you mean pii?']
   )
   t.same(lines(t, 'keys: [{name: a, key: env:K, mcp_servers: [tickets]}]', { K: 'k' }), [
     'headgate.yaml:1:44  keys[0].mcp_servers[0]  must be `org/name` or `*`'
@@ -241,7 +241,7 @@ t.test('a provider without a required key gets a warning', async t => {
   t.same(warnings(keyless, { K: 'k', OPENAI_API_KEY: 'sk' }), [])
 })
 
-t.test('stages have unique names and searchable patterns', t => {
+t.test('guards have unique names and searchable patterns', t => {
   const { stages } = load(
     t,
     "stages: [{name: cards, use: pattern, patterns: [card_number, {name: ticket, match: 'T-\\d+'}]}]"
@@ -269,7 +269,7 @@ t.test('stages have unique names and searchable patterns', t => {
   t.end()
 })
 
-t.test('a reversible stage masks, and may unmask tool arguments and inspect tool results', t => {
+t.test('a reversible guard masks, and may unmask tool arguments and inspect tool results', t => {
   t.match(
     load(t, 'stages: [{name: a, use: pattern, patterns: [email], reversible: true, unmask_for: [server]}]')
       .stages,
@@ -296,7 +296,7 @@ t.test('a reversible stage masks, and may unmask tool arguments and inspect tool
   t.end()
 })
 
-t.test('a stage that runs while the request is sent can only refuse it', t => {
+t.test('a guard that runs while the request is sent can only refuse it', t => {
   t.match(load(t, 'stages: [{name: a, use: ./mine.js, action: refuse, during: true}]').stages, [
     { during: true }
   ])
@@ -314,7 +314,7 @@ t.test('a stage that runs while the request is sent can only refuse it', t => {
   t.end()
 })
 
-t.test('a stage requires the entries of its kind and refuses others', t => {
+t.test('a guard requires the entries of its kind and refuses others', t => {
   t.match(
     load(t, 'stages: [{name: mine, use: ./stages/mine.js, options: {word: a}, timeout_ms: 5}]').stages,
     [{ use: /\/stages\/mine\.js$/, options: { word: 'a' }, timeoutMs: 5 }]

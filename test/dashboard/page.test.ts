@@ -829,7 +829,7 @@ t.test('in a browser', { skip: noBrowser }, async t => {
     await page.context().close()
   })
 
-  t.test('an admin tries stages on a text, as a request and as an answer', async t => {
+  t.test('an admin tries guards on a text, as a request and as an answer', async t => {
     const place = await adminGateway(t, {
       providers: [sandbox],
       stages: [
@@ -851,7 +851,7 @@ t.test('in a browser', { skip: noBrowser }, async t => {
     })
     const { page, faults } = await visit(browser, place.api.url)
     await enter(page, place)
-    await page.getByRole('link', { name: 'Stages' }).click()
+    await page.getByRole('link', { name: 'Guards' }).click()
     const button = page.getByRole('button', { name: 'Check', exact: true })
     await button.waitFor()
     t.ok(await button.isDisabled(), 'without a text there is nothing to check')
@@ -864,7 +864,7 @@ t.test('in a browser', { skip: noBrowser }, async t => {
     await page.getByLabel('Checked as').selectOption('answer')
     await button.click()
     await outcome.getByText('secrets: refuse 1').waitFor()
-    await outcome.getByText('The stage `secrets` refused this call: it contains secret.').waitFor()
+    await outcome.getByText('The guard `secrets` refused this call: it contains secret.').waitFor()
     t.equal(await left.count(), 0)
     await page.getByLabel('Text').fill(markup)
     await button.click()

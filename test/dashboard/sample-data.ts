@@ -141,7 +141,7 @@ export const longest = {
   session: 'agent-run-2026-11-27-0c9a4a6e-5f0e-4f5e-9d55-0d1d8a2f4b7c-rechnungspruefung'
 }
 
-/** Stages with names and scopes of maximum length. */
+/** Guards with names and scopes of maximum length. */
 export const longStages: Settings['stages'] = [
   {
     name: 'no-numbers-of-payment-cards-and-accounts-in-what-leaves-europe',
@@ -207,9 +207,9 @@ export async function addLongNames ({ database, user, admin }: AdminGateway): Pr
   const provider = 'fireworks'
   const sampleNotes = JSON.stringify(
     longStages.flatMap(({ name }) => [
-      { stage: name, point: 'request', action: 'look', count: 3, took_ms: 12.5 },
+      { stage: name, point: 'request', action: 'inspected', count: 3, took_ms: 12.5 },
       { stage: name, point: 'request', action: 'mask', count: 2 },
-      { stage: name, point: 'answer', action: 'look', count: 1, took_ms: 3 }
+      { stage: name, point: 'answer', action: 'inspected', count: 1, took_ms: 3 }
     ])
   )
   const ends: ReadonlyArray<Partial<UsageRow>> = [

@@ -142,7 +142,7 @@ t.test('a task counts towards the current limits of its key, project and owner',
   }
 })
 
-t.test('a task that requested a removed stage does not run', async t => {
+t.test('a task that requested a removed guard does not run', async t => {
   let runs = 0
   const { outcome } = await run(
     async () => {
@@ -153,7 +153,7 @@ t.test('a task that requested a removed stage does not run', async t => {
   )
   t.match(outcome, {
     status: 503,
-    body: /stage_unavailable.*the stage `gone`|the stage `gone`.*stage_unavailable/
+    body: /stage_unavailable.*the guard `gone`|the guard `gone`.*stage_unavailable/
   })
   t.equal(runs, 0)
 })

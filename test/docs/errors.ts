@@ -53,7 +53,7 @@ const advice: Readonly<Record<ErrorCode, Advice>> = {
     action: 'Change the content. A retry has the same result.'
   },
   content_refused: {
-    when: 'A stage of the gateway (`stages` in the configuration) found in the request or in the answer what it refuses. In a stream it is the last message.',
+    when: 'A [guard](guards.md) found in the request or in the answer what it refuses. In a stream it is the last message.',
     action:
       'Change the content that `message` names. A retry of the same request has the same result; another answer may pass.'
   },
@@ -170,7 +170,7 @@ const advice: Readonly<Record<ErrorCode, Advice>> = {
     action: 'Send the request again.'
   },
   stage_unavailable: {
-    when: 'A [stage](guards.md) that has to look at the call, such as a service or a module of the operator, failed or did not answer in time.',
+    when: 'A [guard](guards.md) that has to inspect the call, such as a service or a module of the operator, failed or did not answer in time.',
     action:
       'Retry later. The operator finds the reason in the log, and decides with `when_unavailable` whether such calls pass.'
   },

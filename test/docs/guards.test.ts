@@ -78,14 +78,14 @@ function stagesOf (t: Test, recipe: string, services: string): Settings['stages'
   return loadSettings({ env, cwd: directory }).stages
 }
 
-t.test('the ten recipes cover every kind of stage that has no section of its own', t => {
+t.test('the ten recipes cover every kind of guard that has no section of its own', t => {
   t.equal(recipes.length, 10)
   const used = new Set([...page.matchAll(/^ {4}use: (\S+)$/gm)].map(([, use = '']) => guardKindOf(use)))
   t.same(Object.keys(guardKinds).filter(kind => !used.has(kind as keyof typeof guardKinds)), [])
   t.end()
 })
 
-t.test('for each kind of stage and each endpoint with texts the page says what is not inspected', t => {
+t.test('for each kind of guard and each endpoint with texts the page says what is not inspected', t => {
   const rows = (heading: string): string[][] => {
     const [, table = ''] = new RegExp(`^\\| ${heading} \\|.*\\n\\| ---.*\\n((?:\\|.*\\n)*)`, 'm').exec(page) ?? []
     return table.trimEnd().split('\n').map(row => row.slice(2, -2).split(' | '))

@@ -22,7 +22,7 @@ const capabilities: Readonly<Record<Capability, string>> = {
   transcription: 'Transcription',
   translation: 'Translation',
   ocr: 'OCR',
-  moderation: 'Moderation, for stages'
+  moderation: 'Moderation, for guards'
 }
 
 const introduction = `# Providers

@@ -13,7 +13,7 @@ const root = join(import.meta.dirname, '../../..')
 const page = readFileSync(join(root, 'docs/telemetry.md'), 'utf8')
 
 const findings = new GuardFindings()
-findings.noteLook('pii', 'request', 1)
+findings.noteInspection('pii', 'request', 1)
 const record = fillRecord(new CallRecord('chat'), {
   routing: { requests: [
     {
@@ -33,14 +33,14 @@ const record = fillRecord(new CallRecord('chat'), {
 const call = { id: '', headers: {}, record, receivedAtMs: 0 }
 const { server, children } = callSpans(call, undefined, 9, () => 'openai')
 const [request, tool, listing] = children
-const stage = children.find(({ kind }) => kind === 'internal')
+const guard = children.find(({ kind }) => kind === 'internal')
 
 for (const [title, span] of [
   ['call', server],
   ['attempt', request],
   ['tool', tool],
   ['listing', listing],
-  ['stage', stage]
+  ['guard', guard]
 ] as const) {
   t.test(`all span attributes of a ${title} are documented, and no others`, async t => {
     const [, cell = ''] = new RegExp(`^\\| ${title} \\| (.*) \\|$`, 'm').exec(page) ?? []

@@ -65,7 +65,7 @@ t.test(
         t.equal(refused.status, 400, path)
         t.match(
           await refused.json(),
-          { error: { message: 'The stage `cards` refused this call: it contains a card number.' } },
+          { error: { message: 'The guard `cards` refused this call: it contains a card number.' } },
           path
         )
       }
@@ -73,7 +73,7 @@ t.test(
     }
     t.same(await (await ask('/v1/chat/completions', { messages: card })).json(), {
       error: {
-        message: 'The stage `cards` refused this call: it contains a card number.',
+        message: 'The guard `cards` refused this call: it contains a card number.',
         type: 'invalid_request_error',
         code: 'content_refused',
         param: null

@@ -86,7 +86,7 @@ async function allFamilies (t: Test): Promise<Family[]> {
     () => 'openai'
   )
   const findings = new GuardFindings()
-  findings.noteLook('pii', 'request', 1)
+  findings.noteInspection('pii', 'request', 1)
   findings.note('pii', 'request', 'mask')
   const request = {
     route: route('one/a'),

@@ -1,5 +1,5 @@
 /**
- * Sessions of coding agents through a configured masking stage: several turns, each with the whole history.
+ * Sessions of coding agents through a configured masking guard: several turns, each with the whole history.
  */
 
 import t from 'tap'

@@ -658,7 +658,7 @@ t.test('when the call that others wait for fails, the next of them is sent', asy
 })
 
 t.test(
-  'text masked in a request is neither sent nor compared, and answer stages run on every hit',
+  'text masked in a request is neither sent nor compared, and answer guards run on every hit',
   async t => {
     const stage: Settings['stages'][number] = {
       name: 'tickets',
@@ -687,11 +687,11 @@ t.test(
       providers: [chatUpstreamAt(api.upstream.url)],
       stages: []
     })
-    t.same(await ask(api, of('[ticket]')), ['miss', 'of TCK-999999'], 'other stages, another answer')
+    t.same(await ask(api, of('[ticket]')), ['miss', 'of TCK-999999'], 'other guards, another answer')
   }
 )
 
-t.test('keys that share answers each get the answer as their own stages leave it', async t => {
+t.test('keys that share answers each get the answer as their own guards leave it', async t => {
   const project = { id: 'p-1', name: 'one' }
   const echo: Scripts = ({ json }) => {
     const { messages } = json as { readonly messages: ReadonlyArray<{ readonly content: string }> }

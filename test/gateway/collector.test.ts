@@ -118,7 +118,7 @@ const kinds: Readonly<Record<string, Kind>> = {
     body: { mcp_servers: ['org/test'] },
     children: ['chat m', 'chat m', 'tools/call echo', 'tools/list']
   },
-  'with a stage': {
+  'with a guard': {
     script: fine,
     settings: { stages },
     children: ['chat m', 'stage islands', 'stage islands']

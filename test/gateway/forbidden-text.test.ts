@@ -1,5 +1,5 @@
 /**
- * Text that stages mask or refuse appears nowhere: not upstream, not downstream, not in the store, the log,
+ * Text that guards mask or refuse appears nowhere: not upstream, not downstream, not in the store, the log,
  * recorded bodies or cached answers. On every endpoint, in every dialect, complete and streamed, with
  * providers of every protocol, for a pattern and for a service.
  */
@@ -62,7 +62,7 @@ const { xai: _xai, ...protocols } = allProtocols
 
 const points: GuardSettings['at'] = ['request', 'answer', 'tool_call', 'tool_result']
 
-/** The kinds of stages: one that decides at once, and one that calls a service. */
+/** The kinds of guards: one that decides at once, and one that calls a service. */
 const kinds: Readonly<
   Record<'pattern' | 'webhook', (t: Test, action: Action) => GuardSettings | Promise<GuardSettings>>
 > = {
@@ -240,7 +240,7 @@ const seen = (upstreams: Started['upstreams']): string =>
     .flatMap(({ requests }) => requests.map(({ path, text }) => path + text))
     .join('\n')
 
-const message = 'The stage `islands` refused this call: it contains island.'
+const message = 'The guard `islands` refused this call: it contains island.'
 const refusals: Readonly<Record<keyof typeof dialects, Json>> = {
   chat: { error: { message, code: 'content_refused', type: 'invalid_request_error' } },
   completions: { error: { message, code: 'content_refused', type: 'invalid_request_error' } },
@@ -304,7 +304,7 @@ async function askLater (t: Test, { send, fetched }: Started, action: Action): P
   return calls
 }
 
-/** Names end users in every way, in calls that are answered and in calls that end before stages run. */
+/** Names end users in every way, in calls that are answered and in calls that end before guards run. */
 async function sayWhose (t: Test, { send }: Started, kind: string): Promise<number> {
   const name = kind === 'pattern' ? word : 'there' // services do not receive member names
   const question = { model: 'chat/m', messages: [{ role: 'user', content: 'hi' }] }
@@ -589,7 +589,7 @@ for (const [kind, stageOf] of Object.entries(kinds)) {
     }
     t.notOk(holdsWord(seen(upstreams)), 'not upstream')
     await searchWhatIsKept(t, started, calls)
-    t.match(await keptBodies(started), /\[island\]/, 'bodies are kept as stages left them')
+    t.match(await keptBodies(started), /\[island\]/, 'bodies are kept as guards left them')
   })
 
   t.test(`${kind}: a refused request is sent nowhere, and a refused answer is not returned`, async t => {
@@ -618,7 +618,7 @@ for (const [kind, stageOf] of Object.entries(kinds)) {
       const text = await response.text()
       calls++
       t.equal(response.status, 400, `${path}: ${text.slice(0, 300)}`)
-      t.match(text, /The stage `islands` refused this call: it contains island\./, path)
+      t.match(text, /The guard `islands` refused this call: it contains island\./, path)
     }
     t.equal(upstreams['others']?.requests.length, 0)
     for (const [path, request, answers] of Object.values(others).flat()) {
@@ -628,7 +628,7 @@ for (const [kind, stageOf] of Object.entries(kinds)) {
       const text = await response.text()
       calls++
       t.notOk(holdsWord(text), `${title}: ${text.slice(0, 500)}`)
-      if (answers) t.match(text, /The stage `islands` refused this call: it contains island\./, title)
+      if (answers) t.match(text, /The guard `islands` refused this call: it contains island\./, title)
       else t.equal(response.status, 200, title)
     }
     calls += await askLater(t, started, 'refuse')
@@ -1067,7 +1067,7 @@ for (const [kind, stageOf] of Object.entries(kinds)) {
                 } else {
                   t.equal(second, undefined, title)
                   t.notOk(holdsWord(text), `${title}: ${text}`)
-                  t.match(text, /The stage `islands` refused this call: it contains island\./, title)
+                  t.match(text, /The guard `islands` refused this call: it contains island\./, title)
                   if (at === 'tool_call') {
                     t.equal(tools.counts['tool look'], undefined, `${title}: no tool runs`)
                   }
@@ -1219,7 +1219,7 @@ for (const [kind, stageOf] of Object.entries(kinds)) {
               const answer = await api.post(path, { ...asked, stream })
               const text = await answer.text()
               if (action === 'refuse') {
-                t.match(text, /The stage `islands` refused this call: it contains island\./, title)
+                t.match(text, /The guard `islands` refused this call: it contains island\./, title)
                 t.notOk(holdsWord(text), `${title}: ${text.slice(0, 800)}`)
                 continue
               }

@@ -1,4 +1,4 @@
-/** Configured stages on endpoints for images, recordings and documents. */
+/** Configured guards on endpoints for images, recordings and documents. */
 
 import t from 'tap'
 import { testGateway, testKey, upstreamAt, type TestGateway } from '../support/gateway.ts'
@@ -375,7 +375,7 @@ t.test('a request text that a provider repeats in an error is masked too, also i
   t.notMatch(JSON.stringify(api.lines), ticket)
 })
 
-t.test('a stage for other endpoints has no effect', async t => {
+t.test('a guard for other endpoints has no effect', async t => {
   const { upstream, api } = await start(
     t,
     json({ created: 1, data: [{ b64_json: 'aGk=', revised_prompt: ticket }] }),

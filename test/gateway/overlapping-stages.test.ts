@@ -153,7 +153,7 @@ for (const [id, protocol] of Object.entries(protocols)) {
           decide(refuse)
           const response = await answered
           t.equal(response.status, 400, title)
-          t.match(await response.text(), /The stage `slow` refused this call: it names an island\./, title)
+          t.match(await response.text(), /The guard `slow` refused this call: it names an island\./, title)
           await sent.aborted
           await until(() => rows.length > number, `${title}: its row`)
           t.match(rows[number], { outcome: 'error', estimated: 1 }, title)

@@ -1,5 +1,5 @@
 /**
- * Custom modules and services as stages: in every dialect, with providers of every protocol, and around
+ * Custom modules and services as guards: in every dialect, with providers of every protocol, and around
  * tools.
  */
 
@@ -142,7 +142,7 @@ for (const [kind, { masks, refuses }] of Object.entries(kinds)) {
               })
               const body = await response.text()
               t.equal(response.status, 400, `${title}: ${body.slice(0, 300)}`)
-              t.match(body, /The stage `mine` refused this call: it names an island\./, title)
+              t.match(body, /The guard `mine` refused this call: it names an island\./, title)
               t.notOk(holdsWord(body), title)
               t.equal(upstream.requests.length, before + (here === word ? 0 : 1), title)
             }
@@ -198,7 +198,7 @@ t.test('a streamed answer is passed on window by window, and ends where the modu
 })
 
 t.test(
-  'text waits at most `max_wait_ms`, and an answer does not end at a stage that only reports',
+  'text waits at most `max_wait_ms`, and an answer does not end at a guard that only reports',
   async t => {
     const protocol = protocols.chat
     const begins = protocol.frames.findIndex(frame => frame.includes('I went to Z'))
@@ -357,7 +357,7 @@ t.test(
     await writeFile(stage.use, 'export default { request: () => ({ refuse: "two, which is longer" }) }')
     await api.gateway.reload(settings(parts))
     t.match(await answered(), /refused this call: two, which is longer\./)
-    await writeFile(stage.use, 'export default 5 // no stage')
+    await writeFile(stage.use, 'export default 5 // no guard')
     await t.rejects(api.gateway.reload(settings(parts)), {
       message: /stages\.mine {2}cannot be used: .*default export/
     })
@@ -365,7 +365,7 @@ t.test(
   }
 )
 
-t.test('stages can be replaced under load: each call passes all stages of one configuration', async t => {
+t.test('guards can be replaced under load: each call passes all guards of one configuration', async t => {
   const upstream = await fakeUpstream(scriptOf(protocols.chat))
   t.teardown(upstream.close)
   const directory = t.testdir()
@@ -420,7 +420,7 @@ t.test('stages can be replaced under load: each call passes all stages of one co
   for (const { text } of upstream.requests) {
     const [, first, last] = /\[island\] (\d) (\d)/.exec(text) ?? []
     if (first === undefined || first !== last) {
-      t.fail(`a call passed the stages of two configurations: ${text.slice(0, 300)}`)
+      t.fail(`a call passed the guards of two configurations: ${text.slice(0, 300)}`)
     }
   }
   t.ok(upstream.requests.length > 50)

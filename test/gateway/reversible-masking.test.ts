@@ -603,7 +603,7 @@ t.test('deferred, stored, continued and fetched answers have the values for thei
 })
 
 t.test(
-  'server tools get placeholders unless the stage says otherwise, and their results are masked',
+  'server tools get placeholders unless the guard says otherwise, and their results are masked',
   async t => {
     for (const unmaskFor of [undefined, ['server' as const]]) {
       const tools = await startToolServer(t, { more: ['look'], says: `from bob@example.org, ${mail}` })

@@ -1,4 +1,4 @@
-/** Concurrent conversations through a masking stage and the cache: none sees values of another. */
+/** Concurrent conversations through a masking guard and the cache: none sees values of another. */
 
 import fc from 'fast-check'
 import t from 'tap'

@@ -1,4 +1,4 @@
-/** Configured stages inspect each choice of an answer separately. */
+/** Configured guards inspect each choice of an answer separately. */
 
 import t from 'tap'
 import { dialects, messagesIn, protocols, type Json } from '../support/conversations.ts'

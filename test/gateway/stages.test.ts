@@ -1,5 +1,5 @@
 /**
- * Configured stages, in every dialect, with providers of every protocol, for complete and streamed answers.
+ * Configured guards, in every dialect, with providers of every protocol, for complete and streamed answers.
  */
 
 import t from 'tap'
@@ -102,7 +102,7 @@ for (const [name, protocol] of Object.entries(protocols)) {
             })
             const body = await response.text()
             t.equal(response.status, 400, `${title}: ${body.slice(0, 300)}`)
-            t.match(body, /The stage `islands` refused this call: it contains island\./, title)
+            t.match(body, /The guard `islands` refused this call: it contains island\./, title)
             t.notOk(holdsWord(body), title)
           }
         }

@@ -1,5 +1,5 @@
 /**
- * No text bypasses a stage: one that replaces a word, at every place, in every dialect, with providers of
+ * No text bypasses a guard: one that replaces a word, at every place, in every dialect, with providers of
  * every protocol, for complete and streamed answers.
  */
 
@@ -61,7 +61,7 @@ for (const [name, protocol] of Object.entries(protocols)) {
     `without findings everything passes unchanged, in any dialect with ${name}`,
     async t => {
       const plain = await start(t, protocol)
-      const looked = await start(t, protocol, 'no such word')
+      const inspected = await start(t, protocol, 'no such word')
       for (const [dialectName, { path, request }] of Object.entries(dialects)) {
         for (const stream of [false, true]) {
           const title = `${dialectName} ${stream ? 'streamed' : 'complete'}`
@@ -70,9 +70,9 @@ for (const [name, protocol] of Object.entries(protocols)) {
             null,
             2
           )
-          const [expected, answer] = [await plain.api.post(path, body), await looked.api.post(path, body)]
+          const [expected, answer] = [await plain.api.post(path, body), await inspected.api.post(path, body)]
           t.equal(steady(await answer.text()), steady(await expected.text()), title)
-          t.equal(looked.upstream.requests.at(-1)?.text, plain.upstream.requests.at(-1)?.text, title)
+          t.equal(inspected.upstream.requests.at(-1)?.text, plain.upstream.requests.at(-1)?.text, title)
         }
       }
     }

@@ -313,7 +313,7 @@ t.test('a cached tool list is not requested again, and has no span', async t => 
   t.equal((await spans()).filter(({ name }) => name === 'tools/list').length, 1)
 })
 
-t.test('each stage that inspected the call has a span with the outcome', async t => {
+t.test('each guard that inspected the call has a span with the outcome', async t => {
   const stages: Settings['stages'] = [
     {
       name: 'islands',
@@ -327,21 +327,21 @@ t.test('each stage that inspected the call has a span with the outcome', async t
   await (await api.post(path, { ...hello, messages: [{ role: 'user', content: 'to Zanzibar' }] })).text()
   const all = await spans()
   const top = all.find(({ kind }) => kind === 2)
-  const looks = all.filter(({ name }) => name === 'stage islands')
-  t.strictSame(looks.map(({ attributes }) => String(attributes['headgate.stage.point'])).toSorted(), [
+  const inspections = all.filter(({ name }) => name === 'stage islands')
+  t.strictSame(inspections.map(({ attributes }) => String(attributes['headgate.stage.point'])).toSorted(), [
     'answer',
     'request'
   ])
-  for (const look of looks) {
-    t.match(look, { kind: 1, parentSpanId: top?.spanId, failed: false })
+  for (const inspection of inspections) {
+    t.match(inspection, { kind: 1, parentSpanId: top?.spanId, failed: false })
     t.ok(
-      look.startMs >= (top?.startMs ?? Infinity) &&
-        look.endMs <= (top?.endMs ?? 0) &&
-        look.endMs >= look.startMs
+      inspection.startMs >= (top?.startMs ?? Infinity) &&
+        inspection.endMs <= (top?.endMs ?? 0) &&
+        inspection.endMs >= inspection.startMs
     )
   }
   t.strictSame(
-    looks.find(({ attributes }) => attributes['headgate.stage.point'] === 'request')?.attributes[
+    inspections.find(({ attributes }) => attributes['headgate.stage.point'] === 'request')?.attributes[
       'headgate.stage.findings'
     ],
     ['mask 1']
@@ -364,7 +364,7 @@ const everyText: Settings['telemetry']['otlp'] = otlpSettings('', {
 for (const [dialectName, { path, request }] of Object.entries(dialects)) {
   for (const stream of [false, true]) {
     t.test(
-      `if so configured, a span has prompts and answers as stages left them: ${dialectName} ${stream ? 'streamed' : 'complete'}`,
+      `if so configured, a span has prompts and answers as guards left them: ${dialectName} ${stream ? 'streamed' : 'complete'}`,
       async t => {
         const { complete, frames } = protocols.chat
         const seen = await collector(t)

@@ -1,5 +1,5 @@
 /**
- * Streams with unknown events and fields across which a word is split: answer stages still find it.
+ * Streams with unknown events and fields across which a word is split: answer guards still find it.
  */
 
 import t from 'tap'
@@ -136,7 +136,7 @@ for (const [kind, stageOf] of Object.entries(kinds)) {
       const { path, request } = dialects[dialect]
       const body = { ...takenBy(protocol, request(protocol.model, 'there')), stream: true }
       const refused = await (await api.post(path, body)).text()
-      t.match(refused, /content_refused|The stage `islands` refused this call/, title)
+      t.match(refused, /content_refused|The guard `islands` refused this call/, title)
       t.notMatch(refused, /by boat/, title)
       halves = ['It is Zan', 'te, by boat.']
       const passed = await (await api.post(path, body)).text()

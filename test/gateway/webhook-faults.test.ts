@@ -1,4 +1,4 @@
-/** Faults of a service used by a stage, as callers see them: their calls are refused, or pass. */
+/** Faults of a service used by a guard, as callers see them: their calls are refused, or pass. */
 
 import t from 'tap'
 import { chatUpstreamAt, testGateway } from '../support/gateway.ts'

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { CallRecord } from '../../lib/core/record.ts'
 import { ConfiguredGuards } from '../../lib/guards/configured-guards.ts'
-import { looksAt } from '../../lib/guards/guard-scope.ts'
+import { inspects } from '../../lib/guards/guard-scope.ts'
 import { replaceFindings } from '../../lib/guards/text-filter.ts'
 import { routedCall } from '../support/stages.ts'
 import type { ApiKey } from '../../lib/core/key.ts'
@@ -27,7 +27,7 @@ function masked (
   }, text)
 }
 
-t.test('stages inspect the texts of their points, and adjacent ones run together', t => {
+t.test('guards inspect the texts of their points, and adjacent ones run together', t => {
   const mail: GuardSettings = { ...base, name: 'mail', at: ['answer'], patterns: ['email'] }
   t.equal(masked([base, mail], 'T-1 a@b.co'), '[ticket] a@b.co')
   t.equal(masked([base, mail], 'T-1 a@b.co', ['answer']), '[ticket] [email]')
@@ -36,7 +36,7 @@ t.test('stages inspect the texts of their points, and adjacent ones run together
   t.end()
 })
 
-t.test('a masking stage hides nothing from a refusing stage before it', t => {
+t.test('a masking guard hides nothing from a refusing guard before it', t => {
   const refusing: GuardSettings = { ...base, name: 'no-tickets', action: 'refuse' }
   const masking: GuardSettings = { ...base, patterns: [{ name: 'words', match: 'see T-', maxLength: 6 }] }
   const counting: GuardSettings = { ...base, name: 'count', action: 'report' }
@@ -48,9 +48,9 @@ t.test('a masking stage hides nothing from a refusing stage before it', t => {
   t.end()
 })
 
-t.test('`only` selects the calls of a stage, and every condition must hold', t => {
+t.test('`only` selects the calls of a guard, and every condition must hold', t => {
   const key: ApiKey = { id: 'key-1', name: 'test', project: { id: 'p1', name: 'support' } }
-  const rows: ReadonlyArray<readonly [only: NonNullable<GuardSettings['only']>, looksAt: boolean]> = [
+  const rows: ReadonlyArray<readonly [only: NonNullable<GuardSettings['only']>, inspects: boolean]> = [
     [{ endpoints: ['chat'] }, true],
     [{ endpoints: ['messages'] }, false],
     [{ keys: ['test'] }, true],
@@ -65,10 +65,10 @@ t.test('`only` selects the calls of a stage, and every condition must hold', t =
     [{ models: ['two/*', 'on/*'] }, false],
     [{ endpoints: ['chat'], models: ['two/*'] }, false]
   ]
-  for (const [only, looksAt] of rows) {
+  for (const [only, inspects] of rows) {
     t.equal(
       masked([{ ...base, only }], 'T-1', ['request'], key),
-      looksAt ? '[ticket]' : 'T-1',
+      inspects ? '[ticket]' : 'T-1',
       JSON.stringify(only)
     )
   }
@@ -80,14 +80,14 @@ t.test('`only` selects the calls of a stage, and every condition must hold', t =
   t.end()
 })
 
-t.test('a stage for a model also inspects calls to a variant of it', t => {
+t.test('a guard for a model also inspects calls to a variant of it', t => {
   const stage = { ...base, only: { models: ['one/m'] } }
   const route = { providerId: 'one', model: 'm-2030-01-31', modelId: 'one/m-2030-01-31' }
-  const looks = (variantOf?: string): boolean =>
-    looksAt(stage, routedCall({}, {
+  const inspected = (variantOf?: string): boolean =>
+    inspects(stage, routedCall({}, {
       record: new CallRecord('chat'),
       routes: [{ ...route, ...variantOf !== undefined && { variantOf } }]
     }))
-  t.same([looks(), looks('one/other'), looks('one/m')], [false, false, true])
+  t.same([inspected(), inspected('one/other'), inspected('one/m')], [false, false, true])
   t.end()
 })

@@ -4,7 +4,7 @@ import { messages } from '../../lib/dialects/messages/index.ts'
 import type { ChatEvent } from '../../lib/core/events.ts'
 
 const shout = (text: string): string => text.toUpperCase()
-const looked = (event: ChatEvent): string[] => {
+const inspected = (event: ChatEvent): string[] => {
   const seen: string[] = []
   readEvent(event, text => {
     seen.push(text)
@@ -136,7 +136,7 @@ t.test('signed thinking and unknown fields are inspected, but never changed', t 
     ]
   ]
   for (const [event, seen] of rows) {
-    t.ok(looked(event).includes(seen), event.type)
+    t.ok(inspected(event).includes(seen), event.type)
     t.equal(readEvent(event, shout, undefined).event, event, event.type)
   }
   t.end()

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { CallRecord } from '../../lib/core/record.ts'
 import { CallCancellation } from '../../lib/async/cancellation.ts'
-import { JudgeGuard } from '../../lib/guards/judge-guard.ts'
+import { JudgeGuard, type UnavailableGuard } from '../../lib/guards/judge-guard.ts'
 import { fixed, memberName, text, toolArguments, toolResult } from '../../lib/json/place-table.ts'
 import { routedCall } from '../support/stages.ts'
 import type { Judge, TextAtPoint, Verdict } from '../../lib/guards/text-judge.ts'
@@ -21,17 +21,18 @@ const given: readonly TextAtPoint[] = [
 ]
 
 function setUp (
-  look: Judge['look'],
+  inspect: Judge['inspect'],
   more: Partial<GuardSettings> = {},
   fields: Partial<RoutedCall<object>> = {}
 ) {
   const failures: unknown[] = []
-  const stage = new JudgeGuard({ ...base, ...more }, { look }, (_stage, _call, cause) => failures.push(cause))
+  const onUnavailable: UnavailableGuard = (_guard, _call, cause) => failures.push(cause)
+  const guard = new JudgeGuard({ ...base, ...more }, { inspect }, onUnavailable)
   const call = routedCall({}, { record: new CallRecord('chat'), ...fields })
-  return { failures, call, judge: stage.judge(call, 'request') ?? t.fail('it looks') as never }
+  return { failures, call, judge: guard.judge(call, 'request') ?? t.fail('it inspects nothing') as never }
 }
 
-function verdict (given: Verdict): Judge['look'] {
+function verdict (given: Verdict): Judge['inspect'] {
   return async () => given
 }
 
@@ -54,14 +55,14 @@ t.test('a verdict has the effect of the action, and is recorded', async t => {
       action === undefined ? [] : [{ guard: 'mine', point: 'request', action, count }]
     )
     t.match(
-      call.record.guards.findings?.list.filter(({ action }) => action === 'look'),
+      call.record.guards.findings?.list.filter(({ action }) => action === 'inspected'),
       [{ point: 'request', count: 1 }]
     )
   }
   for (const [given1, more, message] of [
-    [refused, {}, 'The stage `mine` refused this call: it is bad.'],
-    [{ refusal: '' }, {}, 'The stage `mine` refused this call.'],
-    [changed, { action: 'refuse' }, 'The stage `mine` refused this call.']
+    [refused, {}, 'The guard `mine` refused this call: it is bad.'],
+    [{ refusal: '' }, {}, 'The guard `mine` refused this call.'],
+    [changed, { action: 'refuse' }, 'The guard `mine` refused this call.']
   ] as const) {
     const { judge, call } = setUp(verdict(given1), more)
     await t.rejects(judge.judge(given), { code: 'content_refused', message })
@@ -70,11 +71,11 @@ t.test('a verdict has the effect of the action, and is recorded', async t => {
 })
 
 t.test(
-  'a failing, invalid or hanging stage refuses the call or lets it pass, as configured',
+  'a failing, invalid or hanging guard refuses the call or lets it pass, as configured',
   async t => {
-    const alive = setInterval(() => undefined, 1000) // timers of a stage do not keep a process alive
+    const alive = setInterval(() => undefined, 1000) // timers of a guard do not keep a process alive
     t.teardown(() => clearInterval(alive))
-    const looks: ReadonlyArray<Judge['look']> = [
+    const inspections: ReadonlyArray<Judge['inspect']> = [
       async () => {
         throw new Error('down')
       },
@@ -87,14 +88,14 @@ t.test(
         }),
       async () => await new Promise(() => undefined)
     ]
-    for (const look of looks) {
-      const { judge, failures } = setUp(look, { timeoutMs: 20 })
+    for (const inspect of inspections) {
+      const { judge, failures } = setUp(inspect, { timeoutMs: 20 })
       await t.rejects(judge.judge(given), {
         code: 'stage_unavailable',
-        message: 'The stage `mine` is unavailable, so this call was refused. Try again later.'
+        message: 'The guard `mine` is unavailable, so this call was refused. Try again later.'
       })
       t.equal(failures.length, 1)
-      const passing = setUp(look, { timeoutMs: 20, whenUnavailable: 'pass' })
+      const passing = setUp(inspect, { timeoutMs: 20, whenUnavailable: 'pass' })
       t.same(await passing.judge.judge(given), ['a', 'b'])
       t.match(passing.call.record.guards.findings?.found, [{
         point: 'request',
@@ -111,20 +112,20 @@ t.test('a disconnect aborts the inspection, and nothing passes', async t => {
   const { judge, failures } = setUp(async (_texts, { signal }) => await new Promise(() => {
     signal.addEventListener('abort', () => { reason = signal.reason })
   }), { whenUnavailable: 'pass' }, { signal })
-  const looked = judge.judge(given)
+  const judged = judge.judge(given)
   const gone = new Error('gone')
   signal.abort(gone)
-  await t.rejects(looked, gone)
+  await t.rejects(judged, gone)
   t.equal(reason, gone)
   t.equal(failures.length, 0)
 })
 
-t.test('a stage gets the texts of its points, each at one point', t => {
+t.test('a guard gets the texts of its points, each at one point', t => {
   const points = (
     at: GuardSettings['at'],
     point: 'request' | 'answer' | 'tool_call' | 'tool_result'
   ): unknown[] => {
-    const judge = new JudgeGuard({ ...base, at }, { look: verdict({}) }, () => undefined).judge(
+    const judge = new JudgeGuard({ ...base, at }, { inspect: verdict({}) }, () => undefined).judge(
       routedCall({}),
       point
     )
@@ -139,7 +140,7 @@ t.test('a stage gets the texts of its points, each at one point', t => {
   t.same(points(['answer'], 'tool_call'), [])
   t.same(points(['tool_call'], 'tool_call'), ['tool_call', 'tool_call', 'tool_call', 'tool_call', undefined])
   t.equal(
-    new JudgeGuard(base, { look: verdict({}), points: ['answer'] }, () => undefined).judge(
+    new JudgeGuard(base, { inspect: verdict({}), points: ['answer'] }, () => undefined).judge(
       routedCall({}),
       'request'
     ),
@@ -150,7 +151,7 @@ t.test('a stage gets the texts of its points, each at one point', t => {
 
 t.test('`report` waits for complete answers, as `stream: complete` does', t => {
   const windowOf = (more: Partial<GuardSettings>, stream = true): unknown =>
-    new JudgeGuard({ ...base, ...more }, { look: verdict({}) }, () => undefined).judge(
+    new JudgeGuard({ ...base, ...more }, { inspect: verdict({}) }, () => undefined).judge(
       routedCall({ stream }),
       'answer'
     )?.window
@@ -168,9 +169,9 @@ t.test('`report` waits for complete answers, as `stream: complete` does', t => {
 })
 
 t.test(
-  'a stage with `report` lets calls pass when unavailable, unless configured otherwise',
+  'a guard with `report` lets calls pass when unavailable, unless configured otherwise',
   async t => {
-    const down: Judge['look'] = async () => {
+    const down: Judge['inspect'] = async () => {
       throw new Error('down')
     }
     t.same(await setUp(down, { action: 'report' }).judge.judge(given), ['a', 'b'])
@@ -183,5 +184,5 @@ t.test(
 t.test("the caller gets a single line of a service's reason", async t => {
   const { judge } = setUp(verdict({ refusal: `${'x'.repeat(1000)}\nmore` }))
   const error = await judge.judge(given).then(() => undefined, (thrown: unknown) => thrown)
-  t.equal((error as Error).message, `The stage \`mine\` refused this call: ${'x'.repeat(300)}.`)
+  t.equal((error as Error).message, `The guard \`mine\` refused this call: ${'x'.repeat(300)}.`)
 })

@@ -34,7 +34,7 @@ t.test('the first match is replaced, and at the same position the first rule win
   t.end()
 })
 
-t.test('a report does not affect other rules, and a refusal names the stage and the pattern', t => {
+t.test('a report does not affect other rules, and a refusal names the guard and the pattern', t => {
   const findings = new GuardFindings()
   t.equal(
     replaceFindings(
@@ -55,7 +55,7 @@ t.test('a report does not affect other rules, and a refusal names the stage and 
       ),
     {
       code: 'content_refused',
-      message: 'The stage `no` refused this call: it contains two_letters.'
+      message: 'The guard `no` refused this call: it contains two_letters.'
     }
   )
   t.throws(

@@ -12,7 +12,7 @@ t.test('all findings in a text are replaced', t => {
   t.end()
 })
 
-t.test('each place is inspected by the stages of its points', t => {
+t.test('each place is inspected by the guards of its points', t => {
   const wanted: Array<readonly GuardPoint[]> = []
   const stages = { filter: (_call: unknown, points: readonly GuardPoint[]) => {
     wanted.push(points)
@@ -24,7 +24,7 @@ t.test('each place is inspected by the stages of its points', t => {
   t.equal(filters.replace('ab', text), 'ab')
   t.equal(filters.replace('ab', toolCall), 'ab')
   t.equal(filters.replace('ab', toolResult), '(an island)')
-  t.equal(filters.replace('ab', fixed), 'ab', 'which no stage inspects')
+  t.equal(filters.replace('ab', fixed), 'ab', 'which no guard inspects')
   t.ok(new TextFilters({ filter: () => undefined }, routedCall({}), 'request').isEmpty)
   t.end()
 })

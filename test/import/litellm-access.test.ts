@@ -145,7 +145,7 @@ t.test('differences are reported with the affected rows', async t => {
     'LiteLLM_VerificationToken.metadata.tags':
       /^manual: set them in `usage.keys` by its id: its name is not unique here \(plain\)$/,
     'LiteLLM_TeamTable.metadata.guardrails':
-      /^manual: no stage is made of pii: see docs\/guards.md \(Research\)$/,
+      /^manual: no guard is made of pii: see docs\/guards.md \(Research\)$/,
     'LiteLLM_TeamTable.members_with_roles':
       /^approximate: members; an admin of a team is a member here \(Research\)$/,
     'LiteLLM_TeamTable.a_new_column': 'unsupported: no counterpart (New)',
@@ -184,7 +184,7 @@ t.test('guardrails of keys and teams become guards on all of their calls', async
     [['pii', 'pii-2'], undefined, undefined, undefined]
   )
   t.match(notesOf(all), {
-    'LiteLLM_VerificationToken.metadata.guardrails': /^manual: no stage is made of elsewhere/,
+    'LiteLLM_VerificationToken.metadata.guardrails': /^manual: no guard is made of elsewhere/,
     'LiteLLM_TeamTable.metadata.guardrails': undefined
   })
 })

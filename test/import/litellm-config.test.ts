@@ -277,7 +277,7 @@ litellm_settings: { cache: true, cache_params: { type: qdrant-semantic, qdrant_s
     ['litellm_settings.cache', 'litellm_settings.cache_params']
   ],
   [
-    'guardrails that are stages',
+    'guardrails that are guards',
     `
 model_list: [{ model_name: m, litellm_params: { model: openai/gpt-4o, api_key: os.environ/OPENAI_API_KEY } }]
 guardrails:

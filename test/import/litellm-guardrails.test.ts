@@ -49,7 +49,7 @@ t.test('presidio: masking and refusing become separate guards', async t => {
     { name: 'pii', ...common, entities: ['CREDIT_CARD'], action: 'refuse' },
     { name: 'pii-2', ...common, entities: ['EMAIL_ADDRESS'], action: 'mask' }
   ])
-  t.same(rows, [{ path: 'guardrails[0]', verdict: 'exact', note: 'stage pii, pii-2' }])
+  t.same(rows, [{ path: 'guardrails[0]', verdict: 'exact', note: 'guard pii, pii-2' }])
   t.match(made(['all', { guardrail: 'presidio', mode: 'pre_call', ...addresses }]).stages, [
     { name: 'all', when: 'asked', action: 'mask' }
   ])

@@ -7,7 +7,7 @@ t.test('all judges are closed, even if one of them fails to', async t => {
   const judge = (name: string, close?: () => Promise<void>): readonly [string, Judge] => [
     name,
     {
-      look: async () => ({}),
+      inspect: async () => ({}),
       close: async () => {
         closed.push(name)
         await close?.()
@@ -20,7 +20,7 @@ t.test('all judges are closed, even if one of them fails to', async t => {
         throw new Error('no')
       }),
       judge('b'),
-      ['c', { look: async () => ({}) }]
+      ['c', { inspect: async () => ({}) }]
     ])
   )
   t.same(closed, ['a', 'b'])

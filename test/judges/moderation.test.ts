@@ -72,7 +72,7 @@ t.test('flagged text is refused before it is sent to the provider or the caller'
     body: {
       error: {
         code: 'content_refused',
-        message: 'The stage `safe` refused this call: it was flagged as violence, hate.'
+        message: 'The guard `safe` refused this call: it was flagged as violence, hate.'
       }
     },
     findings: [{ stage: 'safe', point: 'request', action: 'refuse', count: 1 }]

@@ -25,8 +25,8 @@ async function opened (
   return await openModule(settings, openWork)
 }
 
-async function look (judge: Judge, texts: readonly TextAtPoint[]): Promise<Verdict> {
-  return await judge.look(texts, {
+async function inspect (judge: Judge, texts: readonly TextAtPoint[]): Promise<Verdict> {
+  return await judge.inspect(texts, {
     call: routedCall({}, { id: 'call-1' }),
     signal: new AbortController().signal
   })
@@ -39,7 +39,7 @@ t.test('each function gets the texts of its point and the facts of the call', as
     answer: () => {}
   }`)
   t.same(judge.points, ['request', 'answer', 'tool_result'])
-  const { texts } = await look(judge, [
+  const { texts } = await inspect(judge, [
     { text: 'a', point: 'tool_result' },
     { text: 'b', point: 'request' },
     { text: 'c', point: 'tool_result' },
@@ -50,7 +50,7 @@ t.test('each function gets the texts of its point and the facts of the call', as
 
 t.test('a refusal has a reason', async t => {
   t.same(
-    await look(await opened(t, 'export default { request: () => ({ refuse: "no" }) }'), [
+    await inspect(await opened(t, 'export default { request: () => ({ refuse: "no" }) }'), [
       { text: 'a', point: 'request' }
     ]),
     { refusal: 'no' }
@@ -60,7 +60,7 @@ t.test('a refusal has a reason', async t => {
 t.test('an invalid verdict is an error', async t => {
   for (const verdict of ['[]', '["a", "b"]', '"a"', '{}', 'null']) {
     await t.rejects(
-      look(await opened(t, `export default { request: () => (${verdict}) }`), [
+      inspect(await opened(t, `export default { request: () => (${verdict}) }`), [
         { text: 'a', point: 'request' }
       ]),
       TypeError,
@@ -72,7 +72,7 @@ t.test('an invalid verdict is an error', async t => {
 t.test('a function creates the guard from its options, which its schema checks', async t => {
   const code = `export const optionsSchema = { type: 'object', properties: { word: { type: 'string' } }, required: ['word'], additionalProperties: false }
     export default async ({ word }) => ({ request: texts => texts.map(() => word) })`
-  t.same(await look(await opened(t, code, { word: 'x' }), [{ text: 'a', point: 'request' }]), {
+  t.same(await inspect(await opened(t, code, { word: 'x' }), [{ text: 'a', point: 'request' }]), {
     texts: ['x']
   })
   await t.rejects(opened(t, code, { word: 1 }), { message: 'options/word must be string' })
@@ -81,12 +81,12 @@ t.test('a function creates the guard from its options, which its schema checks',
 })
 
 t.test('a module that exports no guard is refused', async t => {
-  await t.rejects(opened(t, 'export const request = 1'), { message: /default export must be a stage/ })
+  await t.rejects(opened(t, 'export const request = 1'), { message: /default export must be a guard/ })
   await t.rejects(opened(t, 'export default {}'), {
     message: /at least one of request, answer, tool_call, tool_result, requestStage, answerStage/
   })
   await t.rejects(opened(t, 'export default { answer: 1 }'), {
-    message: '`answer` of its stage must be a function'
+    message: '`answer` of its guard must be a function'
   })
   await t.rejects(opened(t, 'export default () => { throw new Error("broken") }'), { message: 'broken' })
   await t.rejects(opened(t, 'not JavaScript'), SyntaxError)
@@ -115,12 +115,12 @@ t.test('open calls of a module are counted until they end', async t => {
   )
   const leaving = new AbortController()
   const call = routedCall({})
-  const looks = [1, 2].map(async () =>
-    await judge.look([{ text: 'a', point: 'request' }], { call, signal: leaving.signal })
+  const inspections = [1, 2].map(async () =>
+    await judge.inspect([{ text: 'a', point: 'request' }], { call, signal: leaving.signal })
   )
   t.same([...openWork], [['mine', 2]])
   leaving.abort()
-  await Promise.all(looks.map(async look => await t.rejects(look, { message: 'aborted' })))
+  await Promise.all(inspections.map(async one => await t.rejects(one, { message: 'aborted' })))
   t.equal(openWork.size, 0)
   const calls = judge.stages?.request?.(once(call))[Symbol.asyncIterator]()
   t.equal(openWork.size, 0, 'nobody has read from it')
@@ -135,12 +135,12 @@ t.test('a changed module is loaded anew, and the old guard is closed', async t =
   const use = join(directory, 'stage.mjs')
   const open = async (): Promise<Judge> =>
     await openModule({ name: 'mine', use, at: ['request'] }, new Map())
-  t.same(await look(await open(), [{ text: 'a', point: 'request' }]), { texts: ['one'] })
+  t.same(await inspect(await open(), [{ text: 'a', point: 'request' }]), { texts: ['one'] })
   await writeFile(
     use,
     'let open = 1\nexport default { request: texts => texts.map(() => `two ${open}`), close: () => { open-- } }'
   )
   const judge = await open()
   await judge.close?.()
-  t.same(await look(judge, [{ text: 'a', point: 'request' }]), { texts: ['two 0'] })
+  t.same(await inspect(judge, [{ text: 'a', point: 'request' }]), { texts: ['two 0'] })
 })

@@ -78,7 +78,7 @@ async function startReal (t: Test, python: string): Promise<string> {
   throw new Error('Presidio did not start')
 }
 
-async function look (
+async function inspect (
   t: Test,
   url: string,
   texts: readonly string[],
@@ -96,7 +96,7 @@ async function look (
     }
   })
   t.teardown(async () => await judge.close?.())
-  return await judge.look(
+  return await judge.inspect(
     texts.map((text): TextAtPoint => ({ text, point: 'request' })),
     { call: routedCall({}), signal: AbortSignal.timeout(60_000) }
   )
@@ -111,32 +111,32 @@ const services: Readonly<Record<string, (t: Test) => Promise<string>>> = {
 for (const [name, start] of Object.entries(services)) {
   t.test(`personal data is replaced, counted or refused, by ${name}`, async t => {
     const url = await start(t)
-    t.same(await look(t, url, ['😀 Mail ada@example.com, or bob@example.com', 'Hello', 'eve@example.com']), {
+    t.same(await inspect(t, url, ['😀 Mail ada@example.com, or bob@example.com', 'Hello', 'eve@example.com']), {
       texts: ['😀 Mail <EMAIL_ADDRESS>, or <EMAIL_ADDRESS>', 'Hello', '<EMAIL_ADDRESS>'], findings: 3
     })
-    t.same(await look(t, url, ['Hello', '']), {})
-    t.same(await look(t, url, ['Mail ada@example.com'], { action: 'refuse' }), {
+    t.same(await inspect(t, url, ['Hello', '']), {})
+    t.same(await inspect(t, url, ['Mail ada@example.com'], { action: 'refuse' }), {
       refusal: 'it contains EMAIL_ADDRESS',
       findings: 1
     })
-    t.same(await look(t, url, ['Mail ada@example.com'], { entities: ['CREDIT_CARD'] }), {})
-    await t.rejects(look(t, url, ['Mail'], { language: 'xx', retries: 0 }))
+    t.same(await inspect(t, url, ['Mail ada@example.com'], { entities: ['CREDIT_CARD'] }), {})
+    await t.rejects(inspect(t, url, ['Mail'], { language: 'xx', retries: 0 }))
   })
 }
 
 t.test('names and places, which need a language model, are replaced (by a fake)', async t => {
   const url = await startFake(t)
   const text = '😀 Ada Lovelace of London wrote to José, at jose@example.com'
-  t.same(await look(t, url, [text], { entities: ['PERSON', 'LOCATION'] }), {
+  t.same(await inspect(t, url, [text], { entities: ['PERSON', 'LOCATION'] }), {
     texts: ['😀 <PERSON> of <LOCATION> wrote to <PERSON>, at jose@example.com'],
     findings: 3
   })
-  t.same(await look(t, url, [text], { entities: ['PERSON', 'LOCATION'], action: 'refuse' }), {
+  t.same(await inspect(t, url, [text], { entities: ['PERSON', 'LOCATION'], action: 'refuse' }), {
     refusal: 'it contains PERSON, LOCATION',
     findings: 3
   })
   const sure = { entities: ['PERSON', 'EMAIL_ADDRESS'], scoreThreshold: 0.9 }
-  t.same(await look(t, url, [text], sure), {
+  t.same(await inspect(t, url, [text], sure), {
     texts: ['😀 Ada Lovelace of London wrote to José, at <EMAIL_ADDRESS>'],
     findings: 1
   })
@@ -146,11 +146,11 @@ t.test('invalid answers of the services count as unavailable', async t => {
   for (const answer of [{}, [{}], [{ entity_type: 'A', start: 0, end: '1', score: 1 }], [5]]) {
     const { url, close } = await fakeUpstream(json(answer))
     t.teardown(close)
-    await t.rejects(look(t, url, ['a']), TypeError)
+    await t.rejects(inspect(t, url, ['a']), TypeError)
   }
   const { url, close } = await fakeUpstream(({ path }) =>
     json(path === '/analyze' ? [{ entity_type: 'A', start: 0, end: 1, score: 1 }] : { items: [] })
   )
   t.teardown(close)
-  await t.rejects(look(t, url, ['a']), { message: 'the answer of the anonymizer has no text' })
+  await t.rejects(inspect(t, url, ['a']), { message: 'the answer of the anonymizer has no text' })
 })

@@ -37,7 +37,7 @@ async function service (t: Test, answers: Answers): Promise<FakeUpstream> {
   return upstream
 }
 
-async function look (
+async function inspect (
   t: Test,
   url: string,
   more: Partial<GuardSettings> = {},
@@ -46,7 +46,8 @@ async function look (
 ): Promise<Verdict> {
   const judge = openWebhook({ name: 'mine', use: 'webhook', at: ['request'], url, ...more })
   t.teardown(async () => await judge.close?.())
-  return await judge.look(given, { call: routedCall({}, { id: 'call-1' }), signal: AbortSignal.timeout(ms) })
+  const call = routedCall({}, { id: 'call-1' })
+  return await judge.inspect(given, { call, signal: AbortSignal.timeout(ms) })
 }
 
 t.test(
@@ -55,7 +56,7 @@ t.test(
     const secret = new Secret(`whsec_${Buffer.from('the key').toString('base64')}`)
     const { url, requests } = await service(t, json({ texts: ['a', 'x'], findings: 2, other: 'ignored' }))
     const given = { secret, headers: { 'X-Team': new Secret('blue') }, options: { policy: 'strict' } }
-    t.same(await look(t, `${url}/guard`, given), { texts: ['a', 'x'], findings: 2 })
+    t.same(await inspect(t, `${url}/guard`, given), { texts: ['a', 'x'], findings: 2 })
     const [request] = requests as [SeenRequest]
     t.match(request, {
       method: 'POST',
@@ -88,9 +89,9 @@ t.test(
 )
 
 t.test('a service refuses with a reason, or lets the text pass', async t => {
-  t.same(await look(t, (await service(t, json({ refuse: 'no' }))).url), { refusal: 'no' })
+  t.same(await inspect(t, (await service(t, json({ refuse: 'no' }))).url), { refusal: 'no' })
   const { url, requests } = await service(t, json({}))
-  t.same(await look(t, url), {})
+  t.same(await inspect(t, url), {})
   t.equal(requests[0]?.headers['webhook-signature'], undefined, 'without a secret nothing is signed')
 })
 
@@ -102,7 +103,7 @@ t.test("LiteLLM's guardrail API is supported", async t => {
     [{ action: 'GUARDRAIL_INTERVENED', texts: ['x', 'y'] }, { texts: ['x', 'y'] }]
   ] as const) {
     const { url, requests } = await service(t, json(answer))
-    t.same(await look(t, `${url}/beta/litellm_basic_guardrail_api`, { format: 'litellm' }), verdict)
+    t.same(await inspect(t, `${url}/beta/litellm_basic_guardrail_api`, { format: 'litellm' }), verdict)
     t.match(requests[0], {
       path: '/beta/litellm_basic_guardrail_api',
       json: {
@@ -115,7 +116,7 @@ t.test("LiteLLM's guardrail API is supported", async t => {
     })
   }
   const { url, requests } = await service(t, json({ action: 'NONE' }))
-  await look(t, url, { format: 'litellm' }, 5_000, [{ text: 'a', point: 'tool_call' }])
+  await inspect(t, url, { format: 'litellm' }, 5_000, [{ text: 'a', point: 'tool_call' }])
   t.match(requests[0]?.json, { input_type: 'response' })
 })
 
@@ -132,7 +133,7 @@ t.test('an invalid answer counts as unavailable', async t => {
     ['litellm', { action: 'GUARDRAIL_INTERVENED' }]
   ] as const) {
     await t.rejects(
-      look(t, (await service(t, json(answer))).url, { format }),
+      inspect(t, (await service(t, json(answer))).url, { format }),
       TypeError,
       JSON.stringify(answer)
     )
@@ -141,32 +142,32 @@ t.test('an invalid answer counts as unavailable', async t => {
     headers: { 'content-type': 'application/json' },
     pieces: ['{"texts":']
   })
-  await t.rejects(look(t, url, { retries: 3 }), SyntaxError)
+  await t.rejects(inspect(t, url, { retries: 3 }), SyntaxError)
   t.equal(requests.length, 1, 'nonsense is not requested again')
 })
 
 t.test('a service that is down or overloaded is retried, other failures are not', async t => {
   const answers = [json({}, 503), json({}, 429), json({ refuse: 'at last' })]
   const { url, requests } = await service(t, (_request, number) => answers[number] ?? json({}))
-  t.same(await look(t, url, { retries: 2 }), { refusal: 'at last' })
+  t.same(await inspect(t, url, { retries: 2 }), { refusal: 'at last' })
   t.equal(new Set(requests.map(({ headers }) => headers['webhook-id'])).size, 1, 'each try has the same id')
   const down = await service(t, json({}, 500))
-  await t.rejects(look(t, down.url), { message: 'the service answered with status 500' })
+  await t.rejects(inspect(t, down.url), { message: 'the service answered with status 500' })
   t.equal(down.requests.length, 2, 'once again by default')
   const wrong = await service(t, json({}, 401))
-  await t.rejects(look(t, wrong.url), { message: 'the service answered with status 401' })
+  await t.rejects(inspect(t, wrong.url), { message: 'the service answered with status 401' })
   t.equal(wrong.requests.length, 1)
   const resets = await service(t, (_request, number) =>
     number === 0 ? { pieces: ['{'], then: 'reset' } : json({})
   )
-  t.same(await look(t, resets.url), {})
-  await t.rejects(look(t, closedUrl), { code: 'upstream_unreachable' })
+  t.same(await inspect(t, resets.url), {})
+  await t.rejects(inspect(t, closedUrl), { code: 'upstream_unreachable' })
 })
 
 t.test('a redirect is not followed', async t => {
   const other = await service(t, json({}))
   const { url } = await service(t, { status: 307, headers: { location: other.url } })
-  await t.rejects(look(t, url), { message: 'the service answered with status 307' })
+  await t.rejects(inspect(t, url), { message: 'the service answered with status 307' })
   t.equal(other.requests.length, 0)
 })
 
@@ -190,7 +191,7 @@ t.test('a service may have an internal address, as configured tool servers may',
   t.notMatch(await ask('acme/tools'), 'is not public')
   t.equal(tools.counts['tool echo'], 1)
   t.match(await ask(tools.url), 'The address of the tool server is not public.')
-  t.equal(guardService.requests.length, 2, 'it looks at both calls')
+  t.equal(guardService.requests.length, 2, 'it inspects both calls')
 })
 
 t.test('oversized texts are not sent, and oversized answers are not read', async t => {
@@ -200,14 +201,13 @@ t.test('oversized texts are not sent, and oversized answers are not read', async
       for (;;) yield ' '.repeat(64 * 1024)
     })()
   })
-  await t.rejects(look(t, huge.url, { maxBytes: 100_000, retries: 3 }), {
+  await t.rejects(inspect(t, huge.url, { maxBytes: 100_000, retries: 3 }), {
     code: 'upstream_invalid_response'
   })
   t.equal(huge.requests.length, 1, 'another answer would be no smaller')
   const { url, requests } = await service(t, json({}))
-  await t.rejects(look(t, url, { maxBytes: 1024 }, 5_000, [{ text: 'x'.repeat(1024), point: 'request' }]), {
-    message: /more than `max_bytes`/
-  })
+  const texts: TextAtPoint[] = [{ text: 'x'.repeat(1024), point: 'request' }]
+  await t.rejects(inspect(t, url, { maxBytes: 1024 }, 5_000, texts), { message: /more than `max_bytes`/ })
   t.equal(requests.length, 0)
 })
 
@@ -215,7 +215,9 @@ t.test('long texts are printed in slices', async t => {
   const { url, requests } = await service(t, json({}))
   const texts: TextAtPoint[] = [{ text: 'x'.repeat(4_000_000), point: 'request' }]
   const turns = await turnsDuring(async () => {
-    await t.rejects(look(t, url, { maxBytes: 3_000_000 }, 5_000, texts), { message: /more than `max_bytes`/ })
+    await t.rejects(inspect(t, url, { maxBytes: 3_000_000 }, 5_000, texts), {
+      message: /more than `max_bytes`/
+    })
   })
   t.ok(turns > 20, `${turns} turns`)
   t.equal(requests.length, 0)
@@ -227,7 +229,7 @@ t.test('a slow service is abandoned at its timeout', async t => {
     { headers: { 'content-type': 'application/json' }, pieces: ['{'], then: 'stall' }
   ] as const) {
     const { url, request } = await service(t, script)
-    await t.rejects(look(t, url, {}, 50))
+    await t.rejects(inspect(t, url, {}, 50))
     await (await request(0)).aborted
   }
 })
@@ -265,7 +267,7 @@ interface Effect {
 }
 
 interface Outcome {
-  readonly looks: readonly SeenRequest[]
+  readonly inspections: readonly SeenRequest[]
   readonly effect: Effect
   readonly reason: string
 }
@@ -423,7 +425,7 @@ t.test(
       })
       const { choices, error } = await response.json() as Answer
       return {
-        looks: guardService.requests.slice(guarded),
+        inspections: guardService.requests.slice(guarded),
         effect: {
           // Both may list its models too.
           provided: provider.requests
@@ -448,15 +450,15 @@ t.test(
         t.match(theirs.reason, 'a secret project')
         t.match(ours.reason, 'a secret project', `${name}: the caller reads the reason`)
       }
-      t.equal(ours.looks.length, theirs.looks.length, `${name}: as many looks`)
-      for (const [at, their] of theirs.looks.entries()) {
-        const our = ours.looks[at]
-        t.same(our && sharedFields(our), sharedFields(their), `${name}: look ${at}`)
+      t.equal(ours.inspections.length, theirs.inspections.length, `${name}: as many inspections`)
+      for (const [at, their] of theirs.inspections.entries()) {
+        const our = ours.inspections[at]
+        t.same(our && sharedFields(our), sharedFields(their), `${name}: inspection ${at}`)
         t.ok(guarded(our).litellm_call_id)
         const data = Object.keys(guarded(our).request_data)
         t.ok(data.includes('user_api_key_hash') && data.every(field => documentedData.has(field)), name)
       }
-      t.equal(new Set(ours.looks.map(look => guarded(look).litellm_call_id)).size, 1, 'one call, one id')
+      t.equal(new Set(ours.inspections.map(one => guarded(one).litellm_call_id)).size, 1, 'one call, one id')
     }
   }
 )
@@ -500,7 +502,7 @@ t.test("one key's calls queue behind each other, not behind those of another key
   t.teardown(async () => await judge.close?.())
   const ending = new AbortController()
   const lookAs = async (id: string): Promise<Verdict> =>
-    await judge.look(texts, { call: routedCall({}, { key: { id, name: id } }), signal: ending.signal })
+    await judge.inspect(texts, { call: routedCall({}, { key: { id, name: id } }), signal: ending.signal })
   const many = Promise.allSettled(Array.from({ length: 100 }, async () => await lookAs('key-one')))
   await request(63) // as many as the service gets at once
   const other = Promise.allSettled([lookAs('key-two')])

@@ -189,7 +189,7 @@ storeTest('configured keys hold as they are, spaces and all', async (t, openStor
 })
 
 storeTest(
-  'keys of the configuration have the stages of the default project, from the next look at the store on',
+  'keys of the configuration have the guards of the default project, from the next look at the store on',
   async (t, openStore) => {
     const { keys, database } = await open(t, openStore, [
       { name: 'team', key: new Secret('team-key'), stages: ['a'] }

@@ -270,7 +270,7 @@ t.test('approval of a call at an unavailable server runs no tool of another one'
   t.match(
     gone,
     { approvalId: 'mcpr_gone', arguments: { place: replacement } },
-    'stages that look at calls of tools see those that are not run as well'
+    'guards that inspect calls of tools see those that are not run as well'
   )
 })
 

@@ -172,7 +172,7 @@ t.test('long arguments count as memory of the call while they are held', async t
 })
 
 t.test('a guard that only reports passes batches on at once, and refuses none for its size', async t => {
-  let looked = 0
+  let inspected = 0
   const stages: TextGuards = {
     layers: [{
       judge: () => ({
@@ -180,7 +180,7 @@ t.test('a guard that only reports passes batches on at once, and refuses none fo
         window: undefined,
         pointOf: () => 'answer',
         judge: async texts => {
-          looked += texts.reduce((sum, { text }) => sum + text.length, 0)
+          inspected += texts.reduce((sum, { text }) => sum + text.length, 0)
           return texts.map(({ text }) => text)
         },
         refusal: () => new GatewayError('content_refused')
@@ -190,7 +190,7 @@ t.test('a guard that only reports passes batches on at once, and refuses none fo
   const long = text('x'.repeat(1024 * 1024))
   const lists = [[start], ...Array.from({ length: 40 }, () => [long])]
   t.same((await answered(lists, undefined, stages)).batches.map(events => events.length), lists.map(() => 1))
-  t.ok(looked > 1024 * 1024 && looked < 20 * 1024 * 1024, `${looked} characters`)
+  t.ok(inspected > 1024 * 1024 && inspected < 20 * 1024 * 1024, `${inspected} characters`)
 })
 
 t.test('a refused answer does not wait for its provider, whose request is aborted', async t => {

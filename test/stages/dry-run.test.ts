@@ -134,6 +134,6 @@ t.test('a dry run lists the guards that would inspect the call, in order', async
     { name: 'mine', use: 'pattern', at: ['request'] }
   ])
   t.match(await listed('speech'), [{ name: 'all' }, { name: 'mine' }, { name: 'speech' }])
-  t.same(await listed('models'), [], 'an endpoint whose texts are not looked at')
+  t.same(await listed('models'), [], 'an endpoint whose texts are not inspected')
   t.equal((await decided({ 'x-headgate-dry-run': 'true' }))?.stages, undefined)
 })

@@ -109,7 +109,7 @@ t.test('a key may ask for the guards of its project and its own name', async t =
     const response = await api.post(path, { ...question, guardrails: ['asked', name] }, as(key))
     t.equal(response.status, 422)
     t.match(await response.json(), {
-      detail: [{ loc: ['body', 'guardrails', 1], msg: /must be the name of a stage/ }],
+      detail: [{ loc: ['body', 'guardrails', 1], msg: /must be the name of a guard/ }],
       error: { param: 'guardrails[1]' }
     })
   }
@@ -232,7 +232,7 @@ t.test(
       t.equal(refused.status, 503, to)
       t.match(
         await refused.text(),
-        /Calls of this key must pass the stage `gone`, which is not in the configuration/,
+        /Calls of this key must pass the guard `gone`, which is not in the configuration/,
         to
       )
       const hasFile = Object.values(body).some(value => value instanceof File)

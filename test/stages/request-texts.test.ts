@@ -39,7 +39,7 @@ t.test('findings in a request are replaced, and a request without any is the sam
       ({ texts }) => texts
     ),
     same.texts,
-    'which nothing looks at'
+    'which nothing inspects'
   )
   await t.rejects(passed({ texts: [], signed: word }), { code: 'content_policy_violation' })
 })

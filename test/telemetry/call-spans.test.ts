@@ -50,7 +50,7 @@ t.test('the span of a call has its route, key, usage and cost', async t => {
     estimated: 0
   })
   const findings = new GuardFindings()
-  findings.noteLook('pii', 'request', 2)
+  findings.noteInspection('pii', 'request', 2)
   findings.note('pii', 'request', 'mask', 3)
   const { server, children } = spansOf(
     {
@@ -315,7 +315,7 @@ t.test('a wait between key check and first request is an event', async t => {
 
 t.test('a guard that could not inspect has a failed span', async t => {
   const findings = new GuardFindings()
-  findings.noteLook('pii', 'request', 2)
+  findings.noteInspection('pii', 'request', 2)
   findings.note('pii', 'request', 'unavailable')
   t.match(spansOf({ guards: { findings } }).children, [
     {

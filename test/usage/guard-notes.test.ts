@@ -5,18 +5,18 @@ import { inspectionsOf, printNotes, readNotes } from '../../lib/usage/guard-note
 t.test('guard results are printed without empty inspections, and read back', async t => {
   t.equal(printNotes(new GuardFindings()), null)
   const findings = new GuardFindings()
-  findings.noteLook('cards', 'request', 0.1234567)
-  findings.noteLook('cards', 'request', 1)
+  findings.noteInspection('cards', 'request', 0.1234567)
+  findings.noteInspection('cards', 'request', 1)
   findings.note('cards', 'request', 'mask', 2)
-  findings.noteLook('cards', 'answer', 0.5)
-  findings.noteLook('judge', 'answer', 100)
+  findings.noteInspection('cards', 'answer', 0.5)
+  findings.noteInspection('judge', 'answer', 100)
   findings.note('judge', 'answer', 'unavailable')
   const text = printNotes(findings)
   t.same(readNotes(text), [
-    { stage: 'cards', point: 'request', action: 'look', count: 2, took_ms: 1.123 },
+    { stage: 'cards', point: 'request', action: 'inspected', count: 2, took_ms: 1.123 },
     { stage: 'cards', point: 'request', action: 'mask', count: 2 },
-    { stage: 'cards', point: 'answer', action: 'look', count: 1, took_ms: 0.5 },
-    { stage: 'judge', point: 'answer', action: 'look', count: 1, took_ms: 100 },
+    { stage: 'cards', point: 'answer', action: 'inspected', count: 1, took_ms: 0.5 },
+    { stage: 'judge', point: 'answer', action: 'inspected', count: 1, took_ms: 100 },
     { stage: 'judge', point: 'answer', action: 'unavailable', count: 1 }
   ])
   t.same(inspectionsOf(readNotes(text)), [
@@ -29,6 +29,6 @@ t.test('guard results are printed without empty inspections, and read back', asy
 
 t.test('the notes of a call are limited', async t => {
   const findings = new GuardFindings()
-  for (let stage = 0; stage < 500; stage++) findings.noteLook(`stage-${stage}`, 'request', 1)
+  for (let stage = 0; stage < 500; stage++) findings.noteInspection(`stage-${stage}`, 'request', 1)
   t.equal(readNotes(printNotes(findings)).length, 100)
 })

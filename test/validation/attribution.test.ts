@@ -244,7 +244,7 @@ t.test('if end users are digests, a record has that of the original name, whatev
       return 'A'
     })
     t.equal(record.caller.endUser, 'digest of Ann')
-    t.same(seen, 'x-litellm-end-user-id' in headers ? ['Ann'] : [], 'stages see what a header says')
+    t.same(seen, 'x-litellm-end-user-id' in headers ? ['Ann'] : [], 'guards see what a header says')
   }
   t.end()
 })

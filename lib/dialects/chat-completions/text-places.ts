@@ -1,5 +1,5 @@
 /**
- * Where requests of this dialect hold text. In answers, stages read the text from events
+ * Where requests of this dialect hold text. In answers, guards read the text from events
  * (`guards/event-texts`); only placeholders are restored after printing.
  */
 

@@ -110,7 +110,7 @@ class Printer implements FramePrinter<ChatEvent> {
   }
 }
 
-/** If a gateway stage refused the answer, sends the stop reason before the error. */
+/** If a guard refused the answer, sends the stop reason before the error. */
 function failed (failure: GatewayError, call: Call): string {
   const delta: MessagesStreamEvent = {
     type: 'message_delta',

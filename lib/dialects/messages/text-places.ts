@@ -25,7 +25,7 @@ import type { DirectTexts } from '../dialect.ts'
 const id = unseen('pairs a call with its result')
 const name = unseen('the name of a tool, by which its calls are found')
 
-/** Fields anywhere in a request or an answer that stages must not change. */
+/** Fields anywhere in a request or an answer that guards must not change. */
 const marks: Places = {
   ...kindWords,
   '**.cache_control.**': unseen('marks the end of what is cached'),
@@ -131,7 +131,7 @@ export const messagesRequestTexts = new PlaceTable({
   'cache.**': unseen('compared here, and not sent'),
   'fallbacks.**': unseen('names of models'),
   'tags.**': text,
-  'guardrails.**': unseen('names of stages'),
+  'guardrails.**': unseen('names of guards'),
   'metadata.user_id': text
 })
 

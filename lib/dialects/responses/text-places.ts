@@ -27,7 +27,7 @@ import type { DirectTexts } from '../dialect.ts'
 const id = unseen('names an item, or pairs a call with its result')
 const name = unseen('the name of a tool, by which its calls are found')
 const word = unseen('one of a few words')
-const token = unseen('single tokens, which are not asked for where a stage may change the answer')
+const token = unseen('single tokens, which are not asked for where a guard may change the answer')
 
 const anywhere: Places = {
   ...kindWords,

@@ -53,7 +53,7 @@ export class TextChunks {
     }
   }
 
-  /** Returns the ends of completions that a gateway stage refused. */
+  /** Returns the ends of completions that a guard refused. */
   refused (): TextCompletion[] {
     return [...this.#lengths.keys()].map(index =>
       this.#chunk({ ...this.#choice(index, ''), finish_reason: 'content_filter' })

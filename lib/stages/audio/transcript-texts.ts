@@ -49,7 +49,7 @@ function complete (
   call: RecordingCall
 ): AsyncIterable<Batch<RecordingInput, TranscriptEvent>> {
   const { format } = call.request
-  const looked = answerValues<RecordingInput, TranscriptEvent>(
+  const inspected = answerValues<RecordingInput, TranscriptEvent>(
     guards,
     (event, replace) => {
       if (event.type !== 'transcript-end') return event
@@ -66,7 +66,7 @@ function complete (
     },
     answer
   )
-  return looked(once(call))
+  return inspected(once(call))
 }
 
 async function* streamed (

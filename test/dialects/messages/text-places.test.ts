@@ -37,7 +37,7 @@ t.test('a text ends with its block, and every text with the message', t => {
   t.end()
 })
 
-t.test('stages that read meaning get only the text of the model from an answer', t => {
+t.test('guards that read meaning get only the text of the model from an answer', t => {
   const message = {
     id: 'msg_1',
     type: 'message',

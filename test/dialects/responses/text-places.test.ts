@@ -181,7 +181,7 @@ t.test('shell input and output and patches are masked in stream events', t => {
   t.end()
 })
 
-t.test('stages that read meaning get only the text of the model from an answer', t => {
+t.test('guards that read meaning get only the text of the model from an answer', t => {
   const content = [{ type: 'output_text', text: 'Hello', annotations: [], logprobs: [] }]
   const item = {
     type: 'message',

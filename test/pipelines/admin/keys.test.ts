@@ -685,7 +685,7 @@ t.test(
       } = await owner.send(route, body)
       t.match(
         [status, error],
-        [400, { param: 'stages', message: /^The configuration has no stage `x`/ }],
+        [400, { param: 'stages', message: /^The configuration has no guard `x`/ }],
         route
       )
     }

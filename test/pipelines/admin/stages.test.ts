@@ -123,7 +123,7 @@ t.test('a text can be tried at both ends without leaving a record', async t => {
   })
   t.match(await tried('hush', 'answer'), {
     text: null,
-    refusal: 'The stage `secrets` refused this call: it contains secret.',
+    refusal: 'The guard `secrets` refused this call: it contains secret.',
     findings: [{ stage: 'secrets', action: 'refuse', count: 1 }]
   })
   t.match(await tried('hush', 'request'), { text: 'hush', refusal: null, findings: [] })

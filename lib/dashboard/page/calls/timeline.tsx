@@ -18,7 +18,7 @@ const titles: Readonly<Record<string, string>> = {
   attempt_failed: 'Attempt failed',
   first_byte: 'First token',
   tool_call: 'Tool call',
-  stage: 'Stage',
+  stage: 'Guard',
   turn: 'Turn',
   end: 'End'
 }

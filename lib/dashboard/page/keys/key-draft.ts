@@ -15,7 +15,7 @@ export interface KeyDraft {
   /** Tool servers by URL; `null`: as for tool servers. */
   readonly toolUrls: boolean | null
   readonly providerObjects: boolean
-  /** Stages that inspect its calls; `null`: none of its own. */
+  /** Guards that inspect its calls; `null`: none of its own. */
   readonly stages: readonly string[] | null
   /** Days from now, a date, or never. */
   readonly expiry: 'never' | '7' | '30' | '90' | 'date'

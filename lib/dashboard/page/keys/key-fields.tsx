@@ -125,11 +125,11 @@ export function KeyFields ({ draft, onChange, error, isNew }: KeyFieldsProps): J
           Tool servers by URL<span class='small faint'> – at any public address</span>
         </Check>
         <TagInput
-          label='Stages'
+          label='Guards'
           values={draft.stages ?? []}
           onChange={stages => set({ stages: stages.length === 0 ? null : stages })}
           suggestions={stageNames.value}
-          hint='They look at all of its calls, whatever these ask for.'
+          hint='They inspect all of its calls, whatever these ask for.'
           placeholder='None'
           error={fields.stages}
           optional

@@ -127,7 +127,7 @@ function keyFacts (key: Key): readonly Fact[] {
     ['Tool servers', names(key.mcp_servers)],
     ['Tools by URL', key.mcp_urls ? 'Allowed' : 'Refused'],
     ['Provider objects', key.provider_objects ? 'Allowed' : 'Refused'],
-    ['Stages', key.stages === null ? null : names(key.stages)]
+    ['Guards', key.stages === null ? null : names(key.stages)]
   ]
 }
 

@@ -82,8 +82,8 @@ function Decision ({ pane }: { readonly pane: Pane }): JSX.Element {
       {data?.stages !== undefined && (
         <p class='small muted'>
           {data.stages.length === 0
-            ? 'No stage would look at it.'
-            : `Stages: ${data.stages.map(({ name }) => name).join(', ')}`}
+            ? 'No guard would inspect it.'
+            : `Guards: ${data.stages.map(({ name }) => name).join(', ')}`}
         </p>
       )}
     </section>

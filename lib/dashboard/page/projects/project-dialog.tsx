@@ -106,13 +106,13 @@ export function ProjectDialog ({ project, onClose, onSaved }: ProjectDialogProps
         error={error?.fields.models}
       />
       <TagInput
-        label='Stages'
+        label='Guards'
         values={stages.value}
         onChange={values => {
           stages.value = values
         }}
         suggestions={stageNames.value}
-        hint='They look at all calls of its keys, whatever these ask for.'
+        hint='They inspect all calls of its keys, whatever these ask for.'
         placeholder='None'
         error={error?.fields.stages}
         optional

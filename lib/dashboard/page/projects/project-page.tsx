@@ -130,7 +130,7 @@ function factsOf ({ id, limits, spent_usd, models, stages, keys, created_at_ms }
     ],
     ...countFacts(limits),
     ['Models', models === null ? 'All' : models.join(', ')],
-    ['Stages', stages === null ? null : stages.join(', ')],
+    ['Guards', stages === null ? null : stages.join(', ')],
     ['Active keys', count(keys)],
     ['Created', created_at_ms === null ? null : <Moment at={created_at_ms} />]
   ]

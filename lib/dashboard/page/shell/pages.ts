@@ -64,7 +64,7 @@ export const menu: readonly MenuGroup[] = [
     entries: [
       { path: '/models', label: 'Models', icon: 'models', role: 'viewer', load: async () => ModelsPage },
       { path: '/tools', label: 'Tool servers', icon: 'tools', role: 'member', load: async () => ToolsPage },
-      { path: '/stages', label: 'Stages', icon: 'guard', role: 'member', load: async () => StagesPage },
+      { path: '/stages', label: 'Guards', icon: 'guard', role: 'member', load: async () => StagesPage },
       {
         path: '/alerts',
         label: 'Alerts',

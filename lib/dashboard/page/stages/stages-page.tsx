@@ -1,4 +1,4 @@
-/** The configured stages: their findings of the last day, and a box to try a text. */
+/** The configured guards: their findings of the last day, and a box to try a text. */
 
 import type { JSX } from 'preact'
 import { api, type Answer } from '../api/client.ts'
@@ -24,7 +24,7 @@ const example = `stages:
 
 const columns: ReadonlyArray<Column<Stage>> = [
   {
-    title: 'Stage',
+    title: 'Guard',
     flexible: true,
     cell: ({ name, use, only }) => (
       <>
@@ -34,7 +34,7 @@ const columns: ReadonlyArray<Column<Stage>> = [
     )
   },
   {
-    title: 'Looks at',
+    title: 'Inspects',
     flexible: true,
     cell: ({ at }) => <Clip>{at.map(point => point.replace('_', ' ')).join(', ')}</Clip>
   },
@@ -85,21 +85,22 @@ export function StagesPage (): JSX.Element {
   const { data, error, reload } = useResource('stages', signal => api('GET /admin/v1/stages', { signal }))
   return (
     <Page
-      title='Stages'
-      subtitle='Stages check the texts of calls, in this order. Counts cover the last 24 hours.'
+      title='Guards'
+      subtitle='Guards inspect the texts of calls, in this order. Counts cover the last 24 hours.'
     >
       <Failure error={error} retry={() => void reload()} />
       <div class='stack'>
         {error === undefined && (
           <section class='card'>
             <Table
-              label='Stages'
+              label='Guards'
               columns={columns}
               rows={data?.data}
               id={({ name }) => name}
               empty={
-                <Empty icon='guard' title='No stages yet'>
-                  Name them in the configuration, to mask or refuse what requests and answers hold.
+                <Empty icon='guard' title='No guards yet'>
+                  List them in `stages` of the configuration, to mask or refuse what requests and
+                  answers hold.
                 </Empty>
               }
             />

@@ -1,4 +1,4 @@
-/** A box that runs the stages on a text. */
+/** A box that runs the guards on a text. */
 
 import { useSignal } from '@preact/signals'
 import type { JSX } from 'preact'
@@ -22,7 +22,7 @@ export function TryText (): JSX.Element {
   const point = useSignal<'request' | 'answer'>('request')
   const result = useSignal<Result | undefined>(undefined)
   const { run, busy, error } = useAction()
-  const look = (event: Event): void => {
+  const inspect = (event: Event): void => {
     event.preventDefault()
     void run(async () => {
       result.value = await api('POST /admin/v1/stages/try', {
@@ -33,9 +33,9 @@ export function TryText (): JSX.Element {
   return (
     <Card
       title='Try a text'
-      subtitle='Checked like a chat completion of a key without a project. Stages that call other services call them here, too.'
+      subtitle='Inspected like a chat completion of a key without a project. Guards that call other services call them here, too.'
     >
-      <form class='stack tight' onSubmit={look}>
+      <form class='stack tight' onSubmit={inspect}>
         <Field label='Text'>
           {control => (
             <textarea

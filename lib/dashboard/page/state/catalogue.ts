@@ -1,5 +1,5 @@
 /**
- * Models, endpoints, tool servers and stages by name, for suggestions. Loaded once, when a form first needs
+ * Models, endpoints, tool servers and guards by name, for suggestions. Loaded once, when a form first needs
  * them.
  */
 
