@@ -1,7 +1,7 @@
 /** The keys, projects and people of another gateway, in the form they will have here. */
 
 import type { Role } from '../../schemas/admin/common.ts'
-import type { KeyLimits } from '../core/key.ts'
+import type { PartyLimits } from '../core/key.ts'
 
 export interface ImportedOrganisation {
   readonly projects: readonly ImportedProject[]
@@ -36,7 +36,7 @@ interface Party {
   readonly models?: readonly string[]
   /** Names of guards that inspect all calls; absent keeps those set here. */
   readonly stages?: readonly string[]
-  readonly limits?: KeyLimits
+  readonly limits?: PartyLimits
   readonly createdAtMs: number
   readonly spent: readonly ImportedSpending[]
 }
@@ -55,7 +55,7 @@ export interface ImportedUser {
   readonly role: Role
   readonly createdAtMs: number
   /** For all keys that they own together. */
-  readonly limits?: KeyLimits
+  readonly limits?: PartyLimits
   /** What counts toward their budgets in addition to their keys' spending. */
   readonly spent?: readonly ImportedSpending[]
 }

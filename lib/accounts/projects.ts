@@ -5,7 +5,7 @@ import type { Member, Project, ProjectChange } from '../../schemas/admin/organis
 import { GatewayError } from '../core/errors.ts'
 import { spentOf, type Spent } from '../keys/spent-of.ts'
 import { fromKeyLimits, toKeyLimits } from '../keys/key-limits.ts'
-import { defaultProject, type KeyLimits } from '../core/key.ts'
+import { defaultProject, type PartyLimits } from '../core/key.ts'
 import type { ProjectRow, Tables } from '../stores/tables.ts'
 import type { UseStore } from '../stores/use-store.ts'
 import { beyond, pageOf, type PageOf, type PageRequest } from '../stores/pages.ts'
@@ -174,7 +174,7 @@ export class Projects {
   }
 
   async #describe (row: CountedProject): Promise<Project> {
-    const limits = row.limits === null ? undefined : (JSON.parse(row.limits) as KeyLimits) // written above
+    const limits = row.limits === null ? undefined : (JSON.parse(row.limits) as PartyLimits) // written above
     return describeProject(
       row,
       limits,
@@ -243,7 +243,7 @@ interface CountedProject extends ProjectRow { readonly keys: number | null, read
 
 function describeProject (
   { id, name, models, stages, keys, members, created_at_ms, archived_at_ms }: CountedProject,
-  limits: KeyLimits | undefined,
+  limits: PartyLimits | undefined,
   spent: Spent
 ): Project {
   return {

@@ -90,11 +90,11 @@ export function asFunctionCall (events: readonly ChatEvent[]): ChatEvent[] {
   return events.flatMap((event): ChatEvent[] => {
     switch (event.type) {
       case 'tool-call-start':
-        return event.call === 0 ? [{ ...event, id: '', kind: 'legacy' }] : []
+        return event.callIndex === 0 ? [{ ...event, id: '', kind: 'legacy' }] : []
       case 'tool-call-delta':
-        return event.call === 0 ? [{ ...event, kind: 'legacy' }] : []
+        return event.callIndex === 0 ? [{ ...event, kind: 'legacy' }] : []
       case 'tool-call-end':
-        return event.call === 0 ? [event] : []
+        return event.callIndex === 0 ? [event] : []
       case 'choice-end':
         return [event.reason === 'tool_calls' ? { ...event, reason: 'function_call' } : event]
       case 'response-start':

@@ -8,7 +8,7 @@
 
 import type { ChatEvent } from '../core/events.ts'
 
-type CallEvent = Extract<ChatEvent, { readonly call: number }>
+type ToolCallEvent = Extract<ChatEvent, { readonly callIndex: number }>
 type ChoiceEnd = Extract<ChatEvent, { readonly type: 'choice-end' }>
 
 export class ToolCallFilter {
@@ -19,7 +19,7 @@ export class ToolCallFilter {
   #lastText: string
   readonly #numbers = new Map<string, number>()
   readonly #next = new Map<number, number>()
-  readonly #withheldCalls: CallEvent[] = []
+  readonly #withheldCalls: ToolCallEvent[] = []
   readonly #withheldBlocks: ChatEvent[] = []
   readonly #ends: ChoiceEnd[] = []
   #callsShown = 0
@@ -116,11 +116,11 @@ export class ToolCallFilter {
     for (const event of this.#withheldCalls) this.#numbers.delete(keyOf(event))
     return this.#withheldCalls.map(event => ({
       ...event,
-      call: this.#numbers.get(keyOf(event)) ?? this.#number(event)
+      callIndex: this.#numbers.get(keyOf(event)) ?? this.#number(event)
     }))
   }
 
-  #readCall (event: CallEvent, shown: ChatEvent[]): void {
+  #readCall (event: ToolCallEvent, shown: ChatEvent[]): void {
     if (
       event.type === 'tool-call-start' &&
       event.choice === 0 &&
@@ -129,13 +129,13 @@ export class ToolCallFilter {
     ) {
       this.#numbers.set(keyOf(event), withheld)
     }
-    const call = this.#numbers.get(keyOf(event)) ?? this.#number(event)
-    if (call === withheld) this.#withheldCalls.push(event)
-    else shown.push({ ...event, call })
+    const callIndex = this.#numbers.get(keyOf(event)) ?? this.#number(event)
+    if (callIndex === withheld) this.#withheldCalls.push(event)
+    else shown.push({ ...event, callIndex })
   }
 
   /** Returns the index of the event's call, assigning the next free one of its choice. */
-  #number (event: CallEvent): number {
+  #number (event: ToolCallEvent): number {
     const number = this.#next.get(event.choice) ?? 0
     this.#next.set(event.choice, number + 1)
     this.#numbers.set(keyOf(event), number)
@@ -147,6 +147,6 @@ export class ToolCallFilter {
 /** Marks a withheld call. */
 const withheld = -1
 
-function keyOf ({ choice, call }: CallEvent): string {
-  return `${choice}/${call}`
+function keyOf ({ choice, callIndex }: ToolCallEvent): string {
+  return `${choice}/${callIndex}`
 }

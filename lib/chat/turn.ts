@@ -44,11 +44,13 @@ export class Turn {
         break
       case 'tool-call-start':
         if (event.kind === 'function') {
-          this.#calls.set(event.call, { id: event.id, name: event.name, text: '', extra: event.extra ?? {} })
+          this.#calls.set(event.callIndex, {
+            id: event.id, name: event.name, text: '', extra: event.extra ?? {}
+          })
         }
         break
       case 'tool-call-delta': {
-        const call = this.#calls.get(event.call)
+        const call = this.#calls.get(event.callIndex)
         if (call !== undefined) call.text += event.text
         break
       }

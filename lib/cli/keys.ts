@@ -17,7 +17,7 @@ import type { ListedKey } from '../keys/key-rows.ts'
 import { fromKeyLimits } from '../keys/key-limits.ts'
 import { DuplicateKeyNameError, openKeyStore, type KeyStore } from '../keys/key-store.ts'
 import type { CountedLimitName } from '../../schemas/config/counted-limits.ts'
-import { budgetPeriods, type Budget, type KeyLimits } from '../core/key.ts'
+import { budgetPeriods, type Budget, type PartyLimits } from '../core/key.ts'
 import { budgetsIn } from '../limits/call-accounts.ts'
 import { limitFields } from '../limits/limit-table.ts'
 import { isTimeZone } from '../limits/windows.ts'
@@ -168,7 +168,7 @@ const actions: ReadonlyMap<string, (values: Values, rest: readonly string[]) => 
 /** What the options say of a key. */
 interface Wanted {
   readonly change: Omit<KeyChange, 'limits'>
-  readonly limits: KeyLimits | undefined
+  readonly limits: PartyLimits | undefined
   readonly scope: KeyScope
 }
 
@@ -291,7 +291,7 @@ const earlierNames: Readonly<Partial<Record<CountOption, CountOption>>> = {
 /** @throws CommandError for an invalid limit */
 function limitsOf (
   { budget, 'soft-budget': soft, unpriced, strict, ...given }: LimitOptions
-): KeyLimits | undefined {
+): PartyLimits | undefined {
   if (budget === undefined && unpriced !== undefined) {
     throw new CommandError('--unpriced needs a budget: give --budget as well', { exitCode: 2 })
   }
@@ -303,7 +303,7 @@ function limitsOf (
     const text = given[option] ?? given[earlierNames[option] ?? option]
     return text === undefined ? [] : [[member, countOf(text, `--${option}`)]]
   })
-  const limits: KeyLimits = {
+  const limits: PartyLimits = {
     ...Object.fromEntries(counts),
     ...(budget !== undefined || soft !== undefined) &&
       budgetsOf([
@@ -323,7 +323,7 @@ function countOf (text: string, option: string): number {
   throw new CommandError(`${option} must be a positive integer, not "${text}"`, { exitCode: 2 })
 }
 
-function budgetsOf (budgets: readonly Budget[]): Pick<KeyLimits, 'budget' | 'budgets'> {
+function budgetsOf (budgets: readonly Budget[]): Pick<PartyLimits, 'budget' | 'budgets'> {
   const [first, ...others] = budgets
   return first === undefined || others.length > 0 ? { budgets } : { budget: first }
 }
@@ -401,7 +401,7 @@ function update (values: Values, [idOrName]: readonly string[]): Perform {
 }
 
 /** Returns the limits of a key with those that are given: a budget takes the place of all budgets. */
-function changedLimits ({ limits }: Key, given: KeyLimits): NonNullable<KeyChange['limits']> {
+function changedLimits ({ limits }: Key, given: PartyLimits): NonNullable<KeyChange['limits']> {
   const { budget, budgets, ...counts } = limits ?? {}
   const changed = fromKeyLimits(given)
   const keepsBudgets = changed.budget === undefined && changed.budgets === undefined
@@ -535,7 +535,7 @@ function atOf (at: string | undefined): string {
   return at === undefined ? '' : `@${at}`
 }
 
-function limitsText (limits: KeyLimits = {}): string {
+function limitsText (limits: PartyLimits = {}): string {
   const { strict } = limits
   const [{ unpriced } = {}] = budgetsIn(limits)
   return (

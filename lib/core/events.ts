@@ -2,7 +2,7 @@
  * Defines the events of an answer, each with one typed fact.
  *
  * Every provider's answer, streamed or complete, becomes these events, and every answer of the gateway is
- * made from them (`dialects`). `choice` is the index of the choice, `call` the index of a tool call within
+ * made from them (`dialects`). `choice` is the index of the choice, `callIndex` that of a tool call within
  * its choice. After `normalise`, an answer has, in this order: one `response-start`; all other events; one
  * `choice-end` per choice; `usage`, at most once and last.
  */
@@ -94,7 +94,7 @@ export type ChatEvent =
   | {
     readonly type: 'tool-call-start'
     readonly choice: number
-    readonly call: number
+    readonly callIndex: number
     readonly id: string
     readonly name: string
     /** `legacy` is the deprecated `function_call`, without an id and outside the list of tool calls. */
@@ -106,11 +106,11 @@ export type ChatEvent =
   | {
     readonly type: 'tool-call-delta'
     readonly choice: number
-    readonly call: number
+    readonly callIndex: number
     readonly text: string
     readonly kind: 'function' | 'custom' | 'legacy'
   }
-  | { readonly type: 'tool-call-end', readonly choice: number, readonly call: number }
+  | { readonly type: 'tool-call-end', readonly choice: number, readonly callIndex: number }
   | {
     readonly type: 'annotation-delta'
     readonly choice: number

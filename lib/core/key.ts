@@ -9,7 +9,7 @@ import type { CamelCase } from './camel-cased.ts'
 /** Limits that are one number, by name. */
 export type CountedAmounts = { readonly [Name in CountedLimitName as CamelCase<Name>]?: number }
 
-export interface KeyLimits extends CountedAmounts {
+export interface PartyLimits extends CountedAmounts {
   readonly budget?: Budget
   /** Further budgets; all apply together. */
   readonly budgets?: readonly Budget[]
@@ -86,7 +86,7 @@ export interface ApiKey {
   /** Unix time in milliseconds; absent: never. */
   readonly expiresAtMs?: number
   /** Absent: the configured limits of keys without limits. */
-  readonly limits?: KeyLimits
+  readonly limits?: PartyLimits
   /** Absent for a key of the default project, unless that project has limits. */
   readonly project?: KeyProject
   /** The person who owns it, if limits apply to all their keys together. */
@@ -118,7 +118,7 @@ export interface KeyProject {
   readonly id: string
   readonly name: string
   /** Limits of all its keys together. */
-  readonly limits?: KeyLimits
+  readonly limits?: PartyLimits
 }
 
 /** The owner of keys. */
@@ -127,7 +127,7 @@ export interface KeyMember {
   readonly id: string
   readonly name: string
   /** Limits of all their keys together. */
-  readonly limits: KeyLimits
+  readonly limits: PartyLimits
 }
 
 /** Headers that may hold a key, in order of precedence. */

@@ -9,7 +9,7 @@ import { keptEndUser, type KeptAttribution } from '../core/caller-facts.ts'
 import { CallRecord, noteError } from '../core/record.ts'
 import { detachedCall, type AuthedCall, type Call } from '../core/call.ts'
 import type { EndpointName } from '../../schemas/endpoints.ts'
-import type { ApiKey, KeyLimits } from '../core/key.ts'
+import type { ApiKey, PartyLimits } from '../core/key.ts'
 import type { RecordingRules } from '../core/recording-rules.ts'
 import type { Route } from '../core/route.ts'
 import type { Secret } from '../core/secret.ts'
@@ -141,6 +141,6 @@ function usageLimited (
   }
 }
 
-function usageLimitedParty<P extends { readonly limits?: KeyLimits }> (party: P): P {
+function usageLimitedParty<P extends { readonly limits?: PartyLimits }> (party: P): P {
   return party.limits === undefined ? party : { ...party, limits: usageLimits(party.limits) }
 }

@@ -81,7 +81,7 @@ export function readEvent (
     case 'audio-delta':
       return { event, queue: event.choice, pieces: piecesOf(event) }
     case 'tool-call-end':
-      return { event, queue: event.choice, ends: callKey(event.call) }
+      return { event, queue: event.choice, ends: callKey(event.callIndex) }
     case 'choice-end':
       return { event: changedIn(event, 'stopSequence', allTexts, replace), queue: event.choice, ends: '' }
     case 'thinking-block':
@@ -128,7 +128,7 @@ function piecesOf (event: Delta): EventPieces | undefined {
       return onePiece(event.type, event.text, text, changed => ({ ...event, text: changed }))
     case 'tool-call-delta':
       return onePiece(
-        callKey(event.call),
+        callKey(event.callIndex),
         event.text,
         event.kind === 'custom' ? toolCall : toolArguments,
         changed => ({ ...event, text: changed })

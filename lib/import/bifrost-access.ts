@@ -21,7 +21,7 @@ import type {
   ImportedProject,
   ImportedSpending
 } from '../accounts/imported-organisation.ts'
-import type { KeyLimits } from '../core/key.ts'
+import type { PartyLimits } from '../core/key.ts'
 import type { JsonObject } from '../json/guards.ts'
 
 export interface BifrostAccess {
@@ -48,8 +48,8 @@ interface Party {
   readonly path: string
 }
 
-interface PartyLimits {
-  readonly limits?: KeyLimits
+interface ImportedLimits {
+  readonly limits?: PartyLimits
   /** True if a limit is 0: nothing is allowed. */
   readonly isNothing: boolean
   readonly spent: readonly ImportedSpending[]
@@ -251,7 +251,7 @@ class AccessReader {
     return servers.size === 0 ? undefined : [...new Set([...openServers, ...granted])]
   }
 
-  #readLimits (party: Party): PartyLimits {
+  #readLimits (party: Party): ImportedLimits {
     const { plan } = this.#options
     const found = this.#budgetsOf(party)
     const budgets = found.slice(0, maxBudgets).filter(({ amount }) => amount > 0)
@@ -286,7 +286,7 @@ class AccessReader {
     })
   }
 
-  #ratesOf ({ row, path }: Party): { readonly amounts: KeyLimits, readonly isNothing: boolean } {
+  #ratesOf ({ row, path }: Party): { readonly amounts: PartyLimits, readonly isNothing: boolean } {
     const { plan } = this.#options
     const id = textOf(row['rate_limit_id'])
     const index = listOf(this.#governance['rate_limits']).findIndex(limit => objectOf(limit)['id'] === id)

@@ -4,10 +4,10 @@ import { readBudget, type BudgetClock, type LitellmBudget, type ReadBudget } fro
 import { isEmpty, numberOf, objectOf, textOf } from './values.ts'
 import type { TableRow } from './column-plan.ts'
 import type { ImportedSpending } from '../accounts/imported-organisation.ts'
-import type { KeyLimits } from '../core/key.ts'
+import type { PartyLimits } from '../core/key.ts'
 
 export interface ReadLimits {
-  readonly limits?: KeyLimits
+  readonly limits?: PartyLimits
   /** True if a limit is 0: nothing is allowed. */
   readonly isNothing: boolean
   readonly spent: readonly ImportedSpending[]
@@ -65,7 +65,7 @@ function nothing ({ column }: BudgetAt): string {
 function readCounts (
   row: TableRow,
   { shared }: LimitSources
-): { readonly amounts: KeyLimits, readonly isNothing: boolean } {
+): { readonly amounts: PartyLimits, readonly isNothing: boolean } {
   const amounts: Record<string, number> = {}
   let isNothing = false
   for (const [column, member, what] of countedColumns) {

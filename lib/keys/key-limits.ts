@@ -5,10 +5,10 @@ import type { BudgetConfig, KeyLimitsConfig, KeyLimitsRequest } from '../../sche
 import { GatewayError } from '../core/errors.ts'
 import { budgetProblems } from './check-budgets.ts'
 import { limitFields } from '../limits/limit-table.ts'
-import type { Budget, KeyLimits } from '../core/key.ts'
+import type { Budget, PartyLimits } from '../core/key.ts'
 
 /** @throws GatewayError `invalid_value` for contradictory budgets */
-export function toKeyLimits (wanted: Static<typeof KeyLimitsRequest>): KeyLimits {
+export function toKeyLimits (wanted: Static<typeof KeyLimitsRequest>): PartyLimits {
   const [problem] = budgetProblems(wanted)
   if (problem !== undefined) {
     const param = ['limits', ...problem.path].join('.')
@@ -25,7 +25,7 @@ export function toKeyLimits (wanted: Static<typeof KeyLimitsRequest>): KeyLimits
   }
 }
 
-export function fromKeyLimits (limits: KeyLimits): Static<typeof KeyLimitsConfig> {
+export function fromKeyLimits (limits: PartyLimits): Static<typeof KeyLimitsConfig> {
   const { budget, budgets, strict } = limits
   return {
     ...Object.fromEntries(

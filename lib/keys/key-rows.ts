@@ -1,6 +1,6 @@
 /** Reads keys out of the rows of the store. */
 
-import { defaultProject, isExpired, type ApiKey, type KeyLimits } from '../core/key.ts'
+import { defaultProject, isExpired, type ApiKey, type PartyLimits } from '../core/key.ts'
 import { commonModels } from '../models/scope.ts'
 import type { KeyRow, ProjectRow, UserRow } from '../stores/tables.ts'
 
@@ -80,8 +80,8 @@ export function allStages (
 }
 
 /** Reads limits that this program or the admin API has written. */
-export function parseLimits (text: string): KeyLimits {
-  return JSON.parse(text) as KeyLimits // written by this program
+export function parseLimits (text: string): PartyLimits {
+  return JSON.parse(text) as PartyLimits // written by this program
 }
 
 /** Returns the key of a row, without its project. */

@@ -9,7 +9,7 @@
 
 import { randomBytes, timingSafeEqual } from 'node:crypto'
 import { GatewayError } from '../core/errors.ts'
-import { defaultProject, isExpired, type ApiKey, type KeyLimits } from '../core/key.ts'
+import { defaultProject, isExpired, type ApiKey, type PartyLimits } from '../core/key.ts'
 import type { KeySettings } from '../core/settings.ts'
 import type { Database } from '../stores/database.ts'
 import type { KeyRow } from '../stores/tables.ts'
@@ -37,7 +37,7 @@ export interface NewKey {
   /** Unix time in milliseconds; absent means never. */
   readonly expiresAtMs?: number | undefined
   /** Limits; absent means the default. */
-  readonly limits?: KeyLimits | undefined
+  readonly limits?: PartyLimits | undefined
   /** Default: the default project. */
   readonly projectId?: string | undefined
   /** Name of the user or admin key that creates it. */

@@ -3,7 +3,7 @@
  */
 
 import type { Kysely } from 'kysely'
-import type { Budget, KeyLimits } from '../core/key.ts'
+import type { Budget, PartyLimits } from '../core/key.ts'
 import { budgetsIn } from '../limits/call-accounts.ts'
 import { periodAt, windowOfBudget } from '../limits/windows.ts'
 import type { Tables } from '../stores/tables.ts'
@@ -20,7 +20,9 @@ export interface Spent {
 export const leftover = 0.001
 
 /** @param party a name made by `partyKey` of `limits/call-accounts` */
-export async function spentOf (query: Kysely<Tables>, party: string, limits: KeyLimits = {}): Promise<Spent> {
+export async function spentOf (
+  query: Kysely<Tables>, party: string, limits: PartyLimits = {}
+): Promise<Spent> {
   const now = Date.now()
   const spentIn = async (budget: Budget): Promise<number> => {
     const { fromMs, endMs } = periodAt(windowOfBudget(budget), now)

@@ -3,7 +3,7 @@
 import { sql, type Kysely } from 'kysely'
 import type { Key, KeyChange, NewKey } from '../../schemas/admin/keys.ts'
 import { GatewayError } from '../core/errors.ts'
-import { defaultProject, type KeyLimits } from '../core/key.ts'
+import { defaultProject, type PartyLimits } from '../core/key.ts'
 import { mayNameUrls } from '../mcp/tool-scope.ts'
 import { beyond, pageOf, type PageOf, type PageRequest } from '../stores/pages.ts'
 import type { KeyRow, Tables } from '../stores/tables.ts'
@@ -297,7 +297,7 @@ export class StoredKeys {
     )
   }
 
-  async #spent (id: string, limits: KeyLimits | undefined): Promise<Spent> {
+  async #spent (id: string, limits: PartyLimits | undefined): Promise<Spent> {
     return await this.#use(async () => await spentOf(this.#query, id, limits))
   }
 
@@ -307,7 +307,7 @@ export class StoredKeys {
 
   async #describe (row: KeyRow & { readonly last_used_at_ms: number | null }): Promise<Key> {
     // written by this program, like the lists
-    const limits = row.limits === null ? undefined : JSON.parse(row.limits) as KeyLimits
+    const limits = row.limits === null ? undefined : JSON.parse(row.limits) as PartyLimits
     const list = (text: string | null): string[] | null => text === null ? null : JSON.parse(text) as string[]
     const { mcp_servers: servers, mcp_urls: urls, last_used_at_ms: lastUsed } = row
     const scope = {

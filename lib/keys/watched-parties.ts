@@ -1,7 +1,7 @@
 /** Finds the parties that alerts watch: those with spending budgets, and keys that expire. */
 
 import type { Kysely } from 'kysely'
-import { defaultProject, type KeyLimits } from '../core/key.ts'
+import { defaultProject, type PartyLimits } from '../core/key.ts'
 import type { Tables } from '../stores/tables.ts'
 import type { PartyKind } from '../limits/call-accounts.ts'
 import { parseLimits, type ListedKey } from './key-rows.ts'
@@ -13,7 +13,7 @@ export interface WatchedParty {
   readonly kind: Exclude<PartyKind, 'end_user'>
   readonly id: string
   readonly name: string
-  readonly limits: KeyLimits
+  readonly limits: PartyLimits
 }
 
 /**
@@ -26,7 +26,7 @@ export async function limitedAmong (
   query: Kysely<Tables>,
   ids: readonly string[],
   configured: readonly ListedKey[],
-  defaultLimits: KeyLimits | undefined
+  defaultLimits: PartyLimits | undefined
 ): Promise<WatchedParty[]> {
   const active = new Set(ids)
   const rows = []

@@ -13,7 +13,7 @@ import {
   nanoUsdOf,
   type ApiKey,
   type Budget,
-  type KeyLimits,
+  type PartyLimits,
   type SumName
 } from '../core/key.ts'
 import { limitFields } from './limit-table.ts'
@@ -40,7 +40,7 @@ export type PartyKind = keyof typeof partyWords
 export interface Party {
   readonly kind: PartyKind
   readonly id: string
-  readonly limits: KeyLimits
+  readonly limits: PartyLimits
 }
 
 interface AccountBase {
@@ -81,7 +81,7 @@ export type Account = RateOrConcurrencyAccount | SumAccount
 /** Lists the parties whose limits apply to a key: the key, its project and its owner. */
 export function limitedParties (
   { id, limits, project, member }: ApiKey,
-  defaultLimits: KeyLimits | undefined
+  defaultLimits: PartyLimits | undefined
 ): Party[] {
   const parties: Party[] = []
   const own = limits ?? defaultLimits
@@ -156,7 +156,7 @@ export function budgetsOfParties (parties: readonly Party[]): PartyBudget[] {
 export function budgetsIn ({
   budget,
   budgets = []
-}: Pick<KeyLimits, 'budget' | 'budgets'>): readonly Budget[] {
+}: Pick<PartyLimits, 'budget' | 'budgets'>): readonly Budget[] {
   return budget === undefined ? budgets : [budget, ...budgets]
 }
 

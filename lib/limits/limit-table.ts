@@ -13,7 +13,7 @@ import {
   type CountedRefusal,
   type SumRefusal
 } from '../../schemas/config/counted-limits.ts'
-import type { CountedAmounts, KeyLimits, Refusal, SumName } from '../core/key.ts'
+import type { CountedAmounts, PartyLimits, Refusal, SumName } from '../core/key.ts'
 
 type CountedRow = CountedLimit & (
   | { readonly counting: 'rate' | 'open', readonly refusal: CountedRefusal }
@@ -54,8 +54,8 @@ export function isPerCall (unit: string): unit is 'requests' | 'calls' {
 }
 
 /** Keeps the limits that depend on usage; the others were checked at admission. */
-export function usageLimits (limits: KeyLimits): KeyLimits {
-  const kept: { -readonly [Name in keyof KeyLimits]: KeyLimits[Name] } = { ...limits }
+export function usageLimits (limits: PartyLimits): PartyLimits {
+  const kept: { -readonly [Name in keyof PartyLimits]: PartyLimits[Name] } = { ...limits }
   for (const { member, row } of limitFields) if (isPerCall(row.unit)) delete kept[member]
   return kept
 }

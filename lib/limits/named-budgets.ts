@@ -4,7 +4,7 @@
  */
 
 import { GatewayError } from '../core/errors.ts'
-import { projectIdOf, type ApiKey, type KeyLimits } from '../core/key.ts'
+import { projectIdOf, type ApiKey, type PartyLimits } from '../core/key.ts'
 import { idsOf } from '../core/route.ts'
 import type { RoutedCall } from '../core/call.ts'
 import type { CallerFacts } from '../core/caller-facts.ts'
@@ -52,9 +52,9 @@ export function openNamedBudgets (
 
 /** The parties that calls name, as far as they have budgets. */
 export class NamedBudgets {
-  readonly #ofTags: ReadonlyMap<string, KeyLimits>
-  readonly #ofModels: ReadonlyMap<string, KeyLimits>
-  readonly #ofEndUser: KeyLimits | undefined
+  readonly #ofTags: ReadonlyMap<string, PartyLimits>
+  readonly #ofModels: ReadonlyMap<string, PartyLimits>
+  readonly #ofEndUser: PartyLimits | undefined
   readonly #requiresEndUser: boolean
   readonly #routes: ReadonlySet<string>
   readonly #tagsOf: (call: NamingCall) => readonly string[]
@@ -134,7 +134,7 @@ export class NamedBudgets {
     })
   }
 
-  #limitsOf (kind: string, id: string): KeyLimits | undefined {
+  #limitsOf (kind: string, id: string): PartyLimits | undefined {
     switch (kind) {
       case 'tag': return this.#ofTags.get(id)
       case 'model': return this.#ofModels.get(id)
@@ -166,7 +166,7 @@ export class NamedBudgets {
 
 function endUserLimits (
   { defaultBudget: budget, budgets, strict }: Settings['endUsers']
-): KeyLimits | undefined {
+): PartyLimits | undefined {
   if (budget === undefined && budgets === undefined) return undefined
   return {
     ...budget !== undefined && { budget },

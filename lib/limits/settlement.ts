@@ -9,7 +9,7 @@ import {
   type Unit
 } from './call-accounts.ts'
 import { isPerCall } from './limit-table.ts'
-import type { ApiKey, KeyLimits } from '../core/key.ts'
+import type { ApiKey, PartyLimits } from '../core/key.ts'
 import type { NamedBudgets } from './named-budgets.ts'
 import type { UsageRow } from '../stores/tables.ts'
 
@@ -71,7 +71,7 @@ export function usedIn (row: UsageRow): Record<Unit, number> {
 export function recordedUsages (
   rows: readonly UsageRow[],
   find: (keyId: string) => ApiKey | undefined,
-  defaultLimits: KeyLimits | undefined,
+  defaultLimits: PartyLimits | undefined,
   named?: Pick<NamedBudgets, 'partiesOfRow'>
 ): RecordedUsage[] {
   return rows.flatMap(row => {

@@ -1,11 +1,11 @@
 /** Creates the key of a gateway at its first start. */
 
-import type { KeyLimits } from '../core/key.ts'
+import type { PartyLimits } from '../core/key.ts'
 import { DuplicateKeyNameError, type KeyStore } from '../keys/key-store.ts'
 import type { Terminal } from './terminal.ts'
 
 /** Enough to try a program; models on the operator's own servers have no price. */
-const loggedKeyLimits: KeyLimits = {
+const loggedKeyLimits: PartyLimits = {
   requestsPerMinute: 600,
   budget: { usd: 5, per: 'day', unpriced: 'allow' }
 }

@@ -64,7 +64,7 @@ export abstract class DirectReader implements StreamReader<ChatEvent> {
 
   /** Reports a tool call, so that later turns go to the provider that made it. */
   protected noteCall (id: string, name: string, into: ChatEvent[]): void {
-    into.push({ type: 'tool-call-start', choice: 0, call: this.#calls++, id, name, kind: 'function' })
+    into.push({ type: 'tool-call-start', choice: 0, callIndex: this.#calls++, id, name, kind: 'function' })
   }
 
   protected get callsTools (): boolean {

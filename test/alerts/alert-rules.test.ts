@@ -8,7 +8,7 @@ import { Secret } from '../../lib/core/secret.ts'
 import { providerSettings, settings } from '../support/settings.ts'
 import { storeTest, type OpenStore } from '../support/stores.ts'
 import { usageRowOf } from '../support/usage.ts'
-import type { KeyLimits } from '../../lib/core/key.ts'
+import type { PartyLimits } from '../../lib/core/key.ts'
 import type { KeyStore } from '../../lib/keys/key-store.ts'
 import type { Settings } from '../../lib/core/settings.ts'
 import type { Database } from '../../lib/stores/database.ts'
@@ -62,7 +62,7 @@ async function world (t: Test, open: OpenStore, parts: Partial<Settings> = {}): 
   }
 }
 
-const limits = (usd: number, more: object = {}): KeyLimits => ({ budget: { usd, per: 'month', ...more } })
+const limits = (usd: number, more: object = {}): PartyLimits => ({ budget: { usd, per: 'month', ...more } })
 
 storeTest(
   'a budget alert is raised at 50, 80 and 100 %, only for the highest reached, once per window',

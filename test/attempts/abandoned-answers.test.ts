@@ -24,7 +24,7 @@ import type { ChatInput } from '../../lib/chat/input.ts'
 import type { Stage } from '../../lib/pipeline/stage.ts'
 import { openDatabase } from '../../lib/stores/open-database.ts'
 import { withResolvers } from '../support/with-resolvers.ts'
-import type { ApiKey, KeyLimits } from '../../lib/core/key.ts'
+import type { ApiKey, PartyLimits } from '../../lib/core/key.ts'
 import type { FakeUpstream, SeenRequest } from '../support/upstream.ts'
 import type { Database } from '../../lib/stores/database.ts'
 import type { UsageRow } from '../../lib/stores/tables.ts'
@@ -104,7 +104,7 @@ t.test('an answer abandoned by its caller is read to the end, and the log waits 
 })
 
 const budget = { usd: 1, per: 'day' as const }
-const budgets: ReadonlyArray<readonly [string, ApiKey, KeyLimits?]> = [
+const budgets: ReadonlyArray<readonly [string, ApiKey, PartyLimits?]> = [
   ['of the key', { id: 'key-2', name: 'limited', limits: { budget } }],
   ['of keys without limits of their own', { id: 'key-2', name: 'limited' }, { budget }],
   [

@@ -13,9 +13,9 @@ const plain: readonly ChatEvent[] = [
     text: 'Say "ä"\n',
     logprobs: { content: [{ token: 'Say', logprob: -0.1 }] }
   },
-  { type: 'tool-call-start', choice: 0, call: 0, id: 'call_1', name: 'look', kind: 'function' },
-  { type: 'tool-call-delta', choice: 0, call: 0, text: '{}', kind: 'function' },
-  { type: 'tool-call-end', choice: 0, call: 0 },
+  { type: 'tool-call-start', choice: 0, callIndex: 0, id: 'call_1', name: 'look', kind: 'function' },
+  { type: 'tool-call-delta', choice: 0, callIndex: 0, text: '{}', kind: 'function' },
+  { type: 'tool-call-end', choice: 0, callIndex: 0 },
   { type: 'choice-end', choice: 0, reason: 'tool_calls' },
   { type: 'usage', usage: { promptTokens: 1, completionTokens: 2, totalTokens: 3 } }
 ]
@@ -100,7 +100,7 @@ t.test('some answers are not cached', async t => {
         {
           type: 'tool-call-start',
           choice: 0,
-          call: 0,
+          callIndex: 0,
           id: '',
           name: '',
           kind: 'function',

@@ -107,20 +107,20 @@ t.test('the answer has a function_call when only `functions` were sent', async t
 t.test('of several calls, function_call has the first', async t => {
   const events = asFunctionCall([
     { type: 'text-delta', choice: 0, text: 'a' },
-    { type: 'tool-call-start', choice: 0, call: 0, id: 'x', name: 'add', kind: 'function' },
-    { type: 'tool-call-delta', choice: 0, call: 0, text: '{}', kind: 'function' },
-    { type: 'tool-call-end', choice: 0, call: 0 },
-    { type: 'tool-call-start', choice: 0, call: 1, id: 'y', name: 'add', kind: 'function' },
-    { type: 'tool-call-delta', choice: 0, call: 1, text: '{}', kind: 'function' },
-    { type: 'tool-call-end', choice: 0, call: 1 },
+    { type: 'tool-call-start', choice: 0, callIndex: 0, id: 'x', name: 'add', kind: 'function' },
+    { type: 'tool-call-delta', choice: 0, callIndex: 0, text: '{}', kind: 'function' },
+    { type: 'tool-call-end', choice: 0, callIndex: 0 },
+    { type: 'tool-call-start', choice: 0, callIndex: 1, id: 'y', name: 'add', kind: 'function' },
+    { type: 'tool-call-delta', choice: 0, callIndex: 1, text: '{}', kind: 'function' },
+    { type: 'tool-call-end', choice: 0, callIndex: 1 },
     { type: 'choice-end', choice: 0, reason: 'tool_calls' },
     { type: 'choice-end', choice: 1, reason: 'stop' }
   ])
   t.strictSame(events, [
     { type: 'text-delta', choice: 0, text: 'a' },
-    { type: 'tool-call-start', choice: 0, call: 0, id: '', name: 'add', kind: 'legacy' },
-    { type: 'tool-call-delta', choice: 0, call: 0, text: '{}', kind: 'legacy' },
-    { type: 'tool-call-end', choice: 0, call: 0 },
+    { type: 'tool-call-start', choice: 0, callIndex: 0, id: '', name: 'add', kind: 'legacy' },
+    { type: 'tool-call-delta', choice: 0, callIndex: 0, text: '{}', kind: 'legacy' },
+    { type: 'tool-call-end', choice: 0, callIndex: 0 },
     { type: 'choice-end', choice: 0, reason: 'function_call' },
     { type: 'choice-end', choice: 1, reason: 'stop' }
   ])

@@ -8,9 +8,9 @@ const text = (text: string, choice = 0): ChatEvent => ({ type: 'text-delta', cho
 /** The events of one call. */
 function call (number: number, name: string, choice = 0): ChatEvent[] {
   return [
-    { type: 'tool-call-start', choice, call: number, id: `id${number}`, name, kind: 'function' },
-    { type: 'tool-call-delta', choice, call: number, text: '{}', kind: 'function' },
-    { type: 'tool-call-end', choice, call: number }
+    { type: 'tool-call-start', choice, callIndex: number, id: `id${number}`, name, kind: 'function' },
+    { type: 'tool-call-delta', choice, callIndex: number, text: '{}', kind: 'function' },
+    { type: 'tool-call-end', choice, callIndex: number }
   ]
 }
 
@@ -41,7 +41,7 @@ t.test('only functions of the first choice are executed by the gateway', async t
   const custom: ChatEvent = {
     type: 'tool-call-start',
     choice: 0,
-    call: 0,
+    callIndex: 0,
     id: 'x',
     name: 'server_a',
     kind: 'custom'

@@ -12,7 +12,7 @@ const call = (number: number, name: string, text: string, extra?: object): ChatE
   {
     type: 'tool-call-start',
     choice: 0,
-    call: number,
+    callIndex: number,
     id: `id${number}`,
     name,
     kind: 'function',
@@ -23,11 +23,11 @@ const call = (number: number, name: string, text: string, extra?: object): ChatE
     .map((piece): ChatEvent => ({
       type: 'tool-call-delta',
       choice: 0,
-      call: number,
+      callIndex: number,
       text: piece,
       kind: 'function'
     })),
-  { type: 'tool-call-end', choice: 0, call: number }
+  { type: 'tool-call-end', choice: 0, callIndex: number }
 ]
 
 t.test('the message of a turn has everything that its provider expects back', async t => {
@@ -70,8 +70,8 @@ t.test('an empty turn has no content; a refusal is kept', async t => {
 t.test('other choices and non-function tools are ignored', async t => {
   const turn = turnOf(
     { type: 'text-delta', choice: 1, text: 'other' },
-    { type: 'tool-call-start', choice: 0, call: 0, id: 'x', name: 'c', kind: 'custom' },
-    { type: 'tool-call-delta', choice: 0, call: 0, text: 'input', kind: 'custom' }
+    { type: 'tool-call-start', choice: 0, callIndex: 0, id: 'x', name: 'c', kind: 'custom' },
+    { type: 'tool-call-delta', choice: 0, callIndex: 0, text: 'input', kind: 'custom' }
   )
   t.strictSame(turn.message(), { role: 'assistant', content: null })
 })

@@ -48,15 +48,15 @@ const answers: Readonly<Record<string, readonly ChatEvent[]>> = {
     {
       type: 'tool-call-start',
       choice,
-      call: 0,
+      callIndex: 0,
       id: 'call_1',
       name: 'get',
       kind: 'function',
       extra: { extra_content: {} }
     },
-    { type: 'tool-call-start', choice, call: 1, id: 'call_2', name: 'run', kind: 'function' },
-    { type: 'tool-call-delta', choice, call: 1, text: '{"input":"ls"}', kind: 'function' },
-    { type: 'tool-call-delta', choice, call: 0, text: '{}', kind: 'function' },
+    { type: 'tool-call-start', choice, callIndex: 1, id: 'call_2', name: 'run', kind: 'function' },
+    { type: 'tool-call-delta', choice, callIndex: 1, text: '{"input":"ls"}', kind: 'function' },
+    { type: 'tool-call-delta', choice, callIndex: 0, text: '{}', kind: 'function' },
     { type: 'choice-end', choice, reason: 'tool_calls' }
   ],
   server: [

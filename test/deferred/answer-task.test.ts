@@ -5,7 +5,7 @@ import { route } from '../support/stages.ts'
 import { settings } from '../support/settings.ts'
 import { until } from '../support/until.ts'
 import { withResolvers } from '../support/with-resolvers.ts'
-import type { ApiKey, KeyLimits, KeyMember } from '../../lib/core/key.ts'
+import type { ApiKey, PartyLimits, KeyMember } from '../../lib/core/key.ts'
 import type { Call } from '../../lib/core/call.ts'
 import type { Reply } from '../../lib/core/reply.ts'
 
@@ -111,7 +111,7 @@ t.test('a task counts towards the current limits of its key, project and owner',
     name: 'team',
     limits: { requestsPerMinute, concurrentCalls: 1, ...more }
   })
-  const member = (limits: KeyLimits): KeyMember => ({ id: 'user-1', name: 'Ada', limits })
+  const member = (limits: PartyLimits): KeyMember => ({ id: 'user-1', name: 'Ada', limits })
   const budget = { usd: 1, per: 'day' } as const
   const now: ApiKey = {
     ...key,

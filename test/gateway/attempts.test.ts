@@ -3,10 +3,10 @@
 import t from 'tap'
 import { chatAnswer, fakeUpstream, type Script } from '../support/upstream.ts'
 import { testGateway, upstreamAt } from '../support/gateway.ts'
-import type { KeyLimits } from '../../lib/core/key.ts'
+import type { PartyLimits } from '../../lib/core/key.ts'
 
 const path = '/v1/chat/completions'
-const limited = (limits: KeyLimits) => ({ limited: { id: 'key-2', name: 'limited', limits } })
+const limited = (limits: PartyLimits) => ({ limited: { id: 'key-2', name: 'limited', limits } })
 const asLimited = { headers: { authorization: 'Bearer limited' } }
 
 t.test('a list of more than 16 models is refused before any is called, on every endpoint', async t => {

@@ -18,7 +18,7 @@ t.test('pieces of streamed texts have the key of their text', t => {
     [{ type: 'text-delta', choice: 1, text: 'a', logprobs: { content: [] } }, 'a'],
     [{ type: 'reasoning-delta', choice: 1, text: 'a' }, 'a'],
     [{ type: 'refusal-delta', choice: 1, text: 'a' }, 'a'],
-    [{ type: 'tool-call-delta', choice: 1, call: 0, text: 'a', kind: 'function' }, 'a'],
+    [{ type: 'tool-call-delta', choice: 1, callIndex: 0, text: 'a', kind: 'function' }, 'a'],
     [{ type: 'audio-delta', choice: 1, audio: { transcript: 'a' } }, 'a']
   ]
   const keys = new Set(rows.map(([event, text]) => {
@@ -92,7 +92,7 @@ t.test('complete texts are replaced at once', t => {
       {
         type: 'tool-call-start',
         choice: 0,
-        call: 0,
+        callIndex: 0,
         id: 'i',
         name: 'n',
         kind: 'function',
@@ -126,7 +126,7 @@ t.test('signed thinking and unknown fields are inspected, but never changed', t 
       {
         type: 'tool-call-start',
         choice: 0,
-        call: 0,
+        callIndex: 0,
         id: 'i',
         name: 'n',
         kind: 'function',

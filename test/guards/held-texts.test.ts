@@ -37,7 +37,7 @@ function textsOf (events: readonly ChatEvent[]): Record<string, string> {
   const texts: Record<string, string> = {}
   for (const event of events) {
     if (!('text' in event)) continue
-    const key = `${event.type} ${event.choice} ${'call' in event ? event.call : ''}`
+    const key = `${event.type} ${event.choice} ${'callIndex' in event ? event.callIndex : ''}`
     texts[key] = (texts[key] ?? '') + event.text
   }
   return texts
@@ -45,7 +45,7 @@ function textsOf (events: readonly ChatEvent[]): Record<string, string> {
 
 /** A piece of the arguments of a tool call. */
 function argumentsPiece (text: string): ChatEvent {
-  return { type: 'tool-call-delta', choice: 0, call: 0, text, kind: 'function' }
+  return { type: 'tool-call-delta', choice: 0, callIndex: 0, text, kind: 'function' }
 }
 
 t.test(
@@ -83,7 +83,7 @@ t.test('an event without text keeps its place among the texts of its choice', as
     { type: 'annotation-delta', choice: 0, annotations: [] },
     text('c'),
     text('other', 1),
-    { type: 'tool-call-start', choice: 0, call: 0, id: 'i', name: 'n', kind: 'function' },
+    { type: 'tool-call-start', choice: 0, callIndex: 0, id: 'i', name: 'n', kind: 'function' },
     { type: 'choice-end', choice: 0, reason: 'stop' }
   ]
   const out = await through(held('abc'), events)
@@ -113,7 +113,7 @@ t.test('strings in arguments are replaced once the arguments are complete', t =>
     texts.push([argumentsPiece(said)], out)
   }
   t.equal(out.length, 1, 'a piece without text')
-  texts.push([{ type: 'tool-call-end', choice: 0, call: 0 }], out)
+  texts.push([{ type: 'tool-call-end', choice: 0, callIndex: 0 }], out)
   t.same(textsOf(out), { 'tool-call-delta 0 0': '{"a":"(an island)","n":[1.0, "x"]}          ' })
   t.equal(out.at(-1)?.type, 'tool-call-end')
   t.end()
@@ -144,7 +144,7 @@ const event: fc.Arbitrary<ChatEvent> = fc.oneof(
   fc.record({
     type: fc.constant('tool-call-delta' as const),
     choice: fc.constant(0),
-    call: fc.integer({ min: 0, max: 1 }),
+    callIndex: fc.integer({ min: 0, max: 1 }),
     text: letters,
     kind: fc.constantFrom('function' as const)
   }),
@@ -197,7 +197,7 @@ t.test(
 t.test('events without text that wait behind a tool call are counted', t => {
   const texts = held('abc')
   const out: ChatEvent[] = []
-  texts.push([{ type: 'tool-call-delta', choice: 0, call: 0, text: '{"a":', kind: 'function' }], out)
+  texts.push([{ type: 'tool-call-delta', choice: 0, callIndex: 0, text: '{"a":', kind: 'function' }], out)
   const before = texts.characters
   for (let count = 0; count < 100; count++) {
     texts.push([{ type: 'annotation-delta', choice: 0, annotations: [] }], out)
@@ -271,7 +271,7 @@ t.test('a large text is searched in slices, and keeps its place', async t => {
 t.test('large arguments are searched in slices, and later events wait', async t => {
   const args = JSON.stringify({ list: Array.from({ length: 400 }, () => `${'x'.repeat(2000)}abc`) })
   const pieces = args.match(/.{1,1000}/g)?.map(argumentsPiece) ?? []
-  const end: ChatEvent = { type: 'tool-call-end', choice: 0, call: 0 }
+  const end: ChatEvent = { type: 'tool-call-end', choice: 0, callIndex: 0 }
   const other: ChatEvent = { type: 'annotation-delta', choice: 1, annotations: [] }
   for (const isDecided of [true, false]) {
     const texts = held('abc')
@@ -294,7 +294,7 @@ t.test('large arguments are searched in slices, and later events wait', async t 
 
 t.test('large truncated arguments are searched at the end', async t => {
   const json = `{"a":"${'x'.repeat(200_000)}\\u0061bc`
-  const cut: ChatEvent = { type: 'tool-call-delta', choice: 0, call: 0, text: json, kind: 'function' }
+  const cut: ChatEvent = { type: 'tool-call-delta', choice: 0, callIndex: 0, text: json, kind: 'function' }
   t.same(textsOf(await through(held('abc'), [cut])), {
     'tool-call-delta 0 0': json.replace('\\u0061bc', '(an island)')
   })

@@ -49,7 +49,7 @@ function textsOf (events: readonly ChatEvent[]): Record<string, string> {
   const texts: Record<string, string> = {}
   for (const event of events) {
     if (!('text' in event)) continue
-    const key = `${event.type} ${event.choice} ${'call' in event ? event.call : ''}`
+    const key = `${event.type} ${event.choice} ${'callIndex' in event ? event.callIndex : ''}`
     texts[key] = (texts[key] ?? '') + event.text
   }
   return texts
@@ -120,7 +120,7 @@ t.test(
     const piece = (text: string): ChatEvent => ({
       type: 'tool-call-delta',
       choice: 0,
-      call: 0,
+      callIndex: 0,
       text,
       kind: 'function'
     })
@@ -129,7 +129,7 @@ t.test(
     const out: ChatEvent[] = []
     for (const said of ['{"a":"a', '\\u0062c","n":[1.0,', ' "x"]}']) texts.push([piece(said)], out)
     t.same([out, texts.dueInMs], [[], undefined])
-    texts.push([{ type: 'tool-call-end', choice: 0, call: 0 }], out)
+    texts.push([{ type: 'tool-call-end', choice: 0, callIndex: 0 }], out)
     t.equal(texts.dueInMs, 0)
     await texts.decide(out)
     t.same(textsOf(out), { 'tool-call-delta 0 0': '{"a":"[X]","n":[1.0, "x"]}' })
@@ -141,9 +141,9 @@ t.test(
 t.test('of a duplicate member in arguments, the value that was not judged is removed', async t => {
   const { judge } = judgeOf('abc')
   const args: ChatEvent = {
-    type: 'tool-call-delta', choice: 0, call: 0, text: '{"a":"abc","a":"x"}', kind: 'function'
+    type: 'tool-call-delta', choice: 0, callIndex: 0, text: '{"a":"abc","a":"x"}', kind: 'function'
   }
-  const end: ChatEvent = { type: 'tool-call-end', choice: 0, call: 0 }
+  const end: ChatEvent = { type: 'tool-call-end', choice: 0, callIndex: 0 }
   const out = await through(new JudgedTexts(judge, undefined), [args, end])
   t.same(textsOf(out), { 'tool-call-delta 0 0': '{"a":"x"}' })
 })
@@ -153,8 +153,8 @@ t.test('large arguments are judged in slices', async t => {
   const texts = new JudgedTexts(judge, undefined)
   const json = JSON.stringify({ list: Array.from({ length: 300 }, () => `${'x'.repeat(5000)}abc`) })
   const out: ChatEvent[] = []
-  texts.push([{ type: 'tool-call-delta', choice: 0, call: 0, text: json, kind: 'function' }], out)
-  texts.push([{ type: 'tool-call-end', choice: 0, call: 0 }], out)
+  texts.push([{ type: 'tool-call-delta', choice: 0, callIndex: 0, text: json, kind: 'function' }], out)
+  texts.push([{ type: 'tool-call-end', choice: 0, callIndex: 0 }], out)
   const turns = await turnsDuring(() => texts.decide(out))
   t.ok(turns > 9, `${turns} turns`)
   t.same(textsOf(out), { 'tool-call-delta 0 0': json.replaceAll('abc', '[X]') })
@@ -250,7 +250,7 @@ const event: fc.Arbitrary<ChatEvent> = fc.oneof(
   fc.record({
     type: fc.constant('tool-call-delta' as const),
     choice: fc.constant(0),
-    call: fc.integer({ min: 0, max: 1 }),
+    callIndex: fc.integer({ min: 0, max: 1 }),
     text: letters,
     kind: fc.constantFrom('function' as const)
   }),

@@ -3,14 +3,14 @@ import { LimitCounters } from '../../lib/limits/counters.ts'
 import { sumKeysOf } from '../../lib/limits/sum-key.ts'
 import { dayMs } from '../../lib/core/day.ts'
 import { KeyCounters, reasonOf, requestOf, type KeyDecision } from '../support/limits.ts'
-import type { KeyLimits } from '../../lib/core/key.ts'
+import type { PartyLimits } from '../../lib/core/key.ts'
 
 t.test('a reservation succeeds or fails as a whole', async t => {
   const clock = { ms: Date.UTC(2025, 10, 21, 12) }
   const counters = new KeyCounters(new LimitCounters(() => clock.ms))
-  const ask = (limits: KeyLimits, tokens = 0, nanoUsd = 0): KeyDecision =>
+  const ask = (limits: PartyLimits, tokens = 0, nanoUsd = 0): KeyDecision =>
     counters.reserve({ keyId: 'a', limits, tokens, nanoUsd })
-  const limits: KeyLimits = {
+  const limits: PartyLimits = {
     requestsPerMinute: 4,
     tokensPerMinute: 100,
     concurrentCalls: 2,
@@ -95,7 +95,7 @@ t.test('the budget shares of an exited process stay reserved until they are rele
 
 t.test("a call admitted earlier is counted but takes no other call's slot", async t => {
   const counters = new KeyCounters(new LimitCounters(() => 0))
-  const limits: KeyLimits = { tokensPerMinute: 10, concurrentCalls: 1 }
+  const limits: PartyLimits = { tokensPerMinute: 10, concurrentCalls: 1 }
   const late = counters.reserve({ keyId: 'a', limits, tokens: 0, nanoUsd: 0, purpose: 'count' })
   const call = counters.reserve({ keyId: 'a', limits, tokens: 10, nanoUsd: 0 })
   if (!late.admitted || !call.admitted) return t.fail('one was refused')
@@ -133,7 +133,7 @@ t.test('a ledger read that ends after midnight changes nothing of the new day', 
 t.test('counters of unused keys are deleted', async t => {
   const clock = { ms: Date.UTC(2025, 10, 21, 12) }
   const counters = new KeyCounters(new LimitCounters(() => clock.ms))
-  const limits: KeyLimits = {
+  const limits: PartyLimits = {
     requestsPerMinute: 10,
     tokensPerMinute: 10,
     concurrentCalls: 2,

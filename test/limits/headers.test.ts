@@ -1,6 +1,6 @@
 import t from 'tap'
 import { limitAccountsOf } from '../../lib/limits/call-accounts.ts'
-import type { KeyLimits } from '../../lib/core/key.ts'
+import type { PartyLimits } from '../../lib/core/key.ts'
 import {
   durationText,
   rateLimitHeaders,
@@ -20,7 +20,7 @@ import type { GatewayOptions } from '../../lib/gateway.ts'
 import type { Settings } from '../../lib/core/settings.ts'
 import type { Test } from 'tap'
 
-const accounts = (limits: KeyLimits) => limitAccountsOf([{ kind: 'key', id: 'a', limits }])
+const accounts = (limits: PartyLimits) => limitAccountsOf([{ kind: 'key', id: 'a', limits }])
 const rateLimits = { requests: { limit: 60, remaining: 59, resetMs: 1000 } }
 
 t.test('headers state request and token limits if the key has them', async t => {

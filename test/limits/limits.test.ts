@@ -20,7 +20,7 @@ import {
   type SeenRequest
 } from '../support/upstream.ts'
 import type { GatewayOptions } from '../../lib/gateway.ts'
-import type { KeyLimits } from '../../lib/core/key.ts'
+import type { PartyLimits } from '../../lib/core/key.ts'
 import type { ProviderSettings, Settings } from '../../lib/core/settings.ts'
 import type { Test } from 'tap'
 
@@ -41,13 +41,13 @@ interface Given {
   readonly parts?: Partial<Settings>
   readonly more?: Partial<GatewayOptions>
   /** The limits of the key's project. */
-  readonly shared?: KeyLimits
+  readonly shared?: PartyLimits
 }
 
 /** A gateway with a limited key, in front of a provider, with a stopped clock. */
 async function start (
   t: Test,
-  limits: KeyLimits,
+  limits: PartyLimits,
   script: Script | ((request: SeenRequest, number: number) => Script | Promise<Script>),
   { provider = {}, parts = {}, more = {}, shared }: Given = {}
 ): Promise<Limited> {
@@ -109,7 +109,7 @@ const many = 60
 t.test('of many concurrent calls exactly the limit is admitted', async t => {
   // Each reserves 2 and 9 tokens: 92 thousand billionths of a dollar.
   const bounded = { max_completion_tokens: 9 }
-  const rows: ReadonlyArray<readonly [string, KeyLimits, number, number]> = [
+  const rows: ReadonlyArray<readonly [string, PartyLimits, number, number]> = [
     ['requests', { requestsPerMinute: 7 }, 7, 429],
     ['concurrent_calls', { concurrentCalls: 5 }, 5, 429],
     ['tokens', { tokensPerMinute: 85 }, 7, 429],
@@ -271,7 +271,7 @@ t.test('a caller with their own provider key spends nothing', async t => {
 })
 
 t.test('however a call ends, no reservation remains', async t => {
-  const limits: KeyLimits = {
+  const limits: PartyLimits = {
     requestsPerMinute: 1000,
     tokensPerMinute: 1_000_000,
     concurrentCalls: 1,
@@ -397,7 +397,7 @@ async function collected ({ api, ask }: Limited, body: object): Promise<number> 
 for (const whose of ['key', 'project']) {
   t.test(`a deferred call is checked against all limits of its ${whose}, and charged when run`, async t => {
     const database = await store(t)
-    const limits: KeyLimits = {
+    const limits: PartyLimits = {
       requestsPerMinute: 3,
       tokensPerMinute: 30,
       concurrentCalls: 1,
@@ -430,7 +430,7 @@ t.test(
   'a call deferred by its provider is charged its reservation until it is fetched, then its actual cost',
   async t => {
     const database = await store(t)
-    const limits: KeyLimits = {
+    const limits: PartyLimits = {
       requestsPerMinute: 3,
       tokensPerMinute: 4,
       concurrentCalls: 1,

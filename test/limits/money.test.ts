@@ -25,7 +25,7 @@ import {
 } from '../support/upstream.ts'
 import { until } from '../support/until.ts'
 import type { ActualUsage } from '../../lib/limits/settlement.ts'
-import type { Budget, KeyLimits } from '../../lib/core/key.ts'
+import type { Budget, PartyLimits } from '../../lib/core/key.ts'
 import type { Settings } from '../../lib/core/settings.ts'
 
 const path = '/v1/chat/completions'
@@ -68,7 +68,7 @@ function completeAnswer (_: SeenRequest, tokens: number): Script {
   return { pieces: [completionOf({ content: 'x' }, { finishReason: 'length', usage: usageOf(tokens) })] }
 }
 
-async function start (t: Test, { upstream }: Bill, limits: KeyLimits, parts: Partial<Settings> = {}) {
+async function start (t: Test, { upstream }: Bill, limits: PartyLimits, parts: Partial<Settings> = {}) {
   const api = await testGateway(
     t,
     {

@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis'
 import t from 'tap'
 import { refusals } from '../../lib/limits/limit-table.ts'
-import type { KeyLimits } from '../../lib/core/key.ts'
+import type { PartyLimits } from '../../lib/core/key.ts'
 import { LimitCounters } from '../../lib/limits/counters.ts'
 import { RedisCounters } from '../../lib/limits/redis-counters.ts'
 import { noRedis, startRedis } from '../support/redis.ts'
@@ -31,7 +31,7 @@ t.test('counters in Redis', { skip: noRedis }, async t => {
   await t.test('they decide like the counters in memory', async t => {
     const memory = new KeyCounters(new LimitCounters(() => server.now()))
     const budget = { usd: 1.5e-7, per: 'day' as const }
-    const limitsOf: readonly KeyLimits[] = [
+    const limitsOf: readonly PartyLimits[] = [
       { budget },
       { requestsPerMinute: 20, budget: { ...budget, usd: 1 } },
       { tokensPerMinute: 300 },
@@ -121,7 +121,7 @@ t.test('counters in Redis', { skip: noRedis }, async t => {
         tokens_debt: String(60 * 60_000),
         tokens_at: String(server.now())
       })
-      const limits: KeyLimits = {
+      const limits: PartyLimits = {
         budget: { usd: 1e-6, per: 'month' },
         concurrentCalls: 2,
         tokensPerMinute: 100
@@ -221,8 +221,8 @@ t.test('counters in Redis', { skip: noRedis }, async t => {
     async t => {
       const leases = { leaseMs: 20, lostAfterMs: 60 }
       const crashing = new RedisCounters(server, leases)
-      const limits: KeyLimits = { concurrentCalls: 3, budget: { usd: 1e-6, per: 'total' } }
-      const wantedOf = (keyId: string, own: KeyLimits = limits) =>
+      const limits: PartyLimits = { concurrentCalls: 3, budget: { usd: 1e-6, per: 'total' } }
+      const wantedOf = (keyId: string, own: PartyLimits = limits) =>
         requestOf({ ...wanted, keyId, limits: own, nanoUsd: 600 })
       const idle = async (): Promise<void> => undefined
       const shown = async (keyId: string): Promise<void> =>

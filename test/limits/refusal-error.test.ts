@@ -2,10 +2,10 @@ import t from 'tap'
 import { limitAccountsOf } from '../../lib/limits/call-accounts.ts'
 import { refusalError } from '../../lib/limits/refusal-error.ts'
 import { refusals } from '../../lib/limits/limit-table.ts'
-import type { KeyLimits } from '../../lib/core/key.ts'
+import type { PartyLimits } from '../../lib/core/key.ts'
 import type { AccountRefusal } from '../../lib/limits/reservation.ts'
 
-function refuse (limits: KeyLimits, refusal: Omit<AccountRefusal, 'accountIndex'>) {
+function refuse (limits: PartyLimits, refusal: Omit<AccountRefusal, 'accountIndex'>) {
   const accounts = limitAccountsOf([{ kind: 'key', id: 'key-1', limits }])
   return refusalError({ accountIndex: 0, ...refusal }, accounts)
 }
@@ -29,7 +29,7 @@ t.test('a limit of one is in the singular', t => {
 })
 
 t.test('an exhausted budget says when to retry only if its window ends soon', t => {
-  const limits: KeyLimits = { budget: { usd: 5, per: 'day' } }
+  const limits: PartyLimits = { budget: { usd: 5, per: 'day' } }
   for (const [leftMs, retryAfterSeconds] of [[20_000, 20], [3_600_000, undefined]] as const) {
     const failure = refuse(limits, { reason: 'budget', waitMs: 0, endMs: Date.now() + leftMs })
     const { code, message, retryAfterSeconds: found } = failure

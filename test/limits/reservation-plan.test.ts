@@ -5,7 +5,7 @@ import { unknownModelEntry } from '../../lib/models/known-models.ts'
 import { route } from '../support/routes.ts'
 import { settings } from '../support/settings.ts'
 import { routedCall } from '../support/stages.ts'
-import type { KeyLimits } from '../../lib/core/key.ts'
+import type { PartyLimits } from '../../lib/core/key.ts'
 import type { ModelEntry } from '../../lib/core/model.ts'
 import type { JudgeSpending } from '../../lib/guards/text-judge.ts'
 
@@ -24,7 +24,7 @@ const estimate = estimateOf({
 const budget = { usd: 1, per: 'day' } as const
 
 function plan (
-  limits: KeyLimits,
+  limits: PartyLimits,
   options: Partial<PlanOptions> = {},
   { call = routedCall({}, { routes: [priced] }), spending = [] as readonly JudgeSpending[] } = {}
 ) {

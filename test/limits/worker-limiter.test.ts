@@ -7,7 +7,7 @@ import { LocalLimiter } from '../../lib/limits/limiter.ts'
 import { answerLimitMessages, WorkerLimiter } from '../../lib/limits/worker-limiter.ts'
 import { until } from '../support/until.ts'
 import type { IpcChannel, WorkerChannel } from '../../lib/async/ipc.ts'
-import type { KeyLimits } from '../../lib/core/key.ts'
+import type { PartyLimits } from '../../lib/core/key.ts'
 import {
   decisionOf,
   KeyLimiter,
@@ -92,7 +92,7 @@ t.test('processes share one limiter, and one that exits releases its reservation
     new LocalLimiter({ readUsed: async () => await Promise.resolve(7), now: () => 0 })
   )
   const [one, two] = [worker(t, limiter, 'one'), worker(t, limiter, 'two')]
-  const limits: KeyLimits = { concurrentCalls: 20, budget: { usd: 1e-7, per: 'day' }, strict: false }
+  const limits: PartyLimits = { concurrentCalls: 20, budget: { usd: 1e-7, per: 'day' }, strict: false }
   const wanted: KeyCall = { keyId: 'a', limits, tokens: 0, nanoUsd: 10 }
   const admitted = (verdicts: readonly KeyDecision[]): number =>
     verdicts.filter(({ admitted }) => admitted).length
@@ -202,7 +202,7 @@ t.test(
       send: () => true
     }
     answerLimitMessages(ipc, limiter.limiter, 'worker')
-    const limits: KeyLimits = { requestsPerMinute: 10, budget: { usd: 1, per: 'day' } }
+    const limits: PartyLimits = { requestsPerMinute: 10, budget: { usd: 1, per: 'day' } }
     listeners.get('message')?.(messageOf({ keyId: 'a', limits, tokens: 0, nanoUsd: 30 }))
     ipc.connected = false
     listeners.get('exit')?.()
@@ -270,8 +270,8 @@ t.test(
   async t => {
     const limiter = new KeyLocalLimiter(new LocalLimiter({ now: () => 0 }))
     const { worker, sent } = connected(limiter)
-    const limits: KeyLimits = { requestsPerMinute: 10, concurrentCalls: 2 }
-    const other: KeyLimits = { tokensPerMinute: 100 }
+    const limits: PartyLimits = { requestsPerMinute: 10, concurrentCalls: 2 }
+    const other: PartyLimits = { tokensPerMinute: 100 }
     const one = { keyId: 'a', limits, tokens: 0, nanoUsd: 0 }
     const first = await Promise.all([
       worker.reserve(one),
@@ -354,7 +354,7 @@ t.test('requests made while a worker waits for decisions are sent next, as one m
 t.test('a message has the accounts of a key once, however many calls it is about', async t => {
   const limiter = new KeyLocalLimiter(new LocalLimiter({ now: () => 0 }))
   const { worker, sent } = connected(limiter)
-  const limits: KeyLimits = { requestsPerMinute: 10, budget: { usd: 1, per: 'day' } }
+  const limits: PartyLimits = { requestsPerMinute: 10, budget: { usd: 1, per: 'day' } }
   const one: KeyCall = { keyId: 'a', limits, tokens: 0, nanoUsd: 1 }
   const other = { ...one, keyId: 'b' }
   const { accounts } = requestOf(one)
@@ -406,7 +406,7 @@ t.test('a key whose spending is being read delays no other', async t => {
   const { worker } = connected(
     new KeyLocalLimiter(new LocalLimiter({ readUsed: async () => await reading, now: () => 0 }))
   )
-  const budget: KeyLimits = { budget: { usd: 1, per: 'day' } }
+  const budget: PartyLimits = { budget: { usd: 1, per: 'day' } }
   let isRead = false
   const slow = Promise.resolve(
     worker.reserve({ keyId: 'a', limits: budget, tokens: 0, nanoUsd: 3, minNanoUsd: 1 })

@@ -26,9 +26,9 @@ function usage (prompt: number, completion: number): ChatEvent {
 
 function calls (name: string, id = 'a'): ChatEvent[] {
   return [
-    { type: 'tool-call-start', choice: 0, call: 0, kind: 'function', id, name },
-    { type: 'tool-call-delta', choice: 0, call: 0, kind: 'function', text: '{}' },
-    { type: 'tool-call-end', choice: 0, call: 0 },
+    { type: 'tool-call-start', choice: 0, callIndex: 0, kind: 'function', id, name },
+    { type: 'tool-call-delta', choice: 0, callIndex: 0, kind: 'function', text: '{}' },
+    { type: 'tool-call-end', choice: 0, callIndex: 0 },
     { type: 'choice-end', choice: 0, reason: 'tool_calls' }
   ]
 }

@@ -305,9 +305,9 @@ t.test(
     }
     const expected = [
       { type: 'response-start' },
-      { type: 'tool-call-start', choice: 0, call: 0, id: '', name: 'f', kind: 'legacy' },
-      { type: 'tool-call-delta', choice: 0, call: 0, text: '{}', kind: 'legacy' },
-      { type: 'tool-call-end', choice: 0, call: 0 },
+      { type: 'tool-call-start', choice: 0, callIndex: 0, id: '', name: 'f', kind: 'legacy' },
+      { type: 'tool-call-delta', choice: 0, callIndex: 0, text: '{}', kind: 'legacy' },
+      { type: 'tool-call-end', choice: 0, callIndex: 0 },
       { type: 'choice-end', choice: 0, reason: 'function_call' }
     ]
     if (chat === undefined) throw new TypeError('vllm speaks chat')

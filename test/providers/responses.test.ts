@@ -135,9 +135,9 @@ t.test('deprecated functions get one deprecated call', async t => {
   const ask = responsesAsk({ functions: [{ name: 'now' }] })
   const events = readResponse(chat, recorded('summary-calls.json'), ask)
   t.same(events.filter(({ type }) => type.startsWith('tool-call') || type === 'choice-end'), [
-    { type: 'tool-call-start', choice: 0, call: 0, id: '', name: 'ferry_times', kind: 'legacy' },
-    { type: 'tool-call-delta', choice: 0, call: 0, text: '{"pier":"A"}', kind: 'legacy' },
-    { type: 'tool-call-end', choice: 0, call: 0 },
+    { type: 'tool-call-start', choice: 0, callIndex: 0, id: '', name: 'ferry_times', kind: 'legacy' },
+    { type: 'tool-call-delta', choice: 0, callIndex: 0, text: '{"pier":"A"}', kind: 'legacy' },
+    { type: 'tool-call-end', choice: 0, callIndex: 0 },
     { type: 'choice-end', choice: 0, reason: 'function_call' }
   ])
 })

@@ -259,8 +259,8 @@ function factsOf (read: () => readonly ChatEvent[]): Facts | undefined {
   }
   const calls: Array<{ name: string, text: string }> = []
   for (const event of events) {
-    if (event.type === 'tool-call-start') calls[event.call] = { name: event.name, text: '' }
-    if (event.type === 'tool-call-delta') calls[event.call]!.text += event.text // the stream has begun
+    if (event.type === 'tool-call-start') calls[event.callIndex] = { name: event.name, text: '' }
+    if (event.type === 'tool-call-delta') calls[event.callIndex]!.text += event.text // the stream has begun
   }
   const usage = events.find(event => event.type === 'usage')?.usage
   return {

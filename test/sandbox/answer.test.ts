@@ -95,7 +95,7 @@ t.test("the dialect's adapter reads a stream and a complete answer alike", async
       const key = [
         event.type,
         'choice' in event ? event.choice : '',
-        'call' in event ? event.call : ''
+        'callIndex' in event ? event.callIndex : ''
       ].join(' ')
       const { [key]: before } = seen
       const text = typeof before === 'string' ? before : ''

@@ -51,7 +51,7 @@ export const answers: Readonly<Record<string, (size: number) => ChatEvent[]>> = 
     ...list(size, (call): ChatEvent => ({
       type: 'tool-call-start',
       choice: 0,
-      call,
+      callIndex: call,
       id: `c${call}`,
       name: 'get',
       kind: 'function'
@@ -59,11 +59,11 @@ export const answers: Readonly<Record<string, (size: number) => ChatEvent[]>> = 
     end(0)
   ],
   'arguments of a call': size => [
-    { type: 'tool-call-start', choice: 0, call: 0, id: 'c', name: 'get', kind: 'function' },
+    { type: 'tool-call-start', choice: 0, callIndex: 0, id: 'c', name: 'get', kind: 'function' },
     ...list(size, (): ChatEvent => ({
       type: 'tool-call-delta',
       choice: 0,
-      call: 0,
+      callIndex: 0,
       text: '{"a":',
       kind: 'function'
     })),

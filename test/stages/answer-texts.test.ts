@@ -118,9 +118,9 @@ t.test('a finding that refuses ends the answer after the text already decided', 
 
 t.test('arguments in many pieces are sent over several turns of the event loop', async t => {
   const pieces = ['{"a":"', ...Array.from({ length: 5000 }, () => 'x'), '"}'].map((text): ChatEvent => ({
-    type: 'tool-call-delta', choice: 0, call: 0, text, kind: 'function'
+    type: 'tool-call-delta', choice: 0, callIndex: 0, text, kind: 'function'
   }))
-  const end: ChatEvent = { type: 'tool-call-end', choice: 0, call: 0 }
+  const end: ChatEvent = { type: 'tool-call-end', choice: 0, callIndex: 0 }
   const call = routedCall({})
   const stage = answerTexts<object>(wordStages(), undefined, () => batchesOf(call, [[start], pieces, [end]]))
   const turns = countTurns(t)
@@ -156,7 +156,7 @@ t.test('long arguments count as memory of the call while they are held', async t
   const piece = (said: string): ChatEvent => ({
     type: 'tool-call-delta',
     choice: 0,
-    call: 0,
+    callIndex: 0,
     kind: 'function',
     text: said
   })

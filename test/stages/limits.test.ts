@@ -10,10 +10,10 @@ import { countOnly, limits } from '../../lib/stages/limits.ts'
 import { settings } from '../support/settings.ts'
 import { estimateOf, type Estimate } from '../../lib/limits/estimate.ts'
 import { collect, routedCall } from '../support/stages.ts'
-import type { KeyLimits } from '../../lib/core/key.ts'
+import type { PartyLimits } from '../../lib/core/key.ts'
 
 const models = createModels(settings(), new Set())
-const call = (keyLimits?: KeyLimits, parts = {}) =>
+const call = (keyLimits?: PartyLimits, parts = {}) =>
   routedCall(
     {},
     { key: { id: 'key-1', name: 'test', ...keyLimits !== undefined && { limits: keyLimits } }, ...parts }
@@ -94,7 +94,7 @@ t.test(
   "a call with the caller's provider key needs no budget, but keeps to the other limits",
   async t => {
     const limiter = new LocalLimiter()
-    const keyLimits: KeyLimits = { requestsPerMinute: 3, budget: { usd: 1e-9, per: 'total' } }
+    const keyLimits: PartyLimits = { requestsPerMinute: 3, budget: { usd: 1e-9, per: 'total' } }
     for (const [party, parts] of [
       ['key', { key: { id: 'of-key', name: 'test', limits: keyLimits } }],
       [

@@ -39,7 +39,7 @@ t.test('the length of the text is known while the answer grows', async t => {
     [{ type: 'text-delta', choice: 0, text: 'four' }],
     [
       { type: 'reasoning-delta', choice: 0, text: 'six...' },
-      { type: 'tool-call-delta', choice: 0, call: 0, text: '{}', kind: 'function' }
+      { type: 'tool-call-delta', choice: 0, callIndex: 0, text: '{}', kind: 'function' }
     ]
   ]
   const lengths: Array<number | undefined> = []

@@ -151,9 +151,9 @@ t.test('turns', async t => {
     ])
     const events = await answer(t, model.ask, { mcp_servers: server.url, tools: [ownTool] })
     t.match(events.slice(2), [
-      { type: 'tool-call-start', call: 0, id: 'b', name: 'mine_own' },
-      { type: 'tool-call-delta', call: 0, text: '{"q":1}' },
-      { type: 'tool-call-end', call: 0 },
+      { type: 'tool-call-start', callIndex: 0, id: 'b', name: 'mine_own' },
+      { type: 'tool-call-delta', callIndex: 0, text: '{"q":1}' },
+      { type: 'tool-call-end', callIndex: 0 },
       { type: 'tool-result', result: { toolName: 'echo' } },
       { type: 'tool-result', result: { toolName: 'counted', result: { times: 1 } } },
       { type: 'thinking-block' },
@@ -426,9 +426,9 @@ t.test('an answer that stops early shows the pending calls and the reason', asyn
     usage(1, 1)
   ]
   const pending = (reason: string, turns: number): unknown[] => [
-    { type: 'tool-call-start', call: 0, id: 'c0', name: 'echo' },
-    { type: 'tool-call-delta', call: 0 },
-    { type: 'tool-call-end', call: 0 },
+    { type: 'tool-call-start', callIndex: 0, id: 'c0', name: 'echo' },
+    { type: 'tool-call-delta', callIndex: 0 },
+    { type: 'tool-call-end', callIndex: 0 },
     { type: 'extra', scope: 'answer', fields: { tool_loop_stopped: { reason, turns } } },
     { type: 'choice-end', reason: 'tool_calls' },
     { type: 'usage', usage: { totalTokens: 2 * turns } }
@@ -484,7 +484,7 @@ t.test('an answer that stops early shows the pending calls and the reason', asyn
       [{ fields: { tool_loop_stopped: { reason: 'calls_per_turn', turns: 1 } } }]
     )
     t.strictSame(
-      events.flatMap(event => (event.type === 'tool-call-start' ? [event.call] : [])),
+      events.flatMap(event => (event.type === 'tool-call-start' ? [event.callIndex] : [])),
       [0, 1, 2, 3, 4, 5, 6, 7, 8]
     )
   })
@@ -587,14 +587,14 @@ function toolCall (
     {
       type: 'tool-call-start',
       choice: 0,
-      call,
+      callIndex: call,
       id,
       name,
       kind: 'function',
       ...extra !== undefined && { extra }
     },
-    { type: 'tool-call-delta', choice: 0, call, text: args, kind: 'function' },
-    { type: 'tool-call-end', choice: 0, call }
+    { type: 'tool-call-delta', choice: 0, callIndex: call, text: args, kind: 'function' },
+    { type: 'tool-call-end', choice: 0, callIndex: call }
   ]
 }
 

@@ -12,12 +12,12 @@ import type {
 import type { ActualUsage, UsageRowKey } from '../../lib/limits/settlement.ts'
 import type { Holding, SumKey } from '../../lib/limits/sum-key.ts'
 import type { Limiter, LocalLimiter } from '../../lib/limits/limiter.ts'
-import type { KeyLimits } from '../../lib/core/key.ts'
+import type { PartyLimits } from '../../lib/core/key.ts'
 
 /** A call of a key. */
 export interface KeyCall {
   readonly keyId: string
-  readonly limits: KeyLimits
+  readonly limits: PartyLimits
   readonly tokens: number
   readonly nanoUsd: number
   readonly minNanoUsd?: number | undefined

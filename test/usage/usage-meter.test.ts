@@ -32,7 +32,7 @@ t.test('without a report only the length of the text is known', async t => {
 t.test(
   "output is counted by its characters, in a direct answer by the reader's count",
   async t => {
-    const call = { choice: 0, call: 0, kind: 'function' } as const
+    const call = { choice: 0, callIndex: 0, kind: 'function' } as const
     const { record } = read([
       { type: 'reasoning-delta', choice: 0, text: 'a' },
       { type: 'refusal-delta', choice: 0, text: 'bc' },

@@ -179,24 +179,26 @@ export class ChunkBuilder {
   }
 }
 
-function callStart ({ call, id, name, kind, extra }: ChatEvent & { type: 'tool-call-start' }): ChunkDelta {
+function callStart (
+  { callIndex, id, name, kind, extra }: ChatEvent & { type: 'tool-call-start' }
+): ChunkDelta {
   switch (kind) {
     case 'legacy':
       return { function_call: { name, arguments: '' } }
     case 'custom':
-      return { tool_calls: [{ index: call, id, type: 'custom', custom: { name, input: '' }, ...extra }] }
+      return { tool_calls: [{ index: callIndex, id, type: 'custom', custom: { name, input: '' }, ...extra }] }
     case 'function':
       return {
-        tool_calls: [{ index: call, id, type: 'function', function: { name, arguments: '' }, ...extra }]
+        tool_calls: [{ index: callIndex, id, type: 'function', function: { name, arguments: '' }, ...extra }]
       }
   }
 }
 
-function callPiece ({ call, text, kind }: ChatEvent & { type: 'tool-call-delta' }): ChunkDelta {
+function callPiece ({ callIndex, text, kind }: ChatEvent & { type: 'tool-call-delta' }): ChunkDelta {
   switch (kind) {
     case 'legacy': return { function_call: { arguments: text } }
-    case 'custom': return { tool_calls: [{ index: call, custom: { input: text } }] }
-    case 'function': return { tool_calls: [{ index: call, function: { arguments: text } }] }
+    case 'custom': return { tool_calls: [{ index: callIndex, custom: { input: text } }] }
+    case 'function': return { tool_calls: [{ index: callIndex, function: { arguments: text } }] }
   }
 }
 

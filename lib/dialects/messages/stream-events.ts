@@ -144,10 +144,10 @@ export class StreamEvents {
         return
       case 'tool-call-delta':
       case 'tool-call-end':
-        if (this.#open?.type === 'tool_use' && this.#open.call === event.call) {
+        if (this.#open?.type === 'tool_use' && this.#open.call === event.callIndex) {
           return this.#readCall(event, this.#open)
         }
-        if (this.#open?.type === 'tool_use' && !this.#closedCalls.has(event.call)) this.#keepPiece(event)
+        if (this.#open?.type === 'tool_use' && !this.#closedCalls.has(event.callIndex)) this.#keepPiece(event)
         return
       default:
     }
@@ -245,20 +245,20 @@ export class StreamEvents {
     this.#close()
   }
 
-  #startCall ({ call, id, name, extra }: ChatEvent & { readonly type: 'tool-call-start' }): void {
+  #startCall ({ callIndex, id, name, extra }: ChatEvent & { readonly type: 'tool-call-start' }): void {
     // Put fields that the provider needs back into a preceding block, because clients drop them from calls.
     if (extra !== undefined) {
       this.#addThinkingBlock({ type: 'thinking', thinking: '', signature: sealFields(extra) })
     }
     this.#callsTools = true
-    this.#openBlock({ type: 'tool_use', call, text: '' }, {
+    this.#openBlock({ type: 'tool_use', call: callIndex, text: '' }, {
       type: 'tool_use', id: callerToolId(id), name: this.#start.context.toolNames.get(name) ?? name, input: {}
     })
   }
 
   #keepPiece (piece: CallPiece): void {
-    const pieces = this.#pieces.get(piece.call)
-    if (pieces === undefined) this.#pieces.set(piece.call, [piece])
+    const pieces = this.#pieces.get(piece.callIndex)
+    if (pieces === undefined) this.#pieces.set(piece.callIndex, [piece])
     else pieces.push(piece)
   }
 

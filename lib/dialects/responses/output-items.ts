@@ -105,10 +105,10 @@ export class OutputItems {
         this.#startCall(event)
         break
       case 'tool-call-delta':
-        this.#calls.get(event.call)?.write(event.text)
+        this.#calls.get(event.callIndex)?.write(event.text)
         break
       case 'tool-call-end':
-        this.#endCall(this.#calls.get(event.call))
+        this.#endCall(this.#calls.get(event.callIndex))
         break
       case 'tool-result':
         this.#complete(serverCall(event.result))
@@ -221,7 +221,7 @@ export class OutputItems {
     else append(this.#annotations, annotations)
   }
 
-  #startCall ({ call, id, name, kind, extra }: ChatEvent & { type: 'tool-call-start' }): void {
+  #startCall ({ callIndex, id, name, kind, extra }: ChatEvent & { type: 'tool-call-start' }): void {
     if (extra !== undefined) {
       const reasoning = this.#reasoning()
       reasoning.seal({ model: this.#options.model, callFields: extra })
@@ -231,7 +231,7 @@ export class OutputItems {
     const item = kind === 'function' && tool.kind === 'custom'
       ? new OpenCustomCall(this.#listener, id, tool)
       : new OpenFunctionCall(this.#listener, id, tool)
-    this.#calls.set(call, item)
+    this.#calls.set(callIndex, item)
     this.#begin(item)
   }
 

@@ -165,7 +165,7 @@ export class ResponseReader {
         if (open.type !== 'tool_use' || text === '') break
         open.isStreamed = true
         if (open.names === undefined) {
-          events.push({ type: 'tool-call-delta', choice, call: open.call, text, kind: this.#kind })
+          events.push({ type: 'tool-call-delta', choice, callIndex: open.call, text, kind: this.#kind })
         } else {
           this.#retained.add(text.length)
           open.text += text // names are restored once the arguments are complete
@@ -205,12 +205,12 @@ export class ResponseReader {
           events.push({
             type: 'tool-call-delta',
             choice,
-            call,
+            callIndex: call,
             text: names === undefined ? text : withOwnNames(text, names),
             kind: this.#kind
           })
         }
-        events.push({ type: 'tool-call-end', choice, call: open.call })
+        events.push({ type: 'tool-call-end', choice, callIndex: open.call })
       }
     }
   }
@@ -305,7 +305,7 @@ export class ResponseReader {
       names: replacedNames(this.#request, name)
     })
     const id = this.#kind === 'legacy' ? '' : uniqueCallId(nonEmptyText(block.id), this.#ids)
-    events.push({ type: 'tool-call-start', choice, call, id, name, kind: this.#kind })
+    events.push({ type: 'tool-call-start', choice, callIndex: call, id, name, kind: this.#kind })
   }
 }
 

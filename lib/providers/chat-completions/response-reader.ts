@@ -300,7 +300,7 @@ export class ResponseReader {
       events.push({
         type: 'tool-call-start',
         choice: choice.index,
-        call: 0,
+        callIndex: 0,
         id: '',
         name: choice.legacyName,
         kind: 'legacy'
@@ -308,7 +308,7 @@ export class ResponseReader {
     }
     const text = nonEmptyText(call['arguments'])
     if (text !== undefined) {
-      events.push({ type: 'tool-call-delta', choice: choice.index, call: 0, text, kind: 'legacy' })
+      events.push({ type: 'tool-call-delta', choice: choice.index, callIndex: 0, text, kind: 'legacy' })
     }
   }
 

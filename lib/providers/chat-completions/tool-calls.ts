@@ -139,7 +139,7 @@ export class ToolCalls {
       if (text === '') this.#piece(open, emptyObject, events)
     }
     for (const { call } of this.#open) {
-      if (call !== undefined) events.push({ type: 'tool-call-end', choice: this.#choice, call })
+      if (call !== undefined) events.push({ type: 'tool-call-end', choice: this.#choice, callIndex: call })
     }
   }
 
@@ -212,7 +212,7 @@ export class ToolCalls {
     events.push({
       type: 'tool-call-start',
       choice: this.#choice,
-      call: open.call,
+      callIndex: open.call,
       id: unique,
       name,
       kind: open.kind,
@@ -222,7 +222,8 @@ export class ToolCalls {
 
   #piece (open: OpenCall, text: string, events: ChatEvent[]): void {
     if (open.call === undefined || text === '') return
-    events.push({ type: 'tool-call-delta', choice: this.#choice, call: open.call, text, kind: open.kind })
+    const { call: callIndex, kind } = open
+    events.push({ type: 'tool-call-delta', choice: this.#choice, callIndex, text, kind })
   }
 }
 

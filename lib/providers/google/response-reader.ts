@@ -187,15 +187,15 @@ export class ResponseReader {
     events.push({
       type: 'tool-call-start',
       choice: choice.index,
-      call,
+      callIndex: call,
       id: this.#legacy ? '' : uniqueCallId(nonEmptyText(functionCall['id']), this.#ids),
       name,
       kind,
       ...thoughtSignature && !this.#legacy && { extra: signatureExtra(thoughtSignature) }
     })
     const text = objectArguments(functionCall['args'])
-    events.push({ type: 'tool-call-delta', choice: choice.index, call, text, kind })
-    events.push({ type: 'tool-call-end', choice: choice.index, call })
+    events.push({ type: 'tool-call-delta', choice: choice.index, callIndex: call, text, kind })
+    events.push({ type: 'tool-call-end', choice: choice.index, callIndex: call })
   }
 
   /** Ends a choice; an explained refusal is passed on as a refusal. */

@@ -208,7 +208,7 @@ export class ResponseReader {
     this.#streamed.add(open)
     this.#retained.add(text.length)
     open.text += text
-    events.push({ type: 'tool-call-delta', choice, call: open.call, text, kind: open.kind })
+    events.push({ type: 'tool-call-delta', choice, callIndex: open.call, text, kind: open.kind })
   }
 
   /** Appends a complete part, unless the item received deltas: some servers send none. */
@@ -292,9 +292,9 @@ export class ResponseReader {
               ? all.slice(open.text.length)
               : ''
         if (rest !== '') {
-          events.push({ type: 'tool-call-delta', choice, call: open.call, text: rest, kind: open.kind })
+          events.push({ type: 'tool-call-delta', choice, callIndex: open.call, text: rest, kind: open.kind })
         }
-        events.push({ type: 'tool-call-end', choice, call: open.call })
+        events.push({ type: 'tool-call-end', choice, callIndex: open.call })
       }
     }
   }
@@ -384,7 +384,7 @@ export class ResponseReader {
     events.push({
       type: 'tool-call-start',
       choice,
-      call,
+      callIndex: call,
       id: this.#legacy ? '' : uniqueCallId(labels.callId, this.#ids),
       name,
       kind

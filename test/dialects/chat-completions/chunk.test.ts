@@ -68,27 +68,29 @@ t.test('each kind of event sets its own field of the delta', async t => {
     [{ type: 'annotation-delta', choice: 0, annotations: [{ a: 1 }] }, { annotations: [{ a: 1 }] }],
     [{ type: 'extra', scope: 'message', choice: 0, fields: { u: 1 } }, { u: 1 }],
     [
-      { type: 'tool-call-start', choice: 0, call: 1, id: 'c', name: 'f', kind: 'function', extra: { e: 1 } },
+      {
+        type: 'tool-call-start', choice: 0, callIndex: 1, id: 'c', name: 'f', kind: 'function', extra: { e: 1 }
+      },
       { tool_calls: [{ index: 1, id: 'c', type: 'function', function: { name: 'f', arguments: '' }, e: 1 }] }
     ],
     [
-      { type: 'tool-call-start', choice: 0, call: 0, id: 'c', name: 'f', kind: 'custom' },
+      { type: 'tool-call-start', choice: 0, callIndex: 0, id: 'c', name: 'f', kind: 'custom' },
       { tool_calls: [{ index: 0, id: 'c', type: 'custom', custom: { name: 'f', input: '' } }] }
     ],
     [
-      { type: 'tool-call-start', choice: 0, call: 0, id: '', name: 'f', kind: 'legacy' },
+      { type: 'tool-call-start', choice: 0, callIndex: 0, id: '', name: 'f', kind: 'legacy' },
       { function_call: { name: 'f', arguments: '' } }
     ],
     [
-      { type: 'tool-call-delta', choice: 0, call: 1, text: '{', kind: 'function' },
+      { type: 'tool-call-delta', choice: 0, callIndex: 1, text: '{', kind: 'function' },
       { tool_calls: [{ index: 1, function: { arguments: '{' } }] }
     ],
     [
-      { type: 'tool-call-delta', choice: 0, call: 0, text: 'x', kind: 'custom' },
+      { type: 'tool-call-delta', choice: 0, callIndex: 0, text: 'x', kind: 'custom' },
       { tool_calls: [{ index: 0, custom: { input: 'x' } }] }
     ],
     [
-      { type: 'tool-call-delta', choice: 0, call: 0, text: '{', kind: 'legacy' },
+      { type: 'tool-call-delta', choice: 0, callIndex: 0, text: '{', kind: 'legacy' },
       { function_call: { arguments: '{' } }
     ]
   ]

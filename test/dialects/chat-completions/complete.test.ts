@@ -181,14 +181,14 @@ const toolCalls: fc.Arbitrary<ChatEvent[]> = fc
         {
           type: 'tool-call-start',
           choice,
-          call,
+          callIndex: call,
           id: `call_${choice}_${call}`,
           name,
           kind,
           extra: { extra_content: { sign: name } }
         },
-        ...pieces.map(text => ({ type: 'tool-call-delta' as const, choice, call, text, kind })),
-        { type: 'tool-call-end', choice, call }
+        ...pieces.map(text => ({ type: 'tool-call-delta' as const, choice, callIndex: call, text, kind })),
+        { type: 'tool-call-end', choice, callIndex: call }
       ]
     })
   })
@@ -340,14 +340,15 @@ t.test('content is null beside calls and refusals, and otherwise empty text', as
       ?.message
   t.same(message(), { role: 'assistant', content: '', refusal: null })
   t.match(message({ type: 'refusal-delta', choice: 0, text: 'no' }), { content: null, refusal: 'no' })
-  t.match(message({ type: 'tool-call-start', choice: 0, call: 0, id: 'a', name: 'f', kind: 'function' }), {
+  const start: ChatEvent = { type: 'tool-call-start', choice: 0, callIndex: 0, id: 'a', name: 'f', kind: 'function' }
+  t.match(message(start), {
     content: null,
     tool_calls: [{ id: 'a', type: 'function', function: { name: 'f', arguments: '' } }]
   })
   t.match(
     message(
-      { type: 'tool-call-start', choice: 0, call: 0, id: '', name: 'f', kind: 'legacy' },
-      { type: 'tool-call-delta', choice: 0, call: 0, text: '{}', kind: 'legacy' }
+      { type: 'tool-call-start', choice: 0, callIndex: 0, id: '', name: 'f', kind: 'legacy' },
+      { type: 'tool-call-delta', choice: 0, callIndex: 0, text: '{}', kind: 'legacy' }
     ),
     {
       content: null,

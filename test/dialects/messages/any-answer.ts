@@ -16,15 +16,15 @@ export const start = (
   id = `call_${call}`,
   name = `tool_${call}`,
   more: object = {}
-): ChatEvent => ({ type: 'tool-call-start', choice, call, id, name, kind: 'function', ...more })
+): ChatEvent => ({ type: 'tool-call-start', choice, callIndex: call, id, name, kind: 'function', ...more })
 export const piece = (call: number, text: string): ChatEvent => ({
   type: 'tool-call-delta',
   choice,
-  call,
+  callIndex: call,
   text,
   kind: 'function'
 })
-export const stop = (call: number): ChatEvent => ({ type: 'tool-call-end', choice, call })
+export const stop = (call: number): ChatEvent => ({ type: 'tool-call-end', choice, callIndex: call })
 export const end = (
   reason: 'stop' | 'tool_calls' | 'length' | 'content_filter' = 'stop',
   more: object = {}

@@ -76,7 +76,7 @@ const calls: fc.Arbitrary<ChatEvent[]> = fc
     const starts = list.map(({ name, signed }, call): ChatEvent => ({
       type: 'tool-call-start',
       choice: 0,
-      call,
+      callIndex: call,
       id: `call_${call}`,
       name,
       kind: 'function',
@@ -86,13 +86,13 @@ const calls: fc.Arbitrary<ChatEvent[]> = fc
       texts.map((piece): ChatEvent => ({
         type: 'tool-call-delta',
         choice: 0,
-        call,
+        callIndex: call,
         text: piece,
         kind: 'function'
       }))
     )
     const ends = list.flatMap(({ ends: given }, call): ChatEvent[] =>
-      given ? [{ type: 'tool-call-end', choice: 0, call }] : []
+      given ? [{ type: 'tool-call-end', choice: 0, callIndex: call }] : []
     )
     return fc
       .shuffledSubarray(pieces, { minLength: pieces.length })

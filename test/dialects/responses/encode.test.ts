@@ -180,8 +180,8 @@ t.test(
       const printer = encodeResponse(start)
       const out =
         printedText(printer, [
-          { type: 'tool-call-start', choice: 0, call: 0, id: 'call_1', name: 'a', kind: 'function' },
-          { type: 'tool-call-end', choice: 0, call: 0 },
+          { type: 'tool-call-start', choice: 0, callIndex: 0, id: 'call_1', name: 'a', kind: 'function' },
+          { type: 'tool-call-end', choice: 0, callIndex: 0 },
           { type: 'text-delta', choice: 0, text: 'unfinished' }
         ]) + printer.fail?.(failure, start.call)
       const last = streamEvents(out).at(-1)
@@ -224,9 +224,9 @@ function same (found: unknown, wanted: unknown, what: string): void {
 t.test('the final copy of a large answer is printed separately, in the same order', async t => {
   const answer = (length: number): ChatEvent[] => [
     { type: 'text-delta', choice: 0, text: 'x'.repeat(length) },
-    { type: 'tool-call-start', choice: 0, call: 0, id: 'call_1', name: 'get', kind: 'function' },
-    { type: 'tool-call-delta', choice: 0, call: 0, text: '{}', kind: 'function' },
-    { type: 'tool-call-end', choice: 0, call: 0 },
+    { type: 'tool-call-start', choice: 0, callIndex: 0, id: 'call_1', name: 'get', kind: 'function' },
+    { type: 'tool-call-delta', choice: 0, callIndex: 0, text: '{}', kind: 'function' },
+    { type: 'tool-call-end', choice: 0, callIndex: 0 },
     { type: 'text-delta', choice: 0, text: 'bye' },
     { type: 'choice-end', choice: 0, reason: 'stop' }
   ]

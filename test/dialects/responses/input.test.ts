@@ -420,7 +420,7 @@ t.test(
           calls: byId(
             events.flatMap(event =>
               event.type === 'tool-call-start'
-                ? [[event.id, event.name, joined(['tool-call-delta'], event.call) || '{}']]
+                ? [[event.id, event.name, joined(['tool-call-delta'], event.callIndex) || '{}']]
                 : []
             )
           ),

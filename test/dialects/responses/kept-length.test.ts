@@ -20,5 +20,5 @@ t.test('the kept length of an event is computed from its texts and log probabili
     keptLength({ type: 'annotation-delta', choice: 0, annotations: [{ type: 'x' }] }),
     '[{"type":"x"}]'.length
   )
-  t.equal(keptLength({ type: 'tool-call-end', choice: 0, call: 0 }), 0)
+  t.equal(keptLength({ type: 'tool-call-end', choice: 0, callIndex: 0 }), 0)
 })

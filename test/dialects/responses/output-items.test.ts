@@ -34,9 +34,9 @@ t.test('text, reasoning and calls become items, in the order in which they begin
   names.add({ name: 'look', kind: 'function' })
   const { done } = items([
     { type: 'reasoning-delta', choice: 0, text: 'hm' }, says('Let me see.'),
-    { type: 'tool-call-start', choice: 0, call: 0, kind: 'function', id: 'a', name: 'look' },
-    { type: 'tool-call-delta', choice: 0, call: 0, kind: 'function', text: '{}' },
-    { type: 'tool-call-end', choice: 0, call: 0 },
+    { type: 'tool-call-start', choice: 0, callIndex: 0, kind: 'function', id: 'a', name: 'look' },
+    { type: 'tool-call-delta', choice: 0, callIndex: 0, kind: 'function', text: '{}' },
+    { type: 'tool-call-end', choice: 0, callIndex: 0 },
     { type: 'choice-end', choice: 0, reason: 'tool_calls' }
   ], names)
   t.match(done, [
@@ -55,7 +55,7 @@ t.test('thinking blocks that wait for a call to finish are all kept', async t =>
   const {
     done: [, first, second]
   } = items([
-    { type: 'tool-call-start', choice: 0, call: 0, kind: 'function', id: 'a', name: 'look' },
+    { type: 'tool-call-start', choice: 0, callIndex: 0, kind: 'function', id: 'a', name: 'look' },
     thought('1'),
     thought('2'),
     stop
@@ -100,9 +100,9 @@ t.test('a truncated call is incomplete, also a free-form one', async t => {
   const names = new SentNames()
   names.add({ name: 'patch', kind: 'custom' })
   const calls = (name: string, text: string, reason: FinishReason): readonly ChatEvent[] => [
-    { type: 'tool-call-start', choice: 0, call: 0, kind: 'function', id: 'a', name },
-    { type: 'tool-call-delta', choice: 0, call: 0, kind: 'function', text },
-    { type: 'tool-call-end', choice: 0, call: 0 },
+    { type: 'tool-call-start', choice: 0, callIndex: 0, kind: 'function', id: 'a', name },
+    { type: 'tool-call-delta', choice: 0, callIndex: 0, kind: 'function', text },
+    { type: 'tool-call-end', choice: 0, callIndex: 0 },
     { type: 'choice-end', choice: 0, reason }
   ]
   t.match(items(calls('look', '{"cmd":"ls', 'length')).done, [
@@ -135,7 +135,7 @@ t.test(
     const start = (call: number): ChatEvent => ({
       type: 'tool-call-start',
       choice: 0,
-      call,
+      callIndex: call,
       kind: 'function',
       id: String(call),
       name: 'look'
@@ -143,11 +143,11 @@ t.test(
     const text = (call: number, text: string): ChatEvent => ({
       type: 'tool-call-delta',
       choice: 0,
-      call,
+      callIndex: call,
       kind: 'function',
       text
     })
-    const end = (call: number): ChatEvent => ({ type: 'tool-call-end', choice: 0, call })
+    const end = (call: number): ChatEvent => ({ type: 'tool-call-end', choice: 0, callIndex: call })
     const cut: ChatEvent = { type: 'choice-end', choice: 0, reason: 'length' }
     const { done, types } = items([start(0), text(0, '{"a'), end(0), says('Hm.'), cut])
     t.match(done, [

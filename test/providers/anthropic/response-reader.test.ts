@@ -6,7 +6,7 @@ import { readEvents } from '../../support/read-events.ts'
 
 t.test('tool calls are numbered separately from other blocks', async t => {
   t.strictSame(
-    stream('tools').flatMap(event => (event.type === 'tool-call-start' ? [event.call] : [])),
+    stream('tools').flatMap(event => (event.type === 'tool-call-start' ? [event.callIndex] : [])),
     [0, 1, 2]
   )
 })

@@ -16,11 +16,11 @@ function callsOf (pieces: readonly object[]): unknown {
   )
   return events
     .filter(event => event.type === 'tool-call-start')
-    .map(({ call, id, name }) => [
+    .map(({ callIndex: call, id, name }) => [
       id,
       name,
       events
-        .map(event => (event.type === 'tool-call-delta' && event.call === call ? event.text : ''))
+        .map(event => (event.type === 'tool-call-delta' && event.callIndex === call ? event.text : ''))
         .join('')
     ])
 }

@@ -29,9 +29,9 @@ t.test('the deprecated functions become tools and return as function_call', asyn
     functionCallingConfig: { mode: 'NONE' }
   })
   t.same(readEvents([bytesOf('calls-late-stop')], streamOf(googleChat, googleAsk(request))).slice(2, -1), [
-    { type: 'tool-call-start', choice: 0, call: 0, id: '', name: 'ferry_times', kind: 'legacy' },
-    { type: 'tool-call-delta', choice: 0, call: 0, text: '{"pier":"Largs"}', kind: 'legacy' },
-    { type: 'tool-call-end', choice: 0, call: 0 },
+    { type: 'tool-call-start', choice: 0, callIndex: 0, id: '', name: 'ferry_times', kind: 'legacy' },
+    { type: 'tool-call-delta', choice: 0, callIndex: 0, text: '{"pier":"Largs"}', kind: 'legacy' },
+    { type: 'tool-call-end', choice: 0, callIndex: 0 },
     { type: 'choice-end', choice: 0, reason: 'function_call' }
   ])
 })
