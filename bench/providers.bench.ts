@@ -4,7 +4,7 @@
 
 import { equal } from 'node:assert/strict'
 import { chat } from '../pipelines/chat.ts'
-import { sseReader } from '../lib/wire/sse-reader.ts'
+import { sseDecoder } from '../lib/wire/sse-decoder.ts'
 import { callOf } from './stages.bench.ts'
 import { eventCount, texts, completeText } from '../lib/load/answers.ts'
 import { dialects, type Dialect } from './support/dialects.ts'
@@ -37,7 +37,7 @@ function streamedCall ({ kind, pieces }: Dialect): Scenario {
 
 /** The text of a stream of ours. */
 function textsOf (stream: string): string {
-  const messages = sseReader(10_000_000).push(Buffer.from(stream))
+  const messages = sseDecoder(10_000_000).push(Buffer.from(stream))
   return messages.map(({ data }) => {
     if (data === '[DONE]') return ''
     // Chunks printed a moment ago.

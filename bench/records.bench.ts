@@ -48,7 +48,7 @@ function completedCall (): Call {
   record.end.status = 200
   record.end.outcome = 'ok'
   record.request.isStreamed = false
-  record.routing.attempts = 1
+  record.routing.requestCount = 1
   record.usage.total = {
     promptTokens: 250,
     completionTokens: 200 + calls % 50,

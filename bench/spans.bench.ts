@@ -72,12 +72,12 @@ function endedCall (tracer: CallTracer): Call {
   record.routing.modelId = route.modelId
   record.routing.providerId = route.providerId
   record.routing.chosen = route
-  record.routing.requests = [
+  record.routing.attempts = [
     {
       route,
       startedAtMs,
+      answeredAtMs: startedAtMs + 1,
       endedAtMs: startedAtMs + 1,
-      completedAtMs: startedAtMs + 1,
       reason: undefined,
       status: undefined,
       span: trace.child()
@@ -86,7 +86,7 @@ function endedCall (tracer: CallTracer): Call {
   record.end.status = 200
   record.end.outcome = 'ok'
   record.request.isStreamed = false
-  record.routing.attempts = 1
+  record.routing.requestCount = 1
   record.usage.total = { promptTokens: 250, completionTokens: 200, totalTokens: 450 }
   record.usage.answers = [{ earlier: undefined, usage: record.usage.total }]
   record.bodies = tracer.captureContent?.([], undefined)?.(key, 'chat', trace)

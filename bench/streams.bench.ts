@@ -6,7 +6,7 @@ import { toCompletion, type Completion } from '../lib/dialects/chat-completions/
 import { chatRequest } from '../lib/providers/chat-completions/chat-request.ts'
 import { readResponse } from '../lib/providers/chat-completions/chat-response.ts'
 import { readStream } from '../lib/providers/chat-completions/chat-stream.ts'
-import { sseReader } from '../lib/wire/sse-reader.ts'
+import { sseDecoder } from '../lib/wire/sse-decoder.ts'
 import { normalise } from '../lib/stages/normalise.ts'
 import { sseEncode } from '../lib/stages/sse-encode.ts'
 import { batches, each, routedCall } from './stages.bench.ts'
@@ -36,7 +36,7 @@ const readers = perRead.map((count): Scenario => {
     per: 'event',
     count: eventCount,
     run: () => {
-      const reader = sseReader(1_000_000)
+      const reader = sseDecoder(1_000_000)
       let messages = 0
       for (const piece of pieces) messages += reader.push(piece).length
       return messages
@@ -47,7 +47,7 @@ const readers = perRead.map((count): Scenario => {
 
 /** A stream of text, or one whose chunks cannot take the fast path. */
 function adapterRead (name: string, change: (frame: string, index: number) => string): Scenario {
-  const sse = sseReader(1_000_000)
+  const sse = sseDecoder(1_000_000)
   const changed = streamPieces(1).map(change).join('')
   const messages = sse.push(Buffer.from(changed))
   return {
@@ -92,7 +92,7 @@ function checkText (result: unknown): void {
 const through = perRead.map((count): Scenario => {
   const pieces = streamPieces(count).map(piece => Buffer.from(piece))
   const read = async function * (): AsyncGenerator<Batch<ChatInput, ChatEvent>> {
-    const sse = sseReader(1_000_000)
+    const sse = sseDecoder(1_000_000)
     const reader = readStream(ask)
     for (const piece of pieces) {
       const events: ChatEvent[] = []

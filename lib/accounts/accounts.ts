@@ -7,7 +7,7 @@ import type { Invitation } from '../../schemas/admin/organisation.ts'
 import { GatewayError } from '../core/errors.ts'
 import type { Database } from '../stores/database.ts'
 import type { UserRow } from '../stores/tables.ts'
-import { storeUser, type UseStore } from '../stores/use-store.ts'
+import { statementRunner, type UseStore } from '../stores/use-store.ts'
 import { AdminKeys } from './admin-keys.ts'
 import { AuditLog, gatewayActor, type Actor } from './audit-log.ts'
 import { Challenges } from './challenges.ts'
@@ -48,7 +48,7 @@ export class Accounts {
 
   constructor (database: AccountsDatabase) {
     const { query, lockRows } = database
-    const use = storeUser(database, 'Accounts')
+    const use = statementRunner(database, 'Accounts')
     this.#database = database
     this.#use = use
     this.users = new Users(query, use, lockRows)

@@ -9,7 +9,7 @@ import { StoredKeys } from '../keys/stored-keys.ts'
 import { CallBodyStore } from '../stores/call-body-store.ts'
 import { isSqlite, type Database } from '../stores/database.ts'
 import { recordedNames } from '../stores/end-user-digests.ts'
-import { storeUser } from '../stores/use-store.ts'
+import { statementRunner } from '../stores/use-store.ts'
 import { Reports } from '../usage/reports.ts'
 import { Accounts } from './accounts.ts'
 
@@ -37,6 +37,6 @@ export class Admin {
     this.reportTurns = new FairSemaphore(isSqlite(database) ? 1 : maxReports)
     this.bodies = new CallBodyStore(database)
     this.namesOfEndUser = async endUser => await recordedNames(database.query, endUser)
-    this.keys = new StoredKeys(keys, database.query, storeUser(database, 'Keys'))
+    this.keys = new StoredKeys(keys, database.query, statementRunner(database, 'Keys'))
   }
 }

@@ -71,7 +71,7 @@ export class AbandonedAnswers {
     }
     return {
       route: answer.route,
-      isComplete: () => answer.isComplete(),
+      isFinished: () => answer.isFinished(),
       sizeBytes: () => answer.sizeBytes(),
       reported: () => answer.reported(),
       next: () => answer.next(),
@@ -118,7 +118,7 @@ export class AbandonedAnswers {
         const events = await answer.next()
         if (events === undefined) break
         meter.read(events)
-        if (answer.sizeBytes() - before > this.#limits.bytes && !answer.isComplete()) {
+        if (answer.sizeBytes() - before > this.#limits.bytes && !answer.isFinished()) {
           record.end.isAnswerCutOff = true
           break
         }

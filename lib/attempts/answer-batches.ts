@@ -2,7 +2,7 @@ import { done } from '../pipeline/sources.ts'
 import type { Batch } from '../core/batch.ts'
 import type { Route } from '../core/route.ts'
 import type { RoutedCall } from '../core/call.ts'
-import { noteCompleted } from './route-attempt.ts'
+import { recordAnswerEnd } from './route-attempt.ts'
 import type { OpenResponse } from './open-response.ts'
 
 export interface AnswerBatchesOptions<E> {
@@ -86,7 +86,7 @@ export class AnswerBatches<R, E> implements AsyncIterableIterator<Batch<R, E>, u
     if (events.length === 0 && this.#begun) return undefined
     this.#begun = true
     // Closed before its reader sees it: a reader that refuses a complete answer abandons nothing.
-    if (answer.isComplete()) this.#end()
+    if (answer.isFinished()) this.#end()
     return { done: false, value: { call: this.#call, route: answer.route, events } }
   }
 
@@ -95,7 +95,7 @@ export class AnswerBatches<R, E> implements AsyncIterableIterator<Batch<R, E>, u
     const answer = this.#answer
     this.#answer = undefined // closed once: an answer that is read on without its caller continues here
     if (answer === undefined) return
-    noteCompleted(this.#call, answer.route)
+    recordAnswerEnd(this.#call, answer.route)
     answer.close()
     this.#call.record.usage.reported = answer.reported()
   }

@@ -9,7 +9,7 @@ import { GatewayError } from '../core/errors.ts'
 import { sleep } from '../async/sleep.ts'
 import { AttemptPlan, type PlannedAttempt } from './attempt-plan.ts'
 import { hedgedAnswer } from './hedged-answer.ts'
-import { RouteAttempt, noteFailedAttempt, noteWasted, type AttemptedCall } from './route-attempt.ts'
+import { RouteAttempt, recordUnusedRoute, recordWasted, type AttemptedCall } from './route-attempt.ts'
 import { accountDigest } from '../providers/account-digest.ts'
 import { usageOfError } from '../providers/provider-failure.ts'
 import { noteUsage } from '../core/usage-facts.ts'
@@ -57,7 +57,7 @@ export class CallAttempts<E extends AnyEvent & AnswerEvent> {
       retries: route =>
         Math.min(this.#requestTo(route).provider.retries, call.options?.maxRetries ?? Infinity),
       credential: route => this.#credentialFor(route),
-      onSkip: (route, reason) => noteFailedAttempt(call, route, reason)
+      onSkip: (route, reason) => recordUnusedRoute(call, route, reason)
     })
   }
 
@@ -120,7 +120,7 @@ export class CallAttempts<E extends AnyEvent & AnswerEvent> {
   #recordUnusedParts (answering: Route | undefined): void {
     for (const [route, request] of this.#requests) {
       if (route !== answering) {
-        for (const usage of request.usageOfUnusedParts()) noteWasted(this.#call, route, usage)
+        for (const usage of request.usageOfUnusedParts()) recordWasted(this.#call, route, usage)
       }
     }
   }

@@ -3,7 +3,7 @@
 import { yieldFairly } from '../async/yield-fairly.ts'
 import { reportedBy, type ReportedUsage, type Usage } from '../core/usage.ts'
 import { invalidResponse, usageOfError, withUsage } from '../providers/provider-failure.ts'
-import { sseReader } from '../wire/sse-reader.ts'
+import { sseDecoder } from '../wire/sse-decoder.ts'
 import { looksLikeStream, openingBrace, withoutComments } from './sniff-body.ts'
 import { StreamResponse } from './stream-response.ts'
 import {
@@ -19,10 +19,10 @@ import {
 import type { Route } from '../core/route.ts'
 import type { RoutedCall } from '../core/call.ts'
 import type { SlowStreamPolicy } from './stream-pace.ts'
-import type { BodyReader, Provider, StreamReader, UpstreamBody } from '../providers/provider.ts'
+import type { BodyFormat, Provider, StreamReader, UpstreamBody } from '../providers/provider.ts'
 
 /** The limits of a response. */
-export interface ProviderCallOptions {
+export interface ResponseLimits {
   /** Maximum bytes of a complete response. */
   readonly answerBytes: number
   /** Maximum size of an event of a stream in UTF-16 code units, each of which takes at least one byte. */
@@ -35,9 +35,9 @@ interface OpenBodyOptions {
   readonly route: Route
   readonly target: {
     readonly provider: Pick<Provider, 'timeouts' | 'slowStream'>
-    readonly options: ProviderCallOptions
+    readonly options: ResponseLimits
     /** Decides about streams slower than their provider's `slow_stream` allows. Default: they continue. */
-    readonly mayGiveUp?: SlowStreamPolicy['mayGiveUp'] | undefined
+    readonly tryGiveUp?: SlowStreamPolicy['tryGiveUp'] | undefined
   }
   readonly call: Pick<RoutedCall<unknown>, 'record' | 'takeMemory'>
 }
@@ -50,8 +50,8 @@ interface OpenBodyOptions {
  */
 export async function openBody<E extends AnyEvent> (
   body: UpstreamBody,
-  reader: BodyReader<E>,
-  { route, target: { provider, options, mayGiveUp }, call: { record, takeMemory } }: OpenBodyOptions
+  reader: BodyFormat<E>,
+  { route, target: { provider, options, tryGiveUp }, call: { record, takeMemory } }: OpenBodyOptions
 ): Promise<OpenResponse<E>> {
   const { answerBytes, eventBytes, holdMs = 10_000 } = options
   const memory = new AnswerMemory(takeMemory)
@@ -95,9 +95,9 @@ export async function openBody<E extends AnyEvent> (
         memory,
         idleEventsMs: provider.timeouts.idleEventsMs,
         slow:
-          provider.slowStream === undefined || mayGiveUp === undefined
+          provider.slowStream === undefined || tryGiveUp === undefined
             ? undefined
-            : { ...provider.slowStream, mayGiveUp }
+            : { ...provider.slowStream, tryGiveUp }
       })
       await response.untilVisible(holdMs)
       return response
@@ -141,7 +141,7 @@ class PieceResponse<E extends AnyEvent> implements OpenResponse<E> {
     return events
   }
 
-  isComplete (): boolean {
+  isFinished (): boolean {
     return this.#ended
   }
 
@@ -171,7 +171,7 @@ async function readCompleteStream<E extends AnyEvent> (
   reader: StreamReader<E>,
   maxBytes: number
 ): Promise<E[]> {
-  const messages = sseReader(maxBytes)
+  const messages = sseDecoder(maxBytes)
   const events: E[] = []
   const read = (complete: ReturnType<typeof messages.push>): void => {
     for (const message of complete) {

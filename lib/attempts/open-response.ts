@@ -30,7 +30,7 @@ export interface OpenResponse<E> {
    */
   readonly next: () => Promise<E[] | undefined>
   /** Returns true once `next` has returned all events of a complete response. */
-  readonly isComplete: () => boolean
+  readonly isFinished: () => boolean
   /** Returns how many bytes of a stream have been read; 0 for a response that arrived complete. */
   readonly sizeBytes: () => number
   /** Returns the usage that the provider has reported so far. */
@@ -50,7 +50,7 @@ export function bufferedResponse<E extends AnyEvent> (route: Route, events: E[])
       left = undefined
       return Promise.resolve(given)
     },
-    isComplete: () => left === undefined,
+    isFinished: () => left === undefined,
     sizeBytes: () => 0,
     reported: () => reported,
     close: () => { /* the body has been read to its end */ }

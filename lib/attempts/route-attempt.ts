@@ -9,8 +9,8 @@ import type { PlannedAttempt } from './attempt-plan.ts'
 import type { OpenResponse } from './open-response.ts'
 import { asGatewayError, type GatewayError } from '../core/errors.ts'
 import type { ChildSpan } from '../core/call-trace.ts'
-import type { SentRequest } from '../core/routing-facts.ts'
-import { withinWholes, type Usage } from '../core/usage.ts'
+import type { RecordedAttempt } from '../core/routing-facts.ts'
+import { capParts, type Usage } from '../core/usage.ts'
 import type { Route } from '../core/route.ts'
 import type { RoutedCall } from '../core/call.ts'
 import type { RouteHealth } from '../routing/route-health.ts'
@@ -46,7 +46,7 @@ export class RouteAttempt {
   readonly #provider: Provider
   readonly #health: RouteHealth
   readonly #attempt: ModelAttempt
-  readonly #request: SentRequest
+  readonly #record: RecordedAttempt
 
   /** Starts an attempt; `end` must follow in every case. */
   constructor (
@@ -62,23 +62,23 @@ export class RouteAttempt {
     this.#health = health
     this.#attempt = health.begin(route, call.key.id)
     this.span = call.record.trace?.child()
-    this.#request = {
+    this.#record = {
       route,
       startedAtMs: this.startedAtMs,
+      answeredAtMs: undefined,
       endedAtMs: undefined,
-      completedAtMs: undefined,
       reason: undefined,
       status: undefined,
       span: this.span
     }
     // a literal: V8 reserves 16 places when an empty list grows
-    if (call.record.routing.requests === undefined) call.record.routing.requests = [this.#request]
-    else call.record.routing.requests.push(this.#request)
+    if (call.record.routing.attempts === undefined) call.record.routing.attempts = [this.#record]
+    else call.record.routing.attempts.push(this.#record)
   }
 
   recordSuccess (): void {
     const endedAtMs = performance.now()
-    this.#request.endedAtMs = endedAtMs
+    this.#record.answeredAtMs = endedAtMs
     this.#health.succeeded(
       this.route,
       this.#attempt,
@@ -89,7 +89,7 @@ export class RouteAttempt {
 
   /** Converts what an attempt threw to the error for the caller. */
   callerError (thrown: unknown): GatewayError {
-    if (thrown instanceof ProviderFailure) this.#request.status = thrown.status
+    if (thrown instanceof ProviderFailure) this.#record.status = thrown.status
     const { id, secrets } = this.#provider
     const error = callerError(thrown, secrets, this.#call.providerKey)
     if (error.code !== 'upstream_auth_failed') return error
@@ -106,27 +106,27 @@ export class RouteAttempt {
   recordFailure (error: GatewayError): void {
     this.#recordEnd(error.code)
     if (error.acceptedByProvider || error.mayBeBilled || error.usage !== undefined) {
-      noteWasted(this.#call, this.route, error.usage)
+      recordWasted(this.#call, this.route, error.usage)
     }
     this.#health.failed(this.route, this.#attempt, error, this.credential)
-    noteFailedAttempt(this.#call, this.route, error.code)
+    recordUnusedRoute(this.#call, this.route, error.code)
   }
 
   /** Records that another request succeeded first. */
   recordLoss (): void {
-    if (this.#request.reason === undefined) noteFailedAttempt(this.#call, this.route, 'slower')
+    if (this.#record.reason === undefined) recordUnusedRoute(this.#call, this.route, 'slower')
     this.#recordEnd('slower')
   }
 
   /** Closes an answer that arrived after that of another request. */
   discard (answer: OpenResponse<unknown>): void {
-    this.#noteWasted(answer.reported().usage)
+    this.#recordWasted(answer.reported().usage)
     answer.close()
   }
 
   /** Records the usage of a request that was aborted because another one succeeded, or the call ended. */
   recordAbort (error: unknown): void {
-    this.#noteWasted(usageOfError(error))
+    this.#recordWasted(usageOfError(error))
   }
 
   /** Records that the connection was lost and the same request is sent again. */
@@ -138,33 +138,33 @@ export class RouteAttempt {
   end (): void {
     this.#health.ended(this.route, this.#attempt)
     const { signal } = this.#call
-    if (this.#request.endedAtMs === undefined && signal.aborted) {
+    if (this.#record.answeredAtMs === undefined && signal.aborted) {
       this.#recordEnd(asGatewayError(signal.reason).code)
     }
   }
 
   /** Records when and why a request ended without a used answer. Only the first call has an effect. */
   #recordEnd (reason: string): void {
-    this.#request.endedAtMs ??= performance.now()
-    this.#request.reason ??= reason
+    this.#record.answeredAtMs ??= performance.now()
+    this.#record.reason ??= reason
   }
 
-  #noteWasted (usage: Usage | undefined): void {
-    if (usage !== undefined) noteWasted(this.#call, this.route, usage)
+  #recordWasted (usage: Usage | undefined): void {
+    if (usage !== undefined) recordWasted(this.#call, this.route, usage)
   }
 }
 
 /** Records that the answer of a route was read to its end, or abandoned. */
-export function noteCompleted ({ record }: Pick<AttemptedCall, 'record'>, route: Route): void {
-  const request = record.routing.requests?.findLast(sent => sent.route === route)
-  if (request !== undefined) request.completedAtMs ??= performance.now()
+export function recordAnswerEnd ({ record }: Pick<AttemptedCall, 'record'>, route: Route): void {
+  const request = record.routing.attempts?.findLast(sent => sent.route === route)
+  if (request !== undefined) request.endedAtMs ??= performance.now()
 }
 
 /** Records a failed attempt for an answer that broke off after its attempt had succeeded. */
-export function noteBrokenAnswer (call: Pick<AttemptedCall, 'record'>, route: Route, reason: string): void {
-  const request = call.record.routing.requests?.findLast(sent => sent.route === route)
+export function recordBrokenAnswer (call: Pick<AttemptedCall, 'record'>, route: Route, reason: string): void {
+  const request = call.record.routing.attempts?.findLast(sent => sent.route === route)
   if (request !== undefined) request.reason ??= reason
-  noteFailedAttempt(call, route, reason)
+  recordUnusedRoute(call, route, reason)
 }
 
 /**
@@ -172,21 +172,21 @@ export function noteBrokenAnswer (call: Pick<AttemptedCall, 'record'>, route: Ro
  *
  * @param usage reported by the provider, if any
  */
-export function noteWasted (
+export function recordWasted (
   { record }: Pick<AttemptedCall, 'record'>,
   { modelId }: Route,
   usage?: Usage
 ): void {
   record.usage.wasted ??= []
-  record.usage.wasted.push({ modelId, usage: usage && withinWholes(usage) })
+  record.usage.wasted.push({ modelId, usage: usage && capParts(usage) })
 }
 
 /** Adds to the record why a route did not answer. */
-export function noteFailedAttempt (
+export function recordUnusedRoute (
   { record }: Pick<AttemptedCall, 'record'>,
   route: Route,
   reason: string
 ): void {
-  record.routing.failedAttempts ??= []
-  record.routing.failedAttempts.push({ route, reason })
+  record.routing.unusedRoutes ??= []
+  record.routing.unusedRoutes.push({ route, reason })
 }

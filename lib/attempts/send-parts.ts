@@ -168,7 +168,7 @@ class JoinedResponse<E extends AnyEvent> implements OpenResponse<E> {
     clearTimeout(timer)
   }
 
-  isComplete (): boolean {
+  isFinished (): boolean {
     return this.#ended
   }
 
@@ -218,7 +218,7 @@ class JoinedResponse<E extends AnyEvent> implements OpenResponse<E> {
       if (!this.#failed) {
         this.#failed = true
         this.#failure = error
-        if (this.#keeps && mayPass(error)) this.#stopStarting()
+        if (this.#keeps && isRetryable(error)) this.#stopStarting()
         else this.#cancel()
       }
     } finally {
@@ -291,12 +291,12 @@ class JoinedResponse<E extends AnyEvent> implements OpenResponse<E> {
 }
 
 /** Returns true for a failure after which the same request may be retried. */
-function mayPass (error: unknown): boolean {
-  if (error instanceof ProviderFailure) return passingKinds.has(error.failure.kind)
+function isRetryable (error: unknown): boolean {
+  if (error instanceof ProviderFailure) return retryableKinds.has(error.failure.kind)
   return error instanceof GatewayError && error.fault === 'transient'
 }
 
-const passingKinds: ReadonlySet<FailureKind> = new Set<FailureKind>([
+const retryableKinds: ReadonlySet<FailureKind> = new Set<FailureKind>([
   'credential',
   'quota',
   'rate_limit',

@@ -10,7 +10,7 @@ import { ProviderFailure, type Failure } from '../providers/provider-failure.ts'
 import { rateLimitsIn } from '../providers/retry-after.ts'
 import { yieldFairly } from '../async/yield-fairly.ts'
 import { readErrorAnswer } from '../providers/error-body.ts'
-import { openBody, type ProviderCallOptions } from './open-body.ts'
+import { openBody, type ResponseLimits } from './open-body.ts'
 import type { AnyEvent, OpenResponse } from './open-response.ts'
 import type { SlowStreamPolicy } from './stream-pace.ts'
 import type { RoutedCall } from '../core/call.ts'
@@ -40,9 +40,9 @@ export interface SendContext {
 export interface RequestTarget<R, E> {
   readonly provider: Provider
   readonly adapter: Adapter<R, E>
-  readonly options: ProviderCallOptions
+  readonly options: ResponseLimits
   /** Decides about streams slower than their provider's `slow_stream` allows. Default: they continue. */
-  readonly mayGiveUp?: SlowStreamPolicy['mayGiveUp'] | undefined
+  readonly tryGiveUp?: SlowStreamPolicy['tryGiveUp'] | undefined
 }
 
 /**
@@ -72,7 +72,7 @@ export function sendRequest<R, E extends AnyEvent> (
   const { provider, adapter } = target
   // Not an `async` function, which would stay suspended, with the request in it, until the provider answers.
   const send = (request: UpstreamRequest): Promise<OpenResponse<E>> => {
-    call.record.routing.attempts++
+    call.record.routing.requestCount++
     return provider.transport.send(request, {
       signal,
       credential: provider.authorize(call.providerKey?.reveal(), credential),
@@ -99,12 +99,12 @@ export function sendRequest<R, E extends AnyEvent> (
  * another id: vLLM refuses an id that is in use.
  */
 function contextHeaders (
-  { id, record: { routing: { attempts } } }: SendContext['call'],
+  { id, record: { routing: { requestCount } } }: SendContext['call'],
   span: ChildSpan | undefined,
   propagate: Propagation = 'none'
 ): Readonly<Record<string, string>> | undefined {
   if (propagate === 'none') return undefined
-  return { 'x-request-id': attempts === 1 ? id : `${id}-${attempts}`, ...span?.headers(propagate) }
+  return { 'x-request-id': requestCount === 1 ? id : `${id}-${requestCount}`, ...span?.headers(propagate) }
 }
 
 async function openResponse<R, E extends AnyEvent> (

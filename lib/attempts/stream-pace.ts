@@ -10,10 +10,10 @@ import type { SlowStreamSettings } from '../core/settings.ts'
 /** The slowest pace that is accepted. */
 export interface SlowStreamPolicy extends SlowStreamSettings {
   /**
-   * Decides whether a slow stream is cancelled. Each cancelled stream costs one more request, to another
-   * model or of a caller who retries, so their number is capped.
+   * Decides whether a slow stream is cancelled, and counts it if so. Each cancelled stream costs one more
+   * request, to another model or of a caller who retries, so their number is capped.
    */
-  readonly mayGiveUp: (moment: 'before_output' | 'after_output') => boolean
+  readonly tryGiveUp: (moment: 'before_output' | 'after_output') => boolean
 }
 
 export class StreamPace {
@@ -21,15 +21,15 @@ export class StreamPace {
   /** Time waited in the current window, and events that arrived in it. */
   #windowMs = 0
   #windowEvents = 0
-  #isGuarded = false
+  #isMeasuring = false
 
   constructor (slow: SlowStreamPolicy) {
     this.#slow = slow
   }
 
   /** Starts measuring: the first output has arrived, or is no longer awaited. */
-  guard (): void {
-    this.#isGuarded = true
+  startMeasuring (): void {
+    this.#isMeasuring = true
     this.#windowMs = 0
     this.#windowEvents = 0
   }
@@ -42,7 +42,7 @@ export class StreamPace {
    */
   wait<T extends object> (pending: Promise<T>, idleMs: number): Promise<T> {
     const { pauseMs } = this.#slow
-    return pauseMs === undefined || !this.#isGuarded
+    return pauseMs === undefined || !this.#isMeasuring
       ? pending
       : this.#withinPause(pending, Math.max(0, pauseMs - idleMs))
   }
@@ -58,18 +58,18 @@ export class StreamPace {
    */
   isTooSlow (events: number): boolean {
     const slow = this.#slow
-    if (slow.eventsPerSecond === undefined || !this.#isGuarded) return false
+    if (slow.eventsPerSecond === undefined || !this.#isMeasuring) return false
     this.#windowEvents += events
     if (this.#windowMs < slow.windowMs) return false
     const isSlow = this.#windowEvents * 1000 < slow.eventsPerSecond * this.#windowMs
     this.#windowMs = 0
     this.#windowEvents = 0
-    return isSlow && slow.mayGiveUp('after_output')
+    return isSlow && slow.tryGiveUp('after_output')
   }
 
   async #withinPause<T extends object> (pending: Promise<T>, pauseMs: number): Promise<T> {
     const inTime = await withTimeout(pauseMs, pending)
-    if (inTime === undefined && this.#slow.mayGiveUp('after_output')) throw tooSlow()
+    if (inTime === undefined && this.#slow.tryGiveUp('after_output')) throw tooSlow()
     return inTime ?? await pending
   }
 }

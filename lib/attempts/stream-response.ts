@@ -2,7 +2,7 @@
 
 import { GatewayError } from '../core/errors.ts'
 import { invalidResponse, webPageError, usageOfError, withUsage } from '../providers/provider-failure.ts'
-import { sseReader, type StreamDecoder } from '../wire/sse-reader.ts'
+import { sseDecoder, type StreamDecoder } from '../wire/sse-decoder.ts'
 import { StreamPace, tooSlow, type SlowStreamPolicy } from './stream-pace.ts'
 import {
   asInterrupted, readOrRefuse, usageIn, type AnswerMemory, type AnyEvent, type OpenResponse
@@ -17,7 +17,7 @@ export interface StreamOptions<E> {
   /** Reads a response that turned out to be one JSON text. */
   readonly json: (bytes: Buffer) => Promise<E[]>
   readonly jsonBytes: number
-  /** Maximum size of an event, measured as in `ProviderCallOptions`. */
+  /** Maximum size of an event, measured as in `ResponseLimits`. */
   readonly eventBytes: number
   /** Default: server-sent events. */
   readonly decoder?: EventStreamReader<E>['decoder']
@@ -78,7 +78,7 @@ export class StreamResponse<E extends AnyEvent> implements OpenResponse<E> {
     this.#body = body
     this.#bytes = body[Symbol.asyncIterator]()
     this.#reader = reader
-    this.#messages = (options.decoder ?? sseReader)(options.eventBytes)
+    this.#messages = (options.decoder ?? sseDecoder)(options.eventBytes)
     this.#memory = options.memory
     this.#json = options
     this.#slow = options.slow
@@ -112,7 +112,7 @@ export class StreamResponse<E extends AnyEvent> implements OpenResponse<E> {
         ])
         this.#idleMs += performance.now() - waitsSinceMs
         if (first === 'slow') {
-          if (slow?.mayGiveUp('before_output') === true) throw tooSlow()
+          if (slow?.tryGiveUp('before_output') === true) throw tooSlow()
           slowAfter = undefined
           continue
         }
@@ -134,7 +134,7 @@ export class StreamResponse<E extends AnyEvent> implements OpenResponse<E> {
     } finally {
       slowAfter?.stop()
       over.stop()
-      this.#pace?.guard()
+      this.#pace?.startMeasuring()
     }
   }
 
@@ -146,7 +146,7 @@ export class StreamResponse<E extends AnyEvent> implements OpenResponse<E> {
     return Promise.resolve(events)
   }
 
-  isComplete (): boolean {
+  isFinished (): boolean {
     return this.#finished && this.#failure === undefined && this.#buffered.length === 0
   }
 

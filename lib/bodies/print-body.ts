@@ -3,7 +3,7 @@
 import { yieldFairly } from '../async/yield-fairly.ts'
 import { parseText } from '../json/parse-text.ts'
 import { printText } from '../json/print-in-slices.ts'
-import { sseReader } from '../wire/sse-reader.ts'
+import { sseDecoder } from '../wire/sse-decoder.ts'
 import { joinDeltas } from './join-deltas.ts'
 import { redactJson, type RedactedText } from './redact-json.ts'
 import type { CallBody } from '../../schemas/admin/call-bodies.ts'
@@ -74,7 +74,7 @@ async function redactPlain (text: string, options: Parameters<typeof redactJson>
  * out.
  */
 async function eventsOf (bytes: Buffer): Promise<unknown[]> {
-  const reader = sseReader(bytes.length + 1)
+  const reader = sseDecoder(bytes.length + 1)
   const events: unknown[] = []
   for (const [index, { data }] of [...reader.push(bytes), ...reader.end()].entries()) {
     const event = await parsed(data)

@@ -6,7 +6,7 @@ import { loadSettings } from '../config/read-settings.ts'
 import { CommandError } from '../process/terminal.ts'
 import { forgetEndUser } from '../stores/forget-end-user.ts'
 import { openDatabase } from '../stores/open-database.ts'
-import { storeUser } from '../stores/use-store.ts'
+import { statementRunner } from '../stores/use-store.ts'
 import { clearCache } from './cache.ts'
 import type { Command } from './command.ts'
 
@@ -37,7 +37,7 @@ usage.exports, backups and providers are not covered.
     try {
       const { calls, responses, atProviders, deferred } = await forgetEndUser(database, endUser)
       // Not whom: that is forgotten as well.
-      await new AuditLog(database.query, storeUser(database, 'Audit entries')).add(commandLineActor, {
+      await new AuditLog(database.query, statementRunner(database, 'Audit entries')).add(commandLineActor, {
         action: 'end_user.forget', after: { calls, responses, deferred }
       })
       terminal.out(

@@ -32,7 +32,7 @@ export type Connect = (to: buildConnector.Options, onConnected: buildConnector.C
 const highWaterMark = 16 * 1024
 
 /** Creates sockets to a server. For `https:`, resumes the latest TLS session. */
-export function connector ({ timeoutMs, protocol, tls }: ConnectorOptions): Connect {
+export function withConnectTimeout ({ timeoutMs, protocol, tls }: ConnectorOptions): Connect {
   const allowH2 = protocol === 'h2'
   let session: Buffer | undefined
   return (to, onConnected) => {

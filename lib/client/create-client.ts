@@ -1,7 +1,7 @@
 /** Creates undici clients with one HTTP/1.1 connection: direct or through a proxy. */
 
 import type { Client as UndiciClient, buildConnector } from 'undici'
-import { connector, inTime, type ConnectorOptions } from './connector.ts'
+import { withConnectTimeout, inTime, type ConnectorOptions } from './connector.ts'
 import { loadUndici } from '../net/load-undici.ts'
 import type { CreateClient } from './clients.ts'
 import type { ProxySettings } from '../core/settings.ts'
@@ -27,8 +27,8 @@ function prepared (onConnected: buildConnector.Callback, onEnd: () => void): bui
 }
 
 /** Creates clients that connect directly. */
-export function directClients (server: URL, connecting: ConnectorOptions): CreateClient {
-  const connect = connector(connecting)
+export function createDirectClient (server: URL, connecting: ConnectorOptions): CreateClient {
+  const connect = withConnectTimeout(connecting)
   const origin = new URL(server.origin) // shared: undici would parse a string for each client
   return ({ onDisconnect, onEnd }) => {
     const { Client } = loadUndici()
@@ -49,7 +49,7 @@ export function directClients (server: URL, connecting: ConnectorOptions): Creat
 }
 
 /** Creates clients that connect through a proxy's tunnels (`CONNECT`). */
-export function proxiedClients (
+export function createProxiedClient (
   { url, credentials }: ProxySettings,
   { timeoutMs, tls }: ConnectorOptions
 ): CreateClient {

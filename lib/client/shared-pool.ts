@@ -1,7 +1,7 @@
 /** Sends requests over HTTP/2: connections are shared, and another is opened when all are full. */
 
 import type { Dispatcher, Pool } from 'undici'
-import { connector, type ConnectorOptions } from './connector.ts'
+import { withConnectTimeout, type ConnectorOptions } from './connector.ts'
 import { loadUndici } from '../net/load-undici.ts'
 import type { Connection, Connections, OutgoingRequest } from './connections.ts'
 
@@ -22,7 +22,7 @@ export const maxSharedRequests = maxConnections * requestsPerConnection
  * block each other.
  */
 export function sharedPool (server: URL, connecting: ConnectorOptions): Connections {
-  const connect = connector({ ...connecting, protocol: 'h2' })
+  const connect = withConnectTimeout({ ...connecting, protocol: 'h2' })
   const pools = new Set<Pool>()
   let current: Connection | undefined
 

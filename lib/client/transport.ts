@@ -7,7 +7,7 @@
  */
 
 import { Clients } from './clients.ts'
-import { directClients, proxiedClients } from './create-client.ts'
+import { createDirectClient, createProxiedClient } from './create-client.ts'
 import { Exchange, type ExchangeContext } from './exchange.ts'
 import { GatewayError } from '../core/errors.ts'
 import { isSigner, type CredentialHeaders } from '../providers/credential.ts'
@@ -128,7 +128,7 @@ function connectionsTo (
   if (http2 === true) return sharedPool(server, connecting)
   return new Clients(
     server.origin,
-    proxy === undefined ? directClients(server, connecting) : proxiedClients(proxy, connecting)
+    proxy === undefined ? createDirectClient(server, connecting) : createProxiedClient(proxy, connecting)
   )
 }
 

@@ -1,7 +1,7 @@
 /** Explains why a model was chosen, briefly enough for a header. `docs/routing.md` documents the grammar. */
 
 import type { CallRecord } from './record.ts'
-import type { FailedAttempt } from './routing-facts.ts'
+import type { UnusedRoute } from './routing-facts.ts'
 import { cutName } from './cut-name.ts'
 import type { Ranked, Route } from './route.ts'
 
@@ -22,8 +22,8 @@ export function rankText ({ ranked, preferred }: Route, index: number): string {
  *
  * Printable ASCII, at most 512 characters. Relevant only if there was a choice (`hadSeveralRoutes`).
  */
-export function explainRoute ({ routing: { routes, chosen, failedAttempts } }: CallRecord): string {
-  const steps = printAttempts(failedAttempts ?? [])
+export function explainRoute ({ routing: { routes, chosen, unusedRoutes } }: CallRecord): string {
+  const steps = printAttempts(unusedRoutes ?? [])
   if (chosen !== undefined) steps.push(`${chosen.modelId}: ${rankText(chosen, routes?.indexOf(chosen) ?? 0)}`)
   const text = steps.join('; ').replace(/[^\x20-\x7e]/g, '?')
   return text.length > maxLength ? `${text.slice(0, maxLength - 3)}...` : text
@@ -38,7 +38,7 @@ export function candidatesOf ({ routing: { routes } }: CallRecord): string[] | u
 }
 
 /** Prints `openai/gpt-5: upstream_timeout` for the first attempts: a caller may name thousands of models. */
-export function printAttempts (attempts: readonly FailedAttempt[]): string[] {
+export function printAttempts (attempts: readonly UnusedRoute[]): string[] {
   return attempts.slice(0, maxAttempts).map(({ route, reason }) => `${cutName(route.modelId)}: ${reason}`)
 }
 

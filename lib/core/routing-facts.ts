@@ -3,21 +3,21 @@
 import type { ChildSpan } from './call-trace.ts'
 import type { Route } from './route.ts'
 
-/** A route that was tried without success, or skipped. */
-export interface FailedAttempt {
+/** A route that was skipped, or whose attempt failed or lost to another one. */
+export interface UnusedRoute {
   readonly route: Route
   /** An error code, or why the route was not called. */
   readonly reason: string
 }
 
-/** A request to a provider. Times are by `performance.now()`. */
-export interface SentRequest {
+/** One attempt at a route. Times are by `performance.now()`. */
+export interface RecordedAttempt {
   readonly route: Route
   readonly startedAtMs: number
-  /** When the first visible output came or the request failed; absent while waiting. */
+  /** When the first visible output came or the attempt failed; absent while waiting. */
+  answeredAtMs: number | undefined
+  /** When the answer was read to its end, or closed before it; absent without an answer. */
   endedAtMs: number | undefined
-  /** When the answer was read to its end or abandoned; absent without an answer. */
-  completedAtMs: number | undefined
   /** Why the answer was not used. */
   reason: string | undefined
   /** HTTP status of a refusal. */
@@ -43,7 +43,7 @@ export interface SentPart {
   readonly attemptSpan: ChildSpan
 }
 
-/** Set by `routeModel` and by the attempts. */
+/** Where the call went. Set by routing and by the attempts; `cache` by the cache of answers. */
 export class RoutingFacts {
   /** The gateway id of the model that succeeded (or was last tried). */
   modelId: string | undefined = undefined
@@ -55,16 +55,16 @@ export class RoutingFacts {
   routes: readonly Route[] | undefined = undefined
   /** The route that succeeded. */
   chosen: Route | undefined = undefined
-  /** Number of requests to providers, including retries and fallbacks. */
-  attempts = 0
+  /** Requests to providers. An attempt sends several if it is split, or is translated after a refusal. */
+  requestCount = 0
   /** Number of further attempts at a model that had just failed. */
   retries: number | undefined = undefined
   /** Number of requests started because another one was slow. */
   hedges: number | undefined = undefined
   /** Why other routes were not used: one entry per failed attempt or skipped route. */
-  failedAttempts: FailedAttempt[] | undefined = undefined
-  /** Requests to providers, in order of sending. */
-  requests: SentRequest[] | undefined = undefined
+  unusedRoutes: UnusedRoute[] | undefined = undefined
+  /** In the order in which they began. */
+  attempts: RecordedAttempt[] | undefined = undefined
   /** The parts of split requests; absent where the call has no trace. */
   sentParts: SentPart[] | undefined = undefined
   /** Size of the provider's complete JSON answer. */
@@ -74,6 +74,6 @@ export class RoutingFacts {
 }
 
 /** Returns true for a call with several routes, or with a route that failed or was skipped. */
-export function hadSeveralRoutes ({ routes, failedAttempts }: RoutingFacts): boolean {
-  return failedAttempts !== undefined || (routes !== undefined && routes.length > 1)
+export function hadSeveralRoutes ({ routes, unusedRoutes }: RoutingFacts): boolean {
+  return unusedRoutes !== undefined || (routes !== undefined && routes.length > 1)
 }

@@ -4,7 +4,7 @@ import {
   addUsage,
   estimatedAnswer,
   reportedBy,
-  withinWholes,
+  capParts,
   type EstimatedUnits,
   type ReportedUsage,
   type Units,
@@ -21,7 +21,7 @@ export interface WastedRequest {
 }
 
 /** A request of a guard to a model, billed with the call. */
-export interface JudgedRequest {
+export interface JudgeRequest {
   readonly modelId: string
   readonly usage: Usage
   readonly estimated: boolean
@@ -66,7 +66,7 @@ export class UsageFacts {
   /** Requests that a provider will bill although their answers could not be used. */
   wasted: WastedRequest[] | undefined = undefined
   /** Requests of guards to models. */
-  judged: JudgedRequest[] | undefined = undefined
+  judgeRequests: JudgeRequest[] | undefined = undefined
   /** The current turn of a tool loop, until the provider has reported its usage. */
   openTurn: OpenTurn | undefined = undefined
   /** Usage reported during the last answer; counts if the answer ended without final usage. */
@@ -84,7 +84,7 @@ export class UsageFacts {
 
 /** Records the reported usage of one answer, added to the usage of `earlier` turns of the call. */
 export function noteUsage (recorded: UsageFacts, reported: Usage, earlier: Usage | undefined): void {
-  const usage = withinWholes(reported)
+  const usage = capParts(reported)
   recorded.total = earlier === undefined ? usage : addUsage(earlier, usage) ?? usage
   const { answers } = recorded
   const others = answers.at(-1)?.earlier === earlier ? answers.slice(0, -1) : answers

@@ -48,7 +48,7 @@ const partsOfWholes = Object.entries<TokenKind>(tokenKinds).flatMap(([name, { pa
  * Returns usage in which no kind of tokens exceeds the kind that it is part of: servers have reported more
  * cached tokens than the prompt has.
  */
-export function withinWholes (usage: Usage): Usage {
+export function capParts (usage: Usage): Usage {
   let bounded: Partial<Record<TokenKindName, number>> | undefined
   for (const [part, whole] of partsOfWholes) {
     const most = bounded?.[whole] ?? usage[whole]

@@ -8,7 +8,7 @@
 
 import { GatewayError } from '../core/errors.ts'
 import { isLong, LongTexts, storingMs } from '../stores/long-texts.ts'
-import { storeUser, type UseStore } from '../stores/use-store.ts'
+import { statementRunner, type UseStore } from '../stores/use-store.ts'
 import { sql, type Kysely } from 'kysely'
 import type { Database } from '../stores/database.ts'
 import type { Lease } from '../stores/lease.ts'
@@ -65,7 +65,7 @@ export class DeferredStore {
     this.#query = database.query
     this.#skipLocked = database.skipLocked
     this.now = database.now
-    this.#use = storeUser(database, 'Deferred completions')
+    this.#use = statementRunner(database, 'Deferred completions')
     this.#texts = new LongTexts(database, this.#use, 'deferred')
   }
 

@@ -177,7 +177,7 @@ async function send (
 ): Promise<UpstreamResponse> {
   const { deferred } = provider.adapters
   if (deferred === undefined) throw notFound()
-  call.record.routing.attempts++
+  call.record.routing.requestCount++
   call.record.routing.providerId = provider.id
   const sentAtMs = performance.now()
   try {

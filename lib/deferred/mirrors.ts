@@ -72,6 +72,6 @@ export class Mirrors {
     } finally {
       clock.end()
     }
-    if (record.routing.attempts > 0) onEnd(call)
+    if (record.routing.requestCount > 0) onEnd(call)
   }
 }

@@ -41,7 +41,7 @@ export class LiveServices {
   readonly #outgoing = new Set<OwnedServices>()
   /** Replacements run one after the other; the last one requested wins. */
   #replaced: Promise<void> = Promise.resolve()
-  #isClosed = false
+  #isFrozen = false
 
   private constructor (services: OwnedServices, options: LiveServicesOptions) {
     this.#options = options
@@ -77,7 +77,7 @@ export class LiveServices {
       ...await this.#options.serviceOptions(settings), previous: before
     })
     await withTimeout(modelListTimeoutMs, services.listed)
-    if (this.#isClosed) {
+    if (this.#isFrozen) {
       await services.close()
       return
     }
@@ -100,7 +100,7 @@ export class LiveServices {
 
   /** Prevents further changes of configuration. */
   freeze (): void {
-    this.#isClosed = true
+    this.#isFrozen = true
   }
 
   /** Ends abandoned answers. */

@@ -92,7 +92,7 @@ function headersOf (reply: Reply, { call, addHeaders }: ReplyTarget): Record<str
   }
   if (record.trace !== undefined) headers['x-headgate-trace-id'] = record.trace.traceId
   if (routing.modelId !== undefined) headers['x-headgate-model'] = toHeaderValue(routing.modelId)
-  if (routing.attempts > 0) headers['x-headgate-attempts'] = String(routing.attempts)
+  if (routing.requestCount > 0) headers['x-headgate-attempts'] = String(routing.requestCount)
   if (routing.cache !== undefined) headers['x-headgate-cache'] = routing.cache
   if (guards.names !== undefined) headers['x-headgate-stages'] = guards.names.join(', ')
   if (hadSeveralRoutes(routing)) headers['x-headgate-route'] = explainRoute(record)

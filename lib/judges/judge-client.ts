@@ -47,11 +47,11 @@ const wait = 600_000
 const timeouts = { connectMs, firstByteMs: wait, responseMs: wait, idleBytesMs: wait, idleEventsMs: wait }
 
 class WrongStatus extends Error {
-  readonly mayPass: boolean
+  readonly isRetryable: boolean
 
   constructor (status: number) {
     super(`the service answered with status ${status}`)
-    this.mayPass = status >= 500 || status === 429
+    this.isRetryable = status >= 500 || status === 429
   }
 }
 
@@ -98,7 +98,7 @@ export function judgeClient (
         try {
           response = await send(path, body, signature, call)
         } catch (error) {
-          const mayPass = !(error instanceof WrongStatus) || error.mayPass
+          const mayPass = !(error instanceof WrongStatus) || error.isRetryable
           if (failed >= retries || call.signal.aborted || !mayPass) throw error
           await sleep(retryAfterMs * 2 ** failed, call.signal)
         }

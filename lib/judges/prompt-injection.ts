@@ -8,14 +8,14 @@
 
 import { randomBytes } from 'node:crypto'
 import { GatewayError } from '../core/errors.ts'
-import { charactersPerToken, usageOfTokens, withinWholes, type Usage } from '../core/usage.ts'
+import { charactersPerToken, usageOfTokens, capParts, type Usage } from '../core/usage.ts'
 import { printText } from '../json/print-in-slices.ts'
 import { checkInspectionAffordable } from '../limits/affordable-answer.ts'
 import { usageOfError } from '../providers/provider-failure.ts'
 import { areLarge, askProvider, routeOf } from './ask-provider.ts'
 import type { ChatInput } from '../chat/input.ts'
 import type { ChatEvent } from '../core/events.ts'
-import type { JudgedRequest } from '../core/usage-facts.ts'
+import type { JudgeRequest } from '../core/usage-facts.ts'
 import type { Judge, TextAtPoint } from '../guards/text-judge.ts'
 import type { JudgeInput } from './judge-input.ts'
 
@@ -49,16 +49,16 @@ export function openPromptInjection ({
       const { models } = services()
       const most = maxTokensOf(request.messages)
       checkInspectionAffordable(call, models, route, { prompt: most, completion: maxTokens })
-      const begun: JudgedRequest = {
+      const begun: JudgeRequest = {
         modelId: model,
         usage: estimate(request.messages, ''),
         estimated: true,
         mostUsage: usageOfTokens(most, maxTokens)
       }
-      const judged = call.record.usage.judged ??= []
+      const judged = call.record.usage.judgeRequests ??= []
       // The provider bills cancelled inspections too.
       judged.push(begun)
-      const end = (used: readonly JudgedRequest[]): void => {
+      const end = (used: readonly JudgeRequest[]): void => {
         judged.splice(judged.indexOf(begun), 1, ...used)
       }
       const asked = { request, route, isLarge: areLarge(texts) }
@@ -77,9 +77,9 @@ export function openPromptInjection ({
 }
 
 /** Returns the usage of a failed inspection: nothing unless its provider may bill it. */
-function billedFor (error: unknown, { modelId, usage }: JudgedRequest): readonly JudgedRequest[] {
+function billedFor (error: unknown, { modelId, usage }: JudgeRequest): readonly JudgeRequest[] {
   const reported = usageOfError(error)
-  if (reported !== undefined) return [{ modelId, usage: withinWholes(reported), estimated: false }]
+  if (reported !== undefined) return [{ modelId, usage: capParts(reported), estimated: false }]
   return error instanceof GatewayError && (error.acceptedByProvider || error.mayBeBilled)
     ? [{ modelId, usage, estimated: true }]
     : []
@@ -115,11 +115,11 @@ function textOf (events: readonly ChatEvent[]): string {
 }
 
 /** Returns the usage of an inspection; an estimate if the provider reports none. */
-function usedBy (events: readonly ChatEvent[], { messages }: ChatInput, modelId: string): JudgedRequest {
+function usedBy (events: readonly ChatEvent[], { messages }: ChatInput, modelId: string): JudgeRequest {
   const usage = events.findLast(event => event.type === 'usage')?.usage
   return usage === undefined
     ? { modelId, usage: estimate(messages, textOf(events)), estimated: true }
-    : { modelId, usage: withinWholes(usage), estimated: false }
+    : { modelId, usage: capParts(usage), estimated: false }
 }
 
 function estimate (messages: ChatInput['messages'], answer: string): Usage {

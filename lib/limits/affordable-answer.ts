@@ -82,7 +82,7 @@ export function checkInspectionAffordable (
  * guard may still be inspecting the request, so the full answer of an open inspection is included.
  */
 function maxExtraCost (record: CallRecord, models: Pick<ModelRegistry, 'find'>): number {
-  const { judged = [] } = record.usage
-  const inspections = judged.map(one => ({ ...one, usage: one.mostUsage ?? one.usage }))
+  const { judgeRequests = [] } = record.usage
+  const inspections = judgeRequests.map(one => ({ ...one, usage: one.mostUsage ?? one.usage }))
   return costOfWasted(record, models) + costOfJudged(inspections, models)
 }

@@ -90,8 +90,8 @@ export function pricedRoutes (
   if (unpriced.length === 0) return routes
   const [first, ...others] = routes.filter(route => !unpriced.includes(route))
   if (first !== undefined) {
-    record.routing.failedAttempts = [
-      ...(record.routing.failedAttempts ?? []),
+    record.routing.unusedRoutes = [
+      ...(record.routing.unusedRoutes ?? []),
       ...unpriced.map(route => ({ route, reason: 'price_unknown' }))
     ]
     return [first, ...others]

@@ -109,7 +109,7 @@ export class UsageRecorder {
       if (record.limits.reservation !== undefined) {
         limiter.settle(record.limits.reservation, row === undefined
           // The reservation has counted the first request.
-          ? { used: { requests: Math.max(0, record.routing.attempts - 1) } }
+          ? { used: { requests: Math.max(0, record.routing.requestCount - 1) } }
           : { used: usedIn(row), row: { id: row.id, atMs: row.at_ms } })
       }
       if (row !== undefined) void ledger?.addEndedCall(row, journaled)

@@ -7,7 +7,7 @@ import type { EventSourceMessage } from 'eventsource-parser'
 import { isList, isObject, property } from '../json/guards.ts'
 import { parseBounded } from '../json/parse-bounded.ts'
 import { loadUndici } from '../net/load-undici.ts'
-import { sseReader } from '../wire/sse-reader.ts'
+import { sseDecoder } from '../wire/sse-decoder.ts'
 import {
   answers, isAnswer, noAnswer, noAnswerCode, noMemoryCode, repairMessage, type Listing, type SentRequest
 } from './repair-message.ts'
@@ -152,7 +152,7 @@ function repairedStream (
   const leave = async (): Promise<void> => await reader?.cancel().catch(() => undefined)
   let lingering: NodeJS.Timeout | undefined
   let requestsLeft = request === undefined ? maxServerRequests.onItsOwn : maxServerRequests.besideAnswer
-  const messages = sseReader(Infinity, ms => { // the answer size is already limited
+  const messages = sseDecoder(Infinity, ms => { // the answer size is already limited
     frames += `retry: ${ms}\n`
   })
   const read = (message: EventSourceMessage): void => {

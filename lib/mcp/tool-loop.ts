@@ -154,7 +154,7 @@ export class ToolLoop {
     record.tools.turns = number
     beginTurn(
       record.usage,
-      record.routing.attempts,
+      record.routing.requestCount,
       () => estimateChat(call.request, call.routes).prompt.usual
     )
     let [route] = call.routes

@@ -4,7 +4,7 @@ import { objectOf, onlyObjectOf } from '../json/guards.ts'
 import { parseBounded } from '../json/parse-bounded.ts'
 import { printInSlices } from '../json/print-in-slices.ts'
 import { invalidResponse } from './provider-failure.ts'
-import type { AdapterInput, BodyReader, StreamReader, UpstreamRequest } from './provider.ts'
+import type { AdapterInput, BodyFormat, StreamReader, UpstreamRequest } from './provider.ts'
 
 /**
  * Serialises a body. Large bodies are serialised while they are sent; unchanged values are copied from the
@@ -80,7 +80,7 @@ export function jsonOrSse<R, E> (
   input: AdapterInput<R>,
   json: (value: unknown, input: AdapterInput<R>) => E[],
   stream: (input: AdapterInput<R>) => StreamReader<E>
-): BodyReader<E> {
+): BodyFormat<E> {
   const read = (value: unknown): E[] => json(value, input)
   return input.streamed
     ? { as: 'sse', reader: stream(input), json: read }

@@ -27,7 +27,7 @@ import type { ImageRequest } from '../../schemas/images.ts'
 import type { RecordingInput, SpeechInput } from '../audio/input.ts'
 import type { ProviderTraits } from '../core/provider-traits.ts'
 import type { Quirks } from '../core/quirks.ts'
-import type { StreamDecoder } from '../wire/sse-reader.ts'
+import type { StreamDecoder } from '../wire/sse-decoder.ts'
 import type { SlowStreamSettings, Timeouts } from '../core/settings.ts'
 
 /** The id of a deferred completion, or the completion if the provider returns it immediately. */
@@ -85,7 +85,7 @@ export interface StreamReader<E> {
 }
 
 /** Reads a body. `read` and the stream readers throw `ProviderFailure` for an error in the body. */
-export type BodyReader<E> =
+export type BodyFormat<E> =
   | JsonReader<E>
   | { readonly as: 'text', readonly read: (text: string) => E[] }
   /** The complete body, unparsed because it may be too large. */
@@ -126,7 +126,7 @@ export interface Adapter<R, E> {
    */
   readonly request: (input: AdapterInput<R>) => UpstreamRequest
   /** Chooses from status and headers how to read the body of a successful response. */
-  readonly read: (head: UpstreamHead, input: AdapterInput<R>) => BodyReader<E>
+  readonly read: (head: UpstreamHead, input: AdapterInput<R>) => BodyFormat<E>
   /** Interprets a non-2xx response. `body` is parsed JSON or text. */
   readonly error: (failure: UpstreamFailure, input: AdapterInput<R>) => Failure
   /** Creates the request that deletes a response. Absent if the provider stores none. */

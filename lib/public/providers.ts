@@ -10,13 +10,13 @@ export type { HttpTransport, HttpTransportOptions } from '../client/transport.ts
 export type { ProviderSettings, Timeouts } from '../core/settings.ts'
 export type { HistoryMark, ProviderTraits } from '../core/provider-traits.ts'
 export type { Quirks } from '../core/quirks.ts'
-export type { StreamDecoder } from '../wire/sse-reader.ts'
+export type { StreamDecoder } from '../wire/sse-decoder.ts'
 export type {
   Adapter,
   AdapterOf,
   Adapters,
   AdapterInput,
-  BodyReader,
+  BodyFormat,
   Capability,
   EventOf,
   Join,

@@ -7,7 +7,7 @@ import { HeldTexts } from '../guards/held-texts.ts'
 import { PlaceholderFilter } from '../guards/placeholder-filter.ts'
 import { largeLength, replaceJsonInSlices } from '../guards/replace-in-slices.ts'
 import { keepAliveComment, sseFrame } from '../wire/sse-frames.ts'
-import { sseReader, type StreamDecoder } from '../wire/sse-reader.ts'
+import { sseDecoder, type StreamDecoder } from '../wire/sse-decoder.ts'
 import type { Placeholders } from '../core/placeholders.ts'
 import type { ChatEvent } from '../core/events.ts'
 import type { Reply } from '../core/reply.ts'
@@ -62,7 +62,7 @@ async function restoredBody (
 class RestoredStream {
   readonly #placeholders: Placeholders
   readonly #texts: DirectTexts
-  readonly #reader: StreamDecoder = sseReader(Infinity) // the frames are the gateway's own
+  readonly #reader: StreamDecoder = sseDecoder(Infinity) // the frames are the gateway's own
   readonly #filter: PlaceholderFilter
   readonly #held: HeldTexts
 

@@ -11,7 +11,7 @@ import type { ApiKey } from '../core/key.ts'
 import type { Route } from '../core/route.ts'
 import type { RoutedCall, ValidCall } from '../core/call.ts'
 import type { CallRecord } from '../core/record.ts'
-import type { FailedAttempt } from '../core/routing-facts.ts'
+import type { UnusedRoute } from '../core/routing-facts.ts'
 import { GatewayError, ValidationError } from '../core/errors.ts'
 import { mergeSettings } from '../chat/merge-settings.ts'
 import { isList } from '../json/guards.ts'
@@ -82,7 +82,7 @@ export interface ChosenRoutes
     'routes' | 'requestedNames' | 'providerKey' | 'session' | 'reasoningAccount'
   > {
   /** Requested models that are not tried, with reasons. */
-  readonly skipped: readonly FailedAttempt[]
+  readonly skipped: readonly UnusedRoute[]
 }
 
 /**

@@ -1,7 +1,7 @@
 /** Describes how a call would be routed now: the models in order, and why. */
 
 import { rankText } from '../core/explain-route.ts'
-import type { FailedAttempt } from '../core/routing-facts.ts'
+import type { UnusedRoute } from '../core/routing-facts.ts'
 import type { Route } from '../core/route.ts'
 import type { CredentialPool } from './credential-pool.ts'
 import type { RouteHealth, Cooldown } from './route-health.ts'
@@ -16,7 +16,7 @@ export interface DecisionInput {
   /** Id of the calling key. */
   readonly keyId: string
   /** Models that are not tried, with reasons. */
-  readonly skipped?: readonly FailedAttempt[]
+  readonly skipped?: readonly UnusedRoute[]
   /** Returns true if a route's provider serves the endpoint; others are never tried. */
   readonly canServe: (route: Route) => boolean
   /** Returns the expected cost of the call on a route, in billionths of a dollar. Default: unknown */

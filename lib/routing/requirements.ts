@@ -8,7 +8,7 @@ import { thoughtSignature } from '../chat/thought-signature.ts'
 import { estimateChat } from '../limits/estimate-chat.ts'
 import type { ChatInput } from '../chat/input.ts'
 import type { ProviderAccount } from '../core/call.ts'
-import type { FailedAttempt } from '../core/routing-facts.ts'
+import type { UnusedRoute } from '../core/routing-facts.ts'
 import type { ModelEntry } from '../core/model.ts'
 import type { HistoryMark } from '../core/provider-traits.ts'
 import type { Route } from '../core/route.ts'
@@ -77,7 +77,7 @@ function isSigned ({ signature, type }: Readonly<Record<string, unknown>>): bool
 /** The remaining candidates in order, and the skipped ones. */
 export interface FilteredRoutes {
   readonly routes: readonly Route[]
-  readonly skipped: readonly FailedAttempt[]
+  readonly skipped: readonly UnusedRoute[]
 }
 
 /** Skips routes with a disqualifying reason; skips none when all routes have one. */
@@ -94,7 +94,7 @@ export function splitBySuitability (
   objection: (route: Route) => string | undefined
 ): FilteredRoutes {
   const left: Route[] = []
-  const skipped: FailedAttempt[] = []
+  const skipped: UnusedRoute[] = []
   for (const route of routes) {
     const reason = objection(route)
     if (reason === undefined) left.push(route)

@@ -87,7 +87,7 @@ function decisionOn<R> (
   const decision = decide({
     requested: record.request.requestedModel ?? '',
     routes,
-    skipped: record.routing.failedAttempts ?? [],
+    skipped: record.routing.unusedRoutes ?? [],
     health: providerKey === undefined ? routeHealth : new RouteHealth(),
     keyId: call.key.id,
     canServe: canServe(providers, capability),

@@ -10,11 +10,11 @@ import { AbandonedAnswers } from '../attempts/abandoned-answers.ts'
 import { AnswerBatches } from '../attempts/answer-batches.ts'
 import { CallAttempts } from '../attempts/call-attempts.ts'
 import { PreparedRequest, type RequestDeps } from '../attempts/prepared-request.ts'
-import { noteBrokenAnswer } from '../attempts/route-attempt.ts'
+import { recordBrokenAnswer } from '../attempts/route-attempt.ts'
 import { callerError } from '../providers/provider-failure.ts'
 import { RouteHealth } from '../routing/route-health.ts'
 import { flatMap, type Stage } from '../pipeline/stage.ts'
-import type { ProviderCallOptions } from '../attempts/open-body.ts'
+import type { ResponseLimits } from '../attempts/open-body.ts'
 import type { SlowStreamPolicy } from '../attempts/stream-pace.ts'
 import type { Batch } from '../core/batch.ts'
 import type { RoutedCall } from '../core/call.ts'
@@ -26,7 +26,7 @@ export interface ProviderCallServices
   extends
     Pick<Services, 'providers'>,
     Partial<Pick<Services, 'abandonedAnswers' | 'recordSent' | 'routeHealth'>> {
-  readonly settings: { readonly limits: ProviderCallOptions }
+  readonly settings: { readonly limits: ResponseLimits }
 }
 
 /**
@@ -49,7 +49,7 @@ export function providerCall<C extends Capability> (
     routeHealth = new RouteHealth()
   }: ProviderCallServices,
   capability: C,
-  options: Partial<ProviderCallOptions> = {}
+  options: Partial<ResponseLimits> = {}
 ): Stage<RoutedCall<RequestOf<C>>, Batch<RequestOf<C>, EventOf<C>>> {
   type R = RequestOf<C>
   type E = EventOf<C>
@@ -64,12 +64,12 @@ export function providerCall<C extends Capability> (
   return flatMap(call => {
     call.record.request.isStreamed = call.request.stream === true
     const health = call.providerKey === undefined ? routeHealth : new RouteHealth()
-    const mayGiveUp = limitsSlowStreams ? slowStreamPolicy(call, providers, capability, health) : undefined
+    const tryGiveUp = limitsSlowStreams ? giveUpOnSlowStreams(call, providers, capability, health) : undefined
     const prepare = (route: Route): PreparedRequest<R, E> | undefined => {
       const provider = providers.get(route.providerId)
       const adapter = provider?.adapters[capability]
       if (provider === undefined || adapter === undefined) return undefined
-      return new PreparedRequest<R, E>(call, route, { provider, adapter, options: limits, mayGiveUp }, shared)
+      return new PreparedRequest<R, E>(call, route, { provider, adapter, options: limits, tryGiveUp }, shared)
     }
     const usesFirstCredential = capability === 'deferred'
     return new AnswerBatches<R, E>(call, {
@@ -78,7 +78,7 @@ export function providerCall<C extends Capability> (
         if (call.signal.aborted) return error
         health.recordStreamFailure(route, call.key.id, error)
         const failure = callerError(error, providers.get(route.providerId)?.secrets, call.providerKey)
-        noteBrokenAnswer(call, route, failure.code)
+        recordBrokenAnswer(call, route, failure.code)
         return failure
       }
     })
@@ -86,15 +86,15 @@ export function providerCall<C extends Capability> (
 }
 
 /**
- * Returns the policy that cancels slow streams of a call; `undefined` if none of its providers limits them.
- * Before any output, a stream is cancelled only if another route could answer.
+ * Returns what decides whether a slow stream of a call is cancelled; `undefined` if none of its providers
+ * limits them. Before any output, a stream is cancelled only if another route could answer.
  */
-function slowStreamPolicy (
+function giveUpOnSlowStreams (
   { request, routes }: Pick<RoutedCall<{ readonly stream?: boolean | undefined }>, 'request' | 'routes'>,
   providers: Providers,
   capability: Capability,
   { slowStreamBudget }: RouteHealth
-): SlowStreamPolicy['mayGiveUp'] | undefined {
+): SlowStreamPolicy['tryGiveUp'] | undefined {
   if (request.stream !== true) return undefined
   const able = routes.flatMap(({ providerId }) => {
     const provider = providers.get(providerId)

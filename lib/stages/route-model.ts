@@ -31,7 +31,7 @@ export function routeModel<Extra = unknown> (
   const stage: RoutingStage<Extra> = map(
     <R extends ModelRequest & Extra>(call: ValidCall<R>): RoutedCall<R> => {
       const { skipped, ...chosen } = chooseRoutes(call, services, options)
-      if (skipped.length > 0) call.record.routing.failedAttempts = [...skipped]
+      if (skipped.length > 0) call.record.routing.unusedRoutes = [...skipped]
       if (chosen.providerKey !== undefined) call.record.caller.usesOwnProviderKey = true
       if (routeTags !== undefined) addTags(call.record, routeTags(chosen.requestedNames ?? []))
       return refine(call, chosen)

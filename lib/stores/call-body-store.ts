@@ -7,7 +7,7 @@ import type { CallBody } from '../../schemas/admin/call-bodies.ts'
 import type { Database } from './database.ts'
 import { LongTexts } from './long-texts.ts'
 import type { CallBodiesRow, Tables } from './tables.ts'
-import { storeUser, type UseStore } from './use-store.ts'
+import { statementRunner, type UseStore } from './use-store.ts'
 
 export interface NewCallBodies extends Omit<CallBodiesRow, 'state' | 'request' | 'answer'> {
   readonly state: 'kept' | 'dropped'
@@ -26,7 +26,7 @@ export class CallBodyStore {
 
   constructor (database: Database) {
     this.#query = database.query
-    this.#use = storeUser(database, 'Bodies of calls')
+    this.#use = statementRunner(database, 'Bodies of calls')
     this.#texts = new LongTexts(database, this.#use, 'call_bodies')
   }
 

@@ -24,7 +24,7 @@ import {
   StoredConversations,
   type ConversationBounds
 } from './stored-conversations.ts'
-import { storeUser, type UseStore } from './use-store.ts'
+import { statementRunner, type UseStore } from './use-store.ts'
 import type { Database } from './database.ts'
 import type { Lease } from './lease.ts'
 import type { Tables } from './tables.ts'
@@ -85,7 +85,7 @@ export class ResponseStore implements ResponseArchive {
   ) {
     this.#query = database.query
     this.now = database.now
-    this.#use = storeUser(database, 'Stored responses')
+    this.#use = statementRunner(database, 'Stored responses')
     this.#texts = new LongTexts(database, this.#use, 'responses')
     this.conversations = new StoredConversations(this.#query, this.#use, this.#texts, this.now, options)
     this.#room = new ResponseRoom(this.#query, this.#use, this.#texts)

@@ -15,7 +15,7 @@ const retryAfterSeconds = 5
  *
  * @param subject of the sentence for callers, in the plural: `Deferred completions`
  */
-export function storeUser (database: Pick<Database, 'storeFileIntact'>, subject: string): UseStore {
+export function statementRunner (database: Pick<Database, 'storeFileIntact'>, subject: string): UseStore {
   const unavailable = (cause: unknown): GatewayError => new GatewayError('overloaded', {
     message: `${subject} are temporarily unavailable. Try again later.`, retryAfterSeconds, cause
   })

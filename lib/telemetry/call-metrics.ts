@@ -9,7 +9,7 @@ import { operationOf, providerNameOf, requestUsage, type KindOf } from './gen-ai
 import type { Family, Labels, Sample } from './metric-families.ts'
 import type { Call } from '../core/call.ts'
 import type { CallRecord, Outcome } from '../core/record.ts'
-import type { SentRequest } from '../core/routing-facts.ts'
+import type { RecordedAttempt } from '../core/routing-facts.ts'
 import type { ErrorCode } from '../core/errors.ts'
 import type { UsageRow } from '../stores/tables.ts'
 
@@ -37,7 +37,7 @@ interface MeasuredCall {
 
 /** A provider request, with labels of OpenTelemetry's conventions. */
 interface Operation {
-  readonly request: SentRequest
+  readonly attempt: RecordedAttempt
   readonly labels: Labels
   readonly seconds: number
   /** Seconds until the first output of a streamed answer. */
@@ -136,8 +136,8 @@ const otherMetrics: readonly CallMetric[] = [
     name: 'headgate_attempts_total',
     help:
       'Requests sent to providers, by the model of each and its outcome: ok, or why its answer was not used.',
-    count: ({ record: { routing: { requests = [] } }, modelOf }, add) => {
-      for (const { route, reason = 'ok' } of requests) {
+    count: ({ record: { routing: { attempts = [] } }, modelOf }, add) => {
+      for (const { route, reason = 'ok' } of attempts) {
         const outcome = reason.replaceAll(' ', '_')
         add(1, { model: modelOf(route.modelId), provider: route.providerId, outcome })
       }
@@ -146,8 +146,8 @@ const otherMetrics: readonly CallMetric[] = [
   {
     name: 'headgate_failed_attempts_total',
     help: 'Failed attempts and skipped routes, by reason.',
-    count: ({ record: { routing: { failedAttempts = [] } }, modelOf }, add) => {
-      for (const { route, reason } of failedAttempts) {
+    count: ({ record: { routing: { unusedRoutes = [] } }, modelOf }, add) => {
+      for (const { route, reason } of unusedRoutes) {
         const labels = { model: modelOf(route.modelId), provider: route.providerId }
         add(1, { ...labels, reason: reason.replaceAll(' ', '_') })
       }
@@ -208,7 +208,7 @@ const otherMetrics: readonly CallMetric[] = [
     // Bounds from OpenTelemetry's conventions, here and below.
     bounds: [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92],
     count: ({ record, operations }, add) => {
-      for (const { request: { reason, span }, labels, seconds } of operations) {
+      for (const { attempt: { reason, span }, labels, seconds } of operations) {
         const error = reason === undefined ? {} : { 'error.type': reason }
         add(seconds, { ...labels, ...error }, sentSpan(record, span?.spanId))
       }
@@ -222,8 +222,8 @@ const otherMetrics: readonly CallMetric[] = [
       1, 4, 16, 64, 256, 1024, 4096, 16_384, 65_536, 262_144, 1_048_576, 4_194_304, 16_777_216, 67_108_864
     ],
     count: ({ record, operations }, add) => {
-      for (const { request, labels } of operations) {
-        const usage = requestUsage(record, request)
+      for (const { attempt, labels } of operations) {
+        const usage = requestUsage(record, attempt)
         if (usage === undefined) continue
         add(usage.promptTokens, { ...labels, 'gen_ai.token.type': 'input' })
         add(usage.completionTokens, { ...labels, 'gen_ai.token.type': 'output' })
@@ -277,7 +277,7 @@ export class CallMetrics {
   observe ({ record, receivedAtMs }: Pick<Call, 'record' | 'receivedAtMs'>, row?: Row): void {
     const {
       endpoint,
-      routing: { modelId, providerId: provider = '', requests = [] },
+      routing: { modelId, providerId: provider = '', attempts = [] },
       end: { outcome = 'ok' }
     } = record
     const nowMs = performance.now()
@@ -289,7 +289,7 @@ export class CallMetrics {
       labels,
       seconds: (nowMs - receivedAtMs) / 1000,
       row,
-      operations: requests.map(request => this.#operation(record, request, nowMs)),
+      operations: attempts.map(attempt => this.#operation(record, attempt, nowMs)),
       modelOf
     }
     for (const one of series) one.count(call)
@@ -306,20 +306,20 @@ export class CallMetrics {
     ]
   }
 
-  #operation (record: CallRecord, request: SentRequest, nowMs: number): Operation {
-    const { route, reason, startedAtMs, endedAtMs: firstAtMs, completedAtMs = nowMs } = request
+  #operation (record: CallRecord, attempt: RecordedAttempt, nowMs: number): Operation {
+    const { route, reason, startedAtMs, answeredAtMs } = attempt
     const isAnswer = reason === undefined
-    const endedAtMs = isAnswer ? completedAtMs : firstAtMs ?? nowMs
-    const hasFirst = record.request.isStreamed === true && isAnswer && firstAtMs !== undefined
+    const endedAtMs = (isAnswer ? attempt.endedAtMs : answeredAtMs) ?? nowMs
+    const hasFirst = record.request.isStreamed === true && isAnswer && answeredAtMs !== undefined
     return {
-      request,
+      attempt,
       labels: {
         'gen_ai.operation.name': operationOf(record.endpoint),
         'gen_ai.provider.name': providerNameOf(route.providerId, this.#kindOf),
         [modelAttribute]: this.#isKnown(route.modelId) ? route.model : other
       },
       seconds: (endedAtMs - startedAtMs) / 1000,
-      firstOutputSeconds: hasFirst ? (firstAtMs - startedAtMs) / 1000 : undefined
+      firstOutputSeconds: hasFirst ? (answeredAtMs - startedAtMs) / 1000 : undefined
     }
   }
 

@@ -11,7 +11,7 @@
 
 import { unknownCaller } from '../core/caller-facts.ts'
 import type { CallRecord, ToolListing, ToolRun } from '../core/record.ts'
-import type { SentPart, SentRequest } from '../core/routing-facts.ts'
+import type { SentPart, RecordedAttempt } from '../core/routing-facts.ts'
 import { cutName } from '../core/cut-name.ts'
 import { clientScheme } from '../net/client-scheme.ts'
 import type { Finding } from '../core/guard-findings.ts'
@@ -73,8 +73,8 @@ export function callSpans (
   trustProxy = false
 ): CallSpans {
   const { record } = call
-  const answered = record.routing.requests?.filter(({ reason }) => reason === undefined) ?? []
-  const requests = record.routing.requests?.map(request => {
+  const answered = record.routing.attempts?.filter(({ reason }) => reason === undefined) ?? []
+  const requests = record.routing.attempts?.map(request => {
     const usage = requestUsage(record, request)
     const costNanoUsd = answered.length === 1 && request === answered[0] ? row?.cost_nano_usd : undefined
     const providerName = providerNameOf(request.route.providerId, kindOf)
@@ -183,13 +183,13 @@ function serverSpan (
       'headgate.model': routing.modelId === undefined ? undefined : cutName(routing.modelId),
       'headgate.provider': routing.providerId,
       'headgate.outcome': outcome,
-      'headgate.attempts': routing.attempts,
+      'headgate.attempts': routing.requestCount,
       'headgate.retries': routing.retries,
       'headgate.hedges': routing.hedges,
       'headgate.turns': record.tools.turns,
       'headgate.cache': routing.cache,
       'headgate.refused_by': record.limits.refusedBy,
-      'headgate.failed_attempts': routing.failedAttempts?.map(
+      'headgate.failed_attempts': routing.unusedRoutes?.map(
         ({ route, reason }) => `${cutName(route.modelId)}: ${reason}`
       ),
       'headgate.findings': record.guards.findings?.found.map(
@@ -209,8 +209,8 @@ function serverSpan (
 const minWaitMs = 1
 
 /** Returns the wait between the key check and the first request: for the body, a limit or tool servers. */
-function waitEvents ({ times: { keyCheckedAtMs }, routing: { requests } }: CallRecord): SpanEvent[] {
-  const startedAtMs = requests?.[0]?.startedAtMs
+function waitEvents ({ times: { keyCheckedAtMs }, routing: { attempts } }: CallRecord): SpanEvent[] {
+  const startedAtMs = attempts?.[0]?.startedAtMs
   if (keyCheckedAtMs === undefined || startedAtMs === undefined) return []
   const waitMs = startedAtMs - keyCheckedAtMs
   return waitMs < minWaitMs
@@ -218,7 +218,7 @@ function waitEvents ({ times: { keyCheckedAtMs }, routing: { requests } }: CallR
     : [{ name: 'headgate.wait', atMs: keyCheckedAtMs, attributes: { 'headgate.wait_ms': waitMs } }]
 }
 
-interface RequestFacts {
+interface OperationFacts {
   readonly usage: Usage | undefined
   readonly costNanoUsd: number | null | undefined
   /** When the call ended. */
@@ -228,24 +228,24 @@ interface RequestFacts {
 
 function requestSpan (
   record: CallRecord,
-  { route, startedAtMs, endedAtMs: firstAtMs, completedAtMs, reason, status, span }: SentRequest,
-  { usage, costNanoUsd, endedAtMs, providerName }: RequestFacts
+  { route, startedAtMs, answeredAtMs, endedAtMs, reason, status, span }: RecordedAttempt,
+  { usage, costNanoUsd, endedAtMs: callEndedAtMs, providerName }: OperationFacts
 ): CallSpan {
   const { endpoint, request: { isStreamed }, routing: { chosen, upstreamRequestId } } = record
   const { session } = record.guards.awaitsInspection ? unknownCaller : record.caller
   const operation = operationOf(endpoint)
-  const isAnswer = reason === undefined && firstAtMs !== undefined
+  const isAnswer = reason === undefined && answeredAtMs !== undefined
   return {
     name: `${operation} ${cutName(route.model)}`,
     kind: 'client',
     spanId: span?.spanId,
     startedAtMs,
-    endedAtMs: completedAtMs ?? (isAnswer ? endedAtMs : firstAtMs ?? endedAtMs),
+    endedAtMs: endedAtMs ?? (isAnswer ? callEndedAtMs : answeredAtMs ?? callEndedAtMs),
     failed: reason !== undefined && !deliberateReasons.has(reason),
     isAnswer,
     events:
-      isStreamed === true && firstAtMs !== undefined && isAnswer
-        ? [{ name: 'headgate.first_output', atMs: firstAtMs }]
+      isStreamed === true && answeredAtMs !== undefined && isAnswer
+        ? [{ name: 'headgate.first_output', atMs: answeredAtMs }]
         : [],
     attributes: {
       'gen_ai.operation.name': operation,
@@ -254,7 +254,7 @@ function requestSpan (
       'gen_ai.request.stream': isStreamed,
       'gen_ai.conversation.id': session === undefined ? undefined : cutName(session),
       'gen_ai.response.time_to_first_chunk':
-        isStreamed === true && isAnswer ? (firstAtMs - startedAtMs) / 1000 : undefined,
+        isStreamed === true && isAnswer ? (answeredAtMs - startedAtMs) / 1000 : undefined,
       'gen_ai.usage.input_tokens': usage?.promptTokens,
       'gen_ai.usage.output_tokens': usage?.completionTokens,
       'gen_ai.usage.cache_read.input_tokens': usage?.cachedTokens,

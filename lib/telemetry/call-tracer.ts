@@ -152,7 +152,7 @@ export class CallTracer {
 
   /** Queues the spans of calls whose process crashed. */
   readonly recover = (rows: readonly UsageRow[]): void => {
-    for (const { name, trace, startedAt, endedAt, attributes } of rows.flatMap(
+    for (const { name, trace, startedAtMs: startedAt, endedAt, attributes } of rows.flatMap(
       row => recoveredSpan(row) ?? []
     )) {
       const { trace_id: traceId, span_id: spanId, parent_id: parentId } = trace

@@ -4,7 +4,7 @@ import { kinds } from '../providers/kinds.ts'
 import type { ProviderKind } from '../../schemas/providers.ts'
 import type { EndpointName } from '../../schemas/endpoints.ts'
 import type { CallRecord } from '../core/record.ts'
-import type { SentRequest } from '../core/routing-facts.ts'
+import type { RecordedAttempt } from '../core/routing-facts.ts'
 import type { Usage } from '../core/usage.ts'
 
 /** Returns the kind of a provider; `undefined` for a removed one. */
@@ -35,9 +35,9 @@ export function providerNameOf (providerId: string, kindOf: KindOf): string {
  * numbers differ, they cannot be assigned.
  */
 export function requestUsage (
-  { usage: { answers }, routing: { requests = [] } }: CallRecord,
-  request: SentRequest
+  { usage: { answers }, routing: { attempts = [] } }: CallRecord,
+  request: RecordedAttempt
 ): Usage | undefined {
-  const answered = requests.filter(({ reason }) => reason === undefined)
+  const answered = attempts.filter(({ reason }) => reason === undefined)
   return answers.length === answered.length ? answers[answered.indexOf(request)]?.usage : undefined
 }

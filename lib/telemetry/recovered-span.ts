@@ -10,7 +10,7 @@ export interface RecoveredSpan {
   readonly name: string
   readonly trace: TraceStep
   /** Unix milliseconds. */
-  readonly startedAt: number
+  readonly startedAtMs: number
   /** When the call was last journaled. */
   readonly endedAt: number
   readonly attributes: Attributes
@@ -24,7 +24,7 @@ export function recoveredSpan (row: UsageRow): RecoveredSpan | undefined {
   return {
     name: row.endpoint,
     trace,
-    startedAt: row.at_ms,
+    startedAtMs: row.at_ms,
     endedAt: row.at_ms + row.duration_ms,
     attributes: {
       'gen_ai.conversation.id': row.session ?? undefined,

@@ -65,7 +65,7 @@ export function printBegunRow (
     return undefined
   }
   if (trace !== undefined) return undefined // the full row carries it, for its span after a kill
-  if (record.usage.judged !== undefined) return undefined // guards have already spent money
+  if (record.usage.judgeRequests !== undefined) return undefined // guards have already spent money
   const { tags, endUser, session, metadata, parties } = record.caller
   if (tags ?? endUser ?? session ?? metadata ?? parties) return undefined
   const id = record.limits.rowId ?? rowId()

@@ -7,7 +7,7 @@ import { nonTokenUnits, type BilledUnit } from '../../schemas/billed-units.ts'
 import type { ErrorCode } from '../core/errors.ts'
 import type { Price } from '../core/model.ts'
 import type { CallRecord } from '../core/record.ts'
-import { estimatedTurn, type JudgedRequest, type WastedRequest } from '../core/usage-facts.ts'
+import { estimatedTurn, type JudgeRequest, type WastedRequest } from '../core/usage-facts.ts'
 import {
   addUsage,
   estimatedAnswer,
@@ -49,7 +49,7 @@ export function chargeOf (
 ): Charge {
   const { cost: { chargedNanoUsd, maxCostNanoUsd } } = record
   const answer = answerUsage(record)
-  const beside = besideAnswer(record, models)
+  const beside = extraUsage(record, models)
   const cost = callCost(record, answer, models)
   const charged = chargedCost(record, cost.nanoUsd, beside.nanoUsd)
   return {
@@ -104,15 +104,15 @@ function answerUsage (record: CallRecord): AnswerUsage {
 
 /** Returns true if a provider may have started work, and may bill the call. */
 function isBegun (record: CallRecord): boolean {
-  const { routing: { chosen, attempts }, usage: { outputCharacters } } = record
+  const { routing: { chosen, requestCount }, usage: { outputCharacters } } = record
   // An answer may start with something other than text, such as a tool name.
-  return chosen !== undefined || outputCharacters !== undefined || (attempts > 0 && !hasFailed(record))
+  return chosen !== undefined || outputCharacters !== undefined || (requestCount > 0 && !hasFailed(record))
 }
 
 /** Returns the usage of a tool loop turn that was cut off, if a provider may have started it. */
 function turnInFlight (record: CallRecord): Usage | undefined {
-  const { usage: { openTurn, outputCharacters = 0, reported }, routing: { attempts } } = record
-  if (openTurn === undefined || attempts === openTurn.attempts) return undefined
+  const { usage: { openTurn, outputCharacters = 0, reported }, routing: { requestCount } } = record
+  if (openTurn === undefined || requestCount === openTurn.attempts) return undefined
   const isBilled = outputCharacters > openTurn.outputCharacters || reported?.usage !== undefined
   return isBilled || !hasFailed(record)
     ? estimatedTurn(openTurn, record.usage)
@@ -133,15 +133,15 @@ const endedByGuard: ReadonlySet<string | undefined> = new Set([
  */
 function hasFailed ({
   end: { outcome, errorCode },
-  routing: { attempts, failedAttempts = [] }
+  routing: { requestCount, unusedRoutes = [] }
 }: CallRecord): boolean {
   if (outcome !== 'error') return false
-  if (endedByGuard.has(errorCode)) return failedAttempts.length >= attempts
+  if (endedByGuard.has(errorCode)) return unusedRoutes.length >= requestCount
   return !endedByGateway.has(errorCode)
 }
 
 /** Usage and cost of a call in addition to its answer: failed requests, and requests of guards. */
-interface BesideAnswer {
+interface ExtraUsage {
   readonly usage: Usage | undefined
   readonly estimated: boolean
   readonly nanoUsd: number
@@ -149,20 +149,20 @@ interface BesideAnswer {
   readonly wastedNanoUsd: number | null
 }
 
-const nothing: BesideAnswer = {
+const nothing: ExtraUsage = {
   usage: undefined, estimated: false, nanoUsd: 0, wastedTokens: null, wastedNanoUsd: null
 }
 
-function besideAnswer (record: CallRecord, models: Pick<ModelRegistry, 'find'>): BesideAnswer {
-  const { usage: { judged = [], wasted: failed = [] } } = record
-  if (failed.length === 0 && judged.length === 0) return nothing
+function extraUsage (record: CallRecord, models: Pick<ModelRegistry, 'find'>): ExtraUsage {
+  const { usage: { judgeRequests = [], wasted: failed = [] } } = record
+  if (failed.length === 0 && judgeRequests.length === 0) return nothing
   const wasted = failed.map(request => wasteOf(request, record, models))
-  const all = [...wasted, ...judged]
+  const all = [...wasted, ...judgeRequests]
   const wastedNanoUsd = costOfWasted(record, models)
   return {
     usage: all.reduce<Usage | undefined>((sum, one) => addUsage(sum, one.usage), undefined),
     estimated: all.some(one => one.estimated),
-    nanoUsd: wastedNanoUsd + costOfJudged(judged, models),
+    nanoUsd: wastedNanoUsd + costOfJudged(judgeRequests, models),
     wastedTokens: wasted.length === 0 ? null : tokensOfWasted(wasted),
     wastedNanoUsd: wasted.length === 0 ? null : boundedInteger(wastedNanoUsd, maxNanoUsd)
   }
@@ -208,7 +208,7 @@ export function costOfWasted (record: CallRecord, models: Pick<ModelRegistry, 'f
 
 /** Returns billionths of a dollar. Guards use the gateway's provider keys. */
 export function costOfJudged (
-  judged: readonly JudgedRequest[],
+  judged: readonly JudgeRequest[],
   models: Pick<ModelRegistry, 'find'>
 ): number {
   return judged.reduce(
@@ -260,7 +260,7 @@ function callCost (
   models: Pick<ModelRegistry, 'find'>
 ): Cost {
   const {
-    routing: { attempts, modelId },
+    routing: { requestCount, modelId },
     caller: { usesOwnProviderKey },
     end: { outcome },
     request: { isDeferred }
@@ -269,7 +269,7 @@ function callCost (
   const free =
     usesOwnProviderKey === true ||
     isDeferred === true ||
-    attempts === 0 ||
+    requestCount === 0 ||
     (price?.input === 0 && price.output === 0)
   if (free) return { nanoUsd: 0, estimated: false }
   const reported = answers.length === 0 || estimated ? undefined : answersCost(answers, price)

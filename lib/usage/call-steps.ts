@@ -7,7 +7,7 @@
 import { defaultMessage } from '../core/errors.ts'
 import { rankText } from '../core/explain-route.ts'
 import type { CallRecord, ToolRun } from '../core/record.ts'
-import { hadSeveralRoutes, type FailedAttempt, type SentRequest } from '../core/routing-facts.ts'
+import { hadSeveralRoutes, type UnusedRoute, type RecordedAttempt } from '../core/routing-facts.ts'
 import type { Route } from '../core/route.ts'
 
 /** Times are milliseconds since the call was accepted. A step that did not happen is absent. */
@@ -88,18 +88,18 @@ export function printSteps (record: CallRecord, receivedAtMs: number): string | 
   if (errorMessage === undefined && isPlain(record, receivedAtMs)) return null
   const {
     times: { keyCheckedAtMs, overheadMs, upstreamWaitMs },
-    routing: { requests, routes, failedAttempts, upstreamRequestId },
+    routing: { attempts, routes, unusedRoutes, upstreamRequestId },
     tools: { runs },
     limits: { refusedBy },
     trace
   } = record
   const since = (atMs: number): number => tenths(atMs - receivedAtMs)
-  const skipped = failedAttempts?.filter(
-    ({ route }) => requests?.some(request => request.route === route) !== true
+  const skipped = unusedRoutes?.filter(
+    ({ route }) => attempts?.some(request => request.route === route) !== true
   )
   return JSON.stringify({
     key_checked_ms: keyCheckedAtMs && since(keyCheckedAtMs),
-    requests: requests?.slice(0, maxRequests).map(request => requestStep(request, since)),
+    requests: attempts?.slice(0, maxRequests).map(request => requestStep(request, since)),
     tools: runs?.slice(0, maxTools).map(run => toolStep(run, since)),
     candidates:
       routes !== undefined && routes.length > 1 ? routes.slice(0, maxRoutes).map(candidate) : undefined,
@@ -123,21 +123,21 @@ export function printSteps (record: CallRecord, receivedAtMs: number): string | 
  * no trace.
  */
 function isPlain (record: CallRecord, receivedAtMs: number): boolean {
-  const { routing: { requests }, tools: { runs }, limits: { refusedBy }, trace } = record
+  const { routing: { attempts }, tools: { runs }, limits: { refusedBy }, trace } = record
   if (trace !== undefined || runs !== undefined || refusedBy !== undefined) return false
   if (hadSeveralRoutes(record.routing)) return false
-  const first = requests?.[0]
+  const first = attempts?.[0]
   if (first === undefined) return true
   return (
-    requests?.length === 1 && first.reason === undefined && first.startedAtMs - receivedAtMs < minWaitStepMs
+    attempts?.length === 1 && first.reason === undefined && first.startedAtMs - receivedAtMs < minWaitStepMs
   )
 }
 
 function requestStep (
-  { route, startedAtMs, endedAtMs, reason, status }: SentRequest,
+  { route, startedAtMs, answeredAtMs, reason, status }: RecordedAttempt,
   since: (atMs: number) => number
 ): RequestStep {
-  const tookMs = endedAtMs === undefined ? undefined : tenths(endedAtMs - startedAtMs)
+  const tookMs = answeredAtMs === undefined ? undefined : tenths(answeredAtMs - startedAtMs)
   return {
     model: cut(route.modelId),
     provider: route.providerId,
@@ -165,7 +165,7 @@ function candidate (route: Route, index: number): RouteStep {
   return { model: cut(route.modelId), provider: route.providerId, reason: rankText(route, index) }
 }
 
-function skippedRoute ({ route, reason }: FailedAttempt): RouteStep {
+function skippedRoute ({ route, reason }: UnusedRoute): RouteStep {
   return { model: cut(route.modelId), provider: route.providerId, reason: cut(reason) }
 }
 

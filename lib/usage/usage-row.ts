@@ -49,7 +49,7 @@ export function usageRow (
     status: boundedInteger(record.end.status),
     error_code: record.end.errorCode ?? null,
     streamed: Number(record.request.isStreamed === true),
-    attempts: record.routing.attempts,
+    attempts: record.routing.requestCount,
     turns: boundedInteger(record.tools.turns),
     estimated: Number(charge.isEstimated),
     image_size: cutOrNull(record.usage.units?.images?.size),

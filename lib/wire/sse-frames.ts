@@ -1,5 +1,5 @@
 /**
- * Prints event streams: single messages, and the batches of an answer, with any kind of event. `sse-reader`
+ * Prints event streams: single messages, and the batches of an answer, with any kind of event. `sse-decoder`
  * reads them.
  */
 

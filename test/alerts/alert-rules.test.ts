@@ -3,7 +3,7 @@ import { ExportStore } from '../../lib/exports/export-store.ts'
 import { openKeyStore } from '../../lib/keys/key-store.ts'
 import { Projects } from '../../lib/accounts/projects.ts'
 import { Reports } from '../../lib/usage/reports.ts'
-import { storeUser } from '../../lib/stores/use-store.ts'
+import { statementRunner } from '../../lib/stores/use-store.ts'
 import { Secret } from '../../lib/core/secret.ts'
 import { providerSettings, settings } from '../support/settings.ts'
 import { storeTest, type OpenStore } from '../support/stores.ts'
@@ -37,7 +37,7 @@ async function world (t: Test, open: OpenStore, parts: Partial<Settings> = {}): 
   return {
     database,
     keys,
-    projects: new Projects(database.query, storeUser(database, 'Projects')),
+    projects: new Projects(database.query, statementRunner(database, 'Projects')),
     find: async (rule, atMs = nowMs) => {
       const found = await alertRules[rule]?.({
         settings: settings(parts),

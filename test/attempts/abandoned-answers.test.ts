@@ -214,7 +214,7 @@ t.test(
     const open = {
       route,
       next: () => read,
-      isComplete: () => false,
+      isFinished: () => false,
       sizeBytes: () => 7,
       reported: () => reportedBy(undefined),
       close: () => undefined
@@ -237,7 +237,7 @@ t.test('an answer that has been read to its end is not aborted when its call end
       open: async () => await new AbandonedAnswers().openOutlivingCaller(call, async own => {
         signal = own
         const whole = bufferedResponse<AnswerEvent>(route, [])
-        return isWhole ? whole : { ...whole, isComplete: () => false }
+        return isWhole ? whole : { ...whole, isFinished: () => false }
       }),
       fail: error => error
     })
@@ -301,7 +301,7 @@ async function endless (abandoned: AbandonedAnswers, keyId?: string): Promise<Re
             { type: 'usage', usage: { promptTokens: 1, completionTokens: sizeBytes / 1024, totalTokens: 0 } }
           ]
         },
-        isComplete: () => false,
+        isFinished: () => false,
         sizeBytes: () => sizeBytes,
         reported: () => reportedBy(undefined),
         close: () => undefined

@@ -22,7 +22,7 @@ function start (reads: ReadonlyArray<readonly string[]>, failure?: Error, isKnow
           if (read === undefined && failure !== undefined) throw failure
           return await Promise.resolve(read === undefined ? undefined : [...read])
         },
-        isComplete: () => isKnown && left.length === 0,
+        isFinished: () => isKnown && left.length === 0,
         sizeBytes: () => 0,
         reported: () => reportedBy(undefined),
         close: () => { closed++ }

@@ -47,7 +47,7 @@ function race () {
 }
 
 const notes = ({ record }: ReturnType<typeof race>): unknown =>
-  record.routing.failedAttempts?.map(({ route, reason }) => [route.modelId, reason])
+  record.routing.unusedRoutes?.map(({ route, reason }) => [route.modelId, reason])
 
 t.test('the second request answers: its route is chosen, and the first counts as slower', async t => {
   const run = race()

@@ -6,7 +6,7 @@ import { openBody } from '../../lib/attempts/open-body.ts'
 import { route } from '../support/routes.ts'
 import { provider } from '../support/settings.ts'
 import type { OpenResponse } from '../../lib/attempts/open-response.ts'
-import type { BodyReader, StreamReader } from '../../lib/providers/provider.ts'
+import type { BodyFormat, StreamReader } from '../../lib/providers/provider.ts'
 
 interface Event { readonly type: string, readonly text?: string }
 
@@ -23,7 +23,7 @@ function wordReader (): StreamReader<Event> {
   }
 }
 
-function open (reader: BodyReader<Event>) {
+function open (reader: BodyFormat<Event>) {
   let cancelled = false
   const record = new CallRecord('test')
   const body = new BodyQueue({
@@ -54,7 +54,7 @@ async function textsOf (response: OpenResponse<Event>): Promise<Array<string | u
   return texts
 }
 
-const json: BodyReader<Event> = {
+const json: BodyFormat<Event> = {
   as: 'json',
   read: value => [{ type: 'json', text: JSON.stringify(value) }],
   sse: wordReader
@@ -94,7 +94,7 @@ t.test('text and bytes reach their readers unchanged', async t => {
 })
 
 t.test('pieces are sent as they arrive, and their bytes are counted', async t => {
-  const pieces: BodyReader<Event> = {
+  const pieces: BodyFormat<Event> = {
     as: 'pieces',
     read: (piece, into) => { into.push({ type: 'piece', text: String(piece.length) }) }
   }

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { GatewayError } from '../../lib/core/errors.ts'
 import { Secret } from '../../lib/core/secret.ts'
-import { noteFailedAttempt, RouteAttempt } from '../../lib/attempts/route-attempt.ts'
+import { recordUnusedRoute, RouteAttempt } from '../../lib/attempts/route-attempt.ts'
 import { ProviderFailure } from '../../lib/providers/provider-failure.ts'
 import { RouteHealth } from '../../lib/routing/route-health.ts'
 import { route } from '../support/routes.ts'
@@ -40,7 +40,7 @@ t.test('a failure counts against its route and is recorded in the call', async t
   }
   t.match(health.cooldown(chosen, 'key-1'), { reason: 'circuit_open' })
   t.same(
-    record.routing.failedAttempts?.map(({ route, reason }) => [route.modelId, reason]),
+    record.routing.unusedRoutes?.map(({ route, reason }) => [route.modelId, reason]),
     Array.from({ length: 5 }, () => ['one/a', 'upstream_error']),
     'a request that failed is not counted as slow as well'
   )
@@ -59,16 +59,16 @@ t.test('usage that a failed request reports is recorded as wasted', async t => {
 t.test('a request that lost to another is not a failure of its route', async t => {
   const { health, record, begin } = start()
   begin().recordLoss()
-  t.same(record.routing.failedAttempts?.map(({ reason }) => reason), ['slower'])
+  t.same(record.routing.unusedRoutes?.map(({ reason }) => reason), ['slower'])
   t.same([...health.circuits()], [])
 })
 
 t.test('failure reasons are recorded in order', async t => {
   const call = routedCall({})
-  noteFailedAttempt(call, route('one/a'), 'rate_limited')
-  noteFailedAttempt(call, route('two/b'), 'circuit_open')
+  recordUnusedRoute(call, route('one/a'), 'rate_limited')
+  recordUnusedRoute(call, route('two/b'), 'circuit_open')
   t.same(
-    call.record.routing.failedAttempts?.map(({ route, reason }) => [route.modelId, reason]),
+    call.record.routing.unusedRoutes?.map(({ route, reason }) => [route.modelId, reason]),
     [
       ['one/a', 'rate_limited'],
       ['two/b', 'circuit_open']

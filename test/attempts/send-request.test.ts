@@ -7,12 +7,12 @@ import { sendRequest } from '../../lib/attempts/send-request.ts'
 import { provider } from '../support/settings.ts'
 import { collectAll } from '../support/collect-young.ts'
 import { until } from '../support/until.ts'
-import type { ProviderCallOptions } from '../../lib/attempts/open-body.ts'
+import type { ResponseLimits } from '../../lib/attempts/open-body.ts'
 import type { OpenResponse } from '../../lib/attempts/open-response.ts'
 import type {
   Adapter,
   AdapterInput,
-  BodyReader,
+  BodyFormat,
   UpstreamFailure,
   Provider,
   SendOptions,
@@ -51,9 +51,9 @@ function wordReader (): StreamReader<Event> {
 /** A class, so that calling a method without its object fails. */
 class WordAdapter implements Adapter<Request, Event> {
   readonly #path = '/words'
-  readonly #reader: BodyReader<Event>
+  readonly #reader: BodyFormat<Event>
 
-  constructor (reader: BodyReader<Event>) {
+  constructor (reader: BodyFormat<Event>) {
     this.#reader = reader
   }
 
@@ -61,7 +61,7 @@ class WordAdapter implements Adapter<Request, Event> {
     return { method: 'POST', path: this.#path, headers: {} }
   }
 
-  read (): BodyReader<Event> {
+  read (): BodyFormat<Event> {
     return this.#reader
   }
 
@@ -74,11 +74,11 @@ class WordAdapter implements Adapter<Request, Event> {
 const json = (value: unknown): Event[] => [{ type: 'json', text: JSON.stringify(value) }]
 
 interface Script {
-  readonly reader?: BodyReader<Event>
+  readonly reader?: BodyFormat<Event>
   readonly status?: number
   readonly headers?: Record<string, string>
   readonly streamed?: boolean
-  readonly options?: Partial<ProviderCallOptions>
+  readonly options?: Partial<ResponseLimits>
   readonly timeouts?: Partial<Timeouts>
   /** Size of the caller's request body. */
   readonly bodyBytes?: number
@@ -110,7 +110,7 @@ function start (script: Script = {}): Started {
       body.fail(new GatewayError('upstream_stream_interrupted'))
     }
   })
-  const reader: BodyReader<Event> = script.reader ?? (streamed
+  const reader: BodyFormat<Event> = script.reader ?? (streamed
     ? { as: 'sse', reader: wordReader(), json }
     : { as: 'json', read: json, sse: wordReader })
   const adapter = new WordAdapter(reader)
@@ -244,7 +244,7 @@ t.test(
 
 t.test('an exception in a reader is a 502', async t => {
   const stumble = (): never => { throw new RangeError('Maximum call stack size exceeded') }
-  const readers: ReadonlyArray<BodyReader<Event>> = [
+  const readers: ReadonlyArray<BodyFormat<Event>> = [
     { as: 'json', read: stumble }, { as: 'text', read: stumble }, { as: 'bytes', read: stumble },
     { as: 'sse', reader: { done: false, read: stumble, end: stumble }, json: stumble }
   ]
@@ -414,7 +414,7 @@ t.test('the request is sent with the key id, and the request id of the provider 
   body.end()
   await opening
   t.match(sent, [{ request: { path: '/words' }, options: { streamed: false, keyId: 'key-1' } }])
-  t.equal(record.routing.attempts, 1)
+  t.equal(record.routing.requestCount, 1)
   t.equal(record.routing.upstreamRequestId, 'req-1')
 })
 

@@ -2,13 +2,13 @@ import { once } from 'node:events'
 import { createServer, type AddressInfo, type Socket } from 'node:net'
 import t from 'tap'
 import { Clients } from '../../lib/client/clients.ts'
-import { directClients } from '../../lib/client/create-client.ts'
+import { createDirectClient } from '../../lib/client/create-client.ts'
 import { httpServer } from '../support/http-server.ts'
 import { settles, until } from '../support/until.ts'
 import type { Connection } from '../../lib/client/connections.ts'
 
 const clientsOf = (url: string, timeoutMs = 2000): Clients =>
-  new Clients(new URL(url).origin, directClients(new URL(url), { timeoutMs }))
+  new Clients(new URL(url).origin, createDirectClient(new URL(url), { timeoutMs }))
 
 /** Sends a request, and resolves when its answer is complete, or with the error. */
 async function use (connection: Connection): Promise<Error | undefined> {

@@ -4,7 +4,7 @@ import { createServer as createSecureServer } from 'node:https'
 import { createServer, type AddressInfo, type Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
 import t, { type Test } from 'tap'
-import { connector, type Connect, type ConnectorOptions } from '../../lib/client/connector.ts'
+import { withConnectTimeout, type Connect, type ConnectorOptions } from '../../lib/client/connector.ts'
 import { makeCertificate, noOpenSsl } from '../support/certificate.ts'
 import { until } from '../support/until.ts'
 
@@ -48,7 +48,7 @@ async function secureServer (t: Test): Promise<{ readonly url: URL, readonly ca:
 
 t.test('a TLS handshake that takes too long is aborted, and its socket closed', async t => {
   const { url, sockets } = await muteServer(t)
-  await t.rejects(connected(connector({ timeoutMs: 50 }), url), {
+  await t.rejects(connected(withConnectTimeout({ timeoutMs: 50 }), url), {
     code: 'ETIMEDOUT',
     message: 'no connection within 50 ms'
   })
@@ -60,7 +60,8 @@ t.test('a socket closed while connecting is reported once', async t => {
   const { url, sockets } = await muteServer(t)
   const results: unknown[] = []
   const { protocol, hostname, host, port } = url
-  const close = connector({ timeoutMs: 60_000 })({ protocol, hostname, host, port }, (...[error]) => {
+  const connect = withConnectTimeout({ timeoutMs: 60_000 })
+  const close = connect({ protocol, hostname, host, port }, (...[error]) => {
     results.push(error)
   })
   await until(() => sockets.length === 1, 'the connection')
@@ -72,7 +73,7 @@ t.test('a socket closed while connecting is reported once', async t => {
 
 t.test('over TLS the previous session is resumed', { skip: noOpenSsl }, async t => {
   const { url, ca } = await secureServer(t)
-  const connect = connector({ timeoutMs: 20_000, tls: { ca } })
+  const connect = withConnectTimeout({ timeoutMs: 20_000, tls: { ca } })
   const first = (await connected(connect, url)) as TLSSocket // for `https:`
   t.equal(first.isSessionReused(), false)
   await once(first, 'session')
@@ -88,7 +89,7 @@ t.test(
   async t => {
     const { url, ca } = await secureServer(t)
     const attempt = async (options: Partial<ConnectorOptions>): Promise<unknown> => {
-      const connect = connector({ timeoutMs: 20_000, ...options })
+      const connect = withConnectTimeout({ timeoutMs: 20_000, ...options })
       const socket = await connected(connect, url).catch((error: unknown) => error)
       if (socket instanceof Error) return Reflect.get(socket, 'code') ?? socket.message
       t.equal((socket as TLSSocket).alpnProtocol, 'http/1.1') // for `https:`

@@ -6,7 +6,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { Secret } from '../../lib/core/secret.ts'
 import { GatewayError } from '../../lib/core/errors.ts'
-import { sseReader } from '../../lib/wire/sse-reader.ts'
+import { sseDecoder } from '../../lib/wire/sse-decoder.ts'
 import { httpTransport } from '../../lib/client/transport.ts'
 import { closedUrl } from '../support/closed-port.ts'
 import { startLateProvider } from '../support/late-provider.ts'
@@ -476,9 +476,9 @@ t.test('an event stream split at any position gives the same messages', async t 
       fc.array(fc.nat({ max: 40 }), { maxLength: 60 }),
       (text, mark, cuts) => {
         const bytes = Buffer.from((mark ? '\ufeff' : '') + text)
-        const complete = sseReader(1e6)
+        const complete = sseDecoder(1e6)
         const expected = [...complete.push(bytes), ...complete.end()]
-        const reader = sseReader(1e6)
+        const reader = sseDecoder(1e6)
         const messages = []
         let at = 0
         for (const size of cuts) messages.push(...reader.push(bytes.subarray(at, (at += size))))
@@ -493,7 +493,7 @@ t.test('an event stream split at any position gives the same messages', async t 
 t.test('multi-byte characters survive a split', async t => {
   const bytes = Buffer.from('\ufeffevent: größe\ndata: plain\n\ndata: “naïve” 漢字 👋\n\nerror: ü\n\n')
   for (let cut = 0; cut <= bytes.length; cut++) {
-    const reader = sseReader(1e6)
+    const reader = sseDecoder(1e6)
     const messages = [
       ...reader.push(bytes.subarray(0, cut)),
       ...reader.push(bytes.subarray(cut)),
@@ -508,7 +508,7 @@ t.test('multi-byte characters survive a split', async t => {
 })
 
 t.test('the length of a message is limited', async t => {
-  const reader = sseReader(1000)
+  const reader = sseDecoder(1000)
   t.throws(() => {
     for (let n = 0; n < 100; n++) reader.push(Buffer.from('data: '.padEnd(100, 'x')))
   }, { code: 'upstream_invalid_response' })

@@ -12,7 +12,7 @@ t.test('a header names the models that were tried and why, in short ASCII', asyn
   fillRecord(record, { routing: { routes: [a], chosen: a } })
   t.notOk(hadSeveralRoutes(record.routing), 'of a single route without a failed attempt')
   t.equal(candidatesOf(record), undefined)
-  record.routing.failedAttempts = [{ route: a, reason: 'upstream_error' }]
+  record.routing.unusedRoutes = [{ route: a, reason: 'upstream_error' }]
   t.ok(hadSeveralRoutes(record.routing))
   t.equal(explainRoute(record), 'one/a: upstream_error; one/a: first_choice')
   fillRecord(record, { routing: { routes: [a, b], chosen: b } })
@@ -31,7 +31,7 @@ t.test('a header names the models that were tried and why, in short ASCII', asyn
   }
   const long = explainRoute(
     fillRecord(record, {
-      routing: { failedAttempts: Array.from({ length: 99 }, () => ({
+      routing: { unusedRoutes: Array.from({ length: 99 }, () => ({
         route: route('ü\r\nx/y'),
         reason: 'upstream_error'
       })) }

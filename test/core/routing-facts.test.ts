@@ -7,9 +7,9 @@ t.test('a call had several routes if one was left over, or one failed or was ski
   t.notOk(hadSeveralRoutes(routing))
   routing.routes = [route('one/a')]
   t.notOk(hadSeveralRoutes(routing))
-  routing.failedAttempts = [{ route: route('two/b'), reason: 'cooling_down' }]
+  routing.unusedRoutes = [{ route: route('two/b'), reason: 'cooling_down' }]
   t.ok(hadSeveralRoutes(routing))
-  routing.failedAttempts = undefined
+  routing.unusedRoutes = undefined
   routing.routes = [route('one/a'), route('two/b')]
   t.ok(hadSeveralRoutes(routing))
 })

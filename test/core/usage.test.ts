@@ -1,5 +1,5 @@
 import t from 'tap'
-import { addUsage, estimatedAnswer, possibleUsage, withinWholes } from '../../lib/core/usage.ts'
+import { addUsage, estimatedAnswer, possibleUsage, capParts } from '../../lib/core/usage.ts'
 
 const one = { promptTokens: 1, completionTokens: 2, totalTokens: 3 }
 
@@ -44,9 +44,9 @@ t.test('a partly reported answer counts what was reported, and at least a token 
 })
 
 t.test('no kind of token counts more than the kind it is part of', t => {
-  t.equal(withinWholes(one), one, 'the same object if nothing has to change')
+  t.equal(capParts(one), one, 'the same object if nothing has to change')
   t.same(
-    withinWholes({
+    capParts({
       promptTokens: 10, completionTokens: 5, totalTokens: 15,
       cachedTokens: 12, cacheWriteTokens: 11, cacheWriteHourTokens: 20, reasoningTokens: 5
     }),

@@ -36,7 +36,7 @@ function endOne (
     maxInFlight: 2,
     start: signal => {
       const copy = receivedCall({ signal })
-      copy.record.routing.attempts = attempts
+      copy.record.routing.requestCount = attempts
       return { call: copy, done: read(copy) }
     }
   })

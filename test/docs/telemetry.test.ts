@@ -15,12 +15,12 @@ const page = readFileSync(join(root, 'docs/telemetry.md'), 'utf8')
 const findings = new GuardFindings()
 findings.noteInspection('pii', 'request', 1)
 const record = fillRecord(new CallRecord('chat'), {
-  routing: { requests: [
+  routing: { attempts: [
     {
       route: route('one/a'),
       startedAtMs: 1,
-      endedAtMs: 2,
-      completedAtMs: 3,
+      answeredAtMs: 2,
+      endedAtMs: 3,
       reason: undefined,
       status: undefined
     }

@@ -91,8 +91,8 @@ async function allFamilies (t: Test): Promise<Family[]> {
   const request = {
     route: route('one/a'),
     startedAtMs: 1,
+    answeredAtMs: 2,
     endedAtMs: 2,
-    completedAtMs: 2,
     reason: undefined,
     status: undefined
   }
@@ -103,8 +103,8 @@ async function allFamilies (t: Test): Promise<Family[]> {
       modelId: 'one/a',
       providerId: 'one',
       cache: 'hit' as const,
-      requests: [request],
-      failedAttempts: [{ route: route('one/b'), reason: 'circuit open' }]
+      attempts: [request],
+      unusedRoutes: [{ route: route('one/b'), reason: 'circuit open' }]
     },
     end: { status: 200, errorCode: 'invalid_api_key' },
     guards: { findings },

@@ -401,7 +401,7 @@ function compareServer (
     'headgate.key.id': record.caller.keyId,
     'headgate.model': record.routing.modelId,
     'headgate.provider': record.routing.providerId,
-    'headgate.attempts': record.routing.attempts,
+    'headgate.attempts': record.routing.requestCount,
     'headgate.hedges': record.routing.hedges,
     'headgate.retries': record.routing.retries,
     'headgate.turns': record.tools.turns,
@@ -418,20 +418,20 @@ function compareServer (
 }
 
 function compareAttempts (t: Test, spans: readonly SeenSpan[], { record, receivedAtMs }: Call): void {
-  const { routing: { requests = [] } } = record
-  t.equal(spans.length, requests.length)
+  const { routing: { attempts = [] } } = record
+  t.equal(spans.length, attempts.length)
   const start = Math.min(...spans.map(({ startMs }) => startMs))
-  const first = Math.min(...requests.map(({ startedAtMs }) => startedAtMs))
-  for (const request of requests) {
+  const first = Math.min(...attempts.map(({ startedAtMs }) => startedAtMs))
+  for (const request of attempts) {
     const span = spans.find(({ spanId }) => spanId === request.span?.spanId)
     t.equal(span?.attributes['headgate.provider'], request.route.providerId)
     t.equal(span?.attributes['error.type'], request.reason)
     t.equal(span?.attributes['http.response.status_code'], request.status)
     near(t, (span?.startMs ?? 0) - start, request.startedAtMs - first)
     const endedAtMs =
-      request.reason === undefined || request.completedAtMs !== undefined
-        ? request.completedAtMs
-        : request.endedAtMs
+      request.reason === undefined || request.endedAtMs !== undefined
+        ? request.endedAtMs
+        : request.answeredAtMs
     if (endedAtMs !== undefined) {
       near(t, (span?.endMs ?? 0) - (span?.startMs ?? 0), endedAtMs - request.startedAtMs)
     }

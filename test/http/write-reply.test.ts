@@ -4,7 +4,7 @@ import { connect } from 'node:net'
 import t from 'tap'
 import { writeReply } from '../../lib/http/write-reply.ts'
 import { eventStream } from '../../lib/replies/answer-reply.ts'
-import { sseReader } from '../../lib/wire/sse-reader.ts'
+import { sseDecoder } from '../../lib/wire/sse-decoder.ts'
 import { receivedCall } from '../support/stages.ts'
 import { until } from '../support/until.ts'
 import type { AddressInfo } from 'node:net'
@@ -77,7 +77,7 @@ t.test('a quiet stream sends a keep-alive comment before the next event', async 
     if (text.includes('ping')) speak()
   }
   t.match(text, /^data: a\n\n(?:: ping\n)+data: b\n\n(?:: ping\n)*$/)
-  t.same(sseReader(1e6).push(Buffer.from(text)).map(({ data }) => data), ['a', 'b'])
+  t.same(sseDecoder(1e6).push(Buffer.from(text)).map(({ data }) => data), ['a', 'b'])
 })
 
 t.test('a failing body cuts the connection, so it never looks complete', async t => {

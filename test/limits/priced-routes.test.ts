@@ -41,12 +41,12 @@ function call (routes: readonly [Route, ...Route[]]): {
 
 t.test('models without a price are skipped, and the record says so', async t => {
   const { routes, record } = call([free, cheap, input])
-  record.routing.failedAttempts = [{ route: expensive, reason: 'not_in_only' }]
+  record.routing.unusedRoutes = [{ route: expensive, reason: 'not_in_only' }]
   t.strictSame(
     pricedRoutes({ routes, record }, models, [ofKey], estimate(1, 1)),
     [cheap]
   )
-  t.strictSame(record.routing.failedAttempts, [
+  t.strictSame(record.routing.unusedRoutes, [
     { route: expensive, reason: 'not_in_only' },
     { route: free, reason: 'price_unknown' },
     { route: input, reason: 'price_unknown' }

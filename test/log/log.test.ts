@@ -38,7 +38,7 @@ t.test('one line says who called what, which model ran and what it used', async 
   const lines = logged({
     caller: { keyId: 'key_1' },
     request: { requestedModel: 'quick', isStreamed: true },
-    routing: { modelId: 'openai/m', providerId: 'openai', attempts: 2 },
+    routing: { modelId: 'openai/m', providerId: 'openai', requestCount: 2 },
     end: { status: 200, outcome: 'ok' },
     times: { firstByteMs: 1.23456, upstreamWaitMs: 1 },
     usage: { total: { promptTokens: 3, completionTokens: 4, totalTokens: 7 } }

@@ -10,7 +10,7 @@ import { googleModels } from '../../lib/providers/google/model-list.ts'
 import { kinds } from '../../lib/providers/kinds.ts'
 import { readEvents } from '../support/read-events.ts'
 import { asSse, at, changed, changes, pathsOf, skip, type Frame } from '../support/sloppy-changes.ts'
-import type { Adapter, AdapterInput, BodyReader } from '../../lib/providers/provider.ts'
+import type { Adapter, AdapterInput, BodyFormat } from '../../lib/providers/provider.ts'
 import type { ModelList } from '../../lib/providers/model-list.ts'
 
 type AnyAdapter = Adapter<never, unknown>
@@ -189,7 +189,7 @@ function printBytes (_: string, value: unknown): unknown {
  * Returns the events of an answer as JSON; `undefined` for an error, which every fault of a reader becomes.
  */
 function readAs (
-  reader: BodyReader<unknown>,
+  reader: BodyFormat<unknown>,
   answer: unknown,
   frames: readonly Frame[] = []
 ): string | undefined {
@@ -252,7 +252,7 @@ for (const [name, format] of Object.entries(formats)) {
       status: 200,
       headers: { 'content-type': frames === undefined ? 'application/json' : 'text/event-stream' }
     }
-    const open = (): BodyReader<unknown> => adapter.read(head, input(format, frames !== undefined))
+    const open = (): BodyFormat<unknown> => adapter.read(head, input(format, frames !== undefined))
     if (whole !== undefined) {
       const events = readAs(open(), whole)
       for (const word of words) t.ok(events?.includes(word), `${word} in ${events}`)

@@ -14,7 +14,7 @@ import { readEvents } from '../support/read-events.ts'
 import { responsesStart } from '../support/responses.ts'
 import { providerSettings } from '../support/settings.ts'
 import { routedCall } from '../support/stages.ts'
-import { sseReader } from '../../lib/wire/sse-reader.ts'
+import { sseDecoder } from '../../lib/wire/sse-decoder.ts'
 import { streamOf } from '../support/adapters.ts'
 import type { ChatInput } from '../../lib/chat/input.ts'
 import type { DirectDialect } from '../../lib/core/direct-request.ts'
@@ -230,7 +230,7 @@ t.test('lines of a stream are read in linear time, however they end', async t =>
   for (const lines of ['x: y\r', ':\r', '\r', ':\n\r']) {
     const run = (bytes: Buffer): unknown => {
       try {
-        return sseReader(Infinity).push(bytes)
+        return sseDecoder(Infinity).push(bytes)
       } catch {
         return undefined // lines that are not fields are limited
       }

@@ -71,7 +71,7 @@ t.test('an answer that is read on without its caller is never read twice at once
   const attempt = {
     route,
     next: async () => await (reads[begun++]?.promise ?? Promise.resolve(undefined)),
-    isComplete: () => false,
+    isFinished: () => false,
     sizeBytes: () => 0,
     reported: () => reportedBy(undefined),
     close: () => undefined

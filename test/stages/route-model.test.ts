@@ -25,7 +25,7 @@ t.test('a call gets the routes that were chosen for it', async t => {
   t.match(routes, [{ providerId: 'openai', model: 'gpt-5', modelId: 'openai/gpt-5' }])
   t.match(record, {
     request: { requestedModel: 'openai/gpt-5' },
-    routing: { failedAttempts: undefined, routes: undefined }
+    routing: { unusedRoutes: undefined, routes: undefined }
   })
 })
 
@@ -40,7 +40,7 @@ t.test(
       ['google/gemini-2.5-pro']
     )
     t.equal(record.routing.routes, undefined, 'set by the attempts')
-    t.match(record.routing.failedAttempts, [{ route: { modelId: 'openai/gpt-5' }, reason: String }])
+    t.match(record.routing.unusedRoutes, [{ route: { modelId: 'openai/gpt-5' }, reason: String }])
   }
 )
 

@@ -1,5 +1,5 @@
 import { isLong, LongTexts } from '../../lib/stores/long-texts.ts'
-import { storeUser } from '../../lib/stores/use-store.ts'
+import { statementRunner } from '../../lib/stores/use-store.ts'
 import { lockedAfterFirstPiece, storeTest, type OpenStore } from '../support/stores.ts'
 
 async function open (openStore: OpenStore) {
@@ -10,7 +10,7 @@ async function open (openStore: OpenStore) {
   }
   return {
     database,
-    texts: new LongTexts(database, storeUser(database, 'Texts'), 'deferred'),
+    texts: new LongTexts(database, statementRunner(database, 'Texts'), 'deferred'),
     pieces: async () =>
       await database.query
         .selectFrom('text_pieces')
@@ -65,7 +65,7 @@ storeTest('an owner that is deleted, or is being deleted, gets no text', async (
   const lock = lockedAfterFirstPiece()
   const slow = new LongTexts(
     { ...database, query: database.query.withPlugin(lock.plugin) },
-    storeUser(database, 'Texts'),
+    statementRunner(database, 'Texts'),
     'deferred'
   )
   const writing = slow.put('a', 'body', long('x'))

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { storeUser } from '../../lib/stores/use-store.ts'
+import { statementRunner } from '../../lib/stores/use-store.ts'
 
 const failing =
   (code: string, message = 'no') =>
@@ -10,7 +10,7 @@ const failing =
 t.test(
   'an unusable store is a 503 that says what is missing; an internal error stays one',
   async t => {
-    const use = storeUser({ storeFileIntact: () => true }, 'Things')
+    const use = statementRunner({ storeFileIntact: () => true }, 'Things')
     t.equal(await use(async () => 1), 1)
     await t.rejects(use(failing('ERR_SQLITE_ERROR', 'disk is full')), {
       code: 'overloaded',
@@ -25,7 +25,7 @@ t.test(
 
 t.test('a locked store is retried', async t => {
   let tries = 0
-  const use = storeUser({ storeFileIntact: () => true }, 'Things')
+  const use = statementRunner({ storeFileIntact: () => true }, 'Things')
   t.equal(await use(async () => {
     if (++tries === 1) throw Object.assign(new Error('database is locked'), { code: 'ERR_SQLITE_ERROR' })
     return tries
@@ -33,6 +33,6 @@ t.test('a locked store is retried', async t => {
 })
 
 t.test('nothing is written to a deleted file', async t => {
-  const use = storeUser({ storeFileIntact: () => false }, 'Things')
+  const use = statementRunner({ storeFileIntact: () => false }, 'Things')
   await t.rejects(use(async () => t.fail('was run')), { code: 'overloaded' })
 })

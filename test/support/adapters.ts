@@ -5,17 +5,17 @@ import type { GatewayError } from '../../lib/core/errors.ts'
 import type {
   Adapter,
   AdapterInput,
-  BodyReader,
+  BodyFormat,
   StreamReader,
   UpstreamFailure
 } from '../../lib/providers/provider.ts'
 
-type ReaderOf<E, A extends BodyReader<E>['as']> = Extract<BodyReader<E>, { as: A }>
+type ReaderOf<E, A extends BodyFormat<E>['as']> = Extract<BodyFormat<E>, { as: A }>
 
 const head = { status: 200, headers: {} }
 
 /** Returns how an adapter reads a successful response, which must be the given way. */
-export function readerAs<R, E, A extends BodyReader<E>['as']> (
+export function readerAs<R, E, A extends BodyFormat<E>['as']> (
   adapter: Adapter<R, E>,
   ask: AdapterInput<R>,
   as: A

@@ -1,9 +1,9 @@
-import { sseReader } from '../../lib/wire/sse-reader.ts'
+import { sseDecoder } from '../../lib/wire/sse-decoder.ts'
 import type { StreamReader } from '../../lib/providers/provider.ts'
 
 /** Returns all events of a stream that arrives in these pieces. */
 export function readEvents<E> (pieces: Iterable<Uint8Array>, reader: StreamReader<E>): E[] {
-  const messages = sseReader(1_000_000)
+  const messages = sseDecoder(1_000_000)
   const events: E[] = []
   const read = (complete: ReturnType<typeof messages.push>): void => {
     for (const message of complete) if (!reader.done) reader.read(message, events)

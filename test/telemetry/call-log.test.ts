@@ -37,11 +37,11 @@ t.test('a line has everything known of a call, and nothing else', async t => {
     routing: {
       modelId: 'two/b',
       providerId: 'two',
-      attempts: 2,
+      requestCount: 2,
       hedges: 1,
       routes: [a, b],
       chosen: b,
-      failedAttempts: [{ route: a, reason: 'upstream_error' }],
+      unusedRoutes: [{ route: a, reason: 'upstream_error' }],
       upstreamRequestId: 'req-1'
     },
     end: { status: 200, outcome: 'ok' },

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { CallRecord } from '../../lib/core/record.ts'
-import type { SentRequest } from '../../lib/core/routing-facts.ts'
+import type { RecordedAttempt } from '../../lib/core/routing-facts.ts'
 import { noteUsage } from '../../lib/core/usage-facts.ts'
 import { CallMetrics } from '../../lib/telemetry/call-metrics.ts'
 import { printFamilies } from '../../lib/telemetry/metric-families.ts'
@@ -33,11 +33,11 @@ function observed (
   return linesOf(metrics)
 }
 
-const sentTo = (to: Route, reason?: string): SentRequest => ({
+const sentTo = (to: Route, reason?: string): RecordedAttempt => ({
   route: to,
   startedAtMs: 1,
+  answeredAtMs: 2,
   endedAtMs: 2,
-  completedAtMs: 2,
   reason,
   status: undefined
 })
@@ -49,13 +49,13 @@ t.test('a call counts with its usage, its attempts and its fallback', async t =>
       routing: {
         modelId: 'two/b',
         providerId: 'two',
-        attempts: 3,
-        requests: [sentTo(a, 'upstream_error'), sentTo(a, 'upstream_error'), sentTo(b)],
+        requestCount: 3,
+        attempts: [sentTo(a, 'upstream_error'), sentTo(a, 'upstream_error'), sentTo(b)],
         retries: 1,
         hedges: 1,
         routes: [a, b],
         chosen: b,
-        failedAttempts: [{ route: a, reason: 'circuit open' }]
+        unusedRoutes: [{ route: a, reason: 'circuit open' }]
       },
       end: { outcome: 'ok', status: 200 },
       limits: { refusedBy: 'tokens' }
@@ -112,12 +112,12 @@ t.test(
     const record = new CallRecord('responses')
     noteUsage(record.usage, { promptTokens: 3, completionTokens: 4, totalTokens: 7 }, undefined)
     const requests = [
-      { ...sentTo(route('one/a'), 'upstream_error'), startedAtMs: 0, endedAtMs: 15 },
-      { ...sentTo(route('two/b')), startedAtMs: 100, endedAtMs: 150, completedAtMs: 2100 }
+      { ...sentTo(route('one/a'), 'upstream_error'), startedAtMs: 0, answeredAtMs: 15 },
+      { ...sentTo(route('two/b')), startedAtMs: 100, answeredAtMs: 150, endedAtMs: 2100 }
     ]
     const metrics = new CallMetrics(id => id === 'one/a', kindOf)
     metrics.observe({
-      record: fillRecord(record, { routing: { requests }, request: { isStreamed: true } }),
+      record: fillRecord(record, { routing: { attempts: requests }, request: { isStreamed: true } }),
       receivedAtMs: performance.now()
     })
     const text = printFamilies(metrics.families())
@@ -143,7 +143,7 @@ t.test('model names in operations are limited', async t => {
   const metrics = new CallMetrics(() => true, kindOf, 2)
   const observe = (model: string): void =>
     metrics.observe({
-      record: fillRecord(new CallRecord('chat'), { routing: { requests: [sentTo(route(model))] } }),
+      record: fillRecord(new CallRecord('chat'), { routing: { attempts: [sentTo(route(model))] } }),
       receivedAtMs: performance.now()
     })
   for (const model of ['one/a', 'one/b', 'one/c', 'one/a']) observe(model)
@@ -174,7 +174,7 @@ t.test('durations of calls and provider requests have exemplars of sampled trace
     metrics.observe({
       record: fillRecord(new CallRecord('chat'), {
         trace,
-        routing: { requests: [{ ...sentTo(route('one/a')), span }] }
+        routing: { attempts: [{ ...sentTo(route('one/a')), span }] }
       }),
       receivedAtMs: performance.now()
     })

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { CallRecord } from '../../lib/core/record.ts'
-import type { SentRequest } from '../../lib/core/routing-facts.ts'
+import type { RecordedAttempt } from '../../lib/core/routing-facts.ts'
 import { noteUsage } from '../../lib/core/usage-facts.ts'
 import { GuardFindings } from '../../lib/core/guard-findings.ts'
 import {
@@ -28,12 +28,12 @@ function spansOf (parts: RecordParts, row?: UsageRow): CallSpans {
   )
 }
 
-function sent (parts: Partial<SentRequest>): SentRequest {
+function sent (parts: Partial<RecordedAttempt>): RecordedAttempt {
   return {
     route: a,
     startedAtMs: 110,
-    endedAtMs: 150,
-    completedAtMs: 490,
+    answeredAtMs: 150,
+    endedAtMs: 490,
     reason: undefined,
     status: undefined,
     ...parts
@@ -64,7 +64,7 @@ t.test('the span of a call has its route, key, usage and cost', async t => {
         metadata: { run: '1' }
       },
       request: { target: '/v1/chat/completions?key=secret', usesTls: true, requestedModel: 'smart' },
-      routing: { modelId: 'one/a', providerId: 'one', attempts: 1, cache: 'miss' },
+      routing: { modelId: 'one/a', providerId: 'one', requestCount: 1, cache: 'miss' },
       end: { status: 200, outcome: 'ok' },
       times: { firstByteMs: 50, overheadMs: 1, upstreamWaitMs: 40 },
       guards: { findings }
@@ -141,7 +141,7 @@ t.test(
       {
         request: { isStreamed: true },
         caller: { session: 's-1' },
-        routing: { chosen: a, upstreamRequestId: 'req-1', requests: [sent({})] },
+        routing: { chosen: a, upstreamRequestId: 'req-1', attempts: [sent({})] },
         usage: { answers: answerUsages }
       },
       usageRowOf(1, { cost_nano_usd: 1e9 })
@@ -176,18 +176,18 @@ t.test(
 
 t.test('unanswered requests end when they failed, and only failures are errors', async t => {
   const { children } = spansOf({
-    routing: { chosen: a, requests: [
+    routing: { chosen: a, attempts: [
       sent({
         route: b,
         startedAtMs: 101,
-        endedAtMs: 120,
-        completedAtMs: undefined,
+        answeredAtMs: 120,
+        endedAtMs: undefined,
         reason: 'upstream_error',
         status: 500
       }),
-      sent({ route: b, startedAtMs: 102, endedAtMs: 150, completedAtMs: undefined, reason: 'slower' }),
-      sent({ startedAtMs: 103, completedAtMs: undefined }),
-      sent({ startedAtMs: 104, endedAtMs: undefined, completedAtMs: undefined })
+      sent({ route: b, startedAtMs: 102, answeredAtMs: 150, endedAtMs: undefined, reason: 'slower' }),
+      sent({ startedAtMs: 103, endedAtMs: undefined }),
+      sent({ startedAtMs: 104, answeredAtMs: undefined, endedAtMs: undefined })
     ] }
   })
   t.same(
@@ -213,7 +213,7 @@ t.test('each turn has its own usage, and tools come between the turns', async t 
   const { children } = spansOf(
     {
       usage: { answers: record.usage.answers },
-      routing: { requests: [sent({ completedAtMs: 190 }), sent({ startedAtMs: 300 })] },
+      routing: { attempts: [sent({ endedAtMs: 190 }), sent({ startedAtMs: 300 })] },
       tools: { runs: [
         { ...run, outcome: 'ok' },
         { ...run, startedAtMs: 201, outcome: 'tool_error' }
@@ -255,7 +255,7 @@ t.test('usage that belongs to no single answer is only on the span of the call',
   const usage = { promptTokens: 1, completionTokens: 2, totalTokens: 3 }
   const { server, children } = spansOf({
     usage: { total: usage, answers: [{ earlier: undefined, usage }] },
-    routing: { requests: [sent({}), sent({})] }
+    routing: { attempts: [sent({}), sent({})] }
   })
   t.same(
     children.map(({ attributes }) => attributes['gen_ai.usage.input_tokens']),
@@ -277,7 +277,7 @@ for (const [title, end, failed] of [
 
 t.test('every kind of provider has a name, and other endpoints have their name as the operation', async t => {
   for (const kind of providerKinds) {
-    const record = fillRecord(new CallRecord('speech'), { routing: { requests: [sent({})] } })
+    const record = fillRecord(new CallRecord('speech'), { routing: { attempts: [sent({})] } })
     const {
       children: [child]
     } = callSpans({ id: '', headers: {}, record, receivedAtMs: 0 }, undefined, 1, () => kind)
@@ -294,7 +294,7 @@ t.test('long names are cut', async t => {
   const { server, children } = spansOf({
     caller: { session: long },
     request: { requestedModel: long },
-    routing: { requests: [sent({ route: { ...a, model: long, modelId: long } })] }
+    routing: { attempts: [sent({ route: { ...a, model: long, modelId: long } })] }
   })
   for (const { name, attributes } of [server, ...children]) {
     t.ok(name.length < 300)
@@ -303,12 +303,12 @@ t.test('long names are cut', async t => {
 })
 
 t.test('a wait between key check and first request is an event', async t => {
-  t.strictSame(spansOf({ times: { keyCheckedAtMs: 101 }, routing: { requests: [sent({})] } }).server.events, [
+  t.strictSame(spansOf({ times: { keyCheckedAtMs: 101 }, routing: { attempts: [sent({})] } }).server.events, [
     { name: 'headgate.wait', atMs: 101, attributes: { 'headgate.wait_ms': 9 } }
   ])
   t.strictSame(spansOf({
     times: { keyCheckedAtMs: 109.5 },
-    routing: { requests: [sent({})] }
+    routing: { attempts: [sent({})] }
   }).server.events, [])
   t.strictSame(spansOf({ times: { keyCheckedAtMs: 101 } }).server.events, [])
 })
@@ -332,8 +332,8 @@ t.test('texts of a call are on the attempt that answered, else on the span of th
     'gen_ai.input.messages': '[{"role":"user","parts":[]}]',
     'headgate.content_truncated': true
   }
-  const places = (requests: SentRequest[]): boolean[] => {
-    const { server, children } = spansOf({ routing: { requests } })
+  const places = (requests: RecordedAttempt[]): boolean[] => {
+    const { server, children } = spansOf({ routing: { attempts: requests } })
     addAttributes({ server, children }, content, (_, texts) =>
       texts === undefined ? {} : contentAttributes(texts)
     )

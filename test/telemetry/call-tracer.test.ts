@@ -76,13 +76,13 @@ for (const [kind, body, script] of [
       t.equal(request?.attributes['gen_ai.provider.name'], 'openai-compatible')
 
       const record = calls[0]?.record
-      const sent = record?.routing.requests?.[0]
+      const sent = record?.routing.attempts?.[0]
       t.equal(request?.attributes['gen_ai.usage.input_tokens'], record?.usage.total?.promptTokens)
       const length = (from?: number, to?: number): number =>
         Math.round(((to ?? NaN) - (from ?? NaN)) * 100) / 100
       t.equal(
         length(request?.startMs, request?.endMs).toFixed(0),
-        length(sent?.startedAtMs, sent?.completedAtMs).toFixed(0)
+        length(sent?.startedAtMs, sent?.endedAtMs).toFixed(0)
       )
       t.ok(
         (request?.startMs ?? 0) >= (server?.startMs ?? Infinity) &&
@@ -146,8 +146,8 @@ t.test('a caller who disconnects ends the spans of the call and its request', as
     spans.find(({ kind }) => kind === 2),
     { failed: false, attributes: { 'http.response.status_code': 499, 'headgate.outcome': 'client_closed' } }
   )
-  const sent = calls[0]?.record.routing.requests?.[0]
-  t.ok((sent?.completedAtMs ?? 0) >= (sent?.endedAtMs ?? Infinity))
+  const sent = calls[0]?.record.routing.attempts?.[0]
+  t.ok((sent?.endedAtMs ?? 0) >= (sent?.answeredAtMs ?? Infinity))
 })
 
 t.test('a refused call is a single span', async t => {
@@ -286,12 +286,12 @@ function endedCall (number: number, { begin, captureContent }: CallTracer): Call
   const request = {
     route: route('one/m'),
     startedAtMs,
+    answeredAtMs: startedAtMs,
     endedAtMs: startedAtMs,
-    completedAtMs: startedAtMs,
     reason: undefined,
     status: undefined
   }
-  fillRecord(call.record, { trace: begin({}), routing: { requests: [request] } })
+  fillRecord(call.record, { trace: begin({}), routing: { attempts: [request] } })
   const bodies = captureContent?.([], undefined)?.({ id: 'key', name: 'key' }, 'chat')
   bodies?.takeRequest([
     Buffer.from(JSON.stringify({ messages: [{ role: 'user', content: `${number} `.repeat(20_000) }] }))

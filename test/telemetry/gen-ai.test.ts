@@ -1,16 +1,16 @@
 import t from 'tap'
 import { CallRecord } from '../../lib/core/record.ts'
-import type { SentRequest } from '../../lib/core/routing-facts.ts'
+import type { RecordedAttempt } from '../../lib/core/routing-facts.ts'
 import { noteUsage } from '../../lib/core/usage-facts.ts'
 import { operationOf, providerNameOf, requestUsage } from '../../lib/telemetry/gen-ai.ts'
 import { route } from '../support/routes.ts'
 
 const usage = { promptTokens: 1, completionTokens: 2, totalTokens: 3 }
-const sent = (reason?: string): SentRequest => ({
+const sent = (reason?: string): RecordedAttempt => ({
   route: route('one/a'),
   startedAtMs: 1,
+  answeredAtMs: 2,
   endedAtMs: 2,
-  completedAtMs: 2,
   reason,
   status: undefined
 })
@@ -43,11 +43,11 @@ t.test(
 t.test('the usage of an answer is on its request, unless several requests could be meant', async t => {
   const record = new CallRecord('chat')
   const [failed, answered] = [sent('upstream_error'), sent()]
-  record.routing.requests = [failed, answered]
+  record.routing.attempts = [failed, answered]
   t.equal(requestUsage(record, answered), undefined)
   noteUsage(record.usage, usage, undefined)
   t.strictSame(requestUsage(record, answered), usage)
   t.equal(requestUsage(record, failed), undefined)
-  record.routing.requests.push(sent())
+  record.routing.attempts.push(sent())
   t.equal(requestUsage(record, answered), undefined, 'two answers, and one was reported')
 })

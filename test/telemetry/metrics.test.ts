@@ -278,7 +278,7 @@ t.test('the number of label values is limited', t => {
     count({
       routing: {
         modelId: `p/${model}`,
-        failedAttempts: [{ route: route(`q/${model}`), reason: 'rate_limited' }]
+        unusedRoutes: [{ route: route(`q/${model}`), reason: 'rate_limited' }]
       }
     })
     count({ routing: { modelId: 'p/0' } })

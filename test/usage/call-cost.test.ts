@@ -15,7 +15,7 @@ const usage = { promptTokens: 100, completionTokens: 10, totalTokens: 110 }
 /** Of `usage`: 100 tokens at $1 and 10 at $10 a million, in billionths of a dollar. */
 const usageNanoUsd = 200_000
 const answered: RecordParts = {
-  routing: { modelId: 'one/m', providerId: 'one', attempts: 1 }, usage: { total: usage }
+  routing: { modelId: 'one/m', providerId: 'one', requestCount: 1 }, usage: { total: usage }
 }
 
 function recordOf (...parts: readonly RecordParts[]): CallRecord {
@@ -28,7 +28,7 @@ t.test('a call is charged for its answer, for failed requests, and for those of 
   })
   const wasted = [{ modelId: 'one/m', usage }]
   const judged = [{ modelId: 'one/m', usage, estimated: false }]
-  const record = recordOf({ usage: { wasted, judged } })
+  const record = recordOf({ usage: { wasted, judgeRequests: judged } })
   t.match(chargeOf(record, models, false), {
     usage: { promptTokens: 300, completionTokens: 30 },
     nanoUsd: 3 * usageNanoUsd,
@@ -43,7 +43,10 @@ t.test('a call is charged for its answer, for failed requests, and for those of 
 t.test('a caller with a provider key of their own pays the provider, but guards are charged', async t => {
   const record = recordOf({
     caller: { usesOwnProviderKey: true },
-    usage: { wasted: [{ modelId: 'one/m', usage }], judged: [{ modelId: 'one/m', usage, estimated: false }] }
+    usage: {
+      wasted: [{ modelId: 'one/m', usage }],
+      judgeRequests: [{ modelId: 'one/m', usage, estimated: false }]
+    }
   })
   t.equal(chargeOf(record, models, false).nanoUsd, usageNanoUsd)
 })

@@ -185,12 +185,12 @@ t.test('a plain call has no steps to store', t => {
   const sentAt = (startedAtMs: number): CallRecord =>
     fillRecord(new CallRecord('chat'), {
       times: { keyCheckedAtMs: 1 },
-      routing: { routes: [route], requests: [
+      routing: { routes: [route], attempts: [
         {
           route,
           startedAtMs,
+          answeredAtMs: startedAtMs + 100,
           endedAtMs: startedAtMs + 100,
-          completedAtMs: startedAtMs + 100,
           reason: undefined,
           status: undefined
         }
@@ -239,14 +239,15 @@ t.test('the steps of a long call are limited', t => {
   const times = { startedAtMs: 1, endedAtMs: 2.25 }
   const record = fillRecord(new CallRecord('chat'), {
     routing: {
-      requests: Array.from({ length: 1000 }, () => ({
+      attempts: Array.from({ length: 1000 }, () => ({
         route,
-        ...times,
-        completedAtMs: undefined,
+        startedAtMs: 1,
+        answeredAtMs: 2.25,
+        endedAtMs: undefined,
         reason: 'upstream_error',
         status: 500
       })),
-      failedAttempts: Array.from({ length: 1000 }, () => ({ route: { ...route }, reason: long })),
+      unusedRoutes: Array.from({ length: 1000 }, () => ({ route: { ...route }, reason: long })),
       routes: Array.from({ length: 1000 }, () => route),
       upstreamRequestId: long
     },

@@ -870,7 +870,7 @@ t.test('an impossible count is stored as unknown, and all others remain readable
         reasoningTokens: tokens
       }
       const record = {
-        routing: { attempts: 1, modelId: 'openai/gpt-5' },
+        routing: { requestCount: 1, modelId: 'openai/gpt-5' },
         usage: {
           total: usage,
           outputCharacters: 8,
@@ -883,7 +883,7 @@ t.test('an impossible count is stored as unknown, and all others remain readable
   note(
     kept,
     ended({
-      routing: { attempts: 1, modelId: 'openai/gpt-5' },
+      routing: { requestCount: 1, modelId: 'openai/gpt-5' },
       usage: { total: { promptTokens: 1.4, completionTokens: 2, totalTokens: 3 } }
     }),
     priced

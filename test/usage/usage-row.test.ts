@@ -32,7 +32,7 @@ function rowOf (...parts: readonly RecordParts[]): UsageRow | undefined {
     new CallRecord('chat'),
     {
       caller: { keyId: 'key-1' },
-      routing: { modelId: 'one/m', providerId: 'one', attempts: 1 },
+      routing: { modelId: 'one/m', providerId: 'one', requestCount: 1 },
       end: { status: 200 }
     },
     ...parts
@@ -92,7 +92,7 @@ t.test(
   async t => {
     const calls: readonly RecordParts[] = [
       { caller: { usesOwnProviderKey: true } },
-      { routing: { attempts: 0 } },
+      { routing: { requestCount: 0 } },
       { request: { isDeferred: true } }
     ]
     for (const parts of calls) {
@@ -301,7 +301,7 @@ t.test(
     const interrupted = (parts: RecordParts): UsageRow | undefined => {
       const record = fillRecord(
         new CallRecord('chat'),
-        { caller: { keyId: 'key-1' }, routing: { modelId: 'one/m', providerId: 'one', attempts: 1 } },
+        { caller: { keyId: 'key-1' }, routing: { modelId: 'one/m', providerId: 'one', requestCount: 1 } },
         parts
       )
       return usageRow(

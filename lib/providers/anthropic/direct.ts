@@ -16,7 +16,7 @@ import type { DirectRequest } from '../../core/direct-request.ts'
 import type { ChatEvent, FinishReason } from '../../core/events.ts'
 import type { Usage } from '../../core/usage.ts'
 import type { Failure } from '../provider-failure.ts'
-import type { AdapterInput, BodyReader, UpstreamFailure, UpstreamRequest } from '../provider.ts'
+import type { AdapterInput, BodyFormat, UpstreamFailure, UpstreamRequest } from '../provider.ts'
 import type { WireAnswer, WireStreamEvent } from './wire.ts'
 
 const version = { 'content-type': 'application/json', 'anthropic-version': '2023-06-01' }
@@ -41,7 +41,7 @@ export function directRequest (
  * Reads an answer for a caller of this API. If JSON arrives instead of a stream, or the reverse, it is
  * translated.
  */
-export function directReader (input: AdapterInput<ChatInput>): BodyReader<ChatEvent> {
+export function directReader (input: AdapterInput<ChatInput>): BodyFormat<ChatEvent> {
   const reader = new MessageReader()
   return input.streamed
     ? { as: 'sse', reader, json: value => readResponse(value, input) }

@@ -10,7 +10,7 @@ import { readImageResponse } from './image-response.ts'
 import { readImageStream } from './image-stream.ts'
 import type { ImageEvent } from '../../core/events.ts'
 import type { ImageRequest } from '../../../schemas/images.ts'
-import type { Adapter, AdapterInput, BodyReader, UpstreamHead, UpstreamRequest } from '../provider.ts'
+import type { Adapter, AdapterInput, BodyFormat, UpstreamHead, UpstreamRequest } from '../provider.ts'
 
 /** Fields sent with the caller's value. */
 const forwarded = [
@@ -71,6 +71,6 @@ export function pick<T extends object> (from: T, fields: ReadonlyArray<keyof T>)
 export function readImages (
   _head: UpstreamHead,
   input: AdapterInput<{ readonly n?: number }>
-): BodyReader<ImageEvent> {
+): BodyFormat<ImageEvent> {
   return jsonOrSse(input, readImageResponse, readImageStream)
 }

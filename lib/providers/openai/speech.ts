@@ -17,7 +17,7 @@ import type { SpeechFormat } from '../../../schemas/speech.ts'
 import type {
   Adapter,
   AdapterInput,
-  BodyReader,
+  BodyFormat,
   StreamReader,
   UpstreamHead,
   UpstreamRequest
@@ -60,7 +60,7 @@ function speechRequest ({ request, route }: AdapterInput<SpeechInput>): Upstream
 }
 
 /** Reads the body as audio unless the content type says otherwise. */
-function readAudio (head: UpstreamHead, adapterInput: AdapterInput<SpeechInput>): BodyReader<SpeechEvent> {
+function readAudio (head: UpstreamHead, adapterInput: AdapterInput<SpeechInput>): BodyFormat<SpeechEvent> {
   const contentType = contentTypeOf(head)
   if (/json|xml|^text\//.test(contentType)) return jsonOrSse(adapterInput, refuseJson, readStream)
   const mediaType = contentType.startsWith('audio/')

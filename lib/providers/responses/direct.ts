@@ -17,7 +17,7 @@ import type { ChatInput } from '../../chat/input.ts'
 import type { DirectRequest } from '../../core/direct-request.ts'
 import type { ChatEvent, FinishReason } from '../../core/events.ts'
 import type { Usage } from '../../core/usage.ts'
-import type { AdapterInput, BodyReader, UpstreamRequest } from '../provider.ts'
+import type { AdapterInput, BodyFormat, UpstreamRequest } from '../provider.ts'
 import type { WireItem, WireResponse, WireStreamEvent } from './wire.ts'
 
 export function directRequest ({ action, body, headers }: DirectRequest, streamed: boolean): UpstreamRequest {
@@ -37,7 +37,7 @@ export function directRequest ({ action, body, headers }: DirectRequest, streame
  * Reads an answer for a caller of this API. If JSON arrives instead of a stream, or the reverse, it is
  * translated.
  */
-export function directReader (input: AdapterInput<ChatInput>): BodyReader<ChatEvent> {
+export function directReader (input: AdapterInput<ChatInput>): BodyFormat<ChatEvent> {
   // Do not seal compacted conversations: without their encrypted content they are useless, so any account may
   // try.
   const reader = new ResponseReader(input.direct?.action === undefined ? sealingAccount(input) : undefined)

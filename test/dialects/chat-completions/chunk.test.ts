@@ -69,7 +69,8 @@ t.test('each kind of event sets its own field of the delta', async t => {
     [{ type: 'extra', scope: 'message', choice: 0, fields: { u: 1 } }, { u: 1 }],
     [
       {
-        type: 'tool-call-start', choice: 0, callIndex: 1, id: 'c', name: 'f', kind: 'function', extra: { e: 1 }
+        type: 'tool-call-start', choice: 0, callIndex: 1, id: 'c', name: 'f', kind: 'function',
+        extra: { e: 1 }
       },
       { tool_calls: [{ index: 1, id: 'c', type: 'function', function: { name: 'f', arguments: '' }, e: 1 }] }
     ],

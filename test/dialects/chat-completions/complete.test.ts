@@ -3,7 +3,7 @@ import { toCompletion, foldChunks } from '../../../lib/dialects/chat-completions
 import type { ChatEvent } from '../../../lib/core/events.ts'
 import fc from 'fast-check'
 import { ChunkBuilder, type Chunk } from '../../../lib/dialects/chat-completions/chunk.ts'
-import { sseReader } from '../../../lib/wire/sse-reader.ts'
+import { sseDecoder } from '../../../lib/wire/sse-decoder.ts'
 import { normalise } from '../../../lib/stages/normalise.ts'
 import { sseEncode } from '../../../lib/stages/sse-encode.ts'
 import { routedCall } from '../../support/stages.ts'
@@ -97,7 +97,7 @@ async function encode (batches: ReadonlyArray<Batch<ChatInput, ChatEvent>>): Pro
 }
 
 function chunksIn (text: string): Chunk[] {
-  const messages = sseReader(1e6).push(Buffer.from(text))
+  const messages = sseDecoder(1e6).push(Buffer.from(text))
   return messages.filter(({ data }) => data !== '[DONE]').map(({ data }) => JSON.parse(data) as Chunk)
 }
 
@@ -340,7 +340,9 @@ t.test('content is null beside calls and refusals, and otherwise empty text', as
       ?.message
   t.same(message(), { role: 'assistant', content: '', refusal: null })
   t.match(message({ type: 'refusal-delta', choice: 0, text: 'no' }), { content: null, refusal: 'no' })
-  const start: ChatEvent = { type: 'tool-call-start', choice: 0, callIndex: 0, id: 'a', name: 'f', kind: 'function' }
+  const start: ChatEvent = {
+    type: 'tool-call-start', choice: 0, callIndex: 0, id: 'a', name: 'f', kind: 'function'
+  }
   t.match(message(start), {
     content: null,
     tool_calls: [{ id: 'a', type: 'function', function: { name: 'f', arguments: '' } }]

@@ -23,7 +23,7 @@ import { openaiAdapters } from '../../../lib/providers/openai/index.ts'
 import { normalise } from '../../../lib/stages/normalise.ts'
 import { sseEncode } from '../../../lib/stages/sse-encode.ts'
 import { endOfStream, sseEvent } from '../../../lib/wire/sse-frames.ts'
-import { sseReader } from '../../../lib/wire/sse-reader.ts'
+import { sseDecoder } from '../../../lib/wire/sse-decoder.ts'
 import { anyAnswer } from './any-answer.ts'
 import { readerAs, readResponse, streamOf } from '../../support/adapters.ts'
 import { holds } from '../../support/property.ts'
@@ -472,7 +472,7 @@ t.test('a delta is counted by its text, with an escape as one character', async 
   )
   const { reader } = readerAs(openaiAdapters.chat, { ...directAsk, streamed: true }, 'sse')
   const events: ChatEvent[] = []
-  for (const message of sseReader(1000).push(Buffer.from(frames.join('')))) reader.read(message, events)
+  for (const message of sseDecoder(1000).push(Buffer.from(frames.join('')))) reader.read(message, events)
   t.same(
     events.map(event => event.type === 'direct-frame' && event.characters),
     [5, 4, 0, 0]

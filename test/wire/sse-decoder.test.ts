@@ -1,10 +1,10 @@
 import t from 'tap'
 import { sseData, sseEvent } from '../../lib/wire/sse-frames.ts'
-import { sseReader } from '../../lib/wire/sse-reader.ts'
+import { sseDecoder } from '../../lib/wire/sse-decoder.ts'
 import { cut, cutSizes } from '../support/cuts.ts'
 
 function read (bytes: Uint8Array, size: typeof cutSizes[number] = 'complete'): unknown[] {
-  const reader = sseReader(10_000)
+  const reader = sseDecoder(10_000)
   return [...cut(bytes, size).flatMap(piece => reader.push(piece)), ...reader.end()].map(
     ({ event, data }) => [event, data]
   )
@@ -33,27 +33,27 @@ t.test('lines end with a carriage return, a line feed or both, wherever they are
 })
 
 t.test('a message is complete at the carriage return that ends it', async t => {
-  t.match(sseReader(100).push(Buffer.from('data: a\r\r')), [{ data: 'a' }])
+  t.match(sseDecoder(100).push(Buffer.from('data: a\r\r')), [{ data: 'a' }])
 })
 
 t.test('time and memory are linear in the bytes of a stream, whatever its lines', async t => {
   const invalid = { code: 'upstream_invalid_response' }
   for (const line of ['x\n', 'x: y\n', 'retry: x\n', 'error: x\n']) {
-    const reader = sseReader(10_000_000)
+    const reader = sseDecoder(10_000_000)
     t.throws(() => reader.push(Buffer.from(line.repeat(2000))), invalid, line)
   }
-  const open = sseReader(10_000_000)
+  const open = sseDecoder(10_000_000)
   const lines = Buffer.from('data:\n'.repeat(20_000))
   t.throws(() => { for (let read = 0; read < 10; read++) open.push(lines) }, invalid)
 
-  const long = sseReader(10_000_000)
+  const long = sseDecoder(10_000_000)
   const message = Buffer.from(`${'data: x\n'.repeat(20_000)}\n`)
   for (let read = 0; read < 10; read++) t.equal(long.push(message)[0]?.data.length, 39_999)
 })
 
 t.test("a server's retry time is reported", async t => {
   const retries: number[] = []
-  const reader = sseReader(100, ms => retries.push(ms))
+  const reader = sseDecoder(100, ms => retries.push(ms))
   reader.push(Buffer.from('retry: 3000\rdata: a\n\n'))
   t.same(retries, [3000])
 })

@@ -1,4 +1,4 @@
-/** Reads event streams: converts bytes to messages, one array per read. `sse-frames` prints them. */
+/** Decodes event streams: converts bytes to messages, one array per read. `sse-frames` prints them. */
 
 import { StringDecoder } from 'node:string_decoder'
 import {
@@ -22,12 +22,12 @@ export interface StreamDecoder {
 }
 
 /**
- * Creates a reader of one stream.
+ * Creates the decoder of one stream.
  *
  * @param maxLength maximum message length in UTF-16 code units, which is at most its byte length
  * @param onRetry called with the server's reconnection delay in milliseconds
  */
-export function sseReader (maxLength: number, onRetry?: (ms: number) => void): StreamDecoder {
+export function sseDecoder (maxLength: number, onRetry?: (ms: number) => void): StreamDecoder {
   return new Reader(maxLength, onRetry)
 }
 
