@@ -107,8 +107,9 @@ export class PreparedRequest<
 
   /** Returns the usage of the successful parts of a split request that partly failed. */
   usageOfUnusedParts (): readonly Usage[] {
-    return [...this.#prepared.values()].flat().flatMap(({ answer = [] }) =>
-      answer.flatMap(({ type, usage }) => (type === 'usage' && usage !== undefined ? [usage] : []))
+    const answers = new Set([...this.#prepared.values()].flat().map(({ answer }) => answer))
+    return [...answers].flatMap((events = []) =>
+      events.flatMap(({ type, usage }) => (type === 'usage' && usage !== undefined ? [usage] : []))
     )
   }
 
@@ -131,7 +132,12 @@ export class PreparedRequest<
     if (existing !== undefined) return existing
     const isTranslated = this.#mustTranslate || this.#shared.missingApis.isMissing(this.provider)
     const input = adapterInput(this.#call, this.#route, this.provider, { credential, isTranslated })
-    const parts = (this.#target.adapter.split?.(input) ?? [input]).map(part => ({ input: part }))
+    const sent = [...this.#prepared.values()]
+    const parts = (this.#target.adapter.split?.(input) ?? [input]).map((part, index): UpstreamPart<R, E> => {
+      // What another account has answered is billed, and not sent again.
+      const answer = sent.map(earlier => earlier[index]?.answer).find(events => events !== undefined)
+      return { input: part, ...answer !== undefined && { answer } }
+    })
     this.#prepared.set(credential, parts)
     return parts
   }

@@ -63,7 +63,7 @@ t.test('the first route that answers is recorded as the chosen one', async t => 
     chosen: two,
     modelId: 'two/a',
     providerId: 'two',
-    failedAttempts: [{ route: one, reason: 'upstream_error' }]
+    unusedRoutes: [{ route: one, reason: 'upstream_error' }]
   })
 })
 

@@ -2,6 +2,7 @@ import type { ProviderKind } from '../../schemas/providers.ts'
 import t from 'tap'
 import { CallRecord } from '../../lib/core/record.ts'
 import { GatewayError } from '../../lib/core/errors.ts'
+import { Secret } from '../../lib/core/secret.ts'
 import { BodyQueue } from '../../lib/client/body-queue.ts'
 import { sendParts } from '../../lib/attempts/send-parts.ts'
 import type { AnyEvent } from '../../lib/attempts/open-response.ts'
@@ -18,6 +19,7 @@ import {
 import { testGateway, upstreamAt, type TestGateway } from '../support/gateway.ts'
 import { settles, until } from '../support/until.ts'
 import { withResolvers } from '../support/with-resolvers.ts'
+import type { WeightedKey } from '../../lib/core/settings.ts'
 import type { Adapter, Provider, StreamReader } from '../../lib/providers/provider.ts'
 import type { Test } from 'tap'
 
@@ -393,4 +395,27 @@ t.test('usage of failed parts and of finished parts is recorded as wasted', asyn
   await until(() => records.length === 1, 'the record of the call')
   const wasted = records[0]?.usage.wasted?.map(one => one.usage?.totalTokens)
   t.same(wasted?.toSorted(), [18, 4])
+})
+
+t.test('a part that was answered is not sent again with another key of the provider', async t => {
+  const records: CallRecord[] = []
+  const keys: Array<string | undefined> = []
+  const upstream = await fakeUpstream(({ headers: { authorization } }, number) => {
+    keys.push(authorization)
+    return number === 1
+      ? { status: 429, pieces: ['{"error":{"message":"slow down"}}'] }
+      : { pieces: [chatAnswer(`part ${number}`)] }
+  })
+  t.teardown(upstream.close)
+  const apiKeys = ['one', 'two'].map((key): WeightedKey => ({ key: new Secret(key), weight: 1 }))
+  const providers = [upstreamAt(upstream.url, 'deepseek', 'deepseek', { apiKeys })]
+  const api = await testGateway(t, { providers }, {}, { observers: [({ record }) => records.push(record)] })
+  const response = await api.post(path, { ...question, n: 3 })
+  const { choices, usage } = await response.json() as Completion
+  t.same(choices.map(({ message }) => message.content).toSorted(), ['part 0', 'part 2', 'part 3'])
+  t.equal(usage?.['total_tokens'], 3 * 4)
+  t.equal(keys.length, 4, 'only the refused part is sent again')
+  t.equal(new Set(keys).size, 2)
+  await until(() => records.length === 1, 'the record of the call')
+  t.equal(records[0]?.usage.wasted, undefined)
 })

@@ -23,8 +23,8 @@ t.test('calls executed by the gateway are withheld, and the others are renumbere
     ...call(3, 'own_d')
   ])
   t.strictSame(shown, [
-    ...call(1, 'own_b').map(event => ({ ...event, call: 0 })),
-    ...call(3, 'own_d').map(event => ({ ...event, call: 1 }))
+    ...call(1, 'own_b').map(event => ({ ...event, callIndex: 0 })),
+    ...call(3, 'own_d').map(event => ({ ...event, callIndex: 1 }))
   ])
   t.equal(filter.callsShown, 2)
 })
@@ -32,7 +32,7 @@ t.test('calls executed by the gateway are withheld, and the others are renumbere
 t.test('withheld calls can still be released, with the next numbers', async t => {
   const filter = new ToolCallFilter(hides, undefined)
   filter.read([...call(0, 'server_a'), ...call(1, 'own_b')])
-  t.strictSame(filter.withheldCalls(), call(0, 'server_a').map(event => ({ ...event, call: 1 })))
+  t.strictSame(filter.withheldCalls(), call(0, 'server_a').map(event => ({ ...event, callIndex: 1 })))
   t.equal(filter.callsShown, 2)
 })
 

@@ -72,7 +72,7 @@ t.test('batches pass unchanged, and are replayed as one', async t => {
   t.same([first.record.routing.cache, again.record.routing.cache, calls()], ['miss', 'hit', 1])
   t.match(again.record, {
     request: { isStreamed: true },
-    routing: { modelId: 'one/m', providerId: 'one', attempts: 0 },
+    routing: { modelId: 'one/m', providerId: 'one', requestCount: 0 },
     usage: { total: undefined }
   })
 })

@@ -75,7 +75,7 @@ t.test('a complete answer is one batch from the route that gave it', async t => 
   t.equal(batches[0]?.route, route)
   t.match(batches[0]?.events, [{ type: 'response-start' }, { type: 'text-delta', text: 'fine' }])
   t.match(call.record, {
-    routing: { modelId: 'one/m', providerId: 'one', chosen: route, attempts: 1 },
+    routing: { modelId: 'one/m', providerId: 'one', chosen: route, requestCount: 1 },
     request: { isStreamed: false }
   })
   t.match(one.sent, [{ method: 'POST', credential: { authorization: 'Bearer sk-ours' } }])
@@ -87,7 +87,7 @@ t.test('the next route is tried if one fails, and the record says why', async t 
   const [batch] = await collect(providerCall(services({ one, two }), 'chat')(once(call)))
   t.equal(batch?.route, other)
   t.match(call.record, {
-    routing: { modelId: 'two/m', attempts: 2, failedAttempts: [{ route }], retries: undefined }
+    routing: { modelId: 'two/m', requestCount: 2, unusedRoutes: [{ route }], retries: undefined }
   })
 })
 
@@ -95,7 +95,7 @@ t.test('a transient failure is retried as often as configured for the provider',
   const one = scripted(busy, fine)
   const call = routedCall(hello)
   t.equal((await collect(providerCall(services({ one }, { retries: 1 }), 'chat')(once(call)))).length, 1)
-  t.match(call.record, { routing: { attempts: 2, retries: 1 } })
+  t.match(call.record, { routing: { requestCount: 2, retries: 1 } })
   t.ok(
     call.record.times.upstreamWaitMs >= 70,
     `the pause before the retry counts as waiting: ${call.record.times.upstreamWaitMs} ms`

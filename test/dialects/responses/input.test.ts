@@ -405,12 +405,12 @@ t.test(
         const found = historyFacts(
           messagesOf([{ role: 'user', content: 'Hi' }, ...(items as InputItem[]), ...results])
         )
-        const joined = (types: readonly string[], call?: number): string =>
+        const joined = (types: readonly string[], callIndex?: number): string =>
           events
             .map(event =>
               'text' in event &&
               types.includes(event.type) &&
-              (call === undefined || property(event, 'call') === call)
+              (callIndex === undefined || property(event, 'callIndex') === callIndex)
                 ? event.text
                 : ''
             )
