@@ -19,7 +19,7 @@ t.test('an interrupted call has the span that servers got as parent', async t =>
   })
   t.match(recoveredSpan(row), {
     trace,
-    startedAt: 1000,
+    startedAtMs: 1000,
     endedAt: 1020,
     attributes: {
       'headgate.recovered': true,
