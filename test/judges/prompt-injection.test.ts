@@ -269,7 +269,7 @@ t.test(
 )
 
 t.test(
-  'checks count also towards token limits, and where the caller pays the provider',
+  'inspections count also towards token limits, and where the caller pays the provider',
   async t => {
     const ownKey = { 'x-provider-key': 'sk-own' }
     const counts: ReadonlyArray<readonly [path: string, body: object]> = [
