@@ -3,6 +3,7 @@
 import { rankText } from '../core/explain-route.ts'
 import type { UnusedRoute } from '../core/routing-facts.ts'
 import type { Route } from '../core/route.ts'
+import type { Capability, Providers } from '../providers/provider.ts'
 import type { CredentialPool } from './credential-pool.ts'
 import type { RouteHealth, Cooldown } from './route-health.ts'
 import type { RouteCandidate, RouteDecision } from '../../schemas/route-decision.ts'
@@ -75,6 +76,11 @@ function stateOf (cooldown: Cooldown | undefined): Pick<RouteCandidate, 'state' 
   if (cooldown === undefined) return { state: 'ready' }
   const { reason, origin, forMs } = cooldown
   return { state: reason, origin, ...forMs > 0 && { until: endTimeText(forMs) } }
+}
+
+/** Returns a predicate for routes whose provider has the capability. Other providers never get a request. */
+export function canServe (providers: Providers, capability: Capability): (route: Route) => boolean {
+  return ({ providerId }) => providers.get(providerId)?.adapters[capability] !== undefined
 }
 
 /** Returns the end of a cooldown as an ISO date. */

@@ -10,7 +10,7 @@ export class LearnedCooldowns {
     { readonly untilMs: number, readonly learnedMs: number, readonly origin: string }
   >()
   /** By name, when the last successful attempt here began. */
-  readonly #workedMs = new Map<string, number>()
+  readonly #succeededMs = new Map<string, number>()
 
   /** @param now returns monotonic milliseconds */
   constructor (now: () => number) {
@@ -20,7 +20,7 @@ export class LearnedCooldowns {
   /** Copies what another instance knows about some names. */
   adopt (before: LearnedCooldowns, isKept: (name: string) => boolean): void {
     for (const [name, entry] of before.#entries) if (isKept(name)) this.#entries.set(name, entry)
-    for (const [name, atMs] of before.#workedMs) if (isKept(name)) this.#workedMs.set(name, atMs)
+    for (const [name, atMs] of before.#succeededMs) if (isKept(name)) this.#succeededMs.set(name, atMs)
   }
 
   /**
@@ -33,20 +33,20 @@ export class LearnedCooldowns {
   learn (name: string, forMs: number, failingMs: number, origin: string): void {
     const nowMs = this.#now()
     if (forMs > 0) {
-      const workedMs = this.#workedMs.get(name)
-      if (workedMs === undefined || workedMs < nowMs - failingMs) {
+      const succeededMs = this.#succeededMs.get(name)
+      if (succeededMs === undefined || succeededMs < nowMs - failingMs) {
         this.#entries.set(name, { untilMs: nowMs + forMs, learnedMs: nowMs, origin })
       }
     } else if (this.#entries.get(name)?.origin === origin) this.#entries.delete(name)
   }
 
   /** Records a successful attempt here. @param begunMs when it began */
-  worked (name: string, begunMs: number): void {
-    this.#workedMs.delete(name) // keep the newest last
-    this.#workedMs.set(name, begunMs)
-    if (this.#workedMs.size > maxNames) {
-      const [oldest = ''] = this.#workedMs.keys()
-      this.#workedMs.delete(oldest)
+  recordSuccess (name: string, begunMs: number): void {
+    this.#succeededMs.delete(name) // keep the newest last
+    this.#succeededMs.set(name, begunMs)
+    if (this.#succeededMs.size > maxNames) {
+      const [oldest = ''] = this.#succeededMs.keys()
+      this.#succeededMs.delete(oldest)
     }
     const entry = this.#entries.get(name)
     if (entry !== undefined && entry.learnedMs <= begunMs) this.#entries.delete(name)

@@ -7,12 +7,11 @@ import { GatewayError } from '../core/errors.ts'
 import type { Route } from '../core/route.ts'
 import { initialAttempt, type Breaker } from './breaker.ts'
 import { CredentialPool, isOfCredential } from './credential-pool.ts'
-import { ExtraRequestBudget } from './extra-request-budget.ts'
 import { Latencies } from './latencies.ts'
 import { LearnedCooldowns } from './learned-cooldowns.ts'
 import { MissingApis } from './missing-apis.ts'
 import { ModelCircuit, type ModelAttempt } from './model-circuit.ts'
-import { RetryBudget } from './retry-budget.ts'
+import { ExtraRequestBudget, RetryBudget } from './request-budgets.ts'
 import { ServedSessions } from './served-sessions.ts'
 import { ToolCallOrigins } from './tool-call-origins.ts'
 import type { SharedCooldown } from '../coordination/cooldown-exchange.ts'
@@ -239,8 +238,9 @@ export class RouteHealth {
       this.#change(route, circuit, attempt.keyId, () => circuit.succeeded(attempt, this.#now()))
     }
     if (this.#onCooldown !== undefined) {
-      for (const name of [route.providerId, route.modelId]) this.#learned.worked(name, this.#now() - ms)
-      this.#learnedOfKeys.worked(`${attempt.keyId} ${route.modelId}`, this.#now() - ms)
+      const begunMs = this.#now() - ms
+      for (const name of [route.providerId, route.modelId]) this.#learned.recordSuccess(name, begunMs)
+      this.#learnedOfKeys.recordSuccess(`${attempt.keyId} ${route.modelId}`, begunMs)
     }
     if (route.ranked?.by === 'first_byte' || route.ranked?.by === 'load') {
       this.latencies(streamed).note(route.modelId, ms)

@@ -1,8 +1,10 @@
 import t from 'tap'
 import { GatewayError } from '../../lib/core/errors.ts'
-import { decide } from '../../lib/routing/decision.ts'
+import { canServe, decide } from '../../lib/routing/decision.ts'
 import { RouteHealth } from '../../lib/routing/route-health.ts'
 import { clock, fail, route } from '../support/routes.ts'
+import { provider } from '../support/settings.ts'
+import type { Adapters } from '../../lib/providers/provider.ts'
 
 t.test('a decision has the order, the state and the reason of every route', async t => {
   const { now, pass } = clock()
@@ -45,4 +47,22 @@ t.test('a decision has the order, the state and the reason of every route', asyn
     canServe: () => true
   }).candidates.find(({ model }) => model === 'one/a')
   t.same([probed?.state, probed?.until], ['circuit_open', undefined], 'how long a probe takes is unknown')
+})
+
+t.test('a route can serve the capabilities that its provider has an adapter for', async t => {
+  // only its presence counts
+  const chat = { ...provider('one'), adapters: { chat: {} } as unknown as Adapters }
+  const providers = new Map([['one', chat], ['two', provider('two')]])
+  const tests = (['chat', 'speech'] as const).map(capability => canServe(providers, capability))
+  for (const [id, expected] of [
+    ['one/a', [true, false]],
+    ['two/a', [false, false]],
+    ['three/a', [false, false]]
+  ] as const) {
+    t.same(
+      tests.map(test => test(route(id))),
+      expected,
+      id
+    )
+  }
 })

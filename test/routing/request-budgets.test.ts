@@ -1,6 +1,6 @@
 import t from 'tap'
 import { GatewayError } from '../../lib/core/errors.ts'
-import { RetryBudget } from '../../lib/routing/retry-budget.ts'
+import { ExtraRequestBudget, RetryBudget } from '../../lib/routing/request-budgets.ts'
 import { clock } from '../support/routes.ts'
 
 t.test("a retry budget remembers the provider's wait, whether or not it is retried", async t => {
@@ -62,4 +62,17 @@ t.test('stale sockets are retried only as often as answers left one open', async
   t.equal(budget.takeStaleSocket(new GatewayError('upstream_unreachable')), false)
   t.equal(budget.takeStaleSocket(stale), true)
   t.equal(budget.takeStaleSocket(stale), false)
+})
+
+t.test('one extra request is free, then twenty calls earn one, and at most ten are saved', async t => {
+  const budget = new ExtraRequestBudget()
+  t.same([budget.take(), budget.take()], [true, false])
+  for (let call = 0; call < 19; call++) budget.onCall()
+  t.equal(budget.take(), false)
+  for (let call = 0; call < 2; call++) budget.onCall()
+  t.equal(budget.take(), true)
+  for (let call = 0; call < 10_000; call++) budget.onCall()
+  let taken = 0
+  while (taken < 1000 && budget.take()) taken++
+  t.equal(taken, 10)
 })

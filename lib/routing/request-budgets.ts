@@ -1,12 +1,4 @@
-/**
- * The budget of extra attempts at one provider: retries of the same model and fallbacks to its models.
- *
- * Answers earn attempts and failures lose them. So each failure of a mostly working provider can be retried,
- * and a provider that is down gets no extra requests. Retry-after information of the provider is kept here,
- * too.
- *
- * The gateway's own credential has one budget; a caller's own key has a separate one.
- */
+/** Budgets of requests beyond the first one of a call: after failures, and because an answer is slow. */
 
 import type { GatewayError } from '../core/errors.ts'
 
@@ -20,8 +12,20 @@ const earnedByAnswer = 3
 const forgottenAfterMs = 60_000
 /** How long a used-up quota is assumed to last, in milliseconds, unless the provider tells. */
 const quotaMs = 60_000
+/** Calls that earn one extra request. */
+const callsPerExtraRequest = 20
+/** Maximum extra requests that can be saved up. */
+const maxExtraRequests = 10
 
-/** The state of one credential at one provider. */
+/**
+ * The budget of extra attempts at one provider: retries of the same model and fallbacks to its models.
+ *
+ * Answers earn attempts and failures lose them. So each failure of a mostly working provider can be retried,
+ * and a provider that is down gets no extra requests. Retry-after information of the provider is kept here,
+ * too.
+ *
+ * The gateway's own credential has one budget; a caller's own key has a separate one.
+ */
 export class RetryBudget {
   readonly #now: () => number
   #attemptsLeft = initialAttempts
@@ -84,5 +88,25 @@ export class RetryBudget {
   /** Remaining milliseconds of the provider's rate limit. */
   get cooldownMs (): number {
     return this.#notBeforeMs === 0 ? 0 : Math.max(0, this.#notBeforeMs - this.#now())
+  }
+}
+
+/**
+ * The budget of hedges or of restarts of slow streams: one extra request for 20 calls on average. At most ten
+ * can be saved up.
+ */
+export class ExtraRequestBudget {
+  #saved = 1
+
+  /** Counts a call. */
+  onCall (): void {
+    this.#saved = Math.min(maxExtraRequests, this.#saved + 1 / callsPerExtraRequest)
+  }
+
+  /** Spends one extra request; returns false if there is none. */
+  take (): boolean {
+    if (this.#saved < 1) return false
+    this.#saved--
+    return true
   }
 }
