@@ -3,9 +3,9 @@
  *
  * First, every route is tried once without a wait, in order, with routes that are cooling down last; another
  * credential of the provider replaces a refused one. Then the routes that failed transiently are tried again,
- * in rounds, the one with the shortest wait first. Every retry and fallback takes from the retry budget of
- * its provider, unless the last failure does not suggest overload, such as a refused credential or an unknown
- * model. A hedge takes from the hedge budget instead.
+ * in rounds, the one with the shortest wait first. Every retry takes from the retry budget of its provider.
+ * So does a fallback, unless the last failure does not suggest overload, such as a refused credential or an
+ * unknown model. A hedge takes from the hedge budget instead.
  */
 
 import type { CallSession } from '../core/call-session.ts'
@@ -47,7 +47,7 @@ export interface AttemptPlanOptions {
 
 interface TriedRoute {
   readonly route: Route
-  /** Attempts so far; 0 if the retry budget did not allow one. */
+  /** Attempts so far; 0 if the retry budget did not allow one, or if a hedge found the route cooling down. */
   readonly attempts: number
 }
 
@@ -135,8 +135,8 @@ export class AttemptPlan {
   }
 
   /**
-   * Plans a hedge beside the attempt in flight: the next route, unless it is cooling down. A hedge that fails
-   * is not repeated.
+   * Plans a hedge alongside the attempt in flight: the next route, unless it is cooling down. A hedge that
+   * fails is not repeated.
    */
   hedge (): PlannedAttempt | undefined {
     if (this.#attempts >= maxAttempts) return undefined

@@ -154,7 +154,7 @@ export class RouteAttempt {
   }
 }
 
-/** Records that the answer of a route was read to its end, or abandoned. */
+/** Records that the answer of a route was read to its end, or cut off. */
 export function recordAnswerEnd ({ record }: Pick<AttemptedCall, 'record'>, route: Route): void {
   const request = record.routing.attempts?.findLast(sent => sent.route === route)
   if (request !== undefined) request.endedAtMs ??= performance.now()

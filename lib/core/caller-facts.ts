@@ -8,7 +8,7 @@ export interface Attribution {
   metadata: Readonly<Record<string, string>> | undefined
 }
 
-/** On whose behalf a call is made. Set by `auth`, and by `validate` from headers and body. */
+/** On whose behalf a call is made. */
 export class CallerFacts implements Attribution {
   keyId: string | undefined = undefined
   keyName: string | undefined = undefined

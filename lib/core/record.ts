@@ -1,7 +1,8 @@
 /**
- * The facts of one call: set by the stages as they learn them, read by the log line, the usage ledger,
- * metrics, spans and headers of the reply. They have no credentials, and bodies only if the project keeps
- * them. `request.target` and `guards.placeholders` may hold secrets and are never printed unchanged.
+ * The facts of one call: set as they become known (`lib/README.md` lists where), read by the log line, the
+ * usage ledger, metrics, spans and headers of the reply. They have no credentials, and bodies only if the
+ * project keeps them. `request.target` and `guards.placeholders` may hold secrets and are never printed
+ * unchanged.
  */
 
 import type { BodyCapture } from './body-capture.ts'
@@ -76,7 +77,7 @@ export interface ExceededBudget {
   readonly endMs: number
 }
 
-/** The limits that hold for a call. Set by `limits`. */
+/** The limits that hold for a call. */
 export class LimitFacts {
   /** What remains of the limits, as headers of the answer. */
   headers: Readonly<Record<string, string>> | undefined = undefined
@@ -115,8 +116,8 @@ export class TimeFacts {
   /** `performance.now()` when the key was found valid. */
   keyCheckedAtMs: number | undefined = undefined
   /**
-   * Milliseconds spent waiting for others: providers, pauses between attempts, tool servers. `overheadMs`
-   * excludes what had been spent when the head of the answer was sent.
+   * Milliseconds spent waiting for others: providers, pauses between attempts, tool servers, the cache of
+   * answers. `overheadMs` excludes what had been spent when the head of the answer was sent.
    */
   upstreamWaitMs = 0
   /** Milliseconds that the gateway itself took until the head of the answer. */
@@ -144,8 +145,8 @@ export class EndFacts {
    */
   whenUsageKnown: Promise<void> | undefined = undefined
   /**
-   * True if the answer of a call with a budget was abandoned before its end: the provider may continue, and
-   * bill it.
+   * True if an answer that should have been read to its end was cut off, since the call has a budget or the
+   * provider has `on_disconnect: drain`: the provider may continue, and bill it.
    */
   isAnswerCutOff: boolean | undefined = undefined
 }

@@ -1,6 +1,6 @@
 /** What the record of a call says about its request. */
 
-/** What was asked, and how. Set when the request is received and validated. */
+/** What was asked, and how. */
 export class RequestFacts {
   /** Method and path of a request to an alias, or to no known endpoint. */
   requestLine: string | undefined = undefined

@@ -43,7 +43,7 @@ export interface SentPart {
   readonly attemptSpan: ChildSpan
 }
 
-/** Where the call went. Set by routing and by the attempts; `cache` by the cache of answers. */
+/** Where the call went. */
 export class RoutingFacts {
   /** The gateway id of the model that succeeded (or was last tried). */
   modelId: string | undefined = undefined

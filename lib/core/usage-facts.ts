@@ -49,7 +49,7 @@ export interface OpenTurn {
   readonly countPrompt: () => number
 }
 
-/** What a call used. Set by `recordUsage` and the attempts; priced when the call ends. */
+/** What a call used; priced when the call ends. */
 export class UsageFacts {
   /** Absent until something is known. */
   total: Usage | undefined = undefined

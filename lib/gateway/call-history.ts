@@ -18,8 +18,8 @@ import type { Database } from '../stores/database.ts'
 import type { UsageRow } from '../stores/tables.ts'
 
 /**
- * Receives each call once its answer is written or abandoned and its record is complete. Calls without a
- * valid key have no usage row.
+ * Receives each call once its answer is written or cut off and its record is complete. Calls without a
+ * valid key have no usage row, nor do `/health` probes and keys that ask about themselves.
  */
 export type CallObserver = (call: Call, row?: UsageRow) => void
 

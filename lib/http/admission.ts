@@ -1,8 +1,9 @@
 /**
  * Decides whether the process accepts another call, and more bytes of its body.
  *
- * A call enters when its body is requested. Its key has been checked by then, so callers without a key take
- * no slot. When the call ends, it releases everything it holds.
+ * A call enters when its body is requested. Its API key has been checked by then, so callers without a key
+ * take no slot. Calls that need no key, such as admin calls and sign-ins, share as if they had one in common.
+ * When a call ends, it releases everything it holds.
  */
 
 import { getHeapStatistics } from 'node:v8'

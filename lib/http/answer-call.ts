@@ -43,7 +43,7 @@ export interface AnswerOptions {
   readonly recordAnswer?: RecordAnswer
   /** Called with the error when uploaded files of a call could not be deleted. */
   readonly onUploadDeleteFailed?: (error: unknown) => void
-  /** Called after each call, once its answer is written or abandoned and its record is complete. */
+  /** Called after each call, once its answer is written or cut off and its record is complete. */
   readonly onEnd: (call: Call) => void
 }
 

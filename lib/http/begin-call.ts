@@ -49,7 +49,7 @@ export interface BegunCall {
   /** Returns the resources that the call holds; `undefined` while it holds none. */
   readonly admitted: () => CallResources | undefined
   /**
-   * Must be called once, when the answer is written or abandoned.
+   * Must be called once, when the answer is written or cut off.
    *
    * @param onUploadDeleteFailed called with the error when uploaded files could not be deleted: they are
    *   deleted when the process ends

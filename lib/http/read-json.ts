@@ -292,7 +292,7 @@ class JsonBodyReader {
 }
 
 /**
- * Ignores an error of a socket after its body was read or abandoned. Node.js requires a listener, and a
+ * Ignores an error of a socket after its body was read or cut off. Node.js requires a listener, and a
  * closure of the reader would retain the text until the end of the answer.
  */
 function ignoreLateError (): void {

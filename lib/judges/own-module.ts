@@ -21,7 +21,7 @@ import type { Judge, JudgeContext, TextAtPoint, Verdict } from '../guards/text-j
 import type { Stage } from '../pipeline/stage.ts'
 import type { OpenWork } from './judge-input.ts'
 
-/** The exports of a module; all are optional. */
+/** What a module exports by default, or what its default export returns; all members are optional. */
 export interface ModuleGuard {
   /** Inspects the texts of a request. */
   readonly request?: LookAtTexts

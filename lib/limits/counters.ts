@@ -2,8 +2,8 @@
  * Counts usage of all limited parties in memory: one instance in the process that decides, for the calls
  * of all workers.
  *
- * A call reserves the most it may use before the provider request, in all its accounts or in none, and
- * settles its actual usage when it ends. Every method is synchronous, so reservations never interleave.
+ * Before the provider request, a call reserves what it may use, in all its accounts or in none; it settles
+ * its actual usage when it ends. Every method is synchronous, so reservations never interleave.
  */
 
 import { countedLimits } from '../../schemas/config/counted-limits.ts'

@@ -9,7 +9,7 @@ import type { Refusal } from '../core/key.ts'
 
 /** An amount of one unit that a call may use. */
 export interface RequestedAmount {
-  /** The most it can use. */
+  /** The most it can use; for limits of tokens, what such a call usually uses. */
   readonly most: number
   /** The least a strict budget must have left; it reserves between this and `most`. Default: `most`. */
   readonly least?: number | undefined

@@ -4,7 +4,8 @@
  *     left = amount − used − reserved − elsewhere
  *
  * An amount is reserved while its call is open and used once it has ended. `elsewhere` is what other
- * processes have used or reserved and is not in the ledger yet. `docs/budgets.md` has an example.
+ * processes hold, plus this one's unrecorded usage that `used` does not include. `docs/budgets.md` has an
+ * example.
  */
 
 import { PrunedMap } from '../async/pruned-map.ts'
@@ -17,7 +18,7 @@ interface Sum {
   readonly key: SumKey
   readonly used: number
   readonly reserved: number
-  /** Used or reserved by other gateways on the store, plus this one's unrecorded usage; 0 without peers. */
+  /** See above; 0 without peers. */
   readonly elsewhere: number
   /** Absent until there is a refund. */
   readonly refunds: Refunds | undefined

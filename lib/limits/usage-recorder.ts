@@ -26,7 +26,7 @@ export interface UsageRecorderDeps {
 const inFlightMs = 150
 const interrupted = 'interrupted'
 
-/** Makes the usage row of each call once, for the ledger and for settling its reservation. */
+/** Makes the usage rows of calls, for the ledger and for settling reservations. */
 export class UsageRecorder {
   readonly #deps: UsageRecorderDeps
 
@@ -89,7 +89,7 @@ export class UsageRecorder {
   /**
    * Completes the row of an ended call and settles its reservation.
    *
-   * @returns the row; `undefined` for a call without a valid key
+   * @returns the row; `undefined` for calls that have none (see `usageRow`)
    */
   end (call: Call): UsageRow | undefined {
     const { ledger, limiter, services } = this.#deps

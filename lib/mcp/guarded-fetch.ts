@@ -1,5 +1,5 @@
 /**
- * Fetches from addresses named by callers: tool servers, documents, images. Nothing else connects to them.
+ * Fetches from tool servers, also at addresses from callers. Nothing else connects to those.
  *
  * A name is resolved once, each of its addresses is checked, and the socket connects to a checked address,
  * which defeats DNS rebinding. Numeric addresses are checked in every spelling.

@@ -2,7 +2,7 @@
  * A provider failure as data: its kind and the provider's message.
  *
  * Adapters produce it from a status and body, or from an error inside a successful response. They do not know
- * whose key was used; `stages/provider-call` turns the failure into an error.
+ * whose key was used; `callerError` turns the failure into an error for the caller.
  */
 
 import { GatewayError, asGatewayError, type ErrorCode, type GatewayErrorOptions } from '../core/errors.ts'

@@ -3,7 +3,7 @@
  * translates both ways.
  *
  * Adapters are synchronous and pure: they can be tested from files, never wait and cannot leak a connection.
- * `attempts/send-request` and the transport do all I/O.
+ * Only the transport does I/O.
  */
 
 import type { EventSourceMessage } from 'eventsource-parser'

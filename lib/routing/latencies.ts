@@ -1,6 +1,7 @@
 /**
- * Moving averages of the time until models begin to answer; the newest counts a fifth. A measurement expires
- * after five minutes, so that a slow model gets another chance.
+ * Moving averages of the time until the first output of a stream, or until a complete answer; the newest
+ * measurement counts a fifth. An average expires after five minutes without one, so that a slow model gets
+ * another chance.
  */
 
 const newestShare = 0.2

@@ -8,7 +8,7 @@ const initialAttempts = 10
 const maxAttempts = 200
 /** Covers one attempt and one failure: a provider that succeeds half of the time pays for its retries. */
 const earnedByAnswer = 3
-/** Milliseconds without calls after which the budget starts over. */
+/** Milliseconds without a failure or an extra attempt, after which one attempt is allowed in any case. */
 const forgottenAfterMs = 60_000
 /** How long a used-up quota is assumed to last, in milliseconds, unless the provider tells. */
 const quotaMs = 60_000

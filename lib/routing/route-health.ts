@@ -68,8 +68,9 @@ export class RouteHealth {
   }
 
   /**
-   * Continues with the state of another instance, after a configuration reload. Both share it from then on,
-   * so that calls in flight under the old configuration still count.
+   * Continues with the state of another instance, after a configuration reload. Both share budgets,
+   * credentials and circuits from then on, so that calls in flight under the old configuration still count;
+   * latencies and the cooldowns of other processes are copied.
    *
    * @param isSame returns whether a provider is still the same server with the same credential
    */

@@ -198,7 +198,7 @@ class DelayedOutput<R> implements Output<R> {
     return this.#isBegun || isComplete || this.decided.some(isVisibleOutput) ? this.#take() : undefined
   }
 
-  /** +Decided events go out first, as with any other error. */
+  /** Decided events go out first, as with any other error. */
   onRefusal (): Batch<R, ChatEvent> | undefined {
     return this.#isBegun ? this.#take() : undefined
   }

@@ -36,7 +36,7 @@ export interface LimitsOptions<R> {
   /** True to wait for capacity instead of refusing: for calls without a waiting caller. */
   readonly waitForCapacity?: boolean
   /**
-   * Reserves only the request itself and what guards may spend on models, and skips calls without such
+   * Reserves only one request and what guards may spend on models, and skips calls without such
    * guards: for endpoints that cost nothing themselves. Default: false.
    */
   readonly onlyGuardCosts?: boolean
@@ -51,7 +51,7 @@ type LimitsServices =
 const maxPauseMs = 1000
 
 /**
- * Admits calls: one in, the same out, possibly with fewer routes. Usage is reserved here and settled when the
+ * Admits calls: one in, one out, possibly with fewer routes. Usage is reserved here and settled when the
  * call has ended (`limits/usage-recorder`). Calls without limits pass.
  *
  * A call with a budget uses priced models only. Unless `strict` is false, it is granted its maximum cost or

@@ -33,10 +33,10 @@ export interface ProviderCallServices
  * Calls the provider and yields its answer: at least one batch. The first batch has visible output or the end
  * of the answer, or is empty if neither came within `holdMs`. A complete answer is one batch.
  *
- * @param services `abandonedAnswers` reads answers to their end after the caller has left, for providers with
- *   `on_disconnect: drain`; `routeHealth` tracks the gateway's own credentials, so calls with
- *   `X-Provider-Key` neither use nor update it, except for the APIs that a server lacks. Default: a new
- *   instance of each. `recordSent` is called with each request
+ * @param services `abandonedAnswers` reads answers to their end after the caller has left, for calls with a
+ *   budget and providers with `on_disconnect: drain`; `routeHealth` tracks the gateway's own credentials, so
+ *   calls with `X-Provider-Key` neither use nor update it, except for the APIs that a server lacks. Default:
+ *   a new instance of each. `recordSent` is called with each request
  * @param options override those of `settings.limits`
  * @throws GatewayError before the first batch when no route could answer; after it when the answer broke off
  */

@@ -1,8 +1,8 @@
 /**
  * The interface of the store, the same for SQLite and PostgreSQL.
  *
- * Queries use Kysely on the tables of `tables.ts`. What the engines do differently is a member here, with a
- * file of the same name in `sqlite/` and `postgres/`. Times are Unix milliseconds.
+ * Queries use Kysely on the tables of `tables.ts`. What the engines do differently is a member here,
+ * implemented in `sqlite/` and `postgres/`. Times are Unix milliseconds.
  */
 
 import type { Kysely, SelectQueryBuilder } from 'kysely'

@@ -1,4 +1,4 @@
-/** Logs one line per call, once its answer is written or abandoned. */
+/** Logs one line per call, once its answer is written or cut off. */
 
 import { candidatesOf, printAttempts } from '../core/explain-route.ts'
 import { clientAddress } from '../net/client-address.ts'

@@ -2,7 +2,7 @@
  * Prints and reads the short row of a call whose request has just been sent to a provider. If this process is
  * killed, the row shows that a provider was working on the call.
  *
- * Every call writes one, so it is kept to 150 bytes; the row at the end of a call takes 640.
+ * Most calls write one, so it is kept to 150 bytes; the row at the end of a call takes 640.
  */
 
 import { cutName } from '../core/cut-name.ts'

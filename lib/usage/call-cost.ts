@@ -26,7 +26,7 @@ const maxNanoUsd = 1e15
 
 /** Usage and cost of a call, as its row has them. Costs are in billionths of a dollar. */
 export interface Charge {
-  /** Of the answer and of everything beside it; absent if unknown. */
+  /** Of the answer and of everything besides it; absent if unknown. */
   readonly usage: Usage | undefined
   /** `null` if unknown. Negative for a fetched answer that costs less than its receipt. */
   readonly nanoUsd: number | null
@@ -40,7 +40,7 @@ export interface Charge {
 /**
  * Returns what a call is charged by the current prices.
  *
- * @param isOpenEnded true if the process exited or the answer was abandoned: the provider may go on
+ * @param isOpenEnded true if the process exited or the answer was cut off: the provider may go on
  */
 export function chargeOf (
   record: CallRecord,
@@ -234,7 +234,7 @@ function chargedCost (
 }
 
 /**
- * Returns the cost of a call whose process exited or whose answer was abandoned. Under a strict budget it is
+ * Returns the cost of a call whose process exited or whose answer was cut off. Under a strict budget it is
  * the whole reservation, because the provider may go on and bill that much; otherwise the known cost.
  */
 export function interruptedCost (

@@ -70,7 +70,7 @@ function checkObject (schema: JsonSchema, value: Record<string, unknown>, found:
   }
 }
 
-/** Returns the keys of a map, and those beside the named ones if the schema describes them. */
+/** Checks the keys that are not in `properties`, if the schema says anything about them. */
 function checkOtherKeys (
   schema: JsonSchema, value: Record<string, unknown>, found: Findings
 ): void {
