@@ -9,11 +9,11 @@ import { GatewayError } from '../core/errors.ts'
 import { sleep } from '../async/sleep.ts'
 import { AttemptPlan, type PlannedAttempt } from './attempt-plan.ts'
 import { hedgedAnswer } from './hedged-answer.ts'
-import { RouteAttempt, recordUnusedRoute, recordWasted, type AttemptedCall } from './route-attempt.ts'
+import { RouteAttempt, recordUnusedRoute, recordWasted } from './route-attempt.ts'
 import { accountDigest } from '../providers/account-digest.ts'
 import { usageOfError } from '../providers/provider-failure.ts'
 import { noteUsage } from '../core/usage-facts.ts'
-import type { ProviderAccount } from '../core/call.ts'
+import type { Call, ProviderAccount, RoutedCall } from '../core/call.ts'
 import type { AnswerEvent } from '../core/events.ts'
 import type { Route } from '../core/route.ts'
 import type { RouteHealth } from '../routing/route-health.ts'
@@ -34,14 +34,17 @@ export interface CallAttemptsOptions<E extends AnyEvent & AnswerEvent> {
 
 /** The attempts of one call, or of one turn of its tool loop. Call `firstAnswer` once. */
 export class CallAttempts<E extends AnyEvent & AnswerEvent> {
-  readonly #call: AttemptedCall
+  readonly #call: RoutedCall<{ readonly stream?: boolean | undefined }>
   readonly #health: RouteHealth
   /** The routes that can be called, each with its request. */
   readonly #requests = new Map<Route, RouteRequest<E>>()
   readonly #plan: AttemptPlan
   readonly #mayHedge: boolean
 
-  constructor (call: AttemptedCall, { health, usesFirstCredential, prepare }: CallAttemptsOptions<E>) {
+  constructor (
+    call: RoutedCall<{ readonly stream?: boolean | undefined }>,
+    { health, usesFirstCredential, prepare }: CallAttemptsOptions<E>
+  ) {
     this.#call = call
     this.#health = health
     for (const route of call.routes) {
@@ -196,7 +199,7 @@ export class CallAttempts<E extends AnyEvent & AnswerEvent> {
 /** Waits between two attempts. The time counts as waiting for the provider, like that of an attempt. */
 async function waitForRetry (
   waitMs: number,
-  { record, signal }: Pick<AttemptedCall, 'record' | 'signal'>
+  { record, signal }: Pick<Call, 'record' | 'signal'>
 ): Promise<void> {
   const startedAtMs = performance.now()
   try {

@@ -4,8 +4,9 @@
  */
 
 import { withTimeout } from '../async/with-timeout.ts'
+import type { Call } from '../core/call.ts'
 import type { OpenResponse } from './open-response.ts'
-import type { AttemptedCall, RouteAttempt } from './route-attempt.ts'
+import type { RouteAttempt } from './route-attempt.ts'
 
 /** Sends a request; it ends early when the signal aborts. */
 export type Send<A> = (signal: AbortSignal) => Promise<A>
@@ -19,7 +20,7 @@ export type Send<A> = (signal: AbortSignal) => Promise<A>
  * @throws the error of the first one, if neither succeeded
  */
 export async function hedgedAnswer<E> (
-  call: Pick<AttemptedCall, 'record' | 'signal'>,
+  call: Pick<Call, 'record' | 'signal'>,
   first: RouteAttempt,
   afterMs: number,
   send: (attempt: RouteAttempt, signal: AbortSignal) => Promise<OpenResponse<E>>,

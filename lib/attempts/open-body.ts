@@ -17,9 +17,9 @@ import {
   type OpenResponse
 } from './open-response.ts'
 import type { Route } from '../core/route.ts'
-import type { RoutedCall } from '../core/call.ts'
+import type { Call } from '../core/call.ts'
 import type { SlowStreamPolicy } from './stream-pace.ts'
-import type { BodyFormat, Provider, StreamReader, UpstreamBody } from '../providers/provider.ts'
+import type { Adapter, BodyFormat, Provider, StreamReader, UpstreamBody } from '../providers/provider.ts'
 
 /** The limits of a response. */
 export interface ResponseLimits {
@@ -31,15 +31,13 @@ export interface ResponseLimits {
   readonly holdMs?: number
 }
 
-interface OpenBodyOptions {
-  readonly route: Route
-  readonly target: {
-    readonly provider: Pick<Provider, 'timeouts' | 'slowStream'>
-    readonly options: ResponseLimits
-    /** Decides about streams slower than their provider's `slow_stream` allows. Default: they continue. */
-    readonly tryGiveUp?: SlowStreamPolicy['tryGiveUp'] | undefined
-  }
-  readonly call: Pick<RoutedCall<unknown>, 'record' | 'takeMemory'>
+/** Where a request is sent, and how its response is read. */
+export interface UpstreamTarget<R, E> {
+  readonly provider: Provider
+  readonly adapter: Adapter<R, E>
+  readonly limits: ResponseLimits
+  /** Decides about streams slower than their provider's `slow_stream` allows. Default: they continue. */
+  readonly tryGiveUp?: SlowStreamPolicy['tryGiveUp'] | undefined
 }
 
 /**
@@ -51,9 +49,11 @@ interface OpenBodyOptions {
 export async function openBody<E extends AnyEvent> (
   body: UpstreamBody,
   reader: BodyFormat<E>,
-  { route, target: { provider, options, tryGiveUp }, call: { record, takeMemory } }: OpenBodyOptions
+  route: Route,
+  { record, takeMemory }: Pick<Call, 'record' | 'takeMemory'>,
+  { provider, limits, tryGiveUp }: Omit<UpstreamTarget<never, E>, 'adapter'>
 ): Promise<OpenResponse<E>> {
-  const { answerBytes, eventBytes, holdMs = 10_000 } = options
+  const { answerBytes, eventBytes, holdMs = 10_000 } = limits
   const memory = new AnswerMemory(takeMemory)
   switch (reader.as) {
     case 'json': {

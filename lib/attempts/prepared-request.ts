@@ -8,7 +8,8 @@ import { accountDigest } from '../providers/account-digest.ts'
 import { ProviderFailure } from '../providers/provider-failure.ts'
 import { sendParts } from './send-parts.ts'
 import type { AbandonedAnswers } from './abandoned-answers.ts'
-import { sendRequest, type RequestTarget, type SendContext, type UpstreamPart } from './send-request.ts'
+import { sendRequest, type SendContext, type UpstreamPart } from './send-request.ts'
+import type { UpstreamTarget } from './open-body.ts'
 import type { AnyEvent, OpenResponse } from './open-response.ts'
 import type { RouteAttempt } from './route-attempt.ts'
 import type { FitOptions } from '../core/direct-request.ts'
@@ -18,8 +19,7 @@ import type { Usage } from '../core/usage.ts'
 import type { AdapterInput, Provider } from '../providers/provider.ts'
 import type { MissingApis } from '../routing/missing-apis.ts'
 
-/** What all requests of one stage share. */
-export interface RequestDeps {
+interface PreparedRequestOptions<R, E> extends UpstreamTarget<R, E> {
   readonly abandoned: AbandonedAnswers
   readonly recordSent: RecordSent | undefined
   /** True for token counts, which are free of charge. */
@@ -40,8 +40,7 @@ export class PreparedRequest<
   readonly readsToEnd: boolean
   readonly #call: RoutedCall<R>
   readonly #route: Route
-  readonly #target: RequestTarget<R, E>
-  readonly #shared: RequestDeps
+  readonly #options: PreparedRequestOptions<R, E>
   /** The parts of the request, by credential. */
   readonly #prepared = new Map<number | undefined, ReadonlyArray<UpstreamPart<R, E>>>()
   /**
@@ -50,19 +49,13 @@ export class PreparedRequest<
    */
   #mustTranslate = false
 
-  constructor (
-    call: RoutedCall<R>,
-    route: Route,
-    target: RequestTarget<R, E>,
-    shared: RequestDeps
-  ) {
-    const { provider } = target
+  constructor (call: RoutedCall<R>, route: Route, options: PreparedRequestOptions<R, E>) {
+    const { provider } = options
     this.provider = provider
     this.readsToEnd = provider.onDisconnect === 'drain' || call.record.cost.reservedNanoUsd !== undefined
     this.#call = call
     this.#route = route
-    this.#target = target
-    this.#shared = shared
+    this.#options = options
   }
 
   /**
@@ -84,7 +77,7 @@ export class PreparedRequest<
     if (parts[0]?.input.direct === undefined) return this.#open(context, parts)
     // Not an `async` function, which would stay suspended until the provider answers.
     return this.#open(context, parts).then(opened => {
-      this.#shared.missingApis.noteServed(this.provider)
+      this.#options.missingApis.noteServed(this.provider)
       return opened
     }, (error: unknown) => {
       if (!(error instanceof ProviderFailure) || error.failure.kind !== 'missing_api') throw error
@@ -100,7 +93,7 @@ export class PreparedRequest<
    */
   #openTranslated (context: SendContext): Promise<OpenResponse<E>> {
     return this.#open(context, this.#partsFor(context.credential)).then(opened => {
-      if (this.#call.providerKey === undefined) this.#shared.missingApis.noteMissing(this.provider)
+      if (this.#call.providerKey === undefined) this.#options.missingApis.noteMissing(this.provider)
       return opened
     })
   }
@@ -114,11 +107,11 @@ export class PreparedRequest<
   }
 
   #open (context: SendContext, parts: ReadonlyArray<UpstreamPart<R, E>>): Promise<OpenResponse<E>> {
-    const { abandoned, recordSent, isFree } = this.#shared
+    const { abandoned, recordSent, isFree } = this.#options
     const [first] = parts
     const open = (sent: SendContext): Promise<OpenResponse<E>> => first !== undefined && parts.length === 1
-      ? sendRequest(sent, first, this.#target)
-      : sendParts(sent, parts, this.#target)
+      ? sendRequest(sent, first, this.#options)
+      : sendParts(sent, parts, this.#options)
     const { call: { record }, signal } = context
     const opened = this.readsToEnd
       ? abandoned.openOutlivingCaller({ record, signal }, own => open({ ...context, signal: own }))
@@ -130,10 +123,10 @@ export class PreparedRequest<
   #partsFor (credential: number | undefined): ReadonlyArray<UpstreamPart<R, E>> {
     const existing = this.#prepared.get(credential)
     if (existing !== undefined) return existing
-    const isTranslated = this.#mustTranslate || this.#shared.missingApis.isMissing(this.provider)
+    const isTranslated = this.#mustTranslate || this.#options.missingApis.isMissing(this.provider)
     const input = adapterInput(this.#call, this.#route, this.provider, { credential, isTranslated })
     const sent = [...this.#prepared.values()]
-    const parts = (this.#target.adapter.split?.(input) ?? [input]).map((part, index): UpstreamPart<R, E> => {
+    const parts = (this.#options.adapter.split?.(input) ?? [input]).map((part, index): UpstreamPart<R, E> => {
       // What another account has answered is billed, and not sent again.
       const answer = sent.map(earlier => earlier[index]?.answer).find(events => events !== undefined)
       return { input: part, ...answer !== undefined && { answer } }

@@ -12,24 +12,9 @@ import type { ChildSpan } from '../core/call-trace.ts'
 import type { RecordedAttempt } from '../core/routing-facts.ts'
 import { capParts, type Usage } from '../core/usage.ts'
 import type { Route } from '../core/route.ts'
-import type { RoutedCall } from '../core/call.ts'
+import type { Call, RoutedCall } from '../core/call.ts'
 import type { RouteHealth } from '../routing/route-health.ts'
 import type { Provider } from '../providers/provider.ts'
-
-/** The part of a call that its attempts need. */
-export type AttemptedCall = Pick<
-  RoutedCall<{ readonly stream?: boolean | undefined }>,
-  | 'key'
-  | 'request'
-  | 'options'
-  | 'routes'
-  | 'record'
-  | 'signal'
-  | 'providerKey'
-  | 'origin'
-  | 'session'
-  | 'reasoningAccount'
->
 
 /**
  * One attempt at a route, from its start to its outcome. `CallAttempts` and `hedgedAnswer` send its request,
@@ -42,7 +27,7 @@ export class RouteAttempt {
   readonly credential: number | undefined
   /** The span of its request; absent where the call has no trace. */
   readonly span: ChildSpan | undefined
-  readonly #call: AttemptedCall
+  readonly #call: RoutedCall<{ readonly stream?: boolean | undefined }>
   readonly #provider: Provider
   readonly #health: RouteHealth
   readonly #attempt: ModelAttempt
@@ -50,7 +35,7 @@ export class RouteAttempt {
 
   /** Starts an attempt; `end` must follow in every case. */
   constructor (
-    call: AttemptedCall,
+    call: RoutedCall<{ readonly stream?: boolean | undefined }>,
     provider: Provider,
     { route, credential }: Pick<PlannedAttempt, 'route' | 'credential'>,
     health: RouteHealth
@@ -155,13 +140,13 @@ export class RouteAttempt {
 }
 
 /** Records that the answer of a route was read to its end, or cut off. */
-export function recordAnswerEnd ({ record }: Pick<AttemptedCall, 'record'>, route: Route): void {
+export function recordAnswerEnd ({ record }: Pick<Call, 'record'>, route: Route): void {
   const request = record.routing.attempts?.findLast(sent => sent.route === route)
   if (request !== undefined) request.endedAtMs ??= performance.now()
 }
 
 /** Records a failed attempt for an answer that broke off after its attempt had succeeded. */
-export function recordBrokenAnswer (call: Pick<AttemptedCall, 'record'>, route: Route, reason: string): void {
+export function recordBrokenAnswer (call: Pick<Call, 'record'>, route: Route, reason: string): void {
   const request = call.record.routing.attempts?.findLast(sent => sent.route === route)
   if (request !== undefined) request.reason ??= reason
   recordUnusedRoute(call, route, reason)
@@ -172,21 +157,13 @@ export function recordBrokenAnswer (call: Pick<AttemptedCall, 'record'>, route: 
  *
  * @param usage reported by the provider, if any
  */
-export function recordWasted (
-  { record }: Pick<AttemptedCall, 'record'>,
-  { modelId }: Route,
-  usage?: Usage
-): void {
+export function recordWasted ({ record }: Pick<Call, 'record'>, { modelId }: Route, usage?: Usage): void {
   record.usage.wasted ??= []
   record.usage.wasted.push({ modelId, usage: usage && capParts(usage) })
 }
 
 /** Adds to the record why a route did not answer. */
-export function recordUnusedRoute (
-  { record }: Pick<AttemptedCall, 'record'>,
-  route: Route,
-  reason: string
-): void {
+export function recordUnusedRoute ({ record }: Pick<Call, 'record'>, route: Route, reason: string): void {
   record.routing.unusedRoutes ??= []
   record.routing.unusedRoutes.push({ route, reason })
 }

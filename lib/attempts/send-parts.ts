@@ -13,8 +13,9 @@ import { GatewayError } from '../core/errors.ts'
 import { addReported, addUsage, reportedBy, type ReportedUsage, type Usage } from '../core/usage.ts'
 import { ProviderFailure, usageOfError, withUsage, type FailureKind } from '../providers/provider-failure.ts'
 import { PartNotes } from './part-notes.ts'
-import { sendRequest, type RequestTarget, type SendContext, type UpstreamPart } from './send-request.ts'
+import { sendRequest, type SendContext, type UpstreamPart } from './send-request.ts'
 import { bufferedResponse, usageIn, type AnyEvent, type OpenResponse } from './open-response.ts'
+import type { UpstreamTarget } from './open-body.ts'
 import type { Join } from '../providers/provider.ts'
 import type { Route } from '../core/route.ts'
 
@@ -34,7 +35,7 @@ const partsGraceMs = 2000
 export function sendParts<R, E extends AnyEvent> (
   context: SendContext,
   parts: ReadonlyArray<UpstreamPart<R, E>>,
-  target: RequestTarget<R, E>
+  target: UpstreamTarget<R, E>
 ): Promise<OpenResponse<E>> {
   const [first] = parts
   if (first === undefined) throw new RangeError('a request has at least one part')

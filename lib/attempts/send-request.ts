@@ -10,16 +10,14 @@ import { ProviderFailure, type Failure } from '../providers/provider-failure.ts'
 import { rateLimitsIn } from '../providers/retry-after.ts'
 import { yieldFairly } from '../async/yield-fairly.ts'
 import { readErrorAnswer } from '../providers/error-body.ts'
-import { openBody, type ResponseLimits } from './open-body.ts'
+import { openBody, type UpstreamTarget } from './open-body.ts'
 import type { AnyEvent, OpenResponse } from './open-response.ts'
-import type { SlowStreamPolicy } from './stream-pace.ts'
 import type { RoutedCall } from '../core/call.ts'
 import type { CallSignal } from '../core/call-signal.ts'
 import type { ChildSpan, Propagation } from '../core/call-trace.ts'
 import type {
   Adapter,
   AdapterInput,
-  Provider,
   UpstreamFailure,
   UpstreamRequest,
   UpstreamResponse
@@ -34,15 +32,6 @@ export interface SendContext {
   readonly credential?: number | undefined
   /** The span of the request. */
   readonly span?: ChildSpan | undefined
-}
-
-/** Where a request is sent, and how its response is read. */
-export interface RequestTarget<R, E> {
-  readonly provider: Provider
-  readonly adapter: Adapter<R, E>
-  readonly options: ResponseLimits
-  /** Decides about streams slower than their provider's `slow_stream` allows. Default: they continue. */
-  readonly tryGiveUp?: SlowStreamPolicy['tryGiveUp'] | undefined
 }
 
 /**
@@ -67,7 +56,7 @@ export interface UpstreamPart<R, E = unknown> {
 export function sendRequest<R, E extends AnyEvent> (
   { call, signal, credential, span }: SendContext,
   { input }: UpstreamPart<R, E>,
-  target: RequestTarget<R, E>
+  target: UpstreamTarget<R, E>
 ): Promise<OpenResponse<E>> {
   const { provider, adapter } = target
   // Not an `async` function, which would stay suspended, with the request in it, until the provider answers.
@@ -111,7 +100,7 @@ async function openResponse<R, E extends AnyEvent> (
   response: UpstreamResponse,
   call: SendContext['call'],
   input: AdapterInput<R>,
-  target: RequestTarget<R, E>
+  target: UpstreamTarget<R, E>
 ): Promise<OpenResponse<E>> {
   const { adapter } = target
   const { record } = call
@@ -127,9 +116,7 @@ async function openResponse<R, E extends AnyEvent> (
 
   if (status < 200 || status > 299) throw await failureOf(response, input, adapter)
   try {
-    const opened = await openBody(
-      response.body, adapter.read(response, input), { route: input.route, target, call }
-    )
+    const opened = await openBody(response.body, adapter.read(response, input), input.route, call, target)
     // Another request may have received its head in the meantime.
     record.routing.upstreamRequestId = upstreamRequestId
     return opened

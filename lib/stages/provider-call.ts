@@ -9,7 +9,7 @@
 import { AbandonedAnswers } from '../attempts/abandoned-answers.ts'
 import { AnswerBatches } from '../attempts/answer-batches.ts'
 import { CallAttempts } from '../attempts/call-attempts.ts'
-import { PreparedRequest, type RequestDeps } from '../attempts/prepared-request.ts'
+import { PreparedRequest } from '../attempts/prepared-request.ts'
 import { recordBrokenAnswer } from '../attempts/route-attempt.ts'
 import { callerError } from '../providers/provider-failure.ts'
 import { RouteHealth } from '../routing/route-health.ts'
@@ -54,12 +54,6 @@ export function providerCall<C extends Capability> (
   type R = RequestOf<C>
   type E = EventOf<C>
   const limits = { ...settings.limits, ...options }
-  const shared: RequestDeps = {
-    abandoned,
-    recordSent,
-    isFree: capability === 'tokenCount',
-    missingApis: routeHealth.missingApis
-  }
   const limitsSlowStreams = [...providers.values()].some(({ slowStream }) => slowStream !== undefined)
   return flatMap(call => {
     call.record.request.isStreamed = call.request.stream === true
@@ -69,7 +63,16 @@ export function providerCall<C extends Capability> (
       const provider = providers.get(route.providerId)
       const adapter = provider?.adapters[capability]
       if (provider === undefined || adapter === undefined) return undefined
-      return new PreparedRequest<R, E>(call, route, { provider, adapter, options: limits, tryGiveUp }, shared)
+      return new PreparedRequest<R, E>(call, route, {
+        provider,
+        adapter,
+        limits,
+        tryGiveUp,
+        abandoned,
+        recordSent,
+        isFree: capability === 'tokenCount',
+        missingApis: routeHealth.missingApis
+      })
     }
     const usesFirstCredential = capability === 'deferred'
     return new AnswerBatches<R, E>(call, {

@@ -31,10 +31,9 @@ function open (reader: BodyFormat<Event>) {
     resume: () => undefined,
     cancel: () => { cancelled = true }
   })
-  const opening = openBody(body, reader, {
-    route: route('one/m'),
-    target: { provider: provider('one'), options: { answerBytes: 1000, eventBytes: 1000 } },
-    call: { record }
+  const opening = openBody(body, reader, route('one/m'), { record }, {
+    provider: provider('one'),
+    limits: { answerBytes: 1000, eventBytes: 1000 }
   })
   return {
     body, opening, record,

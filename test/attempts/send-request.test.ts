@@ -78,7 +78,7 @@ interface Script {
   readonly status?: number
   readonly headers?: Record<string, string>
   readonly streamed?: boolean
-  readonly options?: Partial<ResponseLimits>
+  readonly limits?: Partial<ResponseLimits>
   readonly timeouts?: Partial<Timeouts>
   /** Size of the caller's request body. */
   readonly bodyBytes?: number
@@ -135,7 +135,7 @@ function start (script: Script = {}): Started {
   const opening = sendRequest(
     { signal: new AbortController().signal, call: { id: 'call-1', record, key } },
     { input: ask },
-    { provider: scripted, adapter, options: { answerBytes: 1000, eventBytes: 1000, ...script.options } }
+    { provider: scripted, adapter, limits: { answerBytes: 1000, eventBytes: 1000, ...script.limits } }
   )
   return { body, opening, cancelled: () => cancelled, sent, record }
 }
@@ -173,7 +173,7 @@ t.test('a stream opens at its first visible output, and sends earlier events wit
 })
 
 t.test('the hold ends after its time, and one read may then be empty', async t => {
-  const { body, opening } = start({ options: { holdMs: 5 } })
+  const { body, opening } = start({ limits: { holdMs: 5 } })
   const open = await opening
   t.same(await open.next(), [])
   body.push(sse('late stop !'))
@@ -230,7 +230,7 @@ t.test(
     )
 
     for (const text of ['{"half":', `${'['.repeat(3000)}${']'.repeat(3000)}`]) {
-      const broken = start({ streamed: false, options: { answerBytes: 10_000 } })
+      const broken = start({ streamed: false, limits: { answerBytes: 10_000 } })
       broken.body.push(Buffer.from(text))
       broken.body.end()
       await t.rejects(
