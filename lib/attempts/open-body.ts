@@ -4,7 +4,6 @@ import { yieldFairly } from '../async/yield-fairly.ts'
 import { reportedBy, type ReportedUsage, type Usage } from '../core/usage.ts'
 import { invalidResponse, usageOfError, withUsage } from '../providers/provider-failure.ts'
 import { sseDecoder } from '../wire/sse-decoder.ts'
-import { looksLikeStream, openingBrace, withoutComments } from './sniff-body.ts'
 import { StreamResponse } from './stream-response.ts'
 import {
   AnswerMemory,
@@ -191,4 +190,33 @@ async function readCompleteStream<E extends AnyEvent> (
     throw withUsage(error, usageOfError(error) ?? usageIn(events))
   }
   return events
+}
+
+const [openingBrace, openingBracket, colon] = [0x7b, 0x5b, 0x3a]
+
+/** Returns true for a body that begins like an event stream. */
+function looksLikeStream (bytes: Buffer): boolean {
+  return /^\ufeff?\s*(?:data|event|id|retry)?:/.test(bytes.toString('utf8', 0, 200))
+}
+
+/**
+ * Returns the JSON after comments of an event stream, with which servers keep a connection alive while they
+ * work on a complete answer; any other text unchanged.
+ */
+function withoutComments (bytes: Buffer): Buffer {
+  let at = blanksAt(bytes, 0)
+  if (bytes[at] !== colon) return bytes
+  while (bytes[at] === colon) {
+    const end = bytes.indexOf('\n', at)
+    at = end === -1 ? bytes.length : blanksAt(bytes, end)
+  }
+  const isJson = bytes[at] === openingBrace || bytes[at] === openingBracket
+  return isJson ? bytes.subarray(at) : bytes
+}
+
+/** Returns the index after spaces, tabs and line ends. */
+function blanksAt (bytes: Buffer, from: number): number {
+  let at = from
+  while (bytes[at] === 0x20 || bytes[at] === 0x09 || bytes[at] === 0x0a || bytes[at] === 0x0d) at++
+  return at
 }

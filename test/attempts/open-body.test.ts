@@ -68,19 +68,33 @@ t.test('JSON is parsed, and its size is recorded', async t => {
   t.equal(record.routing.answerBytes, 7)
 })
 
-t.test('comments before JSON are skipped', async t => {
+/** Returns the texts of an answer that was requested as JSON. */
+async function answerTo (...pieces: string[]): Promise<Array<string | undefined>> {
   const { receive, opening } = open(json)
-  receive(': processing\n\n', ': processing\n\n', '{"a":1}')
-  t.same(await textsOf(await opening), ['{"a":1}'])
+  receive(...pieces)
+  return await textsOf(await opening)
+}
+
+t.test('comments before JSON are skipped', async t => {
+  t.same(await answerTo(': processing\n\n', ': processing\n\n', '{"a":1}'), ['{"a":1}'])
+  t.same(await answerTo(': ping\n\n: ping\r\n {"a":1}'), ['{"a":1}'])
+  t.same(await answerTo(': ping\n[1]'), ['[1]'])
+  t.same(await answerTo(' {"a":1}'), ['{"a":1}'])
 })
 
 t.test('a stream in place of JSON is read to its end', async t => {
-  const complete = open(json)
-  complete.receive('data: one\n\n', 'data: two\n\ndata: stop\n\n')
-  t.same(await textsOf(await complete.opening), ['one', 'two'])
-  const cut = open(json)
-  cut.receive('data: one\n\n')
-  await t.rejects(cut.opening, { code: 'upstream_stream_interrupted' })
+  t.same(await answerTo('data: one\n\n', 'data: two\n\ndata: stop\n\n'), ['one', 'two'])
+  await t.rejects(answerTo('data: one\n\n'), { code: 'upstream_stream_interrupted' })
+})
+
+t.test('a stream is recognised by its first line, after a mark and blanks', async t => {
+  for (const line of ['\ufeffdata: one', '\n event: a', 'id: 1', 'retry: 1', ': ping\ndata: one', ': ping']) {
+    const texts = await answerTo(`${line}\ndata: two\n\ndata: stop\n\n`)
+    t.same(texts, [line.includes('one') ? 'one\ntwo' : 'two'], line)
+  }
+  for (const text of ['database: 1', ' text', ''] as const) {
+    await t.rejects(answerTo(text), { code: 'upstream_invalid_response' }, text)
+  }
 })
 
 t.test('text and bytes reach their readers unchanged', async t => {
