@@ -74,7 +74,6 @@ const elsewhere: Reasons = {
   'core/route': ['limits/named-budgets', 'says which models the budgets of that test mean'],
   'guards/guard-scope': ['guards/configured-guards', 'says which calls the guards of that test inspect'],
   'judges/judge-client': ['judges/webhook', 'asks the services of that test'],
-  'judges/judge-kinds': ['gateway/own-modules', 'names what opens the guards of a gateway'],
   'judges/open-judges': ['gateway/own-modules', 'opens the guards of a gateway'],
   'keys/limiting-fields': ['pipelines/admin/keys', 'which fields members may change'],
   'usage/begun-row': ['limits/usage-recorder', 'the short row of a call that has begun'],

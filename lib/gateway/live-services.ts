@@ -2,7 +2,7 @@
 
 import { withTimeout } from '../async/with-timeout.ts'
 import { createServices, type OwnedServices, type ServiceOptions } from '../create-services.ts'
-import { closeJudges } from '../judges/close-judges.ts'
+import { closeJudges } from '../guards/text-judge.ts'
 import { loggableError } from '../text/describe-error.ts'
 import { providerDigests } from '../routing/same-provider.ts'
 import type { Endpoint } from '../core/endpoint.ts'

@@ -1,14 +1,13 @@
 /** Loads and opens features that few configurations use, so that others need no memory for them. */
 
-import { closeJudges } from '../judges/close-judges.ts'
 import { guardKindOf, isJudgeKind } from '../../schemas/config/stages.ts'
+import { closeJudges, type Judge } from '../guards/text-judge.ts'
 import type { Admin } from '../accounts/admin.ts'
 import type { Alerts } from '../alerts/alerts.ts'
 import type { LiveConfiguration } from '../config/live-configuration.ts'
 import type { Settings } from '../core/settings.ts'
 import type { ServiceOptions } from '../create-services.ts'
 import type { UsageExports } from '../exports/usage-exports.ts'
-import type { Judge } from '../guards/text-judge.ts'
 import type { JudgeInput } from '../judges/judge-input.ts'
 import type { KeyStore } from '../keys/key-store.ts'
 import type { NamedBudgets } from '../limits/named-budgets.ts'

@@ -59,6 +59,11 @@ export interface Judge {
   readonly close?: () => Promise<void>
 }
 
+/** Closes judges that will not be used. Errors are ignored so that they do not hide the original one. */
+export async function closeJudges (judges: ReadonlyMap<string, Judge>): Promise<void> {
+  await Promise.allSettled([...judges.values()].map(async judge => await judge.close?.()))
+}
+
 /** How much of a stream is inspected at a time. */
 export interface JudgeWindow {
   /** Characters of text that trigger an inspection. */

@@ -1,13 +1,30 @@
-/** Opens the configured guards that wait for a service, a model or a module. */
+/**
+ * Opens the configured guards that wait for a service, a model or a module. A new kind is a row of
+ * `judgeKinds` here and one in `schemas/config/stages`.
+ */
 
 import { ConfigError } from '../config/problems.ts'
 import { describeError } from '../text/describe-error.ts'
-import { guardKindOf, isJudgeKind } from '../../schemas/config/stages.ts'
-import { closeJudges } from './close-judges.ts'
-import { judgeKinds } from './judge-kinds.ts'
+import { guardKindOf, isJudgeKind, type JudgeKind } from '../../schemas/config/stages.ts'
+import { closeJudges, type Judge } from '../guards/text-judge.ts'
+import { openModeration } from './moderation.ts'
+import { openModule } from './own-module.ts'
+import { openPresidio } from './presidio.ts'
+import { openPromptInjection } from './prompt-injection.ts'
+import { openWebhook } from './webhook.ts'
 import type { Settings } from '../core/settings.ts'
-import type { Judge } from '../guards/text-judge.ts'
 import type { JudgeInput } from './judge-input.ts'
+
+/** Rejects if the guard cannot be used. */
+type OpenJudge = (input: JudgeInput) => Judge | Promise<Judge>
+
+const judgeKinds: Readonly<Record<JudgeKind, OpenJudge>> = {
+  moderation: openModeration,
+  prompt_injection: openPromptInjection,
+  presidio: ({ settings }) => openPresidio({ settings }),
+  webhook: ({ settings }) => openWebhook(settings),
+  module: async ({ settings, openWork }) => await openModule(settings, openWork)
+}
 
 /**
  * Returns the judges of the guards that have one, by name.

@@ -17,7 +17,7 @@ export const webhookFormats = ['headgate', 'litellm'] as const
 export type WebhookFormat = (typeof webhookFormats)[number]
 
 interface GuardKindFacts {
-  /** A filter decides synchronously (`guards/configured-guards`), a judge later (`judges/judge-kinds`). */
+  /** A filter decides synchronously (`guards/configured-guards`), a judge later (`judges/open-judges`). */
   readonly implementation: 'filter' | 'judge'
   /** Required entries. */
   readonly needs: readonly string[]

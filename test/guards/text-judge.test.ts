@@ -1,6 +1,5 @@
 import t from 'tap'
-import { closeJudges } from '../../lib/judges/close-judges.ts'
-import type { Judge } from '../../lib/guards/text-judge.ts'
+import { closeJudges, type Judge } from '../../lib/guards/text-judge.ts'
 
 t.test('all judges are closed, even if one of them fails to', async t => {
   const closed: string[] = []
