@@ -25,7 +25,7 @@ import { callOf } from './stages.bench.ts'
 import { scratchFolder } from './support/scratch-folder.ts'
 import { servicesTo, textOf } from './support/services.ts'
 import { median } from './support/statistics.ts'
-import type { Settings } from '../lib/core/settings.ts'
+import type { GuardSettings } from '../lib/core/settings.ts'
 import type { Services } from '../lib/services.ts'
 import type { GuardKind } from '../schemas/config/stages.ts'
 
@@ -72,7 +72,6 @@ const url = `http://127.0.0.1:${port}`
 const ownModule = join(scratchFolder('stage'), 'own.mjs')
 writeFileSync(ownModule, 'export default { request: async texts => texts }\n')
 
-type GuardSettings = Settings['stages'][number]
 const kinds: Readonly<Record<GuardKind, Omit<GuardSettings, 'name' | 'at'>>> = {
   pattern: { use: 'pattern', patterns: ['card_number', 'iban', 'email'] },
   module: { use: ownModule },

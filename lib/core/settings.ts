@@ -101,6 +101,8 @@ export type MetricsSettings = CamelCased<NonNullable<Config['metrics']>>
 /** Sections that are lists under other names, or whose values are resolved. */
 type Transformed = 'catalogue' | 'providers' | 'models' | 'routes' | 'mcpServers' | 'keys' | 'server'
 
+/** One entry of `stages:`. */
+export type GuardSettings = Settings['stages'][number]
 export type OtlpSettings = NonNullable<Settings['telemetry']['otlp']>
 export type OidcSettings = NonNullable<CamelCased<Config['accounts']>['oidc']>
 

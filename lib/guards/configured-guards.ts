@@ -13,11 +13,9 @@ import { LookalikeFilter } from './placeholder-filter.ts'
 import { JudgeGuard, type UnavailableGuard } from './judge-guard.ts'
 import { inspects } from './guard-scope.ts'
 import type { Placeholders } from '../core/placeholders.ts'
-import type { Settings } from '../core/settings.ts'
+import type { GuardSettings, Settings } from '../core/settings.ts'
 import type { FilterLayer, ReversibleGuards, TextLayer, TextGuards } from './text-filter.ts'
 import type { Judge } from './text-judge.ts'
-
-export type GuardSettings = Settings['stages'][number]
 
 /** What asynchronous guards need. */
 export interface JudgeDeps {

@@ -7,9 +7,7 @@ import { projectNamesOf, type ApiKey } from '../core/key.ts'
 import { idsOf } from '../core/route.ts'
 import type { RoutedCall } from '../core/call.ts'
 import type { Route } from '../core/route.ts'
-import type { Settings } from '../core/settings.ts'
-
-type GuardSettings = Settings['stages'][number]
+import type { GuardSettings, Settings } from '../core/settings.ts'
 
 /** Returns whether a guard inspects a call. It also does if the key, its project or the request names it. */
 export function inspects (

@@ -10,12 +10,10 @@ import {
 } from '../../schemas/config/stages.ts'
 import { inspects } from './guard-scope.ts'
 import type { RoutedCall } from '../core/call.ts'
-import type { Settings } from '../core/settings.ts'
+import type { GuardSettings } from '../core/settings.ts'
 import type { TextPlace } from '../json/place-table.ts'
 import type { JudgeLayer } from './text-filter.ts'
 import type { Judge, JudgeSpending, TextAtPoint, CallJudge, Verdict } from './text-judge.ts'
-
-type GuardSettings = Settings['stages'][number]
 
 /** Called when a guard was unavailable for a call, with the cause. */
 export type UnavailableGuard = (guard: string, call: RoutedCall<unknown>, cause: unknown) => void

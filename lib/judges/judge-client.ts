@@ -5,10 +5,10 @@ import { sleep } from '../async/sleep.ts'
 import { parseBounded } from '../json/parse-bounded.ts'
 import { printText } from '../json/print-in-slices.ts'
 import { withoutTrailingSlashes } from '../text/without-trailing-slashes.ts'
-import type { Settings } from '../core/settings.ts'
+import type { GuardSettings } from '../core/settings.ts'
 import type { UpstreamResponse } from '../providers/provider.ts'
 
-type ClientSettings = Pick<Settings['stages'][number], 'headers' | 'retries' | 'maxBytes'>
+type ClientSettings = Pick<GuardSettings, 'headers' | 'retries' | 'maxBytes'>
 
 /** The call being inspected. */
 export interface InspectedCall {

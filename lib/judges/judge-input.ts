@@ -1,4 +1,4 @@
-import type { Settings } from '../core/settings.ts'
+import type { GuardSettings } from '../core/settings.ts'
 import type { Services } from '../services.ts'
 
 /**
@@ -9,7 +9,7 @@ export type OpenWork = Map<string, number>
 
 /** Input for creating a guard. */
 export interface JudgeInput {
-  readonly settings: Settings['stages'][number]
+  readonly settings: GuardSettings
   /**
    * Returns the services of the guard's configuration. Not while guards are opened: only when a call is
    * served.

@@ -16,7 +16,7 @@ import { guardPoints } from '../../schemas/config/stages.ts'
 import type { Batch } from '../core/batch.ts'
 import type { RoutedCall } from '../core/call.ts'
 import type { ChatEvent } from '../core/events.ts'
-import type { Settings } from '../core/settings.ts'
+import type { GuardSettings } from '../core/settings.ts'
 import type { Judge, JudgeContext, TextAtPoint, Verdict } from '../guards/text-judge.ts'
 import type { Stage } from '../pipeline/stage.ts'
 import type { OpenWork } from './judge-input.ts'
@@ -76,7 +76,7 @@ export type CreateModuleGuard = (
  *   options that violate its `optionsSchema` (JSON Schema)
  */
 export async function openModule (
-  { name, use: path, options = {} }: Settings['stages'][number],
+  { name, use: path, options = {} }: GuardSettings,
   openWork: OpenWork
 ): Promise<Judge> {
   const found = await stat(path)

@@ -7,11 +7,9 @@ import { isObject, type JsonObject } from '../json/guards.ts'
 import { signWebhook } from '../wire/sign-webhook.ts'
 import { judgeClient } from './judge-client.ts'
 import type { RoutedCall } from '../core/call.ts'
-import type { Settings } from '../core/settings.ts'
+import type { GuardSettings } from '../core/settings.ts'
 import type { Judge, TextAtPoint, Verdict } from '../guards/text-judge.ts'
 import type { WebhookFormat } from '../../schemas/config/stages.ts'
-
-type GuardSettings = Settings['stages'][number]
 
 interface Form {
   readonly request: (

@@ -11,7 +11,7 @@ import { textsAt } from '../../lib/stages/texts-at.ts'
 import type { RoutedCall } from '../../lib/core/call.ts'
 import type { Batch } from '../../lib/core/batch.ts'
 import type { ChatEvent } from '../../lib/core/events.ts'
-import type { Settings } from '../../lib/core/settings.ts'
+import type { GuardSettings } from '../../lib/core/settings.ts'
 import type { Route } from '../../lib/core/route.ts'
 import type { TextGuards } from '../../lib/guards/text-filter.ts'
 import type { StageSummary, StageTrial, StageTrialResult } from '../../schemas/admin/stages.ts'
@@ -19,7 +19,7 @@ import { principalOf, report } from './acts.ts'
 import { visibleProjects } from './call-filter.ts'
 import type { AdminHandlers, AdminRequest } from './handler.ts'
 
-type GuardScope = NonNullable<Settings['stages'][number]['only']>
+type GuardScope = NonNullable<GuardSettings['only']>
 
 const dayMs = 86_400_000
 const nothing: StageSummary['last_day'] = {

@@ -7,7 +7,7 @@ import { adminGateway } from '../support/admin.ts'
 import { headgate } from '../support/command.ts'
 import { closedUrl } from '../support/closed-port.ts'
 import { ask, directoryOf, launch, startGateway } from '../support/headgate.ts'
-import type { Settings } from '../../lib/core/settings.ts'
+import type { GuardSettings, Settings } from '../../lib/core/settings.ts'
 import type { Key } from '../../schemas/admin/keys.ts'
 import type { Project } from '../../schemas/admin/organisation.ts'
 
@@ -400,7 +400,7 @@ t.test('a new gateway can be set up without a browser', async t => {
 })
 
 t.test('guards of projects and keys are set from the file', async t => {
-  const stage = (name: string): Settings['stages'][number] => ({
+  const stage = (name: string): GuardSettings => ({
     name,
     use: 'pattern',
     at: ['request'],

@@ -7,10 +7,10 @@ import { claudeCodeTurn, codexTurn } from '../support/agent-sessions.ts'
 import { protocols, type Json, type Protocol } from '../support/conversations.ts'
 import { testGateway } from '../support/gateway.ts'
 import { eventStream, fakeUpstream } from '../support/upstream.ts'
-import type { Settings } from '../../lib/core/settings.ts'
+import type { GuardSettings } from '../../lib/core/settings.ts'
 
 const mail = 'ada.lovelace@example.com'
-const stage: Settings['stages'][number] = {
+const stage: GuardSettings = {
   name: 'mail',
   use: 'pattern',
   at: ['request', 'answer', 'tool_call', 'tool_result'],

@@ -22,7 +22,7 @@ import { withResolvers } from '../support/with-resolvers.ts'
 import { SharedAnswers } from '../../lib/coordination/shared-answers.ts'
 import type { GatewayCoordination } from '../../lib/gateway.ts'
 import type { ApiKey } from '../../lib/core/key.ts'
-import type { Settings } from '../../lib/core/settings.ts'
+import type { GuardSettings, Settings } from '../../lib/core/settings.ts'
 import type { UsageRow } from '../../lib/stores/tables.ts'
 import type { Test } from 'tap'
 
@@ -660,7 +660,7 @@ t.test('when the call that others wait for fails, the next of them is sent', asy
 t.test(
   'text masked in a request is neither sent nor compared, and answer guards run on every hit',
   async t => {
-    const stage: Settings['stages'][number] = {
+    const stage: GuardSettings = {
       name: 'tickets',
       use: 'pattern',
       at: ['request', 'answer'],

@@ -47,14 +47,13 @@ import { eventually, until } from '../support/until.ts'
 import { fakeUpstream, type FakeUpstream, type Script, type SeenRequest } from '../support/upstream.ts'
 import { word } from '../support/word-stages.ts'
 import type { SharedTexts } from '../../lib/cache/entries.ts'
-import type { Settings } from '../../lib/core/settings.ts'
+import type { GuardSettings, Settings } from '../../lib/core/settings.ts'
 import type { GatewayOptions } from '../../lib/gateway.ts'
 import type { Tables } from '../../lib/stores/tables.ts'
 import type { GuardAction } from '../../schemas/config/stages.ts'
 import type { TSchema } from 'typebox'
 import type { Test } from 'tap'
 
-type GuardSettings = Settings['stages'][number]
 type Action = GuardAction
 
 /** xAI uses chat completions. */

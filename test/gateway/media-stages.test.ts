@@ -12,10 +12,8 @@ import {
   type SeenRequest
 } from '../support/upstream.ts'
 import { until } from '../support/until.ts'
-import type { Settings } from '../../lib/core/settings.ts'
+import type { GuardSettings } from '../../lib/core/settings.ts'
 import type { Test } from 'tap'
-
-type GuardSettings = Settings['stages'][number]
 
 const ticket = 'TCK-123456'
 const stage: GuardSettings = {

@@ -21,11 +21,9 @@ import {
 } from '../support/upstream.ts'
 import { withResolvers } from '../support/with-resolvers.ts'
 import { word } from '../support/word-stages.ts'
-import type { Settings } from '../../lib/core/settings.ts'
+import type { GuardSettings, Settings } from '../../lib/core/settings.ts'
 import type { UsageRow } from '../../lib/stores/tables.ts'
 import type { Test } from 'tap'
-
-type GuardSettings = Settings['stages'][number]
 
 const json = (value: unknown): Script => ({
   headers: { 'content-type': 'application/json' },

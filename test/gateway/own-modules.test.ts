@@ -21,10 +21,8 @@ import { settings } from '../support/settings.ts'
 import { startToolServer } from '../support/tool-server.ts'
 import { until } from '../support/until.ts'
 import { word } from '../support/word-stages.ts'
-import type { Settings } from '../../lib/core/settings.ts'
+import type { GuardSettings, Settings } from '../../lib/core/settings.ts'
 import type { Test } from 'tap'
-
-type GuardSettings = Settings['stages'][number]
 
 const mask = `const mask = texts => texts.map(text => text.replaceAll('${word}', '[island]'))`
 const masking = `${mask}\nexport default { request: mask, answer: mask, tool_call: mask, tool_result: mask }`

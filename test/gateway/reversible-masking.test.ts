@@ -18,11 +18,9 @@ import {
   type Script,
   type SeenRequest
 } from '../support/upstream.ts'
-import type { Settings } from '../../lib/core/settings.ts'
+import type { GuardSettings, Settings } from '../../lib/core/settings.ts'
 import type { Tables } from '../../lib/stores/tables.ts'
 import type { Test } from 'tap'
-
-type GuardSettings = Settings['stages'][number]
 
 const mail = 'ada@example.com'
 /** A value that JSON has to escape. */

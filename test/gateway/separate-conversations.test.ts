@@ -6,9 +6,9 @@ import { chatUpstreamAt, testGateway, upstreamAt } from '../support/gateway.ts'
 import { eventStream, fakeUpstream, type SeenRequest, type Script } from '../support/upstream.ts'
 import type { Json } from '../support/conversations.ts'
 import type { ApiKey } from '../../lib/core/key.ts'
-import type { Settings } from '../../lib/core/settings.ts'
+import type { GuardSettings } from '../../lib/core/settings.ts'
 
-const stage: Settings['stages'][number] = {
+const stage: GuardSettings = {
   name: 'mail',
   use: 'pattern',
   at: ['request', 'answer'],

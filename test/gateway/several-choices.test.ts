@@ -4,11 +4,9 @@ import t from 'tap'
 import { dialects, messagesIn, protocols, type Json } from '../support/conversations.ts'
 import { testGateway } from '../support/gateway.ts'
 import { eventStream, fakeUpstream, type Script, type SeenRequest } from '../support/upstream.ts'
-import type { Settings } from '../../lib/core/settings.ts'
+import type { GuardSettings } from '../../lib/core/settings.ts'
 import type { GuardAction } from '../../schemas/config/stages.ts'
 import type { Test } from 'tap'
-
-type GuardSettings = Settings['stages'][number]
 
 /** An answer whose pieces are all there. */
 type CutScript = Script & { readonly pieces: readonly string[] }

@@ -8,10 +8,8 @@ import {
 } from '../support/conversations.ts'
 import { testGateway } from '../support/gateway.ts'
 import { eventStream, fakeUpstream } from '../support/upstream.ts'
-import type { Settings } from '../../lib/core/settings.ts'
+import type { GuardSettings } from '../../lib/core/settings.ts'
 import type { Test } from 'tap'
-
-type GuardSettings = Settings['stages'][number]
 
 const kinds: Readonly<Record<'pattern' | 'webhook', (t: Test) => GuardSettings | Promise<GuardSettings>>> = {
   pattern: () => ({

@@ -5,7 +5,7 @@ import { chatUpstreamAt, testGateway } from '../support/gateway.ts'
 import { closedUrl } from '../support/closed-port.ts'
 import { messagesIn } from '../support/conversations.ts'
 import { chatAnswer, chatFrames, eventStream, fakeUpstream, type Script } from '../support/upstream.ts'
-import type { Settings } from '../../lib/core/settings.ts'
+import type { GuardSettings } from '../../lib/core/settings.ts'
 import type { Test } from 'tap'
 
 const headers = { 'content-type': 'application/json' }
@@ -42,7 +42,7 @@ for (const [fault, serviceOf] of Object.entries(faults)) {
         : { pieces: [chatAnswer('Hello')] }
     )
     t.teardown(upstream.close)
-    const stage: Settings['stages'][number] = {
+    const stage: GuardSettings = {
       name: 'dlp',
       use: 'webhook',
       url: await serviceOf(t),

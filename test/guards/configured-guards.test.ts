@@ -5,10 +5,8 @@ import { inspects } from '../../lib/guards/guard-scope.ts'
 import { replaceFindings } from '../../lib/guards/text-filter.ts'
 import { routedCall } from '../support/stages.ts'
 import type { ApiKey } from '../../lib/core/key.ts'
-import type { Settings } from '../../lib/core/settings.ts'
+import type { GuardSettings } from '../../lib/core/settings.ts'
 import type { GuardPoint } from '../../schemas/config/stages.ts'
-
-type GuardSettings = Settings['stages'][number]
 
 const all: GuardPoint[] = ['request', 'answer', 'tool_call', 'tool_result']
 const ticket = { name: 'ticket', match: 'T-\\d+', maxLength: 6 }

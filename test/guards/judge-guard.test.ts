@@ -6,9 +6,7 @@ import { fixed, memberName, text, toolArguments, toolResult } from '../../lib/js
 import { routedCall } from '../support/stages.ts'
 import type { Judge, TextAtPoint, Verdict } from '../../lib/guards/text-judge.ts'
 import type { RoutedCall } from '../../lib/core/call.ts'
-import type { Settings } from '../../lib/core/settings.ts'
-
-type GuardSettings = Settings['stages'][number]
+import type { GuardSettings } from '../../lib/core/settings.ts'
 
 const base: GuardSettings = {
   name: 'mine',

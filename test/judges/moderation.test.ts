@@ -2,10 +2,8 @@ import t from 'tap'
 import { Secret } from '../../lib/core/secret.ts'
 import { testGateway, upstreamAt } from '../support/gateway.ts'
 import { chatAnswer, fakeUpstream, type FakeUpstream, type Script } from '../support/upstream.ts'
-import type { Settings } from '../../lib/core/settings.ts'
+import type { GuardSettings } from '../../lib/core/settings.ts'
 import type { Test } from 'tap'
-
-type GuardSettings = Settings['stages'][number]
 
 const stage: GuardSettings = {
   name: 'safe',

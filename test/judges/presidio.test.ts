@@ -11,10 +11,8 @@ import { openPresidio } from '../../lib/judges/presidio.ts'
 import { fakeUpstream, type Script } from '../support/upstream.ts'
 import { routedCall } from '../support/stages.ts'
 import type { TextAtPoint, Verdict } from '../../lib/guards/text-judge.ts'
-import type { Settings } from '../../lib/core/settings.ts'
+import type { GuardSettings } from '../../lib/core/settings.ts'
 import type { Test } from 'tap'
-
-type GuardSettings = Settings['stages'][number]
 
 function json (value: unknown, status = 200): Script {
   return { status, headers: { 'content-type': 'application/json' }, pieces: [JSON.stringify(value)] }

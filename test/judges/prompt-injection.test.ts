@@ -7,11 +7,9 @@ import {
 } from '../support/upstream.ts'
 import { openDatabase } from '../../lib/stores/open-database.ts'
 import type { ApiKey } from '../../lib/core/key.ts'
-import type { Settings } from '../../lib/core/settings.ts'
+import type { GuardSettings } from '../../lib/core/settings.ts'
 import type { UsageRow } from '../../lib/stores/tables.ts'
 import type { Test } from 'tap'
-
-type GuardSettings = Settings['stages'][number]
 
 const stage: GuardSettings = {
   name: 'orders',

@@ -19,10 +19,9 @@ import { routedCall } from '../support/stages.ts'
 import { startToolServer } from '../support/tool-server.ts'
 import { turnsDuring } from '../support/turns-during.ts'
 import type { TextAtPoint, Verdict } from '../../lib/guards/text-judge.ts'
-import type { Settings } from '../../lib/core/settings.ts'
+import type { GuardSettings } from '../../lib/core/settings.ts'
 import type { Test } from 'tap'
 
-type GuardSettings = Settings['stages'][number]
 type Answers = Script | ((request: SeenRequest, number: number) => Script | Promise<Script>)
 
 const texts: readonly TextAtPoint[] = [{ text: 'a', point: 'request' }, { text: 'b', point: 'tool_result' }]

@@ -11,7 +11,7 @@ import { CallRecord } from '../../lib/core/record.ts'
 import { collect, routedCall } from '../support/stages.ts'
 import type { ChatInput } from '../../lib/chat/input.ts'
 import type { Route } from '../../lib/core/route.ts'
-import type { Settings } from '../../lib/core/settings.ts'
+import type { GuardSettings } from '../../lib/core/settings.ts'
 import { estimateOf, type Estimate } from '../../lib/limits/estimate.ts'
 import type { RouteDecision } from '../../schemas/route-decision.ts'
 
@@ -102,7 +102,7 @@ t.test('a cost is estimated for each model with its own settings', async t => {
 })
 
 t.test('a dry run lists the guards that would inspect the call, in order', async t => {
-  const stage = (name: string, only?: Settings['stages'][number]['only']): Settings['stages'][number] => ({
+  const stage = (name: string, only?: GuardSettings['only']): GuardSettings => ({
     name,
     use: 'pattern',
     at: ['request'],

@@ -7,10 +7,8 @@ import { chatAnswer, fakeUpstream, type FakeUpstream } from '../support/upstream
 import { wav } from '../support/audio.ts'
 import type { GatewayOptions } from '../../lib/gateway.ts'
 import type { ApiKey } from '../../lib/core/key.ts'
-import type { Settings } from '../../lib/core/settings.ts'
+import type { GuardSettings, Settings } from '../../lib/core/settings.ts'
 import type { Test } from 'tap'
-
-type GuardSettings = Settings['stages'][number]
 
 const word = 'Zanzibar'
 const points: GuardSettings['at'] = ['request', 'answer', 'tool_call', 'tool_result']

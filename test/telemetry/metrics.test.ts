@@ -11,7 +11,7 @@ import { modelSettings, settings } from '../support/settings.ts'
 import { until } from '../support/until.ts'
 import { chatAnswer, chatFrames, eventStream, fakeUpstream, type Script } from '../support/upstream.ts'
 import type { ApiKey } from '../../lib/core/key.ts'
-import type { Settings } from '../../lib/core/settings.ts'
+import type { GuardSettings, Settings } from '../../lib/core/settings.ts'
 import { fillRecord, type RecordParts } from '../support/fill-record.ts'
 
 interface Measured extends TestGateway {
@@ -156,7 +156,7 @@ t.test('unfinished calls of a guard module count as open, even after the module 
     'answers.mjs': 'export default { request: async texts => texts, answerStage: source => source }',
     'hangs.mjs': 'export default { request: () => new Promise(() => {}) }'
   })
-  const stage = (name: string): Settings['stages'][number] => ({
+  const stage = (name: string): GuardSettings => ({
     name, use: join(directory, `${name}.mjs`), at: ['request'], timeoutMs: 30, whenUnavailable: 'pass'
   })
   const parts = {

@@ -8,7 +8,7 @@ import { modelSettings, providerSettings, settings } from '../../support/setting
 import { testPlace } from '../../support/stores.ts'
 import { usageRowOf } from '../../support/usage.ts'
 import type { Key } from '../../../schemas/admin/keys.ts'
-import type { Settings } from '../../../lib/core/settings.ts'
+import type { GuardSettings } from '../../../lib/core/settings.ts'
 import { Secret } from '../../../lib/core/secret.ts'
 
 t.test('a key is shown once, works at once, and ends at once', async t => {
@@ -645,7 +645,7 @@ t.test('members cannot change what an admin set on a key, only the rest', async 
 t.test(
   'keys and projects can require configured guards, and members cannot remove those an admin set',
   async t => {
-    const stage = (name: string): Settings['stages'][number] => ({
+    const stage = (name: string): GuardSettings => ({
       name,
       use: 'pattern',
       at: ['request'],
