@@ -96,7 +96,7 @@ export interface KeyStoreOptions {
 export class DuplicateKeyNameError extends Error {
   constructor (name: string) {
     super(`a key named "${name}" already exists`)
-    this.name = 'KeyNameError'
+    this.name = 'DuplicateKeyNameError'
   }
 }
 

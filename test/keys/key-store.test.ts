@@ -181,7 +181,7 @@ storeTest('configured keys hold as they are, spaces and all', async (t, openStor
   t.match(keys.check('two words, ünïcode'), { id: 'configured:team', name: 'team' })
   t.equal(keys.check('old'), undefined)
   t.same(keys.check('narrow')?.endpoints, [], 'an empty scope allows nothing, and is not "all"')
-  await t.rejects(keys.create({ name: 'team' }), { name: 'KeyNameError' })
+  await t.rejects(keys.create({ name: 'team' }), { name: 'DuplicateKeyNameError' })
 
   keys.replaceConfigured([{ name: 'new', key: new Secret('new') }])
   t.equal(keys.check('two words, ünïcode'), undefined, 'what the new configuration lacks is over')
