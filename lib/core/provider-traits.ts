@@ -1,3 +1,8 @@
+/** How the API of a provider differs from what most servers do. */
+
+import type { ProviderConfig } from '../../schemas/config/providers.ts'
+import type { CamelCased } from './camel-cased.ts'
+
 /** Parts of a history that only the provider that created them can verify or continue. */
 export type HistoryMark = 'signed_thinking' | 'thought_signature' | 'stored_audio' | 'reasoning_item'
 
@@ -33,3 +38,9 @@ export interface ProviderTraits {
   /** True if it supports `disable_automatic_function_calling`, which leaves tool calls to the caller. */
   readonly automaticFunctionCalling?: boolean
 }
+
+/**
+ * How a server deviates from the dialect it speaks. Data, set by the kind of server in `providers/kinds` and
+ * by the operator in the configuration, whose schema describes each quirk.
+ */
+export type Quirks = CamelCased<ProviderConfig['quirks']>

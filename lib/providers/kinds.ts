@@ -10,8 +10,7 @@ import {
   type ProviderKind,
   type ProviderLabel
 } from '../../schemas/providers.ts'
-import type { ProviderTraits } from '../core/provider-traits.ts'
-import type { Quirks } from '../core/quirks.ts'
+import type { ProviderTraits, Quirks } from '../core/provider-traits.ts'
 import { anthropicAdapters, anthropicHeaders } from './anthropic/index.ts'
 import { anthropicModels } from './anthropic/model-list.ts'
 import { azureOpenaiAdapters, azureOpenaiHeaders } from './azure-openai/index.ts'

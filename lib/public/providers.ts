@@ -8,8 +8,7 @@ export { Secret } from '../core/secret.ts'
 export type { Credential, CredentialHeaders, Signer, UnsignedRequest } from '../providers/credential.ts'
 export type { HttpTransport, HttpTransportOptions } from '../client/transport.ts'
 export type { ProviderSettings, Timeouts } from '../core/settings.ts'
-export type { HistoryMark, ProviderTraits } from '../core/provider-traits.ts'
-export type { Quirks } from '../core/quirks.ts'
+export type { HistoryMark, ProviderTraits, Quirks } from '../core/provider-traits.ts'
 export type { StreamDecoder } from '../wire/sse-decoder.ts'
 export type {
   Adapter,

@@ -1,7 +1,7 @@
 import { providerKinds } from '../../schemas/providers.ts'
 import t from 'tap'
 import { jsonSchema } from '../../lib/config/editor-schema.ts'
-import type { Quirks } from '../../lib/core/quirks.ts'
+import type { Quirks } from '../../lib/core/provider-traits.ts'
 import { Config } from '../../schemas/config.ts'
 
 t.test('the editor schema requires only entries without a default', async t => {

@@ -6,7 +6,7 @@ import { readEvents } from './read-events.ts'
 import type { ChatEvent } from '../../lib/core/events.ts'
 import type { ChatInput } from '../../lib/chat/input.ts'
 import type { AdapterInput } from '../../lib/providers/provider.ts'
-import type { Quirks } from '../../lib/core/quirks.ts'
+import type { Quirks } from '../../lib/core/provider-traits.ts'
 
 export function ask (
   request: Partial<ChatInput> = {},

@@ -14,7 +14,7 @@ import { parseBounded } from '../../json/parse-bounded.ts'
 import { shorten } from '../../text/shorten.ts'
 import { contentBlocks, shortest, textBlocks } from './content.ts'
 import { functionCallId, toolCallIdOf, UniqueIds } from './tool-call-id.ts'
-import type { Quirks } from '../../core/quirks.ts'
+import type { Quirks } from '../../core/provider-traits.ts'
 import type { AssistantMessage, Message } from '../../../schemas/messages.ts'
 import type {
   AssistantBlock,

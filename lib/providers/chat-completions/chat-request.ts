@@ -14,7 +14,7 @@ import type { ChatInput } from '../../chat/input.ts'
 import type { Effort } from '../../../schemas/efforts.ts'
 import type { Tool } from '../../../schemas/tools.ts'
 import type { AdapterInput, UpstreamRequest } from '../provider.ts'
-import type { Quirks } from '../../core/quirks.ts'
+import type { Quirks } from '../../core/provider-traits.ts'
 import { jsonBody, jsonHeaders } from '../json-api.ts'
 
 /** Fields sent with the caller's value. */

@@ -7,7 +7,7 @@
 import { GatewayError } from '../../core/errors.ts'
 import type { AssistantMessage, Message, ToolCall } from '../../../schemas/messages.ts'
 import { createHash } from 'node:crypto'
-import type { Quirks } from '../../core/quirks.ts'
+import type { Quirks } from '../../core/provider-traits.ts'
 
 const knownFields: Readonly<Record<Message['role'], readonly string[]>> = {
   system: ['role', 'content', 'name'],

@@ -7,7 +7,7 @@ import { GatewayError } from '../../../lib/core/errors.ts'
 import { errorOf, streamOf } from '../../support/adapters.ts'
 import { readEvents } from '../../support/read-events.ts'
 import type { ChatInput } from '../../../lib/chat/input.ts'
-import type { Quirks } from '../../../lib/core/quirks.ts'
+import type { Quirks } from '../../../lib/core/provider-traits.ts'
 import { ask } from '../../support/chat-completions.ts'
 
 /** The code that a caller receives. */

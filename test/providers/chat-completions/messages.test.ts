@@ -2,7 +2,7 @@ import t from 'tap'
 import { wireConversation } from '../../../lib/providers/chat-completions/messages.ts'
 import { kinds } from '../../../lib/providers/kinds.ts'
 import type { ChatInput } from '../../../lib/chat/input.ts'
-import type { Quirks } from '../../../lib/core/quirks.ts'
+import type { Quirks } from '../../../lib/core/provider-traits.ts'
 import type { AssistantMessage, ToolCall, UserMessage } from '../../../schemas/messages.ts'
 import { body, refusal, streamed, text } from '../../support/chat-completions.ts'
 
