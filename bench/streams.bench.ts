@@ -18,7 +18,7 @@ import {
   completeAnswer,
   completeText
 } from '../lib/load/answers.ts'
-import type { Batch } from '../lib/core/batch.ts'
+import type { Batch } from '../lib/core/call.ts'
 import type { ChatInput } from '../lib/chat/input.ts'
 import type { ChatEvent } from '../lib/core/events.ts'
 import type { Scenario } from './support/scenario.ts'

@@ -28,8 +28,7 @@ import {
   ImageVariationRequest
 } from '../schemas/images.ts'
 import { pipeline, type Handler } from './pipeline.ts'
-import type { Batch } from '../lib/core/batch.ts'
-import type { Call, RoutedCall } from '../lib/core/call.ts'
+import type { Batch, Call, RoutedCall } from '../lib/core/call.ts'
 import type { ImageEvent } from '../lib/core/events.ts'
 import type { RequestOf } from '../lib/providers/provider.ts'
 import type { Services } from '../lib/services.ts'

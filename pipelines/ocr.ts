@@ -1,6 +1,6 @@
 /** Serves POST /v1/ocr: a document in, the Markdown of its pages out. */
 
-import { extend, type Call, type RoutedCall } from '../lib/core/call.ts'
+import { extend, type Batch, type Call, type RoutedCall } from '../lib/core/call.ts'
 import { GatewayError } from '../lib/core/errors.ts'
 import { chain } from '../lib/pipeline/chain.ts'
 import { map } from '../lib/pipeline/stage.ts'
@@ -25,7 +25,6 @@ import { routeModel } from '../lib/stages/route-model.ts'
 import { validate } from '../lib/stages/validate.ts'
 import { OcrAnswer, OcrRequest } from '../schemas/ocr.ts'
 import { pipeline, type Handler } from './pipeline.ts'
-import type { Batch } from '../lib/core/batch.ts'
 import type { ResultEvent } from '../lib/core/events.ts'
 import type { ProviderUse } from '../lib/core/provider-use.ts'
 import type { OcrInput, OcrPages } from '../lib/ocr/input.ts'

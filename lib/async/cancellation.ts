@@ -4,7 +4,7 @@
  */
 
 import { setMaxListeners } from 'node:events'
-import type { AbortListener, CallSignal } from '../core/call-signal.ts'
+import type { AbortListener, CallSignal } from '../core/call.ts'
 
 /** A signal and the means to abort it. Each listener is called once, in the order of addition. */
 export class CallCancellation implements CallSignal {

@@ -1,4 +1,4 @@
-import type { CallSignal } from '../core/call-signal.ts'
+import type { CallSignal } from '../core/call.ts'
 
 /**
  * Runs a few pieces of heavy work at a time, fairly: the next one belongs to the owner with the least

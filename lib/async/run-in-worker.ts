@@ -1,7 +1,7 @@
 /** Runs one job in its own thread, which ends with the job. */
 
 import { Worker, type ResourceLimits, type WorkerOptions } from 'node:worker_threads'
-import type { CallSignal } from '../core/call-signal.ts'
+import type { CallSignal } from '../core/call.ts'
 
 export interface WorkerJob {
   readonly workerData: unknown

@@ -5,7 +5,7 @@
 
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import type { CallSignal } from '../core/call-signal.ts'
+import type { CallSignal } from '../core/call.ts'
 
 export interface RunOptions {
   /** Written to its standard input. */

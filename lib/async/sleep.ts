@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { standardSignal } from './cancellation.ts'
-import type { CallSignal } from '../core/call-signal.ts'
+import type { CallSignal } from '../core/call.ts'
 
 /**
  * Waits `ms` milliseconds; returns immediately for 0.

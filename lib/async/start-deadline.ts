@@ -1,7 +1,7 @@
 /** Time limits for work of a call, as signals. */
 
 import { setMaxListeners } from 'node:events'
-import type { CallSignal } from '../core/call-signal.ts'
+import type { CallSignal } from '../core/call.ts'
 
 /** A signal that aborts with its parent, after a time limit, or at the end of the work it is for. */
 export interface Deadline {

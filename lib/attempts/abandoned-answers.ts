@@ -8,8 +8,7 @@
  */
 
 import { CallCancellation } from '../async/cancellation.ts'
-import type { Call } from '../core/call.ts'
-import type { CallSignal } from '../core/call-signal.ts'
+import type { Call, CallSignal } from '../core/call.ts'
 import { GatewayError } from '../core/errors.ts'
 import { UsageMeter } from '../usage/usage-meter.ts'
 import type { AnswerEvent } from '../core/events.ts'

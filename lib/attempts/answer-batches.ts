@@ -1,7 +1,6 @@
 import { done } from '../pipeline/sources.ts'
-import type { Batch } from '../core/batch.ts'
 import type { Route } from '../core/route.ts'
-import type { RoutedCall } from '../core/call.ts'
+import type { Batch, RoutedCall } from '../core/call.ts'
 import { recordAnswerEnd } from './route-attempt.ts'
 import type { OpenResponse } from './open-response.ts'
 

@@ -8,7 +8,7 @@
  * unknown model. A hedge takes from the hedge budget instead.
  */
 
-import type { CallSession } from '../core/call-session.ts'
+import type { CallSession } from '../core/call.ts'
 import type { GatewayError } from '../core/errors.ts'
 import type { Route } from '../core/route.ts'
 import { isOfCredential, type CredentialPool } from '../routing/credential-pool.ts'

@@ -12,8 +12,7 @@ import { yieldFairly } from '../async/yield-fairly.ts'
 import { readErrorAnswer } from '../providers/error-body.ts'
 import { openBody, type UpstreamTarget } from './open-body.ts'
 import type { AnyEvent, OpenResponse } from './open-response.ts'
-import type { RoutedCall } from '../core/call.ts'
-import type { CallSignal } from '../core/call-signal.ts'
+import type { CallSignal, RoutedCall } from '../core/call.ts'
 import type { ChildSpan, Propagation } from '../core/call-trace.ts'
 import type {
   Adapter,

@@ -2,7 +2,7 @@
 
 import { GatewayError } from '../core/errors.ts'
 import { writeTranscript, type WrittenTranscript } from './transcript.ts'
-import type { Batch } from '../core/batch.ts'
+import type { Batch } from '../core/call.ts'
 import type { TranscriptEvent } from '../core/events.ts'
 import type { Reply } from '../core/reply.ts'
 import type { RecordingInput } from './input.ts'

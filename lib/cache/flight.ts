@@ -1,5 +1,5 @@
 import { CallCancellation, abortable } from '../async/cancellation.ts'
-import type { CallSignal } from '../core/call-signal.ts'
+import type { CallSignal } from '../core/call.ts'
 
 /** `uncached`: the answer is complete but must not be cached. */
 export type FlightEnd = 'cached' | 'uncached' | 'failed'

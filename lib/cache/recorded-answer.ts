@@ -1,8 +1,7 @@
 /** Records the events of an answer, and replays them as an answer. */
 
 import type { ChatInput } from '../chat/input.ts'
-import type { Batch } from '../core/batch.ts'
-import type { RoutedCall } from '../core/call.ts'
+import type { Batch, RoutedCall } from '../core/call.ts'
 import type { ChatEvent } from '../core/events.ts'
 
 /**

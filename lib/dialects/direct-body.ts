@@ -6,10 +6,9 @@
 import { countKeys, readObjectText, replaceFields, type ObjectText } from '../json/object-text.ts'
 import { isLargeRequest } from '../core/request-facts.ts'
 import { printInSlices } from '../json/print-in-slices.ts'
-import type { RoutedCall } from '../core/call.ts'
+import type { RequestMedia, RoutedCall } from '../core/call.ts'
 import type { DirectRequest } from '../core/direct-request.ts'
 import { callOptionNames } from '../../schemas/call-options.ts'
-import type { RequestMedia } from '../core/caller-body.ts'
 
 /** Gateway fields as values for `directBody`, which removes them. */
 export const withoutOptions: Readonly<Record<string, undefined>> =

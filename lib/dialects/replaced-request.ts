@@ -1,8 +1,7 @@
 import { renewAttribution } from '../validation/attribution.ts'
-import { refine, type RoutedCall } from '../core/call.ts'
+import { refine, type CallerBody, type RoutedCall } from '../core/call.ts'
 import { isLargeRequest } from '../core/request-facts.ts'
 import { spliceStrings } from '../json/splice-strings.ts'
-import type { CallerBody } from '../core/caller-body.ts'
 
 /**
  * Replaces the request of a call. Only the changed strings differ in its text, as if the caller had sent it

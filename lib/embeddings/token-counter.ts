@@ -10,7 +10,7 @@ import { Worker } from 'node:worker_threads'
 import { abortable } from '../async/cancellation.ts'
 import { FairSemaphore } from '../async/fair-semaphore.ts'
 import { isolated } from '../async/run-in-worker.ts'
-import type { CallSignal } from '../core/call-signal.ts'
+import type { CallSignal } from '../core/call.ts'
 import type { Excess, Text, TokenLimits } from './measure-inputs.ts'
 
 export interface CountJob {

@@ -1,8 +1,7 @@
 /** Asynchronous inspections of texts, by a service, a model or a module. */
 
 import type { Route } from '../core/route.ts'
-import type { Batch } from '../core/batch.ts'
-import type { RoutedCall } from '../core/call.ts'
+import type { Batch, RoutedCall } from '../core/call.ts'
 import type { GatewayError } from '../core/errors.ts'
 import type { ChatEvent } from '../core/events.ts'
 import type { TextPlace } from '../json/place-table.ts'

@@ -17,7 +17,7 @@ import { UploadWriter } from './upload-writer.ts'
 import type { ByteAllowance } from './admission.ts'
 import type { Context } from 'koa'
 import type { ExtendedFormidableOptions } from 'koa-body'
-import type { CallSignal } from '../core/call-signal.ts'
+import type { CallSignal } from '../core/call.ts'
 import type { UploadedFile, UploadForm } from '../core/upload.ts'
 
 /** Maximum bytes of all fields together. */

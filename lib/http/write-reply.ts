@@ -6,8 +6,7 @@ import { writeChunk } from './node-internals.ts'
 import type { ServerResponse } from 'node:http'
 import { toHeaderValue } from '../text/header-value.ts'
 import { TimedMember, sharedTimer, type SharedTimer } from '../async/shared-timer.ts'
-import type { CallSignal } from '../core/call-signal.ts'
-import type { Call } from '../core/call.ts'
+import type { Call, CallSignal } from '../core/call.ts'
 import type { Reply } from '../core/reply.ts'
 
 /** A longer body is written in pieces of this size: bytes, or characters of a text. */

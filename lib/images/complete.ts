@@ -1,7 +1,7 @@
 /** Folds image events into the JSON of a complete answer. */
 
 import { GatewayError } from '../core/errors.ts'
-import type { Batch } from '../core/batch.ts'
+import type { Batch } from '../core/call.ts'
 import type { ImageData, ImageEvent } from '../core/events.ts'
 import { nowSeconds } from '../core/reply.ts'
 

@@ -10,7 +10,7 @@
 import { randomBytes } from 'node:crypto'
 import { yieldFairly } from '../async/yield-fairly.ts'
 import { backslash } from './characters.ts'
-import type { RequestMedia } from '../core/caller-body.ts'
+import type { RequestMedia } from '../core/call.ts'
 
 /** Leading bytes of a string that the placeholder keeps. */
 const headBytes = 4096

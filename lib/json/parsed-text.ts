@@ -1,4 +1,4 @@
-import type { CallerBody } from '../core/caller-body.ts'
+import type { CallerBody } from '../core/call.ts'
 import { isContainer, isObject, type JsonObject } from './guards.ts'
 import { countKeys, readObjectText, type ObjectText, type TextRange } from './object-text.ts'
 

@@ -8,7 +8,7 @@
 import { isContainer } from './guards.ts'
 import { splitText } from '../text/split-text.ts'
 import { yieldFairly } from '../async/yield-fairly.ts'
-import type { RequestMedia } from '../core/caller-body.ts'
+import type { RequestMedia } from '../core/call.ts'
 
 /** Values and keys serialised at a time; `charactersPerNode` characters of a string count as one value. */
 const runNodes = 4096

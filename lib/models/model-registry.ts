@@ -1,6 +1,6 @@
 /** The part of the models service that pipelines need. */
 
-import type { CallSession } from '../core/call-session.ts'
+import type { CallSession } from '../core/call.ts'
 import type { Route } from '../core/route.ts'
 import type { ModelEntry } from '../core/model.ts'
 

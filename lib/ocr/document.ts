@@ -4,7 +4,7 @@
  * The type of bytes is recognised by their beginning; the media type given by the caller may be wrong.
  */
 
-import type { CallSignal } from '../core/call-signal.ts'
+import type { CallSignal } from '../core/call.ts'
 import { GatewayError } from '../core/errors.ts'
 import { formatMegabytes } from '../text/format-megabytes.ts'
 import { imageKind } from '../images/files.ts'

@@ -5,7 +5,7 @@
  */
 
 import { fileURLToPath } from 'node:url'
-import type { CallSignal } from '../core/call-signal.ts'
+import type { CallSignal } from '../core/call.ts'
 import { FairSemaphore } from '../async/fair-semaphore.ts'
 import { runProgram } from '../async/run-program.ts'
 import { startDeadline } from '../async/start-deadline.ts'

@@ -7,8 +7,7 @@
  */
 
 import type { EventSourceMessage } from 'eventsource-parser'
-import type { CallerBody, RequestMedia } from '../core/caller-body.ts'
-import type { CallSignal } from '../core/call-signal.ts'
+import type { CallerBody, CallSignal, RequestMedia } from '../core/call.ts'
 import type { Propagation } from '../core/call-trace.ts'
 import type { DirectDialect, DirectRequest } from '../core/direct-request.ts'
 import type { Route } from '../core/route.ts'

@@ -74,9 +74,7 @@ export { GatewayError, ValidationError } from '../core/errors.ts'
 export type { PassThroughStage, Sink, Stage } from '../pipeline/stage.ts'
 export type { Transformer } from '../pipeline/fused-stages.ts'
 export type { GenericStage, StageDoesNotFit, StageTypes } from '../pipeline/stage-list.ts'
-export type { AuthedCall, Call, RoutedCall, ValidCall } from '../core/call.ts'
-export type { CallSignal } from '../core/call-signal.ts'
-export type { Batch } from '../core/batch.ts'
+export type { AuthedCall, Batch, Call, CallSignal, RoutedCall, ValidCall } from '../core/call.ts'
 export type {
   ChatEvent, EmbeddingsEvent, FinishReason, ImageEvent, ResultEvent, SpeechEvent, TranscriptEvent
 } from '../core/events.ts'

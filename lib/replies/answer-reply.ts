@@ -1,13 +1,12 @@
 /** Ends a pipeline with an event stream or with the same answer in one piece, as the caller requested. */
 
-import { contextOf } from '../core/call.ts'
+import { contextOf, type Batch } from '../core/call.ts'
 import { PrintedJson, eventStreamHeaders, jsonReplyHeaders, toJsonReply, type Reply } from '../core/reply.ts'
 import type { AnswerDialect, AnswerHead, AnswerStart, ChatBatch } from '../dialects/dialect.ts'
 import { printInSlices } from '../json/print-in-slices.ts'
 import { keepAliveComment, sseFrames } from '../wire/sse-frames.ts'
 import { withRestoredTexts } from './restored-texts.ts'
 import { bufferBody } from '../wire/buffer-body.ts'
-import type { Batch } from '../core/batch.ts'
 import type { CallRecord } from '../core/record.ts'
 import type { RoutingFacts } from '../core/routing-facts.ts'
 import { collected, peek } from '../pipeline/sources.ts'

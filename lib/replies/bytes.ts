@@ -2,7 +2,7 @@
 
 import { GatewayError } from '../core/errors.ts'
 import { eventStream } from './answer-reply.ts'
-import type { Batch } from '../core/batch.ts'
+import type { Batch } from '../core/call.ts'
 import type { SpeechEvent } from '../core/events.ts'
 import type { Reply } from '../core/reply.ts'
 import { peek } from '../pipeline/sources.ts'

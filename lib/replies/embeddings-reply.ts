@@ -2,7 +2,7 @@
 
 import { scheduler } from 'node:timers/promises'
 import { printVector } from '../embeddings/read-vector.ts'
-import type { Batch } from '../core/batch.ts'
+import type { Batch } from '../core/call.ts'
 import type { EmbeddingsEvent, Vector, VectorForm } from '../core/events.ts'
 import type { Usage } from '../core/usage.ts'
 import { jsonReplyHeaders, type Reply } from '../core/reply.ts'

@@ -6,10 +6,9 @@
  */
 
 import type { ModelChoice } from '../../schemas/chat.ts'
-import type { CallSession } from '../core/call-session.ts'
 import type { ApiKey } from '../core/key.ts'
 import type { Route } from '../core/route.ts'
-import type { RoutedCall, ValidCall } from '../core/call.ts'
+import type { CallSession, RoutedCall, ValidCall } from '../core/call.ts'
 import type { CallRecord } from '../core/record.ts'
 import type { UnusedRoute } from '../core/routing-facts.ts'
 import { GatewayError, ValidationError } from '../core/errors.ts'

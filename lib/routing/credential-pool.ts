@@ -6,7 +6,8 @@
  * key until it is rejected for another one.
  */
 
-import { weightedKey, type CallSession } from '../core/call-session.ts'
+import type { CallSession } from '../core/call.ts'
+import { weightedKey } from '../models/route-strategies.ts'
 import type { GatewayError } from '../core/errors.ts'
 
 /** Cooldown of a rate-limited credential in milliseconds, unless the provider specifies one. */

@@ -5,8 +5,7 @@
 
 import { hash } from 'node:crypto'
 import type { ChatInput } from '../chat/input.ts'
-import type { CallSession } from '../core/call-session.ts'
-import type { ValidCall } from '../core/call.ts'
+import type { CallSession, ValidCall } from '../core/call.ts'
 import type { CallerFacts } from '../core/caller-facts.ts'
 
 /** A longer key is ignored. */

@@ -5,7 +5,7 @@
  * timer nor a listener.
  */
 
-import type { CallSignal } from '../core/call-signal.ts'
+import type { CallSignal } from '../core/call.ts'
 import { GatewayError } from '../core/errors.ts'
 
 /** The maximum delay of a Node.js timer; a longer one would fire immediately. */

@@ -3,8 +3,7 @@
 import { once } from '../pipeline/sources.ts'
 import { flatMap, type Stage } from '../pipeline/stage.ts'
 import { RefusableAnswer } from './refusable-answer.ts'
-import type { Batch } from '../core/batch.ts'
-import type { RoutedCall } from '../core/call.ts'
+import type { Batch, RoutedCall } from '../core/call.ts'
 
 /**
  * Starts the answer immediately, and passes its batches on when `call.requestVerdict` resolves. If it

@@ -2,7 +2,7 @@
 
 import { abortable } from '../async/cancellation.ts'
 import { AnswerRecorder, replayedAnswer } from '../cache/recorded-answer.ts'
-import { extend, type RoutedCall } from '../core/call.ts'
+import { extend, type Batch, type RoutedCall } from '../core/call.ts'
 import { GatewayError, asGatewayError } from '../core/errors.ts'
 import { noteToolCall } from '../core/record.ts'
 import { once } from '../pipeline/sources.ts'
@@ -12,7 +12,6 @@ import type { CacheTerms } from '../cache/cache-terms.ts'
 import type { RequestDigest } from '../cache/entries.ts'
 import type { Flight } from '../cache/flight.ts'
 import type { ChatInput } from '../chat/input.ts'
-import type { Batch } from '../core/batch.ts'
 import type { ChatEvent } from '../core/events.ts'
 
 type Answer<R> = Stage<RoutedCall<R>, Batch<R, ChatEvent>>

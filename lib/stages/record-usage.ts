@@ -1,6 +1,6 @@
 import { transform, type PassThroughStage, type Stage } from '../pipeline/stage.ts'
 import { UsageMeter } from '../usage/usage-meter.ts'
-import type { Batch } from '../core/batch.ts'
+import type { Batch } from '../core/call.ts'
 import type { AnswerEvent } from '../core/events.ts'
 import type { Usage } from '../core/usage.ts'
 

@@ -3,10 +3,9 @@
  */
 
 import { CallCancellation } from '../async/cancellation.ts'
-import { extend, type RoutedCall } from '../core/call.ts'
+import { extend, type Batch, type RoutedCall } from '../core/call.ts'
 import { once } from '../pipeline/sources.ts'
 import type { Stage } from '../pipeline/stage.ts'
-import type { Batch } from '../core/batch.ts'
 
 /** The end of an answer, or why it failed. */
 export type AnswerEnd =

@@ -5,8 +5,7 @@
 
 import { asGatewayError, type GatewayError } from '../core/errors.ts'
 import { noteError } from '../core/record.ts'
-import type { Batch } from '../core/batch.ts'
-import type { AuthedCall } from '../core/call.ts'
+import type { AuthedCall, Batch } from '../core/call.ts'
 import type { FramePrinter } from './frame-printer.ts'
 import { transform, type Stage } from '../pipeline/stage.ts'
 import type { Transformer } from '../pipeline/fused-stages.ts'

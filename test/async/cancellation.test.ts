@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { CallCancellation, standardSignal, abortable } from '../../lib/async/cancellation.ts'
-import type { AbortListener } from '../../lib/core/call-signal.ts'
+import type { AbortListener } from '../../lib/core/call.ts'
 
 t.test('each listener is called once, in order, unless it was removed', async t => {
   const signal = new CallCancellation()

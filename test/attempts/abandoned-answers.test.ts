@@ -1,6 +1,6 @@
 import t from 'tap'
 import { CallRecord } from '../../lib/core/record.ts'
-import type { CallSignal } from '../../lib/core/call-signal.ts'
+import type { CallSignal } from '../../lib/core/call.ts'
 import type { AnswerEvent } from '../../lib/core/events.ts'
 import { AbandonedAnswers } from '../../lib/attempts/abandoned-answers.ts'
 import { AnswerBatches } from '../../lib/attempts/answer-batches.ts'

@@ -7,7 +7,7 @@ import { jsonReply } from '../../lib/replies/reply-with.ts'
 import { normalise } from '../../lib/stages/normalise.ts'
 import { pipeline } from '../../pipelines/pipeline.ts'
 import type { ChatInput } from '../../lib/chat/input.ts'
-import type { Batch } from '../../lib/core/batch.ts'
+import type { Batch } from '../../lib/core/call.ts'
 import type { ChatEvent } from '../../lib/core/events.ts'
 
 const reply = { status: 200, headers: {}, body: 'early' }

@@ -12,7 +12,7 @@ import {
 import { normalise } from '../../lib/stages/normalise.ts'
 import { batchesOf, collect, route, routedCall } from '../support/stages.ts'
 import type { AnswerDialect } from '../../lib/dialects/dialect.ts'
-import type { Batch } from '../../lib/core/batch.ts'
+import type { Batch } from '../../lib/core/call.ts'
 import type { ChatEvent } from '../../lib/core/events.ts'
 import type { ChatInput } from '../../lib/chat/input.ts'
 import type { Reply } from '../../lib/core/reply.ts'

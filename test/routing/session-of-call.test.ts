@@ -7,7 +7,7 @@ import { sessionOfCall } from '../../lib/routing/session-of-call.ts'
 import { recordedAgents } from '../support/recorded-agents.ts'
 import { route as routeOf } from '../support/routes.ts'
 import type { ChatInput } from '../../lib/chat/input.ts'
-import type { CallSession } from '../../lib/core/call-session.ts'
+import type { CallSession } from '../../lib/core/call.ts'
 import type { Route } from '../../lib/core/route.ts'
 
 interface Named { request?: Partial<ChatInput>, session?: string, key?: string }

@@ -7,9 +7,8 @@ import { afterVerdict } from '../../lib/stages/after-verdict.ts'
 import { recordUsage } from '../../lib/stages/record-usage.ts'
 import { batchesOf, collect, routedCall } from '../support/stages.ts'
 import { withResolvers } from '../support/with-resolvers.ts'
-import type { Batch } from '../../lib/core/batch.ts'
 import type { ChatEvent } from '../../lib/core/events.ts'
-import type { RoutedCall } from '../../lib/core/call.ts'
+import type { Batch, RoutedCall } from '../../lib/core/call.ts'
 import type { Stage } from '../../lib/pipeline/stage.ts'
 
 type Asked = Array<RoutedCall<object>>

@@ -11,8 +11,7 @@ import { batchesOf, collect, routedCall } from '../support/stages.ts'
 import { until } from '../support/until.ts'
 import { withResolvers } from '../support/with-resolvers.ts'
 import type { ChatInput } from '../../lib/chat/input.ts'
-import type { Batch } from '../../lib/core/batch.ts'
-import type { RoutedCall } from '../../lib/core/call.ts'
+import type { Batch, RoutedCall } from '../../lib/core/call.ts'
 import type { ChatEvent } from '../../lib/core/events.ts'
 
 type Call = RoutedCall<ChatInput>

@@ -11,7 +11,7 @@ import { modelSettings, provider, providerSettings, settings } from '../support/
 import { routedCall } from '../support/stages.ts'
 import { startToolServer } from '../support/tool-server.ts'
 import { until } from '../support/until.ts'
-import type { Batch } from '../../lib/core/batch.ts'
+import type { Batch } from '../../lib/core/call.ts'
 import type { Route } from '../../lib/core/route.ts'
 import type { ChatInput, RoutedChatCall } from '../../lib/chat/input.ts'
 import type { ChatEvent } from '../../lib/core/events.ts'

@@ -2,8 +2,7 @@
 
 import { CallRecord } from '../../lib/core/record.ts'
 import { everywhere } from '../../lib/json/place-table.ts'
-import type { Batch } from '../../lib/core/batch.ts'
-import type { Call, RoutedCall } from '../../lib/core/call.ts'
+import type { Batch, Call, RoutedCall } from '../../lib/core/call.ts'
 import type { DirectRequests } from '../../lib/dialects/dialect.ts'
 import type { Route } from '../../lib/core/route.ts'
 

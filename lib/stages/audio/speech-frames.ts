@@ -1,7 +1,7 @@
 /** Turns pieces of sound into frames of an event stream. Frames are unnamed and give their type in `type`. */
 
 import { endOfStream, sseData, sseFrames } from '../../wire/sse-frames.ts'
-import type { Batch } from '../../core/batch.ts'
+import type { Batch } from '../../core/call.ts'
 import type { SpeechEvent } from '../../core/events.ts'
 import type { Usage } from '../../core/usage.ts'
 import type { SpeechStreamEvent } from '../../../schemas/speech.ts'

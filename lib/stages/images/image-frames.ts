@@ -6,7 +6,7 @@
  */
 
 import { endOfStream, sseData, sseFrames } from '../../wire/sse-frames.ts'
-import type { Batch } from '../../core/batch.ts'
+import type { Batch } from '../../core/call.ts'
 import type { ImageEvent } from '../../core/events.ts'
 import type { Stage } from '../../pipeline/stage.ts'
 

@@ -1,6 +1,5 @@
 import { GatewayError } from '../../core/errors.ts'
-import type { Batch } from '../../core/batch.ts'
-import { extend, type RoutedCall } from '../../core/call.ts'
+import { extend, type Batch, type RoutedCall } from '../../core/call.ts'
 import type { OcrInput } from '../../ocr/input.ts'
 import { once } from '../../pipeline/sources.ts'
 import type { Stage } from '../../pipeline/stage.ts'

@@ -8,7 +8,7 @@ import { normalise } from '../../../lib/stages/normalise.ts'
 import { sseEncode } from '../../../lib/stages/sse-encode.ts'
 import { routedCall } from '../../support/stages.ts'
 import type { AnswerHead } from '../../../lib/dialects/dialect.ts'
-import type { Batch } from '../../../lib/core/batch.ts'
+import type { Batch } from '../../../lib/core/call.ts'
 import type { ChatInput } from '../../../lib/chat/input.ts'
 import { rounds } from '../../support/rounds.ts'
 

@@ -4,8 +4,7 @@ import { once } from '../../../lib/pipeline/sources.ts'
 import type { Stage } from '../../../lib/pipeline/stage.ts'
 import { retryAsImage } from '../../../lib/stages/ocr/retry-as-image.ts'
 import { collect, route, routedCall } from '../../support/stages.ts'
-import type { Batch } from '../../../lib/core/batch.ts'
-import type { RoutedCall } from '../../../lib/core/call.ts'
+import type { Batch, RoutedCall } from '../../../lib/core/call.ts'
 import type { OcrInput } from '../../../lib/ocr/input.ts'
 
 /** A provider that reports a document that is not a PDF, and records the inputs. */
