@@ -13,7 +13,7 @@ interface Recorded {
   readonly sum?: string
   /** The name of the amount in the log, if it differs from that in sums. */
   readonly log?: string
-  /** Follows "At least so many", and counts in units of the column. */
+  /** Follows "At least this many", and counts in units of the column. */
   readonly noun: string
   /** In the dashboard. */
   readonly label: string

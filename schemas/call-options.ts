@@ -11,7 +11,7 @@ export const stagesOption = {
     Type.Array(Type.Union([Type.String({ minLength: 1, maxLength: 64 }), AnyObject]), { maxItems: 64 }),
     {
       description:
-        'Names of guards of the configuration that inspect this call, beside those that do anyway; an object names one by `guardrail_name`, and has no effect otherwise.'
+        'Names of guards of the configuration that inspect this call, besides those that do anyway; an object names one by `guardrail_name`, and has no effect otherwise.'
     }
   )
 }
@@ -20,7 +20,7 @@ export const stagesOption = {
 export const attemptOptions = {
   num_retries: Nullable(Type.Integer({ minimum: 0 }), {
     description:
-      'Further attempts at a model that failed: at most so many, and never more than its provider has.'
+      'Further attempts at a model that failed: at most this many, and never more than its provider has.'
   }),
   timeout: Nullable(Type.Number({ exclusiveMinimum: 0 }), {
     description: 'Seconds after which the call ends with 504, if that is sooner than it would.'

@@ -101,7 +101,7 @@ export const AssistantMessage = Type.Object({
   thinking_blocks: Nullable(Type.Array(AnyObject), {
     description: 'Thinking of an earlier answer, given back unchanged.'
   })
-}, { description: 'Earlier message of the model; `content` may be absent beside tool calls.' })
+}, { description: 'Earlier message of the model; `content` may be absent if there are tool calls.' })
 export type AssistantMessage = Static<typeof AssistantMessage>
 
 export const ToolMessage = Type.Object({

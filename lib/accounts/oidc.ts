@@ -110,7 +110,7 @@ async function load ({ issuer, clientId, clientSecret }: OidcSettings): Promise<
     {
       timeout: timeoutSeconds,
       [customFetch]: fetchFromOidc,
-      // Tokens are sent in clear text only to a provider on this machine.
+      // Tokens are sent in cleartext only to a provider on this machine.
       ...server.protocol === 'http:' && isLoopback(server.hostname) && { execute: [allowInsecureRequests] }
     }
   )

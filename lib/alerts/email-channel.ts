@@ -1,4 +1,4 @@
-/** Sends alerts as mail, by SMTP. */
+/** Sends alerts as emails, by SMTP. */
 
 import { createTransport } from 'nodemailer'
 import { describeError } from '../text/describe-error.ts'
@@ -9,7 +9,7 @@ import type { Alert, Channel } from './alert.ts'
 
 type EmailSettings = Settings['alerts']['emails'][string]
 
-/** Milliseconds without a byte from the mail server, in each part of the conversation. */
+/** Milliseconds without a byte from the email server, in each part of the conversation. */
 const silentMs = 10_000
 const defaultPorts = { 'smtp:': 587, 'smtps:': 465 } as const
 
@@ -40,7 +40,7 @@ export function emailChannel (
         to: [...to],
         subject: `[Headgate] ${printable(alert.message)}`,
         text: textOf(alert),
-        // The same in every attempt: mail systems drop duplicates.
+        // The same in every attempt: email systems drop duplicates.
         messageId: `<${alert.id}@${from.slice(from.indexOf('@') + 1)}>`,
         headers: { 'X-Headgate-Event': alert.event, 'Auto-Submitted': 'auto-generated' },
         signal

@@ -15,7 +15,7 @@ export interface AlertDeps extends Pick<AlertsOptions, 'degraded' | 'log'> {
   readonly configuredKeys: RuleInput['configuredKeys']
 }
 
-/** @throws ConfigError where the package that sends mail is not installed */
+/** @throws ConfigError where the package that sends emails is not installed */
 export async function openAlerts (
   settings: Settings,
   { database, configuredKeys, degraded, log }: AlertDeps

@@ -174,8 +174,8 @@ export class CallAttempts<E extends AnyEvent & AnswerEvent> {
   }
 
   /**
-   * Starts an attempt at the next route as a hedge beside the request in flight; `undefined` if there is no
-   * route, or no budget for it.
+   * Starts an attempt at the next route as a hedge alongside the request in flight; `undefined` if there is
+   * no route, or no budget for it.
    */
   #startHedge (): RouteAttempt | undefined {
     const planned = this.#health.hedgeBudget.take() ? this.#plan.hedge() : undefined

@@ -126,8 +126,8 @@ export function asInterrupted<T> (read: () => T): T {
 /** Larger texts are parsed in slices. */
 const parsedAtOnceBytes = 256 * 1024
 /**
- * Maximum numbers in a complete response; keys, strings, objects and lists count as eight. Roughly 8,000
- * tokens with 20 logprobs each; some hundred megabytes in memory.
+ * Maximum numbers in a complete response; property names, strings, objects and lists count as eight. Roughly
+ * 8,000 tokens with 20 logprobs each; some hundred megabytes in memory.
  */
 const maxParseCost = 8_000_000
 const countedBytes = 1024 * 1024

@@ -122,7 +122,7 @@ function addressOf (given: string | undefined, config: string | undefined, termi
   }
   const { protocol, hostname } = new URL(url)
   if (protocol === 'http:' && !isLoopback(hostname)) {
-    terminal.error(`warning: the key of the admin API travels in clear to ${hostname}.`)
+    terminal.error(`warning: the key of the admin API travels in cleartext to ${hostname}.`)
   }
   return { url: withoutTrailingSlashes(url).replace(/\/v1$/, ''), key }
 }

@@ -162,7 +162,7 @@ async function remoteUsage (
   if (key === '') throw new CommandError(`Neither ${own} nor ${keyName} is set.`)
   const { protocol, hostname } = new URL(url)
   if (protocol === 'http:' && !isLoopback(hostname)) {
-    warn(`warning: the key of the admin API travels in clear to ${hostname}.`)
+    warn(`warning: the key of the admin API travels in cleartext to ${hostname}.`)
   }
   const query = new URLSearchParams({ from_ms: String(fromMs), until_ms: String(untilMs), group_by: 'model' })
   for (const [filter, values] of given) query.set(filter, values.join(','))

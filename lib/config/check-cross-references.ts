@@ -179,7 +179,7 @@ function checkListening ({ server: { host } }: Config, report: Report): void {
   }
 }
 
-/** Refuses to serve the dashboard where passwords and sessions would be sent in clear text. */
+/** Refuses to serve the dashboard where passwords and sessions would be sent in cleartext. */
 function checkDashboard (
   { dashboard: { enabled, insecure }, server: { host, trust_proxy: trustProxy, tls } }: Config,
   report: Report
@@ -195,7 +195,7 @@ function checkDashboard (
   report.add(
     ['server', 'host'],
     'is reachable from other machines, where the dashboard needs TLS: set `server.tls`, or `server.trust_proxy: true` behind a proxy that ' +
-      'terminates TLS; or `dashboard: false` for none, or `dashboard.insecure: true` to send passwords in clear'
+      'terminates TLS; or `dashboard: false` for none, or `dashboard.insecure: true` to send passwords in cleartext'
   )
 }
 

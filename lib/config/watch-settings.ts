@@ -165,7 +165,7 @@ function emptied (file: string, what: string): ConfigError {
   ])
 }
 
-/** Returns a digest, so that no copy of a secret is kept in clear text. */
+/** Returns a digest, so that no copy of a secret is kept in cleartext. */
 function digest (settings: Settings): string {
   return createHash('sha256').update(printSettings(settings)).digest('base64')
 }

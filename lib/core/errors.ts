@@ -118,7 +118,7 @@ export const codes = {
   insufficient_quota: {
     status: 402,
     type: 'invalid_request_error',
-    message: 'The quota of this account is exhausted.'
+    message: 'The budget, or the quota of the account at the provider, is exhausted.'
   },
   not_found: { status: 404, type: 'invalid_request_error', message: 'Not found.' },
   model_not_found: {

@@ -12,7 +12,7 @@ import {
 type Always = 'promptTokens' | 'completionTokens'
 
 /**
- * Tokens as the provider counted them, and what it bills beside them. Absent and zero differ: absent was not
+ * Tokens as the provider counted them, and what it bills besides them. Absent and zero differ: absent was not
  * reported. `cacheWriteHourTokens` are a part of `cacheWriteTokens`, written for an hour.
  */
 export interface Usage extends

@@ -1,6 +1,6 @@
 /**
  * Decides whether the dashboard is served: outside loopback only over TLS, since passwords and sessions would
- * otherwise be sent in clear text.
+ * otherwise be sent in cleartext.
  */
 
 import { isLoopback } from '../net/loopback.ts'

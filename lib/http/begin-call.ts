@@ -31,7 +31,7 @@ export interface EdgeLimits {
   readonly jsonBodyBytes: number
   /** Maximum bytes of a JSON body that the store may keep. */
   readonly storedBodyBytes: number
-  /** Maximum values of a JSON body; keys, strings, objects and lists count as eight. */
+  /** Maximum values of a JSON body; property names, strings, objects and lists count as eight. */
   readonly jsonValues: number
   /** Maximum bytes of a decompressed JSON body for each byte received. */
   readonly jsonCompression: number

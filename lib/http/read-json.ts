@@ -35,7 +35,7 @@ export interface ReadJsonOptions {
   readonly maxTextBytes: number
   /** Maximum bytes of a string that is not media. */
   readonly maxStringBytes: number
-  /** Maximum values; keys, strings, objects and lists count as eight. */
+  /** Maximum values; property names, strings, objects and lists count as eight. */
   readonly maxValues: number
   readonly maxDepth: number
   /** Maximum decompressed bytes of a large body for each byte received. */
@@ -308,7 +308,7 @@ function tooLarge (maxBytes: number, param?: string): GatewayError {
 
 function tooManyValues ({ maxValues }: ReadJsonOptions): GatewayError {
   return new GatewayError('too_many_values', {
-    message: `The body has more than ${maxValues} values (\`limits.json_values\`); keys, strings, objects and lists each count as eight.`
+    message: `The body has more than ${maxValues} values (\`limits.json_values\`); property names, strings, objects and lists each count as eight.`
   })
 }
 

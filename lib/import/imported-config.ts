@@ -6,7 +6,7 @@ import type { PlanRow } from './plan.ts'
 export interface ImportedConfig {
   /** In the shape of `headgate.yaml`. */
   readonly config: JsonObject
-  /** Secrets that the file had in clear text, by the variable from which the configuration reads them. */
+  /** Secrets that the file had in cleartext, by the variable from which the configuration reads them. */
   readonly secrets: ReadonlyMap<string, string>
   readonly rows: readonly PlanRow[]
 }

@@ -33,10 +33,10 @@ interface Made {
 /** The points of each mode; the second column describes the difference. */
 const points: ReadonlyMap<string, readonly [at: string, difference?: string]> = new Map([
   ['pre_call', ['request']],
-  ['during_call', ['request', 'before the call, not beside it']],
+  ['during_call', ['request', 'before the call, not during it']],
   ['post_call', ['answer']],
   ['pre_mcp_call', ['tool_call']],
-  ['during_mcp_call', ['tool_call', 'before the tool runs, not beside it']],
+  ['during_mcp_call', ['tool_call', 'before the tool runs, not meanwhile']],
   ['post_mcp_call', ['tool_result']]
 ])
 

@@ -77,7 +77,7 @@ const noted: ReadonlyArray<readonly [entry: string, verdict: Verdict, note: stri
   ['model_info.db_model', 'exact', 'an entry of the database'],
   ['model_info.access_groups', 'exact', 'models of the keys that name the group'],
   ['model_info.mode', 'exact', 'the endpoint of a call decides'],
-  ['model_info.max_tokens', 'exact', 'the limits beside it count'],
+  ['model_info.max_tokens', 'exact', 'the limits next to it count'],
   ['model_info.description', 'exact', 'for people only'],
   ['model_info.base_model', 'approximate', 'a price comes from the catalogue or from `models`']
 ]

@@ -116,7 +116,7 @@ export const litellmColumns: ColumnNotes = {
   },
   LiteLLM_EndUserTable: {
     user_id: ['exact', 'end users are those named in calls'],
-    alias: ['approximate', 'end users have no names beside their ids'],
+    alias: ['approximate', 'end users have no names besides their ids'],
     spend: earlier,
     budget_id: ['unsupported', 'every end user has the same budget: `end_users.default_budget`'],
     blocked: ['unsupported', 'end users cannot be blocked: refuse them in the program'],

@@ -32,7 +32,7 @@ export function variableIn (
   return typeof value === 'string' ? pattern.exec(value)?.[1] : undefined
 }
 
-/** Collects secrets in clear text, and names a variable for each. */
+/** Collects secrets in cleartext, and names a variable for each. */
 export class ImportedSecrets {
   readonly #plan: ImportPlan
   readonly #style: ReferenceStyle

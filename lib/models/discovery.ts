@@ -29,7 +29,8 @@ export interface DiscoveryOptions {
 
 const maxListBytes = 4 * 1024 * 1024
 /**
- * Maximum numbers in a list; keys, strings, objects and lists count as eight: 5,000 models of 50 fields each.
+ * Maximum numbers in a list; property names, strings, objects and lists count as eight: 5,000 models of 50
+ * fields each.
  */
 const maxListCost = 4_000_000
 const maxModels = 5_000

@@ -1,5 +1,5 @@
 /**
- * Replaces placeholders by their values in a printed answer. The stored answer, and the copy kept for a
+ * Replaces placeholders with their values in a printed answer. The stored answer, and the copy kept for a
  * project that keeps bodies, retain the placeholders.
  */
 

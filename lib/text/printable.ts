@@ -2,7 +2,7 @@
 
 /**
  * Escapes control characters, and others that are invisible or change how a line reads, like JSON does.
- * Terminals and mails show names that callers and members choose, and answers of servers; such characters
+ * Terminals and emails show names that callers and members choose, and answers of servers; such characters
  * would move the cursor, begin a line or hide what follows.
  */
 export function printable (text: string): string {

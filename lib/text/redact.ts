@@ -1,6 +1,6 @@
 /**
  * Removes from a provider's text what the caller must not read: keys and parts of keys, organisations,
- * projects, teams, e-mail addresses.
+ * projects, teams, email addresses.
  *
  * Known secrets are replaced first, by value, so that no pattern can leave a part of one. Patterns require a
  * digit, a capital or an asterisk where an ordinary identifier has none: a caller who sent `user_location`

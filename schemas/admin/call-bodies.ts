@@ -11,7 +11,7 @@ export const CallBody = Type.Object({
     'Of an event stream the complete answer, or its events with their deltas joined; of a form its fields and the names of its files. `null` for media.'
   ),
   truncated: Type.Boolean({
-    description: 'True when `text` is not all of it, beside media that are left out.'
+    description: 'True when `text` is not all of it, apart from media that are left out.'
   }),
   redacted: Type.Boolean({ description: 'True when something in `text` was replaced by `[redacted]`.' })
 })

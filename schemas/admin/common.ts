@@ -107,8 +107,8 @@ export function between<N extends string> (
   type: QueryParameter['type'] = 'integer'
 ): Readonly<Record<`min_${N}` | `max_${N}`, QueryParameter>> {
   const described = Object.entries<string>(numbers).flatMap(([name, what]) => [
-    [`min_${name}`, { description: `At least so many ${what}.`, type }],
-    [`max_${name}`, { description: `At most so many ${what}.`, type }]
+    [`min_${name}`, { description: `At least this many ${what}.`, type }],
+    [`max_${name}`, { description: `At most this many ${what}.`, type }]
   ])
   return Object.fromEntries(described) as Record<`min_${N}` | `max_${N}`, QueryParameter> // of the same names
 }

@@ -105,7 +105,7 @@ export const Usage = Type.Object({
       'records are read. `null`: it is complete, or the answer does not depend on it.'
   ),
   bucket: OneOf([...bucketNames]),
-  at_ms: Type.Array(Milliseconds, { description: 'Begin of each bucket, in UTC.' }),
+  at_ms: Type.Array(Milliseconds, { description: 'Start of each bucket, in UTC.' }),
   totals: UsageTotals,
   series: UsageSeries,
   previous: OrNull(

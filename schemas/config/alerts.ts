@@ -51,18 +51,18 @@ const EmailConfig = Closed({
     pattern: '^smtps?://[^\\s/?#@]+$',
     patternErrorMessage: 'must be smtp://host:port or smtps://host:port',
     description:
-      'The mail server. `smtps://` is TLS from the first byte, port 465 by default; `smtp://` begins in the clear, port 587 by default.'
+      'The email server. `smtps://` is TLS from the first byte, port 465 by default; `smtp://` begins in the clear, port 587 by default.'
   }),
   require_tls: Type.Boolean({
     default: true,
     description: 'Of `smtp://`: send nothing unless the server offers STARTTLS.'
   }),
-  user: Type.Optional(Text('The user at the mail server. Default: no sign-in.')),
+  user: Type.Optional(Text('The user at the email server. Default: no sign-in.')),
   password: Type.Optional(Secret('The password of that user.')),
   from: Type.String({ ...address, description: 'The sender.' }),
   to: Type.Array(Type.String(address), { minItems: 1, maxItems: 50, description: 'The recipients.' }),
   events: Events
-}, { description: 'Mail to one list of recipients.' })
+}, { description: 'Emails to one list of recipients.' })
 
 export const AlertsConfig = Section(
   {
@@ -73,7 +73,7 @@ export const AlertsConfig = Section(
     ),
     emails: Named(
       EmailConfig,
-      'Mail that alerts are sent as, by a name of your choice. Needs the package `nodemailer`.',
+      'Emails that alerts are sent as, by a name of your choice. Needs the package `nodemailer`.',
       channelName
     ),
     error_percent: Count(20, 'Percentage of the calls of five minutes, of at least 20, that may fail.', 100),

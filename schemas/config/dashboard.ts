@@ -13,7 +13,7 @@ export const DashboardConfig = Section(
     insecure: Type.Boolean({
       default: false,
       description:
-        'True: serve the dashboard beyond loopback without TLS, so that passwords travel in clear. Default: there it needs `server.tls` or `server.trust_proxy`.'
+        'True: serve the dashboard beyond loopback without TLS, so that passwords travel in cleartext. Default: there it needs `server.tls` or `server.trust_proxy`.'
     }),
     edit_config: Type.Boolean({
       default: false,

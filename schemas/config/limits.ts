@@ -17,7 +17,7 @@ export const LimitsConfig = Section(
     ),
     json_values: Count(
       500_000,
-      'Maximum number of values in a JSON body. Keys, strings, objects and lists count as eight numbers: they take as long to parse.',
+      'Maximum number of values in a JSON body. Property names, strings, objects and lists each count as eight numbers: they take as long to parse.',
       1_000_000
     ),
     json_depth: Count(100, 'Maximum nesting of a JSON body.', 1000),
@@ -43,7 +43,7 @@ export const LimitsConfig = Section(
     chat_tools: Count(1024, 'Maximum number of tools of a chat request, functions included.', 100_000),
     models_per_call: Count(16, 'Maximum number of models in the `model` list of a request.', 1000),
     audio_file_bytes: Bytes(25 * mebibyte, 'Maximum size of an uploaded audio file.'),
-    document_bytes: Bytes(50 * mebibyte, 'Maximum size of a document for OCR, decoded or fetched.'),
+    document_bytes: Bytes(50 * mebibyte, 'Maximum size of a document for OCR that is sent in the request, decoded.'),
     answer_bytes: Bytes(
       64 * mebibyte,
       'Maximum size of one complete answer of a provider, decompressed. Answers with images and embeddings have higher, fixed bounds.'

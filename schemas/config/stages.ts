@@ -155,7 +155,7 @@ const kindEntries = {
   unmask_for: Type.Optional(
     Type.Array(OneOf(['server']), {
       description:
-        'Of `pattern` with `reversible`: who gets the findings beside the caller; `server`: tools that Headgate calls. Default: nobody.'
+        'Of `pattern` with `reversible`: who gets the findings besides the caller; `server`: tools that Headgate calls. Default: nobody.'
     })
   ),
   options: Type.Optional(

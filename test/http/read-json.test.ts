@@ -103,7 +103,7 @@ t.test('a body that cannot be accepted is refused with its specific reason', asy
       [
         413,
         'too_many_values',
-        'The body has more than 10000 values (`limits.json_values`); keys, strings, objects and lists each count as eight.'
+        'The body has more than 10000 values (`limits.json_values`); property names, strings, objects and lists each count as eight.'
       ]
     ],
     'too many values, as texts count as eight': [
@@ -111,7 +111,7 @@ t.test('a body that cannot be accepted is refused with its specific reason', asy
       [
         413,
         'too_many_values',
-        'The body has more than 10000 values (`limits.json_values`); keys, strings, objects and lists each count as eight.'
+        'The body has more than 10000 values (`limits.json_values`); property names, strings, objects and lists each count as eight.'
       ]
     ],
     'too many keys': [
@@ -119,7 +119,7 @@ t.test('a body that cannot be accepted is refused with its specific reason', asy
       [
         413,
         'too_many_values',
-        'The body has more than 10000 values (`limits.json_values`); keys, strings, objects and lists each count as eight.'
+        'The body has more than 10000 values (`limits.json_values`); property names, strings, objects and lists each count as eight.'
       ]
     ],
     'too large': [

@@ -117,7 +117,7 @@ t.test('moderation with the account of the models, and a generic guardrail API',
     }
   ])
   t.same(rows.map(({ verdict }) => verdict), ['approximate', 'exact', 'approximate'])
-  t.match(rows[0]?.note, /before the call, not beside it; its name is moderated/)
+  t.match(rows[0]?.note, /before the call, not during it; its name is moderated/)
   t.match(fields.get('guardrails[1].litellm_params.additional_provider_specific_params'), {
     verdict: 'manual',
     note: /`options`/
