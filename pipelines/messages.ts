@@ -112,7 +112,7 @@ export function countTokens (
     checkProviderUses(services, chatUses, dialect),
     limits(services, { estimate: estimateChat, onlyGuardCosts: true }),
     requestTexts(services.textGuards, { replaceTexts: replaceCountTexts }),
-    countPrompt(services, dialect, request => countOf(estimateChat(request).prompt.usual, request), {
+    countPrompt(services, dialect, request => countOf(estimateChat(request).prompt.typical, request), {
       passesErrors: true
     }),
     replyWith(async ({ id, by, tokens }: CountedPrompt) => {

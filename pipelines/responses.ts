@@ -127,7 +127,7 @@ export function countInputTokens (
     checkProviderUses(services, chatUses, dialect),
     limits(services, { estimate: estimateChat, onlyGuardCosts: true }),
     requestTexts(services.textGuards, { replaceTexts: dialect.replaceTexts }),
-    countPrompt(services, dialect, request => countOf(estimateChat(request).prompt.usual, request)),
+    countPrompt(services, dialect, request => countOf(estimateChat(request).prompt.typical, request)),
     replyWith(async ({ by, tokens }: CountedPrompt) => {
       const reply = toJsonReply({
         object: 'response.input_tokens',

@@ -125,8 +125,8 @@ const count = lua`${clock}${buckets}
         local sum = sum_of(account.place)
         local left = account.amount - sum.used
         if left <= 0 then return 'exhausted', 0 end
-        if account.least > left then return 'too_small', 0 end
-        if account.least > left - sum.reserved then return 'reserved', 1000 end
+        if account.min > left then return 'too_small', 0 end
+        if account.min > left - sum.reserved then return 'reserved', 1000 end
       end,
       open = function (account)
         if redis.call('ZCOUNT', open_key, now, '+inf') >= account.amount then return 'open', 1000 end
@@ -160,7 +160,7 @@ const count = lua`${clock}${buckets}
           if known > sum.used then sum.used, sum.changed = known, true end
           sum.keep_ms = account.keep_ms
           if account.strict then
-            local left = math.max(account.least, math.min(account.most, account.amount - sum.used - sum.reserved))
+            local left = math.max(account.min, math.min(account.max, account.amount - sum.used - sum.reserved))
             granted[account.unit] = math.min(granted[account.unit] or left, left)
           end
         end
@@ -172,7 +172,7 @@ const count = lua`${clock}${buckets}
         local result = {}
         if not refusal and operation.purpose ~= 'describe' then
           if account.counting == 'rate' then take(account.unit, account.amount, account.takes) end
-          if account.counting == 'sum' then hold(sum_of(account.place), operation.id, account.strict and granted[account.unit] or account.most) end
+          if account.counting == 'sum' then hold(sum_of(account.place), operation.id, account.strict and granted[account.unit] or account.max) end
           if account.counting ~= 'rate' then is_leased = true end
         end
         if account.counting == 'rate' then result.remaining, result.reset_ms = status(rate_of(account.unit), account.amount) end

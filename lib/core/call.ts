@@ -49,7 +49,7 @@ export interface Call {
    */
   readonly takeMemory?: (bytes: number) => void
   /** Ends the call with `timeout` this many milliseconds after its arrival, unless it ends sooner. */
-  readonly endAfter?: ((ms: number) => void) | undefined
+  readonly shortenDeadline?: ((ms: number) => void) | undefined
   /**
    * Journals the call. A complete answer, the last frame of a stream, and the storing of a response wait for
    * it. Absent if calls are not recorded, and for a call that runs without a waiting caller.

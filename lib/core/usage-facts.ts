@@ -26,11 +26,11 @@ export interface JudgeRequest {
   readonly usage: Usage
   readonly estimated: boolean
   /** Maximum usage, while the request is open. */
-  readonly mostUsage?: Usage
+  readonly maxUsage?: Usage
 }
 
 /** Estimates the usage of a request: for reservations, and where the provider reports no usage. */
-export interface RecordedEstimate {
+export interface UsageEstimator {
   /** Counts the tokens of the request. */
   readonly countPrompt: () => number | undefined
   /**
@@ -62,7 +62,7 @@ export class UsageFacts {
    */
   answers: ReadonlyArray<{ readonly earlier: Usage | undefined, readonly usage: Usage }> = []
   /** Estimates the usage of the call when the provider does not report any. */
-  estimate: RecordedEstimate | undefined = undefined
+  estimate: UsageEstimator | undefined = undefined
   /** Requests that a provider will bill although their answers could not be used. */
   wasted: WastedRequest[] | undefined = undefined
   /** Requests of guards to models. */

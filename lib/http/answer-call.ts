@@ -108,7 +108,7 @@ class CallInFlight extends RingMember implements OpenCall, EvictableCall {
       admission,
       beginTrace,
       recordAnswer,
-      endAfter: ms => open.setEarlierDeadline(inFlight, begun.call.receivedAtMs + ms)
+      shortenDeadline: ms => open.setEarlierDeadline(inFlight, begun.call.receivedAtMs + ms)
     })
     const inFlight = new CallInFlight(deps, context, target, begun, limits.callMs)
     return inFlight

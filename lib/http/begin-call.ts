@@ -73,7 +73,7 @@ const noEndpoint: Pick<Endpoint, ReadFields> & Partial<Pick<Endpoint, 'path'>> =
   maxBodyBytes: 0
 }
 
-export interface BeginOptions extends Pick<Call, 'params' | 'recordAnswer' | 'endAfter'> {
+export interface BeginOptions extends Pick<Call, 'params' | 'recordAnswer' | 'shortenDeadline'> {
   /** Absent if no endpoint matches. */
   readonly endpoint: Endpoint | undefined
   readonly limits: EdgeLimits
@@ -86,7 +86,7 @@ export interface BeginOptions extends Pick<Call, 'params' | 'recordAnswer' | 'en
 /** Begins a call. Its signal aborts when the connection closes before the answer is complete. */
 export function beginCall (
   context: Context,
-  { params, endpoint, limits, admission, beginTrace, recordAnswer, endAfter }: BeginOptions
+  { params, endpoint, limits, admission, beginTrace, recordAnswer, shortenDeadline }: BeginOptions
 ): BegunCall {
   const { req: request, res: response } = context
   const { name, path, readsConnection = false } = endpoint ?? noEndpoint
@@ -109,7 +109,7 @@ export function beginCall (
     params,
     body: body.read,
     takeMemory: bytes => body.admit().memory.take(bytes),
-    endAfter,
+    shortenDeadline: shortenDeadline,
     recordAnswer,
     signal,
     receivedAtMs: performance.now(),

@@ -53,7 +53,7 @@ export function openPromptInjection ({
         modelId: model,
         usage: estimate(request.messages, ''),
         estimated: true,
-        mostUsage: usageOfTokens(most, maxTokens)
+        maxUsage: usageOfTokens(most, maxTokens)
       }
       const judged = call.record.usage.judgeRequests ??= []
       // The provider bills cancelled inspections too.

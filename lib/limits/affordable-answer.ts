@@ -35,12 +35,12 @@ export function affordableTokens<R extends ChatInput> (
 ): AffordableAnswer | undefined {
   if (record.cost.maxCostNanoUsd === undefined || record.caller.usesOwnProviderKey === true) return undefined
   const {
-    prompt: { most, media: counts, writesCache },
-    answer: { limit, least, choices, searches }
+    prompt: { max, media: counts, writesCache },
+    answer: { limit, min, choices, searches }
   } = estimate(request, routes)
   const { promptTokens = 0, completionTokens = 0, searches: searched = 0 } = record.usage.total ?? {}
   const media = { counts, bodyBytes: requestBytes(record.request), prompts: choices }
-  const prompt = promptTokens + most * choices
+  const prompt = promptTokens + max * choices
   const amounts = { prompt, media, completion: completionTokens, writesCache, searches: searched + searches }
   const left = record.cost.maxCostNanoUsd - maxExtraCost(record, models) - maxCostOf(routes, models, amounts)
   // One token may cost less than a billionth of a dollar.
@@ -48,7 +48,7 @@ export function affordableTokens<R extends ChatInput> (
   return {
     affordable: perMillion === 0 ? Infinity : Math.floor(left * million / perMillion / choices),
     bound: limit ?? Math.max(...routes.map(({ modelId }) => outputLimitOf(models.find(modelId)))),
-    min: least
+    min
   }
 }
 
@@ -83,6 +83,6 @@ export function checkInspectionAffordable (
  */
 function maxExtraCost (record: CallRecord, models: Pick<ModelRegistry, 'find'>): number {
   const { judgeRequests = [] } = record.usage
-  const inspections = judgeRequests.map(one => ({ ...one, usage: one.mostUsage ?? one.usage }))
+  const inspections = judgeRequests.map(one => ({ ...one, usage: one.maxUsage ?? one.usage }))
   return costOfWasted(record, models) + costOfJudged(inspections, models)
 }

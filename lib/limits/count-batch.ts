@@ -30,8 +30,8 @@ export type CountedAccount =
           readonly unit: string
           readonly amount: number
           readonly strict: boolean
-          readonly most: number
-          readonly least: number
+          readonly max: number
+          readonly min: number
           readonly recorded: number
           readonly keep_ms: number
         }

@@ -179,7 +179,7 @@ export class LimitCounters {
       const waitMs = this.#rates.waitMs(account, amountToTake(account, wanted), nowMs)
       return waitMs === 0 ? undefined : { reason: countedLimits[account.limitName].refusal, waitMs }
     }
-    const refused = this.sums.refusalOf(sum, account.max, requestedOfSum(account, wanted).least)
+    const refused = this.sums.refusalOf(sum, account.max, requestedOfSum(account, wanted).min)
     return refused && { ...sumRefusal(account.name, refused), endMs: sum.period.endMs }
   }
 
@@ -193,7 +193,7 @@ export class LimitCounters {
       if (sum === undefined || !account.strict) continue
       const left = this.sums.leftOf(sum, account.max)
       granted[account.unit] = Math.max(
-        requestedOfSum(account, wanted).least,
+        requestedOfSum(account, wanted).min,
         Math.min(granted[account.unit] ?? 0, left)
       )
     }

@@ -94,15 +94,15 @@ function mostOf (a: Estimate, b: Estimate): Estimate {
   const [limit, other] = [a.answer.limit, b.answer.limit]
   return {
     prompt: {
-      usual: Math.max(a.prompt.usual, b.prompt.usual),
-      most: Math.max(a.prompt.most, b.prompt.most),
+      typical: Math.max(a.prompt.typical, b.prompt.typical),
+      max: Math.max(a.prompt.max, b.prompt.max),
       media: a.prompt.media, // settings do not change the media of a request
       writesCache: a.prompt.writesCache || b.prompt.writesCache
     },
     answer: {
-      usual: most('usual'),
+      typical: most('typical'),
       limit: limit === undefined || other === undefined ? undefined : Math.max(limit, other),
-      least: most('least'),
+      min: most('min'),
       reasoning: most('reasoning'),
       choices: most('choices'),
       count: most('count'),
@@ -135,17 +135,17 @@ function estimateOne (request: ChatInput, { tokens, media, marksCache }: Prompt)
   const prompt = Math.ceil(tokens)
   return {
     prompt: {
-      usual: prompt,
-      most: 2 * prompt + messageTokens * (messages.length + 1),
+      typical: prompt,
+      max: 2 * prompt + messageTokens * (messages.length + 1),
       media,
       writesCache: marksCache
     },
     answer: {
-      usual:
+      typical:
         choices *
         Math.max(fieldLimit ?? answerTokens, ownLimit === undefined || ownLimit === Infinity ? 0 : ownLimit),
       limit,
-      least: Math.min(limit ?? Infinity, thinkingTokens + minAnswerTokens),
+      min: Math.min(limit ?? Infinity, thinkingTokens + minAnswerTokens),
       reasoning: Math.max(thinkingTokens, effortTokens[request.reasoning_effort ?? 'none']),
       choices,
       count: runsTools ? (request.max_turns ?? defaultTurns) : choices,

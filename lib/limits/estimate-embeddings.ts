@@ -6,7 +6,7 @@ import type { EmbeddingInput, EmbeddingsRequest } from '../../schemas/embeddings
 import { estimateOf, type Estimate } from './estimate.ts'
 
 export function estimateEmbeddings ({ input }: EmbeddingsRequest): Estimate {
-  return estimateOf({ prompt: { usual: embeddingTokens(input) }, answer: { usual: 0, limit: 0 } })
+  return estimateOf({ prompt: { typical: embeddingTokens(input) }, answer: { typical: 0, limit: 0 } })
 }
 
 /** Estimates the usage of an answer for which the provider reports none. */

@@ -27,11 +27,11 @@ export function estimateImages ({
   const each = fidelity === 'high' ? highFidelityTokens : imageTokens
   return estimateOf({
     prompt: {
-      usual: Math.ceil(tokens + files * each),
-      most: Math.ceil(2 * tokens + files * highFidelityTokens)
+      typical: Math.ceil(tokens + files * each),
+      max: Math.ceil(2 * tokens + files * highFidelityTokens)
     },
-    answer: { usual: n * newImageTokens, limit: n * maxNewImageTokens },
-    units: { usual: { images: { count: n, size, quality } } }
+    answer: { typical: n * newImageTokens, limit: n * maxNewImageTokens },
+    units: { typical: { images: { count: n, size, quality } } }
   })
 }
 
@@ -43,18 +43,18 @@ export function estimateSpeech ({ input, instructions = '' }: SpeechInput): Esti
   const spoken = Math.ceil(textTokens(input))
   const prompt = spoken + Math.ceil(textTokens(instructions))
   return estimateOf({
-    prompt: { usual: prompt, most: 2 * prompt },
-    answer: { usual: soundTokensPerToken * spoken, limit: 2 * soundTokensPerToken * spoken },
-    units: { usual: { characters: Array.from(input).length } }
+    prompt: { typical: prompt, max: 2 * prompt },
+    answer: { typical: soundTokensPerToken * spoken, limit: 2 * soundTokensPerToken * spoken },
+    units: { typical: { characters: Array.from(input).length } }
   })
 }
 
 /** Bytes per second, typical and minimum, by file format. */
-const bytesPerSecond: Readonly<Record<string, { readonly usual: number, readonly min: number }>> = {
-  wav: { usual: 176_400, min: 16_000 },
-  flac: { usual: 88_200, min: 8_000 }
+const bytesPerSecond: Readonly<Record<string, { readonly typical: number, readonly min: number }>> = {
+  wav: { typical: 176_400, min: 16_000 },
+  flac: { typical: 88_200, min: 8_000 }
 }
-const compressed = { usual: 16_000, min: 2_000 }
+const compressed = { typical: 16_000, min: 2_000 }
 /** OpenAI counts ten tokens per second of audio; fast speech has about five text tokens per second. */
 const soundTokensPerSecond = 10
 const maxSoundTokensPerSecond = 20
@@ -62,20 +62,20 @@ const wordTokensPerSecond = 5
 
 /** Estimates the seconds of a recording from the size and format of its file. */
 export function estimateRecording ({ file, prompt = '' }: RecordingInput): Estimate {
-  const { usual, min } = bytesPerSecond[/\.(\w+)$/.exec(file.name)?.[1]?.toLowerCase() ?? ''] ?? compressed
-  const seconds = Math.ceil(file.sizeBytes / usual)
+  const { typical, min } = bytesPerSecond[/\.(\w+)$/.exec(file.name)?.[1]?.toLowerCase() ?? ''] ?? compressed
+  const seconds = Math.ceil(file.sizeBytes / typical)
   const maxSeconds = Math.ceil(file.sizeBytes / min)
   const words = Math.ceil(textTokens(prompt))
   return estimateOf({
     prompt: {
-      usual: words + soundTokensPerSecond * seconds,
-      most: 2 * words + maxSoundTokensPerSecond * maxSeconds
+      typical: words + soundTokensPerSecond * seconds,
+      max: 2 * words + maxSoundTokensPerSecond * maxSeconds
     },
-    answer: { usual: wordTokensPerSecond * seconds, limit: wordTokensPerSecond * maxSeconds },
+    answer: { typical: wordTokensPerSecond * seconds, limit: wordTokensPerSecond * maxSeconds },
     units: {
-      usual: { audioSeconds: seconds },
-      most: { audioSeconds: maxSeconds },
-      least: { audioSeconds: seconds }
+      typical: { audioSeconds: seconds },
+      max: { audioSeconds: maxSeconds },
+      min: { audioSeconds: seconds }
     }
   })
 }
@@ -88,12 +88,12 @@ export function estimateDocument ({ document, pages }: OcrInput): Estimate {
   const isImage = document.kind === 'address' ? document.isImage : document.mediaType !== 'application/pdf'
   const pageCount = pages ?? (isImage ? 1 : undefined)
   return estimateOf({
-    prompt: { usual: 0 },
-    answer: { usual: 0, limit: 0 },
+    prompt: { typical: 0 },
+    answer: { typical: 0, limit: 0 },
     units: {
-      usual: { pages: pageCount ?? 1 },
-      most: { pages: pageCount ?? maxPages },
-      least: { pages: pageCount ?? 1 }
+      typical: { pages: pageCount ?? 1 },
+      max: { pages: pageCount ?? maxPages },
+      min: { pages: pageCount ?? 1 }
     }
   })
 }

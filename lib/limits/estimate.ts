@@ -7,7 +7,7 @@ import { amountOf, type EstimatedUnits, type Units } from '../core/usage.ts'
 import { recordedNonTokenUnits, type NonTokenColumn } from '../../schemas/billed-units.ts'
 import { noMedia, type PromptMedia } from './prompt-tokens.ts'
 import type { ModelEntry } from '../core/model.ts'
-import type { RecordedEstimate } from '../core/usage-facts.ts'
+import type { UsageEstimator } from '../core/usage-facts.ts'
 import type { RequestedAmount } from './reservation.ts'
 import type { Route } from '../core/route.ts'
 import type { RoutedCall } from '../core/call.ts'
@@ -31,10 +31,10 @@ export interface Estimate {
 
 /** Tokens of a prompt. */
 export interface PromptEstimate {
-  readonly usual: number
-  /** The most for any real tokenizer, for budgets that must not be exceeded. Default: `usual`. */
-  readonly most: number
-  /** Their maximum tokens depend on the model and are not in `most`. Default: none. */
+  readonly typical: number
+  /** The most for any real tokenizer, for budgets that must not be exceeded. Default: `typical`. */
+  readonly max: number
+  /** Their maximum tokens depend on the model and are not in `max`. Default: none. */
   readonly media: PromptMedia
   /** True if part of the prompt is marked for the provider's cache. Default: false. */
   readonly writesCache: boolean
@@ -43,11 +43,11 @@ export interface PromptEstimate {
 /** Tokens of the answers to a prompt. */
 export interface AnswerEstimate {
   /** Tokens of all choices: the request's limit, or a typical length. */
-  readonly usual: number
+  readonly typical: number
   /** The request's limit on one answer. Default: only the model limits it. */
   readonly limit: number | undefined
   /** The shortest answer that is worth requesting. Default 0. */
-  readonly least: number
+  readonly min: number
   /** Reasoning tokens a model may add to an answer without a limit. Default 0. */
   readonly reasoning: number
   /** Choices per answer. A provider that returns one at a time reads the prompt for each. Default 1. */
@@ -59,33 +59,33 @@ export interface AnswerEstimate {
 }
 
 export interface UnitsEstimate {
-  readonly usual: Units
-  /** The most units the call can use. Default: `usual`. */
-  readonly most: Units
-  /** The fewest units worth reserving if the most do not fit. Default: `most`. */
-  readonly least: Units
+  readonly typical: Units
+  /** The most units the call can use. Default: `typical`. */
+  readonly max: Units
+  /** The fewest units worth reserving if the most do not fit. Default: `max`. */
+  readonly min: Units
 }
 
 /** The parts of an estimate; those with a default may be absent. */
 export interface EstimateParts {
-  readonly prompt: Partial<PromptEstimate> & Pick<PromptEstimate, 'usual'>
-  readonly answer: Partial<AnswerEstimate> & Pick<AnswerEstimate, 'usual'>
-  readonly units?: Partial<UnitsEstimate> & Pick<UnitsEstimate, 'usual'>
+  readonly prompt: Partial<PromptEstimate> & Pick<PromptEstimate, 'typical'>
+  readonly answer: Partial<AnswerEstimate> & Pick<AnswerEstimate, 'typical'>
+  readonly units?: Partial<UnitsEstimate> & Pick<UnitsEstimate, 'typical'>
 }
 
 /** Makes an estimate of its parts and their defaults. */
 export function estimateOf ({ prompt, answer, units }: EstimateParts): Estimate {
   return {
-    prompt: { most: prompt.usual, media: noMedia, writesCache: false, ...prompt },
-    answer: { limit: undefined, least: 0, reasoning: 0, choices: 1, count: 1, searches: 0, ...answer },
-    units: units && { most: units.usual, least: units.most ?? units.usual, ...units },
+    prompt: { max: prompt.typical, media: noMedia, writesCache: false, ...prompt },
+    answer: { limit: undefined, min: 0, reasoning: 0, choices: 1, count: 1, searches: 0, ...answer },
+    units: units && { max: units.typical, min: units.max ?? units.typical, ...units },
     toolImages: 0,
     unpriced: undefined
   }
 }
 
 /** The estimate of a request that uses no tokens. */
-export const noTokens = estimateOf({ prompt: { usual: 0 }, answer: { usual: 0 } })
+export const noTokens = estimateOf({ prompt: { typical: 0 }, answer: { typical: 0 } })
 
 /** Estimates a request: the most that any of the routes may use with its settings. */
 export type EstimateRequest<R> = (request: R, routes: readonly Route[]) => Estimate
@@ -97,7 +97,7 @@ export const answerTokens = 1000
  * The estimate of one request, computed on first use and kept: it reads every text of the request, which
  * takes milliseconds for a large one.
  */
-export class RequestEstimate<R> implements RecordedEstimate {
+export class RequestEstimate<R> implements UsageEstimator {
   readonly #estimate: EstimateRequest<R> | undefined
   /** Undefined once the estimate is computed. */
   #request: R | undefined
@@ -133,17 +133,17 @@ export class RequestEstimate<R> implements RecordedEstimate {
 
   countPrompt (): number | undefined {
     const { prompt, units } = this.value
-    return units === undefined ? prompt.usual + this.#mediaTokens : undefined
+    return units === undefined ? prompt.typical + this.#mediaTokens : undefined
   }
 
   countAnswer (): number {
-    const { usual, choices } = this.value.answer
-    return Math.min(usual, choices * answerTokens)
+    const { typical, choices } = this.value.answer
+    return Math.min(typical, choices * answerTokens)
   }
 
   estimateUnits (): EstimatedUnits | undefined {
     const { units, prompt, answer } = this.value
-    return units && { ...units.usual, promptTokens: prompt.usual, completionTokens: answer.usual }
+    return units && { ...units.typical, promptTokens: prompt.typical, completionTokens: answer.typical }
   }
 }
 
@@ -154,12 +154,12 @@ export function requestedUnits (
   { units, toolImages }: Pick<Estimate, 'units' | 'toolImages'>
 ): Partial<Record<NonTokenColumn, RequestedAmount>> {
   const wanted: Partial<Record<NonTokenColumn, RequestedAmount>> = {}
-  if (toolImages > 0) wanted.images = { most: toolImages }
+  if (toolImages > 0) wanted.images = { max: toolImages }
   if (units === undefined) return wanted
   for (const { name, column, perUnit } of recordedNonTokenUnits) {
     const amountIn = (of: Units): number => Math.ceil((amountOf(name, undefined, of) ?? 0) * perUnit)
-    const most = amountIn(units.most)
-    if (most > 0) wanted[column] = { most, least: amountIn(units.least), usual: amountIn(units.usual) }
+    const most = amountIn(units.max)
+    if (most > 0) wanted[column] = { max: most, min: amountIn(units.min), typical: amountIn(units.typical) }
   }
   return wanted
 }

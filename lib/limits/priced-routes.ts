@@ -106,9 +106,9 @@ export function pricedRoutes (
 
 function isPriced (price: Price | undefined, { prompt, answer, units }: Estimate = noTokens): boolean {
   return price !== undefined && costFor(price, {
-    prompt: prompt.usual,
-    completion: answer.usual,
-    units: units?.usual,
+    prompt: prompt.typical,
+    completion: answer.typical,
+    units: units?.typical,
     writesCache: prompt.writesCache,
     searches: answer.searches
   }) !== undefined

@@ -222,7 +222,7 @@ export class RedisLimiter implements Limiter {
         const plan = this.#counters.plan(this.#newId(request), {
           ...request,
           accounts,
-          wanted: Object.fromEntries(Object.entries(granted).map(([unit, most]) => [unit, { most }]))
+          wanted: Object.fromEntries(Object.entries(granted).map(([unit, max]) => [unit, { max }]))
         })
         return { ...plan, parts: plan.parts.filter(({ account: { counting } }) => counting !== 'rate') }
       })
@@ -400,10 +400,10 @@ function accountsByParty (
 
 /** Limits the wanted amounts to what a party has granted. */
 function atMost (wanted: RequestedAmounts, granted: Granted): RequestedAmounts {
-  return Object.fromEntries(Object.entries(wanted).map(([unit, { least, most, usual }]) => [unit, {
-    most: Math.min(most, granted[unit as keyof Granted] ?? most),
-    least: least ?? most,
-    ...usual !== undefined && { usual }
+  return Object.fromEntries(Object.entries(wanted).map(([unit, { min, max, typical }]) => [unit, {
+    max: Math.min(max, granted[unit as keyof Granted] ?? max),
+    min: min ?? max,
+    ...typical !== undefined && { typical }
   }]))
 }
 

@@ -79,13 +79,13 @@ export function planReservation<R> (
     ...sums.length > 0 && { rowId: (record.limits.rowId ??= rowId()) },
     wanted: {
       tokens: {
-        most: tokens.units === undefined && !onlyGuardCosts ? tokens.prompt.usual + tokens.answer.usual : 0
+        max: tokens.units === undefined && !onlyGuardCosts ? tokens.prompt.typical + tokens.answer.typical : 0
       },
       ...units,
       ...budgets.length > 0 && {
         nanoUsd: paysProvider
           ? costsOf(tokens, routes, isStrict, bodyBytes, guardCost, options)
-          : { most: guardCost, least: guardCost, usual: guardCost }
+          : { max: guardCost, min: guardCost, typical: guardCost }
       }
     }
   }
@@ -111,28 +111,28 @@ function costsOf (
   const costOf = (amounts: Amounts): number => guardCost + maxCostOf(routes, models, amounts)
   const { media: counts, writesCache } = prompt
   const { count, choices, searches } = answer
-  const usual = costOf({
-    prompt: prompt.usual, completion: answer.usual, units: units?.usual, writesCache
+  const typical = costOf({
+    prompt: prompt.typical, completion: answer.typical, units: units?.typical, writesCache
   })
-  if (!isStrict) return { most: usual, usual }
+  if (!isStrict) return { max: typical, typical }
   return {
-    most: costOf({
-      prompt: prompt.most * count,
+    max: costOf({
+      prompt: prompt.max * count,
       media: { counts, bodyBytes, prompts: count },
       completion: maxCompletionOf(answer, routes, models, settings.limits.defaultMaxTokens),
-      units: units?.most,
+      units: units?.max,
       writesCache,
       searches: searches * count
     }),
-    least: costOf({
-      prompt: prompt.most * choices,
+    min: costOf({
+      prompt: prompt.max * choices,
       media: { counts, bodyBytes, prompts: choices },
-      completion: answer.least * choices,
-      units: units?.least,
+      completion: answer.min * choices,
+      units: units?.min,
       writesCache,
       searches
     }),
-    usual
+    typical
   }
 }
 
@@ -149,7 +149,7 @@ function costOfGuards (
   models: Pick<ModelRegistry, 'find'>
 ): number {
   const textTokens = units === undefined
-    ? Math.max(prompt.most, charactersPerToken * prompt.usual)
+    ? Math.max(prompt.max, charactersPerToken * prompt.typical)
     : bodyBytes
   checkGuardsPriced(spending.map(({ route }) => route), models, budgets)
   return spending.reduce((sum, { route, promptTokens, answerTokens }) => sum + maxCostOf(

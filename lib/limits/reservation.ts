@@ -10,11 +10,11 @@ import type { Refusal } from '../core/key.ts'
 /** An amount of one unit that a call may use. */
 export interface RequestedAmount {
   /** The most it can use; for limits of tokens, what such a call usually uses. */
-  readonly most: number
-  /** The least a strict budget must have left; it reserves between this and `most`. Default: `most`. */
-  readonly least?: number | undefined
-  /** The amount reserved in sums that are not strict. Default: `most`. */
-  readonly usual?: number
+  readonly max: number
+  /** The least a strict budget must have left; it reserves between this and `max`. Default: `max`. */
+  readonly min?: number | undefined
+  /** The amount reserved in sums that are not strict. Default: `max`. */
+  readonly typical?: number
 }
 
 /** The amounts a call may use, in addition to one request and one open call; absent units are not used. */
@@ -95,7 +95,7 @@ export const nothingReserved = { admitted: true, reservation: 0, granted: {} } a
 /** Returns the most that is wanted of each unit. */
 export function maxRequested (wanted: RequestedAmounts): Partial<Record<Unit, number>> {
   const amounts: Partial<Record<Unit, number>> = {}
-  for (const [unit, { most }] of Object.entries(wanted)) amounts[unit as Unit] = most // its keys are units
+  for (const [unit, { max }] of Object.entries(wanted)) amounts[unit as Unit] = max // its keys are units
   return amounts
 }
 
@@ -103,9 +103,9 @@ export function maxRequested (wanted: RequestedAmounts): Partial<Record<Unit, nu
 export function requestedOfSum (
   { unit, strict }: SumAccount,
   wanted: RequestedAmounts
-): { readonly most: number, readonly least: number } {
-  const { most = 0, least = most, usual = most } = wanted[unit] ?? {}
-  return strict ? { most, least } : { most: usual, least: usual }
+): { readonly max: number, readonly min: number } {
+  const { max = 0, min = max, typical = max } = wanted[unit] ?? {}
+  return strict ? { max, min } : { max: typical, min: typical }
 }
 
 /** Returns the amount that a reservation takes from an account. */
@@ -116,7 +116,7 @@ export function amountToReserve (
   purpose: ReservationPurpose = 'admit'
 ): number {
   if (account.counting === 'sum') {
-    return account.strict ? granted[account.unit] ?? 0 : requestedOfSum(account, wanted).most
+    return account.strict ? granted[account.unit] ?? 0 : requestedOfSum(account, wanted).max
   }
   return purpose === 'count' && isPerCall(account.unit) ? 0 : amountToTake(account, wanted)
 }
@@ -125,7 +125,7 @@ export function amountToReserve (
  * Returns the amount taken from a rate or from open calls: at most a minute's amount, the size of a bucket.
  */
 export function amountToTake ({ unit, max }: RateOrConcurrencyAccount, wanted: RequestedAmounts): number {
-  return isPerCall(unit) ? 1 : Math.min(wanted[unit]?.most ?? 0, max)
+  return isPerCall(unit) ? 1 : Math.min(wanted[unit]?.max ?? 0, max)
 }
 
 /** Suggested wait when open calls have reserved the rest of a limit. */

@@ -155,7 +155,7 @@ export class ToolLoop {
     beginTurn(
       record.usage,
       record.routing.requestCount,
-      () => estimateChat(call.request, call.routes).prompt.usual
+      () => estimateChat(call.request, call.routes).prompt.typical
     )
     let [route] = call.routes
     for await (const batch of this.#answerTurn(once(call))) {

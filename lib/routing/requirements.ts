@@ -64,7 +64,7 @@ export function chatRequirements (request: ChatInput): Requirements {
     capabilities,
     history,
     toolCallIds,
-    promptTokens: estimateChat(request).prompt.usual,
+    promptTokens: estimateChat(request).prompt.typical,
     ...account !== undefined && { account }
   }
 }

@@ -37,7 +37,7 @@ export function callOptions (
     const { model, fallbacks, num_retries: maxRetries, timeout } = request
     if (request.drop_params === false) noteIgnored(record.request, 'drop_params')
     if (!keepsAnswers && request.cache !== undefined) noteIgnored(record.request, 'cache')
-    if (timeout !== undefined) call.endAfter?.(timeout * 1000)
+    if (timeout !== undefined) call.shortenDeadline?.(timeout * 1000)
     const showsCost = request.usage?.include === true && !record.cost.isHidden
     if (request.usage?.include === true && record.cost.isHidden) noteIgnored(record.request, 'usage')
     const usageCost = showsCost ? (answered: Call) => usageCostOf(answered, models) : undefined

@@ -116,5 +116,5 @@ function isInspected (endpoint: string): boolean {
 
 /** Returns the tokens of a call billed by tokens. */
 function tokenUsage ({ prompt, answer, units }: Estimate): Usage | undefined {
-  return units === undefined ? usageOfTokens(prompt.usual, answer.usual) : undefined
+  return units === undefined ? usageOfTokens(prompt.typical, answer.typical) : undefined
 }

@@ -145,7 +145,7 @@ class CallLimits<R> {
     if (decision.isUnread === true) record.limits.isBudgetUnread = true
     record.limits.exceededBudgets = exceededBudgets(sums, decision.used)
     if (budgets.length > 0) {
-      record.cost.reservedNanoUsd = isStrict ? decision.granted.nanoUsd : wanted.nanoUsd?.usual
+      record.cost.reservedNanoUsd = isStrict ? decision.granted.nanoUsd : wanted.nanoUsd?.typical
     }
     if (isStrict) {
       record.cost.maxCostNanoUsd = decision.granted.nanoUsd

@@ -14,7 +14,7 @@ import { nowSeconds } from '../core/reply.ts'
 
 export interface NormaliseOptions {
   /** Estimates the tokens of a request, reported in `response-start`. Default: no estimate. */
-  readonly estimate?: ((request: ChatInput) => { readonly prompt: { readonly usual: number } }) | undefined
+  readonly estimate?: ((request: ChatInput) => { readonly prompt: { readonly typical: number } }) | undefined
 }
 
 /**
@@ -49,7 +49,7 @@ class Normaliser implements Transformer<ChatBatch, ChatBatch> {
       const promptTokens =
         this.#estimate === undefined || events.some(isDirectAnswer)
           ? undefined
-          : this.#estimate(batch.call.request).prompt.usual
+          : this.#estimate(batch.call.request).prompt.typical
       events.unshift(startOf(batch.events[0], batch.route, promptTokens))
     }
     return events.length === 0 ? undefined : { call, route, events }
@@ -106,7 +106,7 @@ function isDirectAnswer ({ type }: ChatEvent): boolean {
   return type === 'direct-answer' || type === 'direct-frame'
 }
 
-/** The usual batch of a stream passes unchanged. */
+/** The typical batch of a stream passes unchanged. */
 function isOnlyText (events: readonly ChatEvent[]): boolean {
   for (const event of events) {
     if (event.type !== 'text-delta' && event.type !== 'direct-frame') return false

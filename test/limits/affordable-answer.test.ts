@@ -51,7 +51,7 @@ t.test('searches are deducted first, both allowed and completed ones', async t =
   const searching = modelsAt({ input: 1, output: 10, perThousandSearches: 10, asOf: '2026-01-01' })
   const asWritten = { tools: [{ type: 'web_search_20250305', name: 'web_search', max_uses: 3 }] }
   const { prompt } = estimateChat({ ...request, asWritten })
-  const call = callWith(prompt.most * 1000 + 5 * 10_000_000 + 50_000, { asWritten })
+  const call = callWith(prompt.max * 1000 + 5 * 10_000_000 + 50_000, { asWritten })
   call.record.usage.total = { promptTokens: 0, completionTokens: 0, totalTokens: 0, searches: 2 }
   t.equal(affordableTokens(call, searching)?.affordable, 5)
 })
@@ -77,7 +77,7 @@ t.test('settings of routes limit the answer, and a loose estimate may cost more'
   t.equal(
     affordableTokens(call, priced, request => {
       const estimate = estimateChat(request)
-      return { ...estimate, prompt: { ...estimate.prompt, most: 228 } }
+      return { ...estimate, prompt: { ...estimate.prompt, max: 228 } }
     })?.affordable,
     4
   )

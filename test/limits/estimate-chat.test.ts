@@ -7,15 +7,15 @@ import type { Route } from '../../lib/core/route.ts'
 t.test('a request is estimated by its text, not by its images', async t => {
   const messages = [{ role: 'user' as const, content: 'x'.repeat(400) }]
   t.match(estimateChat({ model: 'm', messages }), {
-    prompt: { usual: 101 },
-    answer: { usual: 1000, limit: undefined, count: 1 }
+    prompt: { typical: 101 },
+    answer: { typical: 1000, limit: undefined, count: 1 }
   })
   t.match(estimateChat({ model: 'm', messages, max_completion_tokens: 7, n: 3 }), {
-    prompt: { usual: 101 },
-    answer: { usual: 21, limit: 7, count: 3 }
+    prompt: { typical: 101 },
+    answer: { typical: 21, limit: 7, count: 3 }
   })
   t.equal(
-    estimateChat({ model: 'm', messages: [{ role: 'user', content: '漢字'.repeat(200) }] }).prompt.usual,
+    estimateChat({ model: 'm', messages: [{ role: 'user', content: '漢字'.repeat(200) }] }).prompt.typical,
     401,
     'a character of Chinese is a token'
   )
@@ -23,11 +23,11 @@ t.test('a request is estimated by its text, not by its images', async t => {
     role: 'user' as const,
     content: [{ type: 'image_url' as const, image_url: { url: `data:image/png;base64,${'A'.repeat(1e6)}` } }]
   }
-  t.ok(estimateChat({ model: 'm', messages: [picture] }).prompt.usual < 1100)
+  t.ok(estimateChat({ model: 'm', messages: [picture] }).prompt.typical < 1100)
 })
 
 function promptOf (request: object): number {
-  return estimateChat({ model: 'm', messages: [], ...request }).prompt.usual
+  return estimateChat({ model: 'm', messages: [], ...request }).prompt.typical
 }
 
 t.test('everything that a model may read is counted, wherever it is', async t => {
@@ -135,7 +135,7 @@ t.test('text that no model reads is not counted, and media have no length', asyn
     role: 'assistant',
     content: [{ type: 'tool_use', id: 'a', name: 'f', input: { file_id: 'a', [text]: 1 } }]
   }
-  const prompt = estimateChat({ model: 'm', messages: [], asWritten: { messages: [called] } }).prompt.usual
+  const prompt = estimateChat({ model: 'm', messages: [], asWritten: { messages: [called] } }).prompt.typical
   t.ok(
     prompt > 10_000 && prompt < 10_050,
     `nor is what a tool was called with, which counts with its names: ${prompt}`
@@ -160,7 +160,7 @@ t.test('text that no model reads is not counted, and media have no length', asyn
 const messages: ChatInput['messages'] = [{ role: 'user', content: 'x'.repeat(400) }]
 
 t.test('the maximum for a prompt is twice the estimate plus a frame per message', async t => {
-  t.equal(estimateChat({ model: 'm', messages }).prompt.most, 2 * 101 + 8 * 2)
+  t.equal(estimateChat({ model: 'm', messages }).prompt.max, 2 * 101 + 8 * 2)
 })
 
 t.test('the bytes of a prompt, and so its tokens, are at most twice the estimate', async t => {
@@ -168,8 +168,8 @@ t.test('the bytes of a prompt, and so its tokens, are at most twice the estimate
     const random = randomFrom(first)
     const points = Array.from({ length: 5000 }, () => first + random(last - first + 1))
     const content = String.fromCodePoint(...points)
-    const { prompt: { most } } = estimateChat({ model: 'm', messages: [{ role: 'user', content }] })
-    t.ok(Buffer.byteLength(content) <= 2 * most, `${first.toString(16)}: ${most}`)
+    const { prompt: { max } } = estimateChat({ model: 'm', messages: [{ role: 'user', content }] })
+    t.ok(Buffer.byteLength(content) <= 2 * max, `${first.toString(16)}: ${max}`)
   }
 })
 
@@ -182,10 +182,10 @@ t.test('a loop may produce one answer per turn', async t => {
 
 t.test('an answer shorter than its thinking is useless', async t => {
   t.equal(
-    estimateChat({ model: 'm', messages, thinking: { type: 'enabled', budget_tokens: 1024 } }).answer.least,
+    estimateChat({ model: 'm', messages, thinking: { type: 'enabled', budget_tokens: 1024 } }).answer.min,
     1040
   )
-  t.equal(estimateChat({ model: 'm', messages, max_tokens: 5 }).answer.least, 5)
+  t.equal(estimateChat({ model: 'm', messages, max_tokens: 5 }).answer.min, 5)
 })
 
 t.test('a cache mark is found wherever it is', async t => {
@@ -249,9 +249,9 @@ t.test('settings count as part of the request, which takes precedence', async t 
     estimateChat({ model: 'm', messages, ...request }, settings.map(routeWith))
   t.strictSame(of({ max_tokens: 7 }, undefined), estimateChat({ model: 'm', messages, max_tokens: 7 }))
   t.match(of({}, { max_completion_tokens: 7, n: 3, thinking: { type: 'enabled', budget_tokens: 1024 } }), {
-    answer: { usual: 21, limit: 7, count: 3, choices: 3, least: 7 }
+    answer: { typical: 21, limit: 7, count: 3, choices: 3, min: 7 }
   })
-  t.match(of({ max_tokens: 5 }, { max_completion_tokens: 7 }), { answer: { usual: 5, limit: 5 } })
+  t.match(of({ max_tokens: 5 }, { max_completion_tokens: 7 }), { answer: { typical: 5, limit: 5 } })
   t.match(of({}, { service_tier: 'priority' }), { unpriced: 'service_tier' })
   t.match(of({ service_tier: 'default' }, { service_tier: 'priority' }), { unpriced: undefined })
 })
@@ -260,45 +260,45 @@ t.test('among several routes the highest amount counts', async t => {
   const of = (...settings: ReadonlyArray<Route['settings']>) =>
     estimateChat({ model: 'm', messages }, settings.map(routeWith))
   t.match(of({ max_tokens: 7, n: 2 }, { max_tokens: 9 }, { max_tokens: 8, service_tier: 'priority' }), {
-    answer: { usual: 14, limit: 9, count: 2, choices: 2 },
+    answer: { typical: 14, limit: 9, count: 2, choices: 2 },
     unpriced: 'service_tier'
   })
   t.match(
     of({ max_tokens: 7 }, undefined),
-    { answer: { usual: 1000, limit: undefined } },
+    { answer: { typical: 1000, limit: undefined } },
     'one of them is not bounded'
   )
 })
 
 t.test('tools in settings are read once, set by a caller or a route, in any dialect', async t => {
   const tools = [{ type: 'function' as const, function: { name: 'f', description: 'x'.repeat(40_000) } }]
-  const prompt = estimateChat({ model: 'm', messages, tools }).prompt.usual
+  const prompt = estimateChat({ model: 'm', messages, tools }).prompt.typical
   const model = { model: 'm', settings: { tools } }
-  t.equal(estimateChat({ model: 'm', messages }, [routeWith({ tools })]).prompt.usual, prompt)
-  t.equal(estimateChat({ model, messages }, [routeWith({ tools })]).prompt.usual, prompt)
+  t.equal(estimateChat({ model: 'm', messages }, [routeWith({ tools })]).prompt.typical, prompt)
+  t.equal(estimateChat({ model, messages }, [routeWith({ tools })]).prompt.typical, prompt)
   const asWritten = { messages, max_tokens: 5 }
-  const written = estimateChat({ model: 'm', messages, asWritten }, [routeWith({ tools })]).prompt.usual
+  const written = estimateChat({ model: 'm', messages, asWritten }, [routeWith({ tools })]).prompt.typical
   t.ok(written >= prompt && written < prompt + 10, `${written}`)
 })
 
 t.test('a generation config may only raise the estimate, since a provider may ignore it', async t => {
   const of = (request: Partial<ChatInput>) => estimateChat({ model: 'm', messages, ...request })
   t.match(of({ max_tokens: 16, generation_config: { maxOutputTokens: 20_000, candidate_count: 8 } }), {
-    answer: { usual: 160_000, limit: 20_000, choices: 8, count: 8 }
+    answer: { typical: 160_000, limit: 20_000, choices: 8, count: 8 }
   })
   t.match(of({ max_tokens: 500, generation_config: { maxOutputTokens: 16 } }), {
-    answer: { usual: 500, limit: 500 }
+    answer: { typical: 500, limit: 500 }
   })
-  t.match(of({ generation_config: { maxOutputTokens: 16 } }), { answer: { usual: 1000, limit: undefined } })
+  t.match(of({ generation_config: { maxOutputTokens: 16 } }), { answer: { typical: 1000, limit: undefined } })
   t.match(of({ max_tokens: 16, generation_config: { maxOutputTokens: 0 } }), {
-    answer: { usual: 16, limit: undefined }
+    answer: { typical: 16, limit: undefined }
   })
 })
 
 t.test('text after a gap is read', async t => {
   const request: TextInput = { model: 'm', messages, text: { prompt: 'x', suffix: 'x'.repeat(400) } }
   t.equal(estimateText(request, [routeWith({ max_tokens: 7 })]).answer.limit, 7)
-  t.ok(estimateText(request).prompt.usual >= 200)
+  t.ok(estimateText(request).prompt.typical >= 200)
 })
 
 t.test('the text of a request is read once, however many settings its routes have', async t => {
@@ -314,7 +314,7 @@ t.test('the text of a request is read once, however many settings its routes hav
     model: 'm',
     messages: [{ role: 'user', content: [content] }]
   } as const satisfies Partial<ChatInput>
-  const prompt = estimateChat(request).prompt.usual
+  const prompt = estimateChat(request).prompt.typical
   const once = reads
   const many = Array.from({ length: 16 }, (_, seed) =>
     routeWith({
@@ -323,6 +323,6 @@ t.test('the text of a request is read once, however many settings its routes hav
     })
   )
   reads = 0
-  t.ok(estimateChat(request, many).prompt.usual > prompt + 100)
+  t.ok(estimateChat(request, many).prompt.typical > prompt + 100)
   t.equal(reads, once)
 })

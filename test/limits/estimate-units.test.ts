@@ -26,11 +26,11 @@ function recording (name: string, sizeBytes: number): RecordingInput {
 
 t.test('the duration of a recording is limited by its size and format', async t => {
   t.match(estimateRecording(recording('a.wav', 1_764_000)), {
-    units: { usual: { audioSeconds: 10 }, most: { audioSeconds: 111 }, least: { audioSeconds: 10 } }
+    units: { typical: { audioSeconds: 10 }, max: { audioSeconds: 111 }, min: { audioSeconds: 10 } }
   })
   t.match(estimateRecording(recording('a.mp3', 1_600_000)), {
-    units: { usual: { audioSeconds: 100 }, most: { audioSeconds: 800 } },
-    prompt: { usual: 1000 }
+    units: { typical: { audioSeconds: 100 }, max: { audioSeconds: 800 } },
+    prompt: { typical: 1000 }
   })
   t.same(
     estimateRecording(recording('A.WAV', 1_764_000)),
@@ -41,36 +41,36 @@ t.test('the duration of a recording is limited by its size and format', async t 
 
 t.test('speech is counted in characters and in audio tokens', async t => {
   t.match(estimateSpeech({ model: 'x', input: '𝄞'.repeat(8), voice: 'alloy', stream: false }), {
-    units: { usual: { characters: 8 } }
+    units: { typical: { characters: 8 } }
   })
   t.match(estimateSpeech({ model: 'x', input: 'word'.repeat(100), voice: 'alloy', stream: false }), {
-    prompt: { usual: 100 },
-    answer: { usual: 600, limit: 1200 }
+    prompt: { typical: 100 },
+    answer: { typical: 600, limit: 1200 }
   })
 })
 
 t.test('images are counted by number, size and quality', async t => {
   t.match(estimateImages({ prompt: 'x', n: 3, size: '1024x1024', quality: 'low' }), {
-    units: { usual: { images: { count: 3, size: '1024x1024', quality: 'low' } } }
+    units: { typical: { images: { count: 3, size: '1024x1024', quality: 'low' } } }
   })
   const edited = estimateImages({
     prompt: '',
     image: [file('a.png', 1), file('b.png', 1)],
     input_fidelity: 'high'
   })
-  t.match(edited, { prompt: { usual: 13_000 }, units: { usual: { images: { count: 1 } } } })
+  t.match(edited, { prompt: { typical: 13_000 }, units: { typical: { images: { count: 1 } } } })
 })
 
 t.test('an uncountable document may have the maximum number of pages', async t => {
   const address = { kind: 'address', url: 'https://example.com/a.pdf', isImage: false } as const
   t.match(estimateDocument({ document: address }), {
-    units: { usual: { pages: 1 }, most: { pages: 1000 }, least: { pages: 1 } }
+    units: { typical: { pages: 1 }, max: { pages: 1000 }, min: { pages: 1 } }
   })
   t.match(estimateDocument({ document: { ...address, isImage: true } }), {
-    units: { usual: { pages: 1 }, most: { pages: 1 } }
+    units: { typical: { pages: 1 }, max: { pages: 1 } }
   })
   const bytes = { kind: 'bytes', mediaType: 'application/pdf', bytes: Buffer.alloc(1) } as const
   t.match(estimateDocument({ document: bytes, pages: 7 }), {
-    units: { usual: { pages: 7 }, most: { pages: 7 }, least: { pages: 7 } }
+    units: { typical: { pages: 7 }, max: { pages: 7 }, min: { pages: 7 } }
   })
 })

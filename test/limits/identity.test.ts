@@ -146,7 +146,7 @@ async function compare (
       [Math.max(left, 0) + 1, false],
       ...(left > 0 ? [[left, true] as const] : [])
     ] as const) {
-      const decision = await nodes[number]?.limiter.reserve({ accounts, wanted: { nanoUsd: { most } } })
+      const decision = await nodes[number]?.limiter.reserve({ accounts, wanted: { nanoUsd: { max: most } } })
       if (decision?.admitted !== mayPass) {
         throw new Error(`${when}: ${most} of ${left} is ${JSON.stringify(decision)}`)
       }
@@ -174,7 +174,7 @@ async function compare (
     await until(() => nodes.every(({ isUp }) => isUp?.() === false), 'all to notice the outage')
     await t.rejects(
       async () =>
-        await nodes[random(count)]?.limiter.reserve({ accounts, wanted: { nanoUsd: { most: 1 } } }),
+        await nodes[random(count)]?.limiter.reserve({ accounts, wanted: { nanoUsd: { max: 1 } } }),
       { code: 'overloaded' }
     )
     for (let left = random(3); left > 0; left--) endOne()
@@ -188,8 +188,8 @@ async function compare (
   const share = async ({ begin, end }: NonNullable<SetUp['outage']>): Promise<void> => {
     const tryAt = async (node: number): Promise<void> => {
       const rowId = `BBBBBBBB${String(seed).padStart(4, '0')}-${(tried++).toString(36)}`
-      const most = 1 + random(mostOfCall)
-      const wanted = { nanoUsd: { most, least: 1 + random(most) } }
+      const max = 1 + random(mostOfCall)
+      const wanted = { nanoUsd: { max, min: 1 + random(max) } }
       const decision = await nodes[node]?.limiter.reserve({ accounts, wanted, rowId })
       if (decision?.admitted !== true) return
       open.push({ node, rowId, reservation: decision.reservation, held: decision.granted.nanoUsd ?? NaN })
@@ -223,16 +223,16 @@ async function compare (
     const number = random(count)
     const node = nodes[number]
     if (node === undefined) throw new Error('no node')
-    const most = 1 + random(mostOfCall)
-    const wanted: RequestedAmounts = { nanoUsd: { most, least: 1 + random(most) } }
+    const max = 1 + random(mostOfCall)
+    const wanted: RequestedAmounts = { nanoUsd: { max, min: 1 + random(max) } }
     const rowId = `AAAAAAAA${String(seed).padStart(4, '0')}-${step.toString(36)}`
     const left = amount - used - heldBy(open)
     const [account] = accounts
-    const { least } = account?.counting === 'sum' ? requestedOfSum(account, wanted) : { least: NaN }
+    const { min } = account?.counting === 'sum' ? requestedOfSum(account, wanted) : { min: NaN }
     const decision = await node.limiter.reserve({ accounts, wanted, rowId })
     const unseen = knowsLate ? heldBy(open.filter(call => call.node !== number)) + unstored() : 0
-    const what = `seed ${seed}, step ${step}: ${JSON.stringify({ decision, left, least, unseen, used, unstored: unstored() })}`
-    const mayPass = (room: number): boolean => room > 0 && least <= room
+    const what = `seed ${seed}, step ${step}: ${JSON.stringify({ decision, left, min, unseen, used, unstored: unstored() })}`
+    const mayPass = (room: number): boolean => room > 0 && min <= room
     if (decision.admitted && !mayPass(left + unseen)) throw new Error(`admitted, ${what}`)
     const shownLate = nodes.reduce(
       (sum, _, other) => sum + (other === number ? 0 : Math.max(0, (shown.get(other) ?? 0) - heldAt(other))),

@@ -103,20 +103,20 @@ async function jump (t: Test, database: Database, seed: number): Promise<{ admit
       clock.ms = beforeChange()
       limiter = start()
     }
-    const most = 1 + random(mostOfCall)
-    const wanted = { nanoUsd: { most, least: 1 + random(most), usual: most } }
+    const max = 1 + random(mostOfCall)
+    const wanted = { nanoUsd: { max, min: 1 + random(max), typical: max } }
     const expected = accounts.map(account => {
       const { endMs } = slowWindow(account.window, clock.ms)
       const ofAll = inWindow(account, used)
       const left = account.max - ofAll
       const free = left - inWindow(account, open)
-      const { least } = requestedOfSum(account, wanted)
-      return { ofAll, free, passes: left > 0 && least <= free, endMs }
+      const { min } = requestedOfSum(account, wanted)
+      return { ofAll, free, passes: left > 0 && min <= free, endMs }
     })
     const decision = await limiter.reserve({ accounts, wanted })
     const fail = (how: string): never => {
       const now = new Date(clock.ms)
-      throw new Error(JSON.stringify({ how, seed, step, now, decision, expected, limits, most }))
+      throw new Error(JSON.stringify({ how, seed, step, now, decision, expected, limits, max }))
     }
     if (decision.used.some((amount, place) => amount !== expected[place]?.ofAll)) fail('used')
     if (decision.admitted !== expected.every(({ passes }) => passes)) fail('decided')
@@ -125,7 +125,7 @@ async function jump (t: Test, database: Database, seed: number): Promise<{ admit
       if (refused?.passes !== false || refused.endMs !== decision.endMs) fail('refused')
     } else {
       const held = decision.granted.nanoUsd ?? NaN
-      if (limits.strict && held !== Math.min(most, ...expected.map(({ free }) => free))) fail('granted')
+      if (limits.strict && held !== Math.min(max, ...expected.map(({ free }) => free))) fail('granted')
       open.push({ atMs: clock.ms, nanoUsd: held, reservation: decision.reservation })
       admitted++
     }

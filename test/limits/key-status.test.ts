@@ -36,13 +36,13 @@ async function saysWhatIsLeft (t: Test, limiter: Limiter): Promise<void> {
   const accounts = limitAccountsOf(parties)
   const decision = await limiter.reserve({
     accounts,
-    wanted: { tokens: { most: 400 }, images: { most: 2 }, nanoUsd: { most: 5e8, least: 5e8 } }
+    wanted: { tokens: { max: 400 }, images: { max: 2 }, nanoUsd: { max: 5e8, min: 5e8 } }
   })
   if (!decision.admitted) throw new Error(decision.reason)
   limiter.settle(decision.reservation, { used: { requests: 0, tokens: 100, images: 2, nanoUsd: 25e7 } })
   const open = await limiter.reserve({
     accounts,
-    wanted: { tokens: { most: 100 }, nanoUsd: { most: 1e8, least: 1e8 } }
+    wanted: { tokens: { max: 100 }, nanoUsd: { max: 1e8, min: 1e8 } }
   })
   t.ok(open.admitted)
   const endOf = (budget: Parameters<typeof periodAt>[0]): number =>

@@ -66,7 +66,7 @@ t.test('each limit of the table has a share', async t => {
     const share = shareOf({ usageOf: () => ({ used: 0, reserved: 0 }) })
     const decisions = []
     for (let call = 0; call < 3; call++) {
-      decisions.push(await share.reserve({ accounts, wanted: { [unit]: { most: perUnitOf(unit) } } }))
+      decisions.push(await share.reserve({ accounts, wanted: { [unit]: { max: perUnitOf(unit) } } }))
     }
     t.match(decisions, [
       { admitted: true }, { admitted: true }, { admitted: false, reason: new RegExp(`^${refusal}`) }

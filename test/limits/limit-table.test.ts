@@ -46,7 +46,7 @@ t.test('each limit has a distinct name in each place', async t => {
 async function refusedBy (limiter: Limiter): Promise<unknown> {
   return await Promise.all(limitFields.map(async ({ name, member, row: { unit } }) => {
     const parties = [{ kind: 'key', id: `key-${name}`, limits: { [member]: 1 } }] as const
-    const request = { accounts: limitAccountsOf(parties), wanted: { [unit]: { most: perUnitOf(unit) } } }
+    const request = { accounts: limitAccountsOf(parties), wanted: { [unit]: { max: perUnitOf(unit) } } }
     const first = await limiter.reserve(request)
     const second = await limiter.reserve(request)
     const [status] = await limitStatuses(limiter, parties, false)
@@ -100,7 +100,7 @@ t.test('each sum counts stored records and the reservations of another gateway o
     const accounts = limitAccountsOf([{ kind: 'key', id: name, limits: { [member]: 3 } }])
     const [one, other] = [start(), start()]
     const take = async (limiter: LocalLimiter, amount: number): Promise<unknown> => (
-      await limiter.reserve({ accounts, wanted: { [unit]: { most: amount * each } } })
+      await limiter.reserve({ accounts, wanted: { [unit]: { max: amount * each } } })
     )
     t.match(await take(one, 3), { admitted: false, reason: `${refusal}_too_small` }, 'one is recorded')
     t.match(await take(one, 1), { admitted: true })

@@ -434,19 +434,19 @@ t.test(
         clock.ms += random(4) === 0 ? random(3_000_000) : random(1000)
         const most = 1 + random(120)
         const wanted: RequestedAmounts = {
-          nanoUsd: { most, least: 1 + random(most), usual: 1 + random(most) }
+          nanoUsd: { max: most, min: 1 + random(most), typical: 1 + random(most) }
         }
         const left = sums.map((_, place) => leftOf(place))
         const bounds = sums.map(account => requestedOfSum(account, wanted))
         const rowId = `row-${step}`
         const decision = await limiter.reserve({ accounts, wanted, rowId }, random(2) === 0 ? 'one' : 'two')
-        const mayPass = left.every((amount, place) => amount > 0 && (bounds[place]?.least ?? 0) <= amount)
+        const mayPass = left.every((amount, place) => amount > 0 && (bounds[place]?.min ?? 0) <= amount)
         if (decision.admitted !== mayPass) {
           return t.fail(`seed ${seed}, step ${step}: ${JSON.stringify({ decision, left, bounds })}`)
         }
         if (decision.admitted) {
           const amounts = sums.map((account, place) =>
-            account.strict ? (decision.granted.nanoUsd ?? 0) : (bounds[place]?.most ?? 0)
+            account.strict ? (decision.granted.nanoUsd ?? 0) : (bounds[place]?.max ?? 0)
           )
           if (amounts.some((amount, place) => amount > (left[place] ?? 0))) {
             return t.fail(`seed ${seed}, step ${step}: more than is left`)
@@ -468,7 +468,7 @@ t.test(
         limiter.release('one')
         limiter.release('two')
         const before = sums.map((_, place) => leftOf(place))
-        const refused = await limiter.reserve({ accounts, wanted: { nanoUsd: { most: 1e6 } } })
+        const refused = await limiter.reserve({ accounts, wanted: { nanoUsd: { max: 1e6 } } })
         if (refused.admitted) return t.fail(`seed ${seed}, step ${step}: what a killed process held is gone`)
         t.ok(before.every((amount, place) => amount <= (sums[place]?.max ?? 0)))
         const killed = open.map(({ rowId, atMs, amounts }) => ({

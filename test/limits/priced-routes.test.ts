@@ -29,7 +29,7 @@ const ofKey = { party: 'key', partyId: 'k', budget: { usd: 1, per: 'day' } } as 
 const allowing = { ...ofKey, budget: { ...ofKey.budget, unpriced: 'allow' } } as const
 
 function estimate (prompt: number, answer: number): Estimate {
-  return estimateOf({ prompt: { usual: prompt }, answer: { usual: answer } })
+  return estimateOf({ prompt: { typical: prompt }, answer: { typical: answer } })
 }
 
 function call (routes: readonly [Route, ...Route[]]): {

@@ -19,7 +19,7 @@ const models = {
   })
 }
 const estimate = estimateOf({
-  prompt: { usual: 100, most: 200 }, answer: { usual: 50, limit: 80, least: 10 }
+  prompt: { typical: 100, max: 200 }, answer: { typical: 50, limit: 80, min: 10 }
 })
 const budget = { usd: 1, per: 'day' } as const
 
@@ -35,7 +35,7 @@ function plan (
 
 t.test('without a budget a call reserves the tokens of its estimate, and no money', async t => {
   const { request, budgets, isStrict } = plan({ tokensPerMinute: 1000, imagesPerDay: 5 })
-  t.strictSame(request.wanted, { tokens: { most: 150 } })
+  t.strictSame(request.wanted, { tokens: { max: 150 } })
   t.strictSame(
     request.accounts.map(({ limitName }) => limitName),
     ['tokens_per_minute'],
@@ -47,7 +47,7 @@ t.test('without a budget a call reserves the tokens of its estimate, and no mone
 t.test('a strict budget reserves the maximum cost of a call, or the least that is useful', async t => {
   const call = routedCall({}, { routes: [priced] })
   const { request, budgets, isStrict } = plan({ budget }, {}, { call })
-  t.strictSame(request.wanted.nanoUsd, { most: 360_000, least: 220_000, usual: 200_000 })
+  t.strictSame(request.wanted.nanoUsd, { max: 360_000, min: 220_000, typical: 200_000 })
   t.strictSame(budgets, [{ party: 'key', partyId: 'key-1', budget }])
   t.ok(isStrict)
   t.type(request.rowId, 'string')
@@ -60,7 +60,7 @@ t.test('a budget that is not strict reserves the usual cost of a call', async t 
     [{ budget }, { isEstimated: false }]
   ] as const) {
     const { request, isStrict } = plan(limits, options)
-    t.strictSame(request.wanted.nanoUsd, { most: 200_000, usual: 200_000 })
+    t.strictSame(request.wanted.nanoUsd, { max: 200_000, typical: 200_000 })
     t.notOk(isStrict)
   }
 })
@@ -78,9 +78,9 @@ t.test("a budget pays for guards' model calls, whoever pays for the call", async
   const spending = [{ route: priced, promptTokens: 10, answerTokens: 5 }]
   const cost = (10 + 400) * 1000 + 5 * 2000
   t.strictSame(plan({ budget }, {}, { call, spending }).request.wanted, {
-    tokens: { most: 150 }, nanoUsd: { most: cost, least: cost, usual: cost }
+    tokens: { max: 150 }, nanoUsd: { max: cost, min: cost, typical: cost }
   })
   t.strictSame(plan({ budget }, { onlyGuardCosts: true }, { spending }).request.wanted, {
-    tokens: { most: 0 }, nanoUsd: { most: cost, least: cost, usual: cost }
+    tokens: { max: 0 }, nanoUsd: { max: cost, min: cost, typical: cost }
   })
 })

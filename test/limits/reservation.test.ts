@@ -24,17 +24,17 @@ const open: RateOrConcurrencyAccount = {
 }
 
 t.test('a strict budget reserves between minimum and maximum, others the usual amount', async t => {
-  const wanted = { nanoUsd: { most: 500, least: 20, usual: 90 } }
-  t.strictSame(requestedOfSum(budget, wanted), { most: 500, least: 20 })
-  t.strictSame(requestedOfSum({ ...budget, strict: false }, wanted), { most: 90, least: 90 })
-  const all = requestedOfSum(budget, { nanoUsd: { most: 500 } })
-  t.strictSame(all, { most: 500, least: 500 }, 'all or nothing')
+  const wanted = { nanoUsd: { max: 500, min: 20, typical: 90 } }
+  t.strictSame(requestedOfSum(budget, wanted), { max: 500, min: 20 })
+  t.strictSame(requestedOfSum({ ...budget, strict: false }, wanted), { max: 90, min: 90 })
+  const all = requestedOfSum(budget, { nanoUsd: { max: 500 } })
+  t.strictSame(all, { max: 500, min: 500 }, 'all or nothing')
   t.equal(amountToReserve(budget, wanted, { nanoUsd: 120 }), 120)
   t.equal(amountToReserve({ ...budget, strict: false }, wanted, { nanoUsd: 120 }), 90)
 })
 
 t.test('a call counts as one request and one open call, unless admitted earlier', async t => {
-  const wanted = { tokens: { most: 5000 } }
+  const wanted = { tokens: { max: 5000 } }
   const accounts = [requests, tokens, open]
   t.strictSame(accounts.map(account => amountToReserve(account, wanted, {})), [1, 100, 1])
   t.strictSame(accounts.map(account => amountToReserve(account, wanted, {}, 'count')), [0, 100, 0])

@@ -153,11 +153,11 @@ t.test(
       { accounts: wanted.accounts, row: { id: 'row-1', atMs: 0 }, used: { nanoUsd: 10 } }
     ])
     t.same([...limiter.counters.holdings()], [])
-    t.match(await worker.limiter.reserve({ ...wanted, wanted: { nanoUsd: { most: 91 } } }), {
+    t.match(await worker.limiter.reserve({ ...wanted, wanted: { nanoUsd: { max: 91 } } }), {
       admitted: false,
       reason: 'budget_too_small'
     })
-    t.match(await worker.limiter.reserve({ ...wanted, wanted: { nanoUsd: { most: 90 } } }), {
+    t.match(await worker.limiter.reserve({ ...wanted, wanted: { nanoUsd: { max: 90 } } }), {
       admitted: true
     })
   }

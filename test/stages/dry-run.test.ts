@@ -70,10 +70,10 @@ t.test('a provider without the capability is not a candidate', async t => {
 })
 
 t.test('a cost is estimated for tokens, and not for calls billed in other units', async t => {
-  const tokens = estimateOf({ prompt: { usual: 1000 }, answer: { usual: 500 } })
+  const tokens = estimateOf({ prompt: { typical: 1000 }, answer: { typical: 500 } })
   const dry = { 'x-headgate-dry-run': 'true' }
   const one = { pages: 1 }
-  const pages = { usual: one, most: one, least: one }
+  const pages = { typical: one, max: one, min: one }
   t.equal((await decided(dry, 'chat', tokens))?.candidates[0]?.expected_cost_usd, 0.0015)
   t.equal(
     (await decided(dry, 'chat', { ...tokens, units: pages }))?.candidates[0]?.expected_cost_usd,
@@ -91,8 +91,8 @@ t.test('a cost is estimated for each model with its own settings', async t => {
   const thrown: unknown = await collect(
     dryRun(services, 'chat', {
       estimate: (_, routes) => estimateOf({
-        prompt: { usual: 0 },
-        answer: { usual: Number(routes.at(-1)?.settings?.['max_tokens'] ?? 1) }
+        prompt: { typical: 0 },
+        answer: { typical: Number(routes.at(-1)?.settings?.['max_tokens'] ?? 1) }
       })
     })(once(call))
   ).catch((error: unknown) => error)

@@ -57,7 +57,7 @@ t.test('a key has its own limits, or those of the configuration', async t => {
 t.test('tokens are reserved as estimated, and the estimate is kept for the ledger', async t => {
   const stage = limits(
     { limiter: new LocalLimiter(), models, settings: settings() },
-    { estimate: () => estimateOf({ prompt: { usual: 60 }, answer: { usual: 30 } }) }
+    { estimate: () => estimateOf({ prompt: { typical: 60 }, answer: { typical: 30 } }) }
   )
   const [first] = await collect(stage(once(call({ tokensPerMinute: 100 }))))
   t.equal(first?.record.usage.estimate?.countPrompt(), 60)
@@ -66,7 +66,9 @@ t.test('tokens are reserved as estimated, and the estimate is kept for the ledge
 
 t.test('a request is estimated at most once, and only if needed', async t => {
   let estimates = 0
-  const estimate = (): Estimate => estimateOf({ prompt: { usual: 60 + estimates++ }, answer: { usual: 30 } })
+  const estimate = (): Estimate => estimateOf({
+    prompt: { typical: 60 + estimates++ }, answer: { typical: 30 }
+  })
   const stage = limits({ limiter: new LocalLimiter(), models, settings: settings() }, { estimate })
   const [unlimited] = await collect(stage(once(call())))
   t.equal(estimates, 0)

@@ -48,7 +48,7 @@ t.test("the start event is ours: one, first, with the gateway's name of the mode
 
 t.test('the start states the length of the prompt if requested', async t => {
   const [batch] = await collect(
-    normalise({ estimate: ({ messages }) => ({ prompt: { usual: 7 + messages.length } }) })(
+    normalise({ estimate: ({ messages }) => ({ prompt: { typical: 7 + messages.length } }) })(
       batchesOf(call, [[text('a')]])
     )
   )

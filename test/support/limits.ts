@@ -42,9 +42,9 @@ export function requestOf (
   return {
     accounts: limitAccountsOf([{ kind, id: keyId, limits }]),
     wanted: {
-      tokens: { most: tokens },
-      nanoUsd: { most: nanoUsd, least: minNanoUsd },
-      images: { most: images }
+      tokens: { max: tokens },
+      nanoUsd: { max: nanoUsd, min: minNanoUsd },
+      images: { max: images }
     },
     ...purpose !== undefined && { purpose }
   }

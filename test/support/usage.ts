@@ -1,6 +1,6 @@
 /** Usage rows as written by a gateway. */
 
-import type { RecordedEstimate } from '../../lib/core/usage-facts.ts'
+import type { UsageEstimator } from '../../lib/core/usage-facts.ts'
 import { emptyRow } from '../../lib/stores/usage-columns.ts'
 import type { UsageRow } from '../../lib/stores/tables.ts'
 
@@ -26,6 +26,6 @@ export function usageRowOf (number: number, parts: Partial<UsageRow> = {}): Usag
 }
 
 /** Makes the estimate of a request; omitted values are unknown. */
-export function recordedEstimate (parts: Partial<RecordedEstimate>): RecordedEstimate {
+export function recordedEstimate (parts: Partial<UsageEstimator>): UsageEstimator {
   return { countPrompt: () => undefined, countAnswer: () => 0, estimateUnits: () => undefined, ...parts }
 }

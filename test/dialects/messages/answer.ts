@@ -35,7 +35,7 @@ export async function streamed (
   context?: Partial<MessagesContext>,
   failure?: unknown
 ): Promise<string> {
-  const batches = normalise({ estimate: () => ({ prompt: { usual: 10 } }) })(
+  const batches = normalise({ estimate: () => ({ prompt: { typical: 10 } }) })(
     batchesOf(callWith(context), lists, failure)
   )
   return (await collect(sseEncode(messages)(batches))).join('')
@@ -47,7 +47,7 @@ export async function complete (
   context?: Partial<MessagesContext>
 ): Promise<MessagesAnswer> {
   const batches: ChatBatch[] = await collect(
-    normalise({ estimate: () => ({ prompt: { usual: 10 } }) })(batchesOf(callWith(context), lists))
+    normalise({ estimate: () => ({ prompt: { typical: 10 } }) })(batchesOf(callWith(context), lists))
   )
   const [first] = batches
   if (first === undefined) throw new TypeError('no batch')
