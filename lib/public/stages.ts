@@ -28,7 +28,7 @@ export { embeddingsUsage, estimateEmbeddings } from '../limits/estimate-embeddin
 export { joinPlaceholders } from '../stages/join-placeholders.ts'
 export { requestTexts } from '../stages/request-texts.ts'
 export { formTextsAt, textsAt } from '../stages/texts-at.ts'
-export { afterVerdict } from '../stages/after-verdict.ts'
+export { afterVerdict } from '../stages/held-answer.ts'
 export { answerTexts } from '../stages/answer-texts.ts'
 export { answerValues } from '../stages/answer-values.ts'
 export { asPlainTranscript, transcriptTexts } from '../stages/audio/transcript-texts.ts'

@@ -1,11 +1,43 @@
-/**
- * Wraps an answer that a guard may refuse, so that it can be closed while its provider is silent.
- */
+/** Answers that guards may still refuse: because of the request, or of the answer itself. */
 
 import { CallCancellation } from '../async/cancellation.ts'
 import { extend, type Batch, type RoutedCall } from '../core/call.ts'
 import { once } from '../pipeline/sources.ts'
-import type { Stage } from '../pipeline/stage.ts'
+import { flatMap, type Stage } from '../pipeline/stage.ts'
+
+/**
+ * Starts the answer immediately, and passes its batches on when `call.requestVerdict` resolves. If it
+ * rejects, the request to the provider is aborted.
+ *
+ * @throws the reason of the rejection, before the first batch; otherwise what `answer` throws
+ */
+export function afterVerdict<R, E> (
+  answer: Stage<RoutedCall<R>, Batch<R, E>>
+): Stage<RoutedCall<R>, Batch<R, E>> {
+  return flatMap(call =>
+    call.requestVerdict === undefined ? answer(once(call)) : heldBack(call, call.requestVerdict, answer)
+  )
+}
+
+async function* heldBack<R, E> (
+  call: RoutedCall<R>,
+  verdict: Promise<void>,
+  answerStage: Stage<RoutedCall<R>, Batch<R, E>>
+): AsyncGenerator<Batch<R, E>, void, undefined> {
+  const answer = new RefusableAnswer(call, answerStage)
+  const first = answer.read()
+  try {
+    await verdict
+    let step = await first
+    for (; step.batch !== undefined; step = await answer.read()) yield step.batch
+    if ('error' in step) throw step.error
+  } catch (error) {
+    answer.giveUp(error)
+    throw error
+  } finally {
+    await answer.close()
+  }
+}
 
 /** The end of an answer, or why it failed. */
 export type AnswerEnd =
@@ -14,6 +46,7 @@ export type AnswerEnd =
 
 export type AnswerStep<R, E> = { readonly batch: Batch<R, E> } | AnswerEnd
 
+/** An answer that a guard may refuse: it can be closed while its provider is silent. */
 export class RefusableAnswer<R, E> {
   readonly #callSignal: RoutedCall<R>['signal']
   readonly #signal = new CallCancellation()
