@@ -18,8 +18,8 @@ const computed = [
   'build/lib/models/catalogue.js: match',
   'build/lib/sandbox/tool-calling.js: `(?<![\\\\w-])${escaped(tool.name)}(?![\\\\w-])`',
   'build/lib/text/bounded-pattern.js: printed(node)', // an operator's pattern, parsed and limited
-  'build/lib/validation/fill-defaults.js: pattern',
-  'build/lib/validation/single-values.js: pattern'
+  'build/lib/validation/explain/single-values.js: pattern',
+  'build/lib/validation/fill-defaults.js: pattern'
 ]
 
 interface Pattern { readonly place: string, readonly source: string, readonly flags: string }

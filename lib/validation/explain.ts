@@ -12,13 +12,13 @@
 
 import type { TSchema } from 'typebox'
 import type { ValidationDetail } from '../core/errors.ts'
-import { Findings, show } from './findings.ts'
+import { Explanation, show } from './explain/explanation.ts'
 import { isObject } from '../json/guards.ts'
 import { branchesOf, fits, literals, typeOf, type JsonSchema } from './json-schema.ts'
 import {
   checkLiteral, checkNumber, checkSize, checkText, expression, quote, wrongType
-} from './single-values.ts'
-import { unionOf, type Tag } from './union.ts'
+} from './explain/single-values.ts'
+import { unionOf, type Tag } from './explain/union.ts'
 
 export interface ExplainOptions {
   /** Maximum number of details. Default 20. */
@@ -35,12 +35,12 @@ export interface ExplainOptions {
 export function explain (
   schema: TSchema, value: unknown, { limit = 20, loc = ['body'] }: ExplainOptions = {}
 ): ValidationDetail[] {
-  const found = new Findings(limit, [...loc])
+  const found = new Explanation(limit, [...loc])
   check(schema, value, found)
   return found.details
 }
 
-function check (schema: JsonSchema, value: unknown, found: Findings): void {
+function check (schema: JsonSchema, value: unknown, found: Explanation): void {
   if (schema.allOf !== undefined) for (const part of schema.allOf) check(part, value, found)
   if (schema.anyOf !== undefined) checkUnion(schema.anyOf, value, found)
   else if (schema.not !== undefined) found.add('extra_forbidden', 'Extra inputs are not permitted', value)
@@ -52,7 +52,7 @@ function check (schema: JsonSchema, value: unknown, found: Findings): void {
   else if (typeof value === 'number') checkNumber(schema, value, found)
 }
 
-function checkObject (schema: JsonSchema, value: Record<string, unknown>, found: Findings): void {
+function checkObject (schema: JsonSchema, value: Record<string, unknown>, found: Explanation): void {
   const properties = schema.properties ?? {}
   for (const key in properties) {
     const property = properties[key]
@@ -72,7 +72,7 @@ function checkObject (schema: JsonSchema, value: Record<string, unknown>, found:
 
 /** Checks the keys that are not in `properties`, if the schema says anything about them. */
 function checkOtherKeys (
-  schema: JsonSchema, value: Record<string, unknown>, found: Findings
+  schema: JsonSchema, value: Record<string, unknown>, found: Explanation
 ): void {
   const { properties = {}, patternProperties, additionalProperties = true, propertyNames } = schema
   if (patternProperties === undefined && additionalProperties === true && propertyNames === undefined) return
@@ -91,7 +91,7 @@ function checkOtherKeys (
   }
 }
 
-function checkList (schema: JsonSchema, value: readonly unknown[], found: Findings): void {
+function checkList (schema: JsonSchema, value: readonly unknown[], found: Explanation): void {
   checkSize('List', value.length, schema.minItems, schema.maxItems, found)
   const { items } = schema
   if (items === undefined) return
@@ -104,7 +104,7 @@ function checkList (schema: JsonSchema, value: readonly unknown[], found: Findin
  * Explains a union by the branch that the caller meant: the one selected by a tag such as `role`, else by the
  * JSON type of the value, else the one with the fewest errors.
  */
-function checkUnion (anyOf: readonly JsonSchema[], value: unknown, found: Findings): void {
+function checkUnion (anyOf: readonly JsonSchema[], value: unknown, found: Explanation): void {
   const { branches, tag } = unionOf(anyOf)
   if (tag !== undefined && isObject(value)) return checkTagged(tag, value, found)
   const fitting = meantList(branches.filter(branch => fits(branch, value)), value)
@@ -123,7 +123,7 @@ function meantList (branches: readonly JsonSchema[], value: unknown): readonly J
 }
 
 function checkTagged (
-  { name, meant, optional, untagged }: Tag, value: Record<string, unknown>, found: Findings
+  { name, meant, optional, untagged }: Tag, value: Record<string, unknown>, found: Explanation
 ): void {
   if (untagged.some(branch => accepts(branch, value, found))) return
   const given = Object.hasOwn(value, name) ? value[name] : undefined
@@ -140,11 +140,11 @@ function checkTagged (
   )
 }
 
-function checkNearest (all: readonly JsonSchema[], value: unknown, found: Findings): void {
+function checkNearest (all: readonly JsonSchema[], value: unknown, found: Explanation): void {
   const branches = all.length < 2 ? all : all.filter(branch => !forbids(branch, value))
   const [only, ...others] = branches
   if (only !== undefined && others.length === 0) return check(only, value, found)
-  let nearest: Findings | undefined
+  let nearest: Explanation | undefined
   for (const branch of branches) {
     const trial = found.trial()
     check(branch, value, trial)
@@ -162,7 +162,7 @@ function forbids ({ properties = {} }: JsonSchema, value: unknown): boolean {
   )
 }
 
-function accepts (branch: JsonSchema, value: unknown, found: Findings): boolean {
+function accepts (branch: JsonSchema, value: unknown, found: Explanation): boolean {
   const trial = found.trial(1)
   check(branch, value, trial)
   return trial.details.length === 0

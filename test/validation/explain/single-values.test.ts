@@ -1,5 +1,5 @@
 import t from 'tap'
-import { Findings } from '../../lib/validation/findings.ts'
+import { Explanation } from '../../../lib/validation/explain/explanation.ts'
 import {
   checkLiteral,
   checkNumber,
@@ -8,11 +8,11 @@ import {
   expression,
   quote,
   wrongType
-} from '../../lib/validation/single-values.ts'
-import type { ValidationDetail } from '../../lib/core/errors.ts'
+} from '../../../lib/validation/explain/single-values.ts'
+import type { ValidationDetail } from '../../../lib/core/errors.ts'
 
-function foundBy (check: (found: Findings) => void): ValidationDetail[] {
-  const found = new Findings(20, [])
+function foundBy (check: (found: Explanation) => void): ValidationDetail[] {
+  const found = new Explanation(20, [])
   check(found)
   return found.details
 }

@@ -1,6 +1,6 @@
 /** Unions in schemas, and the property that distinguishes their branches. */
 
-import { branchesOf, fits, literals, type JsonSchema } from './json-schema.ts'
+import { branchesOf, fits, literals, type JsonSchema } from '../json-schema.ts'
 
 /** A union, and the tag that distinguishes its object branches, such as `role` or `type`. */
 export interface Union {

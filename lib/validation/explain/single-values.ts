@@ -1,7 +1,7 @@
 /** Checks single values. Each fault gets pydantic's type, message and context. */
 
-import type { Findings } from './findings.ts'
-import { literals, type JsonSchema } from './json-schema.ts'
+import type { Explanation } from './explanation.ts'
+import { literals, type JsonSchema } from '../json-schema.ts'
 
 const typeErrors: Readonly<Record<string, readonly [type: string, msg: string]>> = {
   string: ['string_type', 'Input should be a valid string'],
@@ -13,13 +13,13 @@ const typeErrors: Readonly<Record<string, readonly [type: string, msg: string]>>
   null: ['none_required', 'Input should be None']
 }
 
-export function wrongType (schema: JsonSchema, value: unknown, found: Findings): void {
+export function wrongType (schema: JsonSchema, value: unknown, found: Explanation): void {
   if (literals(schema) !== undefined) return checkLiteral(schema, value, found)
   const [type, msg] = typeErrors[schema.type ?? ''] ?? ['value_error', 'Value error, not allowed here']
   found.add(type, msg, value)
 }
 
-export function checkLiteral (schema: JsonSchema, value: unknown, found: Findings): void {
+export function checkLiteral (schema: JsonSchema, value: unknown, found: Explanation): void {
   const allowed = literals(schema) ?? []
   if (allowed.includes(value)) return
   const words = allowed.map(quote)
@@ -29,7 +29,7 @@ export function checkLiteral (schema: JsonSchema, value: unknown, found: Finding
 }
 
 export function checkSize (
-  what: 'List' | 'Dictionary', size: number, min = 0, max = Infinity, found: Findings
+  what: 'List' | 'Dictionary', size: number, min = 0, max = Infinity, found: Explanation
 ): void {
   const sizes = { field_type: what, actual_length: size }
   if (size < min) {
@@ -49,7 +49,7 @@ export function checkSize (
   }
 }
 
-export function checkText (schema: JsonSchema, value: string, found: Findings): void {
+export function checkText (schema: JsonSchema, value: string, found: Explanation): void {
   const { minLength = 0, maxLength = Infinity, pattern } = schema
   if (!hasAtLeast(value, minLength)) {
     found.add('string_too_short', `String should have at least ${count(minLength, 'character')}`, value, {
@@ -64,7 +64,7 @@ export function checkText (schema: JsonSchema, value: string, found: Findings): 
   }
 }
 
-export function checkNumber (schema: JsonSchema, value: number, found: Findings): void {
+export function checkNumber (schema: JsonSchema, value: number, found: Explanation): void {
   const { minimum, maximum, exclusiveMinimum, exclusiveMaximum } = schema
   if (schema.type === 'integer' && !Number.isInteger(value)) {
     found.add(

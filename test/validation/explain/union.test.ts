@@ -1,5 +1,5 @@
 import t from 'tap'
-import { unionOf } from '../../lib/validation/union.ts'
+import { unionOf } from '../../../lib/validation/explain/union.ts'
 
 const object = (properties: object, required: string[] = []): object => ({
   type: 'object',

@@ -1,8 +1,8 @@
 import t from 'tap'
-import { Findings, show } from '../../lib/validation/findings.ts'
+import { Explanation, show } from '../../../lib/validation/explain/explanation.ts'
 
 t.test('a fault is reported at the current place, which is restored afterwards', async t => {
-  const found = new Findings(20, ['body'])
+  const found = new Explanation(20, ['body'])
   found.at('messages', () => found.at(2, () => found.add('missing', 'Field required', undefined)))
   found.add('dict_type', 'Input should be a valid dictionary', 'text', { of: 1 })
   t.strictSame(found.details, [
@@ -18,7 +18,7 @@ t.test('a fault is reported at the current place, which is restored afterwards',
 })
 
 t.test('the number of faults is limited', async t => {
-  const found = new Findings(2, [])
+  const found = new Explanation(2, [])
   const full: boolean[] = []
   for (let count = 0; count < 4; count++) {
     found.add('missing', `${count}`, undefined)
@@ -31,7 +31,7 @@ t.test('the number of faults is limited', async t => {
 t.test(
   'a trial has the same place and the remaining room, and counts only if accepted',
   async t => {
-    const found = new Findings(3, ['body'])
+    const found = new Explanation(3, ['body'])
     found.add('missing', 'first', undefined)
     found.at('a', () => {
       const trial = found.trial()
@@ -56,7 +56,7 @@ t.test('single values are shown, long texts cut, objects and arrays omitted', as
   t.same([{}, [], undefined].map(show), [undefined, undefined, undefined])
   t.equal(show('x'.repeat(200)), 'x'.repeat(200))
   t.equal(show('x'.repeat(201)), `${'x'.repeat(200)}…`)
-  const found = new Findings(1, [])
+  const found = new Explanation(1, [])
   found.at('k'.repeat(1000), () => found.add('missing', '', undefined))
   t.same(found.details[0]?.loc, [`${'k'.repeat(200)}…`], 'so are keys')
 })

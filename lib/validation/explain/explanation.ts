@@ -1,7 +1,7 @@
 /** Collects what is wrong with a request. */
 
-import { shorten } from '../text/shorten.ts'
-import type { ValidationDetail } from '../core/errors.ts'
+import { shorten } from '../../text/shorten.ts'
+import type { ValidationDetail } from '../../core/errors.ts'
 
 /**
  * The details found so far, and the current path.
@@ -9,7 +9,7 @@ import type { ValidationDetail } from '../core/errors.ts'
  * The path is one list that grows and shrinks during the walk and is copied only into details, so walking
  * through the correct part of a large body allocates nothing.
  */
-export class Findings {
+export class Explanation {
   readonly details: ValidationDetail[] = []
   readonly #limit: number
   readonly #path: Array<string | number>
@@ -44,13 +44,13 @@ export class Findings {
     })
   }
 
-  /** Returns separate findings at the same path, for trying one branch of a union. */
-  trial (limit = this.#limit - this.details.length): Findings {
-    return new Findings(limit, this.#path)
+  /** Returns a separate explanation of the same path, for trying one branch of a union. */
+  trial (limit = this.#limit - this.details.length): Explanation {
+    return new Explanation(limit, this.#path)
   }
 
-  /** Adopts the findings of a trial. */
-  take (trial: Findings): void {
+  /** Adopts the details of a trial. */
+  take (trial: Explanation): void {
     this.details.push(...trial.details)
   }
 }
