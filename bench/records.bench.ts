@@ -114,9 +114,9 @@ function recorderOf (of: Ledger): UsageRecorder {
 /** Records the calls of one turn of the event loop, from start to end. */
 async function recorded (by: UsageRecorder): Promise<Call[]> {
   const turn = Array.from({ length: callsOfTurn }, completedCall)
-  for (const call of turn) by.recordSent(call)
+  for (const call of turn) by.journalSent(call)
   let appended: Promise<void> | undefined
-  for (const call of turn) appended = by.recordAnswer(call)
+  for (const call of turn) appended = by.journalAnswer(call)
   await appended // the same for all calls of a turn
   for (const call of turn) by.end(call)
   return turn

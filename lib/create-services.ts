@@ -56,7 +56,7 @@ type GivenServices = Pick<
   | 'deferrals'
   | 'responseStore'
   | 'backgroundRuns'
-  | 'recordSent'
+  | 'journalSent'
   | 'namedBudgets'
   | 'admin'
   | 'alerts'

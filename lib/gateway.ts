@@ -257,7 +257,7 @@ function lastingOptions (
     providers,
     secret,
     degraded,
-    recordSent: history.recordSent,
+    journalSent: history.journalSent,
     limiter: afterRecording(limiter, () => history.importing),
     beginTrace: tracer?.begin,
     captureContent: tracer?.captureContent,
@@ -316,7 +316,7 @@ function openApp (
     errorReply: (failure, call, path) => errorFormatOf(path, call.headers)(failure, call),
     beginTrace: tracer?.begin,
     ...server.litellmHeaders && { addHeaders: addLitellmHeaders },
-    recordAnswer: history.recordAnswer,
+    journalAnswer: history.journalAnswer,
     onUploadDeleteFailed: error =>
       log.warn({ cause: loggableError(error) }, 'failed to delete uploaded files'),
     onEnd: history.end

@@ -11,7 +11,7 @@ import type { NamedBudgets } from './limits/named-budgets.ts'
 import type { ToolServers } from './mcp/tool-servers.ts'
 import type { ModelRegistry } from './models/model-registry.ts'
 import type { Providers } from './providers/provider.ts'
-import type { RecordSent } from './core/call.ts'
+import type { JournalSent } from './core/call.ts'
 import type { RecordingRules } from './core/recording-rules.ts'
 import type { Settings } from './core/settings.ts'
 import type { BackgroundRuns } from './deferred/background-runs.ts'
@@ -36,7 +36,7 @@ export interface Services {
   readonly responseStore?: ResponseStore | undefined
   readonly backgroundRuns?: BackgroundRuns | undefined
   /** Absent if calls are not recorded. */
-  readonly recordSent?: RecordSent | undefined
+  readonly journalSent?: JournalSent | undefined
   /** Default: none. */
   readonly recording?: RecordingRules | undefined
   /** Finds budgets of tags, models and end users. Absent if there are none. */

@@ -2,7 +2,7 @@
 
 import { standardSignal } from '../async/cancellation.ts'
 import { mergeSettings } from '../chat/merge-settings.ts'
-import type { RecordSent, RoutedCall } from '../core/call.ts'
+import type { JournalSent, RoutedCall } from '../core/call.ts'
 import { isLargeRequest } from '../core/request-facts.ts'
 import { accountDigest } from '../providers/account-digest.ts'
 import { ProviderFailure } from '../providers/provider-failure.ts'
@@ -21,7 +21,7 @@ import type { MissingApis } from '../routing/missing-apis.ts'
 
 interface PreparedRequestOptions<R, E> extends UpstreamTarget<R, E> {
   readonly abandoned: AbandonedAnswers
-  readonly recordSent: RecordSent | undefined
+  readonly journalSent: JournalSent | undefined
   /** True for token counts, which are free of charge. */
   readonly isFree: boolean
   readonly missingApis: MissingApis
@@ -107,7 +107,7 @@ export class PreparedRequest<
   }
 
   #open (context: SendContext, parts: ReadonlyArray<UpstreamPart<R, E>>): Promise<OpenResponse<E>> {
-    const { abandoned, recordSent, isFree } = this.#options
+    const { abandoned, journalSent, isFree } = this.#options
     const [first] = parts
     const open = (sent: SendContext): Promise<OpenResponse<E>> => first !== undefined && parts.length === 1
       ? sendRequest(sent, first, this.#options)
@@ -116,7 +116,7 @@ export class PreparedRequest<
     const opened = this.readsToEnd
       ? abandoned.openOutlivingCaller({ record, signal }, own => open({ ...context, signal: own }))
       : open(context)
-    recordSent?.(this.#call, isFree)
+    journalSent?.(this.#call, isFree)
     return opened
   }
 

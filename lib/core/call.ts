@@ -54,7 +54,7 @@ export interface Call {
    * Journals the call. A complete answer, the last frame of a stream, and the storing of a response wait for
    * it. Absent if calls are not recorded, and for a call that runs without a waiting caller.
    */
-  readonly recordAnswer?: RecordAnswer | undefined
+  readonly journalAnswer?: JournalAnswer | undefined
   /**
    * Aborts when the call ends before its answer is written. Every request, timer and tool call ends with it.
    * The reason is a `GatewayError`: `client_closed_request`, `client_too_slow`, `timeout`, `shutting_down`,
@@ -189,14 +189,14 @@ export function extend<C extends object, F extends object> (call: C, fields: F):
 }
 
 /** Journals a call before its caller can have the complete answer, which waits for the result. */
-export type RecordAnswer = (call: Call) => Promise<void> | undefined
+export type JournalAnswer = (call: Call) => Promise<void> | undefined
 
 /**
  * Journals a call whose request has been sent to a provider. Nothing waits for it.
  *
  * @param isFree true for a request that costs nothing. Default: false
  */
-export type RecordSent = (call: Call, isFree?: boolean) => void
+export type JournalSent = (call: Call, isFree?: boolean) => void
 
 /** The parsed body of a request, with its bytes. */
 export interface CallerBody {

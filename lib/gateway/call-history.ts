@@ -8,7 +8,7 @@ import { logCall } from '../telemetry/call-log.ts'
 import { loggableError } from '../text/describe-error.ts'
 import { Ledger } from '../usage/ledger.ts'
 import type { BodyRecorder } from '../bodies/body-recorder.ts'
-import type { Call, RecordAnswer, RecordSent } from '../core/call.ts'
+import type { Call, JournalAnswer, JournalSent } from '../core/call.ts'
 import type { Settings } from '../core/settings.ts'
 import type { Keys } from '../keys/keys.ts'
 import type { Limiter } from '../limits/limiter.ts'
@@ -39,12 +39,12 @@ export interface CallHistoryOptions {
 }
 
 /**
- * The records of a gateway. `recordAnswer` is called while a call is answered, `end` once it has ended; rows
+ * The records of a gateway. `journalAnswer` is called while a call is answered, `end` once it has ended; rows
  * are stored later.
  */
 export class CallHistory {
   /** Journals a call whose request has been sent to a provider. */
-  readonly recordSent: RecordSent
+  readonly journalSent: JournalSent
   readonly #options: CallHistoryOptions
   readonly #ledger: Ledger | undefined
   readonly #recorder: UsageRecorder
@@ -66,7 +66,7 @@ export class CallHistory {
       }
     })
     this.#recorder = new UsageRecorder({ ledger: this.#ledger, limiter, services })
-    this.recordSent = this.#recorder.recordSent
+    this.journalSent = this.#recorder.journalSent
     this.#bodyStore = database && new CallBodyStore(database)
   }
 
@@ -126,12 +126,12 @@ export class CallHistory {
   }
 
   /** Journals a call before its last byte is sent, and notes which provider made its tool calls. */
-  readonly recordAnswer: RecordAnswer = call => {
+  readonly journalAnswer: JournalAnswer = call => {
     const { tools: { callIds }, routing: { providerId } } = call.record
     if (callIds !== undefined && providerId !== undefined) {
       this.#options.services().routeHealth.toolCalls.note(callIds, providerId)
     }
-    return this.#recorder.recordAnswer(call)
+    return this.#recorder.journalAnswer(call)
   }
 
   /**

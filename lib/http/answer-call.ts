@@ -9,7 +9,7 @@ import { beginCall, type BegunCall, type EdgeLimits } from './begin-call.ts'
 import { writeReply, type AddHeaders } from './write-reply.ts'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Context } from 'koa'
-import type { Call, RecordAnswer } from '../core/call.ts'
+import type { Call, JournalAnswer } from '../core/call.ts'
 import type { CallTrace } from '../core/call-trace.ts'
 import type { Endpoint } from '../core/endpoint.ts'
 import type { Reply } from '../core/reply.ts'
@@ -40,7 +40,7 @@ export interface AnswerOptions {
   /** Adds headers to every answer. Default: none. */
   readonly addHeaders?: AddHeaders | undefined
   /** Called before a complete answer and before the last bytes of a stream, which wait for the result. */
-  readonly recordAnswer?: RecordAnswer
+  readonly journalAnswer?: JournalAnswer
   /** Called with the error when uploaded files of a call could not be deleted. */
   readonly onUploadDeleteFailed?: (error: unknown) => void
   /** Called after each call, once its answer is written or cut off and its record is complete. */
@@ -99,7 +99,7 @@ class CallInFlight extends RingMember implements OpenCall, EvictableCall {
     target: Endpoint | GatewayError,
     params: Record<string, string>
   ): CallInFlight {
-    const { admission, open, options: { beginTrace, recordAnswer } } = deps
+    const { admission, open, options: { beginTrace, journalAnswer } } = deps
     const limits = deps.limits()
     const begun = beginCall(context, {
       params,
@@ -107,7 +107,7 @@ class CallInFlight extends RingMember implements OpenCall, EvictableCall {
       limits,
       admission,
       beginTrace,
-      recordAnswer,
+      journalAnswer,
       shortenDeadline: ms => open.setEarlierDeadline(inFlight, begun.call.receivedAtMs + ms)
     })
     const inFlight = new CallInFlight(deps, context, target, begun, limits.callMs)

@@ -73,7 +73,7 @@ const noEndpoint: Pick<Endpoint, ReadFields> & Partial<Pick<Endpoint, 'path'>> =
   maxBodyBytes: 0
 }
 
-export interface BeginOptions extends Pick<Call, 'params' | 'recordAnswer' | 'shortenDeadline'> {
+export interface BeginOptions extends Pick<Call, 'params' | 'journalAnswer' | 'shortenDeadline'> {
   /** Absent if no endpoint matches. */
   readonly endpoint: Endpoint | undefined
   readonly limits: EdgeLimits
@@ -86,7 +86,7 @@ export interface BeginOptions extends Pick<Call, 'params' | 'recordAnswer' | 'sh
 /** Begins a call. Its signal aborts when the connection closes before the answer is complete. */
 export function beginCall (
   context: Context,
-  { params, endpoint, limits, admission, beginTrace, recordAnswer, shortenDeadline }: BeginOptions
+  { params, endpoint, limits, admission, beginTrace, journalAnswer, shortenDeadline }: BeginOptions
 ): BegunCall {
   const { req: request, res: response } = context
   const { name, path, readsConnection = false } = endpoint ?? noEndpoint
@@ -110,7 +110,7 @@ export function beginCall (
     body: body.read,
     takeMemory: bytes => body.admit().memory.take(bytes),
     shortenDeadline: shortenDeadline,
-    recordAnswer,
+    journalAnswer,
     signal,
     receivedAtMs: performance.now(),
     record,

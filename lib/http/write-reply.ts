@@ -33,7 +33,7 @@ export interface ReplyTarget {
  * destroyed, so that a truncated answer never looks complete.
  *
  * Rejects with a TypeError for invalid headers: nothing is sent then, and `return()` of the body is called.
- * Also rejects with the error of the iterable, or of `recordAnswer`.
+ * Also rejects with the error of the iterable, or of `journalAnswer`.
  */
 export function writeReply (reply: Reply, target: ReplyTarget): Promise<void> {
   const { body } = reply
@@ -48,7 +48,7 @@ export function writeReply (reply: Reply, target: ReplyTarget): Promise<void> {
 
 async function writeComplete (body: Piece, reply: Reply, target: ReplyTarget): Promise<void> {
   const { response, call } = target
-  await call.recordAnswer?.(call) // first, since the headers include the cost of the call
+  await call.journalAnswer?.(call) // first, since the headers include the cost of the call
   if (response.destroyed) return
   response.writeHead(reply.status, {
     ...headersOf(reply, target),
@@ -201,7 +201,7 @@ class StreamWriter extends TimedMember {
     try {
       if (response.destroyed) await this.#pieces.return?.()
       // An event stream has waited before its last frame (`wire/sse-frames`); a stream of bytes waits here.
-      if (!response.destroyed) await call.recordAnswer?.(call)
+      if (!response.destroyed) await call.journalAnswer?.(call)
       if (!response.destroyed) response.end()
     } catch (error) {
       return await this.#break(error)

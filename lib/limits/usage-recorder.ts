@@ -8,7 +8,7 @@ import { JournaledCall, type Ledger } from '../usage/ledger.ts'
 import { costHeaders } from './headers.ts'
 import { usageRow } from '../usage/usage-row.ts'
 import { TimedMember, sharedTimer } from '../async/shared-timer.ts'
-import type { Call, RecordSent } from '../core/call.ts'
+import type { Call, JournalSent } from '../core/call.ts'
 import type { Limiter } from './limiter.ts'
 import { usedIn } from './settlement.ts'
 import type { ModelRegistry } from '../models/model-registry.ts'
@@ -41,16 +41,16 @@ export class UsageRecorder {
    *
    * @param isFree true for a request that costs nothing: it is journaled only if it takes long
    */
-  readonly recordSent: RecordSent = (call, isFree = false) => {
+  readonly journalSent: JournalSent = (call, isFree = false) => {
     const { ledger } = this.#deps
     const { record } = call
     if (ledger === undefined || record.caller.keyId === undefined || record.inFlight !== undefined) return
     if (!isFree) {
       const begun = printBegunRow(call, this.#deps.services().models)
-      if (begun === undefined) this.#recordInterrupted(call, ledger)
+      if (begun === undefined) this.#journalInterrupted(call, ledger)
       else void journal(call, begun, ledger)
     }
-    record.inFlight = new InFlight(() => this.#recordInFlight(call, ledger))
+    record.inFlight = new InFlight(() => this.#journalInFlight(call, ledger))
   }
 
   /**
@@ -58,7 +58,7 @@ export class UsageRecorder {
    * last byte must wait for the returned promise. All calls of one event loop turn share a journal write. An
    * up-to-date row is not journaled twice.
    */
-  recordAnswer (call: Call): Promise<void> | undefined {
+  journalAnswer (call: Call): Promise<void> | undefined {
     const { ledger, services } = this.#deps
     const { record } = call
     const showsCost = !record.cost.isHidden && record.request.isStreamed !== true
@@ -72,16 +72,16 @@ export class UsageRecorder {
   }
 
   /** @returns false if the answer is complete or the call is no longer recorded */
-  #recordInFlight (call: Call, ledger: Ledger): boolean {
+  #journalInFlight (call: Call, ledger: Ledger): boolean {
     const row = journaledCall(call)?.row
     if (ledger.isClosed || (row !== undefined && !('line' in row) && row.outcome !== interrupted)) {
       return false
     }
-    this.#recordInterrupted(call, ledger)
+    this.#journalInterrupted(call, ledger)
     return true
   }
 
-  #recordInterrupted (call: Call, ledger: Ledger): void {
+  #journalInterrupted (call: Call, ledger: Ledger): void {
     const row = usageRow(call, this.#deps.services().models, journaledCall(call)?.row, interrupted)
     if (row !== undefined) void journal(call, row, ledger)
   }

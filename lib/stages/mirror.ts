@@ -28,7 +28,7 @@ const endpoint = 'mirror'
  * @param random returns a number from 0 up to but not including 1
  */
 export function mirror (
-  services: Pick<Services, 'models' | 'providers' | 'settings' | 'recordSent' | 'mirrors'>,
+  services: Pick<Services, 'models' | 'providers' | 'settings' | 'journalSent' | 'mirrors'>,
   isAnsweredAtOnce: (call: RoutedCall<ChatInput>) => boolean,
   random: () => number = Math.random
 ): PassThroughStage<RoutedCall<ChatInput>> {

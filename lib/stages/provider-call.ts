@@ -24,7 +24,7 @@ import type { Services } from '../services.ts'
 export interface ProviderCallServices
   extends
     Pick<Services, 'providers'>,
-    Partial<Pick<Services, 'abandonedAnswers' | 'recordSent' | 'routeHealth'>> {
+    Partial<Pick<Services, 'abandonedAnswers' | 'journalSent' | 'routeHealth'>> {
   readonly settings: { readonly limits: ResponseLimits }
 }
 
@@ -35,7 +35,7 @@ export interface ProviderCallServices
  * @param services `abandonedAnswers` reads answers to their end after the caller has left, for calls with a
  *   budget and providers with `on_disconnect: drain`; `routeHealth` tracks the gateway's own credentials, so
  *   calls with `X-Provider-Key` neither use nor update it, except for the APIs that a server lacks. Default:
- *   a new instance of each. `recordSent` is called with each request
+ *   a new instance of each. `journalSent` is called with each request
  * @param options override those of `settings.limits`
  * @throws GatewayError before the first batch when no route could answer; after it when the answer broke off
  */
@@ -44,7 +44,7 @@ export function providerCall<C extends Capability> (
     providers,
     settings,
     abandonedAnswers: abandoned = new AbandonedAnswers(),
-    recordSent,
+    journalSent,
     routeHealth = new RouteHealth()
   }: ProviderCallServices,
   capability: C,
@@ -68,7 +68,7 @@ export function providerCall<C extends Capability> (
         limits,
         tryGiveUp,
         abandoned,
-        recordSent,
+        journalSent,
         isFree: capability === 'tokenCount',
         missingApis: routeHealth.missingApis
       })

@@ -92,7 +92,7 @@ class EventStream<B extends Batch<unknown, unknown>> implements Transformer<B, s
       if (frame !== '') yield frame
       frame = next
     }
-    await this.#call?.recordAnswer?.(this.#call)
+    await this.#call?.journalAnswer?.(this.#call)
     if (frame !== '') yield frame
   }
 }

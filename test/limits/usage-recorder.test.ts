@@ -75,7 +75,7 @@ function journaledLines (directory: string): string[] {
 storeTest('a call is recorded before its last byte, and is one row after its end', async (t, open) => {
   const { recorder, rows } = await start(t, open)
   const ended = call()
-  await recorder.recordAnswer(ended)
+  await recorder.journalAnswer(ended)
   recorder.end(ended)
   t.match(await rows(), [{ call_id: 'call-1', outcome: 'ok', status: 200 }])
 })
@@ -83,7 +83,7 @@ storeTest('a call is recorded before its last byte, and is one row after its end
 storeTest('a call whose outcome changes keeps its row, corrected', async (t, open) => {
   const { recorder, rows } = await start(t, open)
   const left = call()
-  await recorder.recordAnswer(left)
+  await recorder.journalAnswer(left)
   fillRecord(left.record, { end: { outcome: 'client_closed', status: 499 } })
   recorder.end(left)
   t.match((await rows()).map(({ outcome, status }) => [outcome, status]), [['client_closed', 499]])
@@ -113,7 +113,7 @@ storeTest('the row of a call is stored only after its settlement counts', async 
 
 storeTest('a call without a valid key leaves no row', async (t, open) => {
   const { recorder, rows } = await start(t, open)
-  t.equal(recorder.recordAnswer(call({ caller: { keyId: undefined } })), undefined)
+  t.equal(recorder.journalAnswer(call({ caller: { keyId: undefined } })), undefined)
   t.equal(recorder.end(call({ caller: { keyId: undefined } })), undefined)
   t.same(await rows(), [])
 })
@@ -127,7 +127,7 @@ storeTest(
       call({ ...begun, request: { bodyBytes: 1e6 } }),
       call({ ...begun, endpoint: 'images' })
     ]
-    for (const each of [text, large, image, text]) recorder.recordSent(each)
+    for (const each of [text, large, image, text]) recorder.journalSent(each)
     ledger.flushJournal()
     const lines = journaledLines(directory)
     const journal = readdirSync(directory).find(name => name.startsWith('journal')) ?? ''
@@ -158,11 +158,11 @@ storeTest(
       record.inFlight instanceof RingMember && Ring.holds(record.inFlight)
     const interrupted = (): string[] =>
       journaledLines(directory).filter(line => line.includes('"interrupted"'))
-    for (const each of [streamed, complete, ended]) recorder.recordSent(each)
+    for (const each of [streamed, complete, ended]) recorder.journalSent(each)
     t.ok([streamed, complete, ended].every(isDueLater))
     streamed.record.usage.outputCharacters = 400
     complete.record.end.outcome = 'ok'
-    await recorder.recordAnswer(complete)
+    await recorder.journalAnswer(complete)
     recorder.end(ended)
     t.notOk(isDueLater(ended))
     await until(() => interrupted().length > 0, 'the line of one in flight')
@@ -172,7 +172,7 @@ storeTest(
     await until(() => !isDueLater(complete), 'a look at the other')
     recorder.end(streamed)
     t.notOk(isDueLater(streamed))
-    recorder.recordSent(streamed)
+    recorder.journalSent(streamed)
     t.notOk(isDueLater(streamed), 'nothing is sent for a call that has ended')
   }
 )
@@ -182,7 +182,7 @@ storeTest(
   async (t, open) => {
     const { recorder, ledger, directory } = await start(t, open)
     const counted = call(begun)
-    recorder.recordSent(counted, true)
+    recorder.journalSent(counted, true)
     ledger.flushJournal()
     t.same(journaledLines(directory), [])
     await until(() => journaledLines(directory).length > 0, 'its line')
@@ -192,7 +192,7 @@ storeTest(
       'without tokens or a price'
     )
     const late = call(begun)
-    recorder.recordSent(late)
+    recorder.journalSent(late)
     await ledger.close()
     const left = journaledLines(directory)
     await until(
@@ -207,14 +207,14 @@ storeTest(
 storeTest('a call journaled when it was sent becomes one row with its usage', async (t, open) => {
   const { recorder, rows } = await start(t, open)
   const ended = call({ ...begun, usage: { total: usage } })
-  recorder.recordSent(ended)
+  recorder.journalSent(ended)
   const { row: { id } } = ended.record.journaled as JournaledCall // of the short row
   ended.record.end.outcome = 'ok'
-  await recorder.recordAnswer(ended)
+  await recorder.journalAnswer(ended)
   recorder.end(ended)
   t.match(await rows(), [{ id, outcome: 'ok', prompt_tokens: 3, completion_tokens: 4 }])
   const failed = call({ ...begun, usage: { total: usage } })
-  recorder.recordSent(failed)
+  recorder.journalSent(failed)
   failed.record.end.outcome = 'error'
   recorder.end(failed)
   t.same((await rows()).map(({ outcome }) => outcome).toSorted(), ['error', 'ok'])

@@ -91,7 +91,7 @@ export function responsesInput (
     archive?.keeps !== true || request.store === false || isLarge
       ? undefined
       : async (response, origin) => {
-          await call.recordAnswer?.(call)
+          await call.journalAnswer?.(call)
           try {
             await archive.keep({ keyId: key.id, ...kept(response), origin })
             return response

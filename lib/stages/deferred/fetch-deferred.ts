@@ -28,7 +28,7 @@ const maxChoices = 128
  * @throws GatewayError `deferred_completion_not_found`, or the error that prevented the fetch
  */
 export function fetchDeferred (
-  { deferrals, settings, recordSent }: Pick<Services, 'deferrals' | 'settings' | 'recordSent'>,
+  { deferrals, settings, journalSent }: Pick<Services, 'deferrals' | 'settings' | 'journalSent'>,
   finish: Stage<ChatBatch>
 ): Stage<FetchCall, StoredAnswer> {
   const {
@@ -42,7 +42,7 @@ export function fetchDeferred (
       maxBytes,
       maxStoredBytes,
       maxBytesPerKey,
-      onSent: () => recordSent?.(fetch.call, true),
+      onSent: () => journalSent?.(fetch.call, true),
       complete: async bytes => toCompletion(await collected(finish(once(await batchOf(fetch, bytes)))))
     })
     if (answer === undefined) throw new EarlyReply(pendingReply(fetch.call))

@@ -59,7 +59,7 @@ export function answerInBackground (
             const own: ResponsesContext = {
               ...context,
               queued,
-              keep: keepIn(runs, call.record, async () => await call.recordAnswer?.(detached))
+              keep: keepIn(runs, call.record, async () => await call.journalAnswer?.(detached))
             }
             detached.record.guards.placeholders = call.record.guards.placeholders
             detached.record.bodies?.takeRequest([Buffer.from(await printText(context.request))])
