@@ -195,8 +195,8 @@ export class CallRecord {
    * scavenge.
    */
   journaled: object | undefined = undefined
-  /** The wait until the call is journaled again. */
-  inFlight: object | undefined = undefined
+  /** The wait until the call is journaled again; set for good once its first request was sent. */
+  inFlight: { readonly stop: () => void } | undefined = undefined
 
   constructor (endpoint: string) {
     this.endpoint = endpoint

@@ -94,7 +94,7 @@ export class UsageRecorder {
   end (call: Call): UsageRow | undefined {
     const { ledger, limiter, services } = this.#deps
     const { record } = call
-    if (record.inFlight instanceof InFlight) record.inFlight.stop()
+    record.inFlight?.stop()
     record.inFlight = ended
     const journaled = journaledCall(call)
     let row: UsageRow | undefined
@@ -118,7 +118,7 @@ export class UsageRecorder {
 }
 
 /** Marks an ended call in `record.inFlight`, so that no new wait begins. */
-const ended = {}
+const ended = { stop: () => {} }
 
 /** Waits until a call must be journaled again. Calls that begin at about the same time share a timer. */
 class InFlight extends TimedMember {
@@ -162,5 +162,5 @@ function journal (call: Call, row: UsageRow | BegunRow, ledger: Ledger): Promise
 }
 
 function journaledCall ({ record }: Call): JournaledCall | undefined {
-  return record.journaled as JournaledCall | undefined // set only above
+  return record.journaled instanceof JournaledCall ? record.journaled : undefined
 }
