@@ -1,8 +1,7 @@
 /** Builds the span of a call whose process was killed, from its journaled usage row. */
 
 import { cutName } from '../core/cut-name.ts'
-import { readSteps } from '../usage/call-timeline.ts'
-import type { TraceStep } from '../usage/call-steps.ts'
+import { readSteps, type TraceStep } from '../usage/call-steps.ts'
 import type { UsageRow } from '../stores/tables.ts'
 import type { Attributes } from './call-spans.ts'
 

@@ -4,7 +4,7 @@ import { sql, type Kysely } from 'kysely'
 import { isProviderFault } from '../core/errors.ts'
 import type { Tables, UsageRow } from '../stores/tables.ts'
 import { filteredCalls } from './call-filter.ts'
-import { readSteps } from './call-timeline.ts'
+import { readSteps } from './call-steps.ts'
 
 export interface AttemptCounts {
   readonly attempts: number

@@ -1,6 +1,6 @@
 /**
- * Prints the steps of a call for its usage row: what happened between acceptance and end. A call that
- * immediately sent one provider request has none. Names are truncated; steps contain no text of prompts,
+ * Prints and reads the steps of a call in its usage row: what happened between acceptance and end. A call
+ * that immediately sent one provider request has none. Names are truncated; steps contain no text of prompts,
  * answers, arguments or results.
  */
 
@@ -9,6 +9,7 @@ import { rankText } from '../core/explain-route.ts'
 import type { CallRecord, ToolRun } from '../core/record.ts'
 import { hadSeveralRoutes, type UnusedRoute, type RecordedAttempt } from '../core/routing-facts.ts'
 import type { Route } from '../core/route.ts'
+import type { UsageRow } from '../stores/tables.ts'
 
 /** Times are milliseconds since the call was accepted. A step that did not happen is absent. */
 export interface CallSteps {
@@ -116,6 +117,11 @@ export function printSteps (record: CallRecord, receivedAtMs: number): string | 
       sampled: trace.isSampled
     }
   } satisfies CallSteps)
+}
+
+/** Reads the steps of a row of any version; a row without steps returns an empty object. */
+export function readSteps ({ steps }: Pick<UsageRow, 'steps'>): CallSteps {
+  return steps === null ? {} : JSON.parse(steps) as CallSteps // written by this gateway
 }
 
 /**

@@ -10,11 +10,6 @@ type TimedRow = Pick<
   'model' | 'provider' | 'attempts' | 'first_byte_ms' | 'duration_ms' | 'error_code' | 'steps' | 'findings'
 >
 
-/** Reads the steps of a row of any version; a row without steps returns an empty object. */
-export function readSteps ({ steps }: Pick<UsageRow, 'steps'>): CallSteps {
-  return steps === null ? {} : JSON.parse(steps) as CallSteps // written by this gateway
-}
-
 /**
  * Lists the steps of a call in order. A plain call lists its one request without a time, because it was sent
  * immediately.

@@ -2,8 +2,8 @@
 
 import t, { type Test } from 'tap'
 import { CallRecord } from '../../lib/core/record.ts'
-import { printSteps, type CallSteps } from '../../lib/usage/call-steps.ts'
-import { readSteps, timelineOf } from '../../lib/usage/call-timeline.ts'
+import { printSteps, readSteps, type CallSteps } from '../../lib/usage/call-steps.ts'
+import { timelineOf } from '../../lib/usage/call-timeline.ts'
 import { adminGateway, type AdminGateway, type Person } from '../support/admin.ts'
 import { upstreamAt } from '../support/gateway.ts'
 import { providerSettings, settings } from '../support/settings.ts'
