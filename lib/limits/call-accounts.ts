@@ -130,11 +130,6 @@ export function limitAccountsOf (parties: readonly Party[], withBudgets = true):
   return accounts
 }
 
-/** Keeps the accounts that are sums. */
-export function sumAccountsOf (accounts: readonly Account[]): SumAccount[] {
-  return accounts.filter(account => account.counting === 'sum')
-}
-
 /** Converts an amount to the unit of its limit: accounts count audio in milliseconds, limits in seconds. */
 export function inLimitUnit ({ unit }: Pick<Account, 'unit'>, amount: number): number {
   return amount / perUnitOf(unit)

@@ -24,7 +24,7 @@ import {
 } from './reservation.ts'
 import { releasedChange, settledChange, type ActualUsage } from './settlement.ts'
 import { SumCounters } from './sum-counters.ts'
-import { counterOf, sumsOf, type Counter, type SumKey } from './sum-key.ts'
+import { countersOf, sumsOf, type Counter, type SumKey } from './sum-key.ts'
 
 /** The amount of a reservation in one counter. */
 type Part = Counter & { readonly amount: number }
@@ -70,7 +70,7 @@ export class LimitCounters {
     holder = ''
   ): LimitDecision {
     const nowMs = this.#now()
-    const counters = accounts.map(account => counterOf(account, nowMs))
+    const counters = countersOf(accounts, nowMs)
     const refusal = purpose === 'admit' ? this.#refusalOf(counters, wanted, nowMs) : undefined
     const limitsLeft = (): LimitsLeft => ({
       rateLimits: this.#rates.statusesOf(accounts, nowMs),

@@ -9,9 +9,9 @@
 import { LimitCounters } from './counters.ts'
 import type { LimitDecision, ReservationRequest } from './reservation.ts'
 import type { ActualUsage } from './settlement.ts'
-import { sumKeyOf, sumKeysOf, type SumKey } from './sum-key.ts'
+import { countersOf, sumsOf, type SumKey } from './sum-key.ts'
 import { SpendingReader, type SpendingReaderOptions } from './spending-reader.ts'
-import { sumAccountsOf, type Account } from './call-accounts.ts'
+import type { Account } from './call-accounts.ts'
 
 export interface LimitShareOptions extends Pick<SpendingReaderOptions, 'readUsed' | 'onFailure'> {
   /** Returns Unix milliseconds. */
@@ -43,9 +43,11 @@ export class LimitShare {
 
   async reserve (request: ReservationRequest): Promise<LimitDecision> {
     const { accounts } = request
-    const nowMs = this.#options.now()
-    return await this.#reader.afterReading(sumKeysOf(accounts, nowMs), request, () => {
-      for (const account of sumAccountsOf(accounts)) this.#divide(sumKeyOf(account, nowMs), account.max)
+    const counters = countersOf(accounts, this.#options.now())
+    return await this.#reader.afterReading(sumsOf(counters), request, () => {
+      for (const { account, sum } of counters) {
+        if (sum !== undefined) this.#divide(sum, account.max)
+      }
       return this.#counters.reserve({ ...request, accounts: accounts.map(account => this.#shareOf(account)) })
     })
   }

@@ -11,7 +11,7 @@ import { isSummedUnit, usedSince } from '../usage/spending.ts'
 import { LimitCounters } from './counters.ts'
 import type { LimitDecision, ReservationRequest } from './reservation.ts'
 import { cancelledUsage, type ActualUsage, type RecordedUsage } from './settlement.ts'
-import { sumKeysOf, type SumKey } from './sum-key.ts'
+import { countersOf, sumsOf, type SumKey } from './sum-key.ts'
 import { isSqlite, type Database } from '../stores/database.ts'
 import type { Log } from '../log/log.ts'
 import { BudgetPeers, type SharedStore } from './budget-peers.ts'
@@ -137,7 +137,7 @@ export class LocalLimiter implements Limiter {
 
   #reserveSums (request: ReservationRequest, holder?: string): LimitDecision | Promise<LimitDecision> {
     const peers = this.#peers
-    const sums = sumKeysOf(request.accounts, this.#now())
+    const sums = sumsOf(countersOf(request.accounts, this.#now()))
     if (peers?.isShared() === true) return this.#reserveShared(peers, sums, request, holder)
     return this.#reader.afterReading(sums, request, () => {
       // Another gateway may have joined the store during the read.

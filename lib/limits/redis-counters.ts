@@ -24,7 +24,7 @@ import {
   type SumRefusalReason
 } from './reservation.ts'
 import { settledChange, type ActualUsage, type RecordedUsage } from './settlement.ts'
-import { counterOf, sumKeysOf, sumsOf, type Counter, type SumKey } from './sum-key.ts'
+import { countersOf, sumsOf, type Counter, type SumKey } from './sum-key.ts'
 import type { Period } from './windows.ts'
 
 /** The amount of a reservation in one Redis counter. */
@@ -169,9 +169,8 @@ export class RedisCounters {
   plan (id: string, { accounts, wanted, purpose = 'admit' }: ReservationRequest): RedisReservation {
     const [first] = accounts
     const most = maxRequested(wanted)
-    const nowMs = this.#server.now()
-    const parts = accounts.map((account): RedisPart => ({
-      ...counterOf(account, nowMs), amount: amountToReserve(account, wanted, most, purpose)
+    const parts = countersOf(accounts, this.#server.now()).map((counter): RedisPart => ({
+      ...counter, amount: amountToReserve(counter.account, wanted, most, purpose)
     }))
     return { id, party: first === undefined ? '' : partyKey(first), parts, isOpen: purpose === 'admit' }
   }
@@ -200,7 +199,7 @@ export class RedisCounters {
   async settleRecorded (usages: readonly RecordedUsage[]): Promise<void> {
     const sums = new Map<string, RecordedSum>()
     for (const { accounts, used, row } of usages) {
-      for (const sum of sumKeysOf(accounts, row.atMs)) {
+      for (const sum of sumsOf(countersOf(accounts, row.atMs))) {
         const known: RecordedSum = sums.get(sum.name) ?? { sum, recorded: {} }
         known.recorded[row.id] = used[sum.unit] ?? 0
         sums.set(sum.name, known)

@@ -24,7 +24,7 @@ import {
   type ReservationRequest
 } from './reservation.ts'
 import { cancelledUsage, type ActualUsage, type RecordedUsage } from './settlement.ts'
-import { sumKeysOf, type SumKey } from './sum-key.ts'
+import { countersOf, sumsOf, type SumKey } from './sum-key.ts'
 import { PrunedMap } from '../async/pruned-map.ts'
 import { recordedAfterMs } from '../usage/refunds.ts'
 import { SpendingReader, type ReadUsed } from './spending-reader.ts'
@@ -124,7 +124,7 @@ export class RedisLimiter implements Limiter {
       }
     }
     if (!this.#server.isUp) return await this.#reserveAlone(request)
-    const sums = sumKeysOf(accounts, this.#server.now())
+    const sums = sumsOf(countersOf(accounts, this.#server.now()))
     return await this.#reader.afterReading(sums, request, async () => (
       await this.#reserveAtParties(request) ?? await this.#reserveAlone(request)
     ))

@@ -6,7 +6,6 @@ import { rowId } from '../text/ids.ts'
 import {
   limitAccountsOf,
   isNonTokenUnit,
-  sumAccountsOf,
   type Party,
   type PartyBudget,
   type SumAccount
@@ -64,7 +63,7 @@ export function planReservation<R> (
   const accounts = limitAccountsOf(parties, paysProvider || spending.length > 0).filter(
     ({ unit }) => !isNonTokenUnit(unit) || units[unit] !== undefined
   )
-  const sums = sumAccountsOf(accounts)
+  const sums = accounts.filter(account => account.counting === 'sum')
   const budgets = sums.flatMap(({ party, partyId, budget, soft = [] }) => (
     (budget === undefined ? soft : [budget]).map(each => ({ party, partyId, budget: each }))
   ))

@@ -59,7 +59,7 @@ export type RateLimits = Readonly<Partial<Record<Unit, RateLimitStatus>>>
 /** The state of a call's limits after a decision. */
 export interface LimitsLeft {
   readonly rateLimits: RateLimits
-  /** Used amount of each sum, in the order of `sumAccountsOf`; empty if unknown. */
+  /** Used amount of each sum, in the order of their accounts; empty if unknown. */
   readonly used: readonly number[]
 }
 

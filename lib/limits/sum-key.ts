@@ -37,19 +37,16 @@ export type Counter =
   | { readonly account: SumAccount, readonly sum: SumKey }
   | { readonly account: RateOrConcurrencyAccount, readonly sum?: undefined }
 
-/** Returns the counter of an account at a time in Unix milliseconds. */
-export function counterOf (account: Account, nowMs: number): Counter {
-  return account.counting === 'sum' ? { account, sum: sumKeyOf(account, nowMs) } : { account }
+/** Returns the counters of a call at a time in Unix milliseconds, in the order of its accounts. */
+export function countersOf (accounts: readonly Account[], nowMs: number): Counter[] {
+  return accounts.map(account => (
+    account.counting === 'sum' ? { account, sum: sumKeyOf(account, nowMs) } : { account }
+  ))
 }
 
 /** Lists the sums among counters. */
 export function sumsOf (counters: readonly Counter[]): SumKey[] {
   return counters.flatMap(({ sum }) => sum === undefined ? [] : [sum])
-}
-
-/** Lists the sums a call counts in at a time in Unix milliseconds. */
-export function sumKeysOf (accounts: readonly Account[], nowMs: number): SumKey[] {
-  return sumsOf(accounts.map(account => counterOf(account, nowMs)))
 }
 
 /** A sum as gateways on one store share it: windows with the same start are one sum. */

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { LimitCounters } from '../../lib/limits/counters.ts'
-import { sumKeysOf } from '../../lib/limits/sum-key.ts'
+import { countersOf, sumsOf } from '../../lib/limits/sum-key.ts'
 import { dayMs } from '../../lib/core/day.ts'
 import { KeyCounters, reasonOf, requestOf, type KeyDecision } from '../support/limits.ts'
 import type { PartyLimits } from '../../lib/core/key.ts'
@@ -116,7 +116,7 @@ t.test('a ledger read that ends after midnight changes nothing of the new day', 
   const clock = { ms: Date.UTC(2025, 10, 21, 23, 59) }
   const counters = new KeyCounters(new LimitCounters(() => clock.ms))
   const wanted = { keyId: 'a', limits: { budget: { usd: 1, per: 'day' } }, tokens: 0, nanoUsd: 6e8 } as const
-  const [yesterday] = sumKeysOf(requestOf(wanted).accounts, clock.ms)
+  const [yesterday] = sumsOf(countersOf(requestOf(wanted).accounts, clock.ms))
   clock.ms += dayMs / 2
   t.equal(reasonOf(counters.reserve(wanted)), 'admitted')
   if (yesterday === undefined) return t.fail('no period')

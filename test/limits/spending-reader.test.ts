@@ -6,14 +6,14 @@ import {
   SpendingReader,
   type SpendingReaderOptions
 } from '../../lib/limits/spending-reader.ts'
-import { sumKeysOf } from '../../lib/limits/sum-key.ts'
+import { countersOf, sumsOf } from '../../lib/limits/sum-key.ts'
 
 const budget = { usd: 1, per: 'day' } as const
 const accounts = limitAccountsOf([
   { kind: 'key', id: 'key-1', limits: { budget } },
   { kind: 'end_user', id: 'p/ada', limits: { budget } }
 ])
-const sums = sumKeysOf(accounts, Date.UTC(2025, 10, 21))
+const sums = sumsOf(countersOf(accounts, Date.UTC(2025, 10, 21)))
 const admit = (): LimitDecision => ({ ...nothingReserved, used: [], rateLimits: {} })
 const never = async (): Promise<number> => await new Promise(() => undefined)
 
@@ -66,7 +66,7 @@ t.test('an end user whose spending is not known in time is refused, or admitted 
 
 t.test('an unreadable sum is refused by its account, even after its window has ended', async t => {
   const { reader } = readerOf({ readUsed: async () => await Promise.reject(new Error('gone')) })
-  const ended = sumKeysOf(accounts, Date.UTC(2025, 10, 20))
+  const ended = sumsOf(countersOf(accounts, Date.UTC(2025, 10, 20)))
   t.match(await reader.afterReading(ended, { accounts, withoutStore: 'refuse' }, admit), {
     admitted: false, accountIndex: 1
   })

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { limitAccountsOf } from '../../lib/limits/call-accounts.ts'
-import { heldSumName, heldSumOf, sumKeyOf, sumKeysOf } from '../../lib/limits/sum-key.ts'
+import { countersOf, heldSumName, heldSumOf, sumKeyOf, sumsOf } from '../../lib/limits/sum-key.ts'
 
 const noonMs = Date.UTC(2025, 10, 21, 12)
 const ofKey = { party: 'key', partyId: 'key-1', unit: 'nanoUsd' } as const
@@ -37,9 +37,10 @@ t.test('a call counts in the current sums of its accounts', async t => {
     { kind: 'key', id: 'key-1', limits: { requestsPerMinute: 5, budget: { usd: 1, per: 'day' } } },
     { kind: 'tag', id: 'batch', limits: { budget: { usd: 1, per: 'total' } } }
   ])
-  t.match(sumKeysOf(accounts, noonMs), [
+  const sums = sumsOf(countersOf(accounts, noonMs))
+  t.match(sums, [
     { party: 'key-1', unit: 'nanoUsd', period: { fromMs: Date.UTC(2025, 10, 21) } },
     { party: 'tag:batch', unit: 'nanoUsd', period: { fromMs: 0, endMs: Infinity } }
   ])
-  t.equal(sumKeysOf(accounts, noonMs).length, 2)
+  t.equal(sums.length, 2)
 })
