@@ -5,7 +5,7 @@
 import { equal } from 'node:assert/strict'
 import { AnswerCache } from '../lib/cache/answer-cache.ts'
 import { MemoryEntries } from '../lib/cache/entries.ts'
-import { ConfiguredGuards } from '../lib/guards/configured-guards.ts'
+import { configuredGuards } from '../lib/guards/configured-guards.ts'
 import { chat } from '../pipelines/chat.ts'
 import { callOf } from './stages.bench.ts'
 import {
@@ -20,7 +20,7 @@ import { servicesTo, textOf } from './support/services.ts'
 import type { Services } from '../lib/services.ts'
 import type { Scenario } from './support/scenario.ts'
 
-const onePattern = new ConfiguredGuards([
+const onePattern = configuredGuards([
   {
     name: 'cards',
     use: 'pattern',

@@ -14,7 +14,7 @@ import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import { parseArgs } from 'node:util'
 import type { AddressInfo } from 'node:net'
-import { ConfiguredGuards } from '../lib/guards/configured-guards.ts'
+import { configuredGuards } from '../lib/guards/configured-guards.ts'
 import { openJudges } from '../lib/judges/open-judges.ts'
 import { httpTransport } from '../lib/client/transport.ts'
 import { closeJudges } from '../lib/guards/text-judge.ts'
@@ -110,7 +110,7 @@ try {
       services: () => judgeServices,
       openWork: new Map()
     })
-    const textGuards = new ConfiguredGuards([stage], {
+    const textGuards = configuredGuards([stage], {
       judges,
       onUnavailable: (_stage, _call, cause) => {
         throw cause

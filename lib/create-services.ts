@@ -4,7 +4,7 @@ import { hkdfSync, randomBytes } from 'node:crypto'
 import { inspectedEndpoints } from './guards/guard-scope.ts'
 import { AnswerCache } from './cache/answer-cache.ts'
 import { MemoryEntries, SealedEntries, type SharedTexts } from './cache/entries.ts'
-import { ConfiguredGuards } from './guards/configured-guards.ts'
+import { configuredGuards } from './guards/configured-guards.ts'
 import { isDashboardServed } from './dashboard/is-served.ts'
 import { Mirrors } from './deferred/mirrors.ts'
 import { createToolServers } from './mcp/tool-servers.ts'
@@ -33,6 +33,7 @@ import type { HoldMemory } from './core/held-memory.ts'
 import type { RecordingRules } from './core/recording-rules.ts'
 import type { BodyRecorder } from './bodies/body-recorder.ts'
 import type { CaptureBodies } from './core/body-capture.ts'
+import type { TextGuards } from './guards/text-filter.ts'
 import type { Judge } from './guards/text-judge.ts'
 import type { Provider } from './providers/provider.ts'
 import type { Services } from './services.ts'
@@ -315,9 +316,9 @@ function openGuards (
   judges: ReadonlyMap<string, Judge>,
   log: Log,
   secret: Buffer
-): ConfiguredGuards | undefined {
+): TextGuards | undefined {
   if (stages.length === 0) return undefined
-  return new ConfiguredGuards(stages, {
+  return configuredGuards(stages, {
     judges,
     exposesNames: server.exposeStages,
     secret,

@@ -34,49 +34,43 @@ interface FilterGuard {
   readonly rules: readonly PatternRule[]
 }
 
-/** The guards of a configuration, as layers in the order in which they see a text. */
-export class ConfiguredGuards implements TextGuards {
-  readonly layers: readonly TextLayer[]
-  readonly namesFor: TextGuards['namesFor']
-  readonly reversible: TextGuards['reversible']
-
-  /**
-   * Adjacent filters search a text together, in configured order. A masking guard never hides text from
-   * an earlier refusing guard.
-   *
-   * @param deps Default: there are only filters
-   * @throws PatternError for an invalid pattern, which validation should have caught; Error for a guard
-   *   missing from `deps`
-   */
-  constructor (settings: Settings['stages'], deps?: JudgeDeps) {
-    const layers: Array<TextLayer & { readonly group?: FilterGuard[] }> = []
-    const reversible = reversibleGuards(settings.filter(guard => guard.reversible === true), deps?.secret)
-    if (reversible !== undefined) {
-      this.reversible = reversible
-      layers.push(lookalikeLayer(reversible))
+/**
+ * Returns the guards of a configuration, as layers in the order in which they see a text. Adjacent filters
+ * search a text together, in configured order. A masking guard never hides text from an earlier refusing
+ * guard.
+ *
+ * @param deps Default: there are only filters
+ * @throws PatternError for an invalid pattern, which validation should have caught; Error for a guard
+ *   missing from `deps`
+ */
+export function configuredGuards (settings: Settings['stages'], deps?: JudgeDeps): TextGuards {
+  const layers: Array<TextLayer & { readonly group?: FilterGuard[] }> = []
+  const reversible = reversibleGuards(settings.filter(guard => guard.reversible === true), deps?.secret)
+  if (reversible !== undefined) layers.push(lookalikeLayer(reversible))
+  for (const guard of settings) {
+    const kind = guardKindOf(guard.use)
+    if (!isJudgeKind(kind)) {
+      const one = { settings: guard, rules: filterKinds[kind](guard) }
+      const group = layers.at(-1)?.group
+      const isHiding = actionOf(one) === 'mask' && group?.some(other => actionOf(other) === 'refuse')
+      if (group === undefined || isHiding === true) layers.push(patternLayer([one], reversible))
+      else group.push(one)
+      continue
     }
-    for (const guard of settings) {
-      const kind = guardKindOf(guard.use)
-      if (!isJudgeKind(kind)) {
-        const one = { settings: guard, rules: filterKinds[kind](guard) }
-        const group = layers.at(-1)?.group
-        const isHiding = actionOf(one) === 'mask' && group?.some(other => actionOf(other) === 'refuse')
-        if (group === undefined || isHiding === true) layers.push(patternLayer([one], reversible))
-        else group.push(one)
-        continue
-      }
-      const judge = deps?.judges.get(guard.name)
-      if (deps === undefined || judge === undefined) {
-        throw new Error(`the guard ${guard.name} was not opened: use \`openJudges\` before`)
-      }
-      layers.push(new JudgeGuard(guard, judge, deps.onUnavailable))
-      const { stages } = judge
-      if (stages !== undefined) layers.push({ stages: call => inspects(guard, call) ? stages : {} })
+    const judge = deps?.judges.get(guard.name)
+    if (deps === undefined || judge === undefined) {
+      throw new Error(`the guard ${guard.name} was not opened: use \`openJudges\` before`)
     }
-    this.layers = layers
-    if (deps?.exposesNames === true) {
-      this.namesFor = call => settings.filter(guard => inspects(guard, call)).map(({ name }) => name)
-    }
+    layers.push(new JudgeGuard(guard, judge, deps.onUnavailable))
+    const { stages } = judge
+    if (stages !== undefined) layers.push({ stages: call => inspects(guard, call) ? stages : {} })
+  }
+  return {
+    layers,
+    ...deps?.exposesNames === true && {
+      namesFor: call => settings.filter(guard => inspects(guard, call)).map(({ name }) => name)
+    },
+    ...reversible !== undefined && { reversible }
   }
 }
 

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { CallRecord } from '../../lib/core/record.ts'
-import { ConfiguredGuards } from '../../lib/guards/configured-guards.ts'
+import { configuredGuards } from '../../lib/guards/configured-guards.ts'
 import { inspects } from '../../lib/guards/guard-scope.ts'
 import { replaceFindings } from '../../lib/guards/text-filter.ts'
 import { routedCall } from '../support/stages.ts'
@@ -19,7 +19,7 @@ function masked (
   key: ApiKey = { id: 'key-1', name: 'test' }
 ): string {
   const call = routedCall({}, { key, record: new CallRecord('chat') })
-  return new ConfiguredGuards([...stages]).layers.reduce((left, layer) => {
+  return configuredGuards([...stages]).layers.reduce((left, layer) => {
     const filter = 'filter' in layer ? layer.filter(call, points) : undefined
     return filter === undefined ? left : replaceFindings(filter, left)
   }, text)
