@@ -149,7 +149,7 @@ export class BackgroundRuns {
   }
 
   /**
-   * Replaces a running response by its result.
+   * Replaces a running response with its result.
    *
    * @param placeholders those of its texts, sealed
    * @throws GatewayError `file_too_large`, `overloaded`

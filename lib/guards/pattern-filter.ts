@@ -15,7 +15,7 @@ export interface PatternRule {
   /** The name of the pattern. */
   readonly label: string
   readonly pattern: BuiltInPattern
-  /** True to replace findings by placeholders that are restored for the caller. */
+  /** True to replace findings with placeholders that are restored for the caller. */
   readonly isReversible?: boolean
 }
 

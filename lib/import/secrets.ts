@@ -72,7 +72,7 @@ export class ImportedSecrets {
     return `env:${own}`
   }
 
-  /** Replaces every value of a map by a reference. */
+  /** Replaces every value of a map with a reference. */
   referAll (values: unknown, name: string, path: string): Record<string, string> {
     return Object.fromEntries(Object.entries(Object(values)).flatMap(([key, value]) => {
       const secret = this.refer(value, `${name}_${key}`, `${path}.${key}`)

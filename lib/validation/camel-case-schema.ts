@@ -7,7 +7,7 @@ import { isObject } from '../json/guards.ts'
 import { valueSchema, isSecretSchema, propertySchemas } from './schema-parts.ts'
 
 /**
- * Renames the entries of a value at every depth, and replaces references to secrets by the secrets.
+ * Renames the entries of a value at every depth, and replaces references to secrets with the secrets.
  *
  * @param value matches the schema
  */

@@ -12,7 +12,7 @@ export interface Resource<T> {
   readonly error: ApiError | undefined
   readonly loading: boolean
   readonly reload: () => Promise<void>
-  /** Replaces the answer by the result of a change. */
+  /** Replaces the answer with the result of a change. */
   readonly set: (data: T) => void
 }
 
