@@ -106,7 +106,7 @@ try {
   console.log(`Median of ${calls} calls one after the other, ms more than without a stage:`)
   for (const [kind, settings] of Object.entries(kinds)) {
     const stage = { ...settings, name: kind, at: ['request' as const] }
-    const judges = await openJudges({ ...judging.settings, stages: [stage] }, {
+    const judges = await openJudges({ ...judging.settings, guards: [stage] }, {
       services: () => judgeServices,
       openWork: new Map()
     })

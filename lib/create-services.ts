@@ -173,7 +173,7 @@ export function createLookupServices (
   options: Pick<ServiceOptions, 'log' | 'discoverModels'>
 ): OwnedServices {
   return createServices(
-    { ...settings, stages: [] },
+    { ...settings, guards: [] },
     { ...options, keys: { check: () => undefined }, ready: () => false }
   )
 }
@@ -312,13 +312,13 @@ function capturing (
  * @param secret of the store, for placeholder names of reversible guards
  */
 function openGuards (
-  { stages, server }: Settings,
+  { guards, server }: Settings,
   judges: ReadonlyMap<string, Judge>,
   log: Log,
   secret: Buffer
 ): TextGuards | undefined {
-  if (stages.length === 0) return undefined
-  return configuredGuards(stages, {
+  if (guards.length === 0) return undefined
+  return configuredGuards(guards, {
     judges,
     exposesNames: server.exposeStages,
     secret,
@@ -333,7 +333,7 @@ function openGuards (
  * @param secret of the store, shared by the processes that share answers
  */
 function openAnswerCache (
-  { stages, providers, cache: { answers } }: Settings,
+  { guards, providers, cache: { answers } }: Settings,
   secret: Buffer,
   shared: SharedTexts | undefined
 ): AnswerCache | undefined {
@@ -342,6 +342,6 @@ function openAnswerCache (
     settings: answers,
     entries: shared === undefined ? new MemoryEntries(answers.maxBytes) : new SealedEntries(shared),
     secret: Buffer.from(hkdfSync('sha256', secret, '', 'cached answers', 32)),
-    configuration: JSON.stringify([stages, [...providerDigests(providers)]])
+    configuration: JSON.stringify([guards, [...providerDigests(providers)]])
   })
 }

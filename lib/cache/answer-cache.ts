@@ -60,7 +60,7 @@ export class AnswerCache {
       scope,
       scope === 'key' ? key.id : projectIdOf(key),
       [key.endpoints, key.models, key.mcpServers, key.mcpUrls, key.providerObjects],
-      [key.stages, requestedGuards],
+      [key.guards, requestedGuards],
       record.endpoint,
       namespace,
       record.request.requestedModel,

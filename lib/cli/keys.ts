@@ -473,7 +473,8 @@ function list ({ json }: Values): Perform {
   return async ({ store, admin }, { out }) => {
     const listed = await store.list()
     const spent = await Promise.all(listed.map(async ({ id }) => (await admin.keys.require(id)).spent_usd))
-    if (json) out(JSON.stringify(listed.map((key, index) => ({ ...key, spentUsd: spent[index] })), null, 2))
+    const shown = listed.map(({ guards: stages, ...key }, at) => ({ ...key, stages, spentUsd: spent[at] }))
+    if (json) out(JSON.stringify(shown, null, 2))
     else if (listed.length === 0) out('No keys.')
     else out(table([headings, ...listed.map((key, index) => row(key, spent[index] ?? 0))]))
     return 0

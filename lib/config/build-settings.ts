@@ -88,7 +88,7 @@ export function buildSettings (
         ...entry.directory !== undefined && { directory: resolve(directory, entry.directory) }
       }]))
     },
-    stages: stages.map(stage => guardKindOf(stage.use) === 'module'
+    guards: stages.map(stage => guardKindOf(stage.use) === 'module'
       ? { ...stage, use: resolve(directory, stage.use) }
       : stage),
     ...catalogue !== undefined && { catalogue },
@@ -174,8 +174,12 @@ function route (name: string, entry: RouteConfig): RouteSettings {
 }
 
 function key (entry: KeyConfig, secret: ReadSecret): KeySettings {
-  const { expiresAt, ...rest } = camelCased(KeyConfig, entry, secret)
-  return expiresAt === undefined ? rest : { ...rest, expiresAtMs: parseIsoDate(expiresAt) }
+  const { stages: guards, expiresAt, ...rest } = camelCased(KeyConfig, entry, secret)
+  return {
+    ...rest,
+    ...guards !== undefined && { guards },
+    ...expiresAt !== undefined && { expiresAtMs: parseIsoDate(expiresAt) }
+  }
 }
 
 /**

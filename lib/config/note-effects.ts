@@ -16,8 +16,8 @@ export function noteEffects (sources: ConfigSources, settings: Settings): readon
   return warnings()
 }
 
-function noteStages ({ stages }: Settings, note: Report['warn']): void {
-  for (const [index, { use, at, action, stream, patterns = [] }] of stages.entries()) {
+function noteStages ({ guards }: Settings, note: Report['warn']): void {
+  for (const [index, { use, at, action, stream, patterns = [] }] of guards.entries()) {
     for (const [position, pattern] of patterns.entries()) {
       if (typeof pattern === 'string') continue
       const { match, maxLength } = pattern

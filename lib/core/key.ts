@@ -82,7 +82,7 @@ export interface ApiKey {
    */
   readonly providerObjects?: boolean
   /** Names of guards that inspect all of its calls: its own, and those of its project. */
-  readonly stages?: readonly string[]
+  readonly guards?: readonly string[]
   /** Unix time in milliseconds; absent: never. */
   readonly expiresAtMs?: number
   /** Absent: the configured limits of keys without limits. */

@@ -85,7 +85,9 @@ export interface ToolServerSettings extends CamelCased<ToolServerConfig> {
 }
 
 /** A key given by the configuration or the environment; its text is digested immediately. */
-export interface KeySettings extends Omit<CamelCased<KeyConfig>, 'expiresAt'> {
+export interface KeySettings extends Omit<CamelCased<KeyConfig>, 'stages' | 'expiresAt'> {
+  /** Names of the guards that inspect all its calls. */
+  readonly guards?: readonly string[]
   readonly expiresAtMs?: number
 }
 
@@ -99,10 +101,11 @@ export type ToolSettings = CamelCased<Config['tools']>
 export type MetricsSettings = CamelCased<NonNullable<Config['metrics']>>
 
 /** Sections that are lists under other names, or whose values are resolved. */
-type Transformed = 'catalogue' | 'providers' | 'models' | 'routes' | 'mcpServers' | 'keys' | 'server'
+type Transformed =
+  'catalogue' | 'providers' | 'models' | 'routes' | 'mcpServers' | 'stages' | 'keys' | 'server'
 
 /** One entry of `stages:`. */
-export type GuardSettings = Settings['stages'][number]
+export type GuardSettings = CamelCased<Config>['stages'][number]
 export type OtlpSettings = NonNullable<Settings['telemetry']['otlp']>
 export type OidcSettings = NonNullable<CamelCased<Config['accounts']>['oidc']>
 
@@ -113,6 +116,7 @@ export interface Settings extends Omit<CamelCased<Config>, Transformed> {
   readonly models: readonly ModelSettings[]
   readonly routes: readonly RouteSettings[]
   readonly toolServers: readonly ToolServerSettings[]
+  readonly guards: readonly GuardSettings[]
   readonly keys: readonly KeySettings[]
   /** An admin key with all rights, valid as long as `HEADGATE_ADMIN_KEY` has it. */
   readonly adminKey?: Secret | undefined

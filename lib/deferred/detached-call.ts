@@ -126,15 +126,15 @@ function callOf (
  * Its guards are the current ones, and those at the time of admission that are still configured.
  */
 function usageLimited (
-  { project: _project, member: _member, stages: admittedStages = [], ...admitted }: ApiKey,
-  { limits, project, member, stages: presentStages = [] }: ApiKey,
-  { stages: configured, limits: { defaultKeyLimits = {} } }: Settings
+  { project: _project, member: _member, guards: admittedGuards = [], ...admitted }: ApiKey,
+  { limits, project, member, guards: presentGuards = [] }: ApiKey,
+  { guards: configured, limits: { defaultKeyLimits = {} } }: Settings
 ): ApiKey {
-  const remaining = admittedStages.filter(name => configured.some(guard => guard.name === name))
-  const stages = [...new Set([...presentStages, ...remaining])]
+  const remaining = admittedGuards.filter(name => configured.some(guard => guard.name === name))
+  const guards = [...new Set([...presentGuards, ...remaining])]
   return {
     ...admitted,
-    ...stages.length > 0 && { stages },
+    ...guards.length > 0 && { guards },
     limits: usageLimits(limits ?? defaultKeyLimits),
     ...project !== undefined && { project: usageLimitedParty(project) },
     ...member !== undefined && { member: usageLimitedParty(member) }

@@ -89,7 +89,7 @@ async function loadJudges (
   settings: Settings,
   input: Omit<JudgeInput, 'settings'>
 ): Promise<ReadonlyMap<string, Judge>> {
-  if (!settings.stages.some(({ use }) => isJudgeKind(guardKindOf(use)))) return new Map()
+  if (!settings.guards.some(({ use }) => isJudgeKind(guardKindOf(use)))) return new Map()
   const { openJudges } = await import('../judges/open-judges.ts')
   return await openJudges(settings, input)
 }

@@ -13,7 +13,7 @@ import { LookalikeFilter } from './placeholder-filter.ts'
 import { JudgeGuard, type UnavailableGuard } from './judge-guard.ts'
 import { inspects } from './guard-scope.ts'
 import type { Placeholders } from '../core/placeholders.ts'
-import type { GuardSettings, Settings } from '../core/settings.ts'
+import type { GuardSettings } from '../core/settings.ts'
 import type { FilterLayer, ReversibleGuards, TextLayer, TextGuards } from './text-filter.ts'
 import type { Judge } from './text-judge.ts'
 
@@ -43,7 +43,7 @@ interface FilterGuard {
  * @throws PatternError for an invalid pattern, which validation should have caught; Error for a guard
  *   missing from `deps`
  */
-export function configuredGuards (settings: Settings['stages'], deps?: JudgeDeps): TextGuards {
+export function configuredGuards (settings: readonly GuardSettings[], deps?: JudgeDeps): TextGuards {
   const layers: Array<TextLayer & { readonly group?: FilterGuard[] }> = []
   const reversible = reversibleGuards(settings.filter(guard => guard.reversible === true), deps?.secret)
   if (reversible !== undefined) layers.push(lookalikeLayer(reversible))

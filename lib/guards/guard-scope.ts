@@ -15,7 +15,7 @@ export function inspects (
   { record, key, requestedGuards, routes }: RoutedCall<unknown>
 ): boolean {
   const { name, when, only: { endpoints, models } = {} } = guard
-  if (key.stages?.includes(name) === true || requestedGuards?.includes(name) === true) return true
+  if (key.guards?.includes(name) === true || requestedGuards?.includes(name) === true) return true
   if (when === 'asked' || !isForKey(guard, key)) return false
   if (endpoints !== undefined && !endpoints.some(one => one === record.endpoint)) return false
   return (
@@ -25,8 +25,8 @@ export function inspects (
 }
 
 /** @throws GatewayError `stage_unavailable` if one of these guards is not configured */
-export function requireGuards (names: readonly string[], { stages }: Pick<Settings, 'stages'>): void {
-  const missing = names.find(name => !stages.some(guard => guard.name === name))
+export function requireGuards (names: readonly string[], { guards }: Pick<Settings, 'guards'>): void {
+  const missing = names.find(name => !guards.some(guard => guard.name === name))
   if (missing === undefined) return
   throw new GatewayError('stage_unavailable', {
     message: `Calls of this key must pass the guard \`${missing}\`, which is not in the configuration.`
@@ -34,8 +34,8 @@ export function requireGuards (names: readonly string[], { stages }: Pick<Settin
 }
 
 /** Returns the endpoints at which a guard may mask or refuse request texts. */
-export function inspectedEndpoints ({ stages }: Pick<Settings, 'stages'>): ReadonlySet<string> {
-  return new Set(stages.some(guard => guardActionOf(guard) !== 'report') ? endpointsWhere('hasTexts') : [])
+export function inspectedEndpoints ({ guards }: Pick<Settings, 'guards'>): ReadonlySet<string> {
+  return new Set(guards.some(guard => guardActionOf(guard) !== 'report') ? endpointsWhere('hasTexts') : [])
 }
 
 /** Returns true if requests with this key may name the guard. */

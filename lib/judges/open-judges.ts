@@ -32,11 +32,11 @@ const judgeKinds: Readonly<Record<JudgeKind, OpenJudge>> = {
  * @throws ConfigError for a guard that cannot be used; those already opened are closed
  */
 export async function openJudges (
-  { stages }: Settings,
+  { guards }: Settings,
   input: Omit<JudgeInput, 'settings'>
 ): Promise<ReadonlyMap<string, Judge>> {
   const judges = new Map<string, Judge>()
-  for (const settings of stages) {
+  for (const settings of guards) {
     const kind = guardKindOf(settings.use)
     if (!isJudgeKind(kind)) continue
     try {

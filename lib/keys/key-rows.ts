@@ -54,12 +54,12 @@ function ownedBy (key: ApiKey, owner: LimitedUser | undefined): ApiKey {
 function inProject (key: ApiKey, project: ProjectRow | undefined): ApiKey {
   if (project === undefined) return key
   const { id, name, models: allowed, limits } = project
-  const stages = allStages(key.stages, stagesOf(project))
+  const guards = allGuards(key.guards, guardsOf(project))
   const models = allowed === null ? key.models : commonModels(key.models, parseList(allowed))
   return {
     ...key,
     ...models !== undefined && { models },
-    ...stages !== undefined && { stages },
+    ...guards !== undefined && { guards },
     ...(id !== defaultProject || limits !== null) && {
       project: { id, name, ...limits !== null && { limits: parseLimits(limits) } }
     }
@@ -67,12 +67,12 @@ function inProject (key: ApiKey, project: ProjectRow | undefined): ApiKey {
 }
 
 /** Returns the guards of a project. */
-export function stagesOf ({ stages }: ProjectRow): readonly string[] | undefined {
+export function guardsOf ({ stages }: ProjectRow): readonly string[] | undefined {
   return stages === null ? undefined : parseList(stages)
 }
 
 /** Returns the names of two lists without duplicates. */
-export function allStages (
+export function allGuards (
   own: readonly string[] | undefined,
   others: readonly string[] | undefined
 ): readonly string[] | undefined {
@@ -106,7 +106,7 @@ export function fromRow (row: KeyRow): ApiKey {
     ...mcpServers !== null && { mcpServers: parseList(mcpServers) },
     ...mcpUrls !== null && { mcpUrls: mcpUrls === 1 },
     ...objects === 1 && { providerObjects: true },
-    ...stages !== null && { stages: parseList(stages) },
+    ...stages !== null && { guards: parseList(stages) },
     ...limits !== null && { limits: parseLimits(limits) },
     ...expiresAtMs !== null && { expiresAtMs }
   }

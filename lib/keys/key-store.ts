@@ -14,7 +14,7 @@ import type { KeySettings } from '../core/settings.ts'
 import type { Database } from '../stores/database.ts'
 import type { KeyRow } from '../stores/tables.ts'
 import {
-  allStages, entriesOfRow, fromRow, listedKey, listText, stagesOf, type KeyEntry, type ListedKey
+  allGuards, entriesOfRow, fromRow, listedKey, listText, guardsOf, type KeyEntry, type ListedKey
 } from './key-rows.ts'
 import type { LimitingField } from './limiting-fields.ts'
 import { digestOf, hintOf, newKeyText } from './key-text.ts'
@@ -131,11 +131,11 @@ export async function openKeyStore (
 
   const read = async (counts: string): Promise<void> => {
     const number = ++begunReads
-    const { entries, defaultStages } = await readStored(query)
+    const { entries, defaultGuards } = await readStored(query)
     // A read that began earlier may end later: it lacks keys created since, and still has revoked ones.
     if (number < loadedRead) return
     loadedRead = number
-    loaded.setStored(entries, defaultStages)
+    loaded.setStored(entries, defaultGuards)
     seen = counts
   }
   const refresh = async (): Promise<void> => {
@@ -209,7 +209,7 @@ class LoadedKeys {
   #settings: readonly KeySettings[] = []
   #configured: Entries = new Map()
   /** The guards of the default project, to which keys of the configuration belong. */
-  #defaultStages: readonly string[] | undefined
+  #defaultGuards: readonly string[] | undefined
   #stored: Entries = new Map()
   #byId: ReadonlyMap<string, ApiKey> = new Map()
   /**
@@ -254,9 +254,9 @@ class LoadedKeys {
     this.#onReplaced()
   }
 
-  setStored (entries: Entries, defaultStages: readonly string[] | undefined): void {
+  setStored (entries: Entries, defaultGuards: readonly string[] | undefined): void {
     this.#stored = entries
-    this.#defaultStages = defaultStages
+    this.#defaultGuards = defaultGuards
     this.#onReplaced()
   }
 
@@ -268,8 +268,8 @@ class LoadedKeys {
   #onReplaced (): void {
     this.recheck()
     this.#configured = entriesOf(this.#settings.map(fromSettings).map(([digest, key]) => {
-      const stages = allStages(key.stages, this.#defaultStages)
-      return [digest, { ...key, ...stages !== undefined && { stages } }]
+      const guards = allGuards(key.guards, this.#defaultGuards)
+      return [digest, { ...key, ...guards !== undefined && { guards } }]
     }))
     const entries = [...this.#stored.values(), ...this.#configured.values()]
     this.#byId = new Map(entries.map(({ key }) => [key.id, key]))
@@ -296,7 +296,7 @@ async function countChanges (query: Database['query']): Promise<string> {
 /** Reads the keys that are not revoked, with the rules of their projects. */
 async function readStored (
   query: Database['query']
-): Promise<{ readonly entries: Entries, readonly defaultStages: readonly string[] | undefined }> {
+): Promise<{ readonly entries: Entries, readonly defaultGuards: readonly string[] | undefined }> {
   const rows = await query.selectFrom('keys').selectAll().where('revoked_at_ms', 'is', null).execute()
   const projects = new Map(
     (await query.selectFrom('projects').selectAll().execute()).map(project => [project.id, project])
@@ -315,7 +315,7 @@ async function readStored (
     entries: new Map(rows.flatMap(row => (
       entriesOfRow(row, projects.get(row.project_id), owners.get(row.owner_id ?? ''))
     ))),
-    defaultStages: ownProject && stagesOf(ownProject)
+    defaultGuards: ownProject && guardsOf(ownProject)
   }
 }
 

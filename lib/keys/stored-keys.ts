@@ -393,7 +393,7 @@ function describeConfigured (
     mcpServers,
     mcpUrls,
     providerObjects = false,
-    stages,
+    guards,
     limits,
     expiresAtMs
   }: ListedKey,
@@ -414,7 +414,7 @@ function describeConfigured (
       ...mcpUrls !== undefined && { mcpUrls }
     }),
     provider_objects: providerObjects,
-    stages: stages === undefined ? null : [...stages],
+    stages: guards === undefined ? null : [...guards],
     limits: limits === undefined ? null : fromKeyLimits(limits),
     set_by_admin: [],
     spent_usd: spent.usd,

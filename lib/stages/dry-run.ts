@@ -99,11 +99,11 @@ function decisionOn<R> (
       return usage && costNanoUsd(usage, models.find(modelId)?.price)
     }
   })
-  const { stages } = settings
+  const { guards } = settings
   return toJsonReply({
     ...decision,
-    ...stages.length > 0 && {
-      stages: stages
+    ...guards.length > 0 && {
+      stages: guards
         .filter(guard => isInspected(record.endpoint) && inspects(guard, call))
         .map(({ name, use, at }) => ({ name, use, at: [...at] }))
     }

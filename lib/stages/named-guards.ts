@@ -18,13 +18,13 @@ export function namedGuards (
 ): PassThroughStage<ValidCall<object>> {
   return map(<T extends ValidCall<object>>(call: T): T => {
     const { key } = call
-    if (key.stages !== undefined) requireGuards(key.stages, settings)
+    if (key.guards !== undefined) requireGuards(key.guards, settings)
     if (!('guardrails' in call.request)) return call
     const { guardrails, ...request } = call.request
     const requestedGuards = [guardrails].flat().flatMap((one: unknown, index) => {
       const name = isObject(one) ? one['guardrail_name'] : one
       if (name === undefined) return []
-      const found = settings.stages.find(guard => guard.name === name && isForKey(guard, key))
+      const found = settings.guards.find(guard => guard.name === name && isForKey(guard, key))
       if (found !== undefined) return found.name
       throw new ValidationError([{
         loc: ['body', 'guardrails', index],

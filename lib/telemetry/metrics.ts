@@ -319,8 +319,8 @@ function learnedCooldowns ({ routeHealth }: ObservedGateway['services']): Sample
 }
 
 /** Returns the work of each configured module, and of earlier ones with unfinished work. */
-function unfinishedWork ({ stages }: Settings, { openWork }: Load): Array<readonly [string, number]> {
-  const modules = stages.flatMap(({ name, use }) => guardKindOf(use) === 'module' ? name : [])
+function unfinishedWork ({ guards }: Settings, { openWork }: Load): Array<readonly [string, number]> {
+  const modules = guards.flatMap(({ name, use }) => guardKindOf(use) === 'module' ? name : [])
   return [...new Set([...modules, ...openWork.keys()])].map(name => [name, openWork.get(name) ?? 0])
 }
 

@@ -69,8 +69,8 @@ export function checkUnscoped (call: AdminCall, act: string): void {
 }
 
 /** @throws GatewayError `invalid_value` for unknown guards: calls would be refused because of them */
-export function checkGuardNames (names: readonly string[] | null | undefined, { stages }: Settings): void {
-  const unknown = names?.find(name => !stages.some(stage => stage.name === name))
+export function checkGuardNames (names: readonly string[] | null | undefined, { guards }: Settings): void {
+  const unknown = names?.find(name => !guards.some(stage => stage.name === name))
   if (unknown === undefined) return
   throw new GatewayError('invalid_value', {
     param: 'stages',

@@ -26,14 +26,14 @@ const nothing: StageSummary['last_day'] = {
 }
 
 export const stageHandlers: AdminHandlers<'GET /admin/v1/stages' | 'POST /admin/v1/stages/try'> = {
-  'GET /admin/v1/stages': async (call, { settings: { stages } }) => {
+  'GET /admin/v1/stages': async (call, { settings: { guards } }) => {
     const counts = await report(call, 'stagesReport', {
       fromMs: Date.now() - dayMs,
       projects: visibleProjects(call, undefined)
     })
     return {
       object: 'list',
-      data: stages.map(({ name, use, at, action, when = 'always', only }): StageSummary => {
+      data: guards.map(({ name, use, at, action, when = 'always', only }): StageSummary => {
         const known = counts.get(name)
         return {
           name,
@@ -60,7 +60,7 @@ export const stageHandlers: AdminHandlers<'GET /admin/v1/stages' | 'POST /admin/
     if (textGuards === undefined) {
       throw new GatewayError('not_found', { message: 'The configuration has no `stages`.' })
     }
-    const asked = settings.stages.filter(({ when }) => when === 'asked').map(({ name }) => name)
+    const asked = settings.guards.filter(({ when }) => when === 'asked').map(({ name }) => name)
     return await tried(textGuards, call, asked)
   }
 }

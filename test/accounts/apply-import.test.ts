@@ -275,7 +275,7 @@ storeTest(
       keys: [keyOf('sk-one', { project: 't1', stages: ['pii'] }), keyOf('sk-two')]
     }
     const stagesOf = async (text: string): Promise<unknown> =>
-      (await check(database, text))?.stages?.toSorted()
+      (await check(database, text))?.guards?.toSorted()
     await applyImport(database, 'litellm', wanted)
     t.same([await stagesOf('sk-one'), await stagesOf('sk-two')], [['mask', 'pii'], undefined])
     await database.query.updateTable('keys').set({ stages: '["here"]' }).execute()

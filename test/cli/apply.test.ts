@@ -407,7 +407,7 @@ t.test('guards of projects and keys are set from the file', async t => {
     patterns: ['email'],
     when: 'asked'
   })
-  const { apply, listed } = await gateway(t, { stages: [stage('names'), stage('cards')] })
+  const { apply, listed } = await gateway(t, { guards: [stage('names'), stage('cards')] })
   const file = {
     projects: [{ name: 'search', stages: ['names'] }],
     keys: [{ name: 'web', project: 'search', stages: ['cards'] }]

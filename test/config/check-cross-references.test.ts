@@ -242,11 +242,11 @@ t.test('a provider without a required key gets a warning', async t => {
 })
 
 t.test('guards have unique names and searchable patterns', t => {
-  const { stages } = load(
+  const { guards } = load(
     t,
     "stages: [{name: cards, use: pattern, patterns: [card_number, {name: ticket, match: 'T-\\d+'}]}]"
   )
-  t.same(stages, [
+  t.same(guards, [
     {
       name: 'cards',
       use: 'pattern',
@@ -272,7 +272,7 @@ t.test('guards have unique names and searchable patterns', t => {
 t.test('a reversible guard masks, and may unmask tool arguments and inspect tool results', t => {
   t.match(
     load(t, 'stages: [{name: a, use: pattern, patterns: [email], reversible: true, unmask_for: [server]}]')
-      .stages,
+      .guards,
     [{ reversible: true, unmaskFor: ['server'] }]
   )
   t.same(
@@ -297,7 +297,7 @@ t.test('a reversible guard masks, and may unmask tool arguments and inspect tool
 })
 
 t.test('a guard that runs while the request is sent can only refuse it', t => {
-  t.match(load(t, 'stages: [{name: a, use: ./mine.js, action: refuse, during: true}]').stages, [
+  t.match(load(t, 'stages: [{name: a, use: ./mine.js, action: refuse, during: true}]').guards, [
     { during: true }
   ])
   t.same(
@@ -316,7 +316,7 @@ t.test('a guard that runs while the request is sent can only refuse it', t => {
 
 t.test('a guard requires the entries of its kind and refuses others', t => {
   t.match(
-    load(t, 'stages: [{name: mine, use: ./stages/mine.js, options: {word: a}, timeout_ms: 5}]').stages,
+    load(t, 'stages: [{name: mine, use: ./stages/mine.js, options: {word: a}, timeout_ms: 5}]').guards,
     [{ use: /\/stages\/mine\.js$/, options: { word: 'a' }, timeoutMs: 5 }]
   )
   t.same(

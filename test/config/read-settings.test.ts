@@ -130,7 +130,7 @@ t.test('without a file or environment everything has its default', async t => {
         maxBytesPerKey: 268_435_456
       },
       calls: { keepBodies: [], keptMemoryBytes: 33_554_432 },
-      stages: [],
+      guards: [],
       cache: {},
       alerts: { webhooks: {}, emails: {}, errorPercent: 20, keyExpiryDays: 7 },
       telemetry: { maxSampledPerSecond: 100 },

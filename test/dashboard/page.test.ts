@@ -832,7 +832,7 @@ t.test('in a browser', { skip: noBrowser }, async t => {
   t.test('an admin tries guards on a text, as a request and as an answer', async t => {
     const place = await adminGateway(t, {
       providers: [sandbox],
-      stages: [
+      guards: [
         {
           name: 'tickets',
           use: 'pattern',

@@ -142,7 +142,7 @@ export const longest = {
 }
 
 /** Guards with names and scopes of maximum length. */
-export const longStages: Settings['stages'] = [
+export const longGuards: Settings['guards'] = [
   {
     name: 'no-numbers-of-payment-cards-and-accounts-in-what-leaves-europe',
     use: 'pattern',
@@ -206,7 +206,7 @@ export async function addLongNames ({ database, user, admin }: AdminGateway): Pr
   })
   const provider = 'fireworks'
   const sampleNotes = JSON.stringify(
-    longStages.flatMap(({ name }) => [
+    longGuards.flatMap(({ name }) => [
       { stage: name, point: 'request', action: 'inspected', count: 3, took_ms: 12.5 },
       { stage: name, point: 'request', action: 'mask', count: 2 },
       { stage: name, point: 'answer', action: 'inspected', count: 1, took_ms: 3 }

@@ -5,7 +5,7 @@ import type { Page } from 'playwright-core'
 import { adminGateway, type AdminGateway } from '../support/admin.ts'
 import { launch, noBrowser, overflow, visit } from '../support/browser.ts'
 import { providerSettings, settings } from '../support/settings.ts'
-import { addLongNames, fillGateway, longest, longStages } from './sample-data.ts'
+import { addLongNames, fillGateway, longest, longGuards } from './sample-data.ts'
 
 const widths = [360, 768, 1024, 1280, 1366, 1536]
 
@@ -60,7 +60,7 @@ t.test('in a browser', { skip: noBrowser }, async t => {
       },
       providerSettings('anthropic', 'anthropic')
     ],
-    stages: longStages,
+    guards: longGuards,
     usage: {
       ...settings().usage,
       exports: {

@@ -62,7 +62,7 @@ async function startServices (t: Test): Promise<string> {
   return url
 }
 
-function stagesOf (t: Test, recipe: string, services: string): Settings['stages'] {
+function stagesOf (t: Test, recipe: string, services: string): Settings['guards'] {
   const directory = t.testdir({})
   for (const code of blocks(recipe, 'js')) {
     const file = join(
@@ -75,7 +75,7 @@ function stagesOf (t: Test, recipe: string, services: string): Settings['stages'
   }
   const [yaml = ''] = blocks(recipe, 'yaml')
   writeFileSync(join(directory, 'headgate.yaml'), yaml.replaceAll(/https:\/\/\w+\.example\.com/g, services))
-  return loadSettings({ env, cwd: directory }).stages
+  return loadSettings({ env, cwd: directory }).guards
 }
 
 t.test('the ten recipes cover every kind of guard that has no section of its own', t => {
@@ -137,7 +137,7 @@ for (const recipe of recipes) {
             apiKey: new Secret('key')
           })
         ],
-        stages: [...stages]
+        guards: [...stages]
       })
       const call = { id: 'call_1', type: 'function', function: { name: 'search', arguments: '{}' } }
       const results =

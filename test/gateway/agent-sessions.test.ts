@@ -181,7 +181,7 @@ for (const [name, agent] of Object.entries({ 'Claude Code': claudeCode, 'Codex':
         pieces: [begin, ...untouched, ...spoken, ...last]
       })
       t.teardown(upstream.close)
-      const api = await testGateway(t, { providers: [protocol.provider(upstream.url)], stages: [stage] })
+      const api = await testGateway(t, { providers: [protocol.provider(upstream.url)], guards: [stage] })
       const first = turn(protocol.model, mail) as Json
       const model = protocol.model.replace(/^.*\//, '')
       const grown = [...(first[list] as readonly Json[])]

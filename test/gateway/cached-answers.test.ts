@@ -668,7 +668,7 @@ t.test(
       patterns: [{ name: 'ticket', match: 'TCK-\\d{6}', maxLength: 10 }]
     }
     const api = await start(t, () => ({ pieces: [JSON.stringify(completion('of TCK-999999'))] }), {
-      stages: [stage]
+      guards: [stage]
     })
     const of = (number: string): Json => ({
       ...hello,
@@ -685,7 +685,7 @@ t.test(
     await api.gateway.reload({
       ...settings({ cache: { answers } }),
       providers: [chatUpstreamAt(api.upstream.url)],
-      stages: []
+      guards: []
     })
     t.same(await ask(api, of('[ticket]')), ['miss', 'of TCK-999999'], 'other guards, another answer')
   }
@@ -705,7 +705,7 @@ t.test('keys that share answers each get the answer as their own guards leave it
     echo,
     {
       answers: { scope: 'project' },
-      stages: [
+      guards: [
         {
           name: 'tickets',
           use: 'pattern',

@@ -41,7 +41,7 @@ const embedding: Script = {
   ]
 }
 const toolTurn: Script = { pieces: [toolCallAnswer('echo')] }
-const stages: Settings['stages'] = [
+const stages: Settings['guards'] = [
   {
     name: 'islands',
     use: 'pattern',
@@ -120,7 +120,7 @@ const kinds: Readonly<Record<string, Kind>> = {
   },
   'with a guard': {
     script: fine,
-    settings: { stages },
+    settings: { guards: stages },
     children: ['chat m', 'stage islands', 'stage islands']
   },
   refused: { script: fine, headers: { authorization: 'Bearer wrong' }, children: [] },

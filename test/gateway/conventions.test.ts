@@ -134,7 +134,7 @@ async function makeCalls (t: Test): Promise<Seen> {
         allowedHosts: ['127.0.0.1']
       },
       toolServers: [remoteServer('org/test', tools.url)],
-      stages: [
+      guards: [
         {
           name: 'islands',
           use: 'pattern',

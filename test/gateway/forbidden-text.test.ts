@@ -123,7 +123,7 @@ async function start (t: Test, stage: GuardSettings, more: Partial<GatewayOption
     {
       providers: [...providers, upstreamAt(others.url), upstreamAt(others.url, 'mistral', 'mistral')],
       server: { ...settings().server, compatibility: 'litellm' },
-      stages: [stage],
+      guards: [stage],
       cache: { answers: { ttlMs: 60_000, maxBytes: 16e6, scope: 'key', when: 'always' } },
       deferred: { forAllProviders: true, keepMs: 60_000, maxPending: 100, maxBytesPerKey: 1e6 },
       calls: {
@@ -1032,7 +1032,7 @@ for (const [kind, stageOf] of Object.entries(kinds)) {
               providers: [{ ...protocol.provider(upstream.url), id }],
               // The first call loads the MCP client, which takes longer on a busy machine.
               tools: { ...settings().tools, ...patient, allowedHosts: ['127.0.0.1'] },
-              stages: [{ ...stage, at: [at] }]
+              guards: [{ ...stage, at: [at] }]
             })
             for (const [name, { path }] of Object.entries({
               chat: dialects.chat,
@@ -1209,7 +1209,7 @@ for (const [kind, stageOf] of Object.entries(kinds)) {
           t.teardown(upstream.close)
           const api = await testGateway(t, {
             providers: [{ ...protocol.provider(upstream.url), id }],
-            stages: [await stageOf(t, action)]
+            guards: [await stageOf(t, action)]
           })
           for (const [name, { path, request, textsOf }] of Object.entries(dialects)) {
             for (const stream of [false, true]) {
@@ -1282,7 +1282,7 @@ t.test('of a duplicate member in an answer, the value that was not inspected is 
   t.teardown(upstream.close)
   const providers = [upstreamAt(upstream.url), upstreamAt(upstream.url, 'anthropic', 'anthropic')]
   for (const [kind, stageOf] of Object.entries(kinds)) {
-    const api = await testGateway(t, { providers, stages: [await stageOf(t, 'mask')] })
+    const api = await testGateway(t, { providers, guards: [await stageOf(t, 'mask')] })
     for (const stream of [false, true]) {
       for (const [path, body] of Object.entries({
         '/v1/messages': { ...asks('anthropic/m', 'there'), max_tokens: 9 },

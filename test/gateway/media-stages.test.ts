@@ -36,7 +36,7 @@ async function start (
   const upstream = await fakeUpstream(script)
   t.teardown(upstream.close)
   const providers = [upstreamAt(upstream.url), upstreamAt(upstream.url, 'mistral', 'mistral')]
-  return { upstream, api: await testGateway(t, { providers, stages: [{ ...stage, ...parts }] }) }
+  return { upstream, api: await testGateway(t, { providers, guards: [{ ...stage, ...parts }] }) }
 }
 
 const json = (value: unknown): Script => ({

@@ -97,7 +97,7 @@ async function start (
   const api = await testGateway(t, {
     providers: [protocol.provider(upstream.url)],
     models: [modelSettings(protocol.model, { price: { input: 1, output: 2 } })],
-    stages: [{ ...stage, ...more }],
+    guards: [{ ...stage, ...more }],
     ...parts
   }, {}, { database, observers: [(_call, row) => { if (row !== undefined) rows.push(row) }] })
   return { api, upstream, rows, service, decide }
@@ -189,7 +189,7 @@ t.test('neither the body of a refused request is kept, nor its end user', async 
   t.teardown(upstream.close)
   const { api, keys, database } = await adminGateway(t, {
     providers: [chatUpstreamAt(upstream.url)],
-    stages: [stage],
+    guards: [stage],
     calls: {
       keptMemoryBytes: 1e8,
       keepBodies: [
@@ -324,7 +324,7 @@ t.test('deferred calls wait for the verdict before they are accepted', async t =
   t.teardown(upstream.close)
   const { api, keys } = await adminGateway(t, {
     providers: [chatUpstreamAt(upstream.url)],
-    stages: [stage],
+    guards: [stage],
     deferred: { forAllProviders: true, keepMs: 60_000, maxPending: 100, maxBytesPerKey: 1e6 }
   })
   const { key } = await keys.create({ name: 'caller' })

@@ -89,7 +89,7 @@ for (const [kind, { masks, refuses }] of Object.entries(kinds)) {
       t.teardown(upstream.close)
       const api = await testGateway(t, {
         providers: [protocol.provider(upstream.url)],
-        stages: [{ ...(await masks(t)), window: { characters: 10, overlap: 20, maxWaitMs: 60_000 } }]
+        guards: [{ ...(await masks(t)), window: { characters: 10, overlap: 20, maxWaitMs: 60_000 } }]
       })
       for (const [dialectName, { path, request, textsOf }] of Object.entries(dialects)) {
         for (const stream of [false, true]) {
@@ -127,7 +127,7 @@ for (const [kind, { masks, refuses }] of Object.entries(kinds)) {
         t.teardown(upstream.close)
         const api = await testGateway(t, {
           providers: [protocol.provider(upstream.url)],
-          stages: [await refuses(t)]
+          guards: [await refuses(t)]
         })
         for (const [dialectName, { path, request }] of Object.entries(dialects)) {
           for (const stream of [false, true]) {
@@ -172,7 +172,7 @@ t.test('a streamed answer is passed on window by window, and ends where the modu
   t.teardown(upstream.close)
   const api = await testGateway(t, {
     providers: [protocol.provider(upstream.url)],
-    stages: [
+    guards: [
       stageOf(t, refusing, { at: ['answer'], window: { characters: 50, overlap: 20, maxWaitMs: 60_000 } })
     ]
   })
@@ -219,7 +219,7 @@ t.test(
       t.teardown(upstream.close)
       const api = await testGateway(t, {
         providers: [protocol.provider(upstream.url)],
-        stages: [
+        guards: [
           stageOf(t, masking, {
             at: ['answer'],
             action,
@@ -255,7 +255,7 @@ t.test('an exception in a module ends its call, or lets it pass, as configured',
   for (const whenUnavailable of ['refuse', 'pass'] as const) {
     const api = await testGateway(t, {
       providers: [chatUpstreamAt(upstream.url)],
-      stages: [stageOf(t, throwing, { whenUnavailable })]
+      guards: [stageOf(t, throwing, { whenUnavailable })]
     })
     const response = await api.post('/v1/chat/completions', {
       model: 'openai/m',
@@ -277,7 +277,7 @@ t.test('a module that never answers times out and ends its call', async t => {
   t.teardown(upstream.close)
   const api = await testGateway(t, {
     providers: [chatUpstreamAt(upstream.url)],
-    stages: [stageOf(t, 'export default { request: () => new Promise(() => {}) }', { timeoutMs: 30 })]
+    guards: [stageOf(t, 'export default { request: () => new Promise(() => {}) }', { timeoutMs: 30 })]
   })
   const response = await api.post('/v1/chat/completions', {
     model: 'openai/m',
@@ -296,7 +296,7 @@ t.test('a call and the events of its answer pass through the stages of a module'
       for await (const batch of source) yield { ...batch, events: batch.events.map(event => event.type === 'text-delta' ? { ...event, text: event.text.toUpperCase() } : event) }
     }
   }`
-  const api = await testGateway(t, { providers: [chatUpstreamAt(upstream.url)], stages: [stageOf(t, code)] })
+  const api = await testGateway(t, { providers: [chatUpstreamAt(upstream.url)], guards: [stageOf(t, code)] })
   for (const stream of [false, true]) {
     const body = await (
       await api.post('/v1/chat/completions', {
@@ -321,7 +321,7 @@ t.test(
     const api = await testGateway(t, {
       providers: [chatUpstreamAt(upstream.url)],
       tools: { ...settings().tools, allowedHosts: ['127.0.0.1'] },
-      stages: [stageOf(t, masking)]
+      guards: [stageOf(t, masking)]
     })
     const response = await api.post('/v1/chat/completions', {
       model: 'openai/m',
@@ -342,7 +342,7 @@ t.test(
     const upstream = await fakeUpstream(scriptOf(protocols.chat))
     t.teardown(upstream.close)
     const stage = stageOf(t, 'export default { request: () => ({ refuse: "one" }) }')
-    const parts = { providers: [chatUpstreamAt(upstream.url)], stages: [stage] }
+    const parts = { providers: [chatUpstreamAt(upstream.url)], guards: [stage] }
     const api = await testGateway(t, parts)
     const answered = async (): Promise<string> =>
       await (
@@ -373,7 +373,7 @@ t.test('guards can be replaced under load: each call passes all guards of one co
   }
   const parts = async (version: number): Promise<Partial<Settings>> => ({
     providers: [chatUpstreamAt(upstream.url)],
-    stages: [
+    guards: [
       await module(
         `${version}-first.mjs`,
         `export default { request: async texts => texts.map(text => text.includes('${word}') ? text + ' ${version}' : text) }`

@@ -369,7 +369,7 @@ async function start (t: Test): Promise<Started> {
   }
   const gateway = await adminGateway(t, {
     providers,
-    stages: [stage],
+    guards: [stage],
     cache: { answers: { ttlMs: 60_000, maxBytes: 16e6, scope: 'project', when: 'asked' } },
     deferred: { forAllProviders: true, keepMs: 60_000, maxPending: 100, maxBytesPerKey: 1e6 },
     calls: {
@@ -615,7 +615,7 @@ t.test(
       const api = await testGateway(t, {
         providers: [{ ...chat.provider(upstream.url), id: 'chat' }],
         tools: { ...settings().tools, allowedHosts: ['127.0.0.1'] },
-        stages: [{ ...stage, ...unmaskFor !== undefined && { unmaskFor } }]
+        guards: [{ ...stage, ...unmaskFor !== undefined && { unmaskFor } }]
       })
       const response = await api.post('/v1/chat/completions', {
         model: 'chat/m',

@@ -114,7 +114,7 @@ for (const scope of ['key', 'project'] as const) {
     t.teardown(upstream.close)
     const api = await testGateway(t, {
       providers: [chatUpstreamAt(upstream.url), upstreamAt(upstream.url, 'anthropic', 'anthropic')],
-      stages: [stage],
+      guards: [stage],
       cache: { answers: { ttlMs: 60_000, maxBytes: 1024 * 1024, scope, when: 'always' } }
     }, keys)
     const results = new Set<string | null>()

@@ -162,8 +162,8 @@ for (const [kind, stageOf] of Object.entries(kinds)) {
       })
       t.teardown(upstream.close)
       const providers = [protocol.provider(upstream.url)]
-      const masking = await testGateway(t, { providers, stages: [await stageOf(t, 'mask')] })
-      const refusing = await testGateway(t, { providers, stages: [await stageOf(t, 'refuse')] })
+      const masking = await testGateway(t, { providers, guards: [await stageOf(t, 'mask')] })
+      const refusing = await testGateway(t, { providers, guards: [await stageOf(t, 'refuse')] })
       for (const [name, { path }] of Object.entries(callers)) {
         for (const stream of [false, true]) {
           const title = `${name} in front of ${id}, ${stream ? 'streamed' : 'complete'}`

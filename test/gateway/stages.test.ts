@@ -41,7 +41,7 @@ async function start (
   t.teardown(upstream.close)
   return {
     upstream,
-    api: await testGateway(t, { providers: [protocol.provider(upstream.url)], stages: [...stages] })
+    api: await testGateway(t, { providers: [protocol.provider(upstream.url)], guards: [...stages] })
   }
 }
 
@@ -167,7 +167,7 @@ for (const [kind, stageOf] of Object.entries(refusing)) {
           }
         })
         t.teardown(upstream.close)
-        const api = await testGateway(t, { providers: [protocol.provider(upstream.url)], stages: [stage] })
+        const api = await testGateway(t, { providers: [protocol.provider(upstream.url)], guards: [stage] })
         let calls = 0
         for (const [dialectName, { path, request, textsOf }] of Object.entries(dialects)) {
           const title = `${dialectName} in front of ${name}`
@@ -249,7 +249,7 @@ t.test(
     t.teardown(upstream.close)
     const api = await testGateway(t, {
       providers: [protocols.chat.provider(upstream.url)],
-      stages: [{ ...island, at: ['tool_call', 'tool_result'] }],
+      guards: [{ ...island, at: ['tool_call', 'tool_result'] }],
       tools: { ...settings().tools, callMs: 10_000, loopMs: 20_000, allowedHosts: ['127.0.0.1'] }
     })
     const response = await api.post('/v1/chat/completions', {
@@ -283,7 +283,7 @@ t.test('requests for embeddings and speech are inspected before they are sent', 
   for (const action of ['mask', 'refuse'] as const) {
     const api = await testGateway(t, {
       providers: [upstreamAt(upstream.url)],
-      stages: [{ ...island, action }]
+      guards: [{ ...island, action }]
     })
     for (const [path, request] of [
       ['/v1/embeddings', { model: 'openai/text-embedding-3-small', input: `in ${word}` }],
@@ -309,7 +309,7 @@ t.test('a long text is inspected to its end, and each finding counts once', asyn
   const api = await testGateway(t, {
     providers: [chatUpstreamAt(upstream.url)],
     limits: { ...limits, jsonBodyBytes: 20e6, jsonBodyTotalBytes: 40e6 },
-    stages: [
+    guards: [
       { ...island, name: 'counts', action: 'report', at: ['request'], patterns: [rules] },
       { ...island, at: ['request'] }
     ]

@@ -178,7 +178,7 @@ t.test(
     ]
     const upstream = await fakeUpstream({ pieces: [chatAnswer('ok')] })
     t.teardown(upstream.close)
-    const api = await testGateway(t, { providers: [upstreamAt(`${upstream.url}/v1`)], stages })
+    const api = await testGateway(t, { providers: [upstreamAt(`${upstream.url}/v1`)], guards: stages })
     const call = {
       id: 'c',
       type: 'function',

@@ -314,7 +314,7 @@ t.test('a cached tool list is not requested again, and has no span', async t => 
 })
 
 t.test('each guard that inspected the call has a span with the outcome', async t => {
-  const stages: Settings['stages'] = [
+  const stages: Settings['guards'] = [
     {
       name: 'islands',
       use: 'pattern',
@@ -323,7 +323,7 @@ t.test('each guard that inspected the call has a span with the outcome', async t
       patterns: [{ name: 'island', match: 'Z[a-z]{6}r', maxLength: 8 }]
     }
   ]
-  const { api, spans } = await traced(t, { stages })
+  const { api, spans } = await traced(t, { guards: stages })
   await (await api.post(path, { ...hello, messages: [{ role: 'user', content: 'to Zanzibar' }] })).text()
   const all = await spans()
   const top = all.find(({ kind }) => kind === 2)
@@ -348,7 +348,7 @@ t.test('each guard that inspected the call has a span with the outcome', async t
   )
 })
 
-const islands: Settings['stages'] = [
+const islands: Settings['guards'] = [
   {
     name: 'islands',
     use: 'pattern',
@@ -372,7 +372,7 @@ for (const [dialectName, { path, request }] of Object.entries(dialects)) {
         const script = stream
           ? { headers: eventStream, pieces: [...frames] }
           : { pieces: [JSON.stringify(complete)] }
-        const { api } = await traced(t, { telemetry, stages: islands }, undefined, script)
+        const { api } = await traced(t, { telemetry, guards: islands }, undefined, script)
         const response = await api.post(path, { ...request('one/m', word), stream })
         t.equal(response.status, 200, await response.text())
         await api.gateway.close()
@@ -406,7 +406,7 @@ t.test(
         tools,
         toolServers: [remoteServer('org/test', server.url)],
         telemetry: content(seen.url),
-        stages: islands.map(stage => ({ ...stage, action: 'refuse' }))
+        guards: islands.map(stage => ({ ...stage, action: 'refuse' }))
       },
       undefined,
       toolTurns

@@ -130,7 +130,7 @@ for (const [kind, stageOf] of Object.entries(kinds)) {
         })
       }))
       t.teardown(upstream.close)
-      const api = await testGateway(t, { providers: [protocol.provider(upstream.url)], stages: [stage] })
+      const api = await testGateway(t, { providers: [protocol.provider(upstream.url)], guards: [stage] })
       const { path, request } = dialects[dialect]
       const body = { ...takenBy(protocol, request(protocol.model, 'there')), stream: true }
       const refused = await (await api.post(path, body)).text()

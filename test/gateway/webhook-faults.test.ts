@@ -55,7 +55,7 @@ for (const [fault, serviceOf] of Object.entries(faults)) {
       for (const whenUnavailable of ['refuse', 'pass'] as const) {
         const api = await testGateway(t, {
           providers: [chatUpstreamAt(upstream.url)],
-          stages: [{ ...stage, at: [at], whenUnavailable }]
+          guards: [{ ...stage, at: [at], whenUnavailable }]
         })
         for (const stream of [false, true]) {
           const title = `${at}, ${whenUnavailable}, ${stream ? 'streamed' : 'complete'}`

@@ -230,7 +230,7 @@ async function start (t: Test): Promise<Place> {
         loopMs: 20_000,
         allowedHosts: ['127.0.0.1']
       },
-      stages: [
+      guards: [
         {
           name: 'words',
           use: 'pattern',

@@ -42,7 +42,7 @@ async function start (
   t.teardown(upstream.close)
   const api = await testGateway(t, {
     providers: [upstreamAt(upstream.url, 'mistral', 'mistral', { apiKey: new Secret('key') })],
-    stages: [{ ...stage, ...more }]
+    guards: [{ ...stage, ...more }]
   })
   const ask = async (content: string): Promise<{ status: number, body: unknown, findings: unknown }> => {
     const response = await api.post('/v1/chat/completions', {

@@ -91,7 +91,7 @@ async function start (
         modelSettings('openai/judge', { price: { input: 10, output: 20 } })
       ],
       tools: { ...settings().tools, allowedHosts: ['127.0.0.1'] },
-      stages: [{ ...stage, ...more }]
+      guards: [{ ...stage, ...more }]
     },
     limits === undefined ? {} : { [testKey]: { id: 'key-1', name: 'test', limits } },
     {

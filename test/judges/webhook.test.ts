@@ -180,7 +180,7 @@ t.test('a service may have an internal address, as configured tool servers may',
     providers: [chatUpstreamAt(provider.url)],
     toolServers: [{ slug: 'acme/tools', url: tools.url, args: [], env: {}, headers: {}, shared: false }],
     tools: { ...settings().tools, callMs: 10_000, loopMs: 20_000, allowedHosts: [] },
-    stages: [{ name: 'mine', use: 'webhook', at: ['request'], url: guardService.url }]
+    guards: [{ name: 'mine', use: 'webhook', at: ['request'], url: guardService.url }]
   })
   const ask = async (server: string): Promise<string> => {
     const messages = [{ role: 'user', content: 'hi' }]
@@ -404,7 +404,7 @@ t.test(
     })
     const headgate = await testGateway(t, {
       providers: [chatUpstreamAt(provider.url)],
-      stages: [{
+      guards: [{
         name: 'guard',
         use: 'webhook',
         format: 'litellm',

@@ -192,21 +192,21 @@ storeTest(
   'keys of the configuration have the guards of the default project, from the next look at the store on',
   async (t, openStore) => {
     const { keys, database } = await open(t, openStore, [
-      { name: 'team', key: new Secret('team-key'), stages: ['a'] }
+      { name: 'team', key: new Secret('team-key'), guards: ['a'] }
     ])
-    t.same(keys.check('team-key')?.stages, ['a'])
+    t.same(keys.check('team-key')?.guards, ['a'])
     await database.query
       .updateTable('projects')
       .set({ stages: '["b"]' })
       .where('id', '=', 'default')
       .execute()
     keys.poll()
-    await until(() => keys.check('team-key')?.stages?.length === 2, 'the poll')
-    t.same(keys.check('team-key')?.stages, ['a', 'b'])
+    await until(() => keys.check('team-key')?.guards?.length === 2, 'the poll')
+    t.same(keys.check('team-key')?.guards, ['a', 'b'])
     keys.replaceConfigured([{ name: 'next', key: new Secret('next-key') }])
-    t.same(keys.check('next-key')?.stages, ['b'])
+    t.same(keys.check('next-key')?.guards, ['b'])
     t.same(
-      keys.configured().map(({ stages }) => stages),
+      keys.configured().map(({ guards }) => guards),
       [undefined],
       'the list says what the configuration says'
     )

@@ -1206,7 +1206,7 @@ t.test('a refused answer is charged its cost if complete, else the whole reserva
       {
         providers: [upstreamAt(`${upstream.url}/v1`)],
         models: [modelSettings('openai/priced', { price })],
-        stages: [
+        guards: [
           {
             name: 'words',
             use: 'pattern',

@@ -848,7 +848,7 @@ t.test('an answer that a guard inspects is not deferred to its provider', async 
     patterns: [{ name: 'island', match: 'Z[a-z]{6}r', maxLength: 8 }]
   } as const
   const { upstream, api } = await start(t, () => ({ pieces: [chatAnswer('I went to Zanzibar')] }), {
-    stages: [stage]
+    guards: [stage]
   })
   const answer = await api.post(path, question)
   t.equal(answer.status, 200)

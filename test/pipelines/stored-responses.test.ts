@@ -574,7 +574,7 @@ t.test('a background failure ends the response, with or without a stream', async
 
 t.test('a background answer refused by a guard ends as filtered content does', async t => {
   const { client } = await start(t, { pieces: [chatAnswer('in Zanzibar')] }, {
-    stages: [
+    guards: [
       {
         name: 'islands',
         use: 'pattern',

@@ -122,7 +122,7 @@ t.test('a dry run lists the guards that would inspect the call, in order', async
       { headers: { 'x-headgate-dry-run': 'true' }, record: new CallRecord(endpoint) }
     )
     const thrown: unknown = await collect(
-      dryRun({ ...services, settings: settings({ ...priced, stages }) }, 'chat')(once(call))
+      dryRun({ ...services, settings: settings({ ...priced, guards: stages }) }, 'chat')(once(call))
     ).catch((error: unknown) => error)
     // printed by us
     return thrown instanceof EarlyReply

@@ -25,9 +25,9 @@ const ofSupport = stage('of-support', { when: 'asked', only: { projects: ['suppo
 const ofSpeech = stage('of-speech', { only: { endpoints: ['speech'], keys: ['key-1'] } })
 
 const keys: Readonly<Record<string, ApiKey>> = {
-  bound: { id: 'key-2', name: 'bound', stages: ['asked'] },
+  bound: { id: 'key-2', name: 'bound', guards: ['asked'] },
   support: { id: 'key-3', name: 'support', project: { id: 'p1', name: 'support' } },
-  lost: { id: 'key-4', name: 'lost', stages: ['asked', 'gone'] }
+  lost: { id: 'key-4', name: 'lost', guards: ['asked', 'gone'] }
 }
 
 async function start (
@@ -38,8 +38,8 @@ async function start (
   const upstream = await fakeUpstream(() => ({ pieces: [chatAnswer(`I went to ${word}.`)] }))
   t.teardown(upstream.close)
   const provider = upstreamAt(upstream.url, 'openai', 'openai', { quirks: { responsesApi: false } })
-  const stages = [asked, ofSupport, ofSpeech]
-  return { upstream, api: await testGateway(t, { providers: [provider], stages, ...parts }, keys, more) }
+  const guards = [asked, ofSupport, ofSpeech]
+  return { upstream, api: await testGateway(t, { providers: [provider], guards, ...parts }, keys, more) }
 }
 
 const question = { model: 'openai/m', messages: [{ role: 'user', content: `Where is ${word}?` }] }

@@ -92,7 +92,7 @@ export function settings (parts: Partial<Settings> = {}): Settings {
     store: { poolSize: 10, connectMs: 5_000, statementMs: 10_000, keysStaleMs: 86_400_000 },
     coordination: { cluster: false, timeoutMs: 500 },
     calls: { keepBodies: [], keptMemoryBytes: 1_000_000 },
-    stages: [],
+    guards: [],
     cache: {},
     alerts: { webhooks: {}, emails: {}, errorPercent: 20, keyExpiryDays: 7 },
     telemetry: { maxSampledPerSecond: 100 },

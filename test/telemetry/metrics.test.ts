@@ -161,7 +161,7 @@ t.test('unfinished calls of a guard module count as open, even after the module 
   })
   const parts = {
     providers: [upstreamAt(`${upstream.url}/v1`)],
-    stages: [stage('answers'), stage('hangs')]
+    guards: [stage('answers'), stage('hangs')]
   }
   const api = await measured(t, parts)
   for (let call = 0; call < 2; call++) {
@@ -172,7 +172,7 @@ t.test('unfinished calls of a guard module count as open, even after the module 
   const values = valuesIn(t, await api.scrape())
   t.equal(values.get('headgate_stage_open{stage="answers"}'), 0)
   t.equal(values.get('headgate_stage_open{stage="hangs"}'), 2)
-  await api.gateway.reload(settings({ ...parts, stages: [] }))
+  await api.gateway.reload(settings({ ...parts, guards: [] }))
   const later = valuesIn(t, await api.scrape())
   t.equal(later.get('headgate_stage_open{stage="answers"}'), undefined)
   t.equal(later.get('headgate_stage_open{stage="hangs"}'), 2)
@@ -186,7 +186,7 @@ t.test('findings and inspections of guards are counted by configured names only'
   })
   const api = await measured(t, {
     providers: [upstreamAt(`${upstream.url}/v1`)],
-    stages: [
+    guards: [
       { name: 'mail', use: 'pattern', at: ['request'], action: 'mask', patterns: ['email'] },
       {
         name: 'hangs',

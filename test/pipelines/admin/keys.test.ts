@@ -652,9 +652,9 @@ t.test(
       patterns: ['email'],
       when: 'asked'
     })
-    const configured = { name: 'file', key: new Secret('a-key-of-the-configuration'), stages: ['a'] }
+    const configured = { name: 'file', key: new Secret('a-key-of-the-configuration'), guards: ['a'] }
     const { user, keys } = await adminGateway(t, {
-      stages: [stage('a'), stage('b'), stage('c')],
+      guards: [stage('a'), stage('b'), stage('c')],
       keys: [configured]
     })
     const owner = await user('owner')
@@ -665,14 +665,14 @@ t.test(
       await owner.send('POST /admin/v1/keys', { name: 'of p', project_id: project.id, stages: ['b'] })
     ).body
     t.match(made.key, { stages: ['b'], set_by_admin: ['stages'] })
-    t.same(keys.check(made.secret)?.stages, ['b', 'a'], 'those of the project as well')
+    t.same(keys.check(made.secret)?.guards, ['b', 'a'], 'those of the project as well')
     const path = `POST /admin/v1/keys/${made.key.id}`
     for (const stages of [null, [], ['c']]) {
       const refused = await member.send(path, { stages })
       t.match([refused.status, refused.body.error.param], [403, 'stages'], JSON.stringify(stages))
     }
     const own = (await member.send('POST /admin/v1/keys', { name: 'own', project_id: project.id })).body
-    t.same(keys.check(own.secret)?.stages, ['a'])
+    t.same(keys.check(own.secret)?.guards, ['a'])
     for (const [route, body] of [
       [path, { stages: ['x'] }],
       ['POST /admin/v1/keys', { name: 'x', stages: ['x'] }],
@@ -693,15 +693,15 @@ t.test(
       stages: ['c', 'b']
     })
     await keys.refresh()
-    t.same(keys.check(made.secret)?.stages, ['b', 'c'], 'each once')
+    t.same(keys.check(made.secret)?.guards, ['b', 'c'], 'each once')
     await owner.send(`POST /admin/v1/projects/${project.id}`, { stages: null })
     t.match((await owner.send(path, { stages: null })).body, { stages: null, set_by_admin: [] })
-    t.equal(keys.check(made.secret)?.stages, undefined)
+    t.equal(keys.check(made.secret)?.guards, undefined)
 
     await owner.send('POST /admin/v1/projects/default', { stages: ['b'] })
     await keys.refresh()
     t.same(
-      keys.check('a-key-of-the-configuration')?.stages,
+      keys.check('a-key-of-the-configuration')?.guards,
       ['a', 'b'],
       'keys of the configuration are of the default project'
     )

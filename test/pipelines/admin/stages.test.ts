@@ -7,7 +7,7 @@ import { chatAnswer, fakeUpstream } from '../../support/upstream.ts'
 import { eventually } from '../../support/until.ts'
 import type { Settings } from '../../../lib/core/settings.ts'
 
-const stages: Settings['stages'] = [
+const stages: Settings['guards'] = [
   {
     name: 'tickets',
     use: 'pattern',
@@ -35,7 +35,7 @@ const stages: Settings['stages'] = [
 t.test('a call lists the guards that inspected it, and the report adds them up', async t => {
   const upstream = await fakeUpstream({ pieces: [chatAnswer('of TCK-222222')] })
   t.teardown(upstream.close)
-  const place = await adminGateway(t, { providers: [chatUpstreamAt(upstream.url)], stages })
+  const place = await adminGateway(t, { providers: [chatUpstreamAt(upstream.url)], guards: stages })
   const { send } = await place.user('owner')
   const {
     body: { secret }
@@ -104,7 +104,7 @@ t.test('a call lists the guards that inspected it, and the report adds them up',
 })
 
 t.test('a text can be tried at both ends without leaving a record', async t => {
-  const place = await adminGateway(t, { stages })
+  const place = await adminGateway(t, { guards: stages })
   const { send } = await place.user('admin')
   const tried = async (text: string, point: string): Promise<unknown> =>
     (await send('POST /admin/v1/stages/try', { text, point })).body
