@@ -3,7 +3,7 @@ import { GatewayError } from '../../lib/core/errors.ts'
 import { refusal, smallApp } from '../support/small-app.ts'
 import { until } from '../support/until.ts'
 
-t.test('settled() waits for the calls open at that moment, not for later ones', async t => {
+t.test('whenIdle() waits for the calls open at that moment, not for later ones', async t => {
   const { app, url, go } = await smallApp(t)
   await app.whenIdle()
   const waiting = fetch(`${url}/wait`)
