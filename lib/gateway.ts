@@ -12,7 +12,7 @@ import { aliasEndpoints } from '../pipelines/aliases.ts'
 import { dashboardEndpoints } from '../pipelines/dashboard.ts'
 import { createEndpoints } from '../pipelines/index.ts'
 import { errorFormatOf } from './dialects/error-format.ts'
-import { CallHistory, type CallObserver } from './gateway/call-history.ts'
+import { CallRecorder, type CallObserver } from './gateway/call-recorder.ts'
 import { DeferredWork } from './gateway/deferred-work.ts'
 import { LiveServices } from './gateway/live-services.ts'
 import { OpenedGateway, type OpenedGatewayOptions, type StopState } from './gateway/opened-gateway.ts'
@@ -195,7 +195,7 @@ async function openGateway (
 /** What outlives each configuration. */
 interface Lasting {
   readonly limiter: Limiter
-  readonly history: CallHistory
+  readonly history: CallRecorder
   readonly work: DeferredWork | undefined
   /** Digests entries of counters and of the cache, which are still found after a reload. */
   readonly secret: Buffer
@@ -276,12 +276,12 @@ function openHistory (
   limiter: Limiter,
   tracer: CallTracer | undefined,
   services: () => Services
-): CallHistory {
+): CallRecorder {
   const kindOf = (providerId: string): ProviderKind | undefined =>
     services().settings.providers.find(({ id }) => id === providerId)?.kind
   const traced: CallObserver | undefined = tracer && ((call, row) =>
     tracer.observe(call, row, kindOf, services().settings.server.trustProxy))
-  return new CallHistory({
+  return new CallRecorder({
     keys,
     limiter,
     log,

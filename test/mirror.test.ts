@@ -57,7 +57,7 @@ const elsewhere: Reasons = {
   'exports/open-exports': ['pipelines/admin/exports', 'opens the exports of a gateway'],
   'exports/export-window': ['exports/usage-exports', 'the windows of the files that are written there'],
   'exports/write-file': ['exports/usage-exports', 'writes the files that are read there'],
-  'gateway/call-history': [
+  'gateway/call-recorder': [
     'pipelines/admin/call-bodies',
     'records the calls of a gateway: each file of test/gateway'
   ],

@@ -3,9 +3,9 @@
  *
  * First, every route is tried once without a wait, in order, with routes that are cooling down last; another
  * credential of the provider replaces a refused one. Then the routes that failed transiently are tried again,
- * in rounds, the one with the shortest wait first. Every retry takes from the retry budget of its provider.
- * So does a fallback, unless the last failure does not suggest overload, such as a refused credential or an
- * unknown model. A hedge takes from the hedge budget instead.
+ * in rounds, the one with the shortest wait first. Each of these retries takes from the retry budget of its
+ * provider. So does a fallback, unless the last failure does not suggest overload, such as a refused
+ * credential or an unknown model. Another credential takes nothing, and a hedge takes from the hedge budget.
  */
 
 import type { CallSession } from '../core/call.ts'
@@ -24,7 +24,7 @@ const maxBackoffMs = 4000
 export interface PlannedAttempt {
   readonly route: Route
   readonly waitMs: number
-  /** True for another attempt at a model that failed before. */
+  /** True for another attempt at a model that failed before, except on a new connection. */
   readonly isRetry: boolean
   /** The index of the provider's credential to use; `undefined` if the provider has only one. */
   readonly credential: number | undefined

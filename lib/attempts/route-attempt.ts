@@ -30,7 +30,7 @@ export class RouteAttempt {
   readonly #call: RoutedCall<{ readonly stream?: boolean | undefined }>
   readonly #provider: Provider
   readonly #health: RouteHealth
-  readonly #attempt: ModelAttempt
+  readonly #circuitAttempt: ModelAttempt
   readonly #record: RecordedAttempt
 
   /** Starts an attempt; `end` must follow in every case. */
@@ -45,7 +45,7 @@ export class RouteAttempt {
     this.#call = call
     this.#provider = provider
     this.#health = health
-    this.#attempt = health.begin(route, call.key.id)
+    this.#circuitAttempt = health.begin(route, call.key.id)
     this.span = call.record.trace?.child()
     this.#record = {
       route,
@@ -66,7 +66,7 @@ export class RouteAttempt {
     this.#record.answeredAtMs = endedAtMs
     this.#health.succeeded(
       this.route,
-      this.#attempt,
+      this.#circuitAttempt,
       this.#call.request.stream === true,
       endedAtMs - this.startedAtMs
     )
@@ -93,7 +93,7 @@ export class RouteAttempt {
     if (error.acceptedByProvider || error.mayBeBilled || error.usage !== undefined) {
       recordWasted(this.#call, this.route, error.usage)
     }
-    this.#health.failed(this.route, this.#attempt, error, this.credential)
+    this.#health.failed(this.route, this.#circuitAttempt, error, this.credential)
     recordUnusedRoute(this.#call, this.route, error.code)
   }
 
@@ -121,7 +121,7 @@ export class RouteAttempt {
 
   /** Must follow the outcome. An attempt without one ended with its call. */
   end (): void {
-    this.#health.ended(this.route, this.#attempt)
+    this.#health.ended(this.route, this.#circuitAttempt)
     const { signal } = this.#call
     if (this.#record.answeredAtMs === undefined && signal.aborted) {
       this.#recordEnd(asGatewayError(signal.reason).code)

@@ -192,7 +192,7 @@ export function extend<C extends object, F extends object> (call: C, fields: F):
 export type JournalAnswer = (call: Call) => Promise<void> | undefined
 
 /**
- * Journals a call whose request has been sent to a provider. Nothing waits for it.
+ * Journals a call as soon as its request is handed to the transport. Nothing waits for it.
  *
  * @param isFree true for a request that costs nothing. Default: false
  */

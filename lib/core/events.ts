@@ -33,7 +33,7 @@ export interface Logprobs {
   readonly refusal?: readonly unknown[] | null
 }
 
-/** The outcome of one tool call on the server; `result` is what the tool returned. */
+/** The outcome of one call of a tool on a tool server; `result` is what the tool returned. */
 export interface ToolResult {
   readonly toolName: string
   readonly serverName: string

@@ -122,7 +122,7 @@ export class TimeFacts {
   upstreamWaitMs = 0
   /** Milliseconds that the gateway itself took until the head of the answer. */
   overheadMs: number | undefined = undefined
-  /** Milliseconds from acceptance to the first output of a stream; streams only. */
+  /** Milliseconds from the arrival of the request to the first output; streams only. */
   firstByteMs: number | undefined = undefined
 }
 

@@ -17,7 +17,7 @@ import type { Services } from '../services.ts'
 import type { Database } from '../stores/database.ts'
 import type { CallTracer } from '../telemetry/call-tracer.ts'
 import type { CoordinationLoad, Load } from '../telemetry/metrics.ts'
-import type { CallHistory } from './call-history.ts'
+import type { CallRecorder } from './call-recorder.ts'
 import type { DeferredWork } from './deferred-work.ts'
 import type { LiveServices } from './live-services.ts'
 
@@ -45,7 +45,7 @@ export interface OpenedGatewayOptions {
   readonly app: App
   readonly server: HttpServer
   readonly live: LiveServices
-  readonly history: CallHistory
+  readonly history: CallRecorder
   readonly stop: StopState
   readonly degraded: () => readonly string[]
   readonly openWork: Load['openWork']

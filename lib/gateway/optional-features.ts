@@ -13,7 +13,7 @@ import type { KeyStore } from '../keys/key-store.ts'
 import type { NamedBudgets } from '../limits/named-budgets.ts'
 import type { Log } from '../log/log.ts'
 import type { Database } from '../stores/database.ts'
-import type { CallHistory } from './call-history.ts'
+import type { CallRecorder } from './call-recorder.ts'
 
 /** The options of a gateway that features need; a feature without what it needs is not opened. */
 export interface FeatureOptions {
@@ -26,7 +26,7 @@ export interface FeatureOptions {
 
 /** What features need of the parts that outlive a configuration. */
 interface LastingParts extends Omit<JudgeInput, 'settings'> {
-  readonly history: CallHistory
+  readonly history: CallRecorder
   readonly degraded: () => readonly string[]
   /** The secret of the store. */
   readonly secret: Buffer

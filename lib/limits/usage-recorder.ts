@@ -50,7 +50,7 @@ export class UsageRecorder {
       if (begun === undefined) this.#journalInterrupted(call, ledger)
       else void journal(call, begun, ledger)
     }
-    record.inFlight = new InFlight(() => this.#journalInFlight(call, ledger))
+    record.inFlight = new RejournalTimer(() => this.#journalInFlight(call, ledger))
   }
 
   /**
@@ -121,7 +121,7 @@ export class UsageRecorder {
 const ended = { stop: () => {} }
 
 /** Waits until a call must be journaled again. Calls that begin at about the same time share a timer. */
-class InFlight extends TimedMember {
+class RejournalTimer extends TimedMember {
   readonly #record: () => boolean
   #timer = sharedTimer(inFlightMs)
   #dueAfterMs = inFlightMs

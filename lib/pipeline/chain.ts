@@ -28,13 +28,13 @@ function join (
   next: StageFunctions | undefined
 ): StageFunctions | undefined {
   if (one === undefined || next === undefined) return undefined
-  const hasOnlySteps = one.open === undefined && one.begins.length === 0
+  const hasOnlySteps = one.open === undefined && one.createTransformers.length === 0
   const hasOnlyTransformers = next.open === undefined && next.steps.length === 0
   if (!hasOnlySteps && !hasOnlyTransformers) return undefined
   return {
     steps: [...one.steps, ...next.steps],
     open: one.open ?? next.open,
-    begins: [...one.begins, ...next.begins]
+    createTransformers: [...one.createTransformers, ...next.createTransformers]
   }
 }
 

@@ -27,7 +27,7 @@ export interface StageFunctions {
   /** Returns the source of a value. Absent: values are read as they are. */
   readonly open?: ((value: unknown) => AsyncIterable<unknown>) | undefined
   /** Create the transformers of one source. */
-  readonly begins: ReadonlyArray<() => AnyTransformer>
+  readonly createTransformers: ReadonlyArray<() => AnyTransformer>
 }
 
 type Result<T> = IteratorResult<T, undefined>
@@ -53,7 +53,7 @@ export class FusedStages<Out> implements AsyncIterableIterator<Out, undefined> {
   constructor (source: AsyncIterable<unknown>, functions: StageFunctions) {
     this.#source = source[Symbol.asyncIterator]()
     this.#functions = functions
-    this.#transformers = functions.begins.map(begin => begin())
+    this.#transformers = functions.createTransformers.map(begin => begin())
     if (functions.open === undefined && functions.steps.length === 0) this.#inner = this.#source
   }
 

@@ -33,7 +33,7 @@ export type Sink<In, Out> = (source: AsyncIterable<In>) => Promise<Out>
 export function map<In, Out> (step: (value: In) => Out | Promise<Out>): Stage<In, Out> {
   // The signature states the types of values; fused stages do not know them. `flatMap` and `transform` cast
   // for the same reason.
-  return stageOf({ steps: [step as StageFunctions['steps'][number]], begins: [] })
+  return stageOf({ steps: [step as StageFunctions['steps'][number]], createTransformers: [] })
 }
 
 /**
@@ -41,12 +41,12 @@ export function map<In, Out> (step: (value: In) => Out | Promise<Out>): Stage<In
  * generator.
  */
 export function flatMap<In, Out> (open: (value: In) => AsyncIterable<Out>): Stage<In, Out> {
-  return stageOf({ steps: [], open: open as StageFunctions['open'], begins: [] })
+  return stageOf({ steps: [], open: open as StageFunctions['open'], createTransformers: [] })
 }
 
 /** Makes a stage of synchronous steps with shared state: at most one value out for each value in. */
 export function transform<In, Out> (begin: () => Transformer<In, Out>): Stage<In, Out> {
-  return stageOf({ steps: [], begins: [begin as StageFunctions['begins'][number]] })
+  return stageOf({ steps: [], createTransformers: [begin as StageFunctions['createTransformers'][number]] })
 }
 
 /** The functions of each stage. Hand-written stages have no entry. */
@@ -60,7 +60,7 @@ export function stageOf<In, Out> (functions: StageFunctions): Stage<In, Out> {
 }
 
 /** A stage that does nothing: what an optional stage is where there is nothing for it to do. */
-export const pass: PassThroughStage<unknown> = stageOf({ steps: [], begins: [] })
+export const pass: PassThroughStage<unknown> = stageOf({ steps: [], createTransformers: [] })
 
 /** Returns the functions that a stage calls; `undefined` for a hand-written stage. */
 export function functionsOf (stage: Stage<never, unknown>): StageFunctions | undefined {

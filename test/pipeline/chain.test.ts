@@ -16,7 +16,7 @@ async function * numbers (count: number): AsyncGenerator<number> {
 function sizes (stages: ReadonlyArray<Stage<never, unknown>>): unknown[] {
   return stages
     .map(functionsOf)
-    .map(made => made && [made.steps.length, made.open === undefined ? 0 : 1, made.begins.length])
+    .map(made => made && [made.steps.length, made.open === undefined ? 0 : 1, made.createTransformers.length])
 }
 
 const plusOne = map((value: number) => value + 1)

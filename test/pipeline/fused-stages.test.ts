@@ -11,11 +11,11 @@ import type { StageFunctions } from '../../lib/pipeline/fused-stages.ts'
 function plainly (stage: Stage<number>): Stage<number> {
   const functions = functionsOf(stage)
   if (functions === undefined) return stage
-  const { steps, open, begins } = functions
+  const { steps, open, createTransformers } = functions
   const stages: Array<Stage<unknown>> = [
     ...steps.map(stepping),
     ...(open === undefined ? [] : [opening(open)]),
-    ...begins.map(transforming)
+    ...createTransformers.map(transforming)
   ]
   return source =>
     stages.reduce<AsyncIterable<unknown>>((before, next) => next(before), source) as AsyncIterable<number>
@@ -33,7 +33,7 @@ function opening (open: NonNullable<StageFunctions['open']>): Stage<unknown> {
   }
 }
 
-function transforming (begin: StageFunctions['begins'][number]): Stage<unknown> {
+function transforming (begin: StageFunctions['createTransformers'][number]): Stage<unknown> {
   return async function * (source) {
     const transformer = begin()
     let value: unknown

@@ -42,7 +42,7 @@ export interface CallHistoryOptions {
  * The records of a gateway. `journalAnswer` is called while a call is answered, `end` once it has ended; rows
  * are stored later.
  */
-export class CallHistory {
+export class CallRecorder {
   /** Journals a call whose request has been sent to a provider. */
   readonly journalSent: JournalSent
   readonly #options: CallHistoryOptions
