@@ -35,7 +35,7 @@ function cacheOf (
 interface Facts {
   readonly configuration: string
   readonly keyId: string
-  readonly stages: readonly string[] | undefined
+  readonly guards: readonly string[] | undefined
   readonly requestedGuards: readonly string[] | undefined
   readonly models: readonly string[] | undefined
   readonly endpoints: readonly string[] | undefined
@@ -57,7 +57,7 @@ const word = fc.constantFrom('a', 'b', 'a,b', '["a"]')
 const facts: fc.Arbitrary<Facts> = fc.record({
   configuration: word,
   keyId: word,
-  stages: fc.option(fc.array(word, { maxLength: 2 }), { nil: undefined }),
+  guards: fc.option(fc.array(word, { maxLength: 2 }), { nil: undefined }),
   requestedGuards: fc.option(fc.array(word, { maxLength: 2 }), { nil: undefined }),
   models: fc.option(fc.array(word, { maxLength: 2 }), { nil: undefined }),
   endpoints: fc.option(fc.array(word, { maxLength: 2 }), { nil: undefined }),
