@@ -46,15 +46,14 @@ export interface GuardInspection {
 /** Groups notes by guard and point. */
 export function inspectionsOf (notes: readonly GuardNote[]): GuardInspection[] {
   const inspections = new Map<string, GuardInspection>()
-  for (const { stage, point, action, count, took_ms: tookMs = 0 } of notes) {
+  for (const { stage, point, action, count, took_ms: tookMs } of notes) {
     const key = `${stage} ${point}`
     const inspection = inspections.get(key) ?? { stage, point, tookMs: 0, findings: [] }
     inspections.set(key, {
       ...inspection,
-      tookMs: inspection.tookMs + tookMs,
-      findings: action === 'inspected'
-        ? inspection.findings
-        : [...inspection.findings, { action, count }]
+      tookMs: inspection.tookMs + (tookMs ?? 0),
+      // Only the note of the inspections has a time; its action was `look` in earlier versions.
+      findings: tookMs === undefined ? [...inspection.findings, { action, count }] : inspection.findings
     })
   }
   return [...inspections.values()]

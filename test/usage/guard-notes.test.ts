@@ -27,6 +27,11 @@ t.test('guard results are printed without empty inspections, and read back', asy
   t.same(inspectionsOf(readNotes(null)), [])
 })
 
+t.test('inspections of an earlier version are not counted as findings', async t => {
+  const text = '[{"stage":"pii","point":"request","action":"look","count":2,"took_ms":1.5}]'
+  t.same(inspectionsOf(readNotes(text)), [{ stage: 'pii', point: 'request', tookMs: 1.5, findings: [] }])
+})
+
 t.test('the notes of a call are limited', async t => {
   const findings = new GuardFindings()
   for (let stage = 0; stage < 500; stage++) findings.noteInspection(`stage-${stage}`, 'request', 1)
