@@ -121,16 +121,20 @@ export class PreparedRequest<
   }
 
   #partsFor (credential: number | undefined): ReadonlyArray<UpstreamPart<R, E>> {
-    const existing = this.#prepared.get(credential)
-    if (existing !== undefined) return existing
+    const parts = this.#prepared.get(credential) ?? this.#prepare(credential)
+    if (this.#prepared.size === 1) return parts
+    // What another key has had answered is billed, and not sent again.
+    const prepared = [...this.#prepared.values()]
+    for (const [index, part] of parts.entries()) {
+      part.answer ??= prepared.map(others => others[index]?.answer).find(answer => answer !== undefined)
+    }
+    return parts
+  }
+
+  #prepare (credential: number | undefined): ReadonlyArray<UpstreamPart<R, E>> {
     const isTranslated = this.#mustTranslate || this.#options.missingApis.isMissing(this.provider)
     const input = adapterInput(this.#call, this.#route, this.provider, { credential, isTranslated })
-    const sent = [...this.#prepared.values()]
-    const parts = (this.#options.adapter.split?.(input) ?? [input]).map((part, index): UpstreamPart<R, E> => {
-      // What another account has answered is billed, and not sent again.
-      const answer = sent.map(earlier => earlier[index]?.answer).find(events => events !== undefined)
-      return { input: part, ...answer !== undefined && { answer } }
-    })
+    const parts = (this.#options.adapter.split?.(input) ?? [input]).map(part => ({ input: part }))
     this.#prepared.set(credential, parts)
     return parts
   }

@@ -97,7 +97,7 @@ interface Offer<E> {
 
 class JoinedResponse<E extends AnyEvent> implements OpenResponse<E> {
   readonly route: Route
-  readonly #parts: ReadonlyArray<Pick<UpstreamPart<unknown, E>, 'input'> & { answer?: readonly E[] }>
+  readonly #parts: ReadonlyArray<UpstreamPart<unknown, E>>
   readonly #keeps: boolean
   readonly #join: Join<E>
   readonly #notes: PartNotes

@@ -42,7 +42,7 @@ export interface UpstreamPart<R, E = unknown> {
   /**
    * The events of its complete answer, for a call in several parts: further attempts do not send it again.
    */
-  answer?: readonly E[]
+  answer?: readonly E[] | undefined
 }
 
 /**

@@ -1,4 +1,6 @@
 import t from 'tap'
+import { AbandonedAnswers } from '../../lib/attempts/abandoned-answers.ts'
+import { PreparedRequest } from '../../lib/attempts/prepared-request.ts'
 import { GatewayError } from '../../lib/core/errors.ts'
 import { Secret } from '../../lib/core/secret.ts'
 import { chain } from '../../lib/pipeline/chain.ts'
@@ -349,4 +351,30 @@ t.test('reported usage of a stream is known if it breaks off or is abandoned', a
       t.match(reported, expected, `${kind} ${end}`)
     }
   }
+})
+
+t.test('a part that any key has had answered is not sent again, nor charged twice', async t => {
+  const one = scripted(fine, busy, busy, fine, busy, fine)
+  const { providers, settings } = services({ one }, { kind: 'deepseek' })
+  const provider = providers.get('one')
+  const adapter = provider?.adapters.chat
+  if (provider === undefined || adapter === undefined) throw new Error('there is no provider')
+  const request = new PreparedRequest(routedCall({ ...hello, n: 3 }), route, {
+    provider,
+    adapter,
+    limits: settings.limits,
+    abandoned: new AbandonedAnswers(),
+    journalSent: undefined,
+    isFree: false,
+    missingApis: new RouteHealth().missingApis
+  })
+  for (const [credential, sent] of [[0, 3], [1, 5]] as const) {
+    await t.rejects(request.send({ credential, span: undefined }))
+    t.equal(one.sent.length, sent)
+  }
+  const answer = await request.send({ credential: 0, span: undefined })
+  t.equal(one.sent.length, 6)
+  const usages = (await answer.next())?.flatMap(event => event.type === 'usage' ? [event.usage] : [])
+  t.match(usages, [{ totalTokens: 12 }])
+  t.match(request.usageOfUnusedParts(), [{ totalTokens: 4 }, { totalTokens: 4 }, { totalTokens: 4 }])
 })
