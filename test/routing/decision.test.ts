@@ -1,10 +1,10 @@
 import t from 'tap'
 import { GatewayError } from '../../lib/core/errors.ts'
+import { createProvider } from '../../lib/providers/index.ts'
 import { canServe, decide } from '../../lib/routing/decision.ts'
 import { RouteHealth } from '../../lib/routing/route-health.ts'
 import { clock, fail, route } from '../support/routes.ts'
-import { provider } from '../support/settings.ts'
-import type { Adapters } from '../../lib/providers/provider.ts'
+import { provider, providerSettings } from '../support/settings.ts'
 
 t.test('a decision has the order, the state and the reason of every route', async t => {
   const { now, pass } = clock()
@@ -50,9 +50,11 @@ t.test('a decision has the order, the state and the reason of every route', asyn
 })
 
 t.test('a route can serve the capabilities that its provider has an adapter for', async t => {
-  // only its presence counts
-  const chat = { ...provider('one'), adapters: { chat: {} } as unknown as Adapters }
-  const providers = new Map([['one', chat], ['two', provider('two')]])
+  const transport = { send: async () => await Promise.reject(new Error('no call is sent')) }
+  const providers = new Map([
+    ['one', createProvider(providerSettings('one', 'anthropic'), transport)],
+    ['two', provider('two')]
+  ])
   const tests = (['chat', 'speech'] as const).map(capability => canServe(providers, capability))
   for (const [id, expected] of [
     ['one/a', [true, false]],
