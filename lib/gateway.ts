@@ -156,7 +156,7 @@ async function openGateway (
   const stop: StopState = { isDraining: false, isClosed: false }
   const services = (): Services => live.current
   const lasting = await openLasting(options, tracer, services)
-  const { history, work, degraded, openWork, closeLast } = lasting
+  const { recorder, work, degraded, openWork, closeLast } = lasting
   const live = await LiveServices.open(settings, {
     log,
     serviceOptions: async settings => ({
@@ -172,7 +172,7 @@ async function openGateway (
     },
     whenIdle: async () => await Promise.all([app.whenIdle(), work?.whenIdle()])
   })
-  const app = openApp(settings, options, { live, history, tracer, stop })
+  const app = openApp(settings, options, { live, recorder, tracer, stop })
   const server = await openServer(settings, app, log)
   return new OpenedGateway({
     settings,
@@ -180,7 +180,7 @@ async function openGateway (
     app,
     server,
     live,
-    history,
+    recorder,
     stop,
     degraded,
     openWork,
@@ -195,7 +195,7 @@ async function openGateway (
 /** What outlives each configuration. */
 interface Lasting {
   readonly limiter: Limiter
-  readonly history: CallRecorder
+  readonly recorder: CallRecorder
   readonly work: DeferredWork | undefined
   /** Digests entries of counters and of the cache, which are still found after a reload. */
   readonly secret: Buffer
@@ -215,11 +215,11 @@ async function openLasting (
   const ownLimiter = options.limiter === undefined ? createLimiter(usageDatabase, log) : undefined
   const limiter = options.limiter ?? ownLimiter ?? createLimiter(undefined, log)
   database?.stopWaiting()
-  const history = openHistory(options, limiter, tracer, services)
+  const recorder = openRecorder(options, limiter, tracer, services)
   const work =
     database &&
     (await DeferredWork.open(database, {
-      events: { onEnd: call => history.endDetached(call) },
+      events: { onEnd: call => recorder.endDetached(call) },
       log,
       onWaiting: coordination?.notifyOfTasks,
       services
@@ -227,14 +227,14 @@ async function openLasting (
   const admin = lazyAdmin(options)
   return {
     limiter,
-    history,
+    recorder,
     work,
     secret: work?.deferrals.secret ?? randomBytes(32),
     openWork: new Map(),
     admin,
     degraded: () => [
       ...(options.degraded?.() ?? []),
-      ...(history.isDegraded ? ['ledger'] : []),
+      ...(recorder.isDegraded ? ['ledger'] : []),
       ...(usageDatabase?.isReachable() === false || database?.isReachable() === false ? ['store'] : []),
       ...((services().usageExports?.failures.size ?? 0) > 0 ? ['exports'] : [])
     ],
@@ -247,7 +247,7 @@ async function openLasting (
 
 /** Returns what the services of every configuration share. */
 function lastingOptions (
-  { limiter, history, work, secret, admin, degraded }: Lasting,
+  { limiter, recorder, work, secret, admin, degraded }: Lasting,
   { keys, log, coordination, providers }: GatewayOptions,
   tracer: CallTracer | undefined
 ): Omit<ServiceOptions, 'ready' | 'holdMemory'> {
@@ -257,8 +257,8 @@ function lastingOptions (
     providers,
     secret,
     degraded,
-    journalSent: history.journalSent,
-    limiter: afterRecording(limiter, () => history.importing),
+    journalSent: recorder.journalSent,
+    limiter: afterRecording(limiter, () => recorder.importing),
     beginTrace: tracer?.begin,
     captureContent: tracer?.captureContent,
     deferrals: work?.deferrals,
@@ -271,7 +271,7 @@ function lastingOptions (
 }
 
 /** Opens what records calls; a tracer, if there is one, observes each ended call. */
-function openHistory (
+function openRecorder (
   { keys, log, database, usageDatabase, observers = [] }: GatewayOptions,
   limiter: Limiter,
   tracer: CallTracer | undefined,
@@ -303,7 +303,7 @@ function allEndpoints (services: Services, { server }: Settings): readonly Endpo
 function openApp (
   { server, limits }: Settings,
   { log, middleware }: GatewayOptions,
-  { live, history, tracer, stop }: Pick<OpenedGatewayOptions, 'live' | 'history' | 'tracer' | 'stop'>
+  { live, recorder, tracer, stop }: Pick<OpenedGatewayOptions, 'live' | 'recorder' | 'tracer' | 'stop'>
 ): App {
   return createApp({
     live,
@@ -316,10 +316,10 @@ function openApp (
     errorReply: (failure, call, path) => errorFormatOf(path, call.headers)(failure, call),
     beginTrace: tracer?.begin,
     ...server.litellmHeaders && { addHeaders: addLitellmHeaders },
-    journalAnswer: history.journalAnswer,
+    journalAnswer: recorder.journalAnswer,
     onUploadDeleteFailed: error =>
       log.warn({ cause: loggableError(error) }, 'failed to delete uploaded files'),
-    onEnd: history.end
+    onEnd: recorder.end
   })
 }
 

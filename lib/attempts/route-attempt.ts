@@ -62,13 +62,13 @@ export class RouteAttempt {
   }
 
   recordSuccess (): void {
-    const endedAtMs = performance.now()
-    this.#record.answeredAtMs = endedAtMs
+    const answeredAtMs = performance.now()
+    this.#record.answeredAtMs = answeredAtMs
     this.#health.succeeded(
       this.route,
       this.#circuitAttempt,
       this.#call.request.stream === true,
-      endedAtMs - this.startedAtMs
+      answeredAtMs - this.startedAtMs
     )
   }
 
@@ -141,14 +141,14 @@ export class RouteAttempt {
 
 /** Records that the answer of a route was read to its end, or cut off. */
 export function recordAnswerEnd ({ record }: Pick<Call, 'record'>, route: Route): void {
-  const request = record.routing.attempts?.findLast(sent => sent.route === route)
-  if (request !== undefined) request.endedAtMs ??= performance.now()
+  const attempt = record.routing.attempts?.findLast(one => one.route === route)
+  if (attempt !== undefined) attempt.endedAtMs ??= performance.now()
 }
 
 /** Records a failed attempt for an answer that broke off after its attempt had succeeded. */
 export function recordBrokenAnswer (call: Pick<Call, 'record'>, route: Route, reason: string): void {
-  const request = call.record.routing.attempts?.findLast(sent => sent.route === route)
-  if (request !== undefined) request.reason ??= reason
+  const attempt = call.record.routing.attempts?.findLast(one => one.route === route)
+  if (attempt !== undefined) attempt.reason ??= reason
   recordUnusedRoute(call, route, reason)
 }
 

@@ -23,7 +23,7 @@ import type { UsageRow } from '../stores/tables.ts'
  */
 export type CallObserver = (call: Call, row?: UsageRow) => void
 
-export interface CallHistoryOptions {
+export interface CallRecorderOptions {
   readonly keys: Keys
   readonly limiter: Limiter
   readonly log: Log
@@ -45,7 +45,7 @@ export interface CallHistoryOptions {
 export class CallRecorder {
   /** Journals a call whose request has been sent to a provider. */
   readonly journalSent: JournalSent
-  readonly #options: CallHistoryOptions
+  readonly #options: CallRecorderOptions
   readonly #ledger: Ledger | undefined
   readonly #recorder: UsageRecorder
   readonly #bodyStore: CallBodyStore | undefined
@@ -53,7 +53,7 @@ export class CallRecorder {
   #bodyRecorder: BodyRecorder | undefined
   #importing: Promise<void> | undefined
 
-  constructor (options: CallHistoryOptions) {
+  constructor (options: CallRecorderOptions) {
     const { limiter, log, database, usageDatabase, onInterrupted, services } = options
     this.#options = options
     this.#warnings = new BudgetWarnings(log)

@@ -45,7 +45,7 @@ export interface OpenedGatewayOptions {
   readonly app: App
   readonly server: HttpServer
   readonly live: LiveServices
-  readonly history: CallRecorder
+  readonly recorder: CallRecorder
   readonly stop: StopState
   readonly degraded: () => readonly string[]
   readonly openWork: Load['openWork']
@@ -120,10 +120,10 @@ export class OpenedGateway {
   }
 
   readonly load = (): Load => {
-    const { app, history, tracer, database, degraded, openWork, coordination } = this.#options
+    const { app, recorder, tracer, database, degraded, openWork, coordination } = this.#options
     return {
       openCalls: app.admission.openCalls,
-      ...history.load,
+      ...recorder.load,
       ...tracer !== undefined && { spansDropped: tracer.dropped },
       queries: database?.queries?.(),
       degraded: degraded(),
@@ -161,23 +161,23 @@ export class OpenedGateway {
   }
 
   async #closeAll (): Promise<void> {
-    const { work, history, tracer, live, closeLast } = this.#options
+    const { work, recorder, tracer, live, closeLast } = this.#options
     await work?.stop()
     for (const timer of this.#timers) clearInterval(timer)
-    await history.close()
+    await recorder.close()
     await tracer?.close()
     await closeLast()
     await live.close()
   }
 
   async #prepare (): Promise<void> {
-    const { live, history, log } = this.#options
+    const { live, recorder, log } = this.#options
     const listed = live.whenListed()
     await sweepUploads().catch((error: unknown) => {
       log.warn({ cause: loggableError(error) }, 'failed to delete uploads of an earlier process')
     })
-    history.importJournals()
-    history.backfillRollups()
+    recorder.importJournals()
+    recorder.backfillRollups()
     await listed
   }
 
@@ -210,10 +210,10 @@ export class OpenedGateway {
 
   /** Deletes expired responses and call bodies. */
   #expire (): void {
-    const { history, work, log } = this.#options
+    const { recorder, work, log } = this.#options
     const failed = (what: string) => (error: unknown) =>
       log.error({ cause: loggableError(error) }, `failed to delete expired ${what}`)
     work?.responseStore.expire(Date.now()).catch(failed('responses'))
-    history.expire(Date.now()).catch(failed('bodies of calls'))
+    recorder.expire(Date.now()).catch(failed('bodies of calls'))
   }
 }

@@ -26,7 +26,7 @@ export interface FeatureOptions {
 
 /** What features need of the parts that outlive a configuration. */
 interface LastingParts extends Omit<JudgeInput, 'settings'> {
-  readonly history: CallRecorder
+  readonly recorder: CallRecorder
   readonly degraded: () => readonly string[]
   /** The secret of the store. */
   readonly secret: Buffer
@@ -39,12 +39,12 @@ interface LastingParts extends Omit<JudgeInput, 'settings'> {
 export async function openFeatures (
   settings: Settings,
   options: FeatureOptions,
-  { history, degraded, secret, services, openWork }: LastingParts
+  { recorder, degraded, secret, services, openWork }: LastingParts
 ): Promise<
   Pick<ServiceOptions, 'namedBudgets' | 'bodyRecorder' | 'judges' | 'alerts' | 'usageExports'>
 > {
   const namedBudgets = await loadNamedBudgets(settings, options, secret)
-  const bodyRecorder = await history.bodyRecorderFor(settings)
+  const bodyRecorder = await recorder.bodyRecorderFor(settings)
   const judges = await loadJudges(settings, { services, openWork })
   let usageExports: UsageExports | undefined
   try {

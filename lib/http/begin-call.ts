@@ -109,7 +109,7 @@ export function beginCall (
     params,
     body: body.read,
     takeMemory: bytes => body.admit().memory.take(bytes),
-    shortenDeadline: shortenDeadline,
+    shortenDeadline,
     journalAnswer,
     signal,
     receivedAtMs: performance.now(),

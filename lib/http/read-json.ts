@@ -292,8 +292,8 @@ class JsonBodyReader {
 }
 
 /**
- * Ignores an error of a socket after its body was read or cut off. Node.js requires a listener, and a
- * closure of the reader would retain the text until the end of the answer.
+ * Ignores an error of a socket whose body was read, or is no longer wanted. Node.js requires a listener, and
+ * a closure of the reader would retain the text until the end of the answer.
  */
 function ignoreLateError (): void {
   // The end of the connection ends the call.

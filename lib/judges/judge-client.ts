@@ -98,8 +98,8 @@ export function judgeClient (
         try {
           response = await send(path, body, signature, call)
         } catch (error) {
-          const mayPass = !(error instanceof WrongStatus) || error.isRetryable
-          if (failed >= retries || call.signal.aborted || !mayPass) throw error
+          const isRetryable = !(error instanceof WrongStatus) || error.isRetryable
+          if (failed >= retries || call.signal.aborted || !isRetryable) throw error
           await sleep(retryAfterMs * 2 ** failed, call.signal)
         }
       }

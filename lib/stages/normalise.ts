@@ -106,7 +106,7 @@ function isDirectAnswer ({ type }: ChatEvent): boolean {
   return type === 'direct-answer' || type === 'direct-frame'
 }
 
-/** The typical batch of a stream passes unchanged. */
+/** Most batches of a stream pass unchanged. */
 function isOnlyText (events: readonly ChatEvent[]): boolean {
   for (const event of events) {
     if (event.type !== 'text-delta' && event.type !== 'direct-frame') return false

@@ -74,14 +74,14 @@ export function callSpans (
 ): CallSpans {
   const { record } = call
   const answered = record.routing.attempts?.filter(({ reason }) => reason === undefined) ?? []
-  const requests = record.routing.attempts?.map(request => {
-    const usage = requestUsage(record, request)
-    const costNanoUsd = answered.length === 1 && request === answered[0] ? row?.cost_nano_usd : undefined
-    const providerName = providerNameOf(request.route.providerId, kindOf)
-    return requestSpan(record, request, { usage, costNanoUsd, endedAtMs, providerName })
+  const attempts = record.routing.attempts?.map(attempt => {
+    const usage = requestUsage(record, attempt)
+    const costNanoUsd = answered.length === 1 && attempt === answered[0] ? row?.cost_nano_usd : undefined
+    const providerName = providerNameOf(attempt.route.providerId, kindOf)
+    return requestSpan(record, attempt, { usage, costNanoUsd, endedAtMs, providerName })
   })
   const children = [
-    ...requests ?? [],
+    ...attempts ?? [],
     ...record.routing.sentParts?.map(part => partSpan(record, part, endedAtMs)) ?? [],
     ...record.tools.listings?.map(listingSpan) ?? [],
     ...record.tools.runs?.map(toolSpan) ?? [],
