@@ -5,7 +5,7 @@
  * credential of the provider replaces a refused one. Then the routes that failed transiently are tried again,
  * in rounds, the one with the shortest wait first. Each of these retries takes from the retry budget of its
  * provider. So does a fallback, unless the last failure does not suggest overload, such as a refused
- * credential or an unknown model. Another credential takes nothing, and a hedge takes from the hedge budget.
+ * credential or an unknown model. Trying another credential takes nothing; a hedge takes from its own budget.
  */
 
 import type { CallSession } from '../core/call.ts'
@@ -24,7 +24,7 @@ const maxBackoffMs = 4000
 export interface PlannedAttempt {
   readonly route: Route
   readonly waitMs: number
-  /** True for another attempt at a model that failed before, except on a new connection. */
+  /** True for another attempt at a model that has failed. A reconnect is not one. */
   readonly isRetry: boolean
   /** The index of the provider's credential to use; `undefined` if the provider has only one. */
   readonly credential: number | undefined

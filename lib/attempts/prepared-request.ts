@@ -123,7 +123,7 @@ export class PreparedRequest<
   #partsFor (credential: number | undefined): ReadonlyArray<UpstreamPart<R, E>> {
     const parts = this.#prepared.get(credential) ?? this.#prepare(credential)
     if (this.#prepared.size === 1) return parts
-    // What another key has had answered is billed, and not sent again.
+    // Parts that were answered for another key are billed already: they are not sent again.
     const prepared = [...this.#prepared.values()]
     for (const [index, part] of parts.entries()) {
       part.answer ??= prepared.map(others => others[index]?.answer).find(answer => answer !== undefined)

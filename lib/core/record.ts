@@ -16,7 +16,7 @@ import { RequestFacts } from './request-facts.ts'
 import { RoutingFacts } from './routing-facts.ts'
 import { UsageFacts } from './usage-facts.ts'
 
-/** A request for the tool list of a server. Times are by `performance.now()`. */
+/** A request for the tool list of a server. Times are from `performance.now()`. */
 export interface ToolListing {
   readonly serverName: string
   readonly startedAtMs: number
@@ -27,7 +27,7 @@ export interface ToolListing {
   readonly span: ChildSpan | undefined
 }
 
-/** A call to a server's tool. Times are by `performance.now()`. */
+/** A call to a server's tool. Times are from `performance.now()`. */
 export interface ToolRun {
   readonly serverName: string
   readonly toolName: string
@@ -195,7 +195,7 @@ export class CallRecord {
    * scavenge.
    */
   journaled: object | undefined = undefined
-  /** The wait until the call is journaled again; set for good once its first request was sent. */
+  /** The wait until the call is journaled again; set for good once its first request is sent. */
   inFlight: { readonly stop: () => void } | undefined = undefined
 
   constructor (endpoint: string) {

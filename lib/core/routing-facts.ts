@@ -10,13 +10,13 @@ export interface UnusedRoute {
   readonly reason: string
 }
 
-/** One attempt at a route. Times are by `performance.now()`. */
+/** One attempt at a route. Times are from `performance.now()`. */
 export interface RecordedAttempt {
   readonly route: Route
   readonly startedAtMs: number
   /** When the first visible output came or the attempt failed; absent while waiting. */
   answeredAtMs: number | undefined
-  /** When the answer was read to its end, or closed before it; absent without an answer. */
+  /** When the answer was read to its end, or closed before that; absent without an answer. */
   endedAtMs: number | undefined
   /** Why the answer was not used. */
   reason: string | undefined
@@ -26,7 +26,7 @@ export interface RecordedAttempt {
   readonly span?: ChildSpan | undefined
 }
 
-/** One of the requests that an attempt was split into. Times are by `performance.now()`. */
+/** One of the requests that an attempt was split into. Times are from `performance.now()`. */
 export interface SentPart {
   readonly route: Route
   /** Its place among the parts, from 1. */

@@ -88,8 +88,8 @@ export function providerCall<C extends Capability> (
 }
 
 /**
- * Returns what decides whether a slow stream of a call is cancelled; `undefined` if none of its providers
- * limits them. Before any output, a stream is cancelled only if another route could answer.
+ * Returns the function that decides whether a slow stream of a call is cancelled; `undefined` if none of its
+ * providers limits them. Before any output, a stream is cancelled only if another route could answer.
  */
 function giveUpOnSlowStreams (
   { request, routes }: Pick<RoutedCall<{ readonly stream?: boolean | undefined }>, 'request' | 'routes'>,

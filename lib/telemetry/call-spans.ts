@@ -25,7 +25,7 @@ import type { UsageRow } from '../stores/tables.ts'
 export type AttributeValue = string | number | boolean | string[]
 export type Attributes = Record<string, AttributeValue | undefined>
 
-/** A span. Times are by `performance.now()`; those of a recovered span are Unix milliseconds. */
+/** A span. Times are from `performance.now()`; those of a recovered span are Unix milliseconds. */
 export interface CallSpan {
   readonly name: string
   readonly kind: 'server' | 'client' | 'internal'

@@ -52,7 +52,7 @@ export function inspectionsOf (notes: readonly GuardNote[]): GuardInspection[] {
     inspections.set(key, {
       ...inspection,
       tookMs: inspection.tookMs + (tookMs ?? 0),
-      // Only the note of the inspections has a time; its action was `look` in earlier versions.
+      // Only notes of inspections have a time; earlier versions called their action `look`.
       findings: tookMs === undefined ? [...inspection.findings, { action, count }] : inspection.findings
     })
   }
