@@ -1,8 +1,7 @@
 /** Records when the parts of a split request began and how they ended, for their spans. */
 
 import { callerError, ProviderFailure } from '../providers/provider-failure.ts'
-import type { CallRecord } from '../core/record.ts'
-import type { SentPart } from '../core/routing-facts.ts'
+import type { CallRecord, SentPart } from '../core/record.ts'
 import type { ChildSpan } from '../core/call-trace.ts'
 import type { Route } from '../core/route.ts'
 

@@ -3,7 +3,7 @@
 import { standardSignal } from '../async/cancellation.ts'
 import { mergeSettings } from '../chat/merge-settings.ts'
 import type { JournalSent, RoutedCall } from '../core/call.ts'
-import { isLargeRequest } from '../core/request-facts.ts'
+import { isLargeRequest } from '../core/record.ts'
 import { accountDigest } from '../providers/account-digest.ts'
 import { ProviderFailure } from '../providers/provider-failure.ts'
 import { sendParts } from './send-parts.ts'

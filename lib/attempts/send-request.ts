@@ -4,8 +4,7 @@
  */
 
 import { GatewayError } from '../core/errors.ts'
-import { cutName } from '../core/cut-name.ts'
-import { needsSlices } from '../core/request-facts.ts'
+import { needsSlices, cutName } from '../core/record.ts'
 import { ProviderFailure, type Failure } from '../providers/provider-failure.ts'
 import { rateLimitsIn } from '../providers/retry-after.ts'
 import { yieldFairly } from '../async/yield-fairly.ts'

@@ -1,6 +1,6 @@
 import { refine, type RoutedCall } from '../core/call.ts'
 import { GatewayError } from '../core/errors.ts'
-import { noteIgnored } from '../core/request-facts.ts'
+import { noteIgnored } from '../core/record.ts'
 import { objectOf, type JsonObject } from '../json/guards.ts'
 import { withoutEntry } from './generation-fields.ts'
 import { mergeSettings } from './merge-settings.ts'

@@ -3,9 +3,8 @@
  * except for the model and limits, and answers pass unchanged.
  */
 
-import type { RequestFacts } from './request-facts.ts'
-
-export type DirectDialect = 'messages' | 'responses'
+import type { DirectDialect } from './errors.ts'
+import type { RequestFacts } from './record.ts'
 
 /** A request as its caller wrote it, for a provider of the same dialect. */
 export interface DirectRequest {
@@ -37,11 +36,4 @@ export interface FittedRequest<R> {
   readonly request: R
   /** Sent in place of the request if the provider of the route speaks the caller's dialect. */
   readonly direct?: DirectRequest | undefined
-}
-
-/** An error as a provider wrote it, for callers of the same dialect: clients react to its wording. */
-export interface OriginalError {
-  readonly dialect: DirectDialect
-  readonly status: number
-  readonly body: string
 }

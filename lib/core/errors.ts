@@ -7,7 +7,6 @@
  */
 
 import type { ErrorBody, ValidationErrorBody } from '../../schemas/errors.ts'
-import type { OriginalError } from './direct-request.ts'
 import type { Usage } from './usage.ts'
 
 export type ErrorType = ErrorBody['error']['type']
@@ -288,6 +287,16 @@ export function isProviderFault (code: string): boolean {
     code !== 'invalid_provider_key' &&
     (row?.fault === 'transient' || row?.fault === 'rate_limit' || row?.fault === 'credential')
   )
+}
+
+/** The dialects that providers speak as well: a request can be passed on as its caller wrote it. */
+export type DirectDialect = 'messages' | 'responses'
+
+/** An error as a provider wrote it, for callers of the same dialect: clients react to its wording. */
+export interface OriginalError {
+  readonly dialect: DirectDialect
+  readonly status: number
+  readonly body: string
 }
 
 /** What a failed attempt tells about itself: it decides what is tried and billed. Callers do not see it. */

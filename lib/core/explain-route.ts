@@ -1,8 +1,6 @@
 /** Explains why a model was chosen, briefly enough for a header. `docs/routing.md` documents the grammar. */
 
-import type { CallRecord } from './record.ts'
-import type { UnusedRoute } from './routing-facts.ts'
-import { cutName } from './cut-name.ts'
+import { cutName, type CallRecord, type UnusedRoute } from './record.ts'
 import type { Ranked, Route } from './route.ts'
 
 const maxLength = 512

@@ -7,14 +7,228 @@
 
 import type { BodyCapture } from './body-capture.ts'
 import type { CallTrace, ChildSpan } from './call-trace.ts'
-import { CallerFacts } from './caller-facts.ts'
 import { asGatewayError, type ErrorCode } from './errors.ts'
 import type { GuardFindings } from './guard-findings.ts'
 import type { Refusal } from './key.ts'
 import type { Placeholders } from './placeholders.ts'
-import { RequestFacts } from './request-facts.ts'
-import { RoutingFacts } from './routing-facts.ts'
+import type { Route } from './route.ts'
 import { UsageFacts } from './usage-facts.ts'
+
+/** What was asked, and how. */
+export class RequestFacts {
+  /** Method and path of a request to an alias, or to no known endpoint. */
+  requestLine: string | undefined = undefined
+  /** The HTTP method; absent for a call without an HTTP request. */
+  method: string | undefined = undefined
+  /** The path of its endpoint, with the names of its parameters. */
+  path: string | undefined = undefined
+  /** Path and query as the caller wrote them; a query may hold secrets. */
+  target: string | undefined = undefined
+  /** True if the connection uses TLS. */
+  usesTls = false
+  /** The other end of the connection. */
+  remoteAddress: string | undefined = undefined
+  /** As the caller wrote it. */
+  requestedModel: string | undefined = undefined
+  /** Size of a JSON body, after decompression. */
+  bodyBytes = 0
+  /** Memory of the stored responses that the request uses. */
+  storedInputBytes = 0
+  isStreamed: boolean | undefined = undefined
+  /** Fields of the request that had no effect, as `x-headgate-ignored` lists them. */
+  ignoredFields: string[] | undefined = undefined
+  /** The limit of the answer, if the request allowed more than its model or its budget does. */
+  maxTokens: number | undefined = undefined
+  /** True for a call that only asks for its routes. */
+  isDryRun: boolean | undefined = undefined
+  /**
+   * True if another call delivers the answer: this one got a receipt, or 202 because the answer was not
+   * ready.
+   */
+  isDeferred: boolean | undefined = undefined
+}
+
+/** The sizes of a request in memory, in bytes. */
+export type RequestSize = Pick<RequestFacts, 'bodyBytes' | 'storedInputBytes'>
+
+/** Returns the size of a request, including the stored responses that it continues. */
+export function requestBytes ({ bodyBytes, storedInputBytes }: RequestSize): number {
+  return bodyBytes + storedInputBytes
+}
+
+/**
+ * Each step of a larger request runs in its own turn of the event loop. Checking, translating and printing
+ * 60,000 values take 10 to 30 ms each, the first time.
+ */
+export const sliceBytes = 256 * 1024
+
+/** Returns true for a request so large that each step of it runs in its own turn of the event loop. */
+export function needsSlices (request: RequestSize): boolean {
+  return requestBytes(request) > sliceBytes
+}
+
+/** Copying 60 MB takes 50 ms, and searching them 100 ms. */
+const largeRequestBytes = 1024 * 1024
+
+/** Returns true for a request that is printed in slices, and whose text is not kept. */
+export function isLargeRequest (request: RequestSize): boolean {
+  return requestBytes(request) >= largeRequestBytes
+}
+
+const maxIgnoredFields = 20
+const maxIgnoredName = 64
+
+/** Records a field of the request that had no effect, once. */
+export function noteIgnored (request: Partial<Pick<RequestFacts, 'ignoredFields'>>, name: string): void {
+  const ignored = request.ignoredFields ??= []
+  const shown = name.slice(0, maxIgnoredName)
+  if (ignored.length < maxIgnoredFields && !ignored.includes(shown)) ignored.push(shown)
+}
+
+/** Labels of a call, as its caller states them. */
+export interface Attribution {
+  tags: readonly string[] | undefined
+  endUser: string | undefined
+  session: string | undefined
+  metadata: Readonly<Record<string, string>> | undefined
+}
+
+/** On whose behalf a call is made. */
+export class CallerFacts implements Attribution {
+  keyId: string | undefined = undefined
+  keyName: string | undefined = undefined
+  /** Absent for a key in the default project. */
+  projectName: string | undefined = undefined
+  /** The refused key, as far as it may be logged. */
+  refusedKey: string | undefined = undefined
+  /** Labels for finding calls and summing up cost: the key's and its project's first, then the caller's. */
+  tags: readonly string[] | undefined = undefined
+  /** The user of the caller's application: the name from the caller, or its digest by `digestEndUser`. */
+  endUser: string | undefined = undefined
+  /** Returns the digest that replaces an end user's name; absent if names are stored as given. */
+  digestEndUser: ((name: string) => string) | undefined = undefined
+  /** The session that the call belongs to, as the caller names it. */
+  session: string | undefined = undefined
+  /** Parties, other than key, project and member, toward whose budgets the call counts. */
+  parties: readonly string[] | undefined = undefined
+  /** The caller's metadata as strings; values that are not strings are also in `unsentMetadata`. */
+  metadata: Readonly<Record<string, string>> | undefined = undefined
+  /** True if values of `metadata` need not be strings. */
+  acceptsAnyMetadata = false
+  /** Metadata values that are not strings; they were removed from the request. */
+  unsentMetadata: Readonly<Record<string, unknown>> | undefined = undefined
+  /** True if the caller sent their own key for the provider, who bills them. */
+  usesOwnProviderKey: boolean | undefined = undefined
+}
+
+/** The attribution of a call whose request has not been inspected yet: nothing is kept. */
+export const unknownCaller: Attribution = {
+  tags: undefined, endUser: undefined, session: undefined, metadata: undefined
+}
+
+/** On whose behalf a deferred call was made. */
+export interface KeptAttribution extends Partial<Attribution> {
+  /** True if `endUser` is a digest. Absent, as in earlier versions: unknown. */
+  readonly hashed?: boolean | undefined
+}
+
+/** Returns the attribution of a call, for another call that does its work. */
+export function attributionIn (
+  { tags, endUser, session, metadata, digestEndUser }: CallerFacts
+): KeptAttribution {
+  const hashed = digestEndUser !== undefined
+  return { tags, endUser, session, metadata, ...endUser !== undefined && { hashed } }
+}
+
+/** The form of digests by `stores/end-user-digests`. */
+const digestForm = /^[\w-]{22}$/
+
+/**
+ * Returns the end user of a call admitted earlier, for the record of the call that does its work: a digest,
+ * even if names were still stored as given at that time.
+ */
+export function keptEndUser (
+  { endUser, hashed }: KeptAttribution,
+  { digestEndUser }: CallerFacts
+): string | undefined {
+  if (endUser === undefined || (hashed ?? digestForm.test(endUser))) return endUser
+  return digestEndUser?.(endUser) ?? endUser
+}
+
+/** A route that was skipped, or whose attempt failed or lost to another one. */
+export interface UnusedRoute {
+  readonly route: Route
+  /** An error code, or why the route was not called. */
+  readonly reason: string
+}
+
+/** One attempt at a route. Times are from `performance.now()`. */
+export interface RecordedAttempt {
+  readonly route: Route
+  readonly startedAtMs: number
+  /** When the first visible output came or the attempt failed; absent while waiting. */
+  answeredAtMs: number | undefined
+  /** When the answer was read to its end, or closed before that; absent without an answer. */
+  endedAtMs: number | undefined
+  /** Why the answer was not used. */
+  reason: string | undefined
+  /** HTTP status of a refusal. */
+  status: number | undefined
+  /** Absent where the call has no trace. */
+  readonly span?: ChildSpan | undefined
+}
+
+/** One of the requests that an attempt was split into. Times are from `performance.now()`. */
+export interface SentPart {
+  readonly route: Route
+  /** Its place among the parts, from 1. */
+  readonly number: number
+  readonly startedAtMs: number
+  /** When its answer was read to its end, or it failed; absent while waiting. */
+  endedAtMs: number | undefined
+  /** An error code, or `cancelled`; absent for one that succeeded. */
+  reason: string | undefined
+  /** HTTP status of a refusal. */
+  status: number | undefined
+  readonly span: ChildSpan
+  /** The span of the attempt. */
+  readonly attemptSpan: ChildSpan
+}
+
+/** Where the call went. */
+export class RoutingFacts {
+  /** The gateway id of the model that succeeded (or was last tried). */
+  modelId: string | undefined = undefined
+  providerId: string | undefined = undefined
+  upstreamRequestId: string | undefined = undefined
+  /** Provider limits of the caller's own key, as headers of the dialect that caller and provider share. */
+  upstreamLimits: Readonly<Record<string, string>> | undefined = undefined
+  /** Best first, without skipped routes. */
+  routes: readonly Route[] | undefined = undefined
+  /** The route that succeeded. */
+  chosen: Route | undefined = undefined
+  /** Requests to providers. An attempt sends several if it is split, or is translated after a refusal. */
+  requestCount = 0
+  /** Number of further attempts at a model that had just failed. */
+  retries: number | undefined = undefined
+  /** Number of requests started because another one was slow. */
+  hedges: number | undefined = undefined
+  /** Why other routes were not used: one entry per failed attempt or skipped route. */
+  unusedRoutes: UnusedRoute[] | undefined = undefined
+  /** In the order in which they began. */
+  attempts: RecordedAttempt[] | undefined = undefined
+  /** The parts of split requests; absent where the call has no trace. */
+  sentParts: SentPart[] | undefined = undefined
+  /** Size of the provider's complete JSON answer. */
+  answerBytes = 0
+  /** The result of the lookup in the cache of answers; absent where there is no cache. */
+  cache: 'hit' | 'miss' | 'bypass' | undefined = undefined
+}
+
+/** Returns true for a call with several routes, or with a route that failed or was skipped. */
+export function hadSeveralRoutes ({ routes, unusedRoutes }: RoutingFacts): boolean {
+  return unusedRoutes !== undefined || (routes !== undefined && routes.length > 1)
+}
 
 /** A request for the tool list of a server. Times are from `performance.now()`. */
 export interface ToolListing {
@@ -201,4 +415,12 @@ export class CallRecord {
   constructor (endpoint: string) {
     this.endpoint = endpoint
   }
+}
+
+/** Maximum characters of a name in rows and log lines. */
+export const maxNameLength = 256
+
+/** Truncates a name from a caller or a server: nothing else limits its size in rows and log lines. */
+export function cutName (name: string): string {
+  return name.length > maxNameLength ? name.slice(0, maxNameLength) : name
 }

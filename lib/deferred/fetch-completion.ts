@@ -6,8 +6,7 @@
  * either gets the completion or knows that it is lost.
  */
 
-import { keptEndUser } from '../core/caller-facts.ts'
-import { noteError } from '../core/record.ts'
+import { noteError, keptEndUser } from '../core/record.ts'
 import { noteUsage } from '../core/usage-facts.ts'
 import { GatewayError } from '../core/errors.ts'
 import { printText } from '../json/print-in-slices.ts'

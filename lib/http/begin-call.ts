@@ -3,8 +3,7 @@
  * stage asks for it.
  */
 
-import { CallRecord } from '../core/record.ts'
-import { isLargeRequest } from '../core/request-facts.ts'
+import { CallRecord, isLargeRequest } from '../core/record.ts'
 import { GatewayError } from '../core/errors.ts'
 import { requestId } from '../text/ids.ts'
 import { MediaStrings } from '../json/media-strings.ts'

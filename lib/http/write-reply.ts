@@ -1,7 +1,7 @@
 /** Writes replies to the socket. */
 
 import { explainRoute } from '../core/explain-route.ts'
-import { hadSeveralRoutes } from '../core/routing-facts.ts'
+import { hadSeveralRoutes } from '../core/record.ts'
 import { writeChunk } from './node-internals.ts'
 import type { ServerResponse } from 'node:http'
 import { toHeaderValue } from '../text/header-value.ts'

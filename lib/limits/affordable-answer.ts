@@ -1,8 +1,7 @@
 /** Computes what the reservation of a call in a strict budget can still pay for. */
 
 import { GatewayError } from '../core/errors.ts'
-import type { CallRecord } from '../core/record.ts'
-import { requestBytes } from '../core/request-facts.ts'
+import { requestBytes, type CallRecord } from '../core/record.ts'
 import { costOfJudged, costOfWasted } from '../usage/call-cost.ts'
 import { estimateChat } from './estimate-chat.ts'
 import type { EstimateRequest } from './estimate.ts'

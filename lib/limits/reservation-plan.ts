@@ -1,7 +1,7 @@
 /** Plans what a call reserves: the accounts it counts in, and the most it may use of each. */
 
 import { charactersPerToken } from '../core/usage.ts'
-import { requestBytes } from '../core/request-facts.ts'
+import { requestBytes } from '../core/record.ts'
 import { rowId } from '../text/ids.ts'
 import {
   limitAccountsOf,

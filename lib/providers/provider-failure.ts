@@ -5,9 +5,14 @@
  * whose key was used; `callerError` turns the failure into an error for the caller.
  */
 
-import { GatewayError, asGatewayError, type ErrorCode, type GatewayErrorOptions } from '../core/errors.ts'
+import {
+  GatewayError,
+  asGatewayError,
+  type ErrorCode,
+  type GatewayErrorOptions,
+  type OriginalError
+} from '../core/errors.ts'
 import { redactOriginal } from './redact-original.ts'
-import type { OriginalError } from '../core/direct-request.ts'
 import { redact, redactError } from '../text/redact.ts'
 import type { Secret } from '../core/secret.ts'
 import type { Usage } from '../core/usage.ts'

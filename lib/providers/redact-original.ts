@@ -1,7 +1,7 @@
 import { objectOf } from '../json/guards.ts'
 import { readObjectText, replaceFields } from '../json/object-text.ts'
 import { redact } from '../text/redact.ts'
-import type { OriginalError } from '../core/direct-request.ts'
+import type { OriginalError } from '../core/errors.ts'
 
 /** The format of organisation ids, which identify the owner of a credential. */
 const uuid = /\b[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\b/gi

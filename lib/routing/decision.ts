@@ -1,7 +1,7 @@
 /** Describes how a call would be routed now: the models in order, and why. */
 
 import { rankText } from '../core/explain-route.ts'
-import type { UnusedRoute } from '../core/routing-facts.ts'
+import type { UnusedRoute } from '../core/record.ts'
 import type { Route } from '../core/route.ts'
 import type { Capability, Providers } from '../providers/provider.ts'
 import type { CredentialPool } from './credential-pool.ts'

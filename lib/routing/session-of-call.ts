@@ -6,7 +6,7 @@
 import { hash } from 'node:crypto'
 import type { ChatInput } from '../chat/input.ts'
 import type { CallSession, ValidCall } from '../core/call.ts'
-import type { CallerFacts } from '../core/caller-facts.ts'
+import type { CallerFacts } from '../core/record.ts'
 
 /** A longer key is ignored. */
 const maxLength = 255

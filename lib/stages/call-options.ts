@@ -5,7 +5,7 @@ import { map, type PassThroughStage } from '../pipeline/stage.ts'
 import { usageCostOf } from '../limits/headers.ts'
 import type { CallOptionFields } from '../../schemas/call-options.ts'
 import type { ModelChoice } from '../../schemas/chat.ts'
-import { noteIgnored } from '../core/request-facts.ts'
+import { noteIgnored } from '../core/record.ts'
 import type { Services } from '../services.ts'
 
 interface Request extends CallOptionFields {

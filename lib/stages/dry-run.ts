@@ -6,7 +6,7 @@
 import { endpointsWhere } from '../../schemas/endpoints.ts'
 import { inspects } from '../guards/guard-scope.ts'
 import { map, type PassThroughStage } from '../pipeline/stage.ts'
-import { noteIgnored } from '../core/request-facts.ts'
+import { noteIgnored } from '../core/record.ts'
 import { accountDigest } from '../providers/account-digest.ts'
 import { accountsOf } from '../routing/choose-routes.ts'
 import { canServe, decide } from '../routing/decision.ts'

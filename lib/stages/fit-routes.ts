@@ -1,7 +1,7 @@
 import { limitAnswer } from '../chat/limit-answer.ts'
 import { contextOf, extend, refine, type RoutedCall } from '../core/call.ts'
 import { map, type Stage } from '../pipeline/stage.ts'
-import { noteIgnored, type RequestFacts } from '../core/request-facts.ts'
+import { noteIgnored, type RequestFacts } from '../core/record.ts'
 import { accountDigest } from '../providers/account-digest.ts'
 import { speaksDialect } from '../providers/speaks-dialect.ts'
 import { lostReasoning } from '../providers/lost-reasoning.ts'

@@ -1,7 +1,6 @@
 /** Sends a share of a route's calls to another model as well, after their callers have got their answers. */
 
-import { CallRecord } from '../core/record.ts'
-import { needsSlices } from '../core/request-facts.ts'
+import { CallRecord, needsSlices } from '../core/record.ts'
 import { chain } from '../pipeline/chain.ts'
 import { once } from '../pipeline/sources.ts'
 import { map, pass, type PassThroughStage } from '../pipeline/stage.ts'

@@ -2,10 +2,7 @@
 
 import { candidatesOf, printAttempts } from '../core/explain-route.ts'
 import { clientAddress } from '../net/client-address.ts'
-import { unknownCaller } from '../core/caller-facts.ts'
-import type { CallRecord } from '../core/record.ts'
-import { hadSeveralRoutes } from '../core/routing-facts.ts'
-import { cutName } from '../core/cut-name.ts'
+import { unknownCaller, hadSeveralRoutes, cutName, type CallRecord } from '../core/record.ts'
 import { loggableError } from '../text/describe-error.ts'
 import type { Call } from '../core/call.ts'
 import { recordedUnits } from '../../schemas/billed-units.ts'

@@ -9,10 +9,15 @@
  * @see https://opentelemetry.io/docs/specs/semconv/http/http-spans/
  */
 
-import { unknownCaller } from '../core/caller-facts.ts'
-import type { CallRecord, ToolListing, ToolRun } from '../core/record.ts'
-import type { SentPart, RecordedAttempt } from '../core/routing-facts.ts'
-import { cutName } from '../core/cut-name.ts'
+import {
+  unknownCaller,
+  cutName,
+  type CallRecord,
+  type ToolListing,
+  type ToolRun,
+  type SentPart,
+  type RecordedAttempt
+} from '../core/record.ts'
 import { clientScheme } from '../net/client-scheme.ts'
 import type { Finding } from '../core/guard-findings.ts'
 import { operationOf, providerNameOf, requestUsage, type KindOf } from './gen-ai.ts'

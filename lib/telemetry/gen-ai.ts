@@ -3,8 +3,7 @@
 import { kinds } from '../providers/kinds.ts'
 import type { ProviderKind } from '../../schemas/providers.ts'
 import type { EndpointName } from '../../schemas/endpoints.ts'
-import type { CallRecord } from '../core/record.ts'
-import type { RecordedAttempt } from '../core/routing-facts.ts'
+import type { CallRecord, RecordedAttempt } from '../core/record.ts'
 import type { Usage } from '../core/usage.ts'
 
 /** Returns the kind of a provider; `undefined` for a removed one. */

@@ -1,6 +1,6 @@
 /** Builds the span of a call whose process was killed, from its journaled usage row. */
 
-import { cutName } from '../core/cut-name.ts'
+import { cutName } from '../core/record.ts'
 import { readSteps, type TraceStep } from '../usage/call-steps.ts'
 import type { UsageRow } from '../stores/tables.ts'
 import type { Attributes } from './call-spans.ts'

@@ -5,7 +5,7 @@
  * Most calls write one, so it is kept to 150 bytes; the row at the end of a call takes 640.
  */
 
-import { cutName } from '../core/cut-name.ts'
+import { cutName } from '../core/record.ts'
 import { rowId } from '../text/ids.ts'
 import { steadyNow } from '../async/steady-clock.ts'
 import { charactersPerToken, usageOfTokens } from '../core/usage.ts'

@@ -6,8 +6,13 @@
 
 import { defaultMessage } from '../core/errors.ts'
 import { rankText } from '../core/explain-route.ts'
-import type { CallRecord, ToolRun } from '../core/record.ts'
-import { hadSeveralRoutes, type UnusedRoute, type RecordedAttempt } from '../core/routing-facts.ts'
+import {
+  hadSeveralRoutes,
+  type CallRecord,
+  type ToolRun,
+  type UnusedRoute,
+  type RecordedAttempt
+} from '../core/record.ts'
 import type { Route } from '../core/route.ts'
 import type { UsageRow } from '../stores/tables.ts'
 

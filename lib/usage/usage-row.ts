@@ -2,8 +2,7 @@
 
 import { byUnitColumn, type UnitColumn } from '../../schemas/billed-units.ts'
 import { rowId } from '../text/ids.ts'
-import { unknownCaller } from '../core/caller-facts.ts'
-import { cutName } from '../core/cut-name.ts'
+import { unknownCaller, cutName } from '../core/record.ts'
 import { steadyNow } from '../async/steady-clock.ts'
 import { printSteps } from './call-steps.ts'
 import { printNotes } from './guard-notes.ts'

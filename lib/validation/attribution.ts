@@ -1,8 +1,13 @@
 /** Records on whose behalf a call is made, as its caller states: tags, end user, session and metadata. */
 
-import { unknownCaller, type Attribution, type CallerFacts } from '../core/caller-facts.ts'
-import { noteIgnored, type RequestFacts } from '../core/request-facts.ts'
-import { cutName } from '../core/cut-name.ts'
+import {
+  noteIgnored,
+  unknownCaller,
+  cutName,
+  type RequestFacts,
+  type Attribution,
+  type CallerFacts
+} from '../core/record.ts'
 import { isObject, type JsonObject } from '../json/guards.ts'
 import { freeText, memberName, PlaceTable, text, type ReplaceText } from '../json/place-table.ts'
 import { partsOf } from '../json/print-in-slices.ts'

@@ -1,6 +1,5 @@
 import t from 'tap'
-import { CallRecord } from '../../lib/core/record.ts'
-import { hadSeveralRoutes } from '../../lib/core/routing-facts.ts'
+import { CallRecord, hadSeveralRoutes } from '../../lib/core/record.ts'
 import { candidatesOf, explainRoute } from '../../lib/core/explain-route.ts'
 import { route } from '../support/routes.ts'
 import { fillRecord } from '../support/fill-record.ts'

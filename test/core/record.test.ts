@@ -1,7 +1,27 @@
 import t from 'tap'
 import { GatewayError } from '../../lib/core/errors.ts'
-import { CallRecord, noteError, noteToolCall, ToolFacts } from '../../lib/core/record.ts'
+import {
+  CallRecord,
+  noteError,
+  noteToolCall,
+  ToolFacts,
+  isLargeRequest,
+  needsSlices,
+  noteIgnored,
+  requestBytes,
+  RequestFacts,
+  sliceBytes,
+  attributionIn,
+  CallerFacts,
+  keptEndUser,
+  unknownCaller,
+  hadSeveralRoutes,
+  RoutingFacts,
+  cutName
+} from '../../lib/core/record.ts'
 import { noteOutput, noteUsage } from '../../lib/core/usage-facts.ts'
+import { route } from '../support/routes.ts'
+import { testGateway } from '../support/gateway.ts'
 
 t.test('all records have the same shape, whatever is set', async t => {
   const record = new CallRecord('chat')
@@ -37,4 +57,84 @@ t.test('ids of tool calls are recorded in order, and a call without one is left 
   noteToolCall(tools, 'a')
   noteToolCall(tools, 'b')
   t.same(tools.callIds, ['a', 'b'])
+})
+
+t.test('the size of a request includes the stored responses that it continues', async t => {
+  const request = new RequestFacts()
+  request.bodyBytes = sliceBytes
+  t.notOk(needsSlices(request))
+  request.storedInputBytes = 1
+  t.equal(requestBytes(request), sliceBytes + 1)
+  t.ok(needsSlices(request))
+  t.notOk(isLargeRequest(request))
+  request.storedInputBytes = 1024 * 1024
+  t.ok(isLargeRequest(request))
+})
+
+t.test('ignored fields are recorded once, up to 20, each cut at 64 characters', async t => {
+  const request = new RequestFacts()
+  noteIgnored(request, 'x'.repeat(100))
+  noteIgnored(request, 'x'.repeat(100))
+  t.same(request.ignoredFields, ['x'.repeat(64)])
+  for (let number = 0; number < 30; number++) noteIgnored(request, `field ${number}`)
+  t.equal(request.ignoredFields?.length, 20)
+})
+
+t.test('attribution says whether its end user is a digest', async t => {
+  const caller = new CallerFacts()
+  t.same(attributionIn(caller), unknownCaller)
+  caller.endUser = 'ada'
+  t.match(attributionIn(caller), { endUser: 'ada', hashed: false })
+  caller.digestEndUser = name => `digest of ${name}`
+  t.match(attributionIn(caller), { endUser: 'ada', hashed: true })
+})
+
+t.test('the end user of an earlier call is digested once', async t => {
+  const caller = new CallerFacts()
+  t.equal(keptEndUser({ endUser: 'ada', hashed: false }, caller), 'ada')
+  caller.digestEndUser = name => `digest of ${name}`
+  t.equal(keptEndUser({ endUser: 'ada', hashed: false }, caller), 'digest of ada')
+  t.equal(keptEndUser({ endUser: 'ada' }, caller), 'digest of ada', 'a record of an earlier version')
+  t.equal(keptEndUser({ endUser: 'digest', hashed: true }, caller), 'digest')
+  t.equal(keptEndUser({ endUser: 'x'.repeat(22) }, caller), 'x'.repeat(22), 'it has the form of a digest')
+  t.equal(keptEndUser({}, caller), undefined)
+})
+
+t.test('a call had several routes if one was left over, or one failed or was skipped', async t => {
+  const routing = new RoutingFacts()
+  t.notOk(hadSeveralRoutes(routing))
+  routing.routes = [route('one/a')]
+  t.notOk(hadSeveralRoutes(routing))
+  routing.unusedRoutes = [{ route: route('two/b'), reason: 'cooling_down' }]
+  t.ok(hadSeveralRoutes(routing))
+  routing.unusedRoutes = undefined
+  routing.routes = [route('one/a'), route('two/b')]
+  t.ok(hadSeveralRoutes(routing))
+})
+
+t.test('a long name is cut at 256 characters', async t => {
+  t.equal(cutName('openai/gpt-4.1'), 'openai/gpt-4.1')
+  t.equal(cutName('x'.repeat(2_000_000)).length, 256)
+})
+
+t.test('a long name is truncated in rows and logs, on any endpoint', async t => {
+  const api = await testGateway(t)
+  const model = `one/${'m'.repeat(10_000)}`
+  const bodies = {
+    '/v1/chat/completions': { model, messages: 'x' },
+    '/v1/completions': { model, prompt: 'x' },
+    '/v1/embeddings': { model, input: 'x' },
+    '/v1/responses': { model, input: 'x' },
+    '/v1/messages': { model, max_tokens: 5, messages: [{ role: 'user', content: 'x' }] },
+    '/v1/images/generations': { model, prompt: 'x' },
+    '/v1/audio/speech': { model, input: 'x', voice: 'x' }
+  }
+  for (const [path, body] of Object.entries(bodies)) {
+    for (const names of [body, { ...body, model: [model, model] }]) {
+      const { status } = await api.post(path, names)
+      t.ok(status === 422 || status === 400, `${path} ${status}`)
+    }
+  }
+  t.ok(api.lines.length > 0)
+  for (const line of api.lines) t.ok(JSON.stringify(line).length < 5000, JSON.stringify(line).slice(0, 200))
 })

@@ -1,6 +1,5 @@
 import t from 'tap'
-import { CallRecord } from '../../lib/core/record.ts'
-import type { RecordedAttempt } from '../../lib/core/routing-facts.ts'
+import { CallRecord, type RecordedAttempt } from '../../lib/core/record.ts'
 import { noteUsage } from '../../lib/core/usage-facts.ts'
 import { CallMetrics } from '../../lib/telemetry/call-metrics.ts'
 import { printFamilies } from '../../lib/telemetry/metric-families.ts'

@@ -1,10 +1,9 @@
 /** Errors in Anthropic's format: the same shape for every error. */
 
 import { jsonReplyHeaders } from '../../core/reply.ts'
-import { ValidationError, type ErrorCode, type GatewayError } from '../../core/errors.ts'
+import { ValidationError, type ErrorCode, type GatewayError, type OriginalError } from '../../core/errors.ts'
 import { rateLimitHeaders } from './rate-limits.ts'
 import type { Call } from '../../core/call.ts'
-import type { OriginalError } from '../../core/direct-request.ts'
 import type { MessagesErrorBody, MessagesErrorType } from '../../../schemas/messages-answer.ts'
 import type { ErrorFormat } from '../dialect.ts'
 

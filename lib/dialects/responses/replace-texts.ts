@@ -1,7 +1,7 @@
 /** Replaces texts in requests of Responses, and in the stored items they use. */
 
 import { contextOf, refine, type RoutedCall } from '../../core/call.ts'
-import { noteIgnored } from '../../core/request-facts.ts'
+import { noteIgnored } from '../../core/record.ts'
 import { withRequest } from '../replaced-request.ts'
 import { responsesInput, type ResponsesContext, type ResponsesInputOptions } from './input.ts'
 import { responsesItemTexts, responsesRequestTexts } from './text-places.ts'

@@ -4,7 +4,7 @@
  */
 
 import { GatewayError } from '../../core/errors.ts'
-import { noteIgnored } from '../../core/request-facts.ts'
+import { noteIgnored } from '../../core/record.ts'
 import { altersAnswer, type TextGuards } from '../../guards/text-filter.ts'
 import { replaceTranscriptTexts } from '../../audio/text-places.ts'
 import { once } from '../../pipeline/sources.ts'
