@@ -114,7 +114,6 @@ const elsewhere: Reasons = {
     'pipelines/admin/keys',
     'the keys of the store as the admin API shows and changes them'
   ],
-  'providers/credential': ['providers/account-digest', 'tells the accounts of that test apart'],
   'text/parse-pattern': ['text/linear-pattern', 'reads the patterns that are searched for there'],
   main: ['cli/start', 'starts a process'],
   'net/load-undici': ['mcp/agents', 'a require'],

@@ -1,5 +1,5 @@
 import { GatewayError } from '../core/errors.ts'
-import { credentialOf } from '../providers/account-digest.ts'
+import { credentialOf } from '../providers/credential.ts'
 import type { Secret } from '../core/secret.ts'
 import type { ResponseOrigin } from '../dialects/responses/archive.ts'
 import type { Provider } from '../providers/provider.ts'

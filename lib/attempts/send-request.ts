@@ -72,13 +72,29 @@ export function sendRequest<R, E extends AnyEvent> (
   if (needsSlices(call.record.request)) {
     return yieldFairly()
       .then(() => adapter.request(input))
-      .then(request => yieldFairly().then(() => send(request)))
+      .then(
+        request => yieldFairly().then(() => send(request)),
+        (error: unknown) => { throw inCallerTerms(error, input, adapter) }
+      )
   }
   try {
     return send(adapter.request(input))
   } catch (error) {
-    return Promise.reject(error)
+    return Promise.reject(inCallerTerms(error, input, adapter))
   }
+}
+
+/** Returns the error of an adapter that refuses a request; its parameter is named as the caller wrote it. */
+function inCallerTerms<R> (
+  error: unknown,
+  input: AdapterInput<R>,
+  adapter: Pick<Adapter<R, unknown>, 'callerParam'>
+): unknown {
+  if (!(error instanceof GatewayError) || error.param === null) return error
+  const param = adapter.callerParam?.(error.param, input) ?? error.param
+  return param === error.param
+    ? error
+    : error.with({ param, message: error.message.replaceAll(`\`${error.param}\``, `\`${param}\``) })
 }
 
 /**
@@ -129,7 +145,7 @@ async function openResponse<R, E extends AnyEvent> (
 async function failureOf<R> (
   response: UpstreamResponse,
   input: AdapterInput<R>,
-  adapter: Pick<Adapter<R, unknown>, 'error'>
+  adapter: Pick<Adapter<R, unknown>, 'error' | 'callerParam'>
 ): Promise<ProviderFailure> {
   const { status, headers } = response
   const read = (said: Pick<UpstreamFailure, 'body' | 'text'>): Failure =>
@@ -143,7 +159,12 @@ async function failureOf<R> (
     failure = read({ body: '' })
     failure = { ...failure, cause: { ...failure.cause, adapter: String(error) } }
   }
-  return new ProviderFailure({ ...failure, rateLimits: rateLimitsIn(headers) }, status)
+  const { param } = failure
+  return new ProviderFailure({
+    ...failure,
+    param: param === undefined ? undefined : adapter.callerParam?.(param, input) ?? param,
+    rateLimits: rateLimitsIn(headers)
+  }, status)
 }
 
 /**

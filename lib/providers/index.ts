@@ -2,7 +2,8 @@
 
 import { isOwnHost } from '../net/own-host.ts'
 import type { ProviderSettings } from '../core/settings.ts'
-import { withCallerParamNames } from './caller-param-names.ts'
+import { callerParam } from './caller-param.ts'
+import { authorizeWith } from './credential.ts'
 import { kinds } from './kinds.ts'
 import { promptAsMessage } from './prompt-as-message.ts'
 import type { Propagation } from '../core/call-trace.ts'
@@ -14,14 +15,12 @@ export function createProvider (settings: ProviderSettings, transport: Transport
   const { chat, ...others } = typeof adapters === 'function' ? adapters(settings.options) : adapters
   const keys =
     settings.apiKeys?.map(({ key }) => key) ?? (settings.apiKey === undefined ? [] : [settings.apiKey])
-  const own = keys.map(key => credential(key.reveal(), settings.options))
   return {
     id: settings.id,
     enabled: settings.enabled,
     transport,
     secrets: [...keys, ...Object.values(settings.headers)],
-    authorize: (callerKey, index = 0) =>
-      callerKey === undefined ? (own[index] ?? {}) : credential(callerKey, settings.options),
+    authorize: authorizeWith(keys, key => credential(key, settings.options)),
     timeouts: settings.timeouts,
     slowStream: settings.slowStream,
     retries: settings.retries,
@@ -32,7 +31,7 @@ export function createProvider (settings: ProviderSettings, transport: Transport
     adapters:
       chat === undefined
         ? others
-        : { textCompletion: promptAsMessage(chat), ...others, chat: withCallerParamNames(chat) }
+        : { textCompletion: promptAsMessage(chat), ...others, chat: { ...chat, callerParam } }
   }
 }
 

@@ -1,10 +1,15 @@
-/** Shared by the adapters of JSON APIs: requests, and complete or streamed responses. */
+/**
+ * Shared by the adapters of JSON APIs: printing requests, and reading complete or streamed responses.
+ *
+ * Answers are read leniently: anything may be missing. A part that is present but unreadable is an error,
+ * because skipping it would silently lose text or a tool call.
+ */
 
-import { objectOf, onlyObjectOf } from '../json/guards.ts'
+import { isList, isObject, objectOf, onlyObjectOf, type JsonObject } from '../json/guards.ts'
 import { parseBounded } from '../json/parse-bounded.ts'
 import { printInSlices } from '../json/print-in-slices.ts'
 import { invalidResponse } from './provider-failure.ts'
-import type { AdapterInput, BodyFormat, StreamReader, UpstreamRequest } from './provider.ts'
+import type { Adapter, AdapterInput, StreamReader, UpstreamRequest } from './provider.ts'
 
 /**
  * Serialises a body. Large bodies are serialised while they are sent; unchanged values are copied from the
@@ -21,20 +26,25 @@ export function jsonBody (
 /** Headers of a request whose body and answer are JSON. */
 export const jsonHeaders = { 'content-type': 'application/json', accept: 'application/json' } as const
 
-/** Splits a request for `n` choices into requests for at most `max` each. */
+/**
+ * Returns the function that splits requests for `n` choices into requests for at most `max` each, or for one
+ * each at a server that gives no more (`Adapter.split`).
+ */
 export function splitChoices<R extends { readonly n?: number | undefined }> (
-  input: AdapterInput<R>,
   max: number
-): Array<AdapterInput<R>> {
-  const { n } = input.request
-  // Endpoints without a check may pass any value.
-  if (typeof n !== 'number' || !(n > max)) return [input]
-  const parts: Array<AdapterInput<R>> = []
-  for (let from = 0; from < n; from += max) {
-    const size = Math.min(max, n - from)
-    parts.push({ ...input, request: { ...input.request, n: size === 1 ? undefined : size } })
+): (input: AdapterInput<R>) => ReadonlyArray<AdapterInput<R>> {
+  return input => {
+    const { request: { n }, quirks } = input
+    const maxChoices = quirks.multipleChoices === false ? 1 : max
+    // Endpoints without a check may pass any value.
+    if (typeof n !== 'number' || !(n > maxChoices)) return [input]
+    const parts: Array<AdapterInput<R>> = []
+    for (let from = 0; from < n; from += maxChoices) {
+      const size = Math.min(maxChoices, n - from)
+      parts.push({ ...input, request: { ...input.request, n: size === 1 ? undefined : size } })
+    }
+    return parts
   }
-  return parts
 }
 
 /**
@@ -73,16 +83,84 @@ export function objectOrNothing (data: string): Record<string, unknown> | undefi
 }
 
 /**
- * Reads an event stream if one was requested, else JSON. Some servers send the other format, so the response
- * is read as what it turns out to be.
+ * Returns the function that reads responses (`Adapter.read`): an event stream if one was requested, else
+ * JSON. Some servers send the other format, so a response is read as what it turns out to be.
  */
 export function jsonOrSse<R, E> (
-  input: AdapterInput<R>,
   json: (value: unknown, input: AdapterInput<R>) => E[],
   stream: (input: AdapterInput<R>) => StreamReader<E>
-): BodyFormat<E> {
-  const read = (value: unknown): E[] => json(value, input)
-  return input.streamed
-    ? { as: 'sse', reader: stream(input), json: read }
-    : { as: 'json', read, sse: () => stream(input) }
+): Adapter<R, E>['read'] {
+  return (_head, input) => {
+    const read = (value: unknown): E[] => json(value, input)
+    return input.streamed
+      ? { as: 'sse', reader: stream(input), json: read }
+      : { as: 'json', read, sse: () => stream(input) }
+  }
+}
+
+/**
+ * Returns the objects of a list. A bare object counts as a list of one; `null` items are skipped.
+ *
+ * @param what name of the list in the error
+ * @throws GatewayError `upstream_invalid_response` for any other non-empty value
+ */
+export function partsOf (value: unknown, what: string): readonly JsonObject[] {
+  if (isList(value)) {
+    if (value.every(isObject)) return value
+    return value.flatMap(item => partsOf(item, what))
+  }
+  if (isObject(value)) return [value]
+  if (value === undefined || value === null || value === '') return []
+  throw invalidResponse(`${what} cannot be read`)
+}
+
+/** Returns the parts of a content, which may be a string. @throws GatewayError like `partsOf` */
+export function contentOf (value: unknown, what: string): readonly JsonObject[] {
+  return typeof value === 'string' && value !== '' ? [{ type: 'text', text: value }] : partsOf(value, what)
+}
+
+/** Returns the arguments of a tool call as text. Some servers send an object; missing arguments are `''`. */
+export function argumentsText (value: unknown): string {
+  if (value === undefined || value === null) return ''
+  return typeof value === 'string' ? value : JSON.stringify(value)
+}
+
+/**
+ * Returns the arguments of a tool call as text, for APIs that send an object.
+ *
+ * @throws GatewayError `upstream_invalid_response` unless the value is an object or the JSON of one
+ */
+export function objectArguments (value: unknown): string {
+  const isEmpty =
+    value === undefined || value === null || value === '' || (isList(value) && value.length === 0)
+  if (isEmpty) return '{}'
+  if (isObject(value)) return JSON.stringify(value)
+  if (typeof value === 'string' && objectOrNothing(value) !== undefined) return value
+  throw invalidResponse('the arguments of a tool call cannot be read')
+}
+
+/**
+ * Infers the type of an untyped part from its members.
+ *
+ * @param members maps a member to the only type that has it; the first match wins
+ */
+export function memberType (part: JsonObject, members: Readonly<Record<string, string>>): string | undefined {
+  const member = Object.keys(members).find(name => part[name] !== undefined && part[name] !== null)
+  return member === undefined ? undefined : members[member]
+}
+
+/** Limit on what is kept until an answer ends (arguments, thinking, citations); no real answer reaches it. */
+const maxCharacters = 16 * 1024 * 1024
+/** Overhead per part, in addition to its text. */
+const partCharacters = 64
+
+/** Bounds what the reader of one answer keeps: a provider may never stop sending. */
+export class Retained {
+  #characters = 0
+
+  /** @throws GatewayError `upstream_invalid_response` for more than 16 million characters */
+  add (characters: number): void {
+    this.#characters += characters + partCharacters
+    if (this.#characters > maxCharacters) throw invalidResponse('an answer without an end')
+  }
 }

@@ -17,7 +17,7 @@ import type { Usage } from '../core/usage.ts'
 import type {
   ChatEvent, EmbeddingsEvent, ImageEvent, ResultEvent, SpeechEvent, TranscriptEvent
 } from '../core/events.ts'
-import type { Credential } from './credential.ts'
+import type { Authorize, Credential } from './credential.ts'
 import type { Failure } from './provider-failure.ts'
 import type { ChatInput, TextInput } from '../chat/input.ts'
 import type { ImageEdit, ImageVariation } from '../images/input.ts'
@@ -132,6 +132,8 @@ export interface Adapter<R, E> {
   readonly deleteResponse?: (id: string) => UpstreamRequest
   /** Splits a request that is too large for one upstream request; at least one part. Absent: never needed. */
   readonly split?: (input: AdapterInput<R>) => ReadonlyArray<AdapterInput<R>>
+  /** Returns the name that the caller gave to a rejected parameter. Absent: the provider's. */
+  readonly callerParam?: (param: string, input: AdapterInput<R>) => string
   /** Joins the answers of a split request. Default: each part has its own choices. */
   readonly join?: (parts: number) => Join<E>
 }
@@ -222,13 +224,7 @@ export interface Provider {
   readonly transport: Transport
   /** Its keys, and the values of headers sent with every request. */
   readonly secrets: readonly Secret[]
-  /**
-   * Returns the credential of a request: the caller's own key if given, else the configured one. Equal
-   * arguments give the same account.
-   *
-   * @param credential index of the configured key. Default: the first
-   */
-  readonly authorize: (callerKey?: string, credential?: number) => Credential
+  readonly authorize: Authorize
   readonly timeouts: Timeouts
   /** Minimum speed of a stream. Default: any, within the timeouts. */
   readonly slowStream?: SlowStreamSettings | undefined

@@ -22,7 +22,7 @@ import { listsName, mayUseModel } from '../models/scope.ts'
 import { shorten } from '../text/shorten.ts'
 import { tooLong } from '../validation/too-long.ts'
 import type { Limits, Settings } from '../core/settings.ts'
-import { accountDigest } from '../providers/account-digest.ts'
+import { accountDigest } from '../providers/credential.ts'
 import type { Provider, Providers } from '../providers/provider.ts'
 import {
   orderByCaller,

@@ -23,7 +23,7 @@ import type { Propagation } from '../../lib/core/call-trace.ts'
 import type { Timeouts } from '../../lib/core/settings.ts'
 
 interface Event { readonly type: string, readonly text?: string }
-interface Request { readonly stream?: boolean }
+interface Request { readonly stream?: boolean, readonly length?: number }
 
 /** Gives one event per word of a message; `!` ends the response, `?` is an error, `<` cannot be read. */
 function wordReader (): StreamReader<Event> {
@@ -51,13 +51,17 @@ function wordReader (): StreamReader<Event> {
 /** A class, so that calling a method without its object fails. */
 class WordAdapter implements Adapter<Request, Event> {
   readonly #path = '/words'
+  readonly #fieldNames = new Map([['length', 'max_words']])
   readonly #reader: BodyFormat<Event>
 
   constructor (reader: BodyFormat<Event>) {
     this.#reader = reader
   }
 
-  request (): UpstreamRequest {
+  request ({ request }: AdapterInput<Request>): UpstreamRequest {
+    if (request.length === 0) {
+      throw new GatewayError('unsupported_parameter', { message: '`length` is zero.', param: 'length' })
+    }
     return { method: 'POST', path: this.#path, headers: {} }
   }
 
@@ -67,7 +71,12 @@ class WordAdapter implements Adapter<Request, Event> {
 
   error ({ status, body }: UpstreamFailure): Failure {
     if (body === 'unreadable') throw new TypeError('body.error is not an object')
-    return { kind: 'invalid_request', status, message: JSON.stringify(body) }
+    const message = JSON.stringify(body)
+    return { kind: 'invalid_request', status, message, ...body === 'length' && { param: 'length' } }
+  }
+
+  callerParam (param: string): string {
+    return this.#fieldNames.get(param) ?? param
   }
 }
 
@@ -78,6 +87,7 @@ interface Script {
   readonly status?: number
   readonly headers?: Record<string, string>
   readonly streamed?: boolean
+  readonly request?: Request
   readonly limits?: Partial<ResponseLimits>
   readonly timeouts?: Partial<Timeouts>
   /** Size of the caller's request body. */
@@ -129,7 +139,10 @@ function start (script: Script = {}): Started {
   const record = script.record ?? new CallRecord('test')
   record.request.bodyBytes = script.bodyBytes ?? 0
   const ask: AdapterInput<Request> = {
-    request: {}, route: { providerId: 'x', model: 'm', modelId: 'x/m' }, quirks: {}, streamed
+    request: script.request ?? {},
+    route: { providerId: 'x', model: 'm', modelId: 'x/m' },
+    quirks: {},
+    streamed
   }
   const key = { id: 'key-1', name: 'key-1', scopes: [] } as never // only its id is read
   const opening = sendRequest(
@@ -447,4 +460,18 @@ t.test('of two requests, the recorded request id is that of the one that answers
   third.body.push(sse('one'))
   await third.opening
   t.equal(record.routing.upstreamRequestId, undefined)
+})
+
+t.test('a rejected parameter is named as the caller wrote it', async t => {
+  for (const bodyBytes of [0, 3_000_000]) {
+    await t.rejects(
+      start({ request: { length: 0 }, bodyBytes }).opening,
+      { code: 'unsupported_parameter', param: 'max_words', message: '`max_words` is zero.' },
+      'by the adapter'
+    )
+  }
+  const { body, opening } = start({ status: 400 })
+  body.push(Buffer.from('"length"'))
+  body.end()
+  await t.rejects(opening, { name: 'ProviderFailure', failure: { param: 'max_words' } })
 })

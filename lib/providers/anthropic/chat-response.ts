@@ -1,4 +1,4 @@
-import { contentOf } from '../answer-parts.ts'
+import { contentOf } from '../json-api.ts'
 import { ProviderFailure, invalidResponse, withReportedUsage } from '../provider-failure.ts'
 import { isContainer, nonEmptyText, objectOf } from '../../json/guards.ts'
 import { ResponseReader } from './response-reader.ts'

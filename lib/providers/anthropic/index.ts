@@ -11,16 +11,17 @@ import type { ChatInput } from '../../chat/input.ts'
 import type { ChatEvent } from '../../core/events.ts'
 import type { Adapter, Adapters } from '../provider.ts'
 
+const readChat = jsonOrSse(readResponse, readStream)
+
 export const anthropicChat: Adapter<ChatInput, ChatEvent> = {
   directDialects: ['messages'],
   request: input =>
     input.direct === undefined
       ? chatRequest(input)
       : directRequest(input.direct, '/v1/messages', input.streamed),
-  read: (_head, input) =>
-    input.direct === undefined ? jsonOrSse(input, readResponse, readStream) : directReader(input),
+  read: (head, input) => (input.direct === undefined ? readChat(head, input) : directReader(input)),
   error: (failure, input) => (input.direct === undefined ? readError(failure) : directFailure(failure)),
-  split: input => splitChoices(input, 1)
+  split: splitChoices(1)
 }
 
 export const anthropicAdapters = { chat: anthropicChat, tokenCount: anthropicTokenCount } satisfies Adapters

@@ -1,6 +1,6 @@
 import { asFunctionCall, offersFunctionsOnly } from '../../chat/legacy-functions.ts'
 import { objectOf } from '../../json/guards.ts'
-import { partsOf } from '../answer-parts.ts'
+import { partsOf } from '../json-api.ts'
 import { ProviderFailure, invalidResponse, withReportedUsage } from '../provider-failure.ts'
 import { inBandError } from './errors.ts'
 import { finishReasonOf } from './finish-reason.ts'

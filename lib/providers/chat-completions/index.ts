@@ -17,9 +17,9 @@ const maxChoices = 128
 
 export const chatCompletions: Adapter<ChatInput, ChatEvent> = {
   request: chatRequest,
-  read: (_head, input) => jsonOrSse(input, readResponse, readStream),
+  read: jsonOrSse(readResponse, readStream),
   error: readError,
-  split: input => splitChoices(input, input.quirks.multipleChoices === false ? 1 : maxChoices)
+  split: splitChoices(maxChoices)
 }
 
 /** Returns the credential headers of the dialect. */

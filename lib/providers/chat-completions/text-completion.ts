@@ -18,9 +18,9 @@ const forwarded = [
 export function textCompletionAt (path: string): Adapter<TextInput, ChatEvent> {
   return {
     request: input => textRequest(input, path),
-    read: (_head, input) => jsonOrSse(input, readResponse, readStream),
+    read: jsonOrSse(readResponse, readStream),
     error: failure => aboutPrompt(readError(failure)),
-    split: input => input.quirks.multipleChoices === false ? splitChoices(input, 1) : [input]
+    split: splitChoices(Infinity)
   }
 }
 

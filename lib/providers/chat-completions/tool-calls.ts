@@ -11,7 +11,7 @@
  */
 
 import { uniqueCallId } from '../../chat/call-ids.ts'
-import { argumentsText, partsOf, Retained } from '../answer-parts.ts'
+import { argumentsText, partsOf, Retained } from '../json-api.ts'
 import { invalidResponse } from '../provider-failure.ts'
 import { isObject, numberOf, objectOf, nonEmptyText } from '../../json/guards.ts'
 import { parseBounded } from '../../json/parse-bounded.ts'

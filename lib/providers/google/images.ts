@@ -24,7 +24,7 @@ export const googleImages: Adapter<ImageRequest, ImageEvent> = {
   request: imageRequest,
   read: () => ({ as: 'json', read: readImages }),
   error: readError,
-  split: input => splitChoices(input, 1)
+  split: splitChoices(1)
 }
 
 const aspectRatios = ['1:1', '2:3', '3:2', '3:4', '4:3', '4:5', '5:4', '9:16', '16:9', '21:9']

@@ -18,9 +18,9 @@ import type { Adapter, Adapters } from '../provider.ts'
 
 export const googleChat: Adapter<ChatInput, ChatEvent> = {
   request: chatRequest,
-  read: (_head, input) => jsonOrSse(input, readResponse, readStream),
+  read: jsonOrSse(readResponse, readStream),
   error: readError,
-  split: input => splitChoices(candidatesAsChoices(input), maxChoices(input))
+  split: input => splitChoices<ChatInput>(maxChoices(input))(candidatesAsChoices(input))
 }
 
 export const googleAdapters = {

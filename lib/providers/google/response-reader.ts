@@ -8,7 +8,7 @@
 
 import { offersFunctionsOnly } from '../../chat/legacy-functions.ts'
 import { callIdsIn, uniqueCallId } from '../../chat/call-ids.ts'
-import { objectArguments, partsOf } from '../answer-parts.ts'
+import { objectArguments, partsOf } from '../json-api.ts'
 import { invalidResponse } from '../provider-failure.ts'
 import { finishReasonOf, isFailureReason } from './finish-reason.ts'
 import { signatureExtra } from './tool-calls.ts'

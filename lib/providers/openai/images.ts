@@ -10,12 +10,15 @@ import { readImageResponse } from './image-response.ts'
 import { readImageStream } from './image-stream.ts'
 import type { ImageEvent } from '../../core/events.ts'
 import type { ImageRequest } from '../../../schemas/images.ts'
-import type { Adapter, AdapterInput, BodyFormat, UpstreamHead, UpstreamRequest } from '../provider.ts'
+import type { Adapter, AdapterInput, UpstreamRequest } from '../provider.ts'
 
 /** Fields sent with the caller's value. */
 const forwarded = [
   'prompt', 'n', 'size', 'style', 'response_format', 'output_format', 'background', 'moderation', 'user'
 ] as const satisfies ReadonlyArray<keyof ImageRequest>
+
+/** Reads the responses of all image endpoints. */
+export const readImages = jsonOrSse(readImageResponse, readImageStream)
 
 export const openaiImages: Adapter<ImageRequest, ImageEvent> = {
   request: imageRequest,
@@ -65,12 +68,4 @@ export function pick<T extends object> (from: T, fields: ReadonlyArray<keyof T>)
     if (from[field] !== undefined) picked[field] = from[field]
   }
   return picked
-}
-
-/** Reads the responses of all image endpoints. */
-export function readImages (
-  _head: UpstreamHead,
-  input: AdapterInput<{ readonly n?: number }>
-): BodyFormat<ImageEvent> {
-  return jsonOrSse(input, readImageResponse, readImageStream)
 }

@@ -59,10 +59,12 @@ function speechRequest ({ request, route }: AdapterInput<SpeechInput>): Upstream
   }
 }
 
+const readText = jsonOrSse(refuseJson, readStream)
+
 /** Reads the body as audio unless the content type says otherwise. */
 function readAudio (head: UpstreamHead, adapterInput: AdapterInput<SpeechInput>): BodyFormat<SpeechEvent> {
   const contentType = contentTypeOf(head)
-  if (/json|xml|^text\//.test(contentType)) return jsonOrSse(adapterInput, refuseJson, readStream)
+  if (/json|xml|^text\//.test(contentType)) return readText(head, adapterInput)
   const mediaType = contentType.startsWith('audio/')
     ? contentType
     : mediaTypes[adapterInput.request.response_format ?? 'mp3']

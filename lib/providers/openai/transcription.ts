@@ -19,11 +19,13 @@ import type { TranscriptEvent } from '../../core/events.ts'
 import type { TranscriptFormat } from '../../../schemas/transcription.ts'
 import type { Adapter, AdapterInput, UpstreamHead, UpstreamRequest } from '../provider.ts'
 
+const readJson = jsonOrSse(readTranscript, readTranscriptStream)
+
 export const openaiTranscription: Adapter<RecordingInput, TranscriptEvent> = {
   request: input => formRequest('/audio/transcriptions', input),
   read: (head, input) => isText(head, input)
     ? { as: 'text', read: text => readTranscriptText(text, formatFor(input)) }
-    : jsonOrSse(input, readTranscript, readTranscriptStream),
+    : readJson(head, input),
   error: readError
 }
 

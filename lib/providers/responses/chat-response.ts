@@ -3,7 +3,7 @@
 import { callIdsIn } from '../../chat/call-ids.ts'
 import { offersFunctionsOnly } from '../../chat/legacy-functions.ts'
 import { isContainer, objectOf } from '../../json/guards.ts'
-import { partsOf } from '../answer-parts.ts'
+import { partsOf } from '../json-api.ts'
 import { invalidResponse, withReportedUsage } from '../provider-failure.ts'
 import { failedResponse } from './errors.ts'
 import { ResponseReader, sealingAccount } from './response-reader.ts'

@@ -16,15 +16,16 @@ import type { Adapter, AdapterInput } from '../provider.ts'
 
 type ChatAdapter = Adapter<ChatInput, ChatEvent>
 
+const readChat = jsonOrSse(readResponse, readStream)
+
 const responses: ChatAdapter = {
   directDialects: ['responses'],
   request: input =>
     input.direct === undefined ? chatRequest(input) : directRequest(input.direct, input.streamed),
-  read: (_head, input) =>
-    input.direct === undefined ? jsonOrSse(input, readResponse, readStream) : directReader(input),
+  read: (head, input) => (input.direct === undefined ? readChat(head, input) : directReader(input)),
   error: (failure, input) =>
     input.direct === undefined ? readError(failure) : readDirectError(failure, input.direct.action),
-  split: input => splitChoices(input, 1)
+  split: splitChoices(1)
 }
 
 /**

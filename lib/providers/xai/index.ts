@@ -14,7 +14,7 @@ import type { Adapter, Adapters } from '../provider.ts'
 export const xaiChat: Adapter<ChatInput, ChatEvent> = {
   ...chatCompletions,
   request: chatRequest,
-  read: (_head, input) => jsonOrSse(input, readResponse, readStream),
+  read: jsonOrSse(readResponse, readStream),
   error: readError
 }
 

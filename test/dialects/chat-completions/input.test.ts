@@ -4,7 +4,7 @@ import { ValidationError } from '../../../lib/core/errors.ts'
 import { chatInput } from '../../../lib/dialects/chat-completions/input.ts'
 import type { ChatInput } from '../../../lib/chat/input.ts'
 import { checkChatRules } from '../../../lib/chat/rules.ts'
-import { withCallerParamNames } from '../../../lib/providers/caller-param-names.ts'
+import { callerParam } from '../../../lib/providers/caller-param.ts'
 import { chatCompletions } from '../../../lib/providers/chat-completions/index.ts'
 import { routedCall } from '../../support/stages.ts'
 import type { ChatRequest } from '../../../schemas/chat.ts'
@@ -312,14 +312,11 @@ t.test('an error of the provider names the field as the caller wrote it', async 
       { type: 'image_url', image_url: { url: 'file:///x' } }
     ]
   }
-  const adapter = withCallerParamNames(chatCompletions)
   const route = { providerId: 'x', model: 'm', modelId: 'x/m' }
   const paramOf = (body: Partial<ChatRequest>): unknown => {
-    const request = resolved(body)
-    return Reflect.get(
-      Object(thrown(() => adapter.request({ request, route, quirks: {}, streamed: false }))),
-      'param'
-    )
+    const input = { request: resolved(body), route, quirks: {}, streamed: false }
+    const error = Object(thrown(() => chatCompletions.request(input)))
+    return callerParam(String(Reflect.get(error, 'param')), input)
   }
   const place = '[1].content[1].image_url.url'
   t.equal(paramOf({ messages: [brief, bad] }), `messages${place}`)

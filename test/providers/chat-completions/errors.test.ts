@@ -1,6 +1,6 @@
 import t from 'tap'
 import { anthropicChat } from '../../../lib/providers/anthropic/index.ts'
-import { withCallerParamNames } from '../../../lib/providers/caller-param-names.ts'
+import { callerParam } from '../../../lib/providers/caller-param.ts'
 import { chatCompletions } from '../../../lib/providers/chat-completions/index.ts'
 import { googleChat } from '../../../lib/providers/google/index.ts'
 import { GatewayError } from '../../../lib/core/errors.ts'
@@ -230,13 +230,12 @@ t.test(
 )
 
 t.test('a refused field has the name that the caller used', async t => {
-  const adapter = withCallerParamNames(chatCompletions)
   const param = (request: Partial<ChatInput>, named: string, quirks: Quirks = {}): unknown =>
-    errorOf(
-      adapter,
+    callerParam(String(errorOf(
+      chatCompletions,
       { status: 400, headers: {}, body: { error: { message: 'too large', param: named } } },
       ask(request, quirks)
-    ).param
+    ).param), ask(request, quirks))
   t.equal(param({ max_tokens: 5 }, 'max_completion_tokens'), 'max_tokens')
   t.equal(param({ max_completion_tokens: 5 }, 'max_tokens'), 'max_completion_tokens')
   t.equal(param({ seed: 5 }, 'random_seed', { rename: { seed: 'random_seed' } }), 'seed')

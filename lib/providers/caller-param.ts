@@ -1,41 +1,16 @@
 /**
- * Makes errors name fields as the caller wrote them.
+ * Names the fields of rejected requests as the caller wrote them.
  *
  * Adapters see one conversation, with the system prompt first and without messages that `instructions`
  * replaced. A location in it (`messages[3].content[0]`) is mapped back to the caller's list by object
  * identity. If a provider rejects a field under its own name, the caller's name is substituted.
  */
 
-import { GatewayError } from '../core/errors.ts'
-import type { ChatEvent } from '../core/events.ts'
-import type { Adapter, AdapterInput } from './provider.ts'
+import type { AdapterInput } from './provider.ts'
 import type { ChatInput } from '../chat/input.ts'
 
-type ChatAdapter = Adapter<ChatInput, ChatEvent>
-
-/** Wraps an adapter so that the `param` of a rejected request is a location in the caller's body. */
-export function withCallerParamNames (adapter: ChatAdapter): ChatAdapter {
-  return {
-    ...adapter,
-    request: input => {
-      try {
-        return adapter.request(input)
-      } catch (error) {
-        if (!(error instanceof GatewayError) || error.param === null) throw error
-        const param = writtenParam(error.param, input)
-        throw param === error.param
-          ? error
-          : error.with({ param, message: error.message.replaceAll(`\`${error.param}\``, `\`${param}\``) })
-      }
-    },
-    error: (response, input) => {
-      const failure = adapter.error(response, input)
-      return failure.param === undefined ? failure : { ...failure, param: writtenParam(failure.param, input) }
-    }
-  }
-}
-
-function writtenParam (param: string, { request, quirks }: AdapterInput<ChatInput>): string {
+/** Returns the location in the caller's body of a parameter that an adapter or a provider rejected. */
+export function callerParam (param: string, { request, quirks }: AdapterInput<ChatInput>): string {
   const { messages, originalInput } = request
   const match = /^messages\[(\d{1,9})\](.*)$/s.exec(param)
   if (match === null) return writtenField(param, request, quirks.rename)

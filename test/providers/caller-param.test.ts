@@ -1,36 +1,16 @@
 import t from 'tap'
-import { GatewayError } from '../../lib/core/errors.ts'
-import { withCallerParamNames } from '../../lib/providers/caller-param-names.ts'
-import type { Adapter, AdapterInput } from '../../lib/providers/provider.ts'
+import { callerParam } from '../../lib/providers/caller-param.ts'
 import type { ChatInput } from '../../lib/chat/input.ts'
-import type { ChatEvent } from '../../lib/core/events.ts'
 
 const [system, user] = [{ role: 'system', content: 's' }, { role: 'user', content: 'u' }] as const
 
-function paramOf (param: string, request: Partial<ChatInput>, rename?: Record<string, string>): unknown {
-  const refusing: Adapter<ChatInput, ChatEvent> = {
-    request: () => { throw new GatewayError('unsupported_parameter', { param }) },
-    read: () => ({ as: 'json', read: () => [] }),
-    error: () => ({ kind: 'invalid_request', param })
-  }
-  const ask: AdapterInput<ChatInput> = {
+function paramOf (param: string, request: Partial<ChatInput>, rename?: Record<string, string>): string {
+  return callerParam(param, {
     request: { model: 'm', messages: [system, user], ...request },
     route: { providerId: 'a', model: 'b', modelId: 'a/b' },
     quirks: { ...rename !== undefined && { rename } },
     streamed: false
-  }
-  const adapter = withCallerParamNames(refusing)
-  const named = adapter.error({ status: 400, headers: {}, body: undefined }, ask).param
-  try {
-    adapter.request(ask)
-  } catch (error) {
-    t.equal(
-      (error as GatewayError).param,
-      named,
-      'a refusal of ours and one of the provider name the same place'
-    )
-  }
-  return named
+  })
 }
 
 t.test("a position in the conversation is translated to the caller's request", async t => {

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { Secret } from '../../lib/core/secret.ts'
-import { accountDigest, credentialOf } from '../../lib/providers/account-digest.ts'
+import { accountDigest, credentialOf } from '../../lib/providers/credential.ts'
 
 const authorize = (callerKey?: string, place = 0): Record<string, string> => ({
   authorization: callerKey ?? ['first', 'second'][place] ?? ''
