@@ -1,12 +1,16 @@
-/** Open responses: their readers, and the memory they hold. */
+/** Open responses: the memory that they hold, and how those without an event stream are read. */
 
 import { GatewayError } from '../core/errors.ts'
 import { yieldFairly } from '../async/yield-fairly.ts'
 import { parseBounded, maxDepth, ValueCounter } from '../json/parse-bounded.ts'
 import { parseInSlices } from '../json/parse-in-slices.ts'
-import { ProviderFailure, invalidResponse, webPageError } from '../providers/provider-failure.ts'
+import {
+  ProviderFailure, invalidResponse, usageOfError, webPageError, withUsage
+} from '../providers/provider-failure.ts'
 import { reportedBy, type ReportedUsage, type Usage } from '../core/usage.ts'
+import { sseDecoder } from '../wire/sse-decoder.ts'
 import type { Route } from '../core/route.ts'
+import type { StreamReader, UpstreamBody } from '../providers/provider.ts'
 
 /** The fields of events that matter for answers of every kind. */
 export interface AnyEvent {
@@ -54,6 +58,59 @@ export function bufferedResponse<E extends AnyEvent> (route: Route, events: E[])
     sizeBytes: () => 0,
     reported: () => reported,
     close: () => { /* the body has been read to its end */ }
+  }
+}
+
+/** A response whose bytes are read as they arrive, such as a recording. */
+export class PieceResponse<E extends AnyEvent> implements OpenResponse<E> {
+  readonly route: Route
+  readonly #body: UpstreamBody
+  readonly #pieces: AsyncIterator<Uint8Array>
+  readonly #read: (piece: Uint8Array, into: E[]) => void
+  #first: IteratorResult<Uint8Array> | undefined
+  #sizeBytes = 0
+  #ended = false
+  #usage: Usage | undefined
+
+  constructor (route: Route, body: UpstreamBody, read: (piece: Uint8Array, into: E[]) => void) {
+    this.route = route
+    this.#body = body
+    this.#pieces = body[Symbol.asyncIterator]()
+    this.#read = read
+  }
+
+  /** Waits for the first piece, so that an earlier failure still becomes a status. */
+  async begin (): Promise<void> {
+    this.#first = await this.#pieces.next()
+    if (this.#first.done === true) throw invalidResponse('empty body')
+  }
+
+  async next (): Promise<E[] | undefined> {
+    const { done, value } = this.#first ?? await this.#pieces.next()
+    this.#first = undefined
+    this.#ended = done === true
+    if (done === true) return undefined
+    this.#sizeBytes += value.length
+    const events: E[] = []
+    this.#read(value, events)
+    this.#usage = usageIn(events) ?? this.#usage
+    return events
+  }
+
+  isFinished (): boolean {
+    return this.#ended
+  }
+
+  sizeBytes (): number {
+    return this.#sizeBytes
+  }
+
+  reported (): ReportedUsage {
+    return reportedBy(this.#usage)
+  }
+
+  close (): void {
+    if (!this.#ended) this.#body.cancel()
   }
 }
 
@@ -121,6 +178,71 @@ export function asInterrupted<T> (read: () => T): T {
     if (!(error instanceof GatewayError) || error.code !== 'upstream_invalid_response') throw error
     throw new GatewayError('upstream_stream_interrupted', { cause: error })
   }
+}
+
+/** Bytes of a stream read per turn of the event loop, like from a socket. */
+const streamBytes = 64 * 1024
+
+/**
+ * Reads an event stream to its end if it arrives without being requested.
+ *
+ * @param maxBytes of one event
+ */
+export async function readCompleteStream<E extends AnyEvent> (
+  bytes: Buffer,
+  reader: StreamReader<E>,
+  maxBytes: number
+): Promise<E[]> {
+  const messages = sseDecoder(maxBytes)
+  const events: E[] = []
+  const read = (complete: ReturnType<typeof messages.push>): void => {
+    for (const message of complete) {
+      if (!reader.done) reader.read(message, events)
+    }
+  }
+  try {
+    for (let at = 0; at < bytes.length && !reader.done; at += streamBytes) {
+      if (at > 0) await yieldFairly()
+      readOrRefuse(() => read(messages.push(bytes.subarray(at, at + streamBytes))))
+    }
+    readOrRefuse(() => {
+      if (!reader.done) asInterrupted(() => read(messages.end()))
+      if (!reader.done) reader.end(events)
+    })
+  } catch (error) {
+    throw withUsage(error, usageOfError(error) ?? usageIn(events))
+  }
+  return events
+}
+
+export const openingBrace = 0x7b
+const [openingBracket, colon] = [0x5b, 0x3a]
+
+/** Returns true for a body that begins like an event stream. */
+export function looksLikeStream (bytes: Buffer): boolean {
+  return /^\ufeff?\s*(?:data|event|id|retry)?:/.test(bytes.toString('utf8', 0, 200))
+}
+
+/**
+ * Returns the JSON after comments of an event stream, with which servers keep a connection alive while they
+ * work on a complete answer; any other text unchanged.
+ */
+export function withoutComments (bytes: Buffer): Buffer {
+  let at = blanksAt(bytes, 0)
+  if (bytes[at] !== colon) return bytes
+  while (bytes[at] === colon) {
+    const end = bytes.indexOf('\n', at)
+    at = end === -1 ? bytes.length : blanksAt(bytes, end)
+  }
+  const isJson = bytes[at] === openingBrace || bytes[at] === openingBracket
+  return isJson ? bytes.subarray(at) : bytes
+}
+
+/** Returns the index after spaces, tabs and line ends. */
+function blanksAt (bytes: Buffer, from: number): number {
+  let at = from
+  while (bytes[at] === 0x20 || bytes[at] === 0x09 || bytes[at] === 0x0a || bytes[at] === 0x0d) at++
+  return at
 }
 
 /** Larger texts are parsed in slices. */

@@ -8,8 +8,7 @@ import { accountDigest } from '../providers/credential.ts'
 import { ProviderFailure } from '../providers/provider-failure.ts'
 import { sendParts } from './send-parts.ts'
 import type { AbandonedAnswers } from './abandoned-answers.ts'
-import { sendRequest, type SendContext, type UpstreamPart } from './send-request.ts'
-import type { UpstreamTarget } from './open-body.ts'
+import { sendRequest, type SendContext, type UpstreamPart, type UpstreamTarget } from './send-request.ts'
 import type { AnyEvent, OpenResponse } from './open-response.ts'
 import type { RouteAttempt } from './route-attempt.ts'
 import type { FitOptions } from '../core/direct-request.ts'
@@ -17,7 +16,7 @@ import type { AnswerEvent } from '../core/events.ts'
 import type { Route } from '../core/route.ts'
 import type { Usage } from '../core/usage.ts'
 import type { AdapterInput, Provider } from '../providers/provider.ts'
-import type { MissingApis } from '../routing/missing-apis.ts'
+import type { MissingApis } from '../routing/route-health.ts'
 
 interface PreparedRequestOptions<R, E> extends UpstreamTarget<R, E> {
   readonly abandoned: AbandonedAnswers
@@ -110,7 +109,7 @@ export class PreparedRequest<
     const { abandoned, journalSent, isFree } = this.#options
     const [first] = parts
     const open = (sent: SendContext): Promise<OpenResponse<E>> => first !== undefined && parts.length === 1
-      ? sendRequest(sent, first, this.#options)
+      ? sendRequest(sent, first.input, this.#options)
       : sendParts(sent, parts, this.#options)
     const { call: { record }, signal } = context
     const opened = this.readsToEnd
@@ -121,21 +120,19 @@ export class PreparedRequest<
   }
 
   #partsFor (credential: number | undefined): ReadonlyArray<UpstreamPart<R, E>> {
-    const parts = this.#prepared.get(credential) ?? this.#prepare(credential)
+    let parts = this.#prepared.get(credential)
+    if (parts === undefined) {
+      const isTranslated = this.#mustTranslate || this.#options.missingApis.isMissing(this.provider)
+      const input = adapterInput(this.#call, this.#route, this.provider, { credential, isTranslated })
+      parts = (this.#options.adapter.split?.(input) ?? [input]).map(part => ({ input: part }))
+      this.#prepared.set(credential, parts)
+    }
     if (this.#prepared.size === 1) return parts
     // Parts that were answered for another key are billed already: they are not sent again.
     const prepared = [...this.#prepared.values()]
     for (const [index, part] of parts.entries()) {
       part.answer ??= prepared.map(others => others[index]?.answer).find(answer => answer !== undefined)
     }
-    return parts
-  }
-
-  #prepare (credential: number | undefined): ReadonlyArray<UpstreamPart<R, E>> {
-    const isTranslated = this.#mustTranslate || this.#options.missingApis.isMissing(this.provider)
-    const input = adapterInput(this.#call, this.#route, this.provider, { credential, isTranslated })
-    const parts = (this.#options.adapter.split?.(input) ?? [input]).map(part => ({ input: part }))
-    this.#prepared.set(credential, parts)
     return parts
   }
 }

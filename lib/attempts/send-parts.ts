@@ -13,9 +13,8 @@ import { GatewayError } from '../core/errors.ts'
 import { addReported, addUsage, reportedBy, type ReportedUsage, type Usage } from '../core/usage.ts'
 import { ProviderFailure, usageOfError, withUsage, type FailureKind } from '../providers/provider-failure.ts'
 import { PartNotes } from './part-notes.ts'
-import { sendRequest, type SendContext, type UpstreamPart } from './send-request.ts'
+import { sendRequest, type SendContext, type UpstreamPart, type UpstreamTarget } from './send-request.ts'
 import { bufferedResponse, usageIn, type AnyEvent, type OpenResponse } from './open-response.ts'
-import type { UpstreamTarget } from './open-body.ts'
 import type { Join } from '../providers/provider.ts'
 import type { Route } from '../core/route.ts'
 
@@ -45,7 +44,7 @@ export function sendParts<R, E extends AnyEvent> (
   const joined = new JoinedResponse<E>(route, parts, join, !streamed, notes, async (index, signal) => {
     const either = AbortSignal.any([standardSignal(context.signal), signal])
     const sent = { ...context, signal: either, span: notes.begin(index) }
-    return await sendRequest(sent, parts[index] ?? first, target)
+    return await sendRequest(sent, (parts[index] ?? first).input, target)
   })
   return streamed ? joined.begun() : joined.buffered()
 }

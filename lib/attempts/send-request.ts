@@ -9,13 +9,22 @@ import { ProviderFailure, type Failure } from '../providers/provider-failure.ts'
 import { rateLimitsIn } from '../providers/retry-after.ts'
 import { yieldFairly } from '../async/yield-fairly.ts'
 import { readErrorAnswer } from '../providers/error-body.ts'
-import { openBody, type UpstreamTarget } from './open-body.ts'
-import type { AnyEvent, OpenResponse } from './open-response.ts'
-import type { CallSignal, RoutedCall } from '../core/call.ts'
+import { StreamResponse } from './stream-response.ts'
+import {
+  AnswerMemory, PieceResponse, bufferedResponse, looksLikeStream, openingBrace, parseResponseBytes,
+  readCompleteStream, readOrRefuse, withoutComments,
+  type AnyEvent, type OpenResponse
+} from './open-response.ts'
+import type { SlowStreamPolicy } from './stream-pace.ts'
+import type { Call, CallSignal, RoutedCall } from '../core/call.ts'
 import type { ChildSpan, Propagation } from '../core/call-trace.ts'
+import type { Route } from '../core/route.ts'
 import type {
   Adapter,
   AdapterInput,
+  BodyFormat,
+  Provider,
+  UpstreamBody,
   UpstreamFailure,
   UpstreamRequest,
   UpstreamResponse
@@ -30,6 +39,25 @@ export interface SendContext {
   readonly credential?: number | undefined
   /** The span of the request. */
   readonly span?: ChildSpan | undefined
+}
+
+/** The limits of a response. */
+export interface ResponseLimits {
+  /** Maximum bytes of a complete response. */
+  readonly answerBytes: number
+  /** Maximum size of an event of a stream in UTF-16 code units, each of which takes at least one byte. */
+  readonly eventBytes: number
+  /** How long to wait for visible output before other events go out without it; default 10 s. */
+  readonly holdMs?: number
+}
+
+/** Where a request is sent, and how its response is read. */
+export interface UpstreamTarget<R, E> {
+  readonly provider: Provider
+  readonly adapter: Adapter<R, E>
+  readonly limits: ResponseLimits
+  /** Decides about streams slower than their provider's `slow_stream` allows. Default: they continue. */
+  readonly tryGiveUp?: SlowStreamPolicy['tryGiveUp'] | undefined
 }
 
 /**
@@ -53,7 +81,7 @@ export interface UpstreamPart<R, E = unknown> {
  */
 export function sendRequest<R, E extends AnyEvent> (
   { call, signal, credential, span }: SendContext,
-  { input }: UpstreamPart<R, E>,
+  input: AdapterInput<R>,
   target: UpstreamTarget<R, E>
 ): Promise<OpenResponse<E>> {
   const { provider, adapter } = target
@@ -138,6 +166,60 @@ async function openResponse<R, E extends AnyEvent> (
     response.body.cancel()
     if (isTimeout(error)) throw error.with({ mayBeBilled: true })
     throw isAccepted(error, input.streamed) ? error.with({ acceptedByProvider: true }) : error
+  }
+}
+
+/**
+ * Reads a complete body to its end, a stream up to its first visible output, and bytes in pieces up to the
+ * first.
+ *
+ * @throws ProviderFailure for an error in the body; GatewayError for a body that cannot be read
+ */
+async function openBody<E extends AnyEvent> (
+  body: UpstreamBody,
+  reader: BodyFormat<E>,
+  route: Route,
+  { record, takeMemory }: Pick<Call, 'record' | 'takeMemory'>,
+  { provider, limits, tryGiveUp }: Omit<UpstreamTarget<never, E>, 'adapter'>
+): Promise<OpenResponse<E>> {
+  const { answerBytes, eventBytes, holdMs = 10_000 } = limits
+  const memory = new AnswerMemory(takeMemory)
+  switch (reader.as) {
+    case 'json': {
+      let bytes = await body.buffer(answerBytes, memory.hold)
+      if (bytes[0] !== openingBrace) {
+        bytes = withoutComments(bytes)
+        if (reader.sse !== undefined && looksLikeStream(bytes)) {
+          const maxBytes = Math.max(eventBytes, answerBytes)
+          return bufferedResponse(route, await readCompleteStream(bytes, reader.sse(), maxBytes))
+        }
+      }
+      record.routing.answerBytes = bytes.length
+      const value = await parseResponseBytes(bytes)
+      return bufferedResponse(route, readOrRefuse(() => reader.read(value, bytes)))
+    }
+    case 'text': {
+      const bytes = await body.buffer(answerBytes, memory.hold)
+      return bufferedResponse(route, readOrRefuse(() => reader.read(bytes.toString())))
+    }
+    case 'bytes': {
+      const bytes = await body.buffer(answerBytes, memory.hold)
+      return bufferedResponse(route, readOrRefuse(() => reader.read(bytes)))
+    }
+    case 'pieces': {
+      const response = new PieceResponse(route, body, reader.read)
+      await response.begin()
+      return response
+    }
+    case 'sse': {
+      const { slowStream, timeouts: { idleEventsMs } } = provider
+      const slow = slowStream && tryGiveUp && { ...slowStream, tryGiveUp }
+      const response = new StreamResponse(body, reader, {
+        route, jsonBytes: answerBytes, eventBytes, memory, idleEventsMs, slow
+      })
+      await response.untilVisible(holdMs)
+      return response
+    }
   }
 }
 

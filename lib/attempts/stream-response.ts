@@ -5,22 +5,20 @@ import { invalidResponse, webPageError, usageOfError, withUsage } from '../provi
 import { sseDecoder, type StreamDecoder } from '../wire/sse-decoder.ts'
 import { StreamPace, tooSlow, type SlowStreamPolicy } from './stream-pace.ts'
 import {
-  asInterrupted, readOrRefuse, usageIn, type AnswerMemory, type AnyEvent, type OpenResponse
+  asInterrupted, parseResponseBytes, readOrRefuse, usageIn,
+  type AnswerMemory, type AnyEvent, type OpenResponse
 } from './open-response.ts'
 import { reportedBy, type ReportedUsage } from '../core/usage.ts'
 import type { Route } from '../core/route.ts'
 import type { EventSourceMessage } from 'eventsource-parser'
 import type { EventStreamReader, StreamReader, UpstreamBody } from '../providers/provider.ts'
 
-export interface StreamOptions<E> {
+export interface StreamOptions {
   readonly route: Route
-  /** Reads a response that turned out to be one JSON text. */
-  readonly json: (bytes: Buffer) => Promise<E[]>
+  /** Maximum size of a response that turns out to be one JSON text. */
   readonly jsonBytes: number
   /** Maximum size of an event, measured as in `ResponseLimits`. */
   readonly eventBytes: number
-  /** Default: server-sent events. */
-  readonly decoder?: EventStreamReader<E>['decoder']
   /** Counts the bytes of an incomplete event. */
   readonly memory: Pick<AnswerMemory, 'hold' | 'release'>
   /** Maximum wait for an event, even while bytes arrive. */
@@ -49,9 +47,10 @@ export class StreamResponse<E extends AnyEvent> implements OpenResponse<E> {
   readonly #bytes: AsyncIterator<Uint8Array>
   readonly #reader: StreamReader<E>
   readonly #messages: StreamDecoder
-  readonly #memory: StreamOptions<E>['memory']
+  readonly #memory: StreamOptions['memory']
   /** Reads a response that turns out to be one JSON text; absent once the kind of body is known. */
-  #json: Pick<StreamOptions<E>, 'json' | 'jsonBytes'> | undefined
+  #format: EventStreamReader<E> | undefined
+  readonly #jsonBytes: number
   readonly #slow: SlowStreamPolicy | undefined
   readonly #idleEventsMs: number
   readonly #eventBytes: number
@@ -73,14 +72,15 @@ export class StreamResponse<E extends AnyEvent> implements OpenResponse<E> {
   #failure: unknown
   readonly #pace: StreamPace | undefined
 
-  constructor (body: UpstreamBody, reader: StreamReader<E>, options: StreamOptions<E>) {
+  constructor (body: UpstreamBody, format: EventStreamReader<E>, options: StreamOptions) {
     this.route = options.route
     this.#body = body
     this.#bytes = body[Symbol.asyncIterator]()
-    this.#reader = reader
-    this.#messages = (options.decoder ?? sseDecoder)(options.eventBytes)
+    this.#reader = format.reader
+    this.#messages = (format.decoder ?? sseDecoder)(options.eventBytes)
     this.#memory = options.memory
-    this.#json = options
+    this.#format = format
+    this.#jsonBytes = options.jsonBytes
     this.#slow = options.slow
     this.#idleEventsMs = options.idleEventsMs
     this.#eventBytes = options.eventBytes
@@ -207,10 +207,10 @@ export class StreamResponse<E extends AnyEvent> implements OpenResponse<E> {
         return undefined
       }
       this.#started = true
-      const json = this.#json
-      this.#json = undefined // its closure retains the request, and a stream may be open for long
-      if (json !== undefined && (start.startsWith('{') || start.startsWith('['))) {
-        return this.#readJson(bytes, into, json)
+      const format = this.#format
+      this.#format = undefined // it retains the request, and a stream may be open for long
+      if (format !== undefined && (start.startsWith('{') || start.startsWith('['))) {
+        return this.#readJson(bytes, into, format)
       }
       if (start.startsWith('<')) throw webPageError()
     }
@@ -297,21 +297,22 @@ export class StreamResponse<E extends AnyEvent> implements OpenResponse<E> {
   async #readJson (
     first: Uint8Array,
     into: E[],
-    { json, jsonBytes }: Pick<StreamOptions<E>, 'json' | 'jsonBytes'>
+    format: EventStreamReader<E>
   ): Promise<void> {
     const pieces: Uint8Array[] = []
     let sizeBytes = 0
     let piece: Uint8Array | undefined = first
     while (piece !== undefined) {
       sizeBytes += piece.length
-      if (sizeBytes > jsonBytes) throw invalidResponse('a JSON text over the limit')
+      if (sizeBytes > this.#jsonBytes) throw invalidResponse('a JSON text over the limit')
       this.#memory.hold(piece.length)
       pieces.push(piece)
       piece = (await this.#bytes.next()).value
     }
     this.#finished = true
     try {
-      for (const event of await json(Buffer.concat(pieces))) into.push(event)
+      const value = await parseResponseBytes(Buffer.concat(pieces))
+      for (const event of readOrRefuse(() => format.json(value))) into.push(event)
     } catch (error) {
       this.#failAfter(into, error)
     }

@@ -3,7 +3,6 @@ import { CallRecord } from '../../lib/core/record.ts'
 import type { CallSignal } from '../../lib/core/call.ts'
 import type { AnswerEvent } from '../../lib/core/events.ts'
 import { AbandonedAnswers } from '../../lib/attempts/abandoned-answers.ts'
-import { AnswerBatches } from '../../lib/attempts/answer-batches.ts'
 import { bufferedResponse } from '../../lib/attempts/open-response.ts'
 import { CallCancellation } from '../../lib/async/cancellation.ts'
 import { GatewayError } from '../../lib/core/errors.ts'
@@ -17,7 +16,7 @@ import { answerReply } from '../../lib/replies/answer-reply.ts'
 import { chatCompletions } from '../../lib/dialects/chat-completions/index.ts'
 import { normalise } from '../../lib/stages/normalise.ts'
 import { pipeline } from '../../pipelines/pipeline.ts'
-import { providerCall } from '../../lib/stages/provider-call.ts'
+import { AnswerBatches, providerCall } from '../../lib/stages/provider-call.ts'
 import { recordUsage } from '../../lib/stages/record-usage.ts'
 import type { ChatBatch } from '../../lib/dialects/dialect.ts'
 import type { ChatInput } from '../../lib/chat/input.ts'
@@ -233,12 +232,14 @@ t.test('an answer that has been read to its end is not aborted when its call end
     const caller = new CallCancellation()
     const call = routedCall({}, { signal: caller })
     let signal: CallSignal = caller
+    const abandoned = new AbandonedAnswers()
     const batches = new AnswerBatches(call, {
-      open: async () => await new AbandonedAnswers().openOutlivingCaller(call, async own => {
+      open: async () => await abandoned.openOutlivingCaller(call, async own => {
         signal = own
         const whole = bufferedResponse<AnswerEvent>(route, [])
         return isWhole ? whole : { ...whole, isFinished: () => false }
       }),
+      close: answer => abandoned.close(answer),
       fail: error => error
     })
     await batches.next()
@@ -311,7 +312,7 @@ async function endless (abandoned: AbandonedAnswers, keyId?: string): Promise<Re
   return {
     record,
     signal: inner,
-    close: answer.close,
+    close: () => abandoned.close(answer),
     leave: (reason = new GatewayError('client_closed_request')) => caller.abort(reason)
   }
 }

@@ -5,7 +5,7 @@ import { AnswerMemory } from '../../lib/attempts/open-response.ts'
 import { StreamResponse, type StreamOptions } from '../../lib/attempts/stream-response.ts'
 import { route } from '../support/routes.ts'
 import { until } from '../support/until.ts'
-import type { StreamReader } from '../../lib/providers/provider.ts'
+import type { EventStreamReader, StreamReader } from '../../lib/providers/provider.ts'
 
 interface Event { readonly type: string, readonly text?: string }
 
@@ -23,7 +23,7 @@ function reader (): StreamReader<Event> {
   }
 }
 
-function start (options: Partial<StreamOptions<Event>> = {}) {
+function start ({ decoder, ...options }: Partial<StreamOptions & EventStreamReader<Event>> = {}) {
   let cancelled = false
   const body: BodyQueue = new BodyQueue({
     pause: () => undefined,
@@ -32,9 +32,11 @@ function start (options: Partial<StreamOptions<Event>> = {}) {
       cancelled = true
     }
   })
-  const response = new StreamResponse<Event>(body, reader(), {
+  const format: EventStreamReader<Event> = {
+    as: 'sse', reader: reader(), json: value => [{ type: 'json', text: JSON.stringify(value) }], decoder
+  }
+  const response = new StreamResponse<Event>(body, format, {
     route: route('one/m'),
-    json: async bytes => [{ type: 'json', text: bytes.toString() }],
     jsonBytes: 100,
     eventBytes: 1000,
     memory: new AnswerMemory(undefined),
@@ -125,7 +127,7 @@ t.test('a JSON body is read; HTML and an empty body are refused', async t => {
   json.send(' {"a":')
   json.send('1}')
   json.body.end()
-  t.same(await json.texts(), [' {"a":1}'])
+  t.same(await json.texts(), ['{"a":1}'])
   t.equal(await json.texts(), undefined)
   const long = start({ jsonBytes: 3 })
   long.send('{"a":1}')

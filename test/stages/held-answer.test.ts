@@ -1,6 +1,5 @@
 import t from 'tap'
 import { AbandonedAnswers } from '../../lib/attempts/abandoned-answers.ts'
-import { AnswerBatches } from '../../lib/attempts/answer-batches.ts'
 import { CallCancellation } from '../../lib/async/cancellation.ts'
 import { GatewayError } from '../../lib/core/errors.ts'
 import { reportedBy } from '../../lib/core/usage.ts'
@@ -8,6 +7,7 @@ import { chain } from '../../lib/pipeline/chain.ts'
 import { once } from '../../lib/pipeline/sources.ts'
 import { flatMap, type Stage } from '../../lib/pipeline/stage.ts'
 import { RefusableAnswer, afterVerdict } from '../../lib/stages/held-answer.ts'
+import { AnswerBatches } from '../../lib/stages/provider-call.ts'
 import { recordUsage } from '../../lib/stages/record-usage.ts'
 import { batchesOf, collect, route, routedCall } from '../support/stages.ts'
 import { withResolvers } from '../support/with-resolvers.ts'
@@ -80,8 +80,10 @@ t.test('an answer that is read on without its caller is never read twice at once
     reported: () => reportedBy(undefined),
     close: () => undefined
   }
+  const abandoned = new AbandonedAnswers()
   const answer = new RefusableAnswer<object, AnswerEvent>(call, flatMap(given => new AnswerBatches(given, {
-    open: async () => await new AbandonedAnswers().openOutlivingCaller(given, async () => attempt),
+    open: async () => await abandoned.openOutlivingCaller(given, async () => attempt),
+    close: answer => abandoned.close(answer),
     fail: error => error
   })))
   const first = answer.read()

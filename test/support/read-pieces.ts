@@ -10,9 +10,8 @@ export async function readPieces<E extends { readonly type: string }> (
   reader: StreamReader<E>
 ): Promise<E[][]> {
   const body = new BodyQueue({ pause: () => undefined, resume: () => undefined, cancel: () => undefined })
-  const response = new StreamResponse<E>(body, reader, {
+  const response = new StreamResponse<E>(body, { as: 'sse', reader, json: () => [] }, {
     route: route('one/m'),
-    json: async () => [],
     jsonBytes: 100,
     eventBytes: 1_000_000,
     memory: new AnswerMemory(undefined),
