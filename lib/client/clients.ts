@@ -5,7 +5,7 @@
  */
 
 import type { Dispatcher } from 'undici'
-import type { Connection, Connections, OutgoingRequest, RequestHandler } from './connections.ts'
+import type { Connection, Connections, OutgoingRequest, RequestHandler } from './exchange.ts'
 
 /** A dispatcher with one connection. */
 export interface Client {
@@ -91,12 +91,12 @@ class PooledClient implements Connection {
     this.#handler = handler
     // undici documents iterable bodies, but its types lack them
     const options = { origin: this.#origin, ...request } as Dispatcher.DispatchOptions
-    const dispatch = (): void => { this.#client.dispatcher.dispatch(options, handler) }
+    const { dispatcher } = this.#client
     // undici writes to an idle connection after one `setImmediate`, which runs before the next poll if a
     // socket callback calls this. An unsolicited response waiting in the kernel would then be taken as the
     // answer. After two, it has been read.
-    if (this.wasIdle) setImmediate(dispatch)
-    else dispatch()
+    if (this.wasIdle) setImmediate(() => dispatcher.dispatch(options, handler))
+    else dispatcher.dispatch(options, handler)
   }
 
   release (): void {

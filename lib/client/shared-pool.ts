@@ -3,7 +3,7 @@
 import type { Dispatcher, Pool } from 'undici'
 import { withConnectTimeout, type ConnectorOptions } from './connector.ts'
 import { loadUndici } from '../net/load-undici.ts'
-import type { Connection, Connections, OutgoingRequest } from './connections.ts'
+import type { Connection, Connections, OutgoingRequest } from './exchange.ts'
 
 /** Requests per connection; servers allow at least 100. */
 const requestsPerConnection = 100

@@ -8,19 +8,22 @@
 
 import { Clients } from './clients.ts'
 import { createDirectClient, createProxiedClient } from './create-client.ts'
-import { Exchange, type ExchangeContext } from './exchange.ts'
+import { Exchange, type Connections, type ExchangeContext, type OutgoingRequest } from './exchange.ts'
 import { GatewayError } from '../core/errors.ts'
-import { isSigner, type CredentialHeaders } from '../providers/credential.ts'
+import {
+  isSigner, type CredentialHeaders, type Signer, type UnsignedRequest
+} from '../providers/credential.ts'
+import { ProviderFailure } from '../providers/provider-failure.ts'
+import { abortable } from '../async/cancellation.ts'
+import { withTimeout } from '../async/with-timeout.ts'
 import { Semaphore } from '../async/semaphore.ts'
 import { maxSharedRequests, sharedPool } from './shared-pool.ts'
-import { signRequest } from './sign-request.ts'
 import { withoutTrailingSlashes } from '../text/without-trailing-slashes.ts'
 import { bufferBody } from '../wire/buffer-body.ts'
 import { yieldFairly } from '../async/yield-fairly.ts'
-import type { Connections, OutgoingRequest } from './connections.ts'
 import type { Secret } from '../core/secret.ts'
 import type { ProxySettings, TlsSettings } from '../core/settings.ts'
-import type { Transport, TransportLoad, UpstreamRequest } from '../providers/provider.ts'
+import type { SendOptions, Transport, TransportLoad, UpstreamRequest } from '../providers/provider.ts'
 
 export interface HttpTransportOptions {
   /** `https://host/prefix`; request paths are appended, and its query is added to theirs. */
@@ -112,6 +115,30 @@ export function httpTransport (options: HttpTransportOptions): HttpTransport {
     }),
     close: async () => await (closing ??= close()),
     load: () => ({ connections: connections.open, waiting: semaphore.waiting, refused: context.refused })
+  }
+}
+
+/**
+ * Returns the headers that a signer creates for a request.
+ *
+ * @throws GatewayError `upstream_timeout` if the signer exceeds the connection timeout, and
+ *   `upstream_unreachable` for unexpected errors; the signer's own ProviderFailure or GatewayError; or the
+ *   signal's reason
+ */
+export async function signRequest (
+  { sign }: Signer,
+  request: UnsignedRequest,
+  { signal, timeouts }: Pick<SendOptions, 'signal' | 'timeouts'>
+): Promise<CredentialHeaders> {
+  try {
+    const headers = sign(request)
+    if (!(headers instanceof Promise)) return headers
+    const inTime = await withTimeout(timeouts.connectMs, abortable(headers, signal))
+    if (inTime !== undefined) return inTime
+    throw new GatewayError('upstream_timeout', { cause: 'the signer took too long' })
+  } catch (error) {
+    if (signal.aborted || error instanceof GatewayError || error instanceof ProviderFailure) throw error
+    throw new GatewayError('upstream_unreachable', { cause: error })
   }
 }
 

@@ -5,7 +5,7 @@ import { Clients } from '../../lib/client/clients.ts'
 import { createDirectClient } from '../../lib/client/create-client.ts'
 import { httpServer } from '../support/http-server.ts'
 import { settles, until } from '../support/until.ts'
-import type { Connection } from '../../lib/client/connections.ts'
+import type { Connection } from '../../lib/client/exchange.ts'
 
 const clientsOf = (url: string, timeoutMs = 2000): Clients =>
   new Clients(new URL(url).origin, createDirectClient(new URL(url), { timeoutMs }))

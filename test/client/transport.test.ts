@@ -7,14 +7,15 @@ import t from 'tap'
 import { Secret } from '../../lib/core/secret.ts'
 import { GatewayError } from '../../lib/core/errors.ts'
 import { sseDecoder } from '../../lib/wire/sse-decoder.ts'
-import { httpTransport } from '../../lib/client/transport.ts'
+import { CallCancellation } from '../../lib/async/cancellation.ts'
+import { httpTransport, signRequest } from '../../lib/client/transport.ts'
 import { closedUrl } from '../support/closed-port.ts'
 import { startLateProvider } from '../support/late-provider.ts'
 import { fakeUpstream, type FakeUpstream, type Script } from '../support/upstream.ts'
 import { outlast, settles, until } from '../support/until.ts'
 import type { Test } from 'tap'
 import type { HttpTransport } from '../../lib/client/transport.ts'
-import type { CredentialHeaders, UnsignedRequest } from '../../lib/providers/credential.ts'
+import type { CredentialHeaders, Signer, UnsignedRequest } from '../../lib/providers/credential.ts'
 import type { SendOptions, UpstreamResponse, UpstreamRequest } from '../../lib/providers/provider.ts'
 import { rounds } from '../support/rounds.ts'
 
@@ -563,4 +564,36 @@ t.test('no connection stays open', async t => {
   await transport.close()
   await until(() => upstream.sockets() === 0, 'every connection to the provider to close')
   t.equal(upstream.sockets(), 0)
+})
+
+const unsigned = { method: 'GET', url: 'http://a/', headers: {}, body: undefined }
+const shortTimeouts = { connectMs: 20, firstByteMs: 1, responseMs: 1, idleBytesMs: 1, idleEventsMs: 1 }
+const never = new Promise<never>(() => {})
+
+async function signBy (sign: Signer['sign'], signal = new CallCancellation()): Promise<unknown> {
+  return await signRequest({ accountId: 'a', sign }, unsigned, { signal, timeouts: shortTimeouts })
+}
+
+t.test('a signer receives the request and returns its headers, at once or later', async t => {
+  t.same(await signBy(({ url }) => ({ 'x-url': url })), { 'x-url': 'http://a/' })
+  t.same(await signBy(async ({ method }) => ({ 'x-method': method })), { 'x-method': 'GET' })
+})
+
+t.test('a signer that takes too long is aborted', async t => {
+  await t.rejects(signBy(() => never), { code: 'upstream_timeout', mayBeBilled: false })
+})
+
+t.test('a call that ends does not wait for the signer', async t => {
+  const signal = new CallCancellation()
+  const signed = signBy(() => never, signal)
+  signal.abort(new GatewayError('request_timeout'))
+  await t.rejects(signed, { code: 'request_timeout' })
+})
+
+t.test('an error of the signer counts as an unreachable provider', async t => {
+  const fails = async (): Promise<never> => await Promise.reject(new Error('no token'))
+  await t.rejects(signBy(fails), { code: 'upstream_unreachable', cause: { message: 'no token' } })
+  await t.rejects(signBy(() => { throw new GatewayError('upstream_overloaded') }), {
+    code: 'upstream_overloaded'
+  })
 })

@@ -8,32 +8,37 @@ const pathsOf = (...names: readonly string[]): ReadonlyArray<readonly string[]> 
   names.map(name => name.split('.'))
 
 /** Paths of each count: the dialect's first, then those of other servers. A dot descends into an object. */
-const countPaths = {
-  prompt: pathsOf('prompt_tokens', 'input_tokens'),
-  completion: pathsOf('completion_tokens', 'output_tokens'),
-  cached: pathsOf(
+const promptPaths = pathsOf('prompt_tokens', 'input_tokens')
+const completionPaths = pathsOf('completion_tokens', 'output_tokens')
+
+/** The parts of both counts, which are kept only if reported: absent and zero differ. */
+const parts = [
+  ['cachedTokens', pathsOf(
     'prompt_tokens_details.cached_tokens',
     'input_tokens_details.cached_tokens',
     'prompt_cache_hit_tokens',
     'cache_read_input_tokens',
     'cached_tokens'
-  ),
-  cacheWrite: pathsOf(
+  )],
+  ['cacheWriteTokens', pathsOf(
     'prompt_tokens_details.cache_write_tokens',
     'input_tokens_details.cache_write_tokens',
     'prompt_tokens_details.cache_creation_tokens',
     'cache_creation_input_tokens'
-  ),
-  promptAudio: pathsOf('prompt_tokens_details.audio_tokens', 'input_tokens_details.audio_tokens'),
-  reasoning: pathsOf(
+  )],
+  ['promptAudioTokens', pathsOf('prompt_tokens_details.audio_tokens', 'input_tokens_details.audio_tokens')],
+  ['reasoningTokens', pathsOf(
     'completion_tokens_details.reasoning_tokens',
     'output_tokens_details.reasoning_tokens',
     'reasoning_tokens'
-  ),
-  completionAudio: pathsOf('completion_tokens_details.audio_tokens', 'output_tokens_details.audio_tokens'),
-  accepted: pathsOf('completion_tokens_details.accepted_prediction_tokens'),
-  rejected: pathsOf('completion_tokens_details.rejected_prediction_tokens')
-} as const
+  )],
+  ['completionAudioTokens', pathsOf(
+    'completion_tokens_details.audio_tokens',
+    'output_tokens_details.audio_tokens'
+  )],
+  ['acceptedPredictionTokens', pathsOf('completion_tokens_details.accepted_prediction_tokens')],
+  ['rejectedPredictionTokens', pathsOf('completion_tokens_details.rejected_prediction_tokens')]
+] as const
 
 /** Returns the token counts from anywhere in an answer; `undefined` if none were reported. */
 export function usageIn (answer: object): Usage | undefined {
@@ -65,27 +70,21 @@ export function readUsage (value: unknown): Usage | undefined {
   const usage = objectOf(value)
   if (usage === undefined) return undefined
   const total = countOf(usage['total_tokens'])
-  const given = countAt(usage, countPaths.prompt)
-  const completion = countAt(usage, countPaths.completion) ?? lessThan(total, given)
+  const given = countAt(usage, promptPaths)
+  const completion = countAt(usage, completionPaths) ?? lessThan(total, given)
   const prompt = given ?? lessThan(total, completion)
   if (prompt === undefined && completion === undefined && total === undefined) return undefined
-  const cached = countAt(usage, countPaths.cached)
-  const cacheWrite = countAt(usage, countPaths.cacheWrite)
   const promptTokens = (prompt ?? 0) + tokensOutsidePrompt(usage)
-  return possibleUsage({
+  const counts: { -readonly [K in keyof Usage]: Usage[K] } = {
     promptTokens,
     completionTokens: completion ?? 0,
-    totalTokens: Math.max(total ?? 0, promptTokens + (completion ?? 0)),
-    ...reported({
-      cachedTokens: cached,
-      cacheWriteTokens: cacheWrite,
-      promptAudioTokens: countAt(usage, countPaths.promptAudio),
-      reasoningTokens: countAt(usage, countPaths.reasoning),
-      completionAudioTokens: countAt(usage, countPaths.completionAudio),
-      acceptedPredictionTokens: countAt(usage, countPaths.accepted),
-      rejectedPredictionTokens: countAt(usage, countPaths.rejected)
-    })
-  })
+    totalTokens: Math.max(total ?? 0, promptTokens + (completion ?? 0))
+  }
+  for (const [name, paths] of parts) {
+    const count = countAt(usage, paths)
+    if (count !== undefined) counts[name] = count
+  }
+  return possibleUsage(counts)
 }
 
 /** Subtracts a part from the total, if both are known. */
@@ -107,11 +106,4 @@ function countAt (usage: JsonObject, paths: ReadonlyArray<readonly string[]>): n
     if (count !== undefined) return count
   }
   return undefined
-}
-
-/** Keeps only reported counts: absent and zero differ. */
-function reported<K extends string> (counts: Record<K, number | undefined>): Partial<Record<K, number>> {
-  const result: Partial<Record<K, number>> = {}
-  for (const name in counts) if (counts[name] !== undefined) result[name] = counts[name]
-  return result
 }
