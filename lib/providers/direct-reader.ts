@@ -4,8 +4,7 @@
  */
 
 import { GatewayError } from '../core/errors.ts'
-import { objectIn } from './json-api.ts'
-import { withReportedUsage } from './provider-failure.ts'
+import { objectIn, withReportedUsage } from './json-api.ts'
 import type { EventSourceMessage } from 'eventsource-parser'
 import type { ChatEvent, FinishReason } from '../core/events.ts'
 import type { Usage } from '../core/usage.ts'

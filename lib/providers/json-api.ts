@@ -5,10 +5,12 @@
  * because skipping it would silently lose text or a tool call.
  */
 
+import { GatewayError } from '../core/errors.ts'
 import { isList, isObject, objectOf, onlyObjectOf, type JsonObject } from '../json/guards.ts'
 import { parseBounded } from '../json/parse-bounded.ts'
 import { printInSlices } from '../json/print-in-slices.ts'
-import { invalidResponse } from './provider-failure.ts'
+import { ProviderFailure, invalidResponse, usageOfError, withUsage } from './provider-failure.ts'
+import type { Usage } from '../core/usage.ts'
 import type { Adapter, AdapterInput, StreamReader, UpstreamRequest } from './provider.ts'
 
 /**
@@ -95,6 +97,16 @@ export function jsonOrSse<R, E> (
     return input.streamed
       ? { as: 'sse', reader: stream(input), json: read }
       : { as: 'json', read, sse: () => stream(input) }
+  }
+}
+
+/** Reads a complete answer; an error carries the usage of the answer. */
+export function withReportedUsage<T> (usage: () => Usage | undefined, read: () => T): T {
+  try {
+    return read()
+  } catch (error) {
+    const isNamed = error instanceof GatewayError || error instanceof ProviderFailure
+    throw withUsage(isNamed ? error : invalidResponse(error), usageOfError(error) ?? usage())
   }
 }
 

@@ -92,16 +92,6 @@ export function withUsage (error: unknown, usage: Usage | undefined): unknown {
     : asGatewayError(error).with({ usage })
 }
 
-/** Reads a complete answer; an error carries the usage of the answer. */
-export function withReportedUsage<T> (usage: () => Usage | undefined, read: () => T): T {
-  try {
-    return read()
-  } catch (error) {
-    const isNamed = error instanceof GatewayError || error instanceof ProviderFailure
-    throw withUsage(isNamed ? error : invalidResponse(error), usageOfError(error) ?? usage())
-  }
-}
-
 /** Throws the failure found in a response, or an error with the message `otherwise`. */
 export function throwFailure (failure: Failure | undefined, otherwise: string): never {
   throw failure === undefined ? invalidResponse(otherwise) : new ProviderFailure(failure)

@@ -41,42 +41,66 @@ const maxAroundLength = 4096
 /** Matches escapes, and characters that are invalid in a JSON string. */
 const notPlain = /[^ -[\]-\uffff]/
 
+/**
+ * Holds the template of one stream. Creating a template costs as much as parsing a message, so the interval
+ * between attempts doubles while messages do not match.
+ */
 export class TextTemplate {
   readonly #form: TextMessage
-  readonly #before: string
+  /** What precedes the text; `undefined` without a template. */
+  #before: string | undefined
   /** What follows the text, up to each value. */
-  readonly #middle: readonly string[]
-  readonly #after: string
+  #middle: readonly string[] = []
+  #after = ''
+  /** Consecutive text messages that did not match. */
+  #missed = 0
 
-  private constructor (form: TextMessage, before: string, behind: readonly string[]) {
+  constructor (form: TextMessage) {
     this.#form = form
-    this.#before = before
-    this.#middle = behind.slice(0, -1)
-    this.#after = behind.at(-1) ?? ''
-  }
-
-  /** Returns the template of a message that contained only text; `undefined` if in doubt. */
-  static of (data: string, form: TextMessage): TextTemplate | undefined {
-    const opening = form.opening.exec(data)
-    if (opening === null) return undefined
-    const start = opening.index + opening[0].length
-    const end = closingQuote(data, start)
-    if (end === -1 || data.length - end + start > maxAroundLength) return undefined
-    const behind = data.slice(end)
-    const pieces = form.values?.split(behind) ?? [behind]
-    const template = new TextTemplate(form, copyString(data.slice(0, start)), pieces.map(copyString))
-    return template.#hasNoOtherFacts('probe') ? template : undefined
   }
 
   /** Returns the text of a matching message; `undefined` for one that must be parsed. */
   deltaText (data: string): string | undefined {
+    if (this.#before === undefined) return undefined
     const start = this.#before.length
     // `startsWith` is ten times slower: it compares strings of different widths character by character.
     if (data.slice(0, start) !== this.#before) return undefined
     const end = closingQuote(data, start)
     if (end <= start || data.slice(this.#endOfValues(data, end)) !== this.#after) return undefined
     const literal = data.slice(start, end)
-    return notPlain.test(literal) ? textOf(literal) : literal
+    const text = notPlain.test(literal) ? textOf(literal) : literal
+    if (text !== undefined) this.#missed = 0
+    return text
+  }
+
+  /** Records a parsed message that contained only text. */
+  noteMiss (data: string): void {
+    this.#missed++
+    const isPowerOfTwo = (this.#missed & (this.#missed - 1)) === 0
+    if (isPowerOfTwo) this.learn(data)
+    else this.forget()
+  }
+
+  /** Makes the template of a message that contained only text; none if in doubt. */
+  learn (data: string): void {
+    this.forget()
+    const opening = this.#form.opening.exec(data)
+    if (opening === null) return
+    const start = opening.index + opening[0].length
+    const end = closingQuote(data, start)
+    if (end === -1 || data.length - end + start > maxAroundLength) return
+    const before = copyString(data.slice(0, start))
+    const behind = data.slice(end)
+    const pieces = (this.#form.values?.split(behind) ?? [behind]).map(copyString)
+    if (!this.#hasNoOtherFacts(before, 'probe', pieces)) return
+    this.#before = before
+    this.#middle = pieces.slice(0, -1)
+    this.#after = pieces.at(-1) ?? ''
+  }
+
+  /** Drops the template: from here on, similar messages may mean something else. */
+  forget (): void {
+    this.#before = undefined
   }
 
   /**
@@ -95,10 +119,10 @@ export class TextTemplate {
     return at
   }
 
-  #hasNoOtherFacts (text: string): boolean {
+  #hasNoOtherFacts (before: string, text: string, pieces: readonly string[]): boolean {
     const [message, other = message] = (this.#form.values?.examples ?? ['']).map(value => (
       // The message was parsed before, so this is valid JSON.
-      objectOf(JSON.parse(`${this.#before}${text}${[...this.#middle, this.#after].join(value)}`))
+      objectOf(JSON.parse(`${before}${text}${pieces.join(value)}`))
     ))
     return message !== undefined && other !== undefined && this.#form.hasNoOtherFacts(text, message, other)
   }
@@ -111,40 +135,4 @@ function textOf (literal: string): string | undefined {
   } catch {
     return undefined
   }
-}
-
-/**
- * Holds the template of one stream. Creating a template costs as much as parsing a message, so the interval
- * between attempts doubles while messages do not match.
- */
-export class StreamTemplate {
-  readonly #form: TextMessage
-  #template: TextTemplate | undefined
-  /** Consecutive text messages that did not match. */
-  #missed = 0
-
-  constructor (form: TextMessage) {
-    this.#form = form
-  }
-
-  /** Returns the text of a matching message; `undefined` for one that must be parsed. */
-  deltaText (data: string): string | undefined {
-    const text = this.#template?.deltaText(data)
-    if (text !== undefined) this.#missed = 0
-    return text
-  }
-
-  /** Records a parsed message that contained only text. */
-  noteMiss (data: string): void {
-    this.#template = isPowerOfTwo(++this.#missed) ? TextTemplate.of(data, this.#form) : undefined
-  }
-
-  /** Drops the template: from here on, similar messages may mean something else. */
-  forget (): void {
-    this.#template = undefined
-  }
-}
-
-function isPowerOfTwo (number: number): boolean {
-  return (number & (number - 1)) === 0
 }

@@ -201,17 +201,11 @@ async function outcome (
 for (const [name, dialect] of Object.entries(dialects)) {
   t.test(`texts of ${name}`, async t => {
     let fits = 0
-    const of = TextTemplate.of.bind(TextTemplate)
-    t.capture(TextTemplate, 'of', (...given: Parameters<typeof of>) => {
-      const template = of(...given)
-      const deltaText = template?.deltaText.bind(template)
-      return template && Object.assign(template, {
-        deltaText: (data: string) => {
-          const text = deltaText?.(data)
-          if (text !== undefined) fits++
-          return text
-        }
-      })
+    const { value: deltaText } = Object.getOwnPropertyDescriptors(TextTemplate.prototype).deltaText
+    t.capture(TextTemplate.prototype, 'deltaText', function (this: TextTemplate, data: string) {
+      const text = deltaText?.call(this, data)
+      if (text !== undefined) fits++
+      return text
     })
     let failures = 0
     const frames = fc.array(
@@ -237,7 +231,7 @@ for (const [name, dialect] of Object.entries(dialects)) {
         )
         const pieces = cutAt(bytes, cuts)
         const answer = await outcome(pieces, readerOf(dialect))
-        const noTemplates = t.capture(TextTemplate, 'of', () => undefined)
+        const noTemplates = t.capture(TextTemplate.prototype, 'learn', () => undefined)
         const parsed = await outcome(pieces, readerOf(dialect))
         noTemplates.restore()
         if (answer.failure !== undefined) failures++

@@ -1,5 +1,5 @@
-import { contentOf } from '../json-api.ts'
-import { ProviderFailure, invalidResponse, withReportedUsage } from '../provider-failure.ts'
+import { contentOf, withReportedUsage } from '../json-api.ts'
+import { ProviderFailure, invalidResponse } from '../provider-failure.ts'
 import { isContainer, nonEmptyText, objectOf } from '../../json/guards.ts'
 import { ResponseReader } from './response-reader.ts'
 import { inBandError } from './errors.ts'

@@ -5,7 +5,7 @@ import { objectOf } from '../../json/guards.ts'
 import { ProviderFailure, invalidResponse } from '../provider-failure.ts'
 import { inBandError } from './errors.ts'
 import { objectIn, objectOrNothing, partsOf } from '../json-api.ts'
-import { StreamTemplate } from '../text-template.ts'
+import { TextTemplate } from '../text-template.ts'
 import { ResponseReader } from './response-reader.ts'
 import { deltaName, textMessage } from './text-message.ts'
 import type { EventSourceMessage } from 'eventsource-parser'
@@ -44,7 +44,7 @@ class ChatStream implements StreamReader<ChatEvent> {
   #messageId: unknown
   #started = false
   /** Valid while the block of the last text is open. */
-  readonly #template = new StreamTemplate(textMessage)
+  readonly #template = new TextTemplate(textMessage)
   done = false
 
   constructor ({ request }: AdapterInput<ChatInput>) {

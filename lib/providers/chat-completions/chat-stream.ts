@@ -7,7 +7,7 @@ import { objectIn, objectOrNothing } from '../json-api.ts'
 import { ProviderFailure } from '../provider-failure.ts'
 import { inBandError } from './errors.ts'
 import { ResponseReader } from './response-reader.ts'
-import { StreamTemplate, type TextMessage } from '../text-template.ts'
+import { TextTemplate, type TextMessage } from '../text-template.ts'
 import type { EventSourceMessage } from 'eventsource-parser'
 import type { ChatEvent } from '../../core/events.ts'
 import type { ChatInput } from '../../chat/input.ts'
@@ -35,7 +35,7 @@ const textMessage: TextMessage = {
 class ChatStream implements StreamReader<ChatEvent> {
   readonly #reader: ResponseReader
   readonly #lenient: boolean
-  readonly #template = new StreamTemplate(textMessage)
+  readonly #template = new TextTemplate(textMessage)
   done = false
 
   constructor ({ request, quirks }: AdapterInput<ChatInput>) {

@@ -1,4 +1,5 @@
-import { ProviderFailure, invalidResponse, withReportedUsage } from '../provider-failure.ts'
+import { withReportedUsage } from '../json-api.ts'
+import { ProviderFailure, invalidResponse } from '../provider-failure.ts'
 import { ResponseReader } from './response-reader.ts'
 import { inBandError } from './errors.ts'
 import { objectOf } from '../../json/guards.ts'

@@ -6,7 +6,7 @@ import { ProviderFailure } from '../provider-failure.ts'
 import { inBandError } from './errors.ts'
 import { objectIn, objectOrNothing, parseData } from '../json-api.ts'
 import { ResponseReader } from './response-reader.ts'
-import { StreamTemplate } from '../text-template.ts'
+import { TextTemplate } from '../text-template.ts'
 import { textMessage } from './text-message.ts'
 import type { EventSourceMessage } from 'eventsource-parser'
 import type { ChatEvent } from '../../core/events.ts'
@@ -28,7 +28,7 @@ export function readStream (input: AdapterInput<ChatInput>): StreamReader<ChatEv
 
 class ChatStream implements StreamReader<ChatEvent> {
   readonly #reader: ResponseReader
-  readonly #template = new StreamTemplate(textMessage)
+  readonly #template = new TextTemplate(textMessage)
   /** The choice that the template belongs to. */
   #choice = 0
   /** The last message that was not parsed: it may hold the final counts. */

@@ -40,11 +40,13 @@ t.test('a field that returns to its first value is passed on again', async t => 
   )
 })
 
+const methods = Object.getOwnPropertyDescriptors(TextTemplate.prototype)
+
 t.test('if no two chunks are alike, templates are made of only a few', async t => {
   const frame = (field: string, content: string): string =>
     `data: ${JSON.stringify({ id: '1', choices: [{ index: 0, delta: { content }, finish_reason: null }], obfuscation: field })}\n\n`
   const texts = Array.from({ length: 300 }, (_, index) => `text ${index} `)
-  const made = t.capture(TextTemplate, 'of', TextTemplate.of.bind(TextTemplate))
+  const made = t.capture(TextTemplate.prototype, 'learn', methods.learn.value)
   const read = (fieldOf: (index: number) => string): string =>
     streamed(texts.map((content, index) => frame(fieldOf(index), content)).join('') + text)
       .map(event => (event.type === 'text-delta' ? event.text : ''))
@@ -61,7 +63,7 @@ t.test('if no two chunks are alike, templates are made of only a few', async t =
 
 t.test('text with quotes, backslashes or line ends fits the template of the others', async t => {
   const texts = ['plain', 'a "quoted" word', '{"a":"\\\\"}', '\\', 'line\nend', '"', 'ü "…" 🙂', 'plain']
-  const made = t.capture(TextTemplate, 'of', TextTemplate.of.bind(TextTemplate))
+  const made = t.capture(TextTemplate.prototype, 'learn', methods.learn.value)
   const events = streamed(
     texts
       .map(
