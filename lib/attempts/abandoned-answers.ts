@@ -36,15 +36,14 @@ export class AbandonedAnswers {
   readonly #limits: AbandonedAnswerLimits
   /** By the signal of the request to the provider. */
   readonly #abandoned = new Map<CallCancellation, AbandonedAnswer>()
-  /** By open answer, how to close one whose request outlives its caller. */
-  readonly #closing = new Map<OpenResponse<unknown>, () => void>()
 
   constructor (limits: Partial<AbandonedAnswerLimits> = {}) {
     this.#limits = { ...defaults, ...limits }
   }
 
   /**
-   * Opens an answer on a signal that outlives the caller; `close` must follow.
+   * Opens an answer on a signal that outlives the caller. After the caller has left, its `close` reads on
+   * instead of closing the connection, and sets `record.end.whenUsageKnown`.
    *
    * @throws what `open` throws
    */
@@ -62,32 +61,28 @@ export class AbandonedAnswers {
       clearTimeout(this.#abandoned.get(own)?.timer)
       this.#abandoned.delete(own)
     }
+    let answer: OpenResponse<E>
     try {
-      const answer = await open(own)
-      this.#closing.set(answer, () => {
+      answer = await open(own)
+    } catch (error) {
+      release()
+      throw error
+    }
+    return {
+      route: answer.route,
+      isFinished: () => answer.isFinished(),
+      sizeBytes: () => answer.sizeBytes(),
+      reported: () => answer.reported(),
+      next: () => answer.next(),
+      close: () => {
         if (this.#abandoned.has(own)) {
           record.end.whenUsageKnown = this.#readOn(answer, record, meter).finally(release)
         } else {
           answer.close()
           release()
         }
-      })
-      return answer
-    } catch (error) {
-      release()
-      throw error
+      }
     }
-  }
-
-  /**
-   * Closes an answer. If its caller has left, it is read on before its connection is closed, and
-   * `record.end.whenUsageKnown` says when.
-   */
-  close (answer: OpenResponse<unknown>): void {
-    const close = this.#closing.get(answer)
-    this.#closing.delete(answer)
-    if (close === undefined) answer.close()
-    else close()
   }
 
   get size (): number {

@@ -77,7 +77,6 @@ export function providerCall<C extends Capability> (
     const usesFirstCredential = capability === 'deferred'
     return new AnswerBatches<R, E>(call, {
       open: () => new CallAttempts<E>(call, { health, usesFirstCredential, prepare }).firstAnswer(),
-      close: answer => abandoned.close(answer),
       fail: (error, route) => {
         if (call.signal.aborted) return error
         health.recordStreamFailure(route, call.key.id, error)
@@ -111,8 +110,6 @@ function giveUpOnSlowStreams (
 
 export interface AnswerBatchesOptions<E> {
   readonly open: () => Promise<OpenResponse<E>>
-  /** Closes an answer that was read to its end, or as far as its reader wants. */
-  readonly close: (answer: OpenResponse<E>) => void
   /** Notes that an answer broke off, and returns the error to throw. */
   readonly fail: (error: unknown, route: Route) => unknown
 }
@@ -202,7 +199,7 @@ export class AnswerBatches<R, E> implements AsyncIterableIterator<Batch<R, E>, u
     this.#answer = undefined // closed once: an answer that is read on without its caller continues here
     if (answer === undefined) return
     recordAnswerEnd(this.#call, answer.route)
-    this.#options.close(answer)
+    answer.close()
     this.#call.record.usage.reported = answer.reported()
   }
 }

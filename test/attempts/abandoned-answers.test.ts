@@ -232,14 +232,12 @@ t.test('an answer that has been read to its end is not aborted when its call end
     const caller = new CallCancellation()
     const call = routedCall({}, { signal: caller })
     let signal: CallSignal = caller
-    const abandoned = new AbandonedAnswers()
     const batches = new AnswerBatches(call, {
-      open: async () => await abandoned.openOutlivingCaller(call, async own => {
+      open: async () => await new AbandonedAnswers().openOutlivingCaller(call, async own => {
         signal = own
         const whole = bufferedResponse<AnswerEvent>(route, [])
         return isWhole ? whole : { ...whole, isFinished: () => false }
       }),
-      close: answer => abandoned.close(answer),
       fail: error => error
     })
     await batches.next()
@@ -312,7 +310,7 @@ async function endless (abandoned: AbandonedAnswers, keyId?: string): Promise<Re
   return {
     record,
     signal: inner,
-    close: () => abandoned.close(answer),
+    close: answer.close,
     leave: (reason = new GatewayError('client_closed_request')) => caller.abort(reason)
   }
 }

@@ -80,10 +80,8 @@ t.test('an answer that is read on without its caller is never read twice at once
     reported: () => reportedBy(undefined),
     close: () => undefined
   }
-  const abandoned = new AbandonedAnswers()
   const answer = new RefusableAnswer<object, AnswerEvent>(call, flatMap(given => new AnswerBatches(given, {
-    open: async () => await abandoned.openOutlivingCaller(given, async () => attempt),
-    close: answer => abandoned.close(answer),
+    open: async () => await new AbandonedAnswers().openOutlivingCaller(given, async () => attempt),
     fail: error => error
   })))
   const first = answer.read()

@@ -404,7 +404,6 @@ function startBatches (reads: ReadonlyArray<readonly string[]>, failure?: Error,
         close: () => { closed++ }
       })
     },
-    close: answer => answer.close(),
     fail: (error, route) => new Error(`${route.modelId} broke off`, { cause: error })
   })
   return { batches, counts: () => [opened, closed] }
