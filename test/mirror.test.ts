@@ -104,7 +104,6 @@ const elsewhere: Reasons = {
   'wire/openapi-headers': ['wire/openapi', 'a part of the document'],
   'wire/openapi-responses': ['wire/openapi', 'as above'],
   'wire/openapi-schemas': ['wire/openapi', 'as above'],
-  'wire/join-in-slices': ['http/parse-body', 'copies the pieces of a body'],
   'json/read-long-string': ['json/parse-in-slices', 'reads the long strings of the parser'],
   'keys/key-limits': ['pipelines/admin/keys', 'renames what the admin API sends'],
   'keys/key-rows': ['keys/key-store', 'reads what the store wrote'],

@@ -10,7 +10,7 @@
 import { Readable, pipeline } from 'node:stream'
 import { done } from '../pipeline/sources.ts'
 import { GatewayError } from '../core/errors.ts'
-import { joinInSlices } from '../wire/join-in-slices.ts'
+import { joinInSlices } from '../wire/buffer-body.ts'
 import type { UpstreamBody } from '../providers/provider.ts'
 import { inflater, type Inflater } from '../wire/inflater.ts'
 

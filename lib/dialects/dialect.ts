@@ -19,7 +19,7 @@ import type { Reply } from '../core/reply.ts'
 import type { Route } from '../core/route.ts'
 import type { JsonObject } from '../json/guards.ts'
 import type { ReplaceText, PlaceTable } from '../json/place-table.ts'
-import type { FramePrinter } from '../wire/frame-printer.ts'
+import type { FramePrinter } from '../wire/sse-frames.ts'
 
 /** @typeParam C what `encode` and `complete` need from the original request. Default: nothing */
 export interface Dialect<S extends TObject = TObject, C = unknown> extends AnswerDialect<C> {

@@ -9,7 +9,7 @@ import { isDeeperThan } from '../json/parse-bounded.ts'
 import {
   NestedTooDeepError, NotUtf8Error, StringTooLongError, parseInSlices
 } from '../json/parse-in-slices.ts'
-import { joinInSlices } from '../wire/join-in-slices.ts'
+import { joinInSlices } from '../wire/buffer-body.ts'
 import type { MediaStrings } from '../json/media-strings.ts'
 
 export interface ParsedBody {

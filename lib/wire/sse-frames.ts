@@ -5,8 +5,7 @@
 
 import { asGatewayError, type GatewayError } from '../core/errors.ts'
 import { noteError } from '../core/record.ts'
-import type { AuthedCall, Batch } from '../core/call.ts'
-import type { FramePrinter } from './frame-printer.ts'
+import type { AuthedCall, Batch, Call } from '../core/call.ts'
 import { transform, type Stage } from '../pipeline/stage.ts'
 import type { Transformer } from '../pipeline/fused-stages.ts'
 
@@ -35,6 +34,26 @@ export function sseFrame (event: string | undefined, data: string): string {
 /** Returns one named message; official clients throw on `error` and drop all other names. */
 export function sseEvent (event: string, data: string): string {
   return `event: ${event}\ndata: ${data}\n\n`
+}
+
+/** Prints the frames of one streamed answer. */
+export interface FramePrinter<E> {
+  /** Returns the frames of a batch; may be empty. */
+  readonly print: (events: readonly E[]) => string
+  /** Returns the last frames of a complete answer, including the end of the stream. */
+  readonly end: () => string
+  /**
+   * Returns the last frames of an interrupted answer. Default: one message named `error`, as OpenAI's clients
+   * expect.
+   */
+  readonly fail?: (failure: GatewayError, call: Call) => string
+  /**
+   * Called after `end` or `fail`: does what must precede the last frames, and yields them. Default:
+   * `undefined`, nothing to do.
+   */
+  readonly last?: (() => AsyncIterable<string> | undefined) | undefined
+  /** Returns what to send after a period of silence. Default: a comment. */
+  readonly keepAlive?: () => string
 }
 
 /**

@@ -6,7 +6,7 @@ import { CallCancellation } from '../../lib/async/cancellation.ts'
 import { collect, routedCall } from './stages.ts'
 import type { AnswerStart, ChatBatch, DialectCall } from '../../lib/dialects/dialect.ts'
 import type { ChatEvent } from '../../lib/core/events.ts'
-import type { FramePrinter } from '../../lib/wire/frame-printer.ts'
+import type { FramePrinter } from '../../lib/wire/sse-frames.ts'
 import type { ResponsesRequest } from '../../schemas/responses.ts'
 
 /** Returns a call with this request, as `input` gives it to the stages. */

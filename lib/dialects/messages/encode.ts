@@ -3,7 +3,7 @@
  * last.
  */
 
-import { sseEvent, sseFrame } from '../../wire/sse-frames.ts'
+import { sseEvent, sseFrame, type FramePrinter } from '../../wire/sse-frames.ts'
 import { DirectFrames } from './direct-frames.ts'
 import { errorText } from './errors.ts'
 import { StreamEvents } from './stream-events.ts'
@@ -11,7 +11,6 @@ import { estimatedUsage } from './usage.ts'
 import type { Call } from '../../core/call.ts'
 import { isRefused, type GatewayError } from '../../core/errors.ts'
 import type { ChatEvent } from '../../core/events.ts'
-import type { FramePrinter } from '../../wire/frame-printer.ts'
 import type { MessagesStreamEvent } from '../../../schemas/messages-answer.ts'
 import type { AnswerStart } from '../dialect.ts'
 import type { MessagesContext } from './input.ts'

@@ -4,8 +4,7 @@
  */
 
 import { readObjectText, replaceFields } from '../../json/object-text.ts'
-import type { FramePrinter } from '../../wire/frame-printer.ts'
-import { endOfStream, keepAliveComment, sseFrame } from '../../wire/sse-frames.ts'
+import { endOfStream, keepAliveComment, sseFrame, type FramePrinter } from '../../wire/sse-frames.ts'
 import { shownResponse, storedResponse } from './direct-answer.ts'
 import { failedFields, startedResponse } from './response-object.ts'
 import { maxKeptLength, tooLong } from './kept-length.ts'

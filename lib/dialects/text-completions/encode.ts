@@ -1,9 +1,8 @@
 import { TextChunks } from './text-chunks.ts'
 import { isRefused } from '../../core/errors.ts'
-import { errorFrame, endOfStream, sseData } from '../../wire/sse-frames.ts'
+import { errorFrame, endOfStream, sseData, type FramePrinter } from '../../wire/sse-frames.ts'
 import type { AnswerStart } from '../dialect.ts'
 import type { ChatEvent } from '../../core/events.ts'
-import type { FramePrinter } from '../../wire/frame-printer.ts'
 
 /** Returns the printer of a streamed text completion. */
 export function encodeText ({ head, call }: AnswerStart): FramePrinter<ChatEvent> {

@@ -6,7 +6,7 @@ import { route } from '../../support/stages.ts'
 import { callWith, framesOf } from './answer.ts'
 import type { ChatEvent } from '../../../lib/core/events.ts'
 import type { MessagesContext } from '../../../lib/dialects/messages/input.ts'
-import type { FramePrinter } from '../../../lib/wire/frame-printer.ts'
+import type { FramePrinter } from '../../../lib/wire/sse-frames.ts'
 
 const call = callWith()
 const head: ChatEvent = { type: 'response-start', id: 'chatcmpl-1', model: 'one/m', createdSeconds: 7 }

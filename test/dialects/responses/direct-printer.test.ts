@@ -2,7 +2,7 @@ import t from 'tap'
 import { encodeResponse } from '../../../lib/dialects/responses/encode.ts'
 import { startedResponse } from '../../../lib/dialects/responses/response-object.ts'
 import { GatewayError } from '../../../lib/core/errors.ts'
-import { endOfStream } from '../../../lib/wire/sse-frames.ts'
+import { endOfStream, type FramePrinter } from '../../../lib/wire/sse-frames.ts'
 import {
   lastFrames,
   printedText,
@@ -12,7 +12,6 @@ import {
 } from '../../support/responses.ts'
 import type { ResponsesContext } from '../../../lib/dialects/responses/input.ts'
 import type { ChatEvent } from '../../../lib/core/events.ts'
-import type { FramePrinter } from '../../../lib/wire/frame-printer.ts'
 import type { ResponseObject } from '../../../schemas/responses.ts'
 
 const response = { ...startedResponse(responsesStart()), id: 'resp_up', model: 'gpt-5', x_new: 1 }
