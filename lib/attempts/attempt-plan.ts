@@ -71,8 +71,7 @@ export class AttemptPlan {
     this.#health = health
     this.#options = options
     const onSkip = (route: Route, { reason }: Cooldown): void => options.onSkip(route, reason)
-    const candidates = health.candidates(routes, options.keyId, onSkip)
-    this.#candidates = candidates[Symbol.iterator]()
+    this.#candidates = routes.length < 2 ? routes.values() : health.candidates(routes, options.keyId, onSkip)
   }
 
   /** Returns the first attempt, or `undefined` if there is no route. */

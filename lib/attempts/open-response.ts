@@ -161,13 +161,18 @@ export class AnswerMemory {
   }
 }
 
-/** Runs a reader over a response. An unexpected error is the response's fault: 502, not 500. */
+/** Runs a reader over a response. */
 export function readOrRefuse<T> (read: () => T): T {
   try {
     return read()
   } catch (error) {
-    throw error instanceof GatewayError || error instanceof ProviderFailure ? error : invalidResponse(error)
+    throw readerError(error)
   }
+}
+
+/** Returns the error of a reader. An unexpected one is the response's fault: 502, not 500. */
+export function readerError (error: unknown): unknown {
+  return error instanceof GatewayError || error instanceof ProviderFailure ? error : invalidResponse(error)
 }
 
 /** Runs a reader over the rest of an ended stream: an unreadable message was cut off. */

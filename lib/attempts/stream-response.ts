@@ -5,7 +5,7 @@ import { invalidResponse, webPageError, usageOfError, withUsage } from '../provi
 import { sseDecoder, type StreamDecoder } from '../wire/sse-decoder.ts'
 import { StreamPace, tooSlow, type SlowStreamPolicy } from './stream-pace.ts'
 import {
-  asInterrupted, parseResponseBytes, readOrRefuse, usageIn,
+  asInterrupted, parseResponseBytes, readerError, usageIn,
   type AnswerMemory, type AnyEvent, type OpenResponse
 } from './open-response.ts'
 import { reportedBy, type ReportedUsage } from '../core/usage.ts'
@@ -215,12 +215,14 @@ export class StreamResponse<E extends AnyEvent> implements OpenResponse<E> {
       if (start.startsWith('<')) throw webPageError()
     }
     const before = into.length
-    this.#gather(into, () => {
+    try {
       this.#memory.hold(bytes.length)
       const messages = this.#messages.push(bytes)
       if (messages.length > 0) this.#memory.release()
       this.#readMessages(messages, into)
-    })
+    } catch (error) {
+      this.#failAfter(into, error)
+    }
     if (this.#reader.done) {
       this.#finished = true
       this.#readRest()
@@ -248,10 +250,14 @@ export class StreamResponse<E extends AnyEvent> implements OpenResponse<E> {
   #end (into: E[]): void {
     this.#finished = true
     if (!this.#started) throw invalidResponse('empty body')
-    asInterrupted(() => this.#gather(into, () => {
-      this.#readMessages(this.#messages.end(), into)
-      if (!this.#reader.done) this.#reader.end(into)
-    }))
+    asInterrupted(() => {
+      try {
+        this.#readMessages(this.#messages.end(), into)
+        if (!this.#reader.done) this.#reader.end(into)
+      } catch (error) {
+        this.#failAfter(into, error)
+      }
+    })
   }
 
   /**
@@ -271,21 +277,13 @@ export class StreamResponse<E extends AnyEvent> implements OpenResponse<E> {
     }
   }
 
-  /** Runs `read`, which appends events. */
-  #gather (into: E[], read: () => void): void {
-    try {
-      readOrRefuse(read)
-    } catch (error) {
-      this.#failAfter(into, error)
-    }
-  }
-
   /**
    * Keeps an error for the next read if this one has events, such as the usage that came with it.
    *
    * @throws the error if it has none
    */
-  #failAfter (events: E[], error: unknown): void {
+  #failAfter (events: E[], thrown: unknown): void {
+    const error = readerError(thrown)
     const usage = usageOfError(error)
     // The cast is safe: each kind of answer that is streamed has this event.
     if (usage !== undefined) events.push({ type: 'usage', usage } as E)
@@ -312,7 +310,7 @@ export class StreamResponse<E extends AnyEvent> implements OpenResponse<E> {
     this.#finished = true
     try {
       const value = await parseResponseBytes(Buffer.concat(pieces))
-      for (const event of readOrRefuse(() => format.json(value))) into.push(event)
+      for (const event of format.json(value)) into.push(event)
     } catch (error) {
       this.#failAfter(into, error)
     }

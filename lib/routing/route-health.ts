@@ -194,15 +194,7 @@ export class RouteHealth {
    * @param keyId the calling key
    * @param onSkip called for each route that is moved back
    */
-  candidates (
-    routes: readonly Route[],
-    keyId: string,
-    onSkip: (route: Route, cooldown: Cooldown) => void
-  ): Iterable<Route> {
-    return routes.length < 2 ? routes : this.#eligibleFirst(routes, keyId, onSkip)
-  }
-
-  *#eligibleFirst (
+  * candidates (
     routes: readonly Route[],
     keyId: string,
     onSkip: (route: Route, cooldown: Cooldown) => void
