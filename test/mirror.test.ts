@@ -76,7 +76,6 @@ const elsewhere: Reasons = {
   'judges/judge-client': ['judges/webhook', 'asks the services of that test'],
   'judges/open-judges': ['gateway/own-modules', 'opens the guards of a gateway'],
   'keys/limiting-fields': ['pipelines/admin/keys', 'which fields members may change'],
-  'usage/begun-row': ['limits/usage-recorder', 'the short row of a call that has begun'],
   'cli/bench-report': ['cli/bench', 'prints what is measured there'],
   'load/answers': ['load/answer-check', 'the answers that are checked there'],
   'load/compare-gateways': ['cli/bench', 'two gateways, one of them slowed'],

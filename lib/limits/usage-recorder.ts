@@ -3,10 +3,9 @@
  * once it has ended, when its reservation is settled too.
  */
 
-import { printBegunRow, type BegunRow } from '../usage/begun-row.ts'
 import { JournaledCall, type Ledger } from '../usage/ledger.ts'
 import { costHeaders } from './headers.ts'
-import { usageRow } from '../usage/usage-row.ts'
+import { printBegunRow, usageRow, type BegunRow } from '../usage/usage-row.ts'
 import { TimedMember, sharedTimer } from '../async/shared-timer.ts'
 import type { Call, JournalSent } from '../core/call.ts'
 import type { Limiter } from './limiter.ts'

@@ -12,7 +12,7 @@ import { dirname } from 'node:path'
 import { createDirectory } from '../stores/sqlite/database-file.ts'
 import { isList, property } from '../json/guards.ts'
 import { minValues, printCompact, rowOfValues } from '../stores/compact-values.ts'
-import { readBegunRow } from './begun-row.ts'
+import { readBegunRow } from './usage-row.ts'
 import type { UsageRow } from '../stores/tables.ts'
 
 /** Lines per write: half a megabyte. */
@@ -192,7 +192,7 @@ function linesIn (bytes: Uint8Array): number {
   return count
 }
 
-/** Prints the line of a complete row; `usage/begun-row` prints begun ones. */
+/** Prints the line of a complete row; `printBegunRow` prints short ones. */
 export function printLine (row: UsageRow): string {
   return printCompact(row) ?? JSON.stringify(row)
 }

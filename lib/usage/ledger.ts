@@ -14,7 +14,7 @@ import { importJournal, importJournals, type ImportEvents } from './import-journ
 import { Journal, printLine } from './journal.ts'
 import { finishedJournalName, journalName } from './journal-name.ts'
 import { backfillRollups } from './backfill-rollups.ts'
-import type { BegunRow } from './begun-row.ts'
+import type { BegunRow } from './usage-row.ts'
 import type { Database, Retention } from '../stores/database.ts'
 import type { UsageRow } from '../stores/tables.ts'
 import type { Log } from '../log/log.ts'
