@@ -11,7 +11,7 @@ import { closeSync, fstatSync, futimesSync, openSync, renameSync, rmSync, writeS
 import { dirname } from 'node:path'
 import { createDirectory } from '../stores/sqlite/database-file.ts'
 import { isList, property } from '../json/guards.ts'
-import { minValues, printCompact, rowOfValues } from '../stores/compact-values.ts'
+import { compactColumns, emptyRow, isCompact } from '../stores/usage-columns.ts'
 import { readBegunRow } from './usage-row.ts'
 import type { UsageRow } from '../stores/tables.ts'
 
@@ -175,6 +175,8 @@ export class Journal {
 }
 
 const newline = 0x0a
+/** Shorter lists of values are short rows; compact rows of earlier versions have as many. */
+const minCompactValues = 21
 
 function openNew (path: string): number {
   try {
@@ -192,9 +194,12 @@ function linesIn (bytes: Uint8Array): number {
   return count
 }
 
-/** Prints the line of a complete row; `printBegunRow` prints short ones. */
+/**
+ * Prints the line of a complete row, as a list of values if they are in the columns that most rows need.
+ * `printBegunRow` prints short rows.
+ */
 export function printLine (row: UsageRow): string {
-  return printCompact(row) ?? JSON.stringify(row)
+  return JSON.stringify(isCompact(row) ? compactColumns.map(column => row[column]) : row)
 }
 
 /** Parses a line; `undefined` if it was cut off. */
@@ -202,8 +207,16 @@ export function readLine (line: string): UsageRow | undefined {
   try {
     const row = JSON.parse(line) as UsageRow | readonly unknown[] // written by this gateway
     if (!isList(row)) return row
-    return row.length >= minValues ? rowOfValues(row) : readBegunRow(row)
+    return row.length < minCompactValues ? readBegunRow(row) : readCompactRow(row)
   } catch {
     return undefined
   }
+}
+
+function readCompactRow (values: readonly unknown[]): UsageRow {
+  // in the order printed above
+  const fields = Object.fromEntries(
+    compactColumns.map((column, index) => [column, values[index] ?? null])
+  ) as Pick<UsageRow, typeof compactColumns[number]>
+  return { ...emptyRow, ...fields }
 }

@@ -4,7 +4,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { dayOf } from '../../core/day.ts'
 import { namesOf } from '../name-rollups.ts'
 import { isReplaced } from '../replaced-row.ts'
-import { usageColumns, type UsageColumn } from '../usage-columns.ts'
+import { compactColumns, isCompact, usageColumns, type UsageColumn } from '../usage-columns.ts'
 import { isNamed, rollupSpans } from '../usage-rollups.ts'
 import { addNames } from './add-names.ts'
 import { addPartySpending } from './add-party-spending.ts'
@@ -13,7 +13,6 @@ import type { Statement } from './statement-cache.ts'
 import type { SqliteDatabase } from '../database.ts'
 import type { UsageRow } from '../tables.ts'
 import { property } from '../../json/guards.ts'
-import { isCompact, compactColumns } from '../compact-values.ts'
 
 const addCost = `insert into spending (key_id, day_ms, cost_nano_usd) values (?, ?, ?)
   on conflict (key_id, day_ms) do update set cost_nano_usd = spending.cost_nano_usd + excluded.cost_nano_usd`
