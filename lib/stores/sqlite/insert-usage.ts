@@ -3,11 +3,11 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { dayOf } from '../../core/day.ts'
 import { namesOf } from '../name-rollups.ts'
+import { partySpans } from '../party-spending.ts'
 import { isReplaced } from '../replaced-row.ts'
 import { compactColumns, isCompact, usageColumns, type UsageColumn } from '../usage-columns.ts'
 import { isNamed, rollupSpans } from '../usage-rollups.ts'
 import { addNames } from './add-names.ts'
-import { addPartySpending } from './add-party-spending.ts'
 import { addRollups } from './add-rollups.ts'
 import type { Statement } from './statement-cache.ts'
 import type { SqliteDatabase } from '../database.ts'
@@ -17,23 +17,57 @@ import { property } from '../../json/guards.ts'
 const addCost = `insert into spending (key_id, day_ms, cost_nano_usd) values (?, ?, ?)
   on conflict (key_id, day_ms) do update set cost_nano_usd = spending.cost_nano_usd + excluded.cost_nano_usd`
 
+const addPartyCost = `insert into party_spending (span_ms, party, from_ms, cost_nano_usd) values (?, ?, ?, ?)
+  on conflict (span_ms, party, from_ms) do update set cost_nano_usd = party_spending.cost_nano_usd + excluded.cost_nano_usd`
+
 const findReplaced = `select ${usageColumns.join(', ')} from usage where at_ms = ? and id = ? and ${isReplaced('?', '?')}`
 const removeRow = 'delete from usage where at_ms = ? and id = ?'
 
 type Prepare = (sql: string) => Statement
 
+/** Sums written per turn of the event loop; each takes about 17 µs. */
+const sumsOfTurn = 100
+
 /**
- * Writes rows in one transaction and adds them to the sums by hour, day and name and to the spending of their
- * keys and parties. Existing rows are kept and count once; the row of an open call is replaced by a later
- * one.
+ * Writes rows and adds them to the sums by hour, day and name and to the spending of their keys and parties.
+ * Existing rows are kept and count once; the row of an open call is replaced by a later one. There is one
+ * transaction for each turn of the event loop, with at most `sumsOfTurn` sums.
  *
  * @returns the number of written rows
  */
-export function insertUsage (database: Pick<SqliteDatabase, 'write'>, rows: readonly UsageRow[]): number {
-  return database.write(prepare => insertUsageWithin(prepare, rows))
+export async function insertUsage (
+  database: Pick<SqliteDatabase, 'write'>,
+  rows: readonly UsageRow[]
+): Promise<number> {
+  const byKey = new Map<string, UsageRow[]>()
+  for (const row of rows) {
+    const others = byKey.get(row.key_id)
+    if (others === undefined) byKey.set(row.key_id, [row])
+    else others.push(row)
+  }
+  let turn: UsageRow[] = []
+  const turns = [turn]
+  let sums = 0
+  for (const ofKey of byKey.values()) {
+    sums += rollupSpans.length
+    for (const row of ofKey) {
+      if (sums >= sumsOfTurn) {
+        turns.push(turn = [])
+        sums = rollupSpans.length
+      }
+      turn.push(row)
+      if (isNamed(row)) sums += Object.values(namesOf(row)).flat().length
+    }
+  }
+  let inserted = 0
+  for (const some of turns) {
+    if (some !== turns[0]) await nextTurn()
+    inserted += database.write(prepare => insertUsageWithin(prepare, some))
+  }
+  return inserted
 }
 
-/** Writes rows like `insertUsage`, within a transaction. */
+/** Writes rows like `insertUsage`, within a transaction. @returns the number of written rows */
 export function insertUsageWithin (prepare: Prepare, rows: readonly UsageRow[]): number {
   const { inserted, present } = insertRows(prepare, rows)
   if (present.length > 0) inserted.push(...replaceRows(prepare, present))
@@ -66,13 +100,18 @@ function replaceRows (prepare: Prepare, rows: readonly UsageRow[]): UsageRow[] {
   return insertRows(prepare, later).inserted
 }
 
-/** @param times -1 subtracts the row */
+/** Adds costs to the spending of keys and parties. @param times -1 subtracts the rows */
 function addSpending (prepare: Prepare, rows: readonly UsageRow[], times = 1): void {
   const costs = new Map<string, Map<number, number>>()
   for (const row of rows) {
     const { key_id: keyId, at_ms: atMs, cost_nano_usd: cost, parties } = row
     if (cost === null || cost === 0) continue
-    if (parties !== null) addPartySpending(prepare, row, times * cost)
+    // written by this gateway
+    for (const party of parties === null ? [] : JSON.parse(parties) as readonly string[]) {
+      for (const spanMs of partySpans) {
+        prepare(addPartyCost).run(spanMs, party, atMs - atMs % spanMs, times * cost)
+      }
+    }
     let days = costs.get(keyId)
     if (days === undefined) costs.set(keyId, days = new Map())
     const day = dayOf(atMs)
@@ -80,42 +119,6 @@ function addSpending (prepare: Prepare, rows: readonly UsageRow[], times = 1): v
   }
   const add = prepare(addCost)
   for (const [keyId, days] of costs) for (const [day, cost] of days) add.run(keyId, day, cost)
-}
-
-/** Sums written per turn of the event loop; each takes about 17 µs. */
-const sumsOfTurn = 100
-
-/**
- * Writes rows like `insertUsage` in one transaction, with at most this many sums per turn of the event loop.
- * @returns the number of written rows
- */
-export async function insertInSlices (
-  database: Pick<SqliteDatabase, 'write'>,
-  rows: readonly UsageRow[]
-): Promise<number> {
-  const byKey = new Map<string, UsageRow[]>()
-  for (const row of rows) {
-    const others = byKey.get(row.key_id)
-    if (others === undefined) byKey.set(row.key_id, [row])
-    else others.push(row)
-  }
-  let inserted = 0
-  let turn: UsageRow[] = []
-  let sums = 0
-  for (const ofKey of byKey.values()) {
-    sums += rollupSpans.length
-    for (const row of ofKey) {
-      if (sums >= sumsOfTurn) {
-        inserted += insertUsage(database, turn)
-        await nextTurn()
-        turn = []
-        sums = rollupSpans.length
-      }
-      turn.push(row)
-      if (isNamed(row)) sums += Object.values(namesOf(row)).flat().length
-    }
-  }
-  return inserted + insertUsage(database, turn)
 }
 
 /** The columns that are equal in most calls of a key. */
@@ -150,7 +153,7 @@ const insertAlikeRows = `insert into usage (${[...commonColumns, ...ownColumns].
   select ${commonColumns.map((_, index) => `?${index + 1}`).join(', ')}, ${ownColumns.map((_, index) => `column${index + 1}`).join(', ')}
   from (values ${Array.from({ length: rowsAtOnce }, () => `(${marks(ownColumns)})`).join(', ')})`
 
-export interface Inserted {
+interface Inserted {
   readonly inserted: UsageRow[]
   /** Rows whose id already exists; the existing rows are kept. */
   readonly present: UsageRow[]
