@@ -21,18 +21,13 @@ type Added = Exclude<keyof ChatInput | keyof TextInput, keyof ChatRequest>
 type Missing = Exclude<Added, typeof addedFields[number]>
 const all: ReadonlySet<string> = new Set(addedFields satisfies Missing extends never ? unknown : never)
 
-export function hasAddedFields (request: object): boolean {
-  for (const name of addedFields) if (Reflect.get(request, name) !== undefined) return true
-  return false
-}
-
 export function isAddedField (name: string): boolean {
   return all.has(name)
 }
 
 /** Returns the request without these fields: a copy if it has any. */
 export function withoutAddedFields<R extends object> (request: R): R {
-  if (!hasAddedFields(request)) return request
+  if (addedFields.every(name => Reflect.get(request, name) === undefined)) return request
   // the remaining fields
   return Object.fromEntries(Object.entries(request).filter(([name]) => !all.has(name))) as R
 }

@@ -1,6 +1,6 @@
 /**
- * Merges `messages`, `input`, `instructions`, `system` and `system_instruction` into one conversation, and
- * normalises aliases and tool choice.
+ * Reads a chat request as one conversation. Checks the sizes of its lists, then merges `messages`, `input`,
+ * `instructions`, `system` and `system_instruction`, and normalises aliases and tool choice.
  *
  * `instructions` replaces every other system prompt. Otherwise `system` comes first, and all system and
  * developer messages stay in place. `system_instruction` is only read without `system`.
@@ -9,14 +9,42 @@
 import { refine, type ValidCall } from '../../core/call.ts'
 import { ValidationError } from '../../core/errors.ts'
 import { isObject } from '../../json/guards.ts'
-import { hasAddedFields, withoutAddedFields } from '../../chat/added-fields.ts'
+import { addedFields, withoutAddedFields } from '../../chat/added-fields.ts'
 import { plainToolChoice } from '../../chat/plain-tool-choice.ts'
+import { tooLong } from '../../validation/too-long.ts'
 import { isSystem } from '../system-messages.ts'
 import type { ChatInput } from '../../chat/input.ts'
-import type { DialectCall } from '../dialect.ts'
+import type { ChatSizes, DialectCall } from '../dialect.ts'
 import type { ChatRequest } from '../../../schemas/chat.ts'
 import type { ToolChoice } from '../../../schemas/tools.ts'
 import type { Message, SystemMessage, TextPart } from '../../../schemas/messages.ts'
+
+/**
+ * Creates a check that returns the call unchanged if its lists are within the limits.
+ *
+ * @throws ValidationError (422) with the list that is too long
+ */
+export function chatSizes ({
+  chatMessages,
+  chatParts,
+  chatTools
+}: ChatSizes): (call: ValidCall<ChatRequest>) => ValidCall<ChatRequest> {
+  return call => {
+    const { messages, input, tools = [], functions = [] } = call.request
+    for (const [field, list] of [['messages', messages], ['input', input]] as const) {
+      if (!Array.isArray(list)) continue
+      if (list.length > chatMessages) throw tooLong([field], list.length, chatMessages)
+      let parts = 0
+      for (const [index, { content }] of list.entries()) {
+        if (Array.isArray(content)) parts += content.length
+        if (parts > chatParts) throw tooLong([field, index, 'content'], parts, chatParts)
+      }
+    }
+    if (tools.length > chatTools) throw tooLong(['tools'], tools.length, chatTools)
+    if (functions.length > chatTools) throw tooLong(['functions'], functions.length, chatTools)
+    return call
+  }
+}
 
 /** The request as the caller sent it. */
 export interface ChatContext {
@@ -36,23 +64,28 @@ export function chatInput (call: ValidCall<ChatRequest>): DialectCall<ChatContex
   })
 }
 
+/** Fields that make a request something else than a `ChatInput`. */
+const mergedFields = [
+  'input',
+  'instructions',
+  'system',
+  'system_instruction',
+  'stop_sequences',
+  'tool_choice',
+  'auto_execute_tools',
+  'cachedContent',
+  ...addedFields
+] as const
+
 /** Returns true if the request already is a `ChatInput`, as most are. */
 function isOneConversation (request: ChatRequest): request is ChatRequest & ChatInput {
-  const { messages, auto_execute_tools: autoExecute, cachedContent } = request
+  for (const name of mergedFields) if (Reflect.get(request, name) !== undefined) return false
+  const { messages, service_tier: tier, audio, modalities } = request
   return (
     Array.isArray(messages) &&
     messages.length > 0 &&
-    request.input === undefined &&
-    request.instructions === undefined &&
-    request.system === undefined &&
-    request.system_instruction === undefined &&
-    request.stop_sequences === undefined &&
-    request.tool_choice === undefined &&
-    autoExecute === undefined &&
-    cachedContent === undefined &&
-    request.service_tier !== 'fast' &&
-    (request.audio === undefined || request.modalities?.includes('audio') === true) &&
-    !hasAddedFields(request)
+    tier !== 'fast' &&
+    (audio === undefined || modalities?.includes('audio') === true)
   )
 }
 

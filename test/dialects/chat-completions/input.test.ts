@@ -1,7 +1,7 @@
 import t from 'tap'
 import type { ValidCall } from '../../../lib/core/call.ts'
 import { ValidationError } from '../../../lib/core/errors.ts'
-import { chatInput } from '../../../lib/dialects/chat-completions/input.ts'
+import { chatInput, chatSizes } from '../../../lib/dialects/chat-completions/input.ts'
 import type { ChatInput } from '../../../lib/chat/input.ts'
 import { checkChatRules } from '../../../lib/chat/rules.ts'
 import { callerParam } from '../../../lib/providers/caller-param.ts'
@@ -336,4 +336,51 @@ t.test('a voice is ignored if the answer has no audio', async t => {
   t.match(resolved({ messages: [{ role: 'user', content: 'hi' }], audio, modalities: ['text', 'audio'] }), {
     audio
   })
+})
+
+const check = chatSizes({ chatMessages: 3, chatParts: 4, chatTools: 2 })
+const text = { type: 'text' as const, text: 'a' }
+
+function refusal (request: Partial<ChatRequest>): unknown {
+  try {
+    check(callWith(request))
+    return undefined
+  } catch (error) {
+    return error instanceof ValidationError ? error.detail : error
+  }
+}
+
+t.test('a list over its limit is refused, and named in the error', async t => {
+  const tool = { function: { name: 'get' } }
+  const tooLong = (loc: ReadonlyArray<string | number>, max: number, length: number) => [{
+    loc: ['body', ...loc],
+    msg: `List should have at most ${max} items after validation, not ${length}`,
+    type: 'too_long',
+    ctx: { field_type: 'List', max_length: max, actual_length: length }
+  }]
+  t.same(refusal({ messages: [hi, hi, hi, hi] }), tooLong(['messages'], 3, 4))
+  t.same(refusal({ input: [hi, hi, hi, hi] }), tooLong(['input'], 3, 4))
+  t.same(
+    refusal({
+      messages: [
+        { role: 'user', content: [text, text, text] },
+        { role: 'user', content: [text, text] }
+      ]
+    }),
+    tooLong(['messages', 1, 'content'], 4, 5)
+  )
+  t.same(refusal({ messages: [hi], tools: [tool, tool, tool] }), tooLong(['tools'], 2, 3))
+  t.same(
+    refusal({ messages: [hi], functions: [{ name: 'a' }, { name: 'b' }, { name: 'c' }] }),
+    tooLong(['functions'], 2, 3)
+  )
+})
+
+t.test('lists at their limits pass unchanged', async t => {
+  const fits = callWith({
+    messages: [hi, { role: 'user', content: [text, text, text, text] }, hi],
+    tools: [{ function: { name: 'a' } }]
+  })
+  t.equal(check(fits), fits)
+  t.equal(refusal({ messages: 'a text is one message' }), undefined)
 })
