@@ -75,7 +75,7 @@ function withSystemText (message: Message): Message {
 }
 
 function hasSystemParts (message: Message): message is SystemMessage {
-  return isSystem(message) && typeof message.content !== 'string'
+  return typeof message.content !== 'string' && isSystem(message)
 }
 
 /** Returns the text of a message, with parts separated by blank lines. */

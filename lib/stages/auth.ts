@@ -8,8 +8,6 @@ import { presentedKeys, type ApiKey } from '../core/key.ts'
 import { hintOf } from '../keys/key-text.ts'
 import { map, type Stage } from '../pipeline/stage.ts'
 import { refine, type AuthedCall, type Call } from '../core/call.ts'
-import type { CallRecord } from '../core/record.ts'
-import type { RecordingRules } from '../core/recording-rules.ts'
 import type { Services } from '../services.ts'
 
 export interface AuthOptions {
@@ -28,34 +26,32 @@ export function auth (
   { keys, recording = {} }: Pick<Services, 'keys' | 'recording'>,
   { everyKey = false }: AuthOptions = {}
 ): Stage<Call, AuthedCall> {
+  const { inspectedEndpoints, hidesCost, ownTags, digestEndUsers, acceptsAnyMetadata, captureBodies } =
+    recording
   return map(call => {
+    const { record } = call
     const presented = presentedKeys(call.headers)
     let key: ApiKey | undefined
     for (const text of presented) key ??= keys.check(text)
     if (key === undefined) {
-      call.record.caller.refusedKey = describeRefused(presented[0])
+      record.caller.refusedKey = describeRefused(presented[0])
       throw new GatewayError('invalid_api_key')
     }
-    call.record.caller.keyId = key.id
-    call.record.caller.keyName = key.name
-    call.record.caller.projectName = key.project?.name
-    call.record.times.keyCheckedAtMs = performance.now()
-    if (!everyKey && key.endpoints !== undefined && !key.endpoints.includes(call.record.endpoint)) {
+    record.caller.keyId = key.id
+    record.caller.keyName = key.name
+    record.caller.projectName = key.project?.name
+    record.times.keyCheckedAtMs = performance.now()
+    if (!everyKey && key.endpoints !== undefined && !key.endpoints.includes(record.endpoint)) {
       throw new GatewayError('insufficient_permissions')
     }
-    applyRules(call.record, key, recording)
+    if (inspectedEndpoints?.has(record.endpoint) === true) record.guards.awaitsInspection = true
+    if (hidesCost !== undefined) record.cost.isHidden = hidesCost(key)
+    if (ownTags !== undefined) record.caller.tags = ownTags(key)
+    if (digestEndUsers !== undefined) record.caller.digestEndUser = digestEndUsers(key)
+    if (acceptsAnyMetadata === true) record.caller.acceptsAnyMetadata = true
+    if (captureBodies !== undefined) record.bodies = captureBodies(key, record.endpoint, record.trace)
     return refine(call, { key })
   })
-}
-
-function applyRules (record: CallRecord, key: ApiKey, rules: RecordingRules): void {
-  const { inspectedEndpoints, hidesCost, ownTags, digestEndUsers, acceptsAnyMetadata, captureBodies } = rules
-  if (inspectedEndpoints?.has(record.endpoint) === true) record.guards.awaitsInspection = true
-  if (hidesCost !== undefined) record.cost.isHidden = hidesCost(key)
-  if (ownTags !== undefined) record.caller.tags = ownTags(key)
-  if (digestEndUsers !== undefined) record.caller.digestEndUser = digestEndUsers(key)
-  if (acceptsAnyMetadata === true) record.caller.acceptsAnyMetadata = true
-  if (captureBodies !== undefined) record.bodies = captureBodies(key, record.endpoint, record.trace)
 }
 
 /**

@@ -59,7 +59,7 @@ export function bodyCheck (schema: TSchema): (body: unknown) => JsonObject {
   const matches = compileCheck(schema)
   return body => {
     if (!isObject(body)) throw new GatewayError('invalid_json')
-    if (hasTooManyFields(body)) throw new ValidationError([tooManyFields])
+    if (Object.keys(body).length > maxFields) throw new ValidationError([tooManyFields])
     if (!matches(body)) throw new ValidationError(reasons(schema, body))
     return body
   }
@@ -104,12 +104,6 @@ const unexplained: ValidationDetail = {
 
 const tooManyFields: ValidationDetail = {
   loc: ['body'], msg: `Value error, the body must have at most ${maxFields} fields`, type: 'value_error'
-}
-
-function hasTooManyFields (body: object): boolean {
-  let count = 0
-  for (const _ in body) if (++count > maxFields) return true
-  return false
 }
 
 function reasons (schema: TSchema, body: unknown): ValidationDetail[] {
