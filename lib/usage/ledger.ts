@@ -248,6 +248,7 @@ export class Ledger {
     return Array.from(this.#journaled, ({ row }) => lineOf(row))
   }
 
+  /** Writes the waiting rows in batches, then empties the journal. */
   async #write (): Promise<void> {
     clearTimeout(this.#timer)
     this.#timer = undefined
@@ -268,7 +269,16 @@ export class Ledger {
       this.#failed(error)
       return
     }
-    this.#written()
+    if (this.#failures > toleratedFailures) {
+      this.#options.log.warn({ lost: this.#dropped }, 'usage ledger available again')
+    }
+    this.#failures = 0
+    if (this.#overflow > 0) return this.#importOverflow()
+    // Every row in memory is in the database, so the journal can drop them.
+    const nowMs = performance.now()
+    if (nowMs - this.#emptiedMs < emptyEveryMs) return
+    this.#emptiedMs = nowMs
+    this.#journal.replace(this.#openLines)
   }
 
   #failed (error: unknown): void {
@@ -286,19 +296,6 @@ export class Ledger {
       this.#timer = undefined // rows added during a write need another one
       void this.flush()
     }, ms).unref()
-  }
-
-  /** Called when every row in memory is in the database, so the journal can drop them. */
-  #written (): void {
-    if (this.#failures > toleratedFailures) {
-      this.#options.log.warn({ lost: this.#dropped }, 'usage ledger available again')
-    }
-    this.#failures = 0
-    if (this.#overflow > 0) return this.#importOverflow()
-    const nowMs = performance.now()
-    if (nowMs - this.#emptiedMs < emptyEveryMs) return
-    this.#emptiedMs = nowMs
-    this.#journal.replace(this.#openLines)
   }
 
   /** Removes stored rows from the journal under constant load, when some row is always waiting. */

@@ -7,7 +7,7 @@
  */
 
 import type { TSchema } from 'typebox'
-import { Compile } from 'typebox/schema'
+import { Compile, type Validator } from 'typebox/schema'
 import { isObject } from '../json/guards.ts'
 import type { JsonSchema } from './json-schema.ts'
 
@@ -16,8 +16,8 @@ export type Check = (value: unknown) => boolean
 /** A schema with no other keywords can be checked field by field. */
 const fieldKeywords = new Set(['type', 'properties', 'required', 'description'])
 
-/** Fields whose check is not compiled yet. */
-const waiting: Array<() => void> = []
+/** Checks of fields that may not be compiled yet. */
+const waiting: Check[] = []
 
 /**
  * Makes the check of a schema out of one compiled function per top-level field. As one function, the check of
@@ -29,19 +29,12 @@ export function compileCheck (schema: TSchema): Check {
   const fields = fieldsOf(schema)
   if (fields === undefined) return compiledLater(schema)
   const { required = [] }: JsonSchema = schema
-  const checks = new Map<string, Check>()
-  const checkOf = (name: string): Check | undefined => {
-    const known = checks.get(name)
-    if (known !== undefined || !Object.hasOwn(fields, name)) return known
-    const check = compiled(fields[name] ?? true)
-    checks.set(name, check)
-    return check
-  }
-  for (const name of Object.keys(fields)) waiting.push(() => { checkOf(name) })
+  const checks = new Map(Object.entries(fields).map(([name, field]) => [name, compiledLater(field)]))
+  waiting.push(...checks.values())
   return body => {
     if (!isObject(body) || !required.every(name => Object.hasOwn(body, name))) return false
     for (const name in body) {
-      if (checkOf(name)?.(body[name]) === false) return false
+      if (checks.get(name)?.(body[name]) === false) return false
     }
     return true
   }
@@ -49,9 +42,9 @@ export function compileCheck (schema: TSchema): Check {
 
 /** Compiles the fields that no call has needed yet, one by one between other work. */
 export function warmUp (): void {
-  const next = waiting.pop()
-  if (next === undefined) return
-  next()
+  const check = waiting.pop()
+  if (check === undefined) return
+  check(undefined)
   setImmediate(warmUp).unref()
 }
 
@@ -61,12 +54,8 @@ function fieldsOf (schema: TSchema): Readonly<Record<string, TSchema>> | undefin
   return Object.keys(schema).every(key => fieldKeywords.has(key)) ? properties : undefined
 }
 
+/** Returns a check that is compiled when it is first called. */
 function compiledLater (schema: TSchema): Check {
-  let check: Check | undefined
-  return value => (check ??= compiled(schema))(value)
-}
-
-function compiled (schema: TSchema): Check {
-  const validator = Compile(schema)
-  return value => validator.Check(value)
+  let validator: Validator | undefined
+  return value => (validator ??= Compile(schema)).Check(value)
 }

@@ -11,7 +11,6 @@ import type {
   ChatCompletion,
   ChoiceLogprobs,
   ChunkChoice,
-  ChunkDelta,
   CompletionChoice,
   FinishReason,
   ToolCallDelta
@@ -86,38 +85,7 @@ class ChoiceFold {
   }
 
   add (choice: ChunkChoice): void {
-    this.#addDelta(choice.delta)
-    if (choice.logprobs !== null) this.#addLogprobs(choice.logprobs)
-    this.#finish = choice.finish_reason ?? this.#finish
-    for (const key in choice) if (!choiceFields.has(key)) this.#extra[key] = Reflect.get(choice, key)
-  }
-
-  result (): CompletionChoice {
-    const message = this.#message
-    if (this.#annotations.size > 0) message['annotations'] = [...this.#annotations.values()]
-    if (this.#blocks.length > 0) message['thinking_blocks'] = this.#blocks
-    const calls = this.#calls.filter(call => call !== undefined).map(({ index: _, ...call }) => call)
-    const spoken =
-      calls.length > 0 || 'function_call' in message || 'refusal' in message || 'audio' in message
-    const fields: AnswerMessage = {
-      role: 'assistant',
-      // Without text, content is null next to a call, refusal or audio, else empty.
-      content: this.#content === '' && spoken ? null : this.#content,
-      refusal: null,
-      ...message
-    }
-    // each began with its id, type and name
-    if (calls.length > 0) fields.tool_calls = calls as AnswerToolCall[]
-    return {
-      index: this.index,
-      message: fields,
-      logprobs: this.#logprobs,
-      finish_reason: this.#finish,
-      ...this.#extra
-    }
-  }
-
-  #addDelta (delta: ChunkDelta): void {
+    const { delta } = choice
     for (const key in delta) {
       switch (key) {
         case 'role': break
@@ -149,6 +117,34 @@ class ChoiceFold {
         default:
           this.#message[key] = Reflect.get(delta, key)
       }
+    }
+    if (choice.logprobs !== null) this.#addLogprobs(choice.logprobs)
+    this.#finish = choice.finish_reason ?? this.#finish
+    for (const key in choice) if (!choiceFields.has(key)) this.#extra[key] = Reflect.get(choice, key)
+  }
+
+  result (): CompletionChoice {
+    const message = this.#message
+    if (this.#annotations.size > 0) message['annotations'] = [...this.#annotations.values()]
+    if (this.#blocks.length > 0) message['thinking_blocks'] = this.#blocks
+    const calls = this.#calls.filter(call => call !== undefined).map(({ index: _, ...call }) => call)
+    const spoken =
+      calls.length > 0 || 'function_call' in message || 'refusal' in message || 'audio' in message
+    const fields: AnswerMessage = {
+      role: 'assistant',
+      // Without text, content is null next to a call, refusal or audio, else empty.
+      content: this.#content === '' && spoken ? null : this.#content,
+      refusal: null,
+      ...message
+    }
+    // each began with its id, type and name
+    if (calls.length > 0) fields.tool_calls = calls as AnswerToolCall[]
+    return {
+      index: this.index,
+      message: fields,
+      logprobs: this.#logprobs,
+      finish_reason: this.#finish,
+      ...this.#extra
     }
   }
 

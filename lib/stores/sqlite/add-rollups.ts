@@ -93,7 +93,10 @@ export function addRollups (
     if (!isSummed.of(row)) continue
     // Most rows are like the one before; naming a group takes 0.5 µs.
     if (group === undefined || previous === undefined || !belongTogether(row, previous)) {
-      group = groupOf(row, groups)
+      const dimensions = dimensionsOf(row)
+      const name = `${hourOf(row)}\0${dimensions.join('\0')}`
+      group = groups.get(name) ?? { atMs: row.at_ms, dimensions, sums: new RowSums() }
+      groups.set(name, group)
     }
     previous = row
     group.sums.add(row, sign)
@@ -111,16 +114,6 @@ function belongTogether (a: UsageRow, b: UsageRow): boolean {
     a.endpoint === b.endpoint &&
     hourOf(a) === hourOf(b)
   )
-}
-
-function groupOf (row: UsageRow, groups: Map<string, Group>): Group {
-  const dimensions = dimensionsOf(row)
-  const name = `${hourOf(row)}\0${dimensions.join('\0')}`
-  const existing = groups.get(name)
-  if (existing !== undefined) return existing
-  const group: Group = { atMs: row.at_ms, dimensions, sums: new RowSums() }
-  groups.set(name, group)
-  return group
 }
 
 function hourOf ({ at_ms: atMs }: UsageRow): number {
