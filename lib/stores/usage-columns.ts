@@ -68,8 +68,8 @@ export const textColumns: ReadonlySet<UsageColumn> = new Set(
 
 /**
  * The columns that most rows need, in the order of a compact row in the journal: a third of the size of an
- * object. They are part of the journal format: rows with other columns are stored as objects. Lists of earlier
- * versions lack the last one.
+ * object. They are part of the journal format: rows with other columns are stored as objects. Lists of
+ * earlier versions lack the last one.
  */
 export const compactColumns = [
   'id',
