@@ -1,21 +1,22 @@
 /**
- * The edge: a Koa app that turns requests into calls and replies into responses.
+ * The edge: a Koa app that finds the endpoint of each request and has its call answered.
  *
- * A request passes, in this order: middleware of the embedding program, CORS, the limit on pipelining,
- * request checks, paths without parameters, paths with parameters, and the refusal of everything else. Every
- * request that can be parsed goes through Koa.
+ * A request passes, in this order: middleware of the embedding program, CORS, request checks, paths without
+ * parameters, paths with parameters, and the refusal of everything else. Every request that can be parsed
+ * goes through Koa.
  */
 
-import Koa, { type Middleware } from 'koa'
+import Koa, { type Context, type Middleware } from 'koa'
+import { Router, type Layer } from '@koa/router'
+import { GatewayError } from '../core/errors.ts'
 import { Admission, type AdmissionLimits } from './admission.ts'
-import { answerCalls, type AnswerOptions, type AnswerLimits } from './answer-call.ts'
+import { answerCalls, type AnswerCall, type AnswerOptions, type AnswerLimits } from './answer-call.ts'
 import { allowOrigins } from './cors.ts'
-import { endpointRoutes, type LiveEndpoints } from './endpoint-routes.ts'
+import { NotFound } from './not-found.ts'
 import { OpenCalls } from './open-calls.ts'
-import { limitPipelining, Pipelining } from './pipelining.ts'
-import { checkRequest } from './request-checks.ts'
-import type { RequestListener } from 'node:http'
-import type { GatewayError } from '../core/errors.ts'
+import { checkRequests, Pipelining } from './request-checks.ts'
+import type { IncomingMessage, RequestListener } from 'node:http'
+import type { Endpoint } from '../core/endpoint.ts'
 
 export type { Middleware } from 'koa'
 
@@ -29,7 +30,7 @@ export interface AppOptions extends AnswerOptions {
    * The endpoints are read again for every call, so that a new configuration applies from the next call on.
    * They always have the same paths in the same order.
    */
-  readonly live: LiveEndpoints
+  readonly live: { readonly endpoints: readonly Endpoint[] }
   /** In effect until `applyLimits`. */
   readonly limits: AppLimits
   /** Returns whether a `Host` header names this gateway. Default: any does. */
@@ -66,8 +67,7 @@ export function createApp (options: AppOptions): App {
   const answer = answerCalls({ options, limits: () => limits, admission, open })
   const middleware = nested([
     allowOrigins(corsOrigins, live.endpoints),
-    limitPipelining(pipelining, answer),
-    checkRequest(allowsHost, answer),
+    checkRequests(pipelining, allowsHost, answer),
     ...endpointRoutes(live, answer)
   ])
   const koa = new Koa()
@@ -98,4 +98,74 @@ function nested (steps: readonly Middleware[]): Middleware {
       (context, next) =>
         outer(context, () => inner(context, next) as Promise<unknown>)
   )
+}
+
+/**
+ * Returns three middleware functions, in the order in which a request passes them:
+ * - paths without parameters, by one lookup: a router would try a regular expression for each;
+ * - paths with parameters, by @koa/router;
+ * - 404 or 405 for requests that no endpoint serves and no later middleware answers.
+ *
+ * @param live its endpoints must always have the same paths in the same order
+ */
+function endpointRoutes (live: AppOptions['live'], answer: AnswerCall): readonly Middleware[] {
+  const byPath = new Map<string, Map<string, number>>()
+  const router = new Router()
+  for (const [index, { method, path }] of live.endpoints.entries()) {
+    if (hasParameters(path)) {
+      router.register(path, [method.toLowerCase()], async context => {
+        const endpoint = live.endpoints[index]
+        if (endpoint !== undefined) await answer(context, endpoint, context.params)
+      })
+      continue
+    }
+    const methods = byPath.get(path) ?? new Map<string, number>()
+    byPath.set(path, methods.set(method, index))
+    if (method === 'GET') methods.set('HEAD', index)
+  }
+
+  /** Returns the methods of a path. As in the router, case and a trailing slash do not matter. */
+  const methodsAt = (path: string): Map<string, number> | undefined =>
+    byPath.get(path) ?? byPath.get(path.toLowerCase().replace(/(?<=.)\/$/, ''))
+
+  const notFound = new NotFound(
+    live.endpoints.flatMap(({ path, isAlias }) => (isAlias === true ? [] : [path]))
+  )
+
+  return [
+    (context, next) => {
+      const endpoint = live.endpoints[methodsAt(context.path)?.get(context.method) ?? -1]
+      return endpoint === undefined ? next() : answer(context, endpoint)
+    },
+    router.routes() as Middleware, // its type requires the fields that it adds to the context
+    async (context, next) => {
+      await next()
+      if (isAnswered(context)) return
+      const matched: ReadonlyArray<Pick<Layer, 'methods'>> = context.matched // set by the router
+      const methods = [...methodsAt(context.path)?.keys() ?? [], ...matched.flatMap(layer => layer.methods)]
+      if (methods.length === 0) return await answer(context, notFound.errorOf(context.method, context.path))
+      context.set('allow', [...new Set(methods)].join(', '))
+      await answer(context, wrongMethod(context.req))
+    }
+  ]
+}
+
+function hasParameters (path: string): boolean {
+  return /[:*{]/.test(path)
+}
+
+function isAnswered ({ respond, status, body, headerSent }: Context): boolean {
+  return respond === false || status !== 404 || body !== undefined || headerSent
+}
+
+/**
+ * Clients that try WebSocket first fall back to POST immediately on 426, and only after several tries on
+ * another status.
+ */
+function wrongMethod ({ headers }: IncomingMessage): GatewayError {
+  if (headers.upgrade?.toLowerCase() !== 'websocket') return new GatewayError('method_not_allowed')
+  return new GatewayError('method_not_allowed', {
+    status: 426,
+    message: 'WebSocket is not available. Send the request with POST.'
+  })
 }

@@ -2,7 +2,7 @@
 
 import { createServer } from 'node:http'
 import { loggableError } from '../text/describe-error.ts'
-import { allowedHosts } from '../http/allowed-hosts.ts'
+import { allowedHosts } from '../http/request-checks.ts'
 import { listen, type Address } from '../http/listen.ts'
 import { printFamilies, type Family, type MetricsFormat } from '../telemetry/metric-families.ts'
 import type { Log } from '../log/log.ts'
