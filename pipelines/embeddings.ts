@@ -3,7 +3,7 @@
 import { map } from '../lib/pipeline/stage.ts'
 import { embeddingsInput } from '../lib/embeddings/input.ts'
 import { embeddingsRequestTexts } from '../lib/embeddings/text-places.ts'
-import { embeddingsUsage, estimateEmbeddings } from '../lib/limits/estimate-embeddings.ts'
+import { embeddingsUsage, estimateEmbeddings } from '../lib/limits/estimate-units.ts'
 import { embeddingsReply } from '../lib/replies/embeddings-reply.ts'
 import { auth } from '../lib/stages/auth.ts'
 import { callOptions } from '../lib/stages/call-options.ts'

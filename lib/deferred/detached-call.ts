@@ -4,7 +4,7 @@
 
 import { startDeadline } from '../async/start-deadline.ts'
 import { GatewayError, asGatewayError } from '../core/errors.ts'
-import { usageLimits } from '../limits/limit-table.ts'
+import { usageLimits } from '../limits/call-accounts.ts'
 import { CallRecord, noteError, keptEndUser, type KeptAttribution } from '../core/record.ts'
 import { detachedCall, type AuthedCall, type Call } from '../core/call.ts'
 import type { EndpointName } from '../../schemas/endpoints.ts'

@@ -1,7 +1,7 @@
 /** Records each call: its usage row, its log line, and the bodies that its project stores. */
 
 import { BudgetWarnings } from '../limits/budget-warnings.ts'
-import { recordedUsages } from '../limits/settlement.ts'
+import { recordedUsages } from '../limits/reservation.ts'
 import { UsageRecorder } from '../limits/usage-recorder.ts'
 import { CallBodyStore } from '../stores/call-body-store.ts'
 import { logCall } from '../telemetry/call-log.ts'

@@ -15,16 +15,18 @@ import {
   nothingReserved,
   requestedOfSum,
   sumRefusal,
+  releasedChange,
+  settledChange,
   type AccountRefusal,
   type Granted,
   type LimitDecision,
   type LimitsLeft,
   type RequestedAmounts,
-  type ReservationRequest
+  type ReservationRequest,
+  type ActualUsage
 } from './reservation.ts'
-import { releasedChange, settledChange, type ActualUsage } from './settlement.ts'
 import { SumCounters } from './sum-counters.ts'
-import { countersOf, sumsOf, type Counter, type SumKey } from './sum-key.ts'
+import { countersOf, sumsOf, type Counter, type SumKey } from './call-accounts.ts'
 
 /** The amount of a reservation in one counter. */
 type Part = Counter & { readonly amount: number }

@@ -5,12 +5,17 @@
 
 import { withTimeout } from '../async/with-timeout.ts'
 import { PrunedMap } from '../async/pruned-map.ts'
-import { endUserWaitMs } from './spending-reader.ts'
 
 /** End users of a project with separate sums in one UTC month. */
 export const maxEndUsers = 10_000
 /** The shared name of all further end users. */
 export const otherEndUsers = '(other)'
+
+/**
+ * Longest wait for the end users of a project, or for the spending of one, in milliseconds. Callers choose
+ * these names and can send new ones at any rate.
+ */
+export const endUserWaitMs = 250
 
 /** Lists the end users of a project with spending in a UTC month, at most `maxEndUsers`. */
 export type ReadEndUsers = (project: string, monthFromMs: number) => Promise<readonly string[]>

@@ -1,10 +1,33 @@
-/** Estimates the usage of calls that are billed by units other than text tokens. */
+/**
+ * Estimates the usage of requests other than conversations: the tokens of embeddings, and the units by
+ * which the others are billed.
+ */
 
-import { textTokens } from './prompt-tokens.ts'
+import { inputsOf } from '../embeddings/input.ts'
+import { charactersPerToken, usageOfTokens, type Usage } from '../core/usage.ts'
+import type { EmbeddingInput, EmbeddingsRequest } from '../../schemas/embeddings.ts'
+import { textTokens } from './estimate-chat.ts'
 import { estimateOf, type Estimate } from './estimate.ts'
 import type { RecordingInput, SpeechInput } from '../audio/input.ts'
 import type { ImageParameters } from '../images/rules.ts'
 import type { OcrInput } from '../ocr/input.ts'
+
+export function estimateEmbeddings ({ input }: EmbeddingsRequest): Estimate {
+  return estimateOf({ prompt: { typical: embeddingTokens(input) }, answer: { typical: 0, limit: 0 } })
+}
+
+/** Estimates the usage of an answer for which the provider reports none. */
+export function embeddingsUsage ({ input }: EmbeddingsRequest): Usage {
+  return usageOfTokens(embeddingTokens(input), 0)
+}
+
+function embeddingTokens (input: EmbeddingInput): number {
+  let tokens = 0
+  for (const one of inputsOf(input)) {
+    tokens += typeof one === 'string' ? Math.ceil(Buffer.byteLength(one) / charactersPerToken) : one.length
+  }
+  return tokens
+}
 
 /** Tokens of an image to edit: typical, and the most seen with high fidelity. */
 const imageTokens = 1000

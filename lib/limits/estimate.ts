@@ -1,12 +1,10 @@
 /**
- * What a request may use: for reservations, dry runs, and answers whose provider reports no usage. The
- * estimates of each kind of request are in `estimate-chat`, `estimate-embeddings` and `estimate-units`.
+ * What a request may use: for reservations, dry runs, and answers whose provider reports no usage.
+ * `estimate-chat` estimates conversations, `estimate-units` all other requests.
  */
 
 import { amountOf, type EstimatedUnits, type Units } from '../core/usage.ts'
 import { recordedNonTokenUnits, type NonTokenColumn } from '../../schemas/billed-units.ts'
-import { noMedia, type PromptMedia } from './prompt-tokens.ts'
-import type { ModelEntry } from '../core/model.ts'
 import type { UsageEstimator } from '../core/usage-facts.ts'
 import type { RequestedAmount } from './reservation.ts'
 import type { Route } from '../core/route.ts'
@@ -39,6 +37,21 @@ export interface PromptEstimate {
   /** True if part of the prompt is marked for the provider's cache. Default: false. */
   readonly writesCache: boolean
 }
+
+/** Numbers of media in a prompt. */
+export interface PromptMedia {
+  /** Inline or by URL. */
+  readonly images: number
+  /** Inline only. */
+  readonly recordings: number
+  /**
+   * Documents, videos, and files that a provider stores or fetches: a few bytes may stand for thousands of
+   * pages.
+   */
+  readonly others: number
+}
+
+export const noMedia: PromptMedia = { images: 0, recordings: 0, others: 0 }
 
 /** Tokens of the answers to a prompt. */
 export interface AnswerEstimate {
@@ -162,42 +175,4 @@ export function requestedUnits (
     if (most > 0) wanted[column] = { max: most, min: amountIn(units.min), typical: amountIn(units.typical) }
   }
   return wanted
-}
-
-/** Media that a call sends. */
-export interface SentMedia {
-  readonly counts: PromptMedia
-  /** Bytes of the body and of what the store adds to it. No recording is longer. */
-  readonly bodyBytes: number
-  /** How often a provider may read them. */
-  readonly prompts: number
-}
-
-/**
- * The largest image, at the models that count the most tokens for one:
- * https://developers.openai.com/api/docs/guides/images-vision
- */
-const imageTokens = 40_000
-/** The same at Anthropic: https://platform.claude.com/docs/en/build-with-claude/vision */
-const anthropicImageTokens = 5000
-/** The slowest encoding has 750 bytes per second, and no provider counts more than 32 tokens for a second. */
-const recordingBytesPerToken = 23
-/** Assumed if the input limit of a model is unknown. */
-const unknownInputTokens = 1_000_000
-
-/**
- * Returns the most tokens that media can take at a model; 0 without media. Placeholder text does not tell
- * their size. A provider never reads more than the model's input limit.
- */
-export function maxMediaTokens (media: SentMedia | undefined, model: ModelEntry | undefined): number {
-  if (media === undefined) return 0
-  const { counts: { images, recordings, others }, bodyBytes, prompts } = media
-  const limit = model?.capabilities['input_token_limit']
-  const most = typeof limit === 'number' ? limit : unknownInputTokens
-  if (others > 0) return prompts * most
-  const each = model?.upstreamApi.startsWith('anthropic/') === true ? anthropicImageTokens : imageTokens
-  return (
-    prompts *
-    Math.min(most, images * each + (recordings > 0 ? Math.ceil(bodyBytes / recordingBytesPerToken) : 0))
-  )
 }

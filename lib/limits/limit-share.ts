@@ -7,11 +7,9 @@
  */
 
 import { LimitCounters } from './counters.ts'
-import type { LimitDecision, ReservationRequest } from './reservation.ts'
-import type { ActualUsage } from './settlement.ts'
-import { countersOf, sumsOf, type SumKey } from './sum-key.ts'
+import type { LimitDecision, ReservationRequest, ActualUsage } from './reservation.ts'
+import { countersOf, sumsOf, type SumKey, type Account } from './call-accounts.ts'
 import { SpendingReader, type SpendingReaderOptions } from './spending-reader.ts'
-import type { Account } from './call-accounts.ts'
 
 export interface LimitShareOptions extends Pick<SpendingReaderOptions, 'readUsed' | 'onFailure'> {
   /** Returns Unix milliseconds. */

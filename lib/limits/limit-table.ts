@@ -1,7 +1,4 @@
-/**
- * Reads the table of limits (`schemas/config/counted-limits`): names, kinds of refusal, and which limits
- * depend on usage.
- */
+/** Reads the table of limits (`schemas/config/counted-limits`): names, and kinds of refusal. */
 
 import { perUnitOf } from '../../schemas/billed-units.ts'
 import { camelCase } from '../validation/camel-case-schema.ts'
@@ -13,7 +10,7 @@ import {
   type CountedRefusal,
   type SumRefusal
 } from '../../schemas/config/counted-limits.ts'
-import type { CountedAmounts, PartyLimits, Refusal, SumName } from '../core/key.ts'
+import type { CountedAmounts, Refusal, SumName } from '../core/key.ts'
 
 type CountedRow = CountedLimit & (
   | { readonly counting: 'rate' | 'open', readonly refusal: CountedRefusal }
@@ -47,15 +44,3 @@ export const refusals: readonly Refusal[] = [
   ...sumNames.flatMap(name => [name, `${name}_too_small`, `${name}_reserved`] as const),
   'budget_unread'
 ]
-
-/** Returns true for a unit of which a call takes one at admission, and more only when it ends. */
-export function isPerCall (unit: string): unit is 'requests' | 'calls' {
-  return unit === 'requests' || unit === 'calls'
-}
-
-/** Keeps the limits that depend on usage; the others were checked at admission. */
-export function usageLimits (limits: PartyLimits): PartyLimits {
-  const kept: { -readonly [Name in keyof PartyLimits]: PartyLimits[Name] } = { ...limits }
-  for (const { member, row } of limitFields) if (isPerCall(row.unit)) delete kept[member]
-  return kept
-}

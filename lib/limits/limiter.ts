@@ -9,9 +9,14 @@ import { loggableError } from '../text/describe-error.ts'
 import { hasAbandonedJournal } from '../usage/journal-name.ts'
 import { isSummedUnit, usedSince } from '../usage/spending.ts'
 import { LimitCounters } from './counters.ts'
-import type { LimitDecision, ReservationRequest } from './reservation.ts'
-import { cancelledUsage, type ActualUsage, type RecordedUsage } from './settlement.ts'
-import { countersOf, sumsOf, type SumKey } from './sum-key.ts'
+import {
+  cancelledUsage,
+  type LimitDecision,
+  type ReservationRequest,
+  type ActualUsage,
+  type RecordedUsage
+} from './reservation.ts'
+import { countersOf, sumsOf, type SumKey } from './call-accounts.ts'
 import { isSqlite, type Database } from '../stores/database.ts'
 import type { Log } from '../log/log.ts'
 import { BudgetPeers, type SharedStore } from './budget-peers.ts'

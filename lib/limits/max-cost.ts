@@ -1,11 +1,20 @@
-/** Computes the most that a call can cost on any of its routes, in billionths of a dollar. */
+/**
+ * Computes the most that a call can cost on any of its routes, in billionths of a dollar, and what its
+ * reservation in a strict budget can still pay for.
+ */
 
+import { GatewayError } from '../core/errors.ts'
+import { requestBytes, type CallRecord } from '../core/record.ts'
+import { costOfJudged, costOfWasted } from '../usage/call-cost.ts'
 import { maxUnitCostOf, costNanoUsd } from '../usage/cost.ts'
+import { estimateChat } from './estimate-chat.ts'
+import type { AnswerEstimate, EstimateRequest, PromptMedia } from './estimate.ts'
+import type { ChatInput } from '../chat/input.ts'
+import type { RoutedCall } from '../core/call.ts'
 import type { ModelEntry, Price } from '../core/model.ts'
 import type { Route } from '../core/route.ts'
 import type { Units } from '../core/usage.ts'
 import type { ModelRegistry } from '../models/model-registry.ts'
-import { maxMediaTokens, type AnswerEstimate, type SentMedia } from './estimate.ts'
 
 /** Stands for "unlimited": above any budget, and still exact when summed or sent as JSON. */
 const unboundedNanoUsd = 2 ** 52
@@ -100,4 +109,117 @@ export function maxCompletionOf (
 export function outputLimitOf (model: ModelEntry | undefined): number {
   const limit = model?.capabilities['output_token_limit']
   return typeof limit === 'number' ? limit : Infinity
+}
+
+/** Media that a call sends. */
+export interface SentMedia {
+  readonly counts: PromptMedia
+  /** Bytes of the body and of what the store adds to it. No recording is longer. */
+  readonly bodyBytes: number
+  /** How often a provider may read them. */
+  readonly prompts: number
+}
+
+/**
+ * The largest image, at the models that count the most tokens for one:
+ * https://developers.openai.com/api/docs/guides/images-vision
+ */
+const imageTokens = 40_000
+/** The same at Anthropic: https://platform.claude.com/docs/en/build-with-claude/vision */
+const anthropicImageTokens = 5000
+/** The slowest encoding has 750 bytes per second, and no provider counts more than 32 tokens for a second. */
+const recordingBytesPerToken = 23
+/** Assumed if the input limit of a model is unknown. */
+const unknownInputTokens = 1_000_000
+
+/**
+ * Returns the most tokens that media can take at a model; 0 without media. Placeholder text does not tell
+ * their size. A provider never reads more than the model's input limit.
+ */
+export function maxMediaTokens (media: SentMedia | undefined, model: ModelEntry | undefined): number {
+  if (media === undefined) return 0
+  const { counts: { images, recordings, others }, bodyBytes, prompts } = media
+  const limit = model?.capabilities['input_token_limit']
+  const most = typeof limit === 'number' ? limit : unknownInputTokens
+  if (others > 0) return prompts * most
+  const each = model?.upstreamApi.startsWith('anthropic/') === true ? anthropicImageTokens : imageTokens
+  return (
+    prompts *
+    Math.min(most, images * each + (recordings > 0 ? Math.ceil(bodyBytes / recordingBytesPerToken) : 0))
+  )
+}
+
+/** Tokens for each choice of the next answer. */
+export interface AffordableAnswer {
+  /** Tokens affordable after the prompt, its searches and earlier turns; negative if not even those are. */
+  readonly affordable: number
+  /** The limit of the request or its models. */
+  readonly bound: number
+  /** A shorter answer is not worth requesting. */
+  readonly min: number
+}
+
+const million = 1_000_000
+
+/**
+ * Returns what a call under a strict budget can still afford; `undefined` for other calls, and if the
+ * caller pays the provider.
+ */
+export function affordableTokens<R extends ChatInput> (
+  { record, request, routes }: Pick<RoutedCall<R>, 'record' | 'request' | 'routes'>,
+  models: Pick<ModelRegistry, 'find'>,
+  estimate: EstimateRequest<R> = estimateChat
+): AffordableAnswer | undefined {
+  if (record.cost.maxCostNanoUsd === undefined || record.caller.usesOwnProviderKey === true) return undefined
+  const {
+    prompt: { max, media: counts, writesCache },
+    answer: { limit, min, choices, searches }
+  } = estimate(request, routes)
+  const { promptTokens = 0, completionTokens = 0, searches: searched = 0 } = record.usage.total ?? {}
+  const media = { counts, bodyBytes: requestBytes(record.request), prompts: choices }
+  const prompt = promptTokens + max * choices
+  const amounts = { prompt, media, completion: completionTokens, writesCache, searches: searched + searches }
+  const left = record.cost.maxCostNanoUsd - maxExtraCost(record, models) - maxCostOf(routes, models, amounts)
+  // One token may cost less than a billionth of a dollar.
+  const perMillion = maxAnswerCostOf(routes, models, { prompt, media })
+  return {
+    affordable: perMillion === 0 ? Infinity : Math.floor(left * million / perMillion / choices),
+    bound: limit ?? Math.max(...routes.map(({ modelId }) => outputLimitOf(models.find(modelId)))),
+    min
+  }
+}
+
+/**
+ * Checks that a call's reservation covers a guard's request: tool results and JSON texts may be of any
+ * length.
+ *
+ * @param amounts the most that the request may use
+ * @throws GatewayError `insufficient_quota` if it does not, under a strict budget
+ */
+export function checkInspectionAffordable (
+  { record, routes }: Pick<RoutedCall<unknown>, 'record' | 'routes'>,
+  models: Pick<ModelRegistry, 'find'>,
+  route: Route,
+  amounts: Pick<Amounts, 'prompt' | 'completion'>
+): void {
+  if (record.cost.maxCostNanoUsd === undefined) return
+  const { promptTokens = 0, completionTokens = 0, searches } = record.usage.total ?? {}
+  const answered = { prompt: promptTokens, completion: completionTokens, searches }
+  const used =
+    maxExtraCost(record, models) +
+    (record.caller.usesOwnProviderKey === true ? 0 : maxCostOf(routes, models, answered))
+  if (used + maxCostOf([route], models, amounts) <= record.cost.maxCostNanoUsd) return
+  throw new GatewayError('insufficient_quota', {
+    message: 'Too little is left of a budget of this call for a guard to inspect it. Send a shorter request.'
+  })
+}
+
+/**
+ * Returns the highest cost of a call so far without its answers: failed requests, and those of guards. A
+ * guard may still be inspecting the request, so the full answer of an open inspection is included.
+ */
+function maxExtraCost (record: CallRecord, models: Pick<ModelRegistry, 'find'>): number {
+  const { judgeRequests = [] } = record.usage
+  const inspections = judgeRequests.map(one => ({ ...one, usage: one.maxUsage ?? one.usage }))
+  return costOfWasted(record, models) + costOfJudged(inspections, models)
 }

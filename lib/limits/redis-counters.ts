@@ -7,12 +7,13 @@ import { countedLimits } from '../../schemas/config/counted-limits.ts'
 import { dayMs } from '../core/day.ts'
 import { lostAfterMs, type RedisServer } from '../coordination/redis-server.ts'
 import { CountBatch, type CountedAccount } from './count-batch.ts'
-import { partyKey, type Unit } from './call-accounts.ts'
+import { partyKey, countersOf, sumsOf, type Unit, type Counter, type SumKey } from './call-accounts.ts'
 import {
   amountToReserve,
   maxRequested,
   requestedOfSum,
   sumRefusal,
+  settledChange,
   type AccountRefusal,
   type AdmittedDecision,
   type Granted,
@@ -21,10 +22,10 @@ import {
   type RefusedDecision,
   type RequestedAmounts,
   type ReservationRequest,
-  type SumRefusalReason
+  type SumRefusalReason,
+  type ActualUsage,
+  type RecordedUsage
 } from './reservation.ts'
-import { settledChange, type ActualUsage, type RecordedUsage } from './settlement.ts'
-import { countersOf, sumsOf, type Counter, type SumKey } from './sum-key.ts'
 import type { Period } from './windows.ts'
 
 /** The amount of a reservation in one Redis counter. */

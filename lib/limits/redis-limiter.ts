@@ -8,8 +8,7 @@
  */
 
 import { GatewayError } from '../core/errors.ts'
-import { partyKey, type Account } from './call-accounts.ts'
-import { isPerCall } from './limit-table.ts'
+import { partyKey, isPerCall, countersOf, sumsOf, type Account, type SumKey } from './call-accounts.ts'
 import { LimitShare } from './limit-share.ts'
 import {
   isLeased, RedisCounters, renewEveryMs, type RedisDecision, type RedisReservation
@@ -17,14 +16,15 @@ import {
 import {
   maxRequested,
   nothingReserved,
+  cancelledUsage,
   type Granted,
   type LimitDecision,
   type RateLimits,
   type RequestedAmounts,
-  type ReservationRequest
+  type ReservationRequest,
+  type ActualUsage,
+  type RecordedUsage
 } from './reservation.ts'
-import { cancelledUsage, type ActualUsage, type RecordedUsage } from './settlement.ts'
-import { countersOf, sumsOf, type SumKey } from './sum-key.ts'
 import { PrunedMap } from '../async/pruned-map.ts'
 import { recordedAfterMs } from '../usage/refunds.ts'
 import { SpendingReader, type ReadUsed } from './spending-reader.ts'

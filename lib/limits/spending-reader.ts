@@ -3,14 +3,14 @@
 import { PrunedMap } from '../async/pruned-map.ts'
 import { withTimeout } from '../async/with-timeout.ts'
 import { endUserPrefix } from '../stores/party-spending.ts'
-import { partyKey, type Account } from './call-accounts.ts'
+import { partyKey, type Account, type SumKey } from './call-accounts.ts'
+import { endUserWaitMs } from './end-user-names.ts'
 import {
   retryAfterMs,
   type LimitDecision,
   type RefusedDecision,
   type ReservationRequest
 } from './reservation.ts'
-import type { SumKey } from './sum-key.ts'
 
 /** Returns a party's usage in a period, from the ledger. */
 export type ReadUsed = (sum: SumKey) => Promise<number>
@@ -25,12 +25,6 @@ export interface SpendingReaderOptions {
   /** Milliseconds for which a reading is used. */
   readonly rereadMs: number
 }
-
-/**
- * Longest wait for an end user's spending, in milliseconds. Callers choose these names and can send new ones
- * at any rate.
- */
-export const endUserWaitMs = 250
 
 function isOfEndUser ({ party }: SumKey): boolean {
   return party.startsWith(endUserPrefix)

@@ -4,8 +4,8 @@
  */
 
 import { yieldFairly } from '../async/yield-fairly.ts'
-import type { UsageRowKey } from './settlement.ts'
-import { heldSumName, type HeldSum, type Holding } from './sum-key.ts'
+import type { UsageRowKey } from './reservation.ts'
+import { heldSumName, type HeldSum, type Holding } from './call-accounts.ts'
 
 /** Returns the ids of the rows that are in the store. */
 export type FindRecorded = (rows: readonly UsageRowKey[]) => Promise<ReadonlySet<string>>

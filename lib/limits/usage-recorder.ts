@@ -9,7 +9,7 @@ import { printBegunRow, usageRow, type BegunRow } from '../usage/usage-row.ts'
 import { TimedMember, sharedTimer } from '../async/shared-timer.ts'
 import type { Call, JournalSent } from '../core/call.ts'
 import type { Limiter } from './limiter.ts'
-import { usedIn } from './settlement.ts'
+import { usedIn } from './reservation.ts'
 import type { ModelRegistry } from '../models/model-registry.ts'
 import type { UsageRow } from '../stores/tables.ts'
 

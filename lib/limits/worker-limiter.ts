@@ -12,8 +12,13 @@ import { isObject } from '../json/guards.ts'
 import { sendMessage, type IpcChannel, type WorkerChannel } from '../async/ipc.ts'
 import { GatewayError } from '../core/errors.ts'
 import type { Account } from './call-accounts.ts'
-import type { LimitDecision, ReservationRequest } from './reservation.ts'
-import { cancelledUsage, type ActualUsage, type RecordedUsage } from './settlement.ts'
+import {
+  cancelledUsage,
+  type LimitDecision,
+  type ReservationRequest,
+  type ActualUsage,
+  type RecordedUsage
+} from './reservation.ts'
 import type { Limiter, LocalLimiter } from './limiter.ts'
 
 /** Other modules share this IPC channel. */

@@ -3,7 +3,7 @@
 import { GatewayError } from '../core/errors.ts'
 import { limitAnswer, limitConfig, limitsAnswer, mayLimitAnswer } from '../chat/limit-answer.ts'
 import { map, type PassThroughStage } from '../pipeline/stage.ts'
-import { affordableTokens } from '../limits/affordable-answer.ts'
+import { affordableTokens } from '../limits/max-cost.ts'
 import { estimateChat } from '../limits/estimate-chat.ts'
 import type { EstimateRequest } from '../limits/estimate.ts'
 import type { Route } from '../core/route.ts'

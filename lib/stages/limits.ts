@@ -7,8 +7,8 @@ import { steadyNow } from '../async/steady-clock.ts'
 import { abortable } from '../async/cancellation.ts'
 import { sleep } from '../async/sleep.ts'
 import { budgetText, nanoUsdOf } from '../core/key.ts'
-import { usageLimits } from '../limits/limit-table.ts'
 import {
+  usageLimits,
   limitAccountsOf,
   limitedParties,
   partyKey,
@@ -19,8 +19,12 @@ import { budgetLeftHeader, usdText, budgetLeft, rateLimitHeaders, refusalHeaders
 import { refusalError } from '../limits/refusal-error.ts'
 import { RequestEstimate, type EstimateRequest } from '../limits/estimate.ts'
 import { planReservation, type ReservationPlan } from '../limits/reservation-plan.ts'
-import type { LimitDecision, RefusedDecision, ReservationRequest } from '../limits/reservation.ts'
-import { cancelledUsage } from '../limits/settlement.ts'
+import {
+  cancelledUsage,
+  type LimitDecision,
+  type RefusedDecision,
+  type ReservationRequest
+} from '../limits/reservation.ts'
 import { periodAt } from '../limits/windows.ts'
 import { map, type PassThroughStage } from '../pipeline/stage.ts'
 import { spendingOn } from '../guards/text-filter.ts'

@@ -17,7 +17,7 @@ import { extend } from '../core/call.ts'
 import { GatewayError } from '../core/errors.ts'
 import { once } from '../pipeline/sources.ts'
 import { flatMap } from '../pipeline/stage.ts'
-import { affordableTokens } from '../limits/affordable-answer.ts'
+import { affordableTokens } from '../limits/max-cost.ts'
 import {
   afterStart,
   failureReport,

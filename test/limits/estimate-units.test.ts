@@ -3,7 +3,9 @@ import {
   estimateDocument,
   estimateImages,
   estimateRecording,
-  estimateSpeech
+  estimateSpeech,
+  embeddingsUsage,
+  estimateEmbeddings
 } from '../../lib/limits/estimate-units.ts'
 import type { RecordingInput } from '../../lib/audio/input.ts'
 import type { UploadedFile } from '../../lib/core/upload.ts'
@@ -73,4 +75,12 @@ t.test('an uncountable document may have the maximum number of pages', async t =
   t.match(estimateDocument({ document: bytes, pages: 7 }), {
     units: { typical: { pages: 7 }, max: { pages: 7 }, min: { pages: 7 } }
   })
+})
+
+t.test('embedding inputs have no answer', async t => {
+  const request = { model: 'm', input: [[1, 2, 3], [4]] }
+  t.match(estimateEmbeddings(request), { prompt: { typical: 4 }, answer: { typical: 0, limit: 0 } })
+  t.strictSame(embeddingsUsage(request), { promptTokens: 4, completionTokens: 0, totalTokens: 4 })
+  const texts = { model: 'm', input: ['abcd', 'é', ''] }
+  t.equal(estimateEmbeddings(texts).prompt.typical, 2, 'texts by their bytes')
 })

@@ -2,15 +2,12 @@ import t from 'tap'
 import {
   answerTokens,
   estimateOf,
-  maxMediaTokens,
   RequestEstimate,
+  noMedia,
   requestedUnits,
   type EstimateParts
 } from '../../lib/limits/estimate.ts'
-import { noMedia, type PromptMedia } from '../../lib/limits/prompt-tokens.ts'
-import { unknownModelEntry } from '../../lib/models/known-models.ts'
 import { route } from '../support/stages.ts'
-import type { ModelEntry } from '../../lib/core/model.ts'
 
 function estimated (parts: EstimateParts): RequestEstimate<string> {
   return new RequestEstimate({ request: 'hello', routes: [route] }, () => estimateOf(parts))
@@ -65,30 +62,6 @@ t.test('a request billed in other units has no tokens of its own', async t => {
 t.test('a request without an estimate uses nothing', async t => {
   const estimate = new RequestEstimate({ request: 'hello', routes: [route] }, undefined)
   t.strictSame([estimate.countPrompt(), estimate.countAnswer()], [0, 0])
-})
-
-const sent = (counts: Partial<PromptMedia> = {}, prompts = 1) => (
-  { counts: { ...noMedia, ...counts }, bodyBytes: 23_000, prompts }
-)
-const modelOf = (limit?: number, upstreamApi = 'openai/responses'): ModelEntry => ({
-  ...unknownModelEntry('one', 'm', 'openai'),
-  upstreamApi,
-  capabilities: limit === undefined ? {} : { input_token_limit: limit }
-})
-
-t.test('media count like the largest item, and no more than a model reads', async t => {
-  t.equal(maxMediaTokens(sent(), modelOf()), 0)
-  t.equal(maxMediaTokens(undefined, modelOf()), 0)
-  t.equal(maxMediaTokens(sent({ images: 2 }), modelOf()), 80_000)
-  t.equal(maxMediaTokens(sent({ images: 2 }), modelOf(50_000)), 50_000)
-  t.equal(maxMediaTokens(sent({ images: 2 }), modelOf(200_000, 'anthropic/messages')), 10_000)
-  t.equal(
-    maxMediaTokens(sent({ recordings: 3 }), modelOf()),
-    1000,
-    'together they are no longer than the body'
-  )
-  t.equal(maxMediaTokens(sent({ images: 1, others: 1 }, 3), modelOf(60_000)), 180_000)
-  t.equal(maxMediaTokens(sent({ others: 1 }), undefined), 1_000_000, 'of a model of which nothing is known')
 })
 
 t.test('a request reserves the maximum of each unit it uses, and nothing of other units', async t => {

@@ -14,21 +14,8 @@ import { isSqlite } from '../../lib/stores/database.ts'
 import { openDatabase } from '../../lib/stores/open-database.ts'
 import { directoryOf, launch } from '../support/headgate.ts'
 import { connectTo, noRedis, startRedis } from '../support/redis.ts'
-import { limitFields, refusals, usageLimits } from '../../lib/limits/limit-table.ts'
+import { limitFields, refusals } from '../../lib/limits/limit-table.ts'
 import { usageRowOf } from '../support/usage.ts'
-
-t.test(
-  'limits on usage are tokens and budget with its strictness; absent ones stay absent',
-  async t => {
-    const budget = { usd: 5, per: 'day' } as const
-    t.strictSame(usageLimits({ requestsPerMinute: 1, tokensPerMinute: 2, concurrentCalls: 3, budget }), {
-      tokensPerMinute: 2,
-      budget
-    })
-    t.strictSame(usageLimits({ budget, strict: false }), { budget, strict: false })
-    t.strictSame(usageLimits({ requestsPerMinute: 1 }), {})
-  }
-)
 
 t.test('each limit has a distinct name in each place', async t => {
   t.same(limitFields.map(({ name, member }) => [name, member]).slice(0, 3), [

@@ -4,10 +4,10 @@ import t from 'tap'
 import { limitAccountsOf, type Party, type SumAccount } from '../../lib/limits/call-accounts.ts'
 import {
   requestedOfSum,
+  recordedUsages,
   type RequestedAmounts,
   type ReservationRequest
 } from '../../lib/limits/reservation.ts'
-import { recordedUsages } from '../../lib/limits/settlement.ts'
 import { periodAt } from '../../lib/limits/windows.ts'
 import { SteadyClock } from '../../lib/async/steady-clock.ts'
 import { LocalLimiter, readUsedFrom, type LocalLimiterOptions } from '../../lib/limits/limiter.ts'

@@ -24,7 +24,7 @@ import {
   type SeenRequest
 } from '../support/upstream.ts'
 import { until } from '../support/until.ts'
-import type { ActualUsage } from '../../lib/limits/settlement.ts'
+import type { ActualUsage } from '../../lib/limits/reservation.ts'
 import type { Budget, PartyLimits } from '../../lib/core/key.ts'
 import type { Settings } from '../../lib/core/settings.ts'
 

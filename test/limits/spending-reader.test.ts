@@ -1,12 +1,8 @@
 import t from 'tap'
-import { limitAccountsOf } from '../../lib/limits/call-accounts.ts'
+import { limitAccountsOf, countersOf, sumsOf } from '../../lib/limits/call-accounts.ts'
+import { endUserWaitMs } from '../../lib/limits/end-user-names.ts'
 import { nothingReserved, type LimitDecision } from '../../lib/limits/reservation.ts'
-import {
-  endUserWaitMs,
-  SpendingReader,
-  type SpendingReaderOptions
-} from '../../lib/limits/spending-reader.ts'
-import { countersOf, sumsOf } from '../../lib/limits/sum-key.ts'
+import { SpendingReader, type SpendingReaderOptions } from '../../lib/limits/spending-reader.ts'
 
 const budget = { usd: 1, per: 'day' } as const
 const accounts = limitAccountsOf([

@@ -9,8 +9,7 @@ import { LocalLimiter, readUsedFrom } from '../../lib/limits/limiter.ts'
 import { isSqlite } from '../../lib/stores/database.ts'
 import { openDatabase } from '../../lib/stores/open-database.ts'
 import { hasAbandonedJournal, journalName } from '../../lib/usage/journal-name.ts'
-import type { ReservationRequest } from '../../lib/limits/reservation.ts'
-import type { ActualUsage } from '../../lib/limits/settlement.ts'
+import type { ReservationRequest, ActualUsage } from '../../lib/limits/reservation.ts'
 
 interface Message {
   readonly id: number

@@ -2,15 +2,15 @@
  * Limiters from the view of a key: calls of one key with its limits, in tokens and billionths of a dollar.
  */
 
-import { limitAccountsOf, type PartyKind } from '../../lib/limits/call-accounts.ts'
+import { limitAccountsOf, type PartyKind, type Holding, type SumKey } from '../../lib/limits/call-accounts.ts'
 import type { LimitCounters } from '../../lib/limits/counters.ts'
 import type {
   LimitDecision,
   ReservationPurpose,
-  ReservationRequest
+  ReservationRequest,
+  ActualUsage,
+  UsageRowKey
 } from '../../lib/limits/reservation.ts'
-import type { ActualUsage, UsageRowKey } from '../../lib/limits/settlement.ts'
-import type { Holding, SumKey } from '../../lib/limits/sum-key.ts'
 import type { Limiter, LocalLimiter } from '../../lib/limits/limiter.ts'
 import type { PartyLimits } from '../../lib/core/key.ts'
 
