@@ -19,6 +19,7 @@ import type { ChatInput } from '../chat/input.ts'
 import type { DeferredTicket } from './sealed-tickets.ts'
 import type { Deferrals } from './deferrals.ts'
 import type { StoredAnswer } from './deferred-store.ts'
+import type { Credential } from '../providers/credential.ts'
 import type { Provider, UpstreamResponse } from '../providers/provider.ts'
 import type { Route } from '../core/route.ts'
 import type { Secret } from '../core/secret.ts'
@@ -39,6 +40,8 @@ export interface CompletionFetch {
   readonly ticket: DeferredTicket
   readonly upstream: NonNullable<DeferredTicket['upstream']>
   readonly provider: Provider
+  /** The one that requested the completion. */
+  readonly credential: Credential
   readonly callerKey: Secret | undefined
   /** Its id in the store. */
   readonly id: string
@@ -171,7 +174,7 @@ function refund ({ call: { record }, upstream: { chargedNanoUsd } }: CompletionF
 
 /** Sends the request without the caller's signal: a caller who leaves now may come back for the answer. */
 async function send (
-  { provider, upstream, callerKey, call }: CompletionFetch,
+  { provider, upstream, credential, call }: CompletionFetch,
   onSent: FetchOptions['onSent']
 ): Promise<UpstreamResponse> {
   const { deferred } = provider.adapters
@@ -182,7 +185,7 @@ async function send (
   try {
     const response = provider.transport.send(deferred.fetch(upstream.upstreamId), {
       signal: new AbortController().signal,
-      credential: provider.authorize(callerKey?.reveal()),
+      credential,
       timeouts: fetchTimeouts,
       streamed: false,
       keyId: call.key.id

@@ -2,7 +2,7 @@
 
 import { GatewayError } from '../core/errors.ts'
 import { digest, type DeferredTicket } from './sealed-tickets.ts'
-import { accountIdOf } from '../providers/credential.ts'
+import { accountIdOf, configuredCredential, type Credential } from '../providers/credential.ts'
 import type { AuthedCall } from '../core/call.ts'
 import type { Secret } from '../core/secret.ts'
 import type { Provider } from '../providers/provider.ts'
@@ -35,7 +35,22 @@ export function notFound (message?: string): GatewayError {
   })
 }
 
-/** Identifies the credential that requested a completion, without revealing it. */
+/** Identifies the credential that requests a completion, without revealing it. */
 export function credentialDigest (provider: Provider, callerKey: Secret | undefined): string {
   return digest(accountIdOf(provider.authorize(callerKey?.reveal())))
+}
+
+/**
+ * Returns the credential that requested a completion: the caller's own key if given, else a configured one,
+ * which need not be the first any more. `undefined` if there is none.
+ */
+export function fetchCredential (
+  provider: Provider,
+  callerKey: Secret | undefined,
+  requested: string
+): Credential | undefined {
+  const isRequested = (accountId: string): boolean => digest(accountId) === requested
+  if (callerKey === undefined) return configuredCredential(provider, isRequested)
+  const own = provider.authorize(callerKey.reveal())
+  return isRequested(accountIdOf(own)) ? own : undefined
 }

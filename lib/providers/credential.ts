@@ -81,14 +81,22 @@ export function credentialOf (
   if (callerKey !== undefined && accountDigest(provider, callerKey) === account) {
     return provider.authorize(callerKey.reveal())
   }
+  return configuredCredential(provider, id => digestOfAccount(id) === account)
+}
+
+/** Returns the first configured credential whose account fits, if any. */
+export function configuredCredential (
+  { authorize }: Authorizing,
+  fits: (accountId: string) => boolean
+): Credential | undefined {
   let before: string | undefined
   for (let index = 0; index < maxCredentials; index++) {
-    const credential = provider.authorize(undefined, index)
-    const digest = accountDigest(provider, undefined, index)
-    if (digest === account) return credential
+    const credential = authorize(undefined, index)
+    const account = accountIdOf(credential)
+    if (fits(account)) return credential
     // No further credentials: none exists, or a custom provider returns the same one for every index.
-    if (Object.keys(credential).length === 0 || digest === before) return undefined
-    before = digest
+    if (Object.keys(credential).length === 0 || account === before) return undefined
+    before = account
   }
   return undefined
 }
@@ -104,8 +112,9 @@ export function accountDigest (
   callerKey?: Secret,
   credential?: number
 ): string {
-  return createHash('sha256')
-    .update(accountIdOf(authorize(callerKey?.reveal(), credential)))
-    .digest('hex')
-    .slice(0, 16)
+  return digestOfAccount(accountIdOf(authorize(callerKey?.reveal(), credential)))
+}
+
+function digestOfAccount (accountId: string): string {
+  return createHash('sha256').update(accountId).digest('hex').slice(0, 16)
 }

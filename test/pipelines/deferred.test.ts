@@ -74,6 +74,11 @@ async function start (
   return { upstream, database, api: await gateway(t, upstream, database, parts) }
 }
 
+/** The settings of keys of a provider. */
+function keysOf (...names: string[]) {
+  return names.map(name => ({ key: new Secret(name), weight: 1 }))
+}
+
 const accepted: Script = { pieces: ['{"request_id":"f15c114e-f47d"}'] }
 
 async function json (response: Response): Promise<Record<string, unknown>> {
@@ -201,6 +206,27 @@ t.test('an id works only unchanged and for the key it was given to', async t => 
   t.equal((await fetched(api, ownId, { headers: { 'x-provider-key': 'mine' } })).status, 200)
   t.equal((await fetched(api, id)).status, 200)
   t.equal((await fetched(api, id, { headers: { authorization: '' } })).status, 401)
+})
+
+t.test('a completion is fetched with the key that requested it, wherever it is listed now', async t => {
+  const upstream = await fakeUpstream(({ method, headers }) => {
+    if (method === 'POST') return accepted
+    return headers.authorization === 'Bearer old' ? { pieces: [chatAnswer('later')] } : { status: 404 }
+  })
+  t.teardown(upstream.close)
+  const api = await gateway(t, upstream, await store(t), {}, { apiKeys: keysOf('old') })
+  const [first, second] = [await begin(api), await begin(api)]
+  const reload = async (...names: string[]): Promise<void> => {
+    const { settings } = api.gateway.services
+    await api.gateway.reload({
+      ...settings,
+      providers: settings.providers.map(one => one.id === 'xai' ? { ...one, apiKeys: keysOf(...names) } : one)
+    })
+  }
+  await reload('new', 'old')
+  t.match(await json(await fetched(api, first)), { choices: [{ message: { content: 'later' } }] })
+  await reload('new')
+  t.equal((await fetched(api, second)).status, 404, 'the key is gone')
 })
 
 t.test('an undeferrable call is refused, and one that is not deferred is completed at once', async t => {

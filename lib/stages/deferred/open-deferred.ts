@@ -4,7 +4,7 @@ import { EarlyReply } from '../../core/reply.ts'
 import { extend, type AuthedCall } from '../../core/call.ts'
 import { map, type Stage } from '../../pipeline/stage.ts'
 import { pendingReply, storedReply } from '../../deferred/stored-reply.ts'
-import { credentialDigest, notFound, openTicket } from '../../deferred/open-ticket.ts'
+import { fetchCredential, notFound, openTicket } from '../../deferred/open-ticket.ts'
 import { chatPrintedTexts } from '../../dialects/chat-completions/text-places.ts'
 import { withRestoredTexts } from '../../replies/restored-texts.ts'
 import { callerProviderKey } from '../../routing/provider-choice.ts'
@@ -57,12 +57,9 @@ export function openDeferred ({
     const callerKey = callerProviderKey(call.headers)
     const provider = providers.get(upstream.providerId)
     if (callerKey !== undefined) call.record.caller.usesOwnProviderKey = true
-    if (
-      provider?.adapters.deferred === undefined ||
-      credentialDigest(provider, callerKey) !== upstream.credential
-    ) {
-      throw notFound()
-    }
-    return extend(call, { fetch: { call, ticket, upstream, provider, callerKey, id } })
+    if (provider?.adapters.deferred === undefined) throw notFound()
+    const credential = fetchCredential(provider, callerKey, upstream.credential)
+    if (credential === undefined) throw notFound()
+    return extend(call, { fetch: { call, ticket, upstream, provider, credential, callerKey, id } })
   })
 }
