@@ -42,6 +42,7 @@ import type { ProviderSettings, Settings } from './core/settings.ts'
 import type { Log } from './log/log.ts'
 
 export interface OwnedServices extends Services {
+  readonly models: UpdatableModelRegistry
   /** Resolves once every provider's own list has been read for the first time, or could not be. */
   readonly listed: Promise<void>
   /** Lets open calls to providers end, then closes every socket and timer. */
@@ -92,7 +93,9 @@ export interface ServiceOptions extends GivenServices {
   /** The configured guards other than patterns, by name. */
   readonly judges?: ReadonlyMap<string, Judge>
   /** Services of the last configuration: what they know about unchanged providers is kept. */
-  readonly previous?: Pick<Services, 'settings' | 'routeHealth'>
+  readonly previous?: Pick<OwnedServices, 'settings' | 'routeHealth' | 'models'>
+  /** Called with the services, for parts that were opened before them. */
+  readonly onCreated?: (services: Services) => void
 }
 
 /** Functions that close what services hold. */
@@ -114,6 +117,7 @@ export function createServices (settings: Settings, options: ServiceOptions): Ow
     discoverModels = true,
     judges = new Map<string, Judge>(),
     previous,
+    onCreated,
     ...given
   } = options
   const closing: Closing = []
@@ -121,7 +125,7 @@ export function createServices (settings: Settings, options: ServiceOptions): Ow
   const abandonedAnswers = new AbandonedAnswers()
   const routeHealth = openRouteHealth(settings, onCooldown, previous)
   const providers = openProviders(settings, extraProviders, closing)
-  const models = openModels(settings, providers, routeHealth)
+  const models = openModels(settings, providers, { routeHealth, previous })
   const enabled = settings.providers.filter(({ id }) => providers.get(id)?.enabled)
   const listed = learnModels(enabled, { providers, models, log, discoverModels, signal: lifetime.signal })
   const toolServers = createToolServers(settings, holdMemory)
@@ -131,7 +135,7 @@ export function createServices (settings: Settings, options: ServiceOptions): Ow
   for (const service of [toolServers, tokenCounter, mirrors, alerts, usageExports, ...judges.values()]) {
     closing.push(async () => await service?.close?.())
   }
-  return {
+  const services: OwnedServices = {
     ...given,
     settings,
     models,
@@ -162,6 +166,8 @@ export function createServices (settings: Settings, options: ServiceOptions): Ow
       await Promise.all(closing.map(async close => await close()))
     }
   }
+  onCreated?.(services)
+  return services
 }
 
 /**
@@ -223,18 +229,26 @@ function openProvider (settings: ProviderSettings, closing: Closing): Provider {
   return createProvider(settings, transport)
 }
 
+/** Opens the models, with what unchanged providers listed for the last configuration. */
 function openModels (
   settings: Settings,
   providers: ReadonlyMap<string, Provider>,
-  routeHealth: RouteHealth
+  { routeHealth, previous }: {
+    readonly routeHealth: RouteHealth
+    readonly previous: ServiceOptions['previous']
+  }
 ): UpdatableModelRegistry {
   const enabled = new Set([...providers.values()].filter(({ enabled }) => enabled).map(({ id }) => id))
-  return createModels(settings, enabled, enabled.has(simulatorId) ? sandboxModels : [], {
+  const models = createModels(settings, enabled, enabled.has(simulatorId) ? sandboxModels : [], {
     random: Math.random,
     latency: (modelId, streamed) => routeHealth.latencies(streamed).of(modelId),
     load: modelId => routeHealth.waiting(modelId),
     servedAtMs: (sessionId, modelId) => routeHealth.sessions.servedAtMs(sessionId, modelId)
   })
+  if (previous === undefined) return models
+  const isSame = sameProviders(previous.settings.providers, settings.providers)
+  for (const [id, listed] of previous.models.discovered) if (isSame(id)) models.setDiscovered(id, listed)
+  return models
 }
 
 interface Learning {

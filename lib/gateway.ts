@@ -12,7 +12,7 @@ import { aliasEndpoints } from '../pipelines/aliases.ts'
 import { dashboardEndpoints } from '../pipelines/dashboard.ts'
 import { createEndpoints } from '../pipelines/index.ts'
 import { errorFormatOf } from './dialects/error-format.ts'
-import { CallRecorder, type CallObserver } from './gateway/call-recorder.ts'
+import { CallRecorder, type CallObserver, type CallRecorderOptions } from './gateway/call-recorder.ts'
 import { DeferredWork } from './gateway/deferred-work.ts'
 import { LiveServices } from './gateway/live-services.ts'
 import { OpenedGateway, type OpenedGatewayOptions, type StopState } from './gateway/opened-gateway.ts'
@@ -64,8 +64,8 @@ export interface Gateway {
   readonly middleware: () => Middleware
   /**
    * Applies a new configuration once its providers have listed their models, or 5 seconds later. Open calls
-   * keep the configuration they started with. Of the `server` settings only `publicHealth` is applied; the
-   * others take effect at the next start.
+   * keep the configuration they started with. Settings of what is opened once, such as the port and the
+   * log, take effect at the next start.
    */
   readonly reload: (settings: Settings) => Promise<void>
   /** The current load. */
@@ -154,16 +154,21 @@ async function openGateway (
   const { log, database, coordination } = options
   const stop: StopState = { isDraining: false, isClosed: false }
   const services = (): Services => live.current
-  const lasting = await openLasting(options, tracer, services)
+  const lasting = await openLasting(options, tracer, { services, mirrors: () => live.mirrors })
   const { recorder, work, degraded, openWork, closeLast } = lasting
   const live = await LiveServices.open(settings, {
     log,
-    serviceOptions: async settings => ({
-      ...lastingOptions(lasting, options, tracer),
-      ready: () => !stop.isDraining,
-      holdMemory: keyId => app.admission.holdMemory(keyId),
-      ...await openFeatures(settings, options, { ...lasting, services })
-    }),
+    serviceOptions: async settings => {
+      let own: Services | undefined
+      return {
+        ...lastingOptions(lasting, options, tracer),
+        ready: () => !stop.isDraining,
+        holdMemory: keyId => app.admission.holdMemory(keyId),
+        // Guards are opened before their services, and needed only when a call is served.
+        ...await openFeatures(settings, options, { ...lasting, services: () => own ?? services() }),
+        onCreated: created => { own = created }
+      }
+    },
     endpoints: options.endpoints ?? (services => allEndpoints(services, settings)),
     onReplaced: ({ limits }) => {
       app.applyLimits(limits)
@@ -208,13 +213,13 @@ interface Lasting {
 async function openLasting (
   options: GatewayOptions,
   tracer: CallTracer | undefined,
-  services: () => Services
+  { services, mirrors }: Pick<CallRecorderOptions, 'services' | 'mirrors'>
 ): Promise<Lasting> {
   const { log, database, usageDatabase, coordination } = options
   const ownLimiter = options.limiter === undefined ? createLimiter(usageDatabase, log) : undefined
   const limiter = options.limiter ?? ownLimiter ?? createLimiter(undefined, log)
   database?.stopWaiting()
-  const recorder = openRecorder(options, limiter, tracer, services)
+  const recorder = openRecorder(options, tracer, { limiter, services, mirrors })
   const work =
     database &&
     (await DeferredWork.open(database, {
@@ -272,23 +277,22 @@ function lastingOptions (
 /** Opens what records calls; a tracer, if there is one, observes each ended call. */
 function openRecorder (
   { keys, log, database, usageDatabase, observers = [] }: GatewayOptions,
-  limiter: Limiter,
   tracer: CallTracer | undefined,
-  services: () => Services
+  shared: Pick<CallRecorderOptions, 'limiter' | 'services' | 'mirrors'>
 ): CallRecorder {
+  const { services } = shared
   const kindOf = (providerId: string): ProviderKind | undefined =>
     services().settings.providers.find(({ id }) => id === providerId)?.kind
   const traced: CallObserver | undefined = tracer && ((call, row) =>
     tracer.observe(call, row, kindOf, services().settings.server.trustProxy))
   return new CallRecorder({
+    ...shared,
     keys,
-    limiter,
     log,
     database,
     usageDatabase,
     onInterrupted: tracer?.recover,
-    observers: traced === undefined ? observers : [...observers, traced],
-    services
+    observers: traced === undefined ? observers : [...observers, traced]
   })
 }
 

@@ -10,6 +10,7 @@ import type { CallTrace, ChildSpan } from './call-trace.ts'
 import { asGatewayError, type ErrorCode } from './errors.ts'
 import type { GuardFindings } from './guard-findings.ts'
 import type { Refusal } from './key.ts'
+import type { ModelEntry } from './model.ts'
 import type { Placeholders } from './placeholders.ts'
 import type { Route } from './route.ts'
 import { UsageFacts } from './usage-facts.ts'
@@ -309,12 +310,17 @@ export class LimitFacts {
   refusedBy: Refusal | undefined = undefined
 }
 
+/** Finds a model, and so its price, by its full id. */
+export interface PricedModels { readonly find: (id: string) => ModelEntry | undefined }
+
 /** Amounts of money around a call, in billionths of a dollar. Its cost is in its usage row. */
 export class CostFacts {
   /** True if the key's project must not see costs. */
   isHidden = false
   /** The cost, as headers of a complete answer. */
   headers: Readonly<Record<string, string>> | undefined = undefined
+  /** Finds the models, with their prices, of the configuration that admitted the call. */
+  models: PricedModels | undefined = undefined
   /** Maximum cost of the call, in billionths of a dollar, if a budget with `strict` limits applies. */
   maxCostNanoUsd: number | undefined = undefined
   /** The amount reserved from budgets, in billionths of a dollar; absent if no budget applies. */

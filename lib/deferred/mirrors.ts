@@ -51,10 +51,15 @@ export class Mirrors {
     this.#running.add(done)
   }
 
+  /** Resolves when no call runs. */
+  async whenIdle (): Promise<void> {
+    await Promise.all(this.#running)
+  }
+
   /** Ends the running calls, which are recorded then, and starts no others. */
   async close (): Promise<void> {
     this.#stopping.abort(new GatewayError('shutting_down'))
-    await Promise.all(this.#running)
+    await this.whenIdle()
   }
 
   async #run ({ start, callMs }: MirroredWork, onEnd: (call: Call) => void): Promise<void> {

@@ -10,6 +10,7 @@ import { Ledger } from '../usage/ledger.ts'
 import type { BodyRecorder } from '../bodies/body-recorder.ts'
 import type { Call, JournalAnswer, JournalSent } from '../core/call.ts'
 import type { Settings } from '../core/settings.ts'
+import type { Mirrors } from '../deferred/mirrors.ts'
 import type { Keys } from '../keys/keys.ts'
 import type { Limiter } from '../limits/limiter.ts'
 import type { Log } from '../log/log.ts'
@@ -36,6 +37,8 @@ export interface CallRecorderOptions {
   readonly onInterrupted?: ((rows: readonly UsageRow[]) => void) | undefined
   /** Returns the services for new calls. */
   readonly services: () => Services
+  /** Returns the mirrors of every configuration with open calls; one of them has planned that of a call. */
+  readonly mirrors: () => readonly Mirrors[]
 }
 
 /**
@@ -154,8 +157,9 @@ export class CallRecorder {
     const { limits: { exceededBudgets } } = call.record
     if (exceededBudgets !== undefined) safely(() => this.#warnings.note(call, exceededBudgets))
     for (const observe of observers) safely(() => observe(call, row))
-    const { mirrors } = this.#options.services()
-    if (mirrors !== undefined) safely(() => mirrors.begin(call, mirrored => this.endDetached(mirrored)))
+    for (const mirrors of this.#options.mirrors()) {
+      safely(() => mirrors.begin(call, mirrored => this.endDetached(mirrored)))
+    }
   }
 
   /** Completes the record of a detached call, before anyone can fetch its answer. */

@@ -5,6 +5,7 @@ import { createServices, type OwnedServices, type ServiceOptions } from '../crea
 import { closeJudges } from '../guards/text-judge.ts'
 import { loggableError } from '../text/describe-error.ts'
 import { providerDigests } from '../routing/same-provider.ts'
+import type { Mirrors } from '../deferred/mirrors.ts'
 import type { Endpoint } from '../core/endpoint.ts'
 import type { Settings } from '../core/settings.ts'
 import type { Log } from '../log/log.ts'
@@ -88,7 +89,10 @@ export class LiveServices {
     this.#outgoing.add(before)
     void this.#options
       .whenIdle()
-      .then(async () => await before.close())
+      .then(async () => {
+        await before.mirrors?.whenIdle()
+        await before.close()
+      })
       .catch((error: unknown) =>
         this.#options.log.error(
           { cause: loggableError(error) },
@@ -108,9 +112,9 @@ export class LiveServices {
     for (const { abandonedAnswers } of [this.current, ...this.#outgoing]) abandonedAnswers.stop()
   }
 
-  /** Ends mirrored calls and prevents new ones. */
-  async stopMirrors (): Promise<void> {
-    await Promise.all([this.current, ...this.#outgoing].map(async ({ mirrors }) => await mirrors?.close()))
+  /** The mirrors of every configuration with open calls. */
+  get mirrors (): readonly Mirrors[] {
+    return [this.current, ...this.#outgoing].flatMap(({ mirrors }) => mirrors ?? [])
   }
 
   async close (): Promise<void> {

@@ -10,15 +10,15 @@ import { TimedMember, sharedTimer } from '../async/shared-timer.ts'
 import type { Call, JournalSent } from '../core/call.ts'
 import type { Limiter } from './limiter.ts'
 import { usedIn } from './reservation.ts'
-import type { ModelRegistry } from '../models/model-registry.ts'
+import type { PricedModels } from '../core/record.ts'
 import type { UsageRow } from '../stores/tables.ts'
 
 export interface UsageRecorderDeps {
   /** Absent without a database; reservations are settled regardless. */
   readonly ledger: Ledger | undefined
   readonly limiter: Limiter
-  /** Returns the current services, whose models have the current prices. */
-  readonly services: () => { readonly models: Pick<ModelRegistry, 'find'> }
+  /** Returns the current services, which price calls that no configuration has admitted. */
+  readonly services: () => { readonly models: PricedModels }
 }
 
 /** Milliseconds after which an open call is journaled again, with its usage so far. */
@@ -45,7 +45,7 @@ export class UsageRecorder {
     const { record } = call
     if (ledger === undefined || record.caller.keyId === undefined || record.inFlight !== undefined) return
     if (!isFree) {
-      const begun = printBegunRow(call, this.#deps.services().models)
+      const begun = printBegunRow(call, this.#modelsOf(call))
       if (begun === undefined) this.#journalInterrupted(call, ledger)
       else void journal(call, begun, ledger)
     }
@@ -58,13 +58,13 @@ export class UsageRecorder {
    * up-to-date row is not journaled twice.
    */
   journalAnswer (call: Call): Promise<void> | undefined {
-    const { ledger, services } = this.#deps
+    const { ledger } = this.#deps
     const { record } = call
     const showsCost = !record.cost.isHidden && record.request.isStreamed !== true
     if (record.caller.keyId === undefined || (ledger === undefined && !showsCost)) return undefined
     const journaled = journaledCall(call)
     const recorded = journaled !== undefined && isUpToDate(journaled.row, call) ? journaled.row : undefined
-    const row = recorded ?? usageRow(call, services().models, journaled?.row)
+    const row = recorded ?? usageRow(call, this.#modelsOf(call), journaled?.row)
     if (row === undefined) return undefined
     if (showsCost) record.cost.headers = costHeaders(row, record.limits.budgetLeftNanoUsd)
     return recorded === undefined ? ledger && journal(call, row, ledger) : journaled?.written
@@ -81,7 +81,7 @@ export class UsageRecorder {
   }
 
   #journalInterrupted (call: Call, ledger: Ledger): void {
-    const row = usageRow(call, this.#deps.services().models, journaledCall(call)?.row, interrupted)
+    const row = usageRow(call, this.#modelsOf(call), journaledCall(call)?.row, interrupted)
     if (row !== undefined) void journal(call, row, ledger)
   }
 
@@ -91,7 +91,7 @@ export class UsageRecorder {
    * @returns the row; `undefined` for calls that have none (see `usageRow`)
    */
   end (call: Call): UsageRow | undefined {
-    const { ledger, limiter, services } = this.#deps
+    const { ledger, limiter } = this.#deps
     const { record } = call
     record.inFlight?.stop()
     record.inFlight = ended
@@ -101,7 +101,7 @@ export class UsageRecorder {
       row =
         journaled !== undefined && isUpToDate(journaled.row, call)
           ? journaled.row
-          : usageRow(call, services().models, journaled?.row)
+          : usageRow(call, this.#modelsOf(call), journaled?.row)
       return row
     } finally {
       // Settle before storing: stored usage must not count in addition to its reservation.
@@ -113,6 +113,11 @@ export class UsageRecorder {
       }
       if (row !== undefined) void ledger?.addEndedCall(row, journaled)
     }
+  }
+
+  /** Returns the models whose prices apply: those at the admission of a call, whatever changes later. */
+  #modelsOf ({ record }: Call): PricedModels {
+    return record.cost.models ?? this.#deps.services().models
   }
 }
 

@@ -22,6 +22,8 @@ import { familyTraits } from './traits.ts'
 import type { ModelRegistry } from './model-registry.ts'
 
 export interface UpdatableModelRegistry extends ModelRegistry {
+  /** The models that providers list, by provider. */
+  readonly discovered: ReadonlyMap<string, readonly ModelEntry[]>
   /** Replaces the models that a provider lists. */
   readonly setDiscovered: (providerId: string, models: readonly ModelEntry[]) => void
 }
@@ -68,6 +70,7 @@ export function createModels (
     find: id => index.find(id),
 
     list: () => index.listed,
+    discovered,
 
     setDiscovered (providerId, models) {
       discovered.set(providerId, models)

@@ -81,8 +81,9 @@ class CallLimits<R> {
   }
 
   admit<C extends RoutedCall<R>> (call: C): C | Promise<C> {
-    const { settings, namedBudgets, textGuards } = this.#services
+    const { models, settings, namedBudgets, textGuards } = this.#services
     const { estimate, onlyGuardCosts = false } = this.#options
+    call.record.cost.models = models
     if (onlyGuardCosts && textGuards === undefined) return call
     const estimated = new RequestEstimate(call, estimate)
     if (estimate !== undefined && !onlyGuardCosts) call.record.usage.estimate = estimated

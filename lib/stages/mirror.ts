@@ -52,6 +52,7 @@ export function mirror (
     mirrors.plan(call.record, {
       start: signal => {
         const copy = mirroredCall(call, route, signal)
+        copy.record.cost.models = services.models
         return { call: copy, done: readAnswer(copy) }
       },
       callMs: services.settings.limits.callMs,

@@ -6,7 +6,7 @@
 import { nonTokenUnits, type BilledUnit } from '../../schemas/billed-units.ts'
 import type { ErrorCode } from '../core/errors.ts'
 import type { Price } from '../core/model.ts'
-import type { CallRecord } from '../core/record.ts'
+import type { CallRecord, PricedModels } from '../core/record.ts'
 import { estimatedTurn, type JudgeRequest, type WastedRequest } from '../core/usage-facts.ts'
 import {
   addUsage,
@@ -18,7 +18,6 @@ import {
   type Units,
   type Usage
 } from '../core/usage.ts'
-import type { ModelRegistry } from '../models/model-registry.ts'
 import { costNanoUsd, maxUnitCostOf, unitCostOf } from './cost.ts'
 
 /** The highest accepted cost of a call: a million dollars. */
@@ -44,7 +43,7 @@ export interface Charge {
  */
 export function chargeOf (
   record: CallRecord,
-  models: Pick<ModelRegistry, 'find'>,
+  models: PricedModels,
   isOpenEnded: boolean
 ): Charge {
   const { cost: { chargedNanoUsd, maxCostNanoUsd } } = record
@@ -153,7 +152,7 @@ const nothing: ExtraUsage = {
   usage: undefined, estimated: false, nanoUsd: 0, wastedTokens: null, wastedNanoUsd: null
 }
 
-function extraUsage (record: CallRecord, models: Pick<ModelRegistry, 'find'>): ExtraUsage {
+function extraUsage (record: CallRecord, models: PricedModels): ExtraUsage {
   const { usage: { judgeRequests = [], wasted: failed = [] } } = record
   if (failed.length === 0 && judgeRequests.length === 0) return nothing
   const wasted = failed.map(request => wasteOf(request, record, models))
@@ -176,7 +175,7 @@ interface Waste extends Cost {
 function wasteOf (
   { modelId, usage }: WastedRequest,
   record: CallRecord,
-  models: Pick<ModelRegistry, 'find'>
+  models: PricedModels
 ): Waste {
   const price = models.find(modelId)?.price
   const nanoUsd = usage === undefined ? undefined : costNanoUsd(usage, price)
@@ -200,7 +199,7 @@ function tokensOfWasted (wasted: readonly Waste[]): number | null {
 }
 
 /** Returns the cost of a call's failed requests so far, in billionths of a dollar. */
-export function costOfWasted (record: CallRecord, models: Pick<ModelRegistry, 'find'>): number {
+export function costOfWasted (record: CallRecord, models: PricedModels): number {
   const { usage: { wasted }, caller: { usesOwnProviderKey } } = record
   if (wasted === undefined || usesOwnProviderKey === true) return 0 // the provider bills the caller
   return wasted.reduce((sum, request) => sum + (wasteOf(request, record, models).nanoUsd ?? 0), 0)
@@ -209,7 +208,7 @@ export function costOfWasted (record: CallRecord, models: Pick<ModelRegistry, 'f
 /** Returns billionths of a dollar. Guards use the gateway's provider keys. */
 export function costOfJudged (
   judged: readonly JudgeRequest[],
-  models: Pick<ModelRegistry, 'find'>
+  models: PricedModels
 ): number {
   return judged.reduce(
     (sum, { modelId, usage }) => sum + (costNanoUsd(usage, models.find(modelId)?.price) ?? 0),
@@ -257,7 +256,7 @@ interface Cost {
 function callCost (
   record: CallRecord,
   { answers, estimated }: AnswerUsage,
-  models: Pick<ModelRegistry, 'find'>
+  models: PricedModels
 ): Cost {
   const {
     routing: { requestCount, modelId },

@@ -9,7 +9,7 @@
 import { byUnitColumn, type UnitColumn } from '../../schemas/billed-units.ts'
 import { endpointsWhere } from '../../schemas/endpoints.ts'
 import { rowId } from '../text/ids.ts'
-import { unknownCaller, cutName } from '../core/record.ts'
+import { unknownCaller, cutName, type PricedModels } from '../core/record.ts'
 import { amountOf, charactersPerToken, usageOfTokens } from '../core/usage.ts'
 import { steadyNow } from '../async/steady-clock.ts'
 import { emptyRow } from '../stores/usage-columns.ts'
@@ -18,7 +18,6 @@ import { printNotes } from './guard-notes.ts'
 import { boundedInteger, chargeOf, interruptedCost } from './call-cost.ts'
 import { costNanoUsd } from './cost.ts'
 import type { Call } from '../core/call.ts'
-import type { ModelRegistry } from '../models/model-registry.ts'
 import type { UsageRow } from '../stores/tables.ts'
 
 /** The identity of a row; a later row with the same identity replaces it. */
@@ -54,7 +53,7 @@ const maxBytes = 64 * 1024
  */
 export function printBegunRow (
   { id: callId, record, receivedAtMs }: Call,
-  models: Pick<ModelRegistry, 'find'>
+  models: PricedModels
 ): BegunRow | undefined {
   const {
     endpoint,
@@ -120,7 +119,7 @@ const unrecorded: ReadonlySet<string> = new Set(['health', 'key'])
  * @param outcome the outcome to store. Default: the record's
  */
 export function usageRow (
-  { id: callId, record, receivedAtMs }: Call, models: Pick<ModelRegistry, 'find'>, recorded?: RowIdentity,
+  { id: callId, record, receivedAtMs }: Call, models: PricedModels, recorded?: RowIdentity,
   outcome: UsageRow['outcome'] = record.end.outcome ?? 'ok'
 ): UsageRow | undefined {
   const { caller: { keyId } } = record

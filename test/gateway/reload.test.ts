@@ -1,9 +1,11 @@
 import t from 'tap'
-import { testGateway, upstreamAt } from '../support/gateway.ts'
+import { chatUpstreamAt, testGateway, upstreamAt } from '../support/gateway.ts'
 import { raw, rest } from '../support/raw.ts'
 import { modelSettings, providerSettings } from '../support/settings.ts'
-import { chatAnswer, fakeUpstream } from '../support/upstream.ts'
-import type { Limits } from '../../lib/core/settings.ts'
+import { until } from '../support/until.ts'
+import { withResolvers } from '../support/with-resolvers.ts'
+import { chatAnswer, chatFrames, eventStream, fakeUpstream, type Script } from '../support/upstream.ts'
+import type { Limits, ProviderSettings } from '../../lib/core/settings.ts'
 
 const sandbox = {
   ...providerSettings('sandbox', 'sandbox'),
@@ -63,4 +65,134 @@ t.test('without a store, the spending of an end user still counts after a reload
   t.same([await statusOf('ada'), await statusOf('ada'), await statusOf('ada')], [200, 200, 402])
   await api.gateway.reload(api.gateway.services.settings)
   t.same([await statusOf('ada'), await statusOf('bob')], [402, 200])
+})
+
+const question = { model: 'openai/gpt-5', messages: [{ role: 'user', content: 'hi' }] }
+
+/** The script of a stream of 'one ', then 'two ' once it is released. */
+function heldStream (released: Promise<void>): Script {
+  return {
+    headers: eventStream,
+    pieces: (async function * () {
+      const frames = chatFrames(['one ', 'two '])
+      yield frames.slice(0, 2).join('')
+      await released
+      yield frames.slice(2).join('')
+    })()
+  }
+}
+
+t.test('an open call keeps its price when the configuration changes', async t => {
+  const hold = withResolvers<void>()
+  const upstream = await fakeUpstream(() => heldStream(hold.promise))
+  t.teardown(upstream.close)
+  const costs: unknown[] = []
+  const api = await testGateway(
+    t,
+    {
+      providers: [chatUpstreamAt(`${upstream.url}/v1`)],
+      models: [modelSettings('openai/gpt-5', { price: { input: 1, output: 10 } })]
+    },
+    { budgeted: { id: 'key-2', name: 'b', limits: { budget: { usd: 1, per: 'month' } } } },
+    { observers: [(_, row) => costs.push(row?.cost_nano_usd)] }
+  )
+  const response = await api.post(
+    '/v1/chat/completions',
+    { ...question, stream: true },
+    { headers: { authorization: 'Bearer budgeted' } }
+  )
+  await api.gateway.reload({ ...api.gateway.services.settings, models: [] })
+  hold.resolve()
+  await response.text()
+  await until(() => costs.length === 1, 'the row')
+  t.same(costs, [3 * 1000 + 2 * 10_000])
+})
+
+t.test('an open call is mirrored when the configuration changes', async t => {
+  const hold = withResolvers<void>()
+  const upstream = await fakeUpstream(({ json }) =>
+    Reflect.get(Object(json), 'model') === 'shadow'
+      ? { pieces: [chatAnswer('x')] }
+      : heldStream(hold.promise))
+  t.teardown(upstream.close)
+  const rows: unknown[] = []
+  const api = await testGateway(
+    t,
+    {
+      providers: [chatUpstreamAt(`${upstream.url}/v1`)],
+      routes: [{
+        name: 'shared',
+        strategy: 'in_order',
+        models: ['openai/gpt-5'],
+        mirror: { model: 'openai/shadow', share: 1, maxInFlight: 4 }
+      }]
+    },
+    {},
+    { observers: [call => rows.push([call.record.caller.keyId, call.record.end.outcome])] }
+  )
+  const response = await api.post('/v1/chat/completions', { ...question, model: 'shared', stream: true })
+  await api.gateway.reload(api.gateway.services.settings)
+  hold.resolve()
+  await response.text()
+  await until(() => rows.length === 2, 'the mirror')
+  t.same(rows, [['key-1', 'ok'], ['mirror', 'ok']])
+})
+
+t.test('a guard asks the provider that its configuration has, for calls that are open', async t => {
+  const hold = withResolvers<void>()
+  const upstream = await fakeUpstream(({ path, json }) => path.includes('moderations')
+    ? {
+        pieces: [JSON.stringify({
+          id: 'm',
+          model: 'mod',
+          results: [Reflect.get(Object(json), 'input')].flat().map(() => ({
+            flagged: false, categories: {}, category_scores: {}
+          }))
+        })]
+      }
+    : heldStream(hold.promise))
+  t.teardown(upstream.close)
+  const api = await testGateway(t, {
+    providers: [
+      chatUpstreamAt(`${upstream.url}/v1`), upstreamAt(`${upstream.url}/v1`, 'checker', 'openai')
+    ],
+    guards: [{
+      name: 'safe',
+      use: 'moderation',
+      model: 'checker/mod',
+      at: ['answer'],
+      window: { characters: 1, overlap: 0, maxWaitMs: 10 }
+    }]
+  })
+  const response = await api.post('/v1/chat/completions', { ...question, stream: true })
+  const { settings } = api.gateway.services
+  await api.gateway.reload({ ...settings, providers: settings.providers.slice(0, 1), guards: [] })
+  hold.resolve()
+  const text = await response.text()
+  t.match(text, 'two ')
+  t.notMatch(text, 'error')
+})
+
+t.test('models that a provider has listed stay known when its list fails after a reload', async t => {
+  let isDown = false
+  const list = JSON.stringify({ object: 'list', data: [{ id: 'my-model', object: 'model' }] })
+  const upstream = await fakeUpstream(({ path }) => {
+    if (!path.endsWith('/models')) return { pieces: [chatAnswer('x')] }
+    return isDown ? { status: 503, pieces: ['{}'] } : { pieces: [list] }
+  })
+  t.teardown(upstream.close)
+  const provider = (id: string): ProviderSettings =>
+    upstreamAt(`${upstream.url}/v1`, id, 'openai-compatible', {
+      listModels: true, quirks: { responsesApi: false }
+    })
+  const api = await testGateway(t, { providers: [provider('mine')] })
+  const status = async (): Promise<number> =>
+    (await api.post('/v1/chat/completions', { ...question, model: 'my-model' })).status
+  t.equal(await status(), 200)
+  isDown = true
+  const { settings } = api.gateway.services
+  await api.gateway.reload(settings)
+  t.equal(await status(), 200)
+  await api.gateway.reload({ ...settings, providers: [provider('another')] })
+  t.equal(await status(), 404, 'another provider has not listed it')
 })
