@@ -11,7 +11,6 @@ import { replaceCompletionTexts } from '../lib/dialects/text-completions/replace
 import { estimateText } from '../lib/limits/estimate-chat.ts'
 import { answerReply } from '../lib/replies/answer-reply.ts'
 import { chatRequirements } from '../lib/routing/requirements.ts'
-import { answerTexts } from '../lib/stages/answer-texts.ts'
 import { auth } from '../lib/stages/auth.ts'
 import { checkProviderUses } from '../lib/stages/check-provider-uses.ts'
 import { boundText } from '../lib/stages/bound-text.ts'
@@ -19,12 +18,13 @@ import { callOptions } from '../lib/stages/call-options.ts'
 import { cachedAnswer } from '../lib/stages/cached-answer.ts'
 import { capAnswer } from '../lib/stages/cap-answer.ts'
 import { dryRun } from '../lib/stages/dry-run.ts'
+import { inspectAnswer } from '../lib/stages/inspect-answer.ts'
+import { inspectRequest } from '../lib/stages/inspect-request.ts'
 import { limits } from '../lib/stages/limits.ts'
 import { namedGuards } from '../lib/stages/named-guards.ts'
 import { normalise } from '../lib/stages/normalise.ts'
 import { providerCall } from '../lib/stages/provider-call.ts'
 import { recordUsage } from '../lib/stages/record-usage.ts'
-import { requestTexts } from '../lib/stages/request-texts.ts'
 import { routeModel } from '../lib/stages/route-model.ts'
 import { validate } from '../lib/stages/validate.ts'
 import { RouteDecision } from '../schemas/route-decision.ts'
@@ -88,12 +88,12 @@ export function completions (
     dryRun(services, 'textCompletion', { estimate: estimateText }),
     checkProviderUses(services, chatUses),
     limits<TextInput>(services, { estimate: estimateText }),
-    requestTexts<TextInput>(textGuards, {
+    inspectRequest<TextInput>(textGuards, {
       replaceTexts: replaceCompletionTexts,
       asTextAnswer,
       awaitsVerdict: () => true
     }),
-    answerTexts(textGuards, undefined, cachedAnswer(answerCache, inOneTurn)),
+    inspectAnswer(textGuards, undefined, cachedAnswer(answerCache, inOneTurn)),
     normalise(),
     answerReply(textCompletions)
   )

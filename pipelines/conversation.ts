@@ -14,7 +14,6 @@ import { answerReply } from '../lib/replies/answer-reply.ts'
 import { chatRequirements } from '../lib/routing/requirements.ts'
 import { sessionOfCall } from '../lib/routing/session-of-call.ts'
 import { answerEmpty } from '../lib/stages/answer-empty.ts'
-import { answerTexts } from '../lib/stages/answer-texts.ts'
 import { auth } from '../lib/stages/auth.ts'
 import { callOptions } from '../lib/stages/call-options.ts'
 import { cachedAnswer } from '../lib/stages/cached-answer.ts'
@@ -24,6 +23,8 @@ import { checkProviderUses } from '../lib/stages/check-provider-uses.ts'
 import { defer } from '../lib/stages/defer.ts'
 import { fitRoutes } from '../lib/stages/fit-routes.ts'
 import { dryRun, type OmittedFields } from '../lib/stages/dry-run.ts'
+import { inspectAnswer } from '../lib/stages/inspect-answer.ts'
+import { inspectRequest } from '../lib/stages/inspect-request.ts'
 import { joinPlaceholders } from '../lib/stages/join-placeholders.ts'
 import { limits } from '../lib/stages/limits.ts'
 import { mirror } from '../lib/stages/mirror.ts'
@@ -31,7 +32,6 @@ import { namedGuards } from '../lib/stages/named-guards.ts'
 import { normalise } from '../lib/stages/normalise.ts'
 import { providerCall } from '../lib/stages/provider-call.ts'
 import { recordUsage } from '../lib/stages/record-usage.ts'
-import { requestTexts } from '../lib/stages/request-texts.ts'
 import { routeModel } from '../lib/stages/route-model.ts'
 import { toolExecute } from '../lib/stages/tool-execute.ts'
 import { pipeline, type Handler } from './pipeline.ts'
@@ -95,7 +95,7 @@ export function conversation<S extends TObject, C> (
     limits(services, { estimate: estimateChat }),
     checkAddresses(services, dialect),
     joinPlaceholders(services, dialect),
-    requestTexts(textGuards, { replaceTexts, asTextAnswer, awaitsVerdict: isAnsweredAtOnce }),
+    inspectRequest(textGuards, { replaceTexts, asTextAnswer, awaitsVerdict: isAnsweredAtOnce }),
     fitRoutes(services, dialect),
     defer(
       services,
@@ -104,7 +104,7 @@ export function conversation<S extends TObject, C> (
     ),
     mirror(services, isAnsweredAtOnce),
     beforeAnswer,
-    inspectedAnswer(
+    normalisedAnswer(
       services,
       dialect,
       cachedAnswer(answerCache, answerInTurns(services), { isStored: isStoredIn(dialect) })
@@ -130,7 +130,7 @@ export function resumedConversation<C> (
     named,
     limits(services, { estimate: estimateChat, waitForCapacity: true }),
     fitted,
-    inspectedAnswer(services, dialect, answerInTurns(services)),
+    normalisedAnswer(services, dialect, answerInTurns(services)),
     answerReply(dialect)
   )
 }
@@ -138,13 +138,13 @@ export function resumedConversation<C> (
 type Answer = Stage<RoutedChatCall, ChatBatch>
 
 /** Inspects an answer by the guards, and normalises its events. */
-function inspectedAnswer<C> (
+function normalisedAnswer<C> (
   { textGuards }: Services,
   { direct, startsWithUsage = false }: AnswerDialect<C>,
   answer: Answer
 ): Answer {
   return chain(
-    answerTexts(textGuards, direct?.texts, answer),
+    inspectAnswer(textGuards, direct?.texts, answer),
     normalise({ estimate: startsWithUsage ? estimateChat : undefined })
   )
 }

@@ -10,11 +10,11 @@ import { callOptions } from '../lib/stages/call-options.ts'
 import { checkProviderUses } from '../lib/stages/check-provider-uses.ts'
 import { dryRun } from '../lib/stages/dry-run.ts'
 import { embeddingLimits } from '../lib/stages/embeddings/embedding-limits.ts'
+import { inspectRequest } from '../lib/stages/inspect-request.ts'
 import { limits } from '../lib/stages/limits.ts'
 import { namedGuards } from '../lib/stages/named-guards.ts'
 import { providerCall } from '../lib/stages/provider-call.ts'
 import { recordUsage } from '../lib/stages/record-usage.ts'
-import { requestTexts } from '../lib/stages/request-texts.ts'
 import { textsAt } from '../lib/stages/texts-at.ts'
 import { routeModel } from '../lib/stages/route-model.ts'
 import { validate } from '../lib/stages/validate.ts'
@@ -55,7 +55,7 @@ export function embeddings (services: Services): Handler<Call> {
     dryRun(services, 'embeddings', { estimate: estimateEmbeddings }),
     checkProviderUses(services, () => []),
     limits<EmbeddingsRequest>(services, { estimate: estimateEmbeddings }),
-    requestTexts(services.textGuards, textsAt<EmbeddingsRequest>(embeddingsRequestTexts)),
+    inspectRequest(services.textGuards, textsAt<EmbeddingsRequest>(embeddingsRequestTexts)),
     embeddingLimits(services),
     providerCall(services, 'embeddings', { answerBytes }),
     recordUsage({ estimate: embeddingsUsage }),

@@ -5,18 +5,18 @@ import { checkImageFile } from '../lib/images/files.ts'
 import { estimateImages } from '../lib/limits/estimate-units.ts'
 import { imageRequestTexts, replaceImageTexts } from '../lib/images/text-places.ts'
 import { streamOrJson } from '../lib/replies/answer-reply.ts'
-import { answerValues } from '../lib/stages/answer-values.ts'
 import { auth } from '../lib/stages/auth.ts'
 import { checkProviderUses } from '../lib/stages/check-provider-uses.ts'
 import { dryRun } from '../lib/stages/dry-run.ts'
 import { defaultImageModel } from '../lib/stages/images/default-image-model.ts'
 import { imageFrames } from '../lib/stages/images/image-frames.ts'
 import { imageRules, type ImageRulesOptions } from '../lib/stages/images/image-rules.ts'
+import { inspectRequest, type RequestTexts } from '../lib/stages/inspect-request.ts'
+import { inspectResults } from '../lib/stages/inspect-results.ts'
 import { limits } from '../lib/stages/limits.ts'
 import { namedGuards } from '../lib/stages/named-guards.ts'
 import { providerCall } from '../lib/stages/provider-call.ts'
 import { recordUsage } from '../lib/stages/record-usage.ts'
-import { requestTexts, type RequestTexts } from '../lib/stages/request-texts.ts'
 import { formTextsAt, textsAt } from '../lib/stages/texts-at.ts'
 import { routeModel } from '../lib/stages/route-model.ts'
 import { validate, validateForm } from '../lib/stages/validate.ts'
@@ -146,8 +146,8 @@ function answer (
     dryRun<RequestOf<Capability>>(services, capability, { estimate: estimateImages }),
     checkProviderUses(services, () => []),
     limits<RequestOf<Capability>>(services, { estimate: estimateImages }),
-    requestTexts(textGuards, texts[capability]),
-    answerValues(textGuards, replaceImageTexts, given)
+    inspectRequest(textGuards, texts[capability]),
+    inspectResults(textGuards, replaceImageTexts, given)
   )
 }
 

@@ -14,9 +14,9 @@ import { auth } from '../lib/stages/auth.ts'
 import { checkProviderUses } from '../lib/stages/check-provider-uses.ts'
 import { countPrompt, type CountedPrompt } from '../lib/stages/count-prompt.ts'
 import { dryRun } from '../lib/stages/dry-run.ts'
+import { inspectRequest } from '../lib/stages/inspect-request.ts'
 import { namedGuards } from '../lib/stages/named-guards.ts'
 import { limits } from '../lib/stages/limits.ts'
-import { requestTexts } from '../lib/stages/request-texts.ts'
 import { routeModel } from '../lib/stages/route-model.ts'
 import { validate } from '../lib/stages/validate.ts'
 import {
@@ -111,7 +111,7 @@ export function countTokens (
     dryRun(services, 'chat'),
     checkProviderUses(services, chatUses, dialect),
     limits(services, { estimate: estimateChat, onlyGuardCosts: true }),
-    requestTexts(services.textGuards, { replaceTexts: replaceCountTexts }),
+    inspectRequest(services.textGuards, { replaceTexts: replaceCountTexts }),
     countPrompt(services, dialect, request => countOf(estimateChat(request).prompt.typical, request), {
       passesErrors: true
     }),

@@ -10,17 +10,17 @@ import { readDocument } from '../lib/ocr/document.ts'
 import { countPages } from '../lib/ocr/pdf.ts'
 import { replaceDocumentAddress, replacePageTexts } from '../lib/ocr/text-places.ts'
 import { jsonReply } from '../lib/replies/reply-with.ts'
-import { answerValues } from '../lib/stages/answer-values.ts'
 import { auth } from '../lib/stages/auth.ts'
 import { checkProviderUses } from '../lib/stages/check-provider-uses.ts'
 import { deadline } from '../lib/stages/deadline.ts'
 import { dryRun } from '../lib/stages/dry-run.ts'
+import { inspectRequest, type ReplaceTexts } from '../lib/stages/inspect-request.ts'
+import { inspectResults } from '../lib/stages/inspect-results.ts'
 import { limits } from '../lib/stages/limits.ts'
 import { retryAsImage } from '../lib/stages/ocr/retry-as-image.ts'
 import { namedGuards } from '../lib/stages/named-guards.ts'
 import { providerCall } from '../lib/stages/provider-call.ts'
 import { recordUsage } from '../lib/stages/record-usage.ts'
-import { requestTexts, type ReplaceTexts } from '../lib/stages/request-texts.ts'
 import { routeModel } from '../lib/stages/route-model.ts'
 import { validate } from '../lib/stages/validate.ts'
 import { OcrAnswer, OcrRequest } from '../schemas/ocr.ts'
@@ -72,8 +72,8 @@ export function ocr (services: Services): Handler<Call> {
     checkProviderUses(services, usesOf),
     map(countedPages),
     limits<OcrInput>(services, { estimate: estimateDocument }),
-    requestTexts(textGuards, { replaceTexts, lacksFields: true }),
-    answerValues(textGuards, replacePageTexts, answer),
+    inspectRequest(textGuards, { replaceTexts, lacksFields: true }),
+    inspectResults(textGuards, replacePageTexts, answer),
     map(answerOf),
     jsonReply()
   )

@@ -6,16 +6,16 @@ import { chain } from '../lib/pipeline/chain.ts'
 import { map, type Stage } from '../lib/pipeline/stage.ts'
 import { estimateRecording } from '../lib/limits/estimate-units.ts'
 import { streamOrJson } from '../lib/replies/answer-reply.ts'
-import { asPlainTranscript, transcriptTexts } from '../lib/stages/audio/transcript-texts.ts'
+import { asPlainTranscript, inspectTranscript } from '../lib/stages/audio/inspect-transcript.ts'
 import { transcriptFrames } from '../lib/stages/audio/transcript-frames.ts'
 import { auth } from '../lib/stages/auth.ts'
 import { checkProviderUses } from '../lib/stages/check-provider-uses.ts'
 import { dryRun } from '../lib/stages/dry-run.ts'
+import { inspectRequest } from '../lib/stages/inspect-request.ts'
 import { limits } from '../lib/stages/limits.ts'
 import { namedGuards } from '../lib/stages/named-guards.ts'
 import { providerCall } from '../lib/stages/provider-call.ts'
 import { recordUsage } from '../lib/stages/record-usage.ts'
-import { requestTexts } from '../lib/stages/request-texts.ts'
 import { routeModel } from '../lib/stages/route-model.ts'
 import { formTextsAt } from '../lib/stages/texts-at.ts'
 import { validateForm } from '../lib/stages/validate.ts'
@@ -115,8 +115,8 @@ function recording (
     dryRun(services, capability, { estimate: estimateRecording }),
     checkProviderUses(services, () => []),
     limits<RecordingInput>(services, { estimate: estimateRecording }),
-    requestTexts(textGuards, texts),
-    transcriptTexts(textGuards, answer),
+    inspectRequest(textGuards, texts),
+    inspectTranscript(textGuards, answer),
     streamOrJson({ streamed: transcriptFrames(), complete: toTranscript, write: transcriptReply })
   )
 }

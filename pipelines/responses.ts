@@ -11,12 +11,12 @@ import { estimateChat } from '../lib/limits/estimate-chat.ts'
 import { replyWith } from '../lib/replies/reply-with.ts'
 import { auth } from '../lib/stages/auth.ts'
 import { checkProviderUses } from '../lib/stages/check-provider-uses.ts'
+import { inspectRequest } from '../lib/stages/inspect-request.ts'
 import { answerInBackground } from '../lib/stages/responses/answer-in-background.ts'
 import { countPrompt, type CountedPrompt } from '../lib/stages/count-prompt.ts'
 import { dryRun } from '../lib/stages/dry-run.ts'
 import { namedGuards } from '../lib/stages/named-guards.ts'
 import { limits } from '../lib/stages/limits.ts'
-import { requestTexts } from '../lib/stages/request-texts.ts'
 import { routeModel } from '../lib/stages/route-model.ts'
 import { validate } from '../lib/stages/validate.ts'
 import { ErrorBody } from '../schemas/errors.ts'
@@ -126,7 +126,7 @@ export function countInputTokens (
     dryRun(services, 'chat'),
     checkProviderUses(services, chatUses, dialect),
     limits(services, { estimate: estimateChat, onlyGuardCosts: true }),
-    requestTexts(services.textGuards, { replaceTexts: dialect.replaceTexts }),
+    inspectRequest(services.textGuards, { replaceTexts: dialect.replaceTexts }),
     countPrompt(services, dialect, request => countOf(estimateChat(request).prompt.typical, request)),
     replyWith(async ({ by, tokens }: CountedPrompt) => {
       const reply = toJsonReply({

@@ -9,11 +9,11 @@ import { speechFrames } from '../lib/stages/audio/speech-frames.ts'
 import { auth } from '../lib/stages/auth.ts'
 import { checkProviderUses } from '../lib/stages/check-provider-uses.ts'
 import { dryRun } from '../lib/stages/dry-run.ts'
+import { inspectRequest } from '../lib/stages/inspect-request.ts'
 import { limits } from '../lib/stages/limits.ts'
 import { namedGuards } from '../lib/stages/named-guards.ts'
 import { providerCall } from '../lib/stages/provider-call.ts'
 import { recordUsage } from '../lib/stages/record-usage.ts'
-import { requestTexts } from '../lib/stages/request-texts.ts'
 import { textsAt } from '../lib/stages/texts-at.ts'
 import { routeModel } from '../lib/stages/route-model.ts'
 import { validate } from '../lib/stages/validate.ts'
@@ -55,7 +55,7 @@ export function speech (services: Services): Handler<Call> {
     dryRun(services, 'speech', { estimate: estimateSpeech }),
     checkProviderUses(services, usesOf),
     limits<SpeechInput>(services, { estimate: estimateSpeech }),
-    requestTexts(services.textGuards, textsAt<SpeechInput>(speechRequestTexts)),
+    inspectRequest(services.textGuards, textsAt<SpeechInput>(speechRequestTexts)),
     providerCall(services, 'speech'),
     recordUsage(),
     bytesReply(speechFrames())

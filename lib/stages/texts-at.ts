@@ -5,7 +5,7 @@ import { extend, refine, type RoutedCall } from '../core/call.ts'
 import { property } from '../json/guards.ts'
 import { text, type PlaceTable, type ReplaceText } from '../json/place-table.ts'
 import type { UploadedFile, UploadForm } from '../core/upload.ts'
-import type { RequestTexts } from './request-texts.ts'
+import type { RequestTexts } from './inspect-request.ts'
 
 /** Returns how to replace the texts of a request in the caller's own dialect, by a table of their places. */
 export function textsAt<R extends object> (places: PlaceTable): RequestTexts<R> {

@@ -5,8 +5,8 @@ import { CallRecord } from '../../lib/core/record.ts'
 import { PlaceTable, text as textPlace } from '../../lib/json/place-table.ts'
 import { once } from '../../lib/pipeline/sources.ts'
 import { flatMap } from '../../lib/pipeline/stage.ts'
-import { answerTexts } from '../../lib/stages/answer-texts.ts'
-import { requestTexts } from '../../lib/stages/request-texts.ts'
+import { inspectAnswer } from '../../lib/stages/inspect-answer.ts'
+import { inspectRequest } from '../../lib/stages/inspect-request.ts'
 import { textsAt } from '../../lib/stages/texts-at.ts'
 import type { Batch, RoutedCall } from '../../lib/core/call.ts'
 import type { ChatEvent } from '../../lib/core/events.ts'
@@ -125,7 +125,7 @@ const inspections: Readonly<
 > = {
   request: async (guards, call) => {
     let { text } = call.request
-    for await (const { request } of requestTexts(guards, places)(once(call))) ({ text } = request)
+    for await (const { request } of inspectRequest(guards, places)(once(call))) ({ text } = request)
     return text
   },
   answer: async (guards, call) => {
@@ -142,7 +142,7 @@ const inspections: Readonly<
       }
     })
     let text = ''
-    for await (const { events } of answerTexts(guards, undefined, answer)(once(call))) {
+    for await (const { events } of inspectAnswer(guards, undefined, answer)(once(call))) {
       for (const event of events) if (event.type === 'text-delta') text += event.text
     }
     return text

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { once } from '../../../lib/pipeline/sources.ts'
 import { flatMap } from '../../../lib/pipeline/stage.ts'
-import { asPlainTranscript, transcriptTexts } from '../../../lib/stages/audio/transcript-texts.ts'
+import { asPlainTranscript, inspectTranscript } from '../../../lib/stages/audio/inspect-transcript.ts'
 import { batchesOf, collect, routedCall } from '../../support/stages.ts'
 import { replacement, word, wordStages } from '../../support/word-stages.ts'
 import type { RecordingInput } from '../../../lib/audio/input.ts'
@@ -34,7 +34,7 @@ async function events (
   call: ReturnType<typeof callOf>,
   lists: ReadonlyArray<readonly TranscriptEvent[]>
 ): Promise<TranscriptEvent[]> {
-  const stage = transcriptTexts(
+  const stage = inspectTranscript(
     wordStages(['answer']),
     flatMap(given => batchesOf<RecordingInput, TranscriptEvent>(given, lists))
   )

@@ -2,7 +2,7 @@ import t from 'tap'
 import { GatewayError } from '../../lib/core/errors.ts'
 import { once } from '../../lib/pipeline/sources.ts'
 import { flatMap } from '../../lib/pipeline/stage.ts'
-import { answerValues } from '../../lib/stages/answer-values.ts'
+import { inspectResults } from '../../lib/stages/inspect-results.ts'
 import { batchesOf, collect, routedCall } from '../support/stages.ts'
 import { turnsDuring } from '../support/turns-during.ts'
 import { replacement, word, wordStages } from '../support/word-stages.ts'
@@ -20,7 +20,7 @@ const replaceEvent = (event: Said, replace: ReplaceText): Said => {
 
 t.test('each event has its own texts, and is the same object if none changes', async t => {
   const events = [{ said: `in ${word}` }, { said: 'here' }]
-  const stage = answerValues(
+  const stage = inspectResults(
     wordStages(['answer']),
     replaceEvent,
     flatMap((call: Call) => batchesOf<object, Said>(call, [events]))
@@ -28,7 +28,7 @@ t.test('each event has its own texts, and is the same object if none changes', a
   const [batch] = await collect(stage(once(routedCall({}))))
   t.same(batch?.events, [{ said: `in ${replacement}` }, { said: 'here' }])
   t.equal(batch?.events[1], events[1])
-  const requests = answerValues(
+  const requests = inspectResults(
     wordStages(['request']),
     replaceEvent,
     flatMap((call: Call) => batchesOf<object, Said>(call, [events]))
@@ -42,7 +42,7 @@ t.test('each event has its own texts, and is the same object if none changes', a
 
 t.test('long texts are searched in slices', async t => {
   const long = `${'x'.repeat(1e6)}${word}`
-  const stage = answerValues(
+  const stage = inspectResults(
     wordStages(['answer']),
     replaceEvent,
     flatMap((call: Call) => batchesOf<object, Said>(call, [[{ said: long }]]))
@@ -57,7 +57,7 @@ t.test('long texts are searched in slices', async t => {
 
 t.test('gateway errors have their text redacted; other errors pass unchanged', async t => {
   const failing = (failure: unknown) =>
-    answerValues(
+    inspectResults(
       wordStages(['answer']),
       replaceEvent,
       flatMap((call: Call) => batchesOf<object, Said>(call, [], failure))
@@ -71,7 +71,7 @@ t.test('gateway errors have their text redacted; other errors pass unchanged', a
 
 t.test('a caller who disconnects closes the source', async t => {
   let isClosed = false
-  const stage = answerValues(wordStages(), replaceEvent, flatMap(async function * (call: Call) {
+  const stage = inspectResults(wordStages(), replaceEvent, flatMap(async function * (call: Call) {
     try {
       yield * batchesOf<object, Said>(call, [[{ said: 'a' }], [{ said: 'b' }]])
     } finally {

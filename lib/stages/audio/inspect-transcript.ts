@@ -9,8 +9,8 @@ import { altersAnswer, type TextGuards } from '../../guards/text-filter.ts'
 import { replaceTranscriptTexts } from '../../audio/text-places.ts'
 import { once } from '../../pipeline/sources.ts'
 import { flatMap, type Stage } from '../../pipeline/stage.ts'
-import { answerTexts } from '../answer-texts.ts'
-import { answerValues } from '../answer-values.ts'
+import { inspectAnswer } from '../inspect-answer.ts'
+import { inspectResults } from '../inspect-results.ts'
 import type { RecordingInput } from '../../audio/input.ts'
 import { extend, type Batch, type RoutedCall } from '../../core/call.ts'
 import type { ChatEvent, Transcript, TranscriptEvent } from '../../core/events.ts'
@@ -32,7 +32,7 @@ export function asPlainTranscript (call: RecordingCall): RecordingCall {
  * @param guards absent: transcripts pass unchanged
  * @throws GatewayError for a finding that refuses the call or spans several subtitles
  */
-export function transcriptTexts (
+export function inspectTranscript (
   guards: TextGuards | undefined,
   answer: Answer<TranscriptEvent>
 ): Answer<TranscriptEvent> {
@@ -48,7 +48,7 @@ function complete (
   call: RecordingCall
 ): AsyncIterable<Batch<RecordingInput, TranscriptEvent>> {
   const { format } = call.request
-  const inspected = answerValues<RecordingInput, TranscriptEvent>(
+  const inspected = inspectResults<RecordingInput, TranscriptEvent>(
     guards,
     (event, replace) => {
       if (event.type !== 'transcript-end') return event
@@ -106,7 +106,7 @@ async function* streamed (
     if (event.type !== 'choice-end' || end === undefined) return []
     return [{ type: 'transcript-end', transcript: alters ? plain(end, left) : end }]
   }
-  for await (const batch of answerTexts(guards, undefined, said)(once(call))) {
+  for await (const batch of inspectAnswer(guards, undefined, said)(once(call))) {
     yield { ...batch, events: batch.events.flatMap(eventsOf) }
   }
 }

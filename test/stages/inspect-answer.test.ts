@@ -1,7 +1,7 @@
 import t from 'tap'
 import { GatewayError } from '../../lib/core/errors.ts'
 import { once } from '../../lib/pipeline/sources.ts'
-import { answerTexts } from '../../lib/stages/answer-texts.ts'
+import { inspectAnswer } from '../../lib/stages/inspect-answer.ts'
 import { batchesOf, routedCall } from '../support/stages.ts'
 import { countTurns } from '../support/turns.ts'
 import { withResolvers } from '../support/with-resolvers.ts'
@@ -30,7 +30,7 @@ async function answered (
   takeMemory?: (bytes: number) => void
 ): Promise<Outcome> {
   const call = routedCall({}, { ...takeMemory !== undefined && { takeMemory } })
-  const stage = answerTexts<object>(stages, undefined, () => batchesOf(call, lists, failure))
+  const stage = inspectAnswer<object>(stages, undefined, () => batchesOf(call, lists, failure))
   const batches: Array<readonly ChatEvent[]> = []
   try {
     for await (const { events } of stage(once(call))) batches.push(events)
@@ -121,7 +121,9 @@ t.test('arguments in many pieces are sent over several turns of the event loop',
   }))
   const end: ChatEvent = { type: 'tool-call-end', choice: 0, callIndex: 0 }
   const call = routedCall({})
-  const stage = answerTexts<object>(wordStages(), undefined, () => batchesOf(call, [[start], pieces, [end]]))
+  const stage = inspectAnswer<object>(
+    wordStages(), undefined, () => batchesOf(call, [[start], pieces, [end]])
+  )
   const turns = countTurns(t)
   const released: ChatEvent[] = []
   const turnsBefore: number[] = []
@@ -144,7 +146,7 @@ t.test('an answer is closed when its caller closes it', async t => {
       isLeft = true
     }
   }
-  for await (const { events } of answerTexts<object>(wordStages(), undefined, endless)(once(call))) {
+  for await (const { events } of inspectAnswer<object>(wordStages(), undefined, endless)(once(call))) {
     if (events.length > 0) break
   }
   t.ok(isLeft)
@@ -220,7 +222,7 @@ t.test('a refused answer does not wait for its provider, whose request is aborte
       })
     }]
   }
-  const answer = answerTexts<object>(stages, undefined, silent)(once(call))[Symbol.asyncIterator]()
+  const answer = inspectAnswer<object>(stages, undefined, silent)(once(call))[Symbol.asyncIterator]()
   await t.rejects(answer.next(), { code: 'content_refused' })
   t.equal(reason, refusal)
   t.notOk(call.signal.aborted, 'the call itself goes on, with the words of the refusal')

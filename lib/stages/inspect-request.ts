@@ -32,7 +32,7 @@ export interface RequestTexts<R> {
  * @param guards absent: requests pass unchanged
  * @throws GatewayError for a finding that refuses the call; `unsupported_parameter` as `asTextAnswer` does
  */
-export function requestTexts<R> (
+export function inspectRequest<R> (
   guards: TextGuards | undefined,
   {
     replaceTexts: replaceRequest,

@@ -8,7 +8,7 @@ import { once } from '../pipeline/sources.ts'
 import { flatMap, type Stage } from '../pipeline/stage.ts'
 import type { Batch, RoutedCall } from '../core/call.ts'
 import type { ReplaceText } from '../json/place-table.ts'
-import { replaceInError } from './answer-texts.ts'
+import { replaceInError } from './inspect-answer.ts'
 
 /** Returns a value with its texts replaced, or the same value where nothing differs. */
 export type ReplaceValue<T> = (value: T, replace: ReplaceText) => T
@@ -21,7 +21,7 @@ export type ReplaceValue<T> = (value: T, replace: ReplaceText) => T
  * @throws GatewayError for a finding that refuses the call; otherwise what `answer` throws, with its texts
  *   replaced
  */
-export function answerValues<R, E> (
+export function inspectResults<R, E> (
   guards: TextGuards | undefined,
   replaceEvent: ReplaceValue<E>,
   answer: Stage<RoutedCall<R>, Batch<R, E>>

@@ -34,7 +34,7 @@ const maxHeldBytes = 32 * 1024 * 1024
  * @throws GatewayError for a finding that refuses the call; otherwise what `answer` throws, with its texts
  *   replaced
  */
-export function answerTexts<R> (
+export function inspectAnswer<R> (
   guards: TextGuards | undefined,
   direct: DirectTexts | undefined,
   answer: Stage<RoutedCall<R>, Batch<R, ChatEvent>>

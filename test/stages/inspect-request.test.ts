@@ -3,7 +3,7 @@ import { CallRecord } from '../../lib/core/record.ts'
 import { refine } from '../../lib/core/call.ts'
 import { PlaceTable, fixed, text } from '../../lib/json/place-table.ts'
 import { once } from '../../lib/pipeline/sources.ts'
-import { requestTexts, type ReplaceTexts } from '../../lib/stages/request-texts.ts'
+import { inspectRequest, type ReplaceTexts } from '../../lib/stages/inspect-request.ts'
 import { routedCall } from '../support/stages.ts'
 import { replacement, word, wordStages } from '../support/word-stages.ts'
 import type { TextGuards } from '../../lib/guards/text-filter.ts'
@@ -24,7 +24,7 @@ async function passed (
 ): Promise<Request> {
   const record = new CallRecord('chat')
   record.request.bodyBytes = bodyBytes
-  for await (const call of requestTexts(stages, { replaceTexts })(once(routedCall(request, { record })))) {
+  for await (const call of inspectRequest(stages, { replaceTexts })(once(routedCall(request, { record })))) {
     return call.request
   }
   throw new Error('no call came out')
