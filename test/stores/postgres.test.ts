@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { Secret } from '../../lib/core/secret.ts'
 import { openDatabase } from '../../lib/stores/open-database.ts'
@@ -87,6 +88,21 @@ t.test('a store in PostgreSQL', { skip: noPostgres }, async t => {
       [],
       'the next query has another connection'
     )
+  })
+
+  await t.test('the loss of an idle connection does not make the server unreachable', async t => {
+    const place = await postgresPlace(t, { poolSize: 1 })
+    const [database, other] = [await open(t, place), await open(t, place)]
+    const { sql } = await import('kysely')
+    const { rows: [own] } = await sql<{ pid: number }>`select pg_backend_pid() as pid`.execute(database.query)
+    await sql`select pg_terminate_backend(${own?.pid})`.execute(other.query)
+    await until(async () => {
+      const { rows } = await sql`select 1 from pg_stat_activity where pid = ${own?.pid}`.execute(other.query)
+      return rows.length === 0
+    }, 'the connection to end')
+    await sleep(200) // until the pool has noticed
+    t.ok(database.isReachable())
+    t.same(await database.query.selectFrom('keys').selectAll().execute(), [])
   })
 
   await t.test('rows are in the partition of their month, which gateways create concurrently', async t => {

@@ -8,7 +8,7 @@ import type { PostgresPool, PostgresPoolClient } from 'kysely'
 export interface ServerConnections extends PostgresPool {
   /** Runs `work` with one connection. */
   readonly use: <T>(work: (client: PoolClient) => Promise<T>) => Promise<T>
-  /** Returns false from a failed connection until the next success. */
+  /** Returns false from a query or connection attempt that failed until the next success. */
   readonly isReachable: () => boolean
   /** Returns the seconds spent in each query and each use of a connection. */
   readonly queries: () => HistogramValue
@@ -37,11 +37,11 @@ export function serverConnections (pool: Pool, name: string): ServerConnections 
       throw new StoreError(name, error)
     }
   }
-  const onBroken = (): void => { reachable = false }
-  // An idle connection broke; the next query shows whether the server is unreachable.
-  pool.on('error', onBroken)
-  // A connection in use broke: its query fails. Without this listener the event would also end the process.
-  pool.on('connect', client => { client.on('error', onBroken) })
+  // A broken connection does not mean that the server is unreachable: the next query shows that. Without
+  // listeners these events would end the process.
+  const ignore = (): void => {}
+  pool.on('error', ignore)
+  pool.on('connect', client => { client.on('error', ignore) })
 
   const connect = async (): Promise<PoolClient> => await noted(async () => await pool.connect())
   return {
