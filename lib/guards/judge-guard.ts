@@ -88,7 +88,11 @@ export class JudgeGuard implements JudgeLayer {
     }
     const { refusal, texts: replaced = given } = verdict
     const changed = texts.filter(({ text }, index) => text !== replaced[index])
-    if (refusal === undefined && changed.length === 0) return given
+    if (refusal === undefined && changed.length === 0) {
+      const { findings: count = 0 } = verdict
+      if (count > 0) findings.note(name, texts[0]?.point ?? 'request', 'report', count)
+      return given
+    }
     const effect = refusal !== undefined && action === 'mask' ? 'refuse' : action
     if (verdict.findings === undefined && changed.length > 0) {
       for (const { point } of changed) findings.note(name, point, effect)

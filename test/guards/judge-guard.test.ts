@@ -42,6 +42,9 @@ t.test('a verdict has the effect of the action, and is recorded', async t => {
     [changed, { action: 'report' }, ['a', 'b'], 'report', 1],
     [{ ...changed, findings: 3 }, {}, ['a', 'x'], 'mask', 3],
     [refused, { action: 'report' }, ['a', 'b'], 'report', 1],
+    [{ findings: 2 }, { action: 'report' }, ['a', 'b'], 'report', 2],
+    [{ texts: ['a', 'b'], findings: 2 }, {}, ['a', 'b'], 'report', 2],
+    [{ findings: 0 }, {}, ['a', 'b'], undefined, 0],
     [{}, {}, ['a', 'b'], undefined, 0],
     [{ texts: ['a', 'b'] }, { action: 'refuse' }, ['a', 'b'], undefined, 0]
   ] as const

@@ -18,6 +18,7 @@ import { settings } from '../support/settings.ts'
 import { routedCall } from '../support/stages.ts'
 import { startToolServer } from '../support/tool-server.ts'
 import { turnsDuring } from '../support/turns-during.ts'
+import { until } from '../support/until.ts'
 import type { TextAtPoint, Verdict } from '../../lib/guards/text-judge.ts'
 import type { GuardSettings } from '../../lib/core/settings.ts'
 import type { Test } from 'tap'
@@ -191,6 +192,20 @@ t.test('a service may have an internal address, as configured tool servers may',
   t.equal(tools.counts['tool echo'], 1)
   t.match(await ask(tools.url), 'The address of the tool server is not public.')
   t.equal(guardService.requests.length, 2, 'it inspects both calls')
+})
+
+t.test('findings of a service that lets the text pass are in the log', async t => {
+  const { url } = await service(t, json({ findings: 2 }))
+  const provider = await service(t, { pieces: [chatAnswer('ok')] })
+  const api = await testGateway(t, {
+    providers: [chatUpstreamAt(provider.url)],
+    guards: [{ name: 'mine', use: 'webhook', at: ['request'], action: 'report', url }]
+  })
+  const messages = [{ role: 'user', content: 'hi' }]
+  await (await api.post('/v1/chat/completions', { model: 'openai/m', messages })).text()
+  const line = (): unknown => api.lines.find(({ msg }) => msg === 'call')
+  await until(() => line() !== undefined, 'the line')
+  t.match(line(), { findings: [{ stage: 'mine', point: 'request', action: 'report', count: 2 }] })
 })
 
 t.test('oversized texts are not sent, and oversized answers are not read', async t => {
