@@ -21,14 +21,16 @@ const debounceMs = 200
 const maxDelayMs = 2000
 
 export interface SettingsWatch {
+  /** Has the next read reported even if nothing differs, such as after a reload that failed. */
+  readonly forget: () => void
   /** Stops watching; no callbacks follow. */
   readonly close: () => void
 }
 
 /**
  * Calls `onSettings` with the new settings after each change of the configuration file, of referenced files
- * (the catalogue and secrets) or of `.env`, and on SIGHUP. Changes without effect, such as comments, are
- * ignored.
+ * (the catalogue and secrets) or of `.env`. Changes without effect, such as comments, are ignored. On SIGHUP
+ * it is called in any case: guard modules may have changed.
  *
  * A file that disappears is a problem like any other, and so is one whose entries disappear: it is more
  * likely a half-done deployment than the intention to run without one.
@@ -93,11 +95,17 @@ export function watchSettings (
   watchFile(file)
   let seen = inUse === undefined ? attempt(sources, { expected, filled }, watchNamed).fingerprint : undefined
   if (inUse !== undefined) reloadSoon()
-  process.on('SIGHUP', reloadSoon)
+  const forget = (): void => { seen = '' }
+  const onHangUp = (): void => {
+    forget()
+    reloadSoon()
+  }
+  process.on('SIGHUP', onHangUp)
   return {
+    forget,
     close () {
       clearTimeout(timer)
-      process.off('SIGHUP', reloadSoon)
+      process.off('SIGHUP', onHangUp)
       for (const { watcher } of watched.values()) watcher.close()
     }
   }

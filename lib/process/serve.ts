@@ -277,12 +277,13 @@ function watchForChanges (watching: Watching): SettingsWatch | undefined {
     metrics?.noteReload('failed')
   }
   try {
-    return watchSettings(
+    const watch = watchSettings(
       sources,
       (_settings, warnings, { settings, hasFile, hasEntries, text }) => {
         logWarnings(warnings, log)
         reload({ settings, hasFile, hasEntries, text }, watching).catch((error: unknown) => {
           onInvalid()
+          watch.forget() // the same settings may succeed later
           log.error(
             { cause: loggableError(error) },
             'failed to reload the configuration; keeping the current one'
@@ -298,6 +299,7 @@ function watchForChanges (watching: Watching): SettingsWatch | undefined {
       },
       current
     )
+    return watch
   } catch (error) {
     log.warn({ cause: loggableError(error) }, 'cannot watch the configuration; changes need a restart')
     return undefined

@@ -105,6 +105,21 @@ t.test('SIGHUP reloads secrets', async t => {
   t.same(unheard, [])
 })
 
+t.test('SIGHUP reports the settings even if nothing differs, and so does the read after `forget`', async t => {
+  const cwd = directory(t, { 'headgate.yaml': 'server: {port: 1}' })
+  const { next, forget, unheard } = observe(t, cwd)
+  process.kill(process.pid, 'SIGHUP')
+  t.equal(port(await next()), 1)
+  forget()
+  writeFileSync(join(cwd, 'headgate.yaml'), '# tried again\nserver: {port: 1}')
+  t.equal(port(await next()), 1)
+  writeFileSync(join(cwd, 'headgate.yaml'), 'server: {prot: 1}')
+  t.match(port(await next()), /unknown entry/)
+  process.kill(process.pid, 'SIGHUP')
+  t.match(port(await next()), /unknown entry/)
+  t.same(unheard, [])
+})
+
 t.test('a change without effect is ignored, and a problem is reported once', async t => {
   const cwd = directory(t, { 'headgate.yaml': 'server: {port: 1}' })
   const { env, nextRead } = observedEnvironment()
@@ -205,6 +220,7 @@ function observe (t: Test, cwd: string, env: Env = {}, inUse?: ReadSettings) {
       return said.shift() ?? await new Promise(resolve => waiting.push(resolve))
     },
     close: () => watch.close(),
+    forget: () => watch.forget(),
     unheard: said
   }
 }

@@ -1,5 +1,7 @@
 import { once } from 'node:events'
 import { spawn } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import t from 'tap'
 import { Client, request } from 'undici'
@@ -144,4 +146,31 @@ t.test('if nothing reads the log, calls are served and a shutdown completes', as
   child.kill('SIGTERM')
   const [code, signal]: unknown[] = await ended
   t.same([code, signal], [0, null])
+})
+
+/** A module whose guard refuses every request for a reason. */
+function refusing (reason: string): string {
+  return `export default { request: () => ({ refuse: '${reason}' }) }`
+}
+
+t.test('SIGHUP loads a changed guard module, and one that could not be loaded before', async t => {
+  const directory = directoryOf(t, {
+    'headgate.yaml': 'providers: {sandbox: {}}\nstages: [{name: mine, use: ./guard.mjs}]\n',
+    'guard.mjs': refusing('one')
+  })
+  const gateway = await startGateway(t, directory, env)
+  const refusal = async (): Promise<string> =>
+    JSON.stringify((await ask(gateway.url, 'a-key-of-24-characters-00')).body)
+  const change = (text: string): void => {
+    writeFileSync(join(directory, 'guard.mjs'), text)
+    gateway.child.kill('SIGHUP')
+  }
+  t.match(await refusal(), /one/)
+  change(refusing('two'))
+  await eventually(refusal, body => body.includes('two'), 'the changed module')
+  change('export default 5')
+  await gateway.line(/"msg":"failed to reload the configuration; keeping the current one"/)
+  t.match(await refusal(), /two/)
+  change(refusing('three'))
+  await eventually(refusal, body => body.includes('three'), 'the repaired module')
 })
