@@ -163,7 +163,12 @@ t.test('a store in PostgreSQL', { skip: noPostgres }, async t => {
   await t.test('a query that takes too long ends, and its connection with it', async t => {
     const database = await open(t, await postgresPlace(t, { statementMs: 100, poolSize: 1 }))
     const { sql } = await import('kysely')
-    await t.rejects(sql`select pg_sleep(5)`.execute(database.query), /statement timeout/)
+    await t.rejects(sql`select pg_sleep(5)`.execute(database.query), {
+      name: 'StoreError',
+      message: /statement timeout/
+    })
+    t.notOk(database.isReachable(), 'a store slower than its limit is as good as away')
+    await sql`select 1`.execute(database.query)
     t.ok(database.isReachable())
     await t.rejects(sql`select pg_terminate_backend(pg_backend_pid())`.execute(database.query), {
       name: 'StoreError'

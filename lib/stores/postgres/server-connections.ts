@@ -86,13 +86,15 @@ function storable (value: unknown): unknown {
   return typeof value === 'string' && value.includes('\0') ? value.replaceAll('\0', '\uFFFD') : value
 }
 
+/** The code of a query that was canceled, such as by `statement_timeout`. */
+const canceled = '57014'
+
 /**
  * Returns true for an error response after which the connection remains usable, and for a value that cannot
- * be read.
+ * be read. A query that took too long is none of these: a server that slow is as good as unreachable.
  */
 function isRefusal (error: unknown): boolean {
-  return (
-    error instanceof RangeError ||
-    (error instanceof Error && 'severity' in error && error.severity === 'ERROR')
-  )
+  if (error instanceof RangeError) return true
+  if (!(error instanceof Error && 'severity' in error && error.severity === 'ERROR')) return false
+  return !('code' in error && error.code === canceled)
 }
