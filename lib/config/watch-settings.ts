@@ -1,7 +1,7 @@
 /** Detects configuration changes while the gateway runs. */
 
 import { createHash } from 'node:crypto'
-import { existsSync, watch, type FSWatcher } from 'node:fs'
+import { accessSync, constants, existsSync, realpathSync, watch, type FSWatcher } from 'node:fs'
 import { basename, dirname, resolve } from 'node:path'
 import {
   configFile,
@@ -48,6 +48,7 @@ export function watchSettings (
   inUse?: Pick<ReadSettings, 'settings' | 'hasFile'> & Partial<Pick<ReadSettings, 'hasEntries'>>
 ): SettingsWatch {
   const file = configFile(sources).path
+  const dotenv = resolve(sources.cwd, '.env')
   // Watches directories, not files: replacing a file by renaming ends a watch on it.
   const watched = new Map<string, { readonly names: Set<string>, readonly watcher: FSWatcher }>()
   let timer: NodeJS.Timeout | undefined
@@ -58,6 +59,9 @@ export function watchSettings (
   const reload = (): void => {
     firstChangeMs = undefined
     expected ||= existsSync(file)
+    // Links may lead elsewhere by now.
+    watchNamed(dotenv)
+    watchNamed(file)
     const { fingerprint, outcome } = attempt(sources, { expected, filled }, watchNamed)
     seen ??= inUse && digest(inUse.settings)
     if (fingerprint === seen) return
@@ -71,7 +75,7 @@ export function watchSettings (
     firstChangeMs ??= nowMs
     timer = setTimeout(reload, Math.max(0, Math.min(debounceMs, firstChangeMs + maxDelayMs - nowMs)))
   }
-  const watchFile = (path: string): void => {
+  const watchPath = (path: string): void => {
     const directory = dirname(path)
     const known = watched.get(directory)
     if (known !== undefined) {
@@ -80,18 +84,24 @@ export function watchSettings (
     }
     const names = new Set([basename(path)])
     const watcher = watch(directory, (_event, name) => {
+      const isGone = !existsSync(directory)
+      if (isGone) {
+        watcher.close()
+        watched.delete(directory)
+      }
       // Mounted volumes swap all their files through names that begin with `..`.
-      if (name === null || names.has(name) || name.startsWith('..')) reloadSoon()
+      if (isGone || name === null || names.has(name) || name.startsWith('..')) reloadSoon()
     }).on('error', error => {
       const message = `configuration changes are no longer detected: ${error.message}`
       onProblem(new ConfigError([{ file: directory, line: 0, column: 0, path: '', message }]))
     })
     watched.set(directory, { names, watcher })
   }
+  const watchFile = (path: string): void => withTarget(path).forEach(watchPath)
   // A missing directory is reported as a problem of the file in it.
   const watchNamed = (path: string): void => { if (existsSync(dirname(path))) watchFile(path) }
 
-  watchFile(resolve(sources.cwd, '.env'))
+  watchFile(dotenv)
   watchFile(file)
   let seen = inUse === undefined ? attempt(sources, { expected, filled }, watchNamed).fingerprint : undefined
   if (inUse !== undefined) reloadSoon()
@@ -148,6 +158,17 @@ function attempt (
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
     return { outcome: error, fingerprint: `problems: ${error.message}` }
+  }
+}
+
+/** Returns the path, and the file that it links to if changes of that can be watched. */
+function withTarget (path: string): readonly string[] {
+  try {
+    const target = realpathSync(path)
+    accessSync(dirname(target), constants.R_OK)
+    return [path, target]
+  } catch {
+    return [path]
   }
 }
 

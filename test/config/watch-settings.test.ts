@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap'
-import { renameSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { ConfigError } from '../../lib/config/problems.ts'
 import { readSettings, type ReadSettings } from '../../lib/config/read-settings.ts'
@@ -118,6 +118,65 @@ t.test('SIGHUP reports the settings even if nothing differs, and so does the rea
   process.kill(process.pid, 'SIGHUP')
   t.match(port(await next()), /unknown entry/)
   t.same(unheard, [])
+})
+
+t.test('files behind symbolic links are watched where they are', async t => {
+  const directories = directory(t, {
+    'real/config.yaml': 'server: {port: 1}\nkeys: [{name: a, key: file:secret}]',
+    'real/other': 'x'.repeat(32),
+    'next/config.yaml': 'server: {port: 3}'
+  })
+  const at = (path: string): string => join(directories, path)
+  mkdirSync(at('app'))
+  symlinkSync('../real/config.yaml', at('app/headgate.yaml'))
+  symlinkSync('../real/other', at('app/secret'))
+  const { next } = observe(t, at('app'))
+  const replace = (path: string, text: string): void => {
+    writeFileSync(at('new.tmp'), text)
+    renameSync(at('new.tmp'), at(path))
+  }
+  replace('real/other', 'y'.repeat(32))
+  const settings = await next()
+  t.equal(settings instanceof ConfigError ? settings.message : settings.keys[0]?.key.reveal(), 'y'.repeat(32))
+  replace('real/config.yaml', 'server: {port: 2}')
+  t.equal(port(await next()), 2)
+  symlinkSync('../next/config.yaml', at('new.link'))
+  renameSync(at('new.link'), at('app/headgate.yaml'))
+  t.equal(port(await next()), 3, 'the link leads elsewhere')
+  replace('next/config.yaml', 'server: {port: 4}')
+  t.equal(port(await next()), 4)
+})
+
+t.test('a mounted volume that swaps its files is followed', async t => {
+  const cwd = directory(t, { '..1/headgate.yaml': 'server: {port: 1}' })
+  symlinkSync('..1', join(cwd, '..data'))
+  symlinkSync('..data/headgate.yaml', join(cwd, 'headgate.yaml'))
+  const { next } = observe(t, cwd)
+  for (const number of [2, 3]) {
+    mkdirSync(join(cwd, `..${number}`))
+    writeFileSync(join(cwd, `..${number}/headgate.yaml`), `server: {port: ${number}}`)
+    symlinkSync(`..${number}`, join(cwd, '..data_tmp'))
+    renameSync(join(cwd, '..data_tmp'), join(cwd, '..data'))
+    rmSync(join(cwd, `..${number - 1}`), { recursive: true })
+    t.equal(port(await next()), number)
+  }
+})
+
+t.test('a volume that another directory links to is followed', async t => {
+  const directories = directory(t, { 'volume/..1/headgate.yaml': 'server: {port: 1}' })
+  const at = (path: string): string => join(directories, path)
+  symlinkSync('..1', at('volume/..data'))
+  mkdirSync(at('app'))
+  symlinkSync('../volume/..data/headgate.yaml', at('app/headgate.yaml'))
+  const { next } = observe(t, at('app'))
+  for (const number of [2, 3]) {
+    mkdirSync(at(`volume/..${number}`))
+    writeFileSync(at(`volume/..${number}/headgate.yaml`), `server: {port: ${number}}`)
+    symlinkSync(`..${number}`, at('volume/..data_tmp'))
+    renameSync(at('volume/..data_tmp'), at('volume/..data'))
+    rmSync(at(`volume/..${number - 1}`), { recursive: true })
+    t.equal(port(await next()), number)
+  }
 })
 
 t.test('a change without effect is ignored, and a problem is reported once', async t => {
