@@ -312,7 +312,11 @@ async function reload (
   { started, gateway, keys, configuration, metrics, onReload, log }: Watching
 ): Promise<void> {
   keys.replaceConfigured(next.settings.keys) // first, so that removed keys are refused immediately
-  await gateway.reload(keepRestartOnly(started.settings, next.settings))
+  try {
+    await gateway.reload(keepRestartOnly(started.settings, next.settings))
+  } finally {
+    keys.replaceConfigured(gateway.services.settings.keys) // those in effect, also after a failure
+  }
   log.level = next.settings.server.logLevel
   const { changed, needs_restart: entries } = configuration.reloaded(next)
   metrics?.noteReload('ok')

@@ -174,3 +174,27 @@ t.test('SIGHUP loads a changed guard module, and one that could not be loaded be
   change(refusing('three'))
   await eventually(refusal, body => body.includes('three'), 'the repaired module')
 })
+
+t.test('a reload that fails keeps the keys in effect as well', async t => {
+  const [old, next] = ['an-old-key-of-24-characters', 'the-next-key-of-24-characters']
+  const directory = directoryOf(t, {
+    'headgate.yaml': 'providers: {sandbox: {}}\nkeys: [{name: app, key: file:old}]\n',
+    'guard.mjs': 'export default 5',
+    old,
+    next
+  })
+  const gateway = await startGateway(t, directory)
+  const statuses = async (): Promise<string> =>
+    (await Promise.all([old, next].map(async key => (await ask(gateway.url, key)).status))).join(' ')
+  t.equal(await statuses(), '200 401')
+  writeFileSync(
+    join(directory, 'headgate.yaml'),
+    'providers: {sandbox: {}}\nkeys: [{name: app, key: file:next}]\nstages: [{name: mine, use: ./guard.mjs}]\n'
+  )
+  await gateway.line(/"msg":"failed to reload the configuration; keeping the current one"/)
+  t.equal(await statuses(), '200 401')
+  writeFileSync(join(directory, 'guard.mjs'), 'export default { request: texts => texts }')
+  gateway.child.kill('SIGHUP')
+  await gateway.line(/"msg":"configuration reloaded"/)
+  t.equal(await statuses(), '401 200')
+})
