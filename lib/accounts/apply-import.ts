@@ -89,8 +89,15 @@ class Import {
       .selectAll()
       .where('source', '=', this.#source)
       .execute()
-    for (const row of rows) this.#known.set(`${row.kind} ${row.source_id}`, row)
-    for (const user of users) await this.#applyUser(user)
+    const ids = await this.#query.selectFrom('users').select('id').execute()
+    const present = new Set(ids.map(({ id }) => id))
+    const deleted = new Set<string>()
+    for (const row of rows) {
+      if (row.kind === 'user' && !present.has(row.id)) deleted.add(row.source_id)
+      else this.#known.set(`${row.kind} ${row.source_id}`, row)
+    }
+    // Users who were deleted here are not added again.
+    for (const user of users) if (!deleted.has(user.sourceId)) await this.#applyUser(user)
     await this.#applyProjects(projects)
     await this.#applyKeys(keys, projects)
     this.#usage.push(...await historyRows(this.#query, this.#histories))

@@ -8,6 +8,7 @@ import { normalEmail } from '../accounts/users.ts'
 import { defaultProject } from '../core/key.ts'
 import { parseIsoDate } from '../config/parse-iso-date.ts'
 import { fromKeyLimits, toKeyLimits } from '../keys/key-limits.ts'
+import { mayNameUrls } from '../mcp/tool-scope.ts'
 import type { CreatedKey, Key, KeyChange, NewKey } from '../../schemas/admin/keys.ts'
 import type { CreatedInvitation, NewProject, Project } from '../../schemas/admin/organisation.ts'
 import type {
@@ -211,7 +212,9 @@ function keySteps (
     problems.push(`keys: ${other}. Revoke it, or use another name.`)
     return []
   }
-  const fields = differences(before, { ...settings, ...removed(unset) })
+  const changed: KeyChange = { ...settings, ...removed(unset) }
+  const fields = differences(before, changed)
+    .filter(({ field, after }) => field !== 'mcp_urls' || after !== null || !hasDefaultUrls(before, changed))
   if (fields.length > 0 && before.source === 'configuration') {
     problems.push(`keys: ${name} is defined in the configuration of the gateway. Change it there.`)
     return []
@@ -219,6 +222,11 @@ function keySteps (
   return change('key', name, fields, async (client, changed: KeyChange) => {
     await client.send('POST /admin/v1/keys/:key_id', { key_id: before.id }, changed)
   })
+}
+
+/** Returns true if a key may name tool servers by URL if and only if one without `mcp_urls` may. */
+function hasDefaultUrls (before: Key, { mcp_servers: servers = before.mcp_servers }: KeyChange): boolean {
+  return before.mcp_urls === mayNameUrls(servers === null ? {} : { mcpServers: servers })
 }
 
 function unlistedKeys ({ keys: listed }: OrganisationFile, { keys }: GatewayState): Step[] {

@@ -190,6 +190,16 @@ storeTest(
   }
 )
 
+storeTest('a user deleted here does not return, and everything else is imported again', async (t, open) => {
+  const database = await open()
+  await applyImport(database, 'litellm', organisation)
+  await database.query.deleteFrom('users').where('name', '=', 'Bob').execute()
+  const more = [...organisation.keys, keyOf('sk-three', { project: 't1', createdBy: 'u2' })]
+  t.match(await applyImport(database, 'litellm', withKeys(...more)), { users: 0, added: 1 })
+  t.match(await check(database, 'sk-three'), { name: 'sk-three' })
+  t.same(await database.query.selectFrom('users').select('name').execute(), [{ name: 'Ada' }])
+})
+
 storeTest('a key revoked or rotated here is not restored by a later import', async (t, open) => {
   const database = await open()
   await applyImport(database, 'litellm', organisation)

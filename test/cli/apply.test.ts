@@ -147,6 +147,10 @@ t.test(
       { limits: { requests_per_minute: 60 }, mcp_servers: null, endpoints: null, expires_at_ms: null },
       'an empty entry does not count'
     )
+    const asByDefault = { keys: [{ name: 'web', unset: ['mcp_urls'] }] }
+    t.same(await apply({ keys: [{ name: 'web', mcp_urls: false }] }).then(({ code }) => code), 0)
+    t.match(await apply(asByDefault), { code: 0, out: /mcp_urls: false → null$/m })
+    t.match(await apply(asByDefault), { out: /Nothing differs from the file\.$/ })
   }
 )
 
