@@ -201,7 +201,7 @@ const exports: Rule = async ({ settings: { usage }, query }) => {
   const targets = Object.keys(usage.exports)
   if (targets.length === 0) return {}
   const failing = await query.selectFrom('usage_exports').select(['target', 'from_ms', 'attempts', 'error'])
-    .where('state', '=', 'waiting').where('target', 'in', targets).where('error', 'is not', null).execute()
+    .where('state', '!=', 'written').where('target', 'in', targets).where('error', 'is not', null).execute()
   return {
     conditions: targets.map(target => {
       const { attempts, error, from_ms: fromMs = 0 } = failing.find(row => row.target === target) ?? {}

@@ -45,15 +45,18 @@ export class ExportStore {
   async take (target: string, leaseMs: number): Promise<UsageExportRow | undefined> {
     const now = this.now()
     return await retryWhenLocked(async () => await this.#query.updateTable('usage_exports')
-      .set({ next_at_ms: now + leaseMs, attempts: sql`attempts + 1` })
-      .where('target', '=', target).where('state', '=', 'waiting').where('next_at_ms', '<=', now)
+      .set({ state: 'writing', next_at_ms: now + leaseMs, attempts: sql`attempts + 1` })
+      .where('target', '=', target).where('state', '!=', 'written').where('next_at_ms', '<=', now)
       .where('from_ms', '=', rows => rows.selectFrom('usage_exports as oldest')
         .select(({ fn }) => fn.min('oldest.from_ms').as('from_ms'))
-        .where('oldest.target', '=', target).where('oldest.state', '=', 'waiting'))
+        .where('oldest.target', '=', target).where('oldest.state', '!=', 'written'))
       .returningAll().executeTakeFirst())
   }
 
-  /** Makes the windows of a target whose last attempt failed due immediately. */
+  /**
+   * Makes the windows of a target whose last attempt failed due immediately, except those that are being
+   * written: of two attempts, the one that began first could replace the file of the other.
+   */
   async hurry (target: string): Promise<void> {
     await retryWhenLocked(async () => await this.#query.updateTable('usage_exports')
       .set({ next_at_ms: this.now() })
@@ -64,16 +67,16 @@ export class ExportStore {
   async countDue (target: string): Promise<number> {
     const { due } = await this.#query.selectFrom('usage_exports')
       .select(({ fn }) => fn.countAll<number | string>().as('due'))
-      .where('target', '=', target).where('state', '=', 'waiting').where('next_at_ms', '<=', this.now())
+      .where('target', '=', target).where('state', '!=', 'written').where('next_at_ms', '<=', this.now())
       .executeTakeFirstOrThrow()
     return Number(due)
   }
 
-  /** Returns true if an attempt for a target has failed, and none has succeeded since. */
-  async isFailing (target: string): Promise<boolean> {
-    const row = await this.#query.selectFrom('usage_exports').select('from_ms').where('target', '=', target)
-      .where('state', '=', 'waiting').where('error', 'is not', null).limit(1).executeTakeFirst()
-    return row !== undefined
+  /** Returns why the last attempt for a target failed; `undefined` if none has, or one has succeeded since. */
+  async failureOf (target: string): Promise<string | undefined> {
+    const row = await this.#query.selectFrom('usage_exports').select('error').where('target', '=', target)
+      .where('state', '!=', 'written').where('error', 'is not', null).limit(1).executeTakeFirst()
+    return row?.error ?? undefined
   }
 
   /** Records the outcome of an attempt, unless another process has taken the window since. */
@@ -81,9 +84,10 @@ export class ExportStore {
     { target, from_ms: fromMs, attempts }: UsageExportRow,
     outcome: ExportOutcome
   ): Promise<void> {
-    await retryWhenLocked(async () => await this.#query.updateTable('usage_exports').set(outcome)
+    await retryWhenLocked(async () => await this.#query.updateTable('usage_exports')
+      .set({ state: 'waiting', ...outcome })
       .where('target', '=', target).where('from_ms', '=', fromMs)
-      .where('state', '=', 'waiting').where('attempts', '=', attempts).execute())
+      .where('state', '=', 'writing').where('attempts', '=', attempts).execute())
   }
 
   /** Lists the written windows of a target since a given time, oldest first. */
@@ -119,5 +123,7 @@ export class ExportStore {
 
 function entryOf (row: UsageExportRow): UsageExport {
   const { sums: _, calls: __, next_at_ms: nextAtMs, ...shown } = row
-  return { ...shown, next_at_ms: row.state === 'waiting' ? nextAtMs : null }
+  return row.state === 'written'
+    ? { ...shown, state: 'written', next_at_ms: null }
+    : { ...shown, state: 'waiting', next_at_ms: nextAtMs }
 }

@@ -66,7 +66,7 @@ export class UsageExports {
   readonly #options: Required<UsageExportsOptions>
   readonly #closing = new AbortController()
   readonly #counts: ReadonlyMap<string, ExportCounts>
-  /** Why the last attempt of this process failed, by target. */
+  /** Why the last attempt failed, in this process or in another one, by target. */
   readonly #failures = new Map<string, string>()
   /** Checks in progress, by target. */
   readonly #polling = new Map<string, Promise<void>>()
@@ -133,7 +133,7 @@ export class UsageExports {
     return this.#counts
   }
 
-  /** Why this process cannot write files at the moment, by target. */
+  /** Why files cannot be written at the moment, by target. */
   get failures (): ReadonlyMap<string, string> {
     return this.#failures
   }
@@ -167,8 +167,10 @@ export class UsageExports {
     while (!this.#closing.signal.aborted) {
       const due = await store.take(name, leaseMs)
       if (due === undefined) {
-        // Another process may have written what failed here.
-        if (this.#failures.has(name) && !await store.isFailing(name)) this.#failures.delete(name)
+        // Another process, or this one before a reload, may have failed or written the file.
+        const failure = await store.failureOf(name)
+        if (failure === undefined) this.#failures.delete(name)
+        else this.#failures.set(name, failure)
         return
       }
       const outcome = await this.#attempt(due, target)

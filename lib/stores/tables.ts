@@ -535,7 +535,8 @@ export interface UsageExportRow {
   readonly from_ms: number
   /** Exclusive. */
   readonly until_ms: number
-  readonly state: 'waiting' | 'written'
+  /** `writing` while a process writes it, until its lease ends. */
+  readonly state: 'waiting' | 'writing' | 'written'
   readonly file: string | null
   /** How often it was written. */
   readonly revision: number

@@ -12,6 +12,7 @@ import { openBucket } from '../support/bucket.ts'
 import { storeTest } from '../support/stores.ts'
 import { until } from '../support/until.ts'
 import { usageRowOf } from '../support/usage.ts'
+import { withResolvers } from '../support/with-resolvers.ts'
 import type { Database } from '../../lib/stores/database.ts'
 import type { UsageExport } from '../../schemas/admin/exports.ts'
 import type { Test } from 'tap'
@@ -310,6 +311,45 @@ storeTest(
     t.strictSame(readdirSync(work), [], 'no file is left over')
   }
 )
+
+storeTest('while a file is written, trying again does not begin it a second time', async (t, open) => {
+  const database = await open()
+  const [folder, clock] = [folderOf(t), { ms: begin }]
+  const { promise: released, resolve: release } = withResolvers<void>()
+  const { promise: began, resolve: begun } = withResolvers<void>()
+  const destination = directoryDestination(folder)
+  let attempts = 0
+  const slow: ExportTarget['destination'] = {
+    ...destination,
+    publish: async (...file) => {
+      if (++attempts === 1) throw new Error('the bucket is away')
+      begun()
+      await released
+      await destination.publish(...file)
+    }
+  }
+  const one = exportsAt(t, database, clock, { files: hourly(folder, { destination: slow }) })
+  await database.insertUsage([usageRowOf(1, { at_ms: ten })])
+  await one.run()
+  clock.ms = ten + hourMs + settleMs
+  await one.run()
+  const two = exportsAt(t, database, clock, { files: hourly(folder) })
+  two.poll()
+  await until(() => two.failures.get('files') === 'the bucket is away', 'what failed elsewhere')
+
+  clock.ms += 2000
+  one.poll()
+  await began
+  await database.insertUsage([usageRowOf(2, { at_ms: ten })])
+  t.equal(await two.start('files'), 0)
+  t.match((await listed(two)).find(({ from_ms: fromMs }) => fromMs === ten), { state: 'waiting' })
+  release()
+  await until(() => one.counts.get('files')?.written === 1, 'the file')
+  clock.ms += hourMs
+  await two.run()
+  await two.run()
+  t.same(filesOf(folder)['usage-20261127T10Z-20261127T11Z.jsonl'], ['row-1', 'row-2'])
+})
 
 storeTest('a slow bucket delays no other target', async (t, open) => {
   const database = await open()
