@@ -72,7 +72,7 @@ export class ExportStore {
     return Number(due)
   }
 
-  /** Returns why the last attempt for a target failed; `undefined` if none has, or one has succeeded since. */
+  /** Returns why the last attempt for a target failed; `undefined` if it succeeded or there is none. */
   async failureOf (target: string): Promise<string | undefined> {
     const row = await this.#query.selectFrom('usage_exports').select('error').where('target', '=', target)
       .where('state', '!=', 'written').where('error', 'is not', null).limit(1).executeTakeFirst()

@@ -94,7 +94,7 @@ const wordings: Partial<Record<ErrorCode, (failure: GatewayError, record: Call['
   // Triggers compaction in clients.
   context_length_exceeded: ({ message }) => {
     if (message.startsWith('prompt is too long')) return message
-    const [, limit] = /maximum context length (?:of|is) (\d+)/i.exec(message) ?? []
+    const [, limit] = /maximum (?:context|prompt) length (?:of|is) (\d+)/i.exec(message) ?? []
     const [, actual] =
       /(?:resulted in|requested about|contains|input of|you requested) (\d+)/i.exec(message) ?? []
     return limit !== undefined && actual !== undefined

@@ -401,8 +401,11 @@ function userPart (part: MessagePart | InputPart, path: string): UserPart {
       return {
         type: 'file',
         file: {
+          // Of bare base64, the name tells the type.
           ...typeof data === 'string' && {
-            file_data: data.startsWith('data:') ? data : `data:application/pdf;base64,${data}`
+            file_data: data.startsWith('data:') || !isPdf(filename)
+              ? data
+              : `data:application/pdf;base64,${data}`
           },
           ...typeof id === 'string' && { file_id: id },
           ...typeof filename === 'string' && { filename }
@@ -411,6 +414,11 @@ function userPart (part: MessagePart | InputPart, path: string): UserPart {
     }
     default: throw unsupported(`${path}.type`, 'Parts of this type are not available with this model.')
   }
+}
+
+/** Returns true for a file that is a PDF by its name, or has none. */
+function isPdf (filename: string | null | undefined): boolean {
+  return !filename || /\.pdf$/i.test(filename)
 }
 
 function textPart (part: MessagePart, path: string): TextPart {

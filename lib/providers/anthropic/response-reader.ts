@@ -248,10 +248,14 @@ export class ResponseReader {
     if (usage !== undefined) events.push({ type: 'usage', usage })
   }
 
-  /** If a tool call was announced but never sent, ends with what else there is. */
+  /**
+   * Tool calls end the turn, whatever else a server gives as its reason. If a call was announced but never
+   * sent, the answer ends with what else there is.
+   */
   #reason (): FinishReason {
-    const reason = this.#finish ?? (this.#calls > 0 ? 'tool_calls' : 'stop')
-    if (reason !== 'tool_calls' || this.#calls > 0) return reason
+    const reason = this.#finish ?? 'stop'
+    if (this.#calls > 0) return isCut(reason) ? reason : 'tool_calls'
+    if (reason !== 'tool_calls') return reason
     if (this.#textLength === 0) throw invalidResponse('the stop_reason names a tool call, and there is none')
     return 'stop'
   }

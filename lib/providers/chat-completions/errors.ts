@@ -75,6 +75,13 @@ export function statusIn ({ code, type }: Pick<Said, 'code' | 'type'>): number {
   return 500
 }
 
+/** Servers say in different words that a prompt is longer than the context of the model. */
+function saysTooLong (status: number, message: string): boolean {
+  if (/context (length|window|size)|maximum context/i.test(message)) return true
+  return (status === 400 || status === 413) &&
+    /maximum prompt length|(?:prompt|input) is too long|token count.{0,200}exceeds/i.test(message)
+}
+
 function classify (status: number, said: Said, retryAfterSeconds: number | undefined): Failure {
   const { message, param, code, type } = said
   const fact = (kind: FailureKind, more: Partial<Failure> = {}): Failure =>
@@ -83,7 +90,7 @@ function classify (status: number, said: Said, retryAfterSeconds: number | undef
 
   if (isKeyProblem(status, said)) return fact('credential', { status })
   if (quotaCodes.has(known) || type === 'insufficient_quota' || status === 402) return fact('quota')
-  if (contextCodes.has(known) || /context (length|window|size)|maximum context/i.test(message ?? '')) {
+  if (contextCodes.has(known) || saysTooLong(status, message ?? '')) {
     return fact('context_length', { param: param ?? 'messages' })
   }
   switch (status) {

@@ -68,6 +68,10 @@ t.test('errors use the wording that clients check for', async t => {
     ),
     'prompt is too long: 9000 tokens > 8192 maximum'
   )
+  t.equal(
+    tooLong("This model's maximum prompt length is 131072 but the request contains 136973 tokens."),
+    'prompt is too long: 136973 tokens > 131072 maximum'
+  )
   t.equal(tooLong('prompt is too long: 9 tokens > 8 maximum'), 'prompt is too long: 9 tokens > 8 maximum')
   t.equal(tooLong('Too long.'), 'prompt is too long: Too long.')
 })

@@ -372,4 +372,8 @@ t.test('parts that no other provider accepts are refused', async t => {
       }
     ]
   )
+  t.match(
+    read([{ role: 'user', content: [{ type: 'input_file', file_data: 'aGk=', filename: 'notes.txt' }] }]),
+    [{ content: [{ type: 'file', file: { file_data: 'aGk=', filename: 'notes.txt' } }] }]
+  )
 })

@@ -164,6 +164,16 @@ t.test('an error status is mapped, and its message reaches only the caller who c
     said("This model's maximum context length is 8192 tokens", 'context_length_exceeded', null, 'messages'),
     { code: 'context_length_exceeded', failure: 'context_length', param: 'messages' }
   )
+  for (const message of [
+    "This model's maximum prompt length is 131072 but the request contains 136973 tokens.",
+    'prompt is too long: 205000 tokens > 200000 maximum',
+    'The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).',
+    'Input is too long for requested model.'
+  ]) {
+    row(400, { code: 'Client specified an invalid argument', error: message }, {
+      code: 'context_length_exceeded', failure: 'context_length', message
+    })
+  }
   row(400, said('flagged', 'content_policy_violation'), {
     code: 'content_policy_violation',
     failure: 'caller'
