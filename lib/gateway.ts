@@ -33,6 +33,7 @@ import type { Endpoint } from './core/endpoint.ts'
 import type { Settings } from './core/settings.ts'
 import type { ServiceOptions } from './create-services.ts'
 import type { KeyStore } from './keys/key-store.ts'
+import type { OutageState } from './alerts/store-outage.ts'
 import type { OpenWork } from './judges/judge-input.ts'
 import type { Keys } from './keys/keys.ts'
 import type { Log } from './log/log.ts'
@@ -205,6 +206,8 @@ interface Lasting {
   readonly secret: Buffer
   /** Modules of an earlier configuration may not have finished. */
   readonly openWork: OpenWork
+  /** The alert of an outage of the store, which may last longer than a configuration. */
+  readonly outage: OutageState
   readonly admin: LazyAdmin | undefined
   readonly degraded: () => readonly string[]
   readonly closeLast: () => Promise<void>
@@ -235,6 +238,7 @@ async function openLasting (
     work,
     secret: work?.deferrals.secret ?? randomBytes(32),
     openWork: new Map(),
+    outage: {},
     admin,
     degraded: () => [
       ...(options.degraded?.() ?? []),

@@ -155,6 +155,13 @@ export class AlertStore {
     return row?.since_ms
   }
 
+  /** Returns when a condition was last seen to hold; `undefined` if it does not hold. */
+  async seenMs (name: string): Promise<number | undefined> {
+    const row = await this.#query.selectFrom('alert_conditions').select('seen_ms')
+      .where('name', '=', name).where('seen_ms', '>', this.now() - forgottenAfterMs).executeTakeFirst()
+    return row?.seen_ms
+  }
+
   /** Records that a condition is over. */
   async end (name: string): Promise<void> {
     await retryWhenLocked(async () =>

@@ -14,7 +14,7 @@ import type { AlertDeliveryRow } from '../stores/tables.ts'
 import { alertOf, Undeliverable, type Alert, type Channel } from './alert.ts'
 import type { Condition, Findings } from './alert-rules.ts'
 import type { AlertStore, DueDelivery } from './alert-store.ts'
-import { StoreOutage, waiting } from './store-outage.ts'
+import { StoreOutage, waiting, type OutageState } from './store-outage.ts'
 
 export interface AlertsOptions {
   /** By `webhooks.NAME` or `emails.NAME`. */
@@ -25,9 +25,13 @@ export interface AlertsOptions {
   /** Names what fails in this process, like `/health`. */
   readonly degraded: () => readonly string[]
   readonly log: Log
+  /** An outage of the store that alerts of the last configuration have noticed. Default: none. */
+  readonly outage?: OutageState
   readonly onClose?: () => Promise<void>
   /** Milliseconds between two checks of the rules, over all processes. Default: a minute. */
   readonly rulesMs?: number
+  /** Milliseconds after which an outage of Redis that no process sees is over. Default: a minute. */
+  readonly unseenMs?: number
   /** Maximum duration of an attempt. Default: 10 seconds. */
   readonly attemptMs?: number
   /** Milliseconds after which another process retries a delivery that this one has taken and not finished. */
@@ -44,6 +48,15 @@ const defaultRetryMs = [
   hourMs, 2 * hourMs, 4 * hourMs, 8 * hourMs
 ]
 
+const redisOutage = {
+  began: {
+    event: 'coordination.away',
+    message: 'Redis cannot be reached: limits are decided without it.',
+    data: {}
+  },
+  ended: { event: 'coordination.back', message: 'Redis can be reached again.', data: {} }
+} as const
+
 /** Deliveries in flight at once. */
 const parallel = 8
 
@@ -51,16 +64,15 @@ const parallel = 8
 const maxErrorLength = 300
 
 export class Alerts {
-  readonly #options: Required<AlertsOptions>
+  readonly #options: Required<Omit<AlertsOptions, 'outage'>>
   readonly #closing = new AbortController()
   readonly #outage: StoreOutage
   /** What failed in the last check; an alert needs two consecutive failures. */
   #degradedBefore: ReadonlySet<string> = new Set()
-  /**
-   * True from an alert about Redis until Redis is available again; `undefined` until the store has reported
-   * whether there is such an alert.
-   */
-  #coordinationAway: boolean | undefined
+  /** When this process last recorded that Redis is away. */
+  #seenMs: number | undefined
+  /** True if the store may have an outage of Redis to end, such as one from before a restart. */
+  #mayEnd = true
   #polling: Promise<void> | undefined
   #delivering: Promise<void> | undefined
   #isFailing = false
@@ -68,12 +80,15 @@ export class Alerts {
   constructor (options: AlertsOptions) {
     this.#options = {
       onClose: async () => undefined,
-      rulesMs: minuteMs, attemptMs: 10 * secondMs, leaseMs: minuteMs, retryMs: defaultRetryMs, ...options
+      rulesMs: minuteMs, unseenMs: minuteMs, attemptMs: 10 * secondMs, leaseMs: minuteMs,
+      retryMs: defaultRetryMs,
+      ...options
     }
     this.#outage = new StoreOutage({
       channels: name => this.#channelsOf(name).map(([channel]) => channel),
       send: async (alert, channel) => await this.#attempt(alert, channel),
-      retryMs: this.#options.retryMs
+      retryMs: this.#options.retryMs,
+      ...options.outage !== undefined && { state: options.outage }
     })
   }
 
@@ -137,21 +152,25 @@ export class Alerts {
     this.#isFailing = false
   }
 
+  /**
+   * Each process may lose Redis alone. An outage is over when the process that saw it last has Redis again,
+   * or when no process has seen it for a minute.
+   */
   async #watchCoordination (isAway: boolean, lasts: boolean): Promise<void> {
-    this.#coordinationAway ??= await this.#options.store.since('coordination') !== undefined
-    if (lasts) this.#coordinationAway = true
-    if (!this.#coordinationAway) return
-    await this.#apply({
-      name: 'coordination',
-      holds: isAway,
-      began: {
-        event: 'coordination.away',
-        message: 'Redis cannot be reached: limits are decided without it.',
-        data: {}
-      },
-      ended: { event: 'coordination.back', message: 'Redis can be reached again.', data: {} }
-    })
-    if (!isAway) this.#coordinationAway = false
+    const { store, unseenMs } = this.#options
+    const name = 'coordination'
+    if (lasts || (isAway && this.#seenMs !== undefined)) {
+      await this.#apply({ ...redisOutage, name, holds: true })
+      this.#seenMs = await store.seenMs(name)
+      this.#mayEnd = true
+    } else if (!isAway && this.#mayEnd) {
+      const seenMs = await store.seenMs(name)
+      const isSeenElsewhere = seenMs !== undefined && seenMs !== this.#seenMs
+      if (isSeenElsewhere && seenMs > store.now() - unseenMs) return
+      await this.#apply({ ...redisOutage, name, holds: false })
+      this.#seenMs = undefined
+      this.#mayEnd = false
+    }
   }
 
   /** A rule that fails does not prevent the others from being checked. */

@@ -10,7 +10,7 @@ import { AlertStore } from './alert-store.ts'
 import { Alerts, type AlertsOptions } from './alerts.ts'
 import { webhookChannel } from './webhook-channel.ts'
 
-export interface AlertDeps extends Pick<AlertsOptions, 'degraded' | 'log'> {
+export interface AlertDeps extends Pick<AlertsOptions, 'degraded' | 'log' | 'outage'> {
   readonly database: Database
   readonly configuredKeys: RuleInput['configuredKeys']
 }
@@ -18,7 +18,7 @@ export interface AlertDeps extends Pick<AlertsOptions, 'degraded' | 'log'> {
 /** @throws ConfigError where the package that sends emails is not installed */
 export async function openAlerts (
   settings: Settings,
-  { database, configuredKeys, degraded, log }: AlertDeps
+  { database, configuredKeys, degraded, log, outage }: AlertDeps
 ): Promise<Alerts> {
   const reports = new Reports(database)
   const input = { settings, query: database.query, reports, configuredKeys }
@@ -31,6 +31,7 @@ export async function openAlerts (
     rules: Object.fromEntries(rules),
     degraded,
     log,
+    ...outage !== undefined && { outage },
     onClose: async () => await reports.close()
   })
 }

@@ -15,32 +15,40 @@ export interface StoreOutageOptions {
   /** Sends an alert once. */
   readonly send: (alert: Alert, channel: string) => Promise<Partial<Delivery>>
   readonly retryMs: readonly number[]
+  /** An outage that has begun before. Default: none has. */
+  readonly state?: OutageState
+}
+
+/** The alert of an outage that goes on, and its deliveries; outlives the configuration that sent it. */
+export interface OutageState {
+  alert?: Alert | undefined
+  deliveries?: readonly Delivery[]
 }
 
 const hourMs = 3_600_000
 
 export class StoreOutage {
   readonly #options: StoreOutageOptions
-  #alert: Alert | undefined
-  #deliveries: Delivery[] = []
+  readonly #state: OutageState
 
   constructor (options: StoreOutageOptions) {
     this.#options = options
+    this.#state = options.state ?? {}
   }
 
   /** Sends the alert that the store is away, to the channels that have not received it. */
   async report (nowMs: number): Promise<void> {
     const { channels, send, retryMs } = this.#options
-    if (this.#alert === undefined) {
-      this.#alert = alertOf({
+    if (this.#state.alert === undefined) {
+      this.#state.alert = alertOf({
         event: 'store.away',
         message: 'The store cannot be reached or written: usage records wait in files.',
         data: {}
       }, [hourOf(nowMs)], nowMs)
-      this.#deliveries = channels('store.away').map(channel => waiting(channel, nowMs))
+      this.#state.deliveries = channels('store.away').map(channel => waiting(channel, nowMs))
     }
-    const alert = this.#alert
-    this.#deliveries = await Promise.all(this.#deliveries.map(async (delivery): Promise<Delivery> => {
+    const { alert, deliveries = [] } = this.#state
+    this.#state.deliveries = await Promise.all(deliveries.map(async (delivery): Promise<Delivery> => {
       if (delivery.state !== 'pending' || delivery.next_at_ms > nowMs) return delivery
       const outcome = await send(alert, delivery.channel)
       const waitMs = retryMs[delivery.attempts]
@@ -56,7 +64,7 @@ export class StoreOutage {
 
   /** Returns what to store now that the store is available again; nothing if no alert was sent. */
   over (): ReadonlyArray<{ readonly alert: Alert, readonly deliveries: readonly Delivery[] }> {
-    const away = this.#alert
+    const { alert: away, deliveries = [] } = this.#state
     if (away === undefined) return []
     const nowMs = Date.now()
     const back = alertOf({
@@ -65,7 +73,7 @@ export class StoreOutage {
       data: { since: new Date(away.atMs).toISOString() }
     }, [hourOf(away.atMs)], nowMs)
     return [
-      { alert: away, deliveries: this.#deliveries },
+      { alert: away, deliveries },
       {
         alert: back,
         deliveries: this.#options.channels('store.back').map(channel => waiting(channel, nowMs))
@@ -75,8 +83,8 @@ export class StoreOutage {
 
   /** Ends the outage, once that is stored. */
   forget (): void {
-    this.#alert = undefined
-    this.#deliveries = []
+    this.#state.alert = undefined
+    this.#state.deliveries = []
   }
 }
 

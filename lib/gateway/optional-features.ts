@@ -6,6 +6,7 @@ import type { Admin } from '../accounts/admin.ts'
 import type { Alerts } from '../alerts/alerts.ts'
 import type { LiveConfiguration } from '../config/live-configuration.ts'
 import type { Settings } from '../core/settings.ts'
+import type { OutageState } from '../alerts/store-outage.ts'
 import type { ServiceOptions } from '../create-services.ts'
 import type { UsageExports } from '../exports/usage-exports.ts'
 import type { JudgeInput } from '../judges/judge-input.ts'
@@ -28,6 +29,8 @@ export interface FeatureOptions {
 interface LastingParts extends Omit<JudgeInput, 'settings'> {
   readonly recorder: CallRecorder
   readonly degraded: () => readonly string[]
+  /** The alert of an outage of the store. */
+  readonly outage: OutageState
   /** The secret of the store. */
   readonly secret: Buffer
 }
@@ -39,7 +42,7 @@ interface LastingParts extends Omit<JudgeInput, 'settings'> {
 export async function openFeatures (
   settings: Settings,
   options: FeatureOptions,
-  { recorder, degraded, secret, services, openWork }: LastingParts
+  { recorder, degraded, outage, secret, services, openWork }: LastingParts
 ): Promise<
   Pick<ServiceOptions, 'namedBudgets' | 'bodyRecorder' | 'judges' | 'alerts' | 'usageExports'>
 > {
@@ -49,7 +52,7 @@ export async function openFeatures (
   let usageExports: UsageExports | undefined
   try {
     usageExports = await loadExports(settings, options)
-    const alerts = await loadAlerts(settings, options, degraded)
+    const alerts = await loadAlerts(settings, options, { degraded, outage })
     return { namedBudgets, bodyRecorder, judges, usageExports, alerts }
   } catch (error) {
     await usageExports?.close()
@@ -119,13 +122,13 @@ async function loadNamedBudgets (
 async function loadAlerts (
   settings: Settings,
   { database, keyStore, log }: FeatureOptions,
-  degraded: () => readonly string[]
+  { degraded, outage }: Pick<LastingParts, 'degraded' | 'outage'>
 ): Promise<Alerts | undefined> {
   const { webhooks, emails } = settings.alerts
   if (database === undefined || Object.keys({ ...webhooks, ...emails }).length === 0) return undefined
   const { openAlerts } = await import('../alerts/open-alerts.ts')
   return await openAlerts(settings, {
-    database, configuredKeys: () => keyStore?.configured() ?? [], degraded, log
+    database, configuredKeys: () => keyStore?.configured() ?? [], degraded, outage, log
   })
 }
 

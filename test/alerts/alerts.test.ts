@@ -326,10 +326,11 @@ storeTest(
       }
     }
     const store = new AlertStore(database)
-    const alerts = closing(
-      t,
-      alertsOn(guarded, { [ops]: webhookAt(url) }, { store, degraded: () => degraded, retryMs: [1, 1] })
-    )
+    const outage = {}
+    const opened = (): Alerts => closing(t, alertsOn(guarded, { [ops]: webhookAt(url) }, {
+      store, degraded: () => degraded, retryMs: [1, 1], outage
+    }))
+    const [alerts, later] = [opened(), opened()]
     alerts.poll()
     await outlast(10)
     degraded.push('store')
@@ -339,9 +340,10 @@ storeTest(
     await outlast(10)
     t.equal(requests.length, 2, 'it is sent once')
     t.equal(requests[0]?.headers['webhook-id'], requests[1]?.headers['webhook-id'])
+    await alerts.close() // a reload
     isAway = false
     degraded.pop()
-    await lookUntil([alerts], () => requests.length === 3, 'the end')
+    await lookUntil([later], () => requests.length === 3, 'the end')
     t.same(
       bodies.map(({ type }) => type),
       ['store.away', 'store.away', 'store.back']
@@ -377,13 +379,36 @@ storeTest('Redis that is away for two looks is reported, and when it is back', a
   degraded.clear()
   // Other nodes report the recovery: after a restart none of them has seen the outage.
   const later = databases.map(database =>
-    closing(t, alertsOn(database, { [ops]: webhookAt(url) }, { degraded: () => [...degraded] }))
+    closing(t, alertsOn(database, { [ops]: webhookAt(url) }, {
+      degraded: () => [...degraded], unseenMs: 100
+    }))
   )
   await lookUntil(later, () => requests.length === 2, 'the end')
   t.match(await listed(store, isDelivered), [{ event: 'coordination.back' }, { event: 'coordination.away' }])
   for (const node of nodes) node.poll()
   await outlast(50)
   t.equal(requests.length, 2)
+})
+
+storeTest('Redis that only one node has lost stays away until that node has it again', async (t, open) => {
+  const databases = [await open(), await open()] as const
+  const { url, requests } = await receiver(t, () => accepted)
+  const degraded = new Set(['coordination'])
+  const channels = { [ops]: webhookAt(url) }
+  const cutOff = closing(t, alertsOn(databases[0], channels, { degraded: () => [...degraded] }))
+  await lookUntil([cutOff], () => requests.length === 1, 'the alert')
+  const well = closing(t, alertsOn(databases[1], channels, { degraded: () => [] }))
+  for (let look = 0; look < 3; look++) {
+    for (const node of [well, cutOff]) node.poll()
+    await outlast(50)
+  }
+  t.equal(requests.length, 1)
+  degraded.clear()
+  await lookUntil([well, cutOff], () => requests.length === 2, 'the end')
+  t.match(
+    await listed(new AlertStore(databases[0]), isDelivered),
+    [{ event: 'coordination.back' }, { event: 'coordination.away' }]
+  )
 })
 
 storeTest('a test alert is sent once, and its result is listed', async (t, open) => {
