@@ -1,5 +1,7 @@
 /**
- * Adds `cache_control` to what a prompt shares with the next call of its session: the tools, the system
+ * The marks (`cache_control`) up to which a provider caches a prompt.
+ *
+ * `markPrompt` adds them to what a prompt shares with the next call of its session: the tools, the system
  * prompt, and the conversation up to its last two user messages. A cache write costs more than one uncached
  * read, so marking starts with the second call of a conversation.
  *
@@ -7,7 +9,9 @@
  */
 
 import { charactersPerToken } from '../core/usage.ts'
-import { hasMember, isContainer } from '../json/guards.ts'
+import { hasMember, isContainer, isObject } from '../json/guards.ts'
+import type { Message } from '../../schemas/messages.ts'
+import type { ChatInput } from './input.ts'
 
 /** The parts of an Anthropic request that may be marked, in caching order. */
 export interface MarkablePrompt {
@@ -80,6 +84,49 @@ function isMarkable (block: object): boolean {
 function markLast (parts: readonly object[], may: (part: object) => boolean): readonly object[] {
   const last = parts.findLastIndex(may)
   return parts.map((part, index) => index === last ? { ...part, ...mark } : part)
+}
+
+/**
+ * Returns a request without marks, for providers that refuse unknown fields. Whatever has no mark keeps its
+ * identity, the request included.
+ */
+export function withoutMarks (request: ChatInput): ChatInput {
+  const { messages, tools } = request
+  const isMarked = messages.some(({ content }) => Array.isArray(content) && content.some(hasMark))
+  if (!isMarked && tools?.some(tool => hasMark(tool) || hasMark(functionOf(tool))) !== true) return request
+  return {
+    ...request,
+    messages: messages.map(messageWithoutMarks),
+    ...tools !== undefined && { tools: tools.map(toolWithoutMark) }
+  }
+}
+
+function hasMark (part: object | undefined): boolean {
+  return part !== undefined && 'cache_control' in part
+}
+
+function functionOf (tool: object): object | undefined {
+  return 'function' in tool && isObject(tool.function) ? tool.function : undefined
+}
+
+function messageWithoutMarks (message: Message): Message {
+  const { content } = message
+  if (!Array.isArray(content) || !content.some(hasMark)) return message
+  // The same parts of the same message.
+  return { ...message, content: content.map(withoutMark) } as Message
+}
+
+function toolWithoutMark<T extends object> (tool: T): T {
+  const unmarked = withoutMark(tool)
+  const called = functionOf(unmarked)
+  // The same tool.
+  return hasMark(called) ? { ...unmarked, function: withoutMark(called ?? {}) } : unmarked
+}
+
+function withoutMark<P extends object> (part: P): P {
+  if (!('cache_control' in part)) return part
+  const { cache_control: _, ...rest } = part
+  return rest as P // a field missing from the schema
 }
 
 /** Adds up the characters of a prompt until it is long enough. */

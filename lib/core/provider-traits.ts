@@ -25,8 +25,11 @@ export interface ProviderTraits {
   readonly prefill?: boolean
   /** True if it has fields for the caller's cache and user (`prompt_cache_key`, `safety_identifier`). */
   readonly callerFields?: boolean
-  /** True if it reads `cache_control`; other servers refuse unknown fields. */
-  readonly cacheMarks?: boolean
+  /**
+   * True if it reads `cache_control`. `in_chat`: it may, as a proxy does; requests of its own dialect, chat
+   * completions, keep theirs. Other servers refuse unknown fields.
+   */
+  readonly cacheMarks?: true | 'in_chat'
   /** True if the gateway can set such marks (`cache_marks`). */
   readonly marksPrompts?: boolean
   /** True if it reads `thinking` and every effort; other servers know only `reasoning_effort`, if that. */

@@ -108,6 +108,8 @@ export interface FitTarget {
   readonly model: ModelEntry | undefined
   /** Returns a digest of the credential, which identifies the account. */
   readonly account: () => string
+  /** Called with a field that has no effect, in part or at all. */
+  readonly onIgnored?: (field: string) => void
 }
 
 /** The part of a dialect that writes answers. */

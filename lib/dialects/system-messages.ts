@@ -15,10 +15,11 @@ import type { Message, SystemMessage, UserMessage } from '../../schemas/messages
  */
 export function fitSystemMessages (
   messages: readonly Message[],
-  { systemAnywhere = false, systemParts = false, cacheMarks = false }: ProviderTraits
+  { systemAnywhere = false, systemParts = false, cacheMarks }: ProviderTraits
 ): readonly Message[] {
   const ordered = systemAnywhere ? messages : withSystemFirst(messages)
-  return systemParts || cacheMarks || !ordered.some(hasSystemParts) ? ordered : ordered.map(withSystemText)
+  if (systemParts || cacheMarks === true || !ordered.some(hasSystemParts)) return ordered
+  return ordered.map(withSystemText)
 }
 
 function withSystemFirst (messages: readonly Message[]): readonly Message[] {

@@ -164,7 +164,8 @@ export const kinds: Readonly<Record<ProviderKind, Kind>> = {
       systemParts: true,
       thinking: true,
       answerFormat: 'generation_config',
-      automaticFunctionCalling: true
+      automaticFunctionCalling: true,
+      maxStops: 5
     }
   },
   xai: {
@@ -256,7 +257,7 @@ export const kinds: Readonly<Record<ProviderKind, Kind>> = {
     adapters: { ...openaiAdapters, textCompletion },
     // Gemini, and proxies in front of it, require the signatures of its tool calls in later turns.
     quirks: { tokenLimitField: 'max_tokens', keepInHistory: ['extra_content'], customTools: false },
-    traits: { network: 'by_address' }
+    traits: { network: 'by_address', cacheMarks: 'in_chat' }
   },
   ollama: {
     baseUrl: 'http://127.0.0.1:11434/v1',

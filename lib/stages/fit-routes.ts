@@ -40,7 +40,8 @@ export function fitRoutes<C> (
           provider: provider?.traits ?? {},
           quirks: provider?.quirks,
           model,
-          account
+          account,
+          onIgnored: (field: string) => noteIgnored(notes, field)
         }
         const directRequest =
           direct !== undefined && !isTranslated && speaksDialect(provider, direct.dialect, capability)

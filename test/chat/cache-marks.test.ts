@@ -1,14 +1,51 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { markPrompt, type MarkablePrompt } from '../../lib/chat/cache-marks.ts'
+import { markPrompt, withoutMarks, type MarkablePrompt } from '../../lib/chat/cache-marks.ts'
+import { chatCompletions } from '../../lib/dialects/chat-completions/index.ts'
+import { kinds } from '../../lib/providers/kinds.ts'
 import { hasMember } from '../../lib/json/guards.ts'
 import { holds } from '../support/property.ts'
+import type { ChatInput } from '../../lib/chat/input.ts'
 
 const mark = { cache_control: { type: 'ephemeral' } }
 const long = 'word '.repeat(1000)
 const user = (content: string | object[]) => ({ role: 'user', content })
 const assistant = (text: string) => ({ role: 'assistant', content: [{ type: 'text', text }] })
 const tool = (name: string, parts: object = {}) => ({ name, description: long, ...parts })
+
+t.test('cache marks go only to providers that read them, or may', async t => {
+  const part = { type: 'text', text: 'hi', cache_control: { type: 'ephemeral' } }
+  // a field missing from the schema
+  const request = { model: 'x', messages: [{ role: 'user', content: [part] }] } as ChatInput
+  const route = { providerId: 'p', model: 'm', modelId: 'p/m' }
+  const marked = Object.entries(kinds).filter(([, { traits: provider = {} }]) => {
+    const target = { route, provider, model: undefined, account: () => '' }
+    const fitted = chatCompletions.fit?.(request, target, {})
+    return JSON.stringify(fitted).includes('cache_control')
+  })
+  t.same(marked.map(([kind]) => kind).toSorted(), ['anthropic', 'openai-compatible', 'openrouter'])
+})
+
+t.test('marks are removed from parts and tools, and nothing else changes', async t => {
+  const part = { type: 'text', text: 'hi' } as const
+  const call = { type: 'function', function: { name: 'f' } } as const
+  const plain = { role: 'user', content: [part] } as const
+  const request = {
+    model: 'm', messages: [plain, { role: 'user', content: 'x' }], tools: [call]
+  } as unknown as ChatInput // the schema has mutable lists
+  t.equal(withoutMarks(request), request)
+  const marked = withoutMarks({
+    ...request,
+    // a field missing from the schema
+    messages: [
+      ...request.messages, { role: 'user', content: [{ ...part, ...mark }] }
+    ] as ChatInput['messages'],
+    tools: [call, { ...call, ...mark }, { ...call, function: { ...call.function, ...mark } }]
+  })
+  t.same(marked, { ...request, messages: [...request.messages, plain], tools: [call, call, call] })
+  t.equal(marked.messages[0], plain)
+  t.equal(marked.tools?.[0], call)
+})
 
 t.test('tools, the system prompt and the last two user messages are marked', async t => {
   const result = [

@@ -2,6 +2,7 @@
 
 import { ChatRequest } from '../../../schemas/chat.ts'
 import { asTextAnswer } from '../../chat/as-text-answer.ts'
+import { withoutMarks } from '../../chat/cache-marks.ts'
 import { encodeChunks } from './encode.ts'
 import { chatInput, chatSizes } from './input.ts'
 import { toCompletion } from './complete.ts'
@@ -18,7 +19,8 @@ export const chatCompletions: Dialect<typeof ChatRequest> = {
   asTextAnswer,
   fit: (request, { provider }) => {
     const messages = fitSystemMessages(request.messages, provider)
-    return messages === request.messages ? request : { ...request, messages }
+    const fitted = messages === request.messages ? request : { ...request, messages }
+    return provider.cacheMarks === undefined ? withoutMarks(fitted) : fitted
   },
   encode: encodeChunks,
   complete: ({ call }, batches) => {

@@ -4,13 +4,13 @@
  * messages mid-conversation.
  */
 
+import { withoutMarks } from '../../chat/cache-marks.ts'
 import { withOwnFormat } from '../../chat/own-format.ts'
 import { GatewayError } from '../../core/errors.ts'
 import { fitSystemMessages } from '../system-messages.ts'
 import { callerFields } from './caller-fields.ts'
 import type { ChatInput } from '../../chat/input.ts'
 import type { ProviderTraits } from '../../core/provider-traits.ts'
-import type { Message } from '../../../schemas/messages.ts'
 import type { FitTarget } from '../dialect.ts'
 import type { MessagesContext } from './input.ts'
 
@@ -22,7 +22,7 @@ const usualMaxStops = 4
 /** @throws GatewayError `unsupported_parameter` for what this provider does not support */
 export function fitRequest (
   request: ChatInput,
-  { route, provider, model }: FitTarget,
+  { route, provider, model, onIgnored }: FitTarget,
   context: MessagesContext
 ): ChatInput {
   if (context.untranslatable !== undefined) throw context.untranslatable
@@ -38,13 +38,13 @@ export function fitRequest (
   if (typeof limit === 'number') fitted.max_completion_tokens ??= limit
   fitThinking(fitted, provider, model?.capabilities['thinking'], route.traits?.efforts)
   if (provider.callerFields === true) Object.assign(fitted, callerFields(context))
-  if (Array.isArray(request.stop)) fitted.stop = request.stop.slice(0, provider.maxStops ?? usualMaxStops)
-  const messages = fitSystemMessages(request.messages, provider)
-  fitted.messages = provider.cacheMarks === true ? messages : messages.map(withoutMarks)
-  if (request.tools !== undefined && provider.cacheMarks !== true) {
-    fitted.tools = request.tools.map(withoutMark)
+  const { maxStops = usualMaxStops } = provider
+  if (Array.isArray(request.stop) && request.stop.length > maxStops) {
+    fitted.stop = request.stop.slice(0, maxStops)
+    onIgnored?.('stop_sequences')
   }
-  return fitted
+  fitted.messages = fitSystemMessages(request.messages, provider)
+  return provider.cacheMarks === true ? fitted : withoutMarks(fitted)
 }
 
 function checkPrefill ({ messages }: ChatInput, { prefill = true }: ProviderTraits): void {
@@ -71,6 +71,7 @@ function fitThinking (
     delete request.reasoning_effort
   }
   if (thinking) return
+  if (thinks === true && isShown(request.thinking)) request.showsThinking = true
   delete request.thinking
   const effort = request.reasoning_effort
   // Most models do not support `none` and efforts above `high`.
@@ -81,15 +82,8 @@ function fitThinking (
   }
 }
 
-function withoutMarks (message: Message): Message {
-  const { content } = message
-  if (!Array.isArray(content)) return message
-  // The same parts of the same message.
-  return { ...message, content: content.map(withoutMark) } as Message
-}
-
-function withoutMark<P extends object> (part: P): P {
-  if (!('cache_control' in part)) return part
-  const { cache_control: _, ...rest } = part
-  return rest as P // a field missing from the schema
+/** Returns true if the caller asks for thinking that the answer shows. */
+function isShown (thinking: ChatInput['thinking']): boolean {
+  if (thinking === undefined || thinking.type === 'disabled') return false
+  return !('display' in thinking) || thinking.display !== 'omitted'
 }

@@ -1,6 +1,7 @@
 import t from 'tap'
 import { GatewayError } from '../../../lib/core/errors.ts'
 import { fitRequest } from '../../../lib/dialects/messages/fit.ts'
+import { kinds } from '../../../lib/providers/kinds.ts'
 import { callWith } from './answer.ts'
 import type { ChatInput } from '../../../lib/chat/input.ts'
 import type { FitTarget } from '../../../lib/dialects/dialect.ts'
@@ -55,6 +56,26 @@ t.test('thinking is sent to providers that support it, and efforts to models tha
     const fitted = fit(given, target)
     t.strictSame([fitted.thinking, fitted.reasoning_effort], [thinking, effort], JSON.stringify(target))
   }
+})
+
+t.test('a caller who wants to see thinking gets summaries from other providers', async t => {
+  const target = { model: able({ thinking: true }) }
+  const shown = (thinking: NonNullable<ChatInput['thinking']>) => fit({ thinking }, target).showsThinking
+  t.equal(shown({ type: 'enabled', budget_tokens: 8000 }), true)
+  t.equal(shown({ type: 'adaptive', display: 'summarized' }), true)
+  t.equal(shown({ type: 'adaptive', display: 'omitted' }), undefined)
+  t.equal(shown({ type: 'disabled' }), undefined)
+  t.equal(fit({ thinking: { type: 'adaptive' } }).showsThinking, undefined, 'a model that may not think')
+})
+
+t.test('stop sequences that a provider has no room for are reported', async t => {
+  const ignored: string[] = []
+  const stop = ['1', '2', '3', '4', '5']
+  const onIgnored = (field: string): void => { ignored.push(field) }
+  t.same(fit({ stop }, { provider: kinds.google.traits ?? {}, onIgnored }).stop, stop)
+  t.same(ignored, [])
+  t.same(fit({ stop }, { onIgnored }).stop, stop.slice(0, 4))
+  t.same(ignored, ['stop_sequences'])
 })
 
 t.test('fields that a provider rejects are left out', async t => {
