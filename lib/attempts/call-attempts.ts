@@ -11,7 +11,7 @@ import { AttemptPlan, type PlannedAttempt } from './attempt-plan.ts'
 import { hedgedAnswer } from './hedged-answer.ts'
 import { RouteAttempt, recordUnusedRoute, recordWasted } from './route-attempt.ts'
 import { accountDigest } from '../providers/credential.ts'
-import { usageOfError } from '../providers/provider-failure.ts'
+import { ProviderFailure, usageOfError } from '../providers/provider-failure.ts'
 import { noteUsage } from '../core/usage-facts.ts'
 import type { Call, ProviderAccount, RoutedCall } from '../core/call.ts'
 import type { AnswerEvent } from '../core/events.ts'
@@ -156,6 +156,7 @@ export class CallAttempts<E extends AnyEvent & AnswerEvent> {
   #planNext (attempt: RouteAttempt, thrown: unknown): PlannedAttempt {
     const { signal, record } = this.#call
     if (signal.aborted) {
+      if (thrown instanceof ProviderFailure) attempt.recordUnbilled()
       const usage = usageOfError(thrown)
       if (usage !== undefined) noteUsage(record.usage, usage, record.usage.total) // like an abandoned answer
       throw signal.reason

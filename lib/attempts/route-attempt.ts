@@ -56,6 +56,7 @@ export class RouteAttempt {
       status: undefined,
       span: this.span
     }
+    call.record.routing.unfailedAttempts++
     // a literal: V8 reserves 16 places when an empty list grows
     if (call.record.routing.attempts === undefined) call.record.routing.attempts = [this.#record]
     else call.record.routing.attempts.push(this.#record)
@@ -89,6 +90,7 @@ export class RouteAttempt {
 
   /** @param error see `callerError` */
   recordFailure (error: GatewayError): void {
+    this.recordUnbilled()
     this.#recordEnd(error.code)
     if (error.acceptedByProvider || error.mayBeBilled || error.usage !== undefined) {
       recordWasted(this.#call, this.route, error.usage)
@@ -116,7 +118,13 @@ export class RouteAttempt {
 
   /** Records that the connection was lost and the same request is sent again. */
   recordReconnect (): void {
+    this.recordUnbilled()
     this.#recordEnd('reconnect')
+  }
+
+  /** Records that no provider is at work on the attempt any more. */
+  recordUnbilled (): void {
+    this.#call.record.routing.unfailedAttempts--
   }
 
   /** Must follow the outcome. An attempt without one ended with its call. */
@@ -159,7 +167,10 @@ export function recordBrokenAnswer (call: Pick<Call, 'record'>, route: Route, re
  */
 export function recordWasted ({ record }: Pick<Call, 'record'>, { modelId }: Route, usage?: Usage): void {
   record.usage.wasted ??= []
-  record.usage.wasted.push({ modelId, usage: usage && capParts(usage) })
+  const { countPrompt } = record.usage.openTurn ?? {}
+  record.usage.wasted.push({
+    modelId, usage: usage && capParts(usage), ...countPrompt !== undefined && { countPrompt }
+  })
 }
 
 /** Adds to the record why a route did not answer. */

@@ -210,6 +210,8 @@ export class RoutingFacts {
   chosen: Route | undefined = undefined
   /** Requests to providers. An attempt sends several if it is split, or is translated after a refusal. */
   requestCount = 0
+  /** Attempts that have not failed: a provider has answered, or may be at work. */
+  unfailedAttempts = 0
   /** Number of further attempts at a model that had just failed. */
   retries: number | undefined = undefined
   /** Number of requests started because another one was slow. */

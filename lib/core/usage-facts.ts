@@ -18,6 +18,8 @@ import {
 export interface WastedRequest {
   readonly modelId: string
   readonly usage?: Usage | undefined
+  /** Estimates the tokens of its prompt. Default: the estimate of the call, whose first turn it was. */
+  readonly countPrompt?: (() => number) | undefined
 }
 
 /** A request of a guard to a model, billed with the call. */
@@ -44,7 +46,9 @@ export interface UsageEstimator {
 
 /** What was recorded when a turn began. */
 export interface OpenTurn {
+  /** Before the turn: requests to providers, attempts that have not failed, and characters of output. */
   readonly attempts: number
+  readonly unfailedAttempts: number
   readonly outputCharacters: number
   readonly countPrompt: () => number
 }
@@ -93,12 +97,18 @@ export function noteUsage (recorded: UsageFacts, reported: Usage, earlier: Usage
   recorded.openTurn = undefined
 }
 
-/**
- * Begins a turn of a tool loop: until the turn reports its usage, the recorded usage is incomplete.
- * `attempts` is the number of requests to providers before it.
- */
-export function beginTurn (recorded: UsageFacts, attempts: number, countPrompt: () => number): void {
-  recorded.openTurn = { attempts, outputCharacters: recorded.outputCharacters ?? 0, countPrompt }
+/** Begins a turn of a tool loop: until the turn reports its usage, the recorded usage is incomplete. */
+export function beginTurn (
+  recorded: UsageFacts,
+  { requestCount, unfailedAttempts }: { readonly requestCount: number, readonly unfailedAttempts: number },
+  countPrompt: () => number
+): void {
+  recorded.openTurn = {
+    attempts: requestCount,
+    unfailedAttempts,
+    outputCharacters: recorded.outputCharacters ?? 0,
+    countPrompt
+  }
   recorded.reported = undefined
   if (recorded.total !== undefined) recorded.isEstimated = true
 }

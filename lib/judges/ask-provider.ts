@@ -45,13 +45,15 @@ export async function askProvider<R, E> (
     timeouts: provider.timeouts,
     streamed: false
   })
-  const text = (await response.body.buffer(maxAnswerBytes)).toString()
   if (response.status !== 200) {
+    response.body.cancel()
     throw new GatewayError('upstream_error', { cause: `status ${response.status} of ${provider.id}` })
   }
   const reader = adapter.read(response, input)
   if (reader.as !== 'json') throw new Error(`the answer of ${provider.id} is not JSON`)
+  // The provider has done its work, and bills it, whatever arrives of its answer.
   try {
+    const text = (await response.body.buffer(maxAnswerBytes)).toString()
     return readOrRefuse(() => reader.read(parseBounded(text)))
   } catch (error) {
     throw error instanceof GatewayError ? error.with({ acceptedByProvider: true }) : error

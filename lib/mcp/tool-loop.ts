@@ -154,7 +154,7 @@ export class ToolLoop {
     record.tools.turns = number
     beginTurn(
       record.usage,
-      record.routing.requestCount,
+      record.routing,
       () => estimateChat(call.request, call.routes).prompt.typical
     )
     let [route] = call.routes

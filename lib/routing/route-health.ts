@@ -31,9 +31,9 @@ export class RouteHealth {
   readonly #now: () => number
   readonly #onCooldown: ((cooldown: SharedCooldown) => void) | undefined
   /** Extra requests for hedging. */
-  readonly hedgeBudget = new ExtraRequestBudget()
+  hedgeBudget = new ExtraRequestBudget()
   /** Extra requests to replace streams that are too slow. */
-  readonly slowStreamBudget = new ExtraRequestBudget()
+  slowStreamBudget = new ExtraRequestBudget()
   /** The providers of tool calls in recent answers. */
   toolCalls = new ToolCallOrigins()
   /** The models that have answered sessions, for routes that are not chosen at random. */
@@ -89,6 +89,17 @@ export class RouteHealth {
     )
     this.#latencies.complete.adopt(before.#latencies.complete, isSame)
     this.#latencies.streamed.adopt(before.#latencies.streamed, isSame)
+  }
+
+  /**
+   * Returns the health of routes for a call with the caller's own key: nothing is known of its account, and
+   * its extra requests count with those of all calls.
+   */
+  ofOwnKey (): RouteHealth {
+    const health = new RouteHealth(this.#now)
+    health.hedgeBudget = this.hedgeBudget
+    health.slowStreamBudget = this.slowStreamBudget
+    return health
   }
 
   /** Registers the credentials of a provider that has several, by their weights. */

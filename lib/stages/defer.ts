@@ -26,6 +26,7 @@ import type { ChatInput, RoutedChatCall } from '../chat/input.ts'
 import type { ChatBatch } from '../dialects/dialect.ts'
 import type { Services } from '../services.ts'
 import { EarlyReply, nowSeconds, toJsonReply } from '../core/reply.ts'
+import { costOfJudged, costOfWasted } from '../usage/call-cost.ts'
 
 /**
  * Defers a call: one in, the same call out, unless it is deferred.
@@ -120,10 +121,15 @@ function ticketOf (
   upstreamId: string
 ): DeferredTicket {
   const {
-    cost: { reservedNanoUsd: chargedNanoUsd },
-    caller: { endUser, parties, digestEndUser }
+    cost: { reservedNanoUsd, models },
+    caller: { endUser, parties, digestEndUser },
+    usage: { judgeRequests = [] }
   } = call.record
-  call.record.cost.chargedNanoUsd = chargedNanoUsd
+  call.record.cost.chargedNanoUsd = reservedNanoUsd
+  // The answer replaces its own part of the charge, not what guards and failed attempts have cost.
+  const besideNanoUsd =
+    models === undefined ? 0 : costOfJudged(judgeRequests, models) + costOfWasted(call.record, models)
+  const chargedNanoUsd = reservedNanoUsd && Math.max(0, reservedNanoUsd - besideNanoUsd)
   return {
     key: call.key.id,
     createdSeconds: nowSeconds(),

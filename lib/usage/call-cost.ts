@@ -105,7 +105,7 @@ function answerUsage (record: CallRecord): AnswerUsage {
 function isBegun (record: CallRecord): boolean {
   const { routing: { chosen, requestCount }, usage: { outputCharacters } } = record
   // An answer may start with something other than text, such as a tool name.
-  return chosen !== undefined || outputCharacters !== undefined || (requestCount > 0 && !hasFailed(record))
+  return chosen !== undefined || outputCharacters !== undefined || (requestCount > 0 && mayBeAtWork(record))
 }
 
 /** Returns the usage of a tool loop turn that was cut off, if a provider may have started it. */
@@ -113,30 +113,26 @@ function turnInFlight (record: CallRecord): Usage | undefined {
   const { usage: { openTurn, outputCharacters = 0, reported }, routing: { requestCount } } = record
   if (openTurn === undefined || requestCount === openTurn.attempts) return undefined
   const isBilled = outputCharacters > openTurn.outputCharacters || reported?.usage !== undefined
-  return isBilled || !hasFailed(record)
+  return isBilled || mayBeAtWork(record, openTurn.unfailedAttempts)
     ? estimatedTurn(openTurn, record.usage)
     : undefined
 }
 
-/** Error codes of calls that the gateway ends while a provider is working. */
+/** Error codes of calls that the gateway or a guard ends, possibly while a provider is working. */
 const endedByGateway: ReadonlySet<string | undefined> = new Set([
-  'timeout', 'shutting_down'
-] satisfies ErrorCode[])
-/** Error codes of calls that a guard ends, possibly while a provider is working. */
-const endedByGuard: ReadonlySet<string | undefined> = new Set([
-  'content_refused', 'stage_unavailable'
+  'timeout', 'shutting_down', 'content_refused', 'stage_unavailable'
 ] satisfies ErrorCode[])
 
 /**
- * Returns true if the provider failed, as opposed to the gateway giving up while the provider was working.
+ * Returns true if a provider may still have been at work when the call ended.
+ *
+ * @param before attempts that had not failed before the part of the call in question. Default: 0
  */
-function hasFailed ({
-  end: { outcome, errorCode },
-  routing: { requestCount, unusedRoutes = [] }
-}: CallRecord): boolean {
-  if (outcome !== 'error') return false
-  if (endedByGuard.has(errorCode)) return unusedRoutes.length >= requestCount
-  return !endedByGateway.has(errorCode)
+function mayBeAtWork (
+  { end: { outcome, errorCode }, routing: { unfailedAttempts } }: CallRecord,
+  before: number = 0
+): boolean {
+  return unfailedAttempts > before && (outcome !== 'error' || endedByGateway.has(errorCode))
 }
 
 /** Usage and cost of a call in addition to its answer: failed requests, and requests of guards. */
@@ -173,7 +169,7 @@ interface Waste extends Cost {
 
 /** Returns the usage and cost of a failed request. */
 function wasteOf (
-  { modelId, usage }: WastedRequest,
+  { modelId, usage, countPrompt }: WastedRequest,
   record: CallRecord,
   models: PricedModels
 ): Waste {
@@ -186,7 +182,8 @@ function wasteOf (
   }
   if (units !== undefined) return { usage, nanoUsd: estimatedCost(units, price), estimated: true }
   const { estimate } = record.usage
-  const guess = usageOfTokens(estimate?.countPrompt() ?? 0, estimate?.countAnswer() ?? 0)
+  const promptTokens = countPrompt?.() ?? estimate?.countPrompt() ?? 0
+  const guess = usageOfTokens(promptTokens, estimate?.countAnswer() ?? 0)
   return { usage: guess, nanoUsd: costNanoUsd(guess, price), estimated: true }
 }
 

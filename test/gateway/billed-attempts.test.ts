@@ -1,0 +1,257 @@
+/** Which attempts a call is billed for: those that a provider may have worked on, and no others. */
+
+import t from 'tap'
+import { openDatabase } from '../../lib/stores/open-database.ts'
+import { testGateway, testKey, upstreamAt, type TestGateway } from '../support/gateway.ts'
+import { modelSettings, settings } from '../support/settings.ts'
+import { startToolServer } from '../support/tool-server.ts'
+import {
+  chatAnswer, fakeUpstream, toolCallAnswer, type FakeUpstream, type Script
+} from '../support/upstream.ts'
+import { outlast, until } from '../support/until.ts'
+import { withResolvers } from '../support/with-resolvers.ts'
+import type { PartyLimits } from '../../lib/core/key.ts'
+import type { ProviderSettings, Settings } from '../../lib/core/settings.ts'
+import type { UsageRow } from '../../lib/stores/tables.ts'
+import type { Test } from 'tap'
+
+const path = '/v1/chat/completions'
+const usage = { prompt_tokens: 100, completion_tokens: 10, total_tokens: 110 }
+/** Some 5,000 tokens: 5,000,000 billionths of a dollar. */
+const long = { model: 'openai/m', messages: [{ role: 'user', content: 'word '.repeat(4000) }] }
+const price = { input: 1, output: 2 }
+const models = [
+  modelSettings('openai/m', { price }),
+  modelSettings('openai/n', { price }),
+  modelSettings('xai/grok-4.6', { price }),
+  modelSettings('openai/judge', { price: { input: 10, output: 20 } })
+]
+const judgeUsage = { prompt_tokens: 1000, completion_tokens: 10, total_tokens: 1010 }
+const judgeNanoUsd = 10_200_000
+const guard = { name: 'inj', use: 'prompt_injection', model: 'openai/judge', at: ['request'] } as const
+const softLimit: PartyLimits = { budget: { usd: 10, per: 'month' }, strict: false }
+const busy = { pieces: ['{"error":{"message":"busy"}}'] }
+
+interface Chat { readonly model: string, readonly messages: ReadonlyArray<{ readonly content: string }> }
+
+/** Returns what a judge answers that has found an injection. */
+function found (request: unknown): Script {
+  const { messages } = request as Chat // what the gateway sends
+  const word = /Answer with the word (\w+) if/.exec(messages.at(-1)?.content ?? '')?.[1] ?? ''
+  return { pieces: [chatAnswer(word, judgeUsage)] }
+}
+
+/** Returns what a judge answers that has found nothing. */
+function passed (request: unknown): Script {
+  const { messages } = request as Chat // what the gateway sends
+  const word = / with the word (\w+), and nothing else\.$/.exec(messages.at(-1)?.content ?? '')?.[1] ?? ''
+  return { pieces: [chatAnswer(word, judgeUsage)] }
+}
+
+function modelOf (request: unknown): string {
+  return (request as Chat).model
+}
+
+function provider (url: string, parts: Partial<ProviderSettings> = {}): ProviderSettings {
+  return upstreamAt(url, 'openai', 'openai', { quirks: { responsesApi: false }, ...parts })
+}
+
+async function start (
+  t: Test,
+  script: Parameters<typeof fakeUpstream>[0],
+  parts: (url: string) => Partial<Settings>,
+  limits?: PartyLimits
+): Promise<{ readonly upstream: FakeUpstream, readonly api: TestGateway, readonly rows: UsageRow[] }> {
+  const upstream = await fakeUpstream(script)
+  t.teardown(upstream.close)
+  const database = await openDatabase(t.testdir())
+  t.teardown(database.close)
+  const rows: UsageRow[] = []
+  const keys = limits === undefined ? {} : { [testKey]: { id: 'key-1', name: 'test', limits } }
+  const api = await testGateway(t, { models, ...parts(upstream.url) }, keys, {
+    database, observers: [(_, row) => { if (row !== undefined) rows.push(row) }]
+  })
+  return { upstream, api, rows }
+}
+
+for (const status of [503, 429]) {
+  t.test(`a caller who leaves during the wait after a ${status} is not billed`, async t => {
+    const { api, rows, upstream } = await start(
+      t,
+      { status, headers: { 'retry-after': '5' }, ...busy },
+      url => ({ providers: [provider(url, { retries: 2 })] })
+    )
+    const leave = new AbortController()
+    const asked = api.post(path, long, { signal: leave.signal }).catch(() => undefined)
+    await upstream.request(0)
+    await outlast(100)
+    leave.abort()
+    await asked
+    await until(() => rows.length === 1, 'the row')
+    t.equal(rows[0]?.cost_nano_usd ?? 0, 0)
+  })
+}
+
+t.test('a provider that refuses after the caller has left is not paid', async t => {
+  const { promise: refused, resolve: refuse } = withResolvers<void>()
+  const { api, rows, upstream } = await start(
+    t,
+    async () => {
+      await refused
+      return { status: 503, ...busy }
+    },
+    url => ({ providers: [provider(url)] }),
+    softLimit
+  )
+  const leave = new AbortController()
+  const asked = api.post(path, long, { signal: leave.signal }).catch(() => undefined)
+  await upstream.request(0)
+  leave.abort()
+  await asked
+  await outlast(100)
+  refuse()
+  await until(() => rows.length === 1, 'the row')
+  t.equal(rows[0]?.cost_nano_usd ?? 0, 0)
+})
+
+t.test('a turn of a tool loop that only failed is not billed', async t => {
+  const tools = await startToolServer(t, { says: 'x '.repeat(20_000) })
+  const { api, rows, upstream } = await start(
+    t,
+    (_, number) => number === 0
+      ? { pieces: [toolCallAnswer('echo', {}, usage)] }
+      : { status: 503, headers: { 'retry-after': '5' }, ...busy },
+    url => ({
+      providers: [provider(url, { retries: 1 })],
+      tools: { ...settings().tools, resultBytes: 1_000_000, allowedHosts: ['127.0.0.1'] }
+    })
+  )
+  const leave = new AbortController()
+  const asked = api
+    .post(path, { ...long, messages: 'hi', max_tokens: 50, mcp_servers: tools.url }, { signal: leave.signal })
+    .catch(() => undefined)
+  await upstream.request(1)
+  await outlast(100)
+  leave.abort()
+  await asked
+  await until(() => rows.length === 1, 'the row')
+  t.equal(rows[0]?.prompt_tokens, 100)
+})
+
+t.test('a wasted request of a later turn is estimated with the prompt of its turn', async t => {
+  const tools = await startToolServer(t, { says: 'x '.repeat(20_000) })
+  const { api, rows } = await start(
+    t,
+    (_, number) => ({ pieces: [number === 0 ? toolCallAnswer('echo', {}, usage) : 'half a {'] }),
+    url => ({
+      providers: [provider(url)],
+      tools: { ...settings().tools, resultBytes: 1_000_000, allowedHosts: ['127.0.0.1'] }
+    })
+  )
+  await (await api.post(path, { ...long, messages: 'hi', max_tokens: 50, mcp_servers: tools.url })).text()
+  await until(() => rows.length === 1, 'the row')
+  t.ok(Number(rows[0]?.prompt_tokens) > 5000, String(rows[0]?.prompt_tokens))
+})
+
+t.test('what a guard has cost is not refunded with a deferred answer', async t => {
+  for (const limits of [undefined, softLimit, { budget: { usd: 10, per: 'month' } } as const]) {
+    const { api, rows } = await start(
+      t,
+      ({ method, json }) => {
+        if (method !== 'POST') return { pieces: [chatAnswer('later', usage)] }
+        return modelOf(json) === 'judge' ? passed(json) : { pieces: ['{"request_id":"f15c114e"}'] }
+      },
+      url => ({ providers: [upstreamAt(url, 'xai', 'xai'), provider(url)], guards: [guard] }),
+      limits
+    )
+    const body = { model: 'xai/grok-4.6', messages: 'hi', deferred: true, max_completion_tokens: 50 }
+    const { request_id: id } = await (await api.post(path, body)).json() as { request_id: string }
+    await (await api.get(`/v1/chat/deferred-completion/${id}`)).text()
+    await until(() => rows.length === 2, 'two rows')
+    const sum = rows.reduce((all, row) => all + Number(row.cost_nano_usd), 0)
+    t.equal(sum, judgeNanoUsd + 100 * 1000 + 10 * 2000)
+  }
+})
+
+t.test('a provider at work is billed when a guard refuses, whatever routes were left out', async t => {
+  for (const model of ['openai/m', ['openai/unpriced', 'openai/m']]) {
+    const { promise: atWork, resolve: arrived } = withResolvers<void>()
+    const { api, rows } = await start(
+      t,
+      async ({ json }) => {
+        if (modelOf(json) !== 'judge') {
+          arrived()
+          return { silent: true }
+        }
+        await atWork
+        return found(json)
+      },
+      url => ({ providers: [provider(url)], guards: [{ ...guard, during: true }] }),
+      softLimit
+    )
+    t.equal((await api.post(path, { ...long, model })).status, 400)
+    await until(() => rows.length === 1, 'the row')
+    t.ok(Number(rows[0]?.cost_nano_usd) > judgeNanoUsd + 5_000_000, String(rows[0]?.cost_nano_usd))
+  }
+})
+
+t.test('parts of a call that all failed are not billed when a guard refuses', async t => {
+  const { promise: failed, resolve: fail } = withResolvers<void>()
+  let left = 3
+  const { api, rows } = await start(
+    t,
+    async ({ json }) => {
+      if (modelOf(json) !== 'judge') {
+        if (--left === 0) setTimeout(fail, 200)
+        return { status: 500, ...busy }
+      }
+      await failed
+      return found(json)
+    },
+    url => ({
+      providers: [provider(url, { quirks: { responsesApi: false, multipleChoices: false } })],
+      guards: [{ ...guard, during: true }]
+    }),
+    softLimit
+  )
+  t.equal((await api.post(path, { ...long, n: 3 })).status, 400)
+  await until(() => rows.length === 1, 'the row')
+  t.equal(rows[0]?.cost_nano_usd, judgeNanoUsd)
+})
+
+t.test('an inspection whose answer breaks off is billed', async t => {
+  const { api, rows } = await start(
+    t,
+    ({ json }) => modelOf(json) === 'judge'
+      ? {
+          pieces: [chatAnswer('x', judgeUsage).slice(0, 60)],
+          headers: { 'content-length': '500' },
+          then: 'fin'
+        }
+      : { pieces: [chatAnswer('hi', usage)] },
+    url => ({ providers: [provider(url)], guards: [guard] }),
+    softLimit
+  )
+  await (await api.post(path, long)).text()
+  await until(() => rows.length === 1, 'the row')
+  t.ok(Number(rows[0]?.cost_nano_usd) > 10_000_000, String(rows[0]?.cost_nano_usd))
+})
+
+t.test('calls with their own provider key are hedged as rarely as others', async t => {
+  const { api, upstream } = await start(
+    t,
+    async ({ json }) => {
+      await outlast(modelOf(json) === 'm' ? 150 : 60)
+      return { pieces: [chatAnswer('hi', usage)] }
+    },
+    url => ({
+      providers: [provider(url)],
+      routes: [{ name: 'quick', strategy: 'in_order', models: ['openai/m', 'openai/n'], hedgeAfterMs: 20 }]
+    })
+  )
+  for (let call = 0; call < 10; call++) {
+    const headers = { 'x-provider-key': 'sk-own' }
+    await (await api.post(path, { model: 'quick', messages: 'hi' }, { headers })).text()
+  }
+  t.ok(upstream.requests.length <= 12, `${upstream.requests.length} requests`)
+})
