@@ -25,46 +25,15 @@ const removeRow = 'delete from usage where at_ms = ? and id = ?'
 
 type Prepare = (sql: string) => Statement
 
-/** Sums written per turn of the event loop; each takes about 17 µs. */
-const sumsOfTurn = 100
-
 /**
- * Writes rows and adds them to the sums by hour, day and name and to the spending of their keys and parties.
- * Existing rows are kept and count once; the row of an open call is replaced by a later one. There is one
- * transaction for each turn of the event loop, with at most `sumsOfTurn` sums.
+ * Writes rows in one transaction and adds them to the sums by hour, day and name and to the spending of their
+ * keys and parties. Existing rows are kept and count once; the row of an open call is replaced by a later
+ * one.
  *
  * @returns the number of written rows
  */
-export async function insertUsage (
-  database: Pick<SqliteDatabase, 'write'>,
-  rows: readonly UsageRow[]
-): Promise<number> {
-  const byKey = new Map<string, UsageRow[]>()
-  for (const row of rows) {
-    const others = byKey.get(row.key_id)
-    if (others === undefined) byKey.set(row.key_id, [row])
-    else others.push(row)
-  }
-  let turn: UsageRow[] = []
-  const turns = [turn]
-  let sums = 0
-  for (const ofKey of byKey.values()) {
-    sums += rollupSpans.length
-    for (const row of ofKey) {
-      if (sums >= sumsOfTurn) {
-        turns.push(turn = [])
-        sums = rollupSpans.length
-      }
-      turn.push(row)
-      if (isNamed(row)) sums += Object.values(namesOf(row)).flat().length
-    }
-  }
-  let inserted = 0
-  for (const some of turns) {
-    if (some !== turns[0]) await nextTurn()
-    inserted += database.write(prepare => insertUsageWithin(prepare, some))
-  }
-  return inserted
+export function insertUsage (database: Pick<SqliteDatabase, 'write'>, rows: readonly UsageRow[]): number {
+  return database.write(prepare => insertUsageWithin(prepare, rows))
 }
 
 /** Writes rows like `insertUsage`, within a transaction. @returns the number of written rows */
@@ -119,6 +88,47 @@ function addSpending (prepare: Prepare, rows: readonly UsageRow[], times = 1): v
   }
   const add = prepare(addCost)
   for (const [keyId, days] of costs) for (const [day, cost] of days) add.run(keyId, day, cost)
+}
+
+/** Sums written per turn of the event loop; each takes about 17 µs. */
+const sumsOfTurn = 100
+
+/**
+ * Writes rows like `insertUsage`, in one transaction for each turn of the event loop, with at most
+ * `sumsOfTurn` sums.
+ *
+ * @returns the number of written rows
+ */
+export async function insertInSlices (
+  database: Pick<SqliteDatabase, 'write'>,
+  rows: readonly UsageRow[]
+): Promise<number> {
+  const byKey = new Map<string, UsageRow[]>()
+  for (const row of rows) {
+    const others = byKey.get(row.key_id)
+    if (others === undefined) byKey.set(row.key_id, [row])
+    else others.push(row)
+  }
+  let turn: UsageRow[] = []
+  const turns = [turn]
+  let sums = 0
+  for (const ofKey of byKey.values()) {
+    sums += rollupSpans.length
+    for (const row of ofKey) {
+      if (sums >= sumsOfTurn) {
+        turns.push(turn = [])
+        sums = rollupSpans.length
+      }
+      turn.push(row)
+      if (isNamed(row)) sums += Object.values(namesOf(row)).flat().length
+    }
+  }
+  let inserted = 0
+  for (const some of turns) {
+    if (some !== turns[0]) await nextTurn()
+    inserted += insertUsage(database, some)
+  }
+  return inserted
 }
 
 /** The columns that are equal in most calls of a key. */

@@ -14,7 +14,7 @@ import { retryWhenLocked } from '../retry-when-locked.ts'
 import { StoreError } from '../store-error.ts'
 import { createPrivately, databasePath, fileId } from './database-file.ts'
 import { addNames } from './add-names.ts'
-import { insertUsage, insertUsageWithin } from './insert-usage.ts'
+import { insertInSlices, insertUsageWithin } from './insert-usage.ts'
 import { migrate } from './migrate.ts'
 import { pruneUsage } from './prune-usage.ts'
 import { StatementCache } from './statement-cache.ts'
@@ -67,7 +67,7 @@ export async function openSqlite (
     write,
     maxBatchRows: 200, // takes about a millisecond, which blocks the process
     maxSummedRows: 20, // takes a few milliseconds, which delays calls
-    insertUsage: async rows => await insertUsage({ write }, rows),
+    insertUsage: async rows => await insertInSlices({ write }, rows),
     transaction: async (_moments, work) =>
       await query.transaction().execute(async transaction => {
         // a transaction that starts with a read fails to write if another process has written since
