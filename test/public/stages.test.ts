@@ -21,6 +21,7 @@ t.test('every stage and reply is public', async t => {
   // Parts of stages and replies, and the checks of the admin API, whose routes are not built from public
   // stages.
   const internal = [
+    'AnswerBatches',
     'RefusableAnswer',
     'adminAuth',
     'answerStart',
