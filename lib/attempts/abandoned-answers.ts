@@ -14,6 +14,7 @@ import { UsageMeter } from '../usage/usage-meter.ts'
 import type { AnswerEvent } from '../core/events.ts'
 import type { CallRecord } from '../core/record.ts'
 import type { OpenResponse } from './open-response.ts'
+import type { RouteAttempt } from './route-attempt.ts'
 
 export interface AbandonedAnswerLimits {
   /** From the moment the caller leaves. */
@@ -43,18 +44,23 @@ export class AbandonedAnswers {
 
   /**
    * Opens an answer on a signal that outlives the caller. After the caller has left, its `close` reads on
-   * instead of closing the connection, and sets `record.end.whenUsageKnown`.
+   * instead of closing the connection, and sets `record.end.whenUsageKnown`. A request that still waits for a
+   * connection ends with its caller.
    *
    * @throws what `open` throws
    */
   async openOutlivingCaller<E extends AnswerEvent> (
     { signal, record }: Pick<Call, 'signal' | 'record'>,
+    attempt: Pick<RouteAttempt, 'isSent'>,
     open: (signal: CallSignal) => Promise<OpenResponse<E>>
   ): Promise<OpenResponse<E>> {
     if (signal.aborted) throw signal.reason
     const own = new CallCancellation()
     const meter = new UsageMeter(record) // takes the turns before this one into account
-    const onAbort = (): void => this.#onCallerLeft(own, record, signal.reason)
+    const onAbort = (): void => {
+      if (attempt.isSent) this.#onCallerLeft(own, record, signal.reason)
+      else own.abort(signal.reason)
+    }
     signal.addEventListener('abort', onAbort, { once: true })
     const release = (): void => {
       signal.removeEventListener('abort', onAbort)

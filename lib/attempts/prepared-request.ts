@@ -26,6 +26,12 @@ interface PreparedRequestOptions<R, E> extends UpstreamTarget<R, E> {
   readonly missingApis: MissingApis
 }
 
+type SentAttempt = Pick<RouteAttempt, 'credential' | 'span' | 'isSent' | 'recordSent'>
+
+interface AttemptContext extends SendContext {
+  readonly attempt: SentAttempt
+}
+
 /**
  * The request of a call to one route. The adapter's input is built once and reused for retries. It is rebuilt
  * for another account, which cannot read reasoning encrypted for this one.
@@ -63,12 +69,11 @@ export class PreparedRequest<
    * @param signal ends this request alone
    * @throws what `sendRequest` throws
    */
-  send (
-    { credential, span }: Pick<RouteAttempt, 'credential' | 'span'>, signal?: AbortSignal
-  ): Promise<OpenResponse<E>> {
+  send (attempt: SentAttempt, signal?: AbortSignal): Promise<OpenResponse<E>> {
     const call = this.#call
+    const { credential, span } = attempt
     const context = {
-      call, credential, span,
+      call, credential, span, attempt, onSent: () => this.#onSent(attempt),
       signal: signal === undefined ? call.signal : AbortSignal.any([standardSignal(call.signal), signal])
     }
     if (this.#mustTranslate) return this.#openTranslated(context)
@@ -90,7 +95,7 @@ export class PreparedRequest<
    * Retries a refused direct request in translated form. The missing API is remembered for all callers only
    * if no caller's own key was used.
    */
-  #openTranslated (context: SendContext): Promise<OpenResponse<E>> {
+  #openTranslated (context: AttemptContext): Promise<OpenResponse<E>> {
     return this.#open(context, this.#partsFor(context.credential)).then(opened => {
       if (this.#call.providerKey === undefined) this.#options.missingApis.noteMissing(this.provider)
       return opened
@@ -105,18 +110,22 @@ export class PreparedRequest<
     )
   }
 
-  #open (context: SendContext, parts: ReadonlyArray<UpstreamPart<R, E>>): Promise<OpenResponse<E>> {
-    const { abandoned, journalSent, isFree } = this.#options
+  #open (context: AttemptContext, parts: ReadonlyArray<UpstreamPart<R, E>>): Promise<OpenResponse<E>> {
+    const { abandoned } = this.#options
     const [first] = parts
     const open = (sent: SendContext): Promise<OpenResponse<E>> => first !== undefined && parts.length === 1
       ? sendRequest(sent, first.input, this.#options)
       : sendParts(sent, parts, this.#options)
-    const { call: { record }, signal } = context
-    const opened = this.readsToEnd
-      ? abandoned.openOutlivingCaller({ record, signal }, own => open({ ...context, signal: own }))
-      : open(context)
+    if (!this.readsToEnd) return open(context)
+    const { call: { record }, signal, attempt } = context
+    return abandoned.openOutlivingCaller({ record, signal }, attempt,
+      own => open({ ...context, signal: own }))
+  }
+
+  #onSent (attempt: SentAttempt): void {
+    const { journalSent, isFree } = this.#options
+    attempt.recordSent()
     journalSent?.(this.#call, isFree)
-    return opened
   }
 
   #partsFor (credential: number | undefined): ReadonlyArray<UpstreamPart<R, E>> {

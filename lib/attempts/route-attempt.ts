@@ -32,6 +32,7 @@ export class RouteAttempt {
   readonly #health: RouteHealth
   readonly #circuitAttempt: ModelAttempt
   readonly #record: RecordedAttempt
+  #isSent = false
 
   /** Starts an attempt; `end` must follow in every case. */
   constructor (
@@ -56,10 +57,21 @@ export class RouteAttempt {
       status: undefined,
       span: this.span
     }
-    call.record.routing.unfailedAttempts++
     // a literal: V8 reserves 16 places when an empty list grows
     if (call.record.routing.attempts === undefined) call.record.routing.attempts = [this.#record]
     else call.record.routing.attempts.push(this.#record)
+  }
+
+  /** True once a provider may be at work on the attempt, and until it is known that none is. */
+  get isSent (): boolean {
+    return this.#isSent
+  }
+
+  /** Records that a request has left the gateway. */
+  recordSent (): void {
+    if (this.#isSent) return
+    this.#isSent = true
+    this.#call.record.routing.unfailedAttempts++
   }
 
   recordSuccess (): void {
@@ -124,6 +136,8 @@ export class RouteAttempt {
 
   /** Records that no provider is at work on the attempt any more. */
   recordUnbilled (): void {
+    if (!this.#isSent) return
+    this.#isSent = false
     this.#call.record.routing.unfailedAttempts--
   }
 

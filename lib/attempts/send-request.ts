@@ -39,6 +39,8 @@ export interface SendContext {
   readonly credential?: number | undefined
   /** The span of the request. */
   readonly span?: ChildSpan | undefined
+  /** See `SendOptions`; called for each request of a call in parts. */
+  readonly onSent?: (() => void) | undefined
 }
 
 /** The limits of a response. */
@@ -80,7 +82,7 @@ export interface UpstreamPart<R, E = unknown> {
  *   `acceptedByProvider` where the work was done and will be billed, and `mayBeBilled` where it took too long
  */
 export function sendRequest<R, E extends AnyEvent> (
-  { call, signal, credential, span }: SendContext,
+  { call, signal, credential, span, onSent }: SendContext,
   input: AdapterInput<R>,
   target: UpstreamTarget<R, E>
 ): Promise<OpenResponse<E>> {
@@ -94,7 +96,8 @@ export function sendRequest<R, E extends AnyEvent> (
       timeouts: provider.timeouts,
       streamed: input.streamed,
       keyId: call.key.id,
-      trace: contextHeaders(call, span, provider.propagate)
+      trace: contextHeaders(call, span, provider.propagate),
+      onSent
     }).then(response => openResponse(response, call, input, target))
   }
   if (needsSlices(call.record.request)) {

@@ -150,6 +150,7 @@ export class Exchange extends TimedMember implements RequestHandler, BodySource,
     this.#controller = controller
     this.#unsent = undefined
     this.#writtenAtMs = performance.now()
+    this.#options.onSent?.()
   }
 
   onResponseStarted (): void {

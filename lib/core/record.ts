@@ -210,7 +210,7 @@ export class RoutingFacts {
   chosen: Route | undefined = undefined
   /** Requests to providers. An attempt sends several if it is split, or is translated after a refusal. */
   requestCount = 0
-  /** Attempts that have not failed: a provider has answered, or may be at work. */
+  /** Attempts that left the gateway and have not failed: a provider has answered, or may be at work. */
   unfailedAttempts = 0
   /** Number of further attempts at a model that had just failed. */
   retries: number | undefined = undefined

@@ -47,7 +47,7 @@ export interface UsageEstimator {
 /** What was recorded when a turn began. */
 export interface OpenTurn {
   /** Before the turn: requests to providers, attempts that have not failed, and characters of output. */
-  readonly attempts: number
+  readonly requestCount: number
   readonly unfailedAttempts: number
   readonly outputCharacters: number
   readonly countPrompt: () => number
@@ -104,7 +104,7 @@ export function beginTurn (
   countPrompt: () => number
 ): void {
   recorded.openTurn = {
-    attempts: requestCount,
+    requestCount,
     unfailedAttempts,
     outputCharacters: recorded.outputCharacters ?? 0,
     countPrompt

@@ -15,6 +15,8 @@ export interface InspectedCall {
   /** Calls of several keys share a service's connections. */
   readonly keyId: string
   readonly signal: AbortSignal
+  /** See `SendOptions`. */
+  readonly onSent?: () => void
 }
 
 export interface JudgeClient {

@@ -62,9 +62,11 @@ export function openPromptInjection ({
         judged.splice(judged.indexOf(begun), 1, ...used)
       }
       const asked = { request, route, isLarge: areLarge(texts) }
-      const inspected = { keyId: call.key.id, signal }
+      let isSent = false
+      const inspected = { keyId: call.key.id, signal, onSent: () => { isSent = true } }
       const events = await askProvider(provider, adapter, asked, inspected).catch((error: unknown) => {
-        if (!signal.aborted) end(billedFor(error, begun))
+        if (!isSent) end([])
+        else if (!signal.aborted) end(billedFor(error, begun))
         throw error
       })
       end([usedBy(events, request, model)])

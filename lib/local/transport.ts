@@ -21,6 +21,7 @@ export function localTransport (): Transport {
   const found = localPrograms()
   return {
     send: async (request, sending) => {
+      sending.onSent?.()
       switch (request.path) {
         case '/ocr': return await readDocument(request, await found, sending)
         case '/audio/speech': return await say(request, await found, sending)

@@ -190,6 +190,11 @@ export interface SendOptions {
   readonly keyId?: string
   /** Headers that identify the call and trace of the request. */
   readonly trace?: Readonly<Record<string, string>> | undefined
+  /**
+   * The transport calls it when it writes the request. Until then the request ends with its caller, and is
+   * not billed.
+   */
+  readonly onSent?: (() => void) | undefined
 }
 
 /** Current load of a transport, and refusals since its creation. */

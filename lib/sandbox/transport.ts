@@ -23,8 +23,9 @@ export function sandboxTransport (options: Readonly<Record<string, unknown>> = {
   const checked = sandboxOptions(options)
   return {
     send: async (request, sendOptions) => {
-      const { signal, timeouts } = sendOptions
+      const { signal, timeouts, onSent } = sendOptions
       signal.throwIfAborted()
+      onSent?.()
       const { before, status, headers, body } = await scriptFor(request, checked, sendOptions)
       const clock = new Clock(signal)
       for (const step of before) {

@@ -111,7 +111,7 @@ function isBegun (record: CallRecord): boolean {
 /** Returns the usage of a tool loop turn that was cut off, if a provider may have started it. */
 function turnInFlight (record: CallRecord): Usage | undefined {
   const { usage: { openTurn, outputCharacters = 0, reported }, routing: { requestCount } } = record
-  if (openTurn === undefined || requestCount === openTurn.attempts) return undefined
+  if (openTurn === undefined || requestCount === openTurn.requestCount) return undefined
   const isBilled = outputCharacters > openTurn.outputCharacters || reported?.usage !== undefined
   return isBilled || mayBeAtWork(record, openTurn.unfailedAttempts)
     ? estimatedTurn(openTurn, record.usage)

@@ -31,6 +31,7 @@ import type { Test } from 'tap'
 
 const path = '/v1/chat/completions'
 const question = { model: 'openai/gpt-5', messages: 'hi' }
+const sent = { isSent: true }
 
 async function start (
   t: Test,
@@ -220,6 +221,7 @@ t.test(
     }
     const answer = await new AbandonedAnswers().openOutlivingCaller(
       { signal: new AbortController().signal, record: new CallRecord('chat') },
+      sent,
       async () => open
     )
     t.equal(answer.next(), read)
@@ -233,7 +235,7 @@ t.test('an answer that has been read to its end is not aborted when its call end
     const call = routedCall({}, { signal: caller })
     let signal: CallSignal = caller
     const batches = new AnswerBatches(call, {
-      open: async () => await new AbandonedAnswers().openOutlivingCaller(call, async own => {
+      open: async () => await new AbandonedAnswers().openOutlivingCaller(call, sent, async own => {
         signal = own
         const whole = bufferedResponse<AnswerEvent>(route, [])
         return isWhole ? whole : { ...whole, isFinished: () => false }
@@ -286,6 +288,7 @@ async function endless (abandoned: AbandonedAnswers, keyId?: string): Promise<Re
   let sizeBytes = 0
   const answer = await abandoned.openOutlivingCaller<AnswerEvent>(
     { signal: caller.signal, record },
+    sent,
     async signal => {
       inner = signal
       return {

@@ -50,7 +50,7 @@ t.test('a turn that reports no usage is estimated from its own output', async t 
   noteOutput(recorded, 40)
   const { openTurn } = recorded
   if (openTurn === undefined) throw new Error('no turn is open')
-  t.equal(openTurn.attempts, 1)
+  t.equal(openTurn.requestCount, 1)
   const estimated = estimatedTurn(openTurn, recorded)
   t.match(estimated, { promptTokens: 7, completionTokens: 10 })
   endTurn(recorded, false)

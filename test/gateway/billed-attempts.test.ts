@@ -56,6 +56,11 @@ function provider (url: string, parts: Partial<ProviderSettings> = {}): Provider
   return upstreamAt(url, 'openai', 'openai', { quirks: { responsesApi: false }, ...parts })
 }
 
+/** Returns how many requests wait for a connection. */
+function waitingIn ({ gateway }: TestGateway): number | undefined {
+  return gateway.services.providers.get('openai')?.transport.load?.().waiting
+}
+
 async function start (
   t: Test,
   script: Parameters<typeof fakeUpstream>[0],
@@ -217,6 +222,50 @@ t.test('parts of a call that all failed are not billed when a guard refuses', as
   t.equal((await api.post(path, { ...long, n: 3 })).status, 400)
   await until(() => rows.length === 1, 'the row')
   t.equal(rows[0]?.cost_nano_usd, judgeNanoUsd)
+})
+
+for (const limits of [undefined, softLimit, { budget: { usd: 10, per: 'month' } } as const]) {
+  const title = limits === undefined ? 'no' : limits.strict === false ? 'a soft' : 'a strict'
+  t.test(`a call that ends while it waits for a connection is not billed, with ${title} budget`, async t => {
+    const { api, rows, upstream } = await start(t, { silent: true }, url => ({
+      providers: [provider(url, { maxConnections: 1 })]
+    }), limits)
+    const leave = [new AbortController(), new AbortController()]
+    const ask = async (body: object, signal?: AbortSignal): Promise<number | undefined> =>
+      await api.post(path, { ...long, ...body }, signal && { signal })
+        .then(({ status }) => status, () => undefined)
+    const first = ask({}, leave[0]?.signal)
+    await upstream.request(0)
+    t.equal(await ask({ timeout: 0.2 }), 504)
+    const left = ask({}, leave[1]?.signal)
+    await until(() => waitingIn(api) === 1, 'a wait')
+    leave[1]?.abort()
+    await left
+    await until(() => rows.length === 2, 'both rows')
+    t.same(rows.map(row => row.cost_nano_usd ?? 0), [0, 0])
+    t.same(rows.map(row => row.prompt_tokens ?? 0), [0, 0])
+    leave[0]?.abort()
+    await first
+    await until(() => waitingIn(api) === 0, 'no wait')
+    t.equal(upstream.requests.length, 1)
+  })
+}
+
+t.test('an inspection that waits for a connection when its caller leaves is not billed', async t => {
+  const { api, rows, upstream } = await start(t, { silent: true }, url => ({
+    providers: [provider(url, { maxConnections: 1 })], guards: [guard]
+  }))
+  const leave = new AbortController()
+  const asked = api.post(path, { ...long, model: 'openai/judge' }).catch(() => undefined)
+  await upstream.request(0)
+  const second = api.post(path, long, { signal: leave.signal }).catch(() => undefined)
+  await until(() => waitingIn(api) === 1, 'a wait')
+  leave.abort()
+  await second
+  await until(() => rows.length === 1, 'the row')
+  t.equal(rows[0]?.cost_nano_usd ?? 0, 0)
+  upstream.closeSockets()
+  await asked
 })
 
 t.test('an inspection whose answer breaks off is billed', async t => {

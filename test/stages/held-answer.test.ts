@@ -81,7 +81,8 @@ t.test('an answer that is read on without its caller is never read twice at once
     close: () => undefined
   }
   const answer = new RefusableAnswer<object, AnswerEvent>(call, flatMap(given => new AnswerBatches(given, {
-    open: async () => await new AbandonedAnswers().openOutlivingCaller(given, async () => attempt),
+    open: async () =>
+      await new AbandonedAnswers().openOutlivingCaller(given, { isSent: true }, async () => attempt),
     fail: error => error
   })))
   const first = answer.read()

@@ -238,7 +238,8 @@ async function recordOf (
   const call = routedCall(request, { signal: caller.signal })
   call.record.cost.reservedNanoUsd = 1 // so the answer is read to its end, whether its caller waits or not
   const transport: Transport = {
-    send: async () => {
+    send: async (_, { onSent }) => {
+      onSent?.()
       if (leaves === 'before') caller.abort(gone)
       return {
         status: 200,
@@ -368,11 +369,13 @@ t.test('a part that any key has had answered is not sent again, nor charged twic
     isFree: false,
     missingApis: new RouteHealth().missingApis
   })
+  const attempt = (credential: number): Parameters<typeof request.send>[0] =>
+    ({ credential, span: undefined, isSent: false, recordSent: () => {} })
   for (const [credential, sent] of [[0, 3], [1, 5]] as const) {
-    await t.rejects(request.send({ credential, span: undefined }))
+    await t.rejects(request.send(attempt(credential)))
     t.equal(one.sent.length, sent)
   }
-  const answer = await request.send({ credential: 0, span: undefined })
+  const answer = await request.send(attempt(0))
   t.equal(one.sent.length, 6)
   const usages = (await answer.next())?.flatMap(event => event.type === 'usage' ? [event.usage] : [])
   t.match(usages, [{ totalTokens: 12 }])
