@@ -1,7 +1,8 @@
 /** Collects the events of a turn into the message that the next turn starts with. */
 
-import { objectOf } from '../json/guards.ts'
+import { objectOf, type JsonObject } from '../json/guards.ts'
 import { parseBounded } from '../json/parse-bounded.ts'
+import { addReasoningDetails } from './reasoning-details.ts'
 import type { AssistantMessage, ToolCall } from '../../schemas/messages.ts'
 import type { ChatEvent, ExtraFields, FinishReason, ThinkingBlock } from '../core/events.ts'
 import type { Usage } from '../core/usage.ts'
@@ -23,6 +24,7 @@ export class Turn {
   #refusal = ''
   #reasoning = ''
   readonly #blocks: ThinkingBlock[] = []
+  readonly #details: JsonObject[] = []
   readonly #calls = new Map<number, { id: string, name: string, text: string, extra: ExtraFields }>()
   #reason: FinishReason | undefined
   #usage: Usage | undefined
@@ -54,6 +56,9 @@ export class Turn {
         if (call !== undefined) call.text += event.text
         break
       }
+      case 'extra':
+        if (event.scope === 'message') addReasoningDetails(this.#details, event.fields['reasoning_details'])
+        break
       case 'choice-end':
         this.#reason = event.reason
         break
@@ -64,7 +69,6 @@ export class Turn {
       case 'audio-delta':
       case 'tool-call-end':
       case 'annotation-delta':
-      case 'extra':
       case 'direct-frame':
       case 'direct-answer':
       case 'tool-result':
@@ -102,6 +106,7 @@ export class Turn {
       ...this.#refusal !== '' && { refusal: this.#refusal },
       ...this.#reasoning !== '' && { reasoning_content: this.#reasoning },
       ...this.#blocks.length > 0 && { thinking_blocks: this.#blocks.map(block => ({ ...block })) },
+      ...this.#details.length > 0 && { reasoning_details: this.#details },
       ...calls.length > 0 && { tool_calls: calls.map(asToolCall) }
     }
   }

@@ -1,8 +1,15 @@
 /** Reasoning in the history is sent back to its provider as the caller received it. */
 
 import t from 'tap'
+import { textOfValue } from '../../lib/json/guards.ts'
 import { testGateway, upstreamAt } from '../support/gateway.ts'
-import { chatAnswer, fakeUpstream } from '../support/upstream.ts'
+import { settings } from '../support/settings.ts'
+import { startToolServer } from '../support/tool-server.ts'
+import {
+  chatAnswer, chatFrames, completionOf, eventStream, fakeUpstream, type FakeUpstream, type Script,
+  type SeenRequest
+} from '../support/upstream.ts'
+import type { Test } from 'tap'
 
 const details = [
   { type: 'reasoning.text', text: 'thought', signature: 'S1', format: 'anthropic-claude-v1', index: 0 },
@@ -44,3 +51,151 @@ t.test(
     }
   }
 )
+
+const call = { id: 'call_1', type: 'function', function: { name: 'look', arguments: '{}' } }
+
+/** The details as a stream brings them: the text in pieces, then its signature, then data with the call. */
+const textDetail = { type: 'reasoning.text', format: 'anthropic-claude-v1', index: 0 }
+const streamed = [
+  { reasoning: 'tho', reasoning_details: [{ ...textDetail, text: 'tho' }] },
+  { reasoning: 'ught', reasoning_details: [{ ...textDetail, text: 'ught', signature: null }] },
+  { reasoning_details: [{ ...textDetail, signature: 'S1' }] },
+  { tool_calls: [{ index: 0, ...call }], reasoning_details: [details[1]] }
+]
+
+/** Answers the first request with reasoning and a call, in the form it asks for, and later ones with text. */
+function reasons ({ json }: SeenRequest, number: number): Script {
+  const isStreamed = typeof json === 'object' && json !== null && 'stream' in json && json.stream === true
+  if (!isStreamed) {
+    return {
+      pieces: [number === 0
+        ? completionOf(
+            { content: null, reasoning: 'thought', reasoning_details: details, tool_calls: [call] },
+            { finishReason: 'tool_calls' }
+          )
+        : chatAnswer('ok')]
+    }
+  }
+  const [head = '', ...rest] = chatFrames(number === 0 ? [] : ['ok'], { usage: false })
+  const deltas = number === 0 ? streamed : []
+  const frames = deltas.map(delta => head.replace(/"delta":\{.*?\}/, `"delta":${JSON.stringify(delta)}`))
+  const end = rest.map(frame => number === 0 ? frame.replace('"stop"', '"tool_calls"') : frame)
+  return { pieces: [head, ...frames, ...end], headers: eventStream }
+}
+
+/** Returns the reasoning in the last request to the provider. */
+function sentBack (upstream: FakeUpstream): unknown {
+  // of the dialect
+  const sent = upstream.requests.at(-1)?.json as
+    { readonly messages: ReadonlyArray<Record<string, unknown>> } | undefined
+  return sent?.messages.find(({ role }) => role === 'assistant')?.['reasoning_details']
+}
+
+interface Block { readonly type: string, readonly [field: string]: unknown }
+
+/** Joins the blocks of a stream of the Messages API as its clients do. */
+function blocksIn (stream: string): Block[] {
+  const blocks: Array<Record<string, unknown>> = []
+  for (const [, data = ''] of stream.matchAll(/^data: (.*)$/gm)) {
+    const event = JSON.parse(data) as {
+      readonly type: string
+      readonly index: number
+      readonly content_block?: Block
+      readonly delta?: Record<string, unknown>
+    }
+    if (event.type === 'content_block_start') blocks[event.index] = { ...event.content_block }
+    if (event.type !== 'content_block_delta') continue
+    const { type: _, ...delta } = event.delta ?? {}
+    const block = blocks[event.index] ?? {}
+    for (const [name, text] of Object.entries(delta)) {
+      if (name === 'partial_json') block['input'] = {}
+      else block[name] = textOfValue(block[name]) + textOfValue(text)
+    }
+  }
+  return blocks as unknown as Block[] // each began with its type
+}
+
+for (const stream of [false, true]) {
+  const form = stream ? 'streamed' : 'complete'
+  const start = async (t: Test) => {
+    const upstream = await fakeUpstream(reasons)
+    t.teardown(upstream.close)
+    const tools = await startToolServer(t, { more: ['look'] })
+    const { post } = await testGateway(t, {
+      providers: [upstreamAt(`${upstream.url}/v1`, 'openrouter', 'openrouter')],
+      tools: { ...settings().tools, allowedHosts: ['127.0.0.1'] }
+    })
+    return { upstream, post, tools }
+  }
+  const common = { model: 'openrouter/some-model', stream }
+
+  t.test(`a tool loop sends reasoning details back, ${form}`, async t => {
+    const { upstream, post, tools } = await start(t)
+    await (await post('/v1/chat/completions', { ...common, messages: 'hi', mcp_servers: tools.url })).text()
+    t.equal(upstream.requests.length, 2)
+    t.same(sentBack(upstream), details)
+  })
+
+  t.test(`callers of the Messages API bring reasoning details back, ${form}`, async t => {
+    const { upstream, post } = await start(t)
+    const ask = async (messages: readonly object[]): Promise<string> => await (await post('/v1/messages', {
+      ...common,
+      max_tokens: 100,
+      tools: [{ name: 'look', input_schema: { type: 'object' } }],
+      messages
+    })).text()
+    const hi = { role: 'user', content: 'hi' }
+    const answer = await ask([hi])
+    const content = stream ? blocksIn(answer) : (JSON.parse(answer) as { readonly content: Block[] }).content
+    const types = content.map(({ type }) => type)
+    t.equal(types.at(-1), 'tool_use', types.join())
+    t.match(content[0], { type: 'thinking', thinking: 'thought' })
+    const result = { type: 'tool_result', tool_use_id: content.at(-1)?.['id'], content: 'seen' }
+    await ask([hi, { role: 'assistant', content }, { role: 'user', content: [result] }])
+    t.same(sentBack(upstream), details)
+  })
+
+  t.test(`callers of the Responses API bring reasoning details back, ${form}`, async t => {
+    const { upstream, post } = await start(t)
+    const ask = async (input: readonly object[]): Promise<string> => await (await post('/v1/responses', {
+      ...common,
+      store: false,
+      tools: [{ type: 'function', name: 'look', parameters: { type: 'object' } }],
+      input
+    })).text()
+    const hi = { role: 'user', content: 'hi' }
+    const answer = await ask([hi])
+    const [, completed = answer] = /^data: (\{"type":"response\.completed".*)$/m.exec(answer) ?? []
+    const { output: whole, response } = JSON.parse(completed) as {
+      readonly output?: Block[]
+      readonly response?: { readonly output: Block[] }
+    }
+    const output = whole ?? response?.output ?? []
+    t.equal(output.at(-1)?.type, 'function_call', output.map(({ type }) => type).join())
+    const result = { type: 'function_call_output', call_id: output.at(-1)?.['call_id'], output: 'seen' }
+    await ask([hi, ...output, result])
+    t.same(sentBack(upstream), details)
+  })
+}
+
+t.test('a signature after the text comes back as well', async t => {
+  const late = [{ type: 'reasoning.encrypted', data: 'E2', index: 0 }]
+  const upstream = await fakeUpstream((_, number) => {
+    const [head = '', ...rest] = chatFrames(['ok'], { usage: false })
+    const piece = head.replace(/"delta":\{.*?\}/, `"delta":${JSON.stringify({ reasoning_details: late })}`)
+    const pieces = [head, ...rest.slice(0, 1), ...number === 0 ? [piece] : [], ...rest.slice(1)]
+    return { pieces, headers: eventStream }
+  })
+  t.teardown(upstream.close)
+  const { post } = await testGateway(t, {
+    providers: [upstreamAt(`${upstream.url}/v1`, 'openrouter', 'openrouter')]
+  })
+  const common = { model: 'openrouter/some-model', stream: true }
+  const hi = { role: 'user', content: 'hi' }
+  const messages = { ...common, max_tokens: 100, messages: [hi] }
+  const content = blocksIn(await (await post('/v1/messages', messages)).text())
+  t.same(content.map(({ type }) => type), ['text', 'thinking'])
+  const continued = [hi, { role: 'assistant', content }, hi]
+  await (await post('/v1/messages', { ...messages, messages: continued })).text()
+  t.same(sentBack(upstream), late)
+})

@@ -1,6 +1,7 @@
 /** Folds the chunks of an answer into one completion. */
 
-import { textOfValue } from '../../json/guards.ts'
+import { addReasoningDetails } from '../../chat/reasoning-details.ts'
+import { textOfValue, type JsonObject } from '../../json/guards.ts'
 import { ChunkBuilder, type Chunk } from './chunk.ts'
 import type { AnswerHead } from '../dialect.ts'
 import type { ChatEvent } from '../../core/events.ts'
@@ -76,6 +77,7 @@ class ChoiceFold {
   readonly #extra: Fields = {}
   readonly #annotations = new Map<string, unknown>()
   readonly #blocks: unknown[] = []
+  readonly #details: JsonObject[] = []
   #content = ''
   #logprobs: ChoiceLogprobs | null = null
   #finish: FinishReason | null = null
@@ -108,6 +110,9 @@ class ChoiceFold {
         case 'thinking_blocks':
           for (const block of delta.thinking_blocks ?? []) this.#blocks.push(block)
           break
+        case 'reasoning_details':
+          addReasoningDetails(this.#details, Reflect.get(delta, key))
+          break
         case 'audio':
           this.#join(key, delta.audio ?? {}, audioTexts)
           break
@@ -127,6 +132,7 @@ class ChoiceFold {
     const message = this.#message
     if (this.#annotations.size > 0) message['annotations'] = [...this.#annotations.values()]
     if (this.#blocks.length > 0) message['thinking_blocks'] = this.#blocks
+    if (this.#details.length > 0) message['reasoning_details'] = this.#details
     const calls = this.#calls.filter(call => call !== undefined).map(({ index: _, ...call }) => call)
     const spoken =
       calls.length > 0 || 'function_call' in message || 'refusal' in message || 'audio' in message

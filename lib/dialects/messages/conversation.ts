@@ -4,6 +4,8 @@
  * a result.
  */
 
+import { addReasoningDetails } from '../../chat/reasoning-details.ts'
+import type { JsonObject } from '../../json/guards.ts'
 import { toolResultText } from '../tool-result-text.ts'
 import { isSealed, openFields } from './signature.ts'
 import { otherText, partsOf, textPart, type Refuse } from './content.ts'
@@ -48,6 +50,7 @@ interface Turn {
   readonly content: TextPart[]
   readonly thinking: Array<Record<string, unknown>>
   readonly calls: ToolCall[]
+  readonly details: JsonObject[]
   reasoning: string
   /** Fields that belong to the next call. */
   callFields: Readonly<Record<string, unknown>> | undefined
@@ -139,13 +142,15 @@ class ConversationReader {
 
   #addAssistant (blocks: readonly MessagesBlock[]): void {
     if (this.#turn === undefined) this.#endUser()
-    const turn = this.#turn ??= { content: [], thinking: [], calls: [], reasoning: '', callFields: undefined }
+    const turn = this.#turn ??= {
+      content: [], thinking: [], calls: [], details: [], reasoning: '', callFields: undefined
+    }
     for (const block of blocks) addBlock(turn, block)
   }
 
   #endTurn (): void {
     if (this.#turn === undefined) return
-    const { content, thinking, calls, reasoning } = this.#turn
+    const { content, thinking, calls, details, reasoning } = this.#turn
     this.#turn = undefined
     if (content.length === 0 && calls.length === 0) return
     this.#messages.push({
@@ -153,6 +158,7 @@ class ConversationReader {
       content: content.length === 0 ? null : shortest(content),
       ...calls.length > 0 && { tool_calls: calls },
       ...thinking.length > 0 && { thinking_blocks: thinking },
+      ...details.length > 0 && { reasoning_details: details },
       ...reasoning !== '' && { reasoning_content: reasoning }
     } satisfies AssistantMessage)
     for (const { id } of calls) this.#openCalls.add(id)
@@ -167,7 +173,9 @@ function addBlock (turn: Turn, block: MessagesBlock): void {
     case 'thinking': {
       const { signature } = block
       if (typeof signature === 'string' && isSealed(signature)) {
-        turn.callFields = openFields(signature)
+        const { reasoning_details: details, ...callFields } = openFields(signature) ?? {}
+        if (details === undefined) turn.callFields = callFields
+        else addReasoningDetails(turn.details, details)
         turn.reasoning += block.thinking
       } else if (typeof signature === 'string' && signature !== '') {
         turn.thinking.push({ type: 'thinking', thinking: block.thinking, signature })

@@ -1,6 +1,6 @@
 /**
- * Carries what a provider needs back with a tool call in the signature of a thinking block: clients of this
- * dialect return thinking unchanged and drop unknown fields.
+ * Carries what a provider needs back, with a tool call or as `reasoning_details`, in the signature of a
+ * thinking block: clients of this dialect return thinking unchanged and drop unknown fields.
  */
 
 import { objectOf } from '../../json/guards.ts'
@@ -9,7 +9,7 @@ import { parseBounded } from '../../json/parse-bounded.ts'
 /** Version of the envelope, followed by JSON in base64url. */
 const prefix = 'hg1.'
 
-/** Returns a signature that contains the unknown fields of a tool call. */
+/** Returns a signature that contains fields of a message or of a tool call. */
 export function sealFields (fields: Readonly<Record<string, unknown>>): string {
   return prefix + Buffer.from(JSON.stringify(fields)).toString('base64url')
 }

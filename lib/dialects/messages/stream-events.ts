@@ -8,13 +8,14 @@
 
 import { GatewayError } from '../../core/errors.ts'
 import { charactersPerToken, costFields, type Usage } from '../../core/usage.ts'
-import { objectOf } from '../../json/guards.ts'
+import { addReasoningDetails } from '../../chat/reasoning-details.ts'
+import { objectOf, type JsonObject } from '../../json/guards.ts'
 import { parseBounded } from '../../json/parse-bounded.ts'
 import { sealFields } from './signature.ts'
 import { wireEnd } from './stop-reason.ts'
 import { callerToolId } from './tool-call-id.ts'
 import { estimatedUsage, messagesUsage } from './usage.ts'
-import type { ChatEvent, FinishReason, ThinkingBlock } from '../../core/events.ts'
+import type { ChatEvent, ExtraFields, FinishReason, ThinkingBlock } from '../../core/events.ts'
 import type { AnswerBlock, MessagesStreamEvent } from '../../../schemas/messages-answer.ts'
 import type { AnswerStart } from '../dialect.ts'
 import type { MessagesContext } from './input.ts'
@@ -39,6 +40,8 @@ export class StreamEvents {
   /** Waiting pieces of calls, by call. */
   readonly #pieces = new Map<number, CallPiece[]>()
   readonly #closedCalls = new Set<number>()
+  /** Reasoning to be sealed before the next text or call. */
+  #details: JsonObject[] = []
   /** True if the arguments of a closed call are not a JSON object. */
   #broken = false
   #characters = 0
@@ -95,6 +98,7 @@ export class StreamEvents {
    */
   end (): MessagesStreamEvent[] {
     while (this.#open?.type === 'tool_use') this.#closeCall(this.#open)
+    this.#sealDetails()
     this.#close()
     // Truncated arguments stay: the stop reason tells clients.
     if (this.#broken && this.#reason !== 'length') {
@@ -141,6 +145,9 @@ export class StreamEvents {
         return
       case 'usage':
         this.#usage = event.usage
+        return
+      case 'extra':
+        if (event.scope === 'message') addReasoningDetails(this.#details, event.fields['reasoning_details'])
         return
       case 'tool-call-delta':
       case 'tool-call-end':
@@ -215,7 +222,10 @@ export class StreamEvents {
 
   #addText (text: string): void {
     if (text === '') return
-    if (this.#open?.type !== 'text') this.#openBlock({ type: 'text' }, { type: 'text', text: '' })
+    if (this.#open?.type !== 'text') {
+      this.#sealDetails()
+      this.#openBlock({ type: 'text' }, { type: 'text', text: '' })
+    }
     this.#characters += text.length
     this.#delta({ type: 'text_delta', text })
   }
@@ -246,14 +256,23 @@ export class StreamEvents {
   }
 
   #startCall ({ callIndex, id, name, extra }: ChatEvent & { readonly type: 'tool-call-start' }): void {
+    this.#sealDetails()
     // Put fields that the provider needs back into a preceding block, because clients drop them from calls.
-    if (extra !== undefined) {
-      this.#addThinkingBlock({ type: 'thinking', thinking: '', signature: sealFields(extra) })
-    }
+    if (extra !== undefined) this.#addSealed(extra)
     this.#callsTools = true
     this.#openBlock({ type: 'tool_use', call: callIndex, text: '' }, {
       type: 'tool_use', id: callerToolId(id), name: this.#start.context.toolNames.get(name) ?? name, input: {}
     })
+  }
+
+  #sealDetails (): void {
+    if (this.#details.length === 0) return
+    this.#addSealed({ reasoning_details: this.#details })
+    this.#details = []
+  }
+
+  #addSealed (fields: ExtraFields): void {
+    this.#addThinkingBlock({ type: 'thinking', thinking: '', signature: sealFields(fields) })
   }
 
   #keepPiece (piece: CallPiece): void {

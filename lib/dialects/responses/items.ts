@@ -5,11 +5,12 @@
  * after the last result.
  */
 
+import { addReasoningDetails } from '../../chat/reasoning-details.ts'
 import { toThinkingBlock } from '../../chat/reasoning-item.ts'
 import { nameTools, toolKey, type NamedTool } from '../../chat/tool-names.ts'
 import { GatewayError } from '../../core/errors.ts'
 import { append } from '../../json/append.ts'
-import { property } from '../../json/guards.ts'
+import { property, type JsonObject } from '../../json/guards.ts'
 import { shorten } from '../../text/shorten.ts'
 import { toolResultText } from '../tool-result-text.ts'
 import { isSealedReasoning, openReasoning } from './reasoning-state.ts'
@@ -46,6 +47,7 @@ interface Turn {
   content?: AssistantPart[]
   tool_calls?: ToolCall[]
   thinking_blocks?: Array<Record<string, unknown>>
+  reasoning_details?: JsonObject[]
   reasoning_content?: string
 }
 
@@ -233,6 +235,7 @@ class Reader {
       append(turn.thinking_blocks ??= [], [toThinkingBlock(id ?? '', sealed, text)])
     }
     if (state?.blocks !== undefined) append(turn.thinking_blocks ??= [], state.blocks)
+    if (state?.details !== undefined) addReasoningDetails(turn.reasoning_details ??= [], state.details)
     if (state?.callFields !== undefined) this.#callFields = state.callFields
     if (text !== '') {
       turn.reasoning_content =

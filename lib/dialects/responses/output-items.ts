@@ -6,7 +6,9 @@
  * done.
  */
 
+import { addReasoningDetails } from '../../chat/reasoning-details.ts'
 import { append } from '../../json/append.ts'
+import type { JsonObject } from '../../json/guards.ts'
 import { OpenCall } from './output/open-call.ts'
 import { OpenCustomCall } from './output/open-custom-call.ts'
 import { OpenFunctionCall } from './output/open-function-call.ts'
@@ -20,6 +22,7 @@ import {
   type ServerItem
 } from './output/open-server-item.ts'
 import type { ItemListener, OpenItem } from './output/open-item.ts'
+import type { ReasoningState } from './reasoning-state.ts'
 import type { SentNames } from './sent-names.ts'
 import type { Approvals } from './approvals.ts'
 import type { ChatEvent, FinishReason, Logprobs, ThinkingBlock } from '../../core/events.ts'
@@ -54,6 +57,8 @@ export class OutputItems {
   readonly #calls = new Map<number, OpenCall>()
   /** Calls since the last item began that ended without complete arguments. */
   readonly #brokenOff = new Set<OpenItem>()
+  /** Reasoning to be sealed before the next message or call. */
+  #details: JsonObject[] = []
   #reason: FinishReason | undefined
   #refused = false
   /** Number of items that are written or have begun. */
@@ -127,7 +132,9 @@ export class OutputItems {
         }
         break
       case 'extra':
-        if (event.scope === 'answer') {
+        if (event.scope === 'message') {
+          addReasoningDetails(this.#details, event.fields['reasoning_details'])
+        } else if (event.scope === 'answer') {
           const { tool_loop_stopped: stopped } = event.fields
           // sent by the tool loop
           if (stopped !== undefined) this.#toolLoopStopped = stopped as ToolLoopStopped
@@ -173,6 +180,7 @@ export class OutputItems {
       if (isCut && ending.status === 'incomplete') item.status = 'incomplete'
       this.#end(item)
     }
+    this.#sealDetails()
     return ending
   }
 
@@ -190,6 +198,7 @@ export class OutputItems {
   #message (): OpenMessage {
     const last = this.#line.at(-1)
     if (last instanceof OpenMessage) return last
+    this.#sealDetails()
     const message = new OpenMessage(this.#listener)
     this.#begin(message)
     if (this.#annotations.length > 0) message.annotate(this.#annotations.splice(0))
@@ -211,7 +220,19 @@ export class OutputItems {
     if (block.type === 'thinking' && reasoning.isEmpty && block.thinking !== '') {
       reasoning.write(block.thinking)
     }
-    reasoning.seal({ model: this.#options.model, blocks: [block] })
+    this.#seal({ blocks: [block] })
+  }
+
+  #sealDetails (): void {
+    if (this.#details.length === 0) return
+    this.#seal({ details: this.#details })
+    this.#details = []
+  }
+
+  /** Ends the current reasoning with what its provider needs back. */
+  #seal (state: Omit<ReasoningState, 'model'>): void {
+    const reasoning = this.#reasoning()
+    reasoning.seal({ model: this.#options.model, ...state })
     this.#end(reasoning)
   }
 
@@ -222,11 +243,8 @@ export class OutputItems {
   }
 
   #startCall ({ callIndex, id, name, kind, extra }: ChatEvent & { type: 'tool-call-start' }): void {
-    if (extra !== undefined) {
-      const reasoning = this.#reasoning()
-      reasoning.seal({ model: this.#options.model, callFields: extra })
-      this.#end(reasoning)
-    }
+    this.#sealDetails()
+    if (extra !== undefined) this.#seal({ callFields: extra })
     const tool = this.#options.names.declared(name)
     const item = kind === 'function' && tool.kind === 'custom'
       ? new OpenCustomCall(this.#listener, id, tool)

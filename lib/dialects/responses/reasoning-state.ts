@@ -11,6 +11,8 @@ export interface ReasoningState {
   /** The model that produced the reasoning. */
   readonly model: string
   readonly blocks?: readonly ThinkingBlock[]
+  /** See `chat/reasoning-details`. */
+  readonly details?: readonly JsonObject[]
   /** Fields that belong to the following tool call. */
   readonly callFields?: ExtraFields
 }
@@ -34,7 +36,13 @@ export function openReasoning (sealed: string): ReasoningState | undefined {
   if (state === undefined || model === undefined) return undefined
   const blocks = objectsOf(state['blocks']).filter(isThinkingBlock)
   const { callFields } = state
-  return { model, ...blocks.length > 0 && { blocks }, ...isObject(callFields) && { callFields } }
+  const details = objectsOf(state['details'])
+  return {
+    model,
+    ...blocks.length > 0 && { blocks },
+    ...details.length > 0 && { details },
+    ...isObject(callFields) && { callFields }
+  }
 }
 
 function isThinkingBlock (block: JsonObject): block is JsonObject & ThinkingBlock {

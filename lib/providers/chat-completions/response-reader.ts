@@ -155,8 +155,13 @@ export class ResponseReader {
     const choice = this.#choice(numberOf(wire.index) ?? position, isAnnounced)
     if (choice === undefined) return
     const delta = deltaOf(wire, choice)
-    this.#readTexts(choice, wire, delta, events)
     const { index } = choice
+    const inMessage = this.#unknown(delta, deltaFields)
+    // Before texts and calls: reasoning that goes back with them may be among the fields.
+    if (inMessage !== undefined) {
+      events.push({ type: 'extra', scope: 'message', choice: index, fields: inMessage })
+    }
+    this.#readTexts(choice, wire, delta, events)
     const audio = objectOf(delta.audio)
     if (audio !== undefined) {
       events.push({ type: 'audio-delta', choice: index, audio })
@@ -174,10 +179,6 @@ export class ResponseReader {
     }
     if (delta.function_call !== undefined) this.#readLegacyCall(choice, delta.function_call, events)
 
-    const inMessage = this.#unknown(delta, deltaFields)
-    if (inMessage !== undefined) {
-      events.push({ type: 'extra', scope: 'message', choice: index, fields: inMessage })
-    }
     const inChoice = this.#unknown(wire, choiceFields, `choice ${index}`)
     if (inChoice !== undefined) {
       events.push({ type: 'extra', scope: 'choice', choice: index, fields: inChoice })

@@ -21,10 +21,10 @@ t.test('a complete answer gives the events of the equivalent stream', async t =>
   }
   t.same(readResponse(chatCompletions, complete, ask()), [
     { type: 'response-start', fingerprint: 'fp_1', serviceTier: 'default' },
+    { type: 'extra', scope: 'message', choice: 0, fields: { mood: 'calm' } },
     { type: 'reasoning-delta', choice: 0, text: 'hm' },
     { type: 'text-delta', choice: 0, text: 'Hello' },
     { type: 'tool-call-start', choice: 0, callIndex: 0, id: 'a', name: 'f', kind: 'function' },
-    { type: 'extra', scope: 'message', choice: 0, fields: { mood: 'calm' } },
     { type: 'tool-call-delta', choice: 0, callIndex: 0, text: '{}', kind: 'function' },
     { type: 'tool-call-end', choice: 0, callIndex: 0 },
     { type: 'choice-end', choice: 0, reason: 'tool_calls' },
