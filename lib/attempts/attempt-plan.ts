@@ -113,7 +113,7 @@ export class AttemptPlan {
     if (
       last !== undefined &&
       isTransient &&
-      !acceptedByProvider &&
+      acceptedByProvider !== true &&
       last.attempts <= this.#options.retries(last.route)
     ) {
       this.#failed.push(last)

@@ -22,7 +22,7 @@ import type { PreparedRequest } from './prepared-request.ts'
 
 /** What attempts need of the request to a route. */
 type RouteRequest<E extends AnyEvent & AnswerEvent> =
-  Pick<PreparedRequest<never, E>, 'provider' | 'readsToEnd' | 'send' | 'usageOfUnusedParts'>
+  Pick<PreparedRequest<never, E>, 'provider' | 'readsToEnd' | 'send' | 'unusedParts'>
 
 export interface CallAttemptsOptions<E extends AnyEvent & AnswerEvent> {
   readonly health: RouteHealth
@@ -123,7 +123,7 @@ export class CallAttempts<E extends AnyEvent & AnswerEvent> {
   #recordUnusedParts (answering: Route | undefined): void {
     for (const [route, request] of this.#requests) {
       if (route !== answering) {
-        for (const usage of request.usageOfUnusedParts()) recordWasted(this.#call, route, usage)
+        for (const part of request.unusedParts()) recordWasted(this.#call, route, part)
       }
     }
   }

@@ -5,7 +5,7 @@ import { yieldFairly } from '../async/yield-fairly.ts'
 import { parseBounded, maxDepth, ValueCounter } from '../json/parse-bounded.ts'
 import { parseInSlices } from '../json/parse-in-slices.ts'
 import {
-  ProviderFailure, invalidResponse, usageOfError, webPageError, withUsage
+  ProviderFailure, emptyBodyError, invalidResponse, usageOfError, webPageError, withUsage
 } from '../providers/provider-failure.ts'
 import { reportedBy, type ReportedUsage, type Usage } from '../core/usage.ts'
 import { sseDecoder } from '../wire/sse-decoder.ts'
@@ -82,7 +82,7 @@ export class PieceResponse<E extends AnyEvent> implements OpenResponse<E> {
   /** Waits for the first piece, so that an earlier failure still becomes a status. */
   async begin (): Promise<void> {
     this.#first = await this.#pieces.next()
-    if (this.#first.done === true) throw invalidResponse('empty body')
+    if (this.#first.done === true) throw emptyBodyError()
   }
 
   async next (): Promise<E[] | undefined> {
@@ -266,6 +266,7 @@ const countedBytes = 1024 * 1024
  */
 export function parseResponseBytes (bytes: Buffer): unknown {
   if (bytes.length > parsedAtOnceBytes) return parseLarge(withoutMark(bytes))
+  if (bytes.length === 0) throw emptyBodyError()
   const text = bytes.toString()
   try {
     return parseBounded(text.charCodeAt(0) === 0xfeff ? text.slice(1) : text)

@@ -6,15 +6,14 @@ import type { JournalSent, RoutedCall } from '../core/call.ts'
 import { isLargeRequest } from '../core/record.ts'
 import { accountDigest } from '../providers/credential.ts'
 import { ProviderFailure } from '../providers/provider-failure.ts'
-import { sendParts } from './send-parts.ts'
+import { choicesOf, sendParts } from './send-parts.ts'
 import type { AbandonedAnswers } from './abandoned-answers.ts'
 import { sendRequest, type SendContext, type UpstreamPart, type UpstreamTarget } from './send-request.ts'
-import type { AnyEvent, OpenResponse } from './open-response.ts'
-import type { RouteAttempt } from './route-attempt.ts'
+import { usageIn, type AnyEvent, type OpenResponse } from './open-response.ts'
+import type { RouteAttempt, UnusedRequest } from './route-attempt.ts'
 import type { FitOptions } from '../core/direct-request.ts'
 import type { AnswerEvent } from '../core/events.ts'
 import type { Route } from '../core/route.ts'
-import type { Usage } from '../core/usage.ts'
 import type { AdapterInput, Provider } from '../providers/provider.ts'
 import type { MissingApis } from '../routing/route-health.ts'
 
@@ -102,12 +101,13 @@ export class PreparedRequest<
     })
   }
 
-  /** Returns the usage of the successful parts of a split request that partly failed. */
-  usageOfUnusedParts (): readonly Usage[] {
-    const answers = new Set([...this.#prepared.values()].flat().map(({ answer }) => answer))
-    return [...answers].flatMap((events = []) =>
-      events.flatMap(({ type, usage }) => (type === 'usage' && usage !== undefined ? [usage] : []))
-    )
+  /** Returns the successful parts of a split request that partly failed. */
+  unusedParts (): readonly UnusedRequest[] {
+    const answered = new Map<readonly E[], UnusedRequest>()
+    for (const { answer, input } of [...this.#prepared.values()].flat()) {
+      if (answer !== undefined) answered.set(answer, { usage: usageIn(answer), choices: choicesOf(input) })
+    }
+    return [...answered.values()]
   }
 
   #open (context: AttemptContext, parts: ReadonlyArray<UpstreamPart<R, E>>): Promise<OpenResponse<E>> {

@@ -10,11 +10,15 @@ import type { OpenResponse } from './open-response.ts'
 import { asGatewayError, type GatewayError } from '../core/errors.ts'
 import type { ChildSpan } from '../core/call-trace.ts'
 import type { RecordedAttempt } from '../core/record.ts'
+import type { WastedRequest } from '../core/usage-facts.ts'
 import { capParts, type Usage } from '../core/usage.ts'
 import type { Route } from '../core/route.ts'
 import type { Call, RoutedCall } from '../core/call.ts'
 import type { RouteHealth } from '../routing/route-health.ts'
 import type { Provider } from '../providers/provider.ts'
+
+/** What is known of a request whose answer is not used. */
+export type UnusedRequest = Pick<WastedRequest, 'usage' | 'choices'>
 
 /**
  * One attempt at a route, from its start to its outcome. `CallAttempts` and `hedgedAnswer` send its request,
@@ -104,8 +108,8 @@ export class RouteAttempt {
   recordFailure (error: GatewayError): void {
     this.recordUnbilled()
     this.#recordEnd(error.code)
-    if (error.acceptedByProvider || error.mayBeBilled || error.usage !== undefined) {
-      recordWasted(this.#call, this.route, error.usage)
+    if (error.acceptedByProvider === true || error.mayBeBilled || error.usage !== undefined) {
+      recordWasted(this.#call, this.route, error)
     }
     this.#health.failed(this.route, this.#circuitAttempt, error, this.credential)
     recordUnusedRoute(this.#call, this.route, error.code)
@@ -157,7 +161,7 @@ export class RouteAttempt {
   }
 
   #recordWasted (usage: Usage | undefined): void {
-    if (usage !== undefined) recordWasted(this.#call, this.route, usage)
+    if (usage !== undefined) recordWasted(this.#call, this.route, { usage })
   }
 }
 
@@ -174,16 +178,17 @@ export function recordBrokenAnswer (call: Pick<Call, 'record'>, route: Route, re
   recordUnusedRoute(call, route, reason)
 }
 
-/**
- * Records a wasted request.
- *
- * @param usage reported by the provider, if any
- */
-export function recordWasted ({ record }: Pick<Call, 'record'>, { modelId }: Route, usage?: Usage): void {
+/** Records a wasted request, with the usage that its provider reported, if any. */
+export function recordWasted (
+  { record }: Pick<Call, 'record'>, { modelId }: Route, { usage, choices }: UnusedRequest
+): void {
   record.usage.wasted ??= []
   const { countPrompt } = record.usage.openTurn ?? {}
   record.usage.wasted.push({
-    modelId, usage: usage && capParts(usage), ...countPrompt !== undefined && { countPrompt }
+    modelId,
+    usage: usage && capParts(usage),
+    ...choices !== undefined && { choices },
+    ...countPrompt !== undefined && { countPrompt }
   })
 }
 

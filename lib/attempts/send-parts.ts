@@ -10,12 +10,13 @@
 
 import { standardSignal } from '../async/cancellation.ts'
 import { GatewayError } from '../core/errors.ts'
+import { numberOf, property } from '../json/guards.ts'
 import { addReported, addUsage, reportedBy, type ReportedUsage, type Usage } from '../core/usage.ts'
 import { ProviderFailure, usageOfError, withUsage, type FailureKind } from '../providers/provider-failure.ts'
 import { PartNotes } from './part-notes.ts'
 import { sendRequest, type SendContext, type UpstreamPart, type UpstreamTarget } from './send-request.ts'
 import { bufferedResponse, usageIn, type AnyEvent, type OpenResponse } from './open-response.ts'
-import type { Join } from '../providers/provider.ts'
+import type { AdapterInput, Join } from '../providers/provider.ts'
 import type { Route } from '../core/route.ts'
 
 /** Requests of one call in flight at a time. */
@@ -44,9 +45,17 @@ export function sendParts<R, E extends AnyEvent> (
   const joined = new JoinedResponse<E>(route, parts, join, !streamed, notes, async (index, signal) => {
     const either = AbortSignal.any([standardSignal(context.signal), signal])
     const sent = { ...context, signal: either, span: notes.begin(index) }
-    return await sendRequest(sent, (parts[index] ?? first).input, target)
+    const { input } = parts[index] ?? first
+    return await sendRequest(sent, input, target).catch((error: unknown) => {
+      throw error instanceof GatewayError ? error.with({ choices: choicesOf(input) }) : error
+    })
   })
   return streamed ? joined.begun() : joined.buffered()
+}
+
+/** Returns the number of choices that a part asks for. */
+export function choicesOf ({ request }: Pick<AdapterInput<unknown>, 'request'>): number {
+  return numberOf(property(request, 'n')) ?? 1
 }
 
 /**

@@ -267,7 +267,7 @@ function isTimeout (error: unknown): error is GatewayError {
  */
 function isAccepted (error: unknown, streamed: boolean): error is GatewayError {
   if (!(error instanceof GatewayError)) return false
-  return (
+  return error.acceptedByProvider ?? (
     error.code === 'overloaded' ||
     error.code === 'upstream_invalid_response' ||
     error.code === 'upstream_too_slow' ||

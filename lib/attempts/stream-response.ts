@@ -1,7 +1,9 @@
 /** Reads a response that is an event stream: bytes become events, one batch per read. */
 
 import { GatewayError } from '../core/errors.ts'
-import { invalidResponse, webPageError, usageOfError, withUsage } from '../providers/provider-failure.ts'
+import {
+  emptyBodyError, invalidResponse, webPageError, usageOfError, withUsage
+} from '../providers/provider-failure.ts'
 import { sseDecoder, type StreamDecoder } from '../wire/sse-decoder.ts'
 import { StreamPace, tooSlow, type SlowStreamPolicy } from './stream-pace.ts'
 import {
@@ -249,7 +251,7 @@ export class StreamResponse<E extends AnyEvent> implements OpenResponse<E> {
 
   #end (into: E[]): void {
     this.#finished = true
-    if (!this.#started) throw invalidResponse('empty body')
+    if (!this.#started) throw emptyBodyError()
     asInterrupted(() => {
       try {
         this.#readMessages(this.#messages.end(), into)

@@ -302,7 +302,10 @@ export interface OriginalError {
 /** What a failed attempt tells about itself: it decides what is tried and billed. Callers do not see it. */
 export interface AttemptFacts {
   fault?: FaultKind | undefined
-  /** True if the provider had accepted the request: it is billed, so the same model is not tried again. */
+  /**
+   * True if the provider had accepted the request: it is billed, so the same model is not tried again. False
+   * if it did no work; absent if the code of the error tells.
+   */
   acceptedByProvider?: boolean | undefined
   /**
    * True if the provider may have done the work and bill it: an estimate counts, and the same model may be
@@ -311,6 +314,8 @@ export interface AttemptFacts {
   mayBeBilled?: boolean | undefined
   /** Usage of the failed request, if the provider reported it. */
   usage?: Usage | undefined
+  /** Choices of the failed request, if it was a part of the call. Default: those of the call. */
+  choices?: number | undefined
   /**
    * True if the connection had been idle and was closed as the request was sent: the same request may be sent
    * immediately over another connection.
@@ -347,9 +352,10 @@ export class GatewayError extends Error {
   readonly fault: FaultKind
   readonly retryAfterSeconds: number | undefined
   readonly rateLimits: Readonly<Record<string, string>> | undefined
-  readonly acceptedByProvider: boolean
+  readonly acceptedByProvider: boolean | undefined
   readonly mayBeBilled: boolean
   readonly usage: Usage | undefined
+  readonly choices: number | undefined
   readonly staleConnection: boolean
   readonly original: OriginalError | undefined
   readonly #options: GatewayErrorOptions
@@ -366,9 +372,10 @@ export class GatewayError extends Error {
     this.fault = options.fault ?? row.fault ?? 'caller'
     this.retryAfterSeconds = options.retryAfterSeconds
     this.rateLimits = options.rateLimits
-    this.acceptedByProvider = options.acceptedByProvider ?? false
+    this.acceptedByProvider = options.acceptedByProvider
     this.mayBeBilled = options.mayBeBilled ?? false
     this.usage = options.usage
+    this.choices = options.choices
     this.staleConnection = options.staleConnection ?? false
     this.original = options.original
   }

@@ -331,6 +331,8 @@ export class CostFacts {
   chargedNanoUsd: number | undefined = undefined
   /** The charge for the receipt of a fetched answer, which the real cost replaces. */
   refundedNanoUsd: number | undefined = undefined
+  /** True for a fetched answer of unknown usage: the charge for its receipt stays, and is all. */
+  isPaidByReceipt = false
 }
 
 /** Times of a call, in milliseconds. */

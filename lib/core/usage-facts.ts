@@ -18,6 +18,8 @@ import {
 export interface WastedRequest {
   readonly modelId: string
   readonly usage?: Usage | undefined
+  /** Its number of choices. Default: those of the call. */
+  readonly choices?: number | undefined
   /** Estimates the tokens of its prompt. Default: the estimate of the call, whose first turn it was. */
   readonly countPrompt?: (() => number) | undefined
 }
@@ -38,8 +40,10 @@ export interface UsageEstimator {
   /**
    * Guesses the tokens of an unknown answer: the reserved number, unless the caller allows far more than is
    * usual.
+   *
+   * @param choices Default: those of the call
    */
-  readonly countAnswer: () => number
+  readonly countAnswer: (choices?: number) => number
   /** Estimates usage in units other than tokens, where the request determines it. */
   readonly estimateUnits: () => EstimatedUnits | undefined
 }

@@ -132,8 +132,9 @@ async function fetchOnce (
     let completion: StoredAnswer
     try {
       completion = { status: 200, body: await printText(await complete(bytes)) }
-      // The actual cost replaces the charge for the receipt.
+      // The actual cost replaces the charge for the receipt; an estimate does not.
       if (call.record.usage.total !== undefined) refund(fetch)
+      else call.record.cost.isPaidByReceipt = fetch.upstream.chargedNanoUsd !== undefined
     } catch (error) {
       // xAI reports this with status 200 as well.
       if (error instanceof ProviderFailure && error.failure.kind === 'model') return await gone()

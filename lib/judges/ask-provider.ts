@@ -56,6 +56,7 @@ export async function askProvider<R, E> (
     const text = (await response.body.buffer(maxAnswerBytes)).toString()
     return readOrRefuse(() => reader.read(parseBounded(text)))
   } catch (error) {
-    throw error instanceof GatewayError ? error.with({ acceptedByProvider: true }) : error
+    if (!(error instanceof GatewayError)) throw error
+    throw error.with({ acceptedByProvider: error.acceptedByProvider ?? true })
   }
 }

@@ -82,7 +82,7 @@ export function openPromptInjection ({
 function billedFor (error: unknown, { modelId, usage }: JudgeRequest): readonly JudgeRequest[] {
   const reported = usageOfError(error)
   if (reported !== undefined) return [{ modelId, usage: capParts(reported), estimated: false }]
-  return error instanceof GatewayError && (error.acceptedByProvider || error.mayBeBilled)
+  return error instanceof GatewayError && (error.acceptedByProvider === true || error.mayBeBilled)
     ? [{ modelId, usage, estimated: true }]
     : []
 }

@@ -107,9 +107,15 @@ export function aboutInput (failure: Failure): Failure {
   return failure.param === 'messages' ? { ...failure, param: 'input' } : failure
 }
 
-/** Creates the error for an HTML page: the address is not that of the API. */
+/** Creates the error for an answer of no bytes: no provider has worked on it. */
+export function emptyBodyError (): GatewayError {
+  return new GatewayError('upstream_invalid_response', { acceptedByProvider: false, cause: 'empty body' })
+}
+
+/** Creates the error for an HTML page: the address is not that of the API, or a proxy has answered. */
 export function webPageError (): GatewayError {
   return new GatewayError('upstream_invalid_response', {
+    acceptedByProvider: false,
     message:
       'The provider sent a page of HTML, not JSON: its `base_url` in the configuration may be wrong (see `headgate doctor`).',
     cause: 'HTML'

@@ -169,7 +169,7 @@ interface Waste extends Cost {
 
 /** Returns the usage and cost of a failed request. */
 function wasteOf (
-  { modelId, usage, countPrompt }: WastedRequest,
+  { modelId, usage, choices, countPrompt }: WastedRequest,
   record: CallRecord,
   models: PricedModels
 ): Waste {
@@ -183,7 +183,7 @@ function wasteOf (
   if (units !== undefined) return { usage, nanoUsd: estimatedCost(units, price), estimated: true }
   const { estimate } = record.usage
   const promptTokens = countPrompt?.() ?? estimate?.countPrompt() ?? 0
-  const guess = usageOfTokens(promptTokens, estimate?.countAnswer() ?? 0)
+  const guess = usageOfTokens(promptTokens, estimate?.countAnswer(choices) ?? 0)
   return { usage: guess, nanoUsd: costNanoUsd(guess, price), estimated: true }
 }
 
@@ -222,9 +222,9 @@ function chargedCost (
   nanoUsd: number | undefined,
   besideNanoUsd: number
 ): number | null {
-  const { cost: { chargedNanoUsd, refundedNanoUsd = 0 } } = record
+  const { cost: { chargedNanoUsd, refundedNanoUsd = 0, isPaidByReceipt } } = record
   if (chargedNanoUsd !== undefined) return boundedInteger(chargedNanoUsd, maxNanoUsd)
-  const cost = boundedInteger(nanoUsd, maxNanoUsd)
+  const cost = isPaidByReceipt ? 0 : boundedInteger(nanoUsd, maxNanoUsd)
   if (cost === null && besideNanoUsd === 0 && refundedNanoUsd === 0) return null
   return Math.min((cost ?? 0) + besideNanoUsd, maxNanoUsd) - refundedNanoUsd
 }

@@ -45,7 +45,7 @@ function start (
           if (typeof outcome !== 'string') throw outcome ?? new TypeError('no outcome')
           return answerOf(outcome, route)
         },
-        usageOfUnusedParts: () => billed[modelId] ?? []
+        unusedParts: () => (billed[modelId] ?? []).map(usage => ({ usage }))
       }
     }
   })
@@ -117,7 +117,7 @@ t.test('a call that has been aborted is not retried, and rejects with its reason
     prepare: () => ({
       provider: provider('one'),
       readsToEnd: false,
-      usageOfUnusedParts: () => [],
+      unusedParts: () => [],
       send: async () => {
         sent++
         throw busy
@@ -152,7 +152,7 @@ t.test('a slow route is hedged with a second request', async t => {
     prepare: route => ({
       provider: provider(route.providerId),
       readsToEnd: false,
-      usageOfUnusedParts: () => [],
+      unusedParts: () => [],
       send: async (_attempt, signal) => {
         if (route.providerId === 'two') return answerOf('second', route)
         return await new Promise((_resolve, reject) => {

@@ -206,12 +206,12 @@ t.test('an error before any visible output rejects the opening, a later one the 
 })
 
 t.test(
-  'an unreadable response counts as accepted, so that it is not retried; an early break does not',
+  'an unreadable response counts as accepted, so that it is not retried; no answer and a break do not',
   async t => {
-    for (const text of ['<html>', 'data: <\n\n']) {
+    for (const [text, isAccepted] of [['<html>', false], ['data: <\n\n', true]] as const) {
       const { body, opening } = start()
       body.push(Buffer.from(text))
-      await t.rejects(opening, { code: 'upstream_invalid_response', acceptedByProvider: true }, text)
+      await t.rejects(opening, { code: 'upstream_invalid_response', acceptedByProvider: isAccepted }, text)
     }
     const page = start()
     page.body.push(Buffer.from('<html>'))
@@ -221,14 +221,14 @@ t.test(
     })
     const empty = start()
     empty.body.end()
-    await t.rejects(empty.opening, { code: 'upstream_invalid_response', acceptedByProvider: true })
+    await t.rejects(empty.opening, { code: 'upstream_invalid_response', acceptedByProvider: false })
 
     const cut = start()
     cut.body.push(sse('head'))
     cut.body.fail(new GatewayError('upstream_stream_interrupted'))
     await t.rejects(
       cut.opening,
-      { code: 'upstream_stream_interrupted', acceptedByProvider: false },
+      { code: 'upstream_stream_interrupted', acceptedByProvider: undefined },
       'a stream without output was not billed'
     )
 

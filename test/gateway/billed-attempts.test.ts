@@ -6,7 +6,7 @@ import { testGateway, testKey, upstreamAt, type TestGateway } from '../support/g
 import { modelSettings, settings } from '../support/settings.ts'
 import { startToolServer } from '../support/tool-server.ts'
 import {
-  chatAnswer, fakeUpstream, toolCallAnswer, type FakeUpstream, type Script
+  chatAnswer, completionOf, fakeUpstream, toolCallAnswer, type FakeUpstream, type Script
 } from '../support/upstream.ts'
 import { outlast, until } from '../support/until.ts'
 import { withResolvers } from '../support/with-resolvers.ts'
@@ -202,13 +202,11 @@ t.test('a provider at work is billed when a guard refuses, whatever routes were 
 
 t.test('parts of a call that all failed are not billed when a guard refuses', async t => {
   const { promise: failed, resolve: fail } = withResolvers<void>()
-  let left = 3
   const { api, rows } = await start(
     t,
     async ({ json }) => {
       if (modelOf(json) !== 'judge') {
-        if (--left === 0) setTimeout(fail, 200)
-        return { status: 500, ...busy }
+        return { status: 429, headers: { 'retry-after': '5' }, ...busy }
       }
       await failed
       return found(json)
@@ -219,9 +217,65 @@ t.test('parts of a call that all failed are not billed when a guard refuses', as
     }),
     softLimit
   )
-  t.equal((await api.post(path, { ...long, n: 3 })).status, 400)
+  const asked = api.post(path, { ...long, n: 3 })
+  await until(() => [...api.gateway.services.routeHealth.cooldowns('key-1')].length > 0, 'the failure')
+  fail()
+  t.equal((await asked).status, 400)
   await until(() => rows.length === 1, 'the row')
   t.equal(rows[0]?.cost_nano_usd, judgeNanoUsd)
+})
+
+const nothing = [
+  ['a page of HTML', ['<!doctype html><title>Maintenance</title>']],
+  ['no bytes', []]
+] as const
+for (const stream of [false, true]) {
+  for (const [title, pieces] of nothing) {
+    t.test(`an answer of ${title} is not billed, ${stream ? 'streamed' : 'complete'}`, async t => {
+      const { api, rows } = await start(t, { pieces }, url => ({ providers: [provider(url)] }), softLimit)
+      t.equal((await api.post(path, { ...long, stream })).status, 502)
+      await until(() => rows.length === 1, 'the row')
+      t.same([rows[0]?.cost_nano_usd, rows[0]?.prompt_tokens ?? 0], [0, 0])
+    })
+  }
+}
+
+t.test('a part of a split request that breaks is billed as its own choices', async t => {
+  const request = { model: 'openai/m', messages: 'hi', n: 3, max_tokens: 500 }
+  const rowOf = async (answers: readonly string[]): Promise<UsageRow | undefined> => {
+    const { api, rows } = await start(t, (_, number) => ({ pieces: [answers[number] ?? ''] }), url => ({
+      providers: [provider(url, { quirks: { responsesApi: false, multipleChoices: false } })]
+    }), softLimit)
+    t.equal((await api.post(path, request)).status, 502)
+    await until(() => rows.length === 1, 'the row')
+    return rows[0]
+  }
+  const [whole, broken] = [chatAnswer('hi', usage), 'half a {']
+  t.equal((await rowOf([whole, whole, broken]))?.completion_tokens, 10 + 10 + 500)
+  const silent = JSON.stringify({ ...JSON.parse(whole) as object, usage: undefined })
+  t.equal((await rowOf([silent, whole, broken]))?.completion_tokens, 500 + 10 + 500, 'one reports no usage')
+})
+
+t.test('a deferred answer without usage costs what its receipt did', async t => {
+  for (const limits of [softLimit, { budget: { usd: 10, per: 'month' } } as const]) {
+    const { api, rows } = await start(
+      t,
+      ({ method }) => ({
+        pieces: [method === 'POST'
+          ? '{"request_id":"f15c114e"}'
+          : completionOf({ content: 'later, after many words '.repeat(20) })]
+      }),
+      url => ({ providers: [upstreamAt(url, 'xai', 'xai')] }),
+      limits
+    )
+    const body = { model: 'xai/grok-4.6', messages: 'hi', deferred: true, max_completion_tokens: 50 }
+    const { request_id: id } = await (await api.post(path, body)).json() as { request_id: string }
+    t.match(await (await api.get(`/v1/chat/deferred-completion/${id}`)).text(), /after many words/)
+    await until(() => rows.length === 2, 'two rows')
+    const [receipt, answer] = rows
+    t.ok(Number(receipt?.cost_nano_usd) >= 50 * 2000, String(receipt?.cost_nano_usd))
+    t.equal(answer?.cost_nano_usd, 0)
+  }
 })
 
 for (const limits of [undefined, softLimit, { budget: { usd: 10, per: 'month' } } as const]) {

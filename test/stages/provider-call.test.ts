@@ -379,7 +379,7 @@ t.test('a part that any key has had answered is not sent again, nor charged twic
   t.equal(one.sent.length, 6)
   const usages = (await answer.next())?.flatMap(event => event.type === 'usage' ? [event.usage] : [])
   t.match(usages, [{ totalTokens: 12 }])
-  t.match(request.usageOfUnusedParts(), [{ totalTokens: 4 }, { totalTokens: 4 }, { totalTokens: 4 }])
+  t.match(request.unusedParts(), [1, 2, 3].map(() => ({ usage: { totalTokens: 4 }, choices: 1 })))
 })
 
 /**
