@@ -37,6 +37,7 @@ import type { TextGuards } from './guards/text-filter.ts'
 import type { Judge } from './guards/text-judge.ts'
 import type { Provider } from './providers/provider.ts'
 import type { Services } from './services.ts'
+import type { Call } from './core/call.ts'
 import type { CaptureContent } from './telemetry/span-content.ts'
 import type { ProviderSettings, Settings } from './core/settings.ts'
 import type { Log } from './log/log.ts'
@@ -94,6 +95,8 @@ export interface ServiceOptions extends GivenServices {
   readonly judges?: ReadonlyMap<string, Judge>
   /** Services of the last configuration: what they know about unchanged providers is kept. */
   readonly previous?: Pick<OwnedServices, 'settings' | 'routeHealth' | 'models'>
+  /** Records a mirrored call that has ended. Default: they are not recorded. */
+  readonly onMirrored?: (call: Call) => void
   /** Called with the services, for parts that were opened before them. */
   readonly onCreated?: (services: Services) => void
 }
@@ -117,6 +120,7 @@ export function createServices (settings: Settings, options: ServiceOptions): Ow
     discoverModels = true,
     judges = new Map<string, Judge>(),
     previous,
+    onMirrored,
     onCreated,
     ...given
   } = options
@@ -129,7 +133,8 @@ export function createServices (settings: Settings, options: ServiceOptions): Ow
   const enabled = settings.providers.filter(({ id }) => providers.get(id)?.enabled)
   const listed = learnModels(enabled, { providers, models, log, discoverModels, signal: lifetime.signal })
   const toolServers = createToolServers(settings, holdMemory)
-  const mirrors = settings.routes.some(({ mirror }) => mirror !== undefined) ? new Mirrors() : undefined
+  const hasMirrors = settings.routes.some(({ mirror }) => mirror !== undefined)
+  const mirrors = hasMirrors ? new Mirrors(onMirrored) : undefined
   const tokenCounter = createTokenCounter()
   const { alerts, usageExports } = given
   for (const service of [toolServers, tokenCounter, mirrors, alerts, usageExports, ...judges.values()]) {

@@ -155,7 +155,7 @@ async function openGateway (
   const { log, database, coordination } = options
   const stop: StopState = { isDraining: false, isClosed: false }
   const services = (): Services => live.current
-  const lasting = await openLasting(options, tracer, { services, mirrors: () => live.mirrors })
+  const lasting = await openLasting(options, tracer, services)
   const { recorder, work, degraded, openWork, closeLast } = lasting
   const live = await LiveServices.open(settings, {
     log,
@@ -216,17 +216,17 @@ interface Lasting {
 async function openLasting (
   options: GatewayOptions,
   tracer: CallTracer | undefined,
-  { services, mirrors }: Pick<CallRecorderOptions, 'services' | 'mirrors'>
+  services: () => Services
 ): Promise<Lasting> {
   const { log, database, usageDatabase, coordination } = options
   const ownLimiter = options.limiter === undefined ? createLimiter(usageDatabase, log) : undefined
   const limiter = options.limiter ?? ownLimiter ?? createLimiter(undefined, log)
   database?.stopWaiting()
-  const recorder = openRecorder(options, tracer, { limiter, services, mirrors })
+  const recorder = openRecorder(options, tracer, { limiter, services })
   const work =
     database &&
     (await DeferredWork.open(database, {
-      events: { onEnd: call => recorder.endDetached(call) },
+      events: { onEnd: recorder.endDetached },
       log,
       onWaiting: coordination?.notifyOfTasks,
       services
@@ -266,6 +266,7 @@ function lastingOptions (
     secret,
     degraded,
     journalSent: recorder.journalSent,
+    onMirrored: recorder.endDetached,
     limiter: afterRecording(limiter, () => recorder.importing),
     beginTrace: tracer?.begin,
     captureContent: tracer?.captureContent,
@@ -282,7 +283,7 @@ function lastingOptions (
 function openRecorder (
   { keys, log, database, usageDatabase, observers = [] }: GatewayOptions,
   tracer: CallTracer | undefined,
-  shared: Pick<CallRecorderOptions, 'limiter' | 'services' | 'mirrors'>
+  shared: Pick<CallRecorderOptions, 'limiter' | 'services'>
 ): CallRecorder {
   const { services } = shared
   const kindOf = (providerId: string): ProviderKind | undefined =>

@@ -373,6 +373,8 @@ export class EndFacts {
    * provider has `on_disconnect: drain`: the provider may continue, and bill it.
    */
   isAnswerCutOff: boolean | undefined = undefined
+  /** Called once the call is recorded: starts its mirror. */
+  onRecorded: (() => void) | undefined = undefined
 }
 
 /** Outcomes of calls whose caller left or stopped reading. */

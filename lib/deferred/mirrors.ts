@@ -21,33 +21,36 @@ export interface MirroredWork {
 export class Mirrors {
   /** Routing for other calls ignores what mirrored calls learn about their providers. */
   readonly routeHealth = new RouteHealth()
-  readonly #planned = new WeakMap<CallRecord, MirroredWork>()
+  readonly #onEnd: (call: Call) => void
   readonly #stopping = new AbortController()
   readonly #running = new Set<Promise<void>>()
+
+  /**
+   * @param onEnd called with each mirrored call, unless no provider was called because the request could not
+   *   be translated. Default: they are not recorded
+   */
+  constructor (onEnd: (call: Call) => void = () => {}) {
+    this.#onEnd = onEnd
+  }
 
   /** Running calls. */
   get inFlight (): number {
     return this.#running.size
   }
 
-  /** Schedules what starts when a call has ended. */
+  /**
+   * Schedules what starts when the call of the record has ended, unless its caller has left, its answer came
+   * from the cache, or a guard refused its request. Failures are in the record of the mirrored call.
+   */
   plan (record: CallRecord, work: MirroredWork): void {
-    this.#planned.set(record, work)
+    record.end.onRecorded = () => this.#begin(record, work)
   }
 
-  /**
-   * Starts what was scheduled for an ended call, unless its caller has left, its answer came from the cache,
-   * or a guard refused its request. Failures are in the record of the mirrored call.
-   *
-   * @param onEnd called with the mirrored call, unless no provider was called because the request could not
-   *   be translated
-   */
-  begin ({ record }: Call, onEnd: (call: Call) => void): void {
-    const work = this.#planned.get(record)
-    if (work === undefined || this.#stopping.signal.aborted || this.inFlight >= work.maxInFlight) return
-    if (record.end.outcome !== 'ok' && record.end.outcome !== 'error') return
-    if (record.routing.cache === 'hit' || record.guards.awaitsInspection) return
-    const done = this.#run(work, onEnd).finally(() => this.#running.delete(done))
+  #begin ({ end: { outcome }, routing, guards }: CallRecord, work: MirroredWork): void {
+    if (this.#stopping.signal.aborted || this.inFlight >= work.maxInFlight) return
+    if (outcome !== 'ok' && outcome !== 'error') return
+    if (routing.cache === 'hit' || guards.awaitsInspection) return
+    const done = this.#run(work).finally(() => this.#running.delete(done))
     this.#running.add(done)
   }
 
@@ -62,7 +65,7 @@ export class Mirrors {
     await this.whenIdle()
   }
 
-  async #run ({ start, callMs }: MirroredWork, onEnd: (call: Call) => void): Promise<void> {
+  async #run ({ start, callMs }: MirroredWork): Promise<void> {
     const clock = startDeadline(callMs, this.#stopping.signal, new GatewayError('timeout'))
     const { call, done } = start(clock.signal)
     const { record } = call
@@ -77,6 +80,6 @@ export class Mirrors {
     } finally {
       clock.end()
     }
-    if (record.routing.requestCount > 0) onEnd(call)
+    if (record.routing.requestCount > 0) this.#onEnd(call)
   }
 }

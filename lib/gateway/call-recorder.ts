@@ -10,7 +10,6 @@ import { Ledger } from '../usage/ledger.ts'
 import type { BodyRecorder } from '../bodies/body-recorder.ts'
 import type { Call, JournalAnswer, JournalSent } from '../core/call.ts'
 import type { Settings } from '../core/settings.ts'
-import type { Mirrors } from '../deferred/mirrors.ts'
 import type { Keys } from '../keys/keys.ts'
 import type { Limiter } from '../limits/limiter.ts'
 import type { Log } from '../log/log.ts'
@@ -37,8 +36,6 @@ export interface CallRecorderOptions {
   readonly onInterrupted?: ((rows: readonly UsageRow[]) => void) | undefined
   /** Returns the services for new calls. */
   readonly services: () => Services
-  /** Returns the mirrors of every configuration with open calls; one of them has planned that of a call. */
-  readonly mirrors: () => readonly Mirrors[]
 }
 
 /**
@@ -138,7 +135,7 @@ export class CallRecorder {
   }
 
   /**
-   * Completes the record of an ended call, and starts its mirrors. An observer that throws does not affect
+   * Completes the record of an ended call, and starts its mirror. An observer that throws does not affect
    * the others.
    */
   readonly end = (call: Call): void => {
@@ -157,13 +154,12 @@ export class CallRecorder {
     const { limits: { exceededBudgets } } = call.record
     if (exceededBudgets !== undefined) safely(() => this.#warnings.note(call, exceededBudgets))
     for (const observe of observers) safely(() => observe(call, row))
-    for (const mirrors of this.#options.mirrors()) {
-      safely(() => mirrors.begin(call, mirrored => this.endDetached(mirrored)))
-    }
+    const { end: { onRecorded } } = call.record
+    if (onRecorded !== undefined) safely(onRecorded)
   }
 
   /** Completes the record of a detached call, before anyone can fetch its answer. */
-  endDetached (call: Call): void {
+  readonly endDetached = (call: Call): void => {
     this.end(call)
     this.#ledger?.flushJournal()
   }

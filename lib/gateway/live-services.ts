@@ -5,7 +5,6 @@ import { createServices, type OwnedServices, type ServiceOptions } from '../crea
 import { closeJudges } from '../guards/text-judge.ts'
 import { loggableError } from '../text/describe-error.ts'
 import { providerDigests } from '../routing/same-provider.ts'
-import type { Mirrors } from '../deferred/mirrors.ts'
 import type { Endpoint } from '../core/endpoint.ts'
 import type { Settings } from '../core/settings.ts'
 import type { Log } from '../log/log.ts'
@@ -112,9 +111,9 @@ export class LiveServices {
     for (const { abandonedAnswers } of [this.current, ...this.#outgoing]) abandonedAnswers.stop()
   }
 
-  /** The mirrors of every configuration with open calls. */
-  get mirrors (): readonly Mirrors[] {
-    return [this.current, ...this.#outgoing].flatMap(({ mirrors }) => mirrors ?? [])
+  /** Ends mirrored calls, and starts no others. */
+  async stopMirrors (): Promise<void> {
+    await Promise.all([this.current, ...this.#outgoing].map(async ({ mirrors }) => await mirrors?.close()))
   }
 
   async close (): Promise<void> {

@@ -149,7 +149,7 @@ export class OpenedGateway {
     stop.isClosed = true
     await withTimeout(settings.server.drainMs, this.#waitUntilIdle(Math.min(delayMs, firstRequestMs)))
     // Stop mirrors first: aborted calls would be mirrored.
-    await Promise.all(live.mirrors.map(async mirrors => await mirrors.close()))
+    await live.stopMirrors()
     app.abortAll(new GatewayError('shutting_down'))
     live.stopAbandoned()
     await withTimeout(1000, app.whenIdle())

@@ -21,7 +21,6 @@ const silence = async ({ signal }: Call): Promise<void> => await new Promise((_r
 /** Plans the mirror of a call and ends that call. */
 function endOne (
   mirrors: Mirrors,
-  onEnd: (call: Call) => void,
   {
     read = async () => undefined,
     attempts = 1,
@@ -40,19 +39,19 @@ function endOne (
       return { call: copy, done: read(copy) }
     }
   })
-  mirrors.begin(call, onEnd)
+  call.record.end.onRecorded?.()
 }
 
 t.test('a mirrored call ends with its own outcome, and its failure affects nothing else', async t => {
   const ended: Call[] = []
-  const mirrors = new Mirrors()
-  endOne(mirrors, call => ended.push(call))
-  endOne(mirrors, call => ended.push(call), {
+  const mirrors = new Mirrors(call => ended.push(call))
+  endOne(mirrors)
+  endOne(mirrors, {
     read: async () => await Promise.reject(new GatewayError('upstream_error')),
     original: { end: { outcome: 'error' } }
   })
   t.equal(mirrors.inFlight, 2)
-  endOne(mirrors, call => ended.push(call))
+  endOne(mirrors)
   await until(() => mirrors.inFlight === 0, 'the end of both')
   t.same(
     ended.map(({ record }) => [record.end.outcome, record.end.status, record.end.errorCode]),
@@ -65,45 +64,41 @@ t.test('a mirrored call ends with its own outcome, and its failure affects nothi
 })
 
 t.test(
-  'no mirror starts for an unplanned call, after a disconnect, or for a cached answer',
+  'no mirror starts after a disconnect, or for a cached answer',
   async t => {
-    const mirrors = new Mirrors()
-    const onEnd = (): void => {
+    const mirrors = new Mirrors(() => {
       t.fail('there is none')
-    }
-    mirrors.begin(receivedCall({}), onEnd)
+    })
     for (const original of [
       { end: { outcome: 'client_closed' } },
       { end: { outcome: 'client_too_slow' } },
       { end: { outcome: 'ok' }, routing: { cache: 'hit' } }
     ] as const) {
-      endOne(mirrors, onEnd, { original })
+      endOne(mirrors, { original })
     }
     t.equal(mirrors.inFlight, 0)
   }
 )
 
 t.test('a mirrored call that sent no request is not reported', async t => {
-  const mirrors = new Mirrors()
-  endOne(
-    mirrors,
-    () => {
-      t.fail('there is none')
-    },
-    { read: async () => await Promise.reject(new GatewayError('unsupported_parameter')), attempts: 0 }
-  )
+  const mirrors = new Mirrors(() => {
+    t.fail('there is none')
+  })
+  endOne(mirrors, {
+    read: async () => await Promise.reject(new GatewayError('unsupported_parameter')), attempts: 0
+  })
   await until(() => mirrors.inFlight === 0, 'its end')
 })
 
 t.test('mirrored calls end at their deadline or on close, and none starts afterwards', async t => {
   const codes: unknown[] = []
   const onEnd = ({ record }: Call): void => { codes.push(record.end.errorCode) }
-  const mirrors = new Mirrors()
-  endOne(mirrors, onEnd, { read: silence, callMs: 5 })
+  const mirrors = new Mirrors(onEnd)
+  endOne(mirrors, { read: silence, callMs: 5 })
   await until(() => mirrors.inFlight === 0, 'the deadline')
-  endOne(mirrors, onEnd, { read: silence })
+  endOne(mirrors, { read: silence })
   await mirrors.close()
-  endOne(mirrors, onEnd, { read: silence })
+  endOne(mirrors, { read: silence })
   t.equal(mirrors.inFlight, 0)
   t.same(codes, ['timeout', 'shutting_down'])
 })
