@@ -3,7 +3,7 @@
  * except for the model and limits, and answers pass unchanged.
  */
 
-import type { DirectDialect } from './errors.ts'
+import type { DirectDialect } from './events.ts'
 import type { RequestFacts } from './record.ts'
 
 /** A request as its caller wrote it, for a provider of the same dialect. */

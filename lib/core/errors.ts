@@ -7,6 +7,7 @@
  */
 
 import type { ErrorBody, ValidationErrorBody } from '../../schemas/errors.ts'
+import type { DirectDialect } from './events.ts'
 import type { Usage } from './usage.ts'
 
 export type ErrorType = ErrorBody['error']['type']
@@ -288,9 +289,6 @@ export function isProviderFault (code: string): boolean {
     (row?.fault === 'transient' || row?.fault === 'rate_limit' || row?.fault === 'credential')
   )
 }
-
-/** The dialects that providers speak as well: a request can be passed on as its caller wrote it. */
-export type DirectDialect = 'messages' | 'responses'
 
 /** An error as a provider wrote it, for callers of the same dialect: clients react to its wording. */
 export interface OriginalError {

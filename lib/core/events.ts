@@ -19,6 +19,9 @@ import type { Units, Usage } from './usage.ts'
 /** Exported with the events: adapters map their providers' reasons to it. */
 export type { FinishReason }
 
+/** The dialects that providers speak as well: a request can be passed on as its caller wrote it. */
+export type DirectDialect = 'messages' | 'responses'
+
 /** A provider's thinking block, verbatim: the next turn must return it unchanged. */
 export type ThinkingBlock =
   | { readonly type: 'thinking', readonly thinking: string, readonly signature?: string }

@@ -9,19 +9,22 @@ import { backslash, quote } from './characters.ts'
  * @param from where to start searching: no earlier quote ends the string
  */
 export function closingQuote (text: string | Buffer, start: number, from = start): number {
-  let end = from - 1
-  do {
-    end = typeof text === 'string' ? text.indexOf('"', end + 1) : text.indexOf(quote, end + 1)
-  } while (end !== -1 && isEscaped(text, end, start))
+  let end = nextQuote(text, from)
+  while (end !== -1 && isEscaped(text, end, start)) end = nextQuote(text, end + 1)
   return end
+}
+
+function nextQuote (text: string | Buffer, from: number): number {
+  return typeof text === 'string' ? text.indexOf('"', from) : text.indexOf(quote, from)
 }
 
 /** Returns true if an odd number of backslashes precedes an index of a string that begins at `start`. */
 export function isEscaped (text: string | Buffer, at: number, start: number): boolean {
   let first = at
-  while (
-    first > start &&
-    (typeof text === 'string' ? text.charCodeAt(first - 1) : text[first - 1]) === backslash
-  ) first--
+  while (first > start && codeAt(text, first - 1) === backslash) first--
   return (at - first) % 2 === 1
+}
+
+function codeAt (text: string | Buffer, at: number): number | undefined {
+  return typeof text === 'string' ? text.charCodeAt(at) : text[at]
 }

@@ -4,7 +4,7 @@ import { openContent, toReasoningItem } from '../chat/reasoning-item.ts'
 import { thoughtSignature } from '../chat/thought-signature.ts'
 import { needsResponses } from './responses/index.ts'
 import type { ChatInput } from '../chat/input.ts'
-import type { DirectDialect } from '../core/errors.ts'
+import type { DirectDialect } from '../core/events.ts'
 import type { Route } from '../core/route.ts'
 import type { Provider } from './provider.ts'
 

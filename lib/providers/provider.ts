@@ -10,12 +10,11 @@ import type { EventSourceMessage } from 'eventsource-parser'
 import type { CallerBody, CallSignal, RequestMedia } from '../core/call.ts'
 import type { Propagation } from '../core/call-trace.ts'
 import type { DirectRequest } from '../core/direct-request.ts'
-import type { DirectDialect } from '../core/errors.ts'
 import type { Route } from '../core/route.ts'
 import type { Secret } from '../core/secret.ts'
 import type { Usage } from '../core/usage.ts'
 import type {
-  ChatEvent, EmbeddingsEvent, ImageEvent, ResultEvent, SpeechEvent, TranscriptEvent
+  ChatEvent, DirectDialect, EmbeddingsEvent, ImageEvent, ResultEvent, SpeechEvent, TranscriptEvent
 } from '../core/events.ts'
 import type { Authorize, Credential } from './credential.ts'
 import type { Failure } from './provider-failure.ts'

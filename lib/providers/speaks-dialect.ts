@@ -1,4 +1,4 @@
-import type { DirectDialect } from '../core/errors.ts'
+import type { DirectDialect } from '../core/events.ts'
 import type { Provider } from './provider.ts'
 
 /** Returns true if the provider speaks the caller's dialect and gets requests unchanged. */

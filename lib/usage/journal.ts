@@ -175,7 +175,7 @@ export class Journal {
 }
 
 const newline = 0x0a
-/** Shorter lists of values are short rows; compact rows of earlier versions have as many. */
+/** Compact rows of earlier versions have at least as many values; shorter lists are short rows. */
 const minCompactValues = 21
 
 function openNew (path: string): number {

@@ -35,7 +35,7 @@ import { rounds } from '../support/rounds.ts'
 import type { ChatInput } from '../../lib/chat/input.ts'
 import type { ProviderKind } from '../../schemas/providers.ts'
 import type { ChatEvent } from '../../lib/core/events.ts'
-import type { DirectDialect } from '../../lib/core/errors.ts'
+import type { DirectDialect } from '../../lib/core/events.ts'
 import type { Adapter, AdapterInput, StreamReader } from '../../lib/providers/provider.ts'
 
 t.test('a body is text; that of a large request is printed at each attempt', async t => {

@@ -5,7 +5,7 @@ import { kinds } from '../../lib/providers/kinds.ts'
 import { route } from '../support/routes.ts'
 import type { ProviderKind } from '../../schemas/providers.ts'
 import type { AssistantMessage } from '../../schemas/messages.ts'
-import type { DirectDialect } from '../../lib/core/errors.ts'
+import type { DirectDialect } from '../../lib/core/events.ts'
 
 const toolCall = { id: 'c', type: 'function' as const, function: { name: 'f', arguments: '{}' } }
 const parts: Readonly<Record<string, Partial<AssistantMessage> & { readonly reasoning_details?: object }>> = {
