@@ -55,10 +55,10 @@ export async function hedgedAnswer<E> (
 
   if (winner === 'first') {
     first.recordSuccess()
-    second?.recordLoss()
+    second?.recordLostRace()
     return answer
   }
-  if (firstFailure === undefined) first.recordLoss()
+  if (firstFailure === undefined) first.recordLostRace()
   else first.recordFailure(first.callerError(firstFailure))
   call.record.routing.modelId = answer.route.modelId
   call.record.routing.providerId = answer.route.providerId

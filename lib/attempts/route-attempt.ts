@@ -75,7 +75,7 @@ export class RouteAttempt {
   recordSent (): void {
     if (this.#isSent) return
     this.#isSent = true
-    this.#call.record.routing.unfailedAttempts++
+    this.#call.record.routing.billableAttempts++
   }
 
   recordSuccess (): void {
@@ -116,7 +116,7 @@ export class RouteAttempt {
   }
 
   /** Records that another request succeeded first. */
-  recordLoss (): void {
+  recordLostRace (): void {
     if (this.#record.reason === undefined) recordUnusedRoute(this.#call, this.route, 'slower')
     this.#recordEnd('slower')
   }
@@ -142,7 +142,7 @@ export class RouteAttempt {
   recordUnbilled (): void {
     if (!this.#isSent) return
     this.#isSent = false
-    this.#call.record.routing.unfailedAttempts--
+    this.#call.record.routing.billableAttempts--
   }
 
   /** Must follow the outcome. An attempt without one ended with its call. */

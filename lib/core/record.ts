@@ -210,8 +210,8 @@ export class RoutingFacts {
   chosen: Route | undefined = undefined
   /** Requests to providers. An attempt sends several if it is split, or is translated after a refusal. */
   requestCount = 0
-  /** Attempts that left the gateway and have not failed: a provider has answered, or may be at work. */
-  unfailedAttempts = 0
+  /** Attempts that a provider may bill: they left the gateway, and are not known to have failed. */
+  billableAttempts = 0
   /** Number of further attempts at a model that had just failed. */
   retries: number | undefined = undefined
   /** Number of requests started because another one was slow. */
@@ -305,7 +305,7 @@ export class LimitFacts {
   /** Soft budgets that were used up when the call was admitted. */
   exceededBudgets: readonly ExceededBudget[] | undefined = undefined
   /** True if the call was admitted without reading its end user's spending from the store. */
-  isBudgetUnread: boolean | undefined = undefined
+  isSpendingUnknown: boolean | undefined = undefined
   /** The smallest remaining budget when the call was admitted, in billionths of a dollar. */
   budgetLeftNanoUsd: number | undefined = undefined
   /** The limit that refused the call. */
@@ -421,7 +421,7 @@ export class CallRecord {
    * scavenge.
    */
   journaled: object | undefined = undefined
-  /** The wait until the call is journaled again; set for good once its first request is sent. */
+  /** The timer of the next journal entry while the call is in flight; `stop` has no effect after its end. */
   inFlight: { readonly stop: () => void } | undefined = undefined
 
   constructor (endpoint: string) {

@@ -50,9 +50,9 @@ export interface UsageEstimator {
 
 /** What was recorded when a turn began. */
 export interface OpenTurn {
-  /** Before the turn: requests to providers, attempts that have not failed, and characters of output. */
+  /** Before the turn: requests to providers, attempts that may be billed, and characters of output. */
   readonly requestCount: number
-  readonly unfailedAttempts: number
+  readonly billableAttempts: number
   readonly outputCharacters: number
   readonly countPrompt: () => number
 }
@@ -104,12 +104,12 @@ export function noteUsage (recorded: UsageFacts, reported: Usage, earlier: Usage
 /** Begins a turn of a tool loop: until the turn reports its usage, the recorded usage is incomplete. */
 export function beginTurn (
   recorded: UsageFacts,
-  { requestCount, unfailedAttempts }: { readonly requestCount: number, readonly unfailedAttempts: number },
+  { requestCount, billableAttempts }: { readonly requestCount: number, readonly billableAttempts: number },
   countPrompt: () => number
 ): void {
   recorded.openTurn = {
     requestCount,
-    unfailedAttempts,
+    billableAttempts,
     outputCharacters: recorded.outputCharacters ?? 0,
     countPrompt
   }

@@ -1,4 +1,4 @@
-/** Ends a pipeline that answers with sound, or with a stream of pieces of it. */
+/** Ends a pipeline that answers with audio, or with a stream of pieces of it. */
 
 import { GatewayError } from '../core/errors.ts'
 import { eventStream } from './answer-reply.ts'
@@ -13,10 +13,10 @@ type SpeechBatch = Batch<{ readonly stream?: boolean }, SpeechEvent>
 /**
  * Waits for the first batch, which decides the form. Bytes go out as received, read by read, under the media
  * type of `audio-start`; anything else becomes an event stream. When the provider breaks off, the body throws
- * and the connection is cut, since half a sound must not pass for a complete one.
+ * and the connection is cut, since truncated audio must not pass for a complete recording.
  *
  * @param streamed prints batches as an event stream, for callers who requested one
- * @throws GatewayError `upstream_invalid_response` for events where sound was requested
+ * @throws GatewayError `upstream_invalid_response` for events where audio was requested
  */
 export function bytesReply (streamed: Stage<SpeechBatch, string>): Sink<SpeechBatch, Reply> {
   return async source => {

@@ -147,7 +147,7 @@ class CallLimits<R> {
     }
     record.limits.reservation = decision.reservation
     this.#services.namedBudgets?.noteAdmitted(accounts, steadyNow())
-    if (decision.isUnread === true) record.limits.isBudgetUnread = true
+    if (decision.isUnread === true) record.limits.isSpendingUnknown = true
     record.limits.exceededBudgets = exceededBudgets(sums, decision.used)
     if (budgets.length > 0) {
       record.cost.reservedNanoUsd = isStrict ? decision.granted.nanoUsd : wanted.nanoUsd?.typical

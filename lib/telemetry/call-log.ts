@@ -67,7 +67,7 @@ function fieldsOf (
     candidates: hadSeveralRoutes(record.routing) ? candidatesOf(record) : undefined,
     findings: record.guards.findings && printFindings(record.guards.findings),
     exceeded_budgets: record.limits.exceededBudgets?.map(({ party, budget }) => `${party}: ${budget}`),
-    budget_unread: record.limits.isBudgetUnread,
+    budget_unread: record.limits.isSpendingUnknown,
     dry_run: record.request.isDryRun,
     upstream_id: record.routing.upstreamRequestId,
     total_ms: rounded(totalMs),

@@ -176,7 +176,7 @@ const otherMetrics: readonly CallMetric[] = [
     }
   },
   {
-    name: 'headgate_stage_looks_total',
+    name: 'headgate_stage_inspections_total',
     help: 'Number of times that guards inspected texts of calls.',
     count: ({ record: { guards: { findings } } }, add) => {
       for (const { guard, point, action, count } of findings?.list ?? []) {

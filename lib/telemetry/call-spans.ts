@@ -345,8 +345,8 @@ function guardSpan (
       'error.type': isUnavailable ? 'unavailable' : undefined,
       'headgate.stage.name': guard,
       'headgate.stage.point': point,
-      'headgate.stage.looks': count,
-      'headgate.stage.look_ms': durationMs,
+      'headgate.stage.inspections': count,
+      'headgate.stage.inspection_ms': durationMs,
       'headgate.stage.findings': own.map(finding => `${finding.action} ${finding.count}`)
     }
   }

@@ -1,7 +1,7 @@
 /** Keys of callers. Members create and change those of their projects. */
 
 import { randomBytes } from 'node:crypto'
-import { createKey, revokeKey, rotateKey, updateKey } from '../../lib/accounts/key-acts.ts'
+import { createKey, revokeKey, rotateKey, updateKey } from '../../lib/accounts/key-actions.ts'
 import { isAtLeast, maySee } from '../../lib/accounts/roles.ts'
 import { defaultProject } from '../../lib/core/key.ts'
 import type { Settings } from '../../lib/core/settings.ts'

@@ -35,7 +35,7 @@ t.test('a failure counts against its route and is recorded in the call', async t
   for (let count = 0; count < 5; count++) {
     const attempt = begin()
     attempt.recordFailure(attempt.callerError(new GatewayError('upstream_error')))
-    attempt.recordLoss()
+    attempt.recordLostRace()
     attempt.end()
   }
   t.match(health.cooldown(chosen, 'key-1'), { reason: 'circuit_open' })
@@ -58,7 +58,7 @@ t.test('usage that a failed request reports is recorded as wasted', async t => {
 
 t.test('a request that lost to another is not a failure of its route', async t => {
   const { health, record, begin } = start()
-  begin().recordLoss()
+  begin().recordLostRace()
   t.same(record.routing.unusedRoutes?.map(({ reason }) => reason), ['slower'])
   t.same([...health.circuits()], [])
 })

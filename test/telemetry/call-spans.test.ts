@@ -76,8 +76,8 @@ t.test('the span of a call has its route, key, usage and cost', async t => {
       kind: 'internal',
       attributes: {
         'headgate.stage.findings': ['mask 3'],
-        'headgate.stage.looks': 1,
-        'headgate.stage.look_ms': 2
+        'headgate.stage.inspections': 1,
+        'headgate.stage.inspection_ms': 2
       }
     }
   ])

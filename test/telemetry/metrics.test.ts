@@ -211,7 +211,7 @@ t.test('findings and inspections of guards are counted by configured names only'
     [`headgate_stage_findings_total{${mail},action="mask"}`, 3],
     [`headgate_stage_findings_total{${hangs},action="unavailable"}`, 3]
   ]))
-  for (const name of ['headgate_stage_looks_total', 'headgate_stage_seconds_total']) {
+  for (const name of ['headgate_stage_inspections_total', 'headgate_stage_seconds_total']) {
     const counts = countsOf(name)
     t.strictSame(
       new Set(counts.map(([series]) => series)),
