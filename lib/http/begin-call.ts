@@ -219,7 +219,8 @@ class CallBody {
   async #readJson ({ memory }: CallResources): Promise<unknown> {
     const { context, endpoint, limits, signal, record } = this.#deps
     const { maxBodyBytes, largeField, keepsMedia = false, keepsTextFromBytes = Infinity } = endpoint
-    return await readJson(requestBody(context), {
+    let keep: ((value: unknown) => ParsedText | undefined) | undefined
+    const value = await readJson(requestBody(context), {
       maxBytes: maxBodyBytes,
       maxTextBytes: Math.min(limits.jsonBodyBytes, maxBodyBytes),
       maxStringBytes: Math.max(maxStringBytes, limits.storedBodyBytes),
@@ -230,9 +231,9 @@ class CallBody {
       signal,
       memory,
       record,
-      onParsed: (pieces, { value, text }) => {
+      onRead: (pieces, text) => {
         if (record.request.bodyBytes >= keepsTextFromBytes && !isLargeRequest(record.request)) {
-          this.kept = ParsedText.of(value, pieces, text)
+          keep = value => ParsedText.of(value, pieces, text)
         }
       },
       mediaOf: keepsMedia ? bytes => {
@@ -242,6 +243,8 @@ class CallBody {
       } : undefined,
       largeField
     })
+    this.kept = keep?.(value)
+    return value
   }
 }
 

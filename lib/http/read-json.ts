@@ -51,11 +51,8 @@ export interface ReadJsonOptions {
    * without long strings.
    */
   readonly record?: Pick<CallRecord, 'request' | 'bodies'>
-  /**
-   * Called with the decompressed bytes of the body and their parsed value; a large body may not be parsed
-   * yet.
-   */
-  readonly onParsed?: (pieces: readonly Buffer[], body: ParsedBody) => void
+  /** Called with the decompressed bytes of the body and, unless it is large, their text. */
+  readonly onRead?: (pieces: readonly Buffer[], text: string | undefined) => void
   /** Returns the media extractor for a body of this size; `undefined` where media stay in the body. */
   readonly mediaOf?: ((bodyBytes: number) => MediaStrings | undefined) | undefined
 }
@@ -207,9 +204,9 @@ class JsonBodyReader {
       this.#outcome.reject(error)
       return
     }
-    const { record, onParsed } = this.#options
+    const { record, onRead } = this.#options
     if (record !== undefined) record.request.bodyBytes = this.#sizeBytes
-    onParsed?.(this.#pieces, body)
+    onRead?.(this.#pieces, body.text)
     this.#settle()
     this.#outcome.resolve(body.value)
   }

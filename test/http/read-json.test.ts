@@ -177,7 +177,7 @@ t.test('a body sent one byte per chunk is kept in few buffers', async t => {
   let read: Promise<unknown> | undefined
   let pieces = 0
   const { url } = await httpServer(t, (request, response) => {
-    read = readJson(request, { ...options, onParsed: all => { pieces = all.length } })
+    read = readJson(request, { ...options, onRead: all => { pieces = all.length } })
     read.then(() => response.end(), () => response.destroy())
   })
   const socket = await raw(t, url)
