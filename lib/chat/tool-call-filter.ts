@@ -2,21 +2,32 @@
  * Selects the events of a turn that the caller sees while tools run on the server.
  *
  * Text passes through. Calls of server tools are withheld, so that clients do not run them too; the remaining
- * calls are renumbered densely. If the answer is one message, thinking blocks are withheld too: only those of
- * the final turn belong to it.
+ * calls are renumbered densely. If the answer is one message, citations are moved to where its text has the
+ * cited words, and thinking blocks are withheld: only those of the final turn belong to it.
  */
 
+import { isObject } from '../json/guards.ts'
 import type { ChatEvent } from '../core/events.ts'
 
 type ToolCallEvent = Extract<ChatEvent, { readonly callIndex: number }>
 type ChoiceEnd = Extract<ChatEvent, { readonly type: 'choice-end' }>
+
+/** The text of the first choice that earlier turns have shown. */
+export interface ShownText {
+  /** The last piece of it; empty if there is no text. */
+  readonly end: string
+  readonly length: number
+}
 
 export class ToolCallFilter {
   readonly #hides: (name: string) => boolean
   readonly #isFirst: boolean
   readonly #showsTurns: boolean
   #separator: string
-  #lastText: string
+  #end: string
+  #length: number
+  /** How far the text of this turn is from the beginning of the message. */
+  readonly #offset: number
   readonly #numbers = new Map<string, number>()
   readonly #next = new Map<number, number>()
   readonly #withheldCalls: ToolCallEvent[] = []
@@ -26,21 +37,23 @@ export class ToolCallFilter {
 
   /**
    * @param hides returns true for the name of a function that runs here
-   * @param before the text shown last in the previous turn; `undefined` in the first turn
-   * @param showsTurns true if callers see each turn with its thinking. Default: false
+   * @param before what earlier turns have shown; `undefined` in the first turn
+   * @param showsTurns true if callers see each turn as a message with its thinking. Default: false
    */
-  constructor (hides: (name: string) => boolean, before: string | undefined, showsTurns = false) {
+  constructor (hides: (name: string) => boolean, before: ShownText | undefined, showsTurns = false) {
     this.#hides = hides
     this.#showsTurns = showsTurns
     this.#isFirst = before === undefined
-    this.#lastText = before ?? ''
-    // Separate the texts of two turns.
-    this.#separator = before === undefined || before === '' || /\s$/.test(before) ? '' : '\n\n'
+    this.#end = before?.end ?? ''
+    this.#length = before?.length ?? 0
+    // Separate the texts of two turns of a message.
+    this.#separator = showsTurns || this.#end === '' || /\s$/.test(this.#end) ? '' : '\n\n'
+    this.#offset = showsTurns ? 0 : this.#length + this.#separator.length
   }
 
-  /** Returns the end of the text shown so far, for the next turn. */
-  get lastText (): string {
-    return this.#lastText
+  /** Returns what the turns so far have shown, for the next one. */
+  get shown (): ShownText {
+    return { end: this.#end, length: this.#length }
   }
 
   get callsShown (): number {
@@ -58,13 +71,21 @@ export class ToolCallFilter {
         case 'text-delta':
           if (this.#separator !== '' && event.text !== '') {
             shown.push({ type: 'text-delta', choice: event.choice, text: this.#separator })
+            this.#length += this.#separator.length
             this.#separator = ''
           }
-          if (event.text !== '') this.#lastText = event.text
+          if (event.text !== '') this.#end = event.text
+          if (event.choice === 0) this.#length += event.text.length
           shown.push(event)
           break
+        case 'annotation-delta':
+          shown.push({ ...event, annotations: event.annotations.map(one => movedBy(this.#offset, one)) })
+          break
         case 'thinking-block':
-          (this.#showsTurns ? shown : this.#withheldBlocks).push(event)
+          this.#thinking(shown).push(event)
+          break
+        case 'extra':
+          (hasReasoning(event) ? this.#thinking(shown) : shown).push(event)
           break
         case 'tool-call-start':
         case 'tool-call-delta':
@@ -79,8 +100,6 @@ export class ToolCallFilter {
         case 'reasoning-delta':
         case 'refusal-delta':
         case 'audio-delta':
-        case 'annotation-delta':
-        case 'extra':
         case 'direct-frame':
         case 'direct-answer':
         case 'tool-result':
@@ -94,6 +113,11 @@ export class ToolCallFilter {
       }
     }
     return shown
+  }
+
+  /** Returns where thinking goes: to the caller, or into what is withheld. */
+  #thinking (shown: ChatEvent[]): ChatEvent[] {
+    return this.#showsTurns ? shown : this.#withheldBlocks
   }
 
   /** Returns the thinking of the turn, once the turn is known to be final. */
@@ -149,4 +173,20 @@ const withheld = -1
 
 function keyOf ({ choice, callIndex }: ToolCallEvent): string {
   return `${choice}/${callIndex}`
+}
+
+function hasReasoning (event: ChatEvent & { readonly type: 'extra' }): boolean {
+  return event.scope === 'message' && 'reasoning_details' in event.fields
+}
+
+/** Moves the positions of a citation, flat or nested as in chat completions; anything else is unchanged. */
+function movedBy (offset: number, annotation: unknown): unknown {
+  if (offset === 0 || !isObject(annotation)) return annotation
+  const moved = { ...annotation }
+  for (const name of ['start_index', 'end_index']) {
+    const index = moved[name]
+    if (typeof index === 'number') moved[name] = index + offset
+  }
+  const { url_citation: nested } = annotation
+  return isObject(nested) ? { ...moved, url_citation: movedBy(offset, nested) } : moved
 }

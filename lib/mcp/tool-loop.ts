@@ -11,7 +11,7 @@ import type { Stage } from '../pipeline/stage.ts'
 import { beginTurn, endTurn } from '../core/usage-facts.ts'
 import { estimateChat } from '../limits/estimate-chat.ts'
 import { addUsage, type Usage } from '../core/usage.ts'
-import { ToolCallFilter } from '../chat/tool-call-filter.ts'
+import { ToolCallFilter, type ShownText } from '../chat/tool-call-filter.ts'
 import { ToolTexts } from './tool-texts.ts'
 import { toolKey } from '../chat/tool-names.ts'
 import { Turn, type TurnToolCall } from '../chat/turn.ts'
@@ -111,9 +111,9 @@ export class ToolLoop {
 
   async * turns (): AsyncGenerator<ChatBatch> {
     let call = await this.#firstTurn()
-    let precedingText: string | undefined
+    let shown: ShownText | undefined
     for (let number = 1; ; number++) {
-      const answered = yield * this.#answerOnce(call, number, precedingText)
+      const answered = yield * this.#answerOnce(call, number, shown)
       const { route, filter } = answered
       const after = yield * this.#runCalls(answered)
       if ('stop' in after) {
@@ -121,7 +121,7 @@ export class ToolLoop {
         return
       }
       call = after.next
-      precedingText = filter.lastText
+      shown = filter.shown
     }
   }
 
@@ -141,13 +141,13 @@ export class ToolLoop {
   async * #answerOnce (
     call: RoutedChatCall,
     number: number,
-    precedingText: string | undefined
+    shown: ShownText | undefined
   ): AsyncGenerator<ChatBatch, AnsweredTurn> {
     const { record } = this.#call
     const isLast = this.#limits.isLastTurn(number)
     const filter = new ToolCallFilter(
       name => (this.#reportsTools || !isLast) && this.#isServerTool(name),
-      precedingText,
+      shown,
       this.#reportsTools
     )
     const turn = new Turn()

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { ToolCallFilter } from '../../lib/chat/tool-call-filter.ts'
+import { ToolCallFilter, type ShownText } from '../../lib/chat/tool-call-filter.ts'
 import type { ChatEvent } from '../../lib/core/events.ts'
 
 const hides = (name: string): boolean => name.startsWith('server')
@@ -55,21 +55,57 @@ t.test('the answer starts once, and turns do not pass on choice ends or usage', 
   const usage: ChatEvent = { type: 'usage', usage: { promptTokens: 1, completionTokens: 1, totalTokens: 2 } }
   const end: ChatEvent = { type: 'choice-end', choice: 0, reason: 'stop' }
   t.strictSame(new ToolCallFilter(hides, undefined).read([start, usage, end]), [start])
-  t.strictSame(new ToolCallFilter(hides, '').read([start, usage, end]), [])
+  t.strictSame(new ToolCallFilter(hides, { end: '', length: 0 }).read([start, usage, end]), [])
 })
 
 t.test('the text of a later turn is separated from the one before', async t => {
   const second = (before: string): ChatEvent[] =>
-    new ToolCallFilter(hides, before).read([text(''), text('more'), text('!')])
+    new ToolCallFilter(hides, { end: before, length: before.length })
+      .read([text(''), text('more'), text('!')])
   t.strictSame(second('first.'), [text(''), text('\n\n'), text('more'), text('!')])
   for (const before of ['', 'ends in space ', 'or a line\n']) {
     t.strictSame(second(before), [text(''), text('more'), text('!')], before)
   }
-  const filter = new ToolCallFilter(hides, 'first')
+  const filter = new ToolCallFilter(hides, { end: 'first', length: 5 })
   filter.read([text('')])
-  t.equal(filter.lastText, 'first', 'an empty text is ignored')
+  t.same(filter.shown, { end: 'first', length: 5 }, 'an empty text is ignored')
   filter.read([text('second')])
-  t.equal(filter.lastText, 'second')
+  t.same(filter.shown, { end: 'second', length: 'first\n\nsecond'.length })
+  t.strictSame(
+    new ToolCallFilter(hides, { end: 'first', length: 5 }, true).read([text('second')]),
+    [text('second')],
+    'a message of its own is not separated'
+  )
+})
+
+t.test('citations of a later turn are moved with its text', async t => {
+  const at = (from: number): ChatEvent => ({
+    type: 'annotation-delta',
+    choice: 0,
+    annotations: [
+      { type: 'url_citation', url_citation: { url: 'a', start_index: from, end_index: from + 4 } },
+      { type: 'url_citation', url: 'b', start_index: from, end_index: from + 4 },
+      { type: 'file', start_index: null },
+      'x'
+    ]
+  })
+  const citing = (before: ShownText | undefined, showsTurns?: boolean): ChatEvent[] =>
+    new ToolCallFilter(hides, before, showsTurns).read([text('more'), at(0)]).slice(-1)
+  t.strictSame(citing(undefined), [at(0)])
+  t.strictSame(citing({ end: 'first.', length: 6 }), [at('first.\n\n'.length)])
+  t.strictSame(citing({ end: 'a ', length: 20 }), [at(20)])
+  t.strictSame(citing({ end: 'first.', length: 6 }, true), [at(0)])
+})
+
+t.test('reasoning details are withheld like thinking', async t => {
+  const details: ChatEvent = {
+    type: 'extra', scope: 'message', choice: 0, fields: { reasoning_details: [{ type: 'reasoning.text' }] }
+  }
+  const other: ChatEvent = { type: 'extra', scope: 'message', choice: 0, fields: { mood: 'calm' } }
+  const filter = new ToolCallFilter(hides, undefined)
+  t.strictSame(filter.read([details, other]), [other])
+  t.strictSame(filter.withheldThinking(), [details])
+  t.strictSame(new ToolCallFilter(hides, undefined, true).read([details]), [details])
 })
 
 t.test('thinking is withheld until the turn is known to be the last', async t => {
