@@ -43,13 +43,15 @@ for (const [title, span] of [
   ['guard', guard]
 ] as const) {
   t.test(`all span attributes of a ${title} are documented, and no others`, async t => {
-    const [, cell = ''] = new RegExp(`^\\| ${title} \\| (.*) \\|$`, 'm').exec(page) ?? []
-    const [plain = '', own] = cell.split('as `headgate.…`:')
+    const rows = page.matchAll(new RegExp(`^\\| ${title}(?:: \\w+)? \\| (.*) \\|$`, 'gm'))
     const names = (text: string): string[] =>
       [...text.matchAll(/`([a-z_.-]+)`/g)]
         .map(([, name = '']) => name)
         .filter(name => !['x-request-id', 'execute_tool'].includes(name))
-    const described = [...names(plain), ...names(own ?? '').map(name => `headgate.${name}`)]
+    const described = [...rows].flatMap(([, cell = '']) => {
+      const [plain = '', own = ''] = cell.split('as `headgate.…`:')
+      return [...names(plain), ...names(own).map(name => `headgate.${name}`)]
+    })
     t.same(described.toSorted(), Object.keys(span?.attributes ?? {}).toSorted())
   })
 }
