@@ -5,7 +5,7 @@
 
 import { equal } from 'node:assert/strict'
 import { CallRecord } from '../lib/core/record.ts'
-import { isObject } from '../lib/json/guards.ts'
+import { isObject } from '../lib/json/type-guards.ts'
 import { messages } from '../pipelines/messages.ts'
 import { responses } from '../pipelines/responses.ts'
 import { eventCount, completeText } from '../lib/load/answers.ts'

@@ -4,7 +4,7 @@
  */
 
 import { GatewayError } from '../lib/core/errors.ts'
-import { isObject } from '../lib/json/guards.ts'
+import { isObject } from '../lib/json/type-guards.ts'
 import { refine, type Call } from '../lib/core/call.ts'
 import type { Endpoint } from '../lib/core/endpoint.ts'
 import { isForm } from '../lib/validation/form.ts'

@@ -2,7 +2,7 @@
 
 import { eventCount, frameCount, requestBody, type BodySize } from '../../lib/load/answers.ts'
 import { chatTexts, type AnswerTexts } from '../../lib/load/answer-check.ts'
-import { objectsOf, property } from '../../lib/json/guards.ts'
+import { objectsOf, property } from '../../lib/json/type-guards.ts'
 
 export interface CallerDialect extends AnswerTexts {
   readonly path: string

@@ -1,6 +1,6 @@
 /** A client of the admin API, for routes of its table. */
 
-import { isObject, property, type JsonObject } from '../json/guards.ts'
+import { isObject, property, type JsonObject } from '../json/type-guards.ts'
 import { readAnswer } from '../net/read-answer.ts'
 import { printable } from '../text/printable.ts'
 import { compileCheck } from '../validation/compile-check.ts'

@@ -10,7 +10,7 @@
 
 import { standardSignal } from '../async/cancellation.ts'
 import { GatewayError } from '../core/errors.ts'
-import { numberOf, property } from '../json/guards.ts'
+import { numberOf, property } from '../json/type-guards.ts'
 import { addReported, addUsage, reportedBy, type ReportedUsage, type Usage } from '../core/usage.ts'
 import { ProviderFailure, usageOfError, withUsage, type FailureKind } from '../providers/provider-failure.ts'
 import { PartNotes } from './part-notes.ts'

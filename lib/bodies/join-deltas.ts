@@ -5,7 +5,7 @@
 
 import { yieldFairly } from '../async/yield-fairly.ts'
 import { foldChunks } from '../dialects/chat-completions/complete.ts'
-import { isObject, objectsOf, textOfValue, type JsonObject } from '../json/guards.ts'
+import { isObject, objectsOf, textOfValue, type JsonObject } from '../json/type-guards.ts'
 import type { Chunk } from '../dialects/chat-completions/chunk.ts'
 
 /** Fields that identify the part of an answer that an event is about. */

@@ -1,7 +1,7 @@
 import { refine, type RoutedCall } from '../core/call.ts'
 import { GatewayError } from '../core/errors.ts'
 import { noteIgnored } from '../core/record.ts'
-import { objectOf, type JsonObject } from '../json/guards.ts'
+import { objectOf, type JsonObject } from '../json/type-guards.ts'
 import { withoutEntry } from './generation-fields.ts'
 import { mergeSettings } from './merge-settings.ts'
 import type { ChatInput } from './input.ts'

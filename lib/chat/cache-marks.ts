@@ -9,7 +9,7 @@
  */
 
 import { charactersPerToken } from '../core/usage.ts'
-import { hasMember, isContainer, isObject } from '../json/guards.ts'
+import { hasMember, isContainer, isObject } from '../json/type-guards.ts'
 import type { Message } from '../../schemas/messages.ts'
 import type { ChatInput } from './input.ts'
 

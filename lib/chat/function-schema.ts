@@ -5,7 +5,7 @@
  * branches. Conditions lost on the way are added to the description.
  */
 
-import { isList, isObject, objectOf, type JsonObject } from '../json/guards.ts'
+import { isList, isObject, objectOf, type JsonObject } from '../json/type-guards.ts'
 import { repairSchemaKeywords } from './schema-keywords.ts'
 import type { FunctionDefinition } from '../../schemas/tools.ts'
 

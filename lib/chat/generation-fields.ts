@@ -3,7 +3,7 @@
  * two spellings of each name, and numbers as strings.
  */
 
-import { objectOf } from '../json/guards.ts'
+import { objectOf } from '../json/type-guards.ts'
 import type { ChatInput } from './input.ts'
 
 /** Request fields equivalent to each entry. */

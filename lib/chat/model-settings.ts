@@ -3,7 +3,7 @@
 import { GatewayError } from '../core/errors.ts'
 import { ChatRequest, ModelSettings } from '../../schemas/chat.ts'
 import { plainToolChoice } from './plain-tool-choice.ts'
-import { objectOf } from '../json/guards.ts'
+import { objectOf } from '../json/type-guards.ts'
 import type { RequestedAttributes } from '../core/model.ts'
 import type { ToolChoice } from '../../schemas/tools.ts'
 

@@ -4,7 +4,7 @@
  */
 
 import { GatewayError } from '../core/errors.ts'
-import { objectOf } from '../json/guards.ts'
+import { objectOf } from '../json/type-guards.ts'
 import type { ToolChoice } from '../../schemas/tools.ts'
 
 /** The choices of the chat-completions dialect. */

@@ -6,7 +6,7 @@
  * @see https://openrouter.ai/docs/use-cases/reasoning-tokens#preserving-reasoning-blocks
  */
 
-import { objectsOf, type JsonObject } from '../json/guards.ts'
+import { objectsOf, type JsonObject } from '../json/type-guards.ts'
 
 /** Fields with text that a stream splits, by type of detail. Others, such as `data`, come whole. */
 const splitFields: ReadonlyMap<unknown, string> = new Map([

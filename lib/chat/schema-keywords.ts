@@ -1,4 +1,4 @@
-import { isObject } from '../json/guards.ts'
+import { isObject } from '../json/type-guards.ts'
 
 /**
  * Restores JSON Schema keywords that clients have renamed.

@@ -1,4 +1,4 @@
-import { objectOf } from '../json/guards.ts'
+import { objectOf } from '../json/type-guards.ts'
 import type { ToolCall } from '../../schemas/messages.ts'
 
 /**

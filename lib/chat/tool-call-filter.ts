@@ -6,7 +6,7 @@
  * cited words, and thinking blocks are withheld: only those of the final turn belong to it.
  */
 
-import { isObject } from '../json/guards.ts'
+import { isObject } from '../json/type-guards.ts'
 import type { ChatEvent } from '../core/events.ts'
 
 type ToolCallEvent = Extract<ChatEvent, { readonly callIndex: number }>

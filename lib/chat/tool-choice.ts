@@ -1,6 +1,6 @@
 /** Reads and changes the tool choice for the tool loop. */
 
-import { property } from '../json/guards.ts'
+import { property } from '../json/type-guards.ts'
 import type { ToolChoice } from '../../schemas/tools.ts'
 import type { ChatInput } from './input.ts'
 

@@ -1,6 +1,6 @@
 /** Collects the events of a turn into the message that the next turn starts with. */
 
-import { objectOf, type JsonObject } from '../json/guards.ts'
+import { objectOf, type JsonObject } from '../json/type-guards.ts'
 import { parseBounded } from '../json/parse-bounded.ts'
 import { addReasoningDetails } from './reasoning-details.ts'
 import type { AssistantMessage, ToolCall } from '../../schemas/messages.ts'

@@ -10,7 +10,7 @@ import { costOfMetrics, costOfProcess, type ReadCost } from '../load/process-cos
 import {
   simulatedModels, simulatedPrice, startSimulatedProvider, type SimulatedProvider
 } from '../load/simulated-provider.ts'
-import type { JsonObject } from '../json/guards.ts'
+import type { JsonObject } from '../json/type-guards.ts'
 import { printDocument } from '../config/print-document.ts'
 import { CommandError, type Terminal } from '../process/terminal.ts'
 import { describeError } from '../text/describe-error.ts'

@@ -2,7 +2,7 @@
 
 import { once } from 'node:events'
 import { createServer } from 'node:net'
-import { property } from '../json/guards.ts'
+import { property } from '../json/type-guards.ts'
 import { createToolServers } from '../mcp/tool-servers.ts'
 import { readAnswer } from '../net/read-answer.ts'
 import { runningAt } from '../process/running-gateway.ts'

@@ -6,7 +6,7 @@
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { keyVariable } from '../config/environment.ts'
-import { isObject, objectOf, type JsonObject } from '../json/guards.ts'
+import { isObject, objectOf, type JsonObject } from '../json/type-guards.ts'
 
 export interface Gateway {
   /** Without `/v1` and without a trailing slash. */

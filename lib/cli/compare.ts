@@ -3,7 +3,7 @@
 import { parseArgs } from 'node:util'
 import { AdminApiError, AdminClient } from '../apply/admin-client.ts'
 import { loadSettings } from '../config/read-settings.ts'
-import { isList, property } from '../json/guards.ts'
+import { isList, property } from '../json/type-guards.ts'
 import { isLoopback } from '../net/loopback.ts'
 import { openDatabase } from '../stores/open-database.ts'
 import { dayMs } from '../core/day.ts'

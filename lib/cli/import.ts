@@ -29,7 +29,7 @@ import { serverAddress } from '../stores/postgres/server-address.ts'
 import { CommandError, type Terminal } from '../process/terminal.ts'
 import type { ImportedConfig } from '../import/imported-config.ts'
 import type { ImportedOrganisation } from '../accounts/imported-organisation.ts'
-import type { JsonObject } from '../json/guards.ts'
+import type { JsonObject } from '../json/type-guards.ts'
 import type { Command } from './command.ts'
 import { table } from './table.ts'
 

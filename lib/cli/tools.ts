@@ -2,7 +2,7 @@
 
 import { parseArgs } from 'node:util'
 import { createToolServers, type OfferedTool, type OpenTools } from '../mcp/tool-servers.ts'
-import { isObject } from '../json/guards.ts'
+import { isObject } from '../json/type-guards.ts'
 import { loadSettings } from '../config/read-settings.ts'
 import { CommandError, type ExitCode, type Terminal } from '../process/terminal.ts'
 import type { Settings } from '../core/settings.ts'

@@ -2,7 +2,7 @@
 
 import type { ErrorObject, ValidateFunction } from 'ajv/dist/2019.js'
 import { Check } from 'typebox/schema'
-import { isObject } from '../json/guards.ts'
+import { isObject } from '../json/type-guards.ts'
 import { Config } from '../../schemas/config.ts'
 import { budgetPatternMessages } from '../../schemas/config/keys.ts'
 import { nearestWord } from '../text/nearest-word.ts'

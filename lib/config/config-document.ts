@@ -3,7 +3,7 @@
 import { createRequire } from 'node:module'
 import type * as Yaml from 'yaml'
 import type { Document, LineCounter, Node, Pair, YAMLError } from 'yaml'
-import { isObject } from '../json/guards.ts'
+import { isObject } from '../json/type-guards.ts'
 import { maxDepth } from '../json/parse-bounded.ts'
 import type { Path } from './path.ts'
 import { plainValue, type Flaw } from './plain-value.ts'

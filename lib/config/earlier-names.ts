@@ -1,6 +1,6 @@
 /** Accepts entries under the names of earlier versions, so that an upgrade needs no new file. */
 
-import { isObject, type JsonObject } from '../json/guards.ts'
+import { isObject, type JsonObject } from '../json/type-guards.ts'
 import type { Path } from './path.ts'
 import type { Report } from './report.ts'
 

@@ -1,6 +1,6 @@
 /** Makes the schema of `headgate.yaml` for completion and validation in editors. */
 
-import { isObject, objectOf } from '../json/guards.ts'
+import { isObject, objectOf } from '../json/type-guards.ts'
 import { Config } from '../../schemas/config.ts'
 
 /** Returns plain JSON Schema (draft 7, which every editor supports); a new object each time. */

@@ -1,7 +1,7 @@
 /** Lists every entry of the configuration with its value and its origin. */
 
 import type { ConfigurationEntry } from '../../schemas/admin/configuration.ts'
-import { isObject } from '../json/guards.ts'
+import { isObject } from '../json/type-guards.ts'
 import { checkShape } from './check-shape.ts'
 import { acceptEarlierNames } from './earlier-names.ts'
 import { applyEnvironment, readEnvironment, type Origins } from './environment.ts'

@@ -6,7 +6,7 @@
  */
 
 import { readTextFile } from '../net/read-regular-file.ts'
-import { isObject } from '../json/guards.ts'
+import { isObject } from '../json/type-guards.ts'
 import { join } from 'node:path'
 import { parseEnv } from 'node:util'
 import { formatPath, type Path } from './path.ts'

@@ -4,7 +4,7 @@
  */
 
 import { Catalogue } from '../../schemas/catalogue.ts'
-import { isObject } from '../json/guards.ts'
+import { isObject } from '../json/type-guards.ts'
 import { builtInModels } from '../models/catalogue.ts'
 import { catalogueOf, isPriceMap } from '../models/price-map.ts'
 import { checkDocument } from './check-document.ts'

@@ -5,7 +5,7 @@
  * White space around a secret is removed, because files end with a line break.
  */
 
-import { isObject } from '../json/guards.ts'
+import { isObject } from '../json/type-guards.ts'
 import { Config } from '../../schemas/config.ts'
 import { secretReference } from '../../schemas/config/secret.ts'
 import { Secret } from '../core/secret.ts'

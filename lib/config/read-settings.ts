@@ -8,7 +8,7 @@
  */
 
 import { readTextFile } from '../net/read-regular-file.ts'
-import { isObject } from '../json/guards.ts'
+import { isObject } from '../json/type-guards.ts'
 import { providerLabels } from '../../schemas/providers.ts'
 import { existsSync } from 'node:fs'
 import { dirname, isAbsolute, relative, resolve } from 'node:path'

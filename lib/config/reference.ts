@@ -1,7 +1,7 @@
 /** Prints the configuration reference from its schema: every entry with type, default and description. */
 
 import { Config } from '../../schemas/config.ts'
-import { isObject, objectOf, nonEmptyText, type JsonObject } from '../json/guards.ts'
+import { isObject, objectOf, nonEmptyText, type JsonObject } from '../json/type-guards.ts'
 import { withoutNote } from '../../schemas/config/secret.ts'
 import { overrides } from './environment.ts'
 import { formatPath } from './path.ts'

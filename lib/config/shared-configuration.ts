@@ -3,7 +3,7 @@
  * even if the file has changed when a worker is replaced.
  */
 
-import { isObject } from '../json/guards.ts'
+import { isObject } from '../json/type-guards.ts'
 import { sendMessage, type IpcChannel } from '../async/ipc.ts'
 import { version } from '../text/version.ts'
 import { decodeSettings, encodeSettings } from './print-settings.ts'

@@ -17,7 +17,7 @@ import type { ProviderUse } from '../core/provider-use.ts'
 import type { ProviderTraits, Quirks } from '../core/provider-traits.ts'
 import type { Reply } from '../core/reply.ts'
 import type { Route } from '../core/route.ts'
-import type { JsonObject } from '../json/guards.ts'
+import type { JsonObject } from '../json/type-guards.ts'
 import type { ReplaceText, PlaceTable } from '../json/place-table.ts'
 import type { FramePrinter } from '../wire/sse-frames.ts'
 

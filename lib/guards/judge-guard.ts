@@ -3,7 +3,7 @@
 import { GuardFindings } from '../core/guard-findings.ts'
 import { GatewayError } from '../core/errors.ts'
 import { abortable } from '../async/cancellation.ts'
-import { isObject } from '../json/guards.ts'
+import { isObject } from '../json/type-guards.ts'
 import { startDeadline } from '../async/start-deadline.ts'
 import {
   defaultWindow, guardActionOf, type GuardAction, type GuardPoint

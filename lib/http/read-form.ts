@@ -8,7 +8,7 @@
 import { StringDecoder } from 'node:string_decoder'
 import { join } from 'node:path'
 import { GatewayError, ValidationError } from '../core/errors.ts'
-import { property } from '../json/guards.ts'
+import { property } from '../json/type-guards.ts'
 import { formatMegabytes } from '../text/format-megabytes.ts'
 import { BoundedBody } from './bounded-body.ts'
 import { requestBody, type RequestBody } from './request-body.ts'

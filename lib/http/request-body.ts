@@ -4,7 +4,7 @@
 
 import { Readable } from 'node:stream'
 import { GatewayError } from '../core/errors.ts'
-import { property } from '../json/guards.ts'
+import { property } from '../json/type-guards.ts'
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Context } from 'koa'
 

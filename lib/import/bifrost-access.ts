@@ -22,7 +22,7 @@ import type {
   ImportedSpending
 } from '../accounts/imported-organisation.ts'
 import type { PartyLimits } from '../core/key.ts'
-import type { JsonObject } from '../json/guards.ts'
+import type { JsonObject } from '../json/type-guards.ts'
 
 export interface BifrostAccess {
   readonly organisation: ImportedOrganisation

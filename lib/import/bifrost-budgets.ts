@@ -4,7 +4,7 @@ import { budgetText, type Budget } from '../core/key.ts'
 import { periodAt, windowOfBudget } from '../limits/windows.ts'
 import { numberOf, textOf } from './values.ts'
 import type { ImportedSpending } from '../accounts/imported-organisation.ts'
-import type { JsonObject } from '../json/guards.ts'
+import type { JsonObject } from '../json/type-guards.ts'
 import type { Verdict } from './plan.ts'
 
 export interface BifrostBudget {

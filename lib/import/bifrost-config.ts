@@ -11,7 +11,7 @@ import { ImportPlan } from './plan.ts'
 import { ImportedSecrets } from './secrets.ts'
 import { freeSlug, plainArguments, toolServerSlug } from './imported-tool-servers.ts'
 import { isEmpty, isPlainAddress, listOf, milliseconds, objectOf, textOf } from './values.ts'
-import { isContainer, isObject, type JsonObject } from '../json/guards.ts'
+import { isContainer, isObject, type JsonObject } from '../json/type-guards.ts'
 import type { ImportedOrganisation } from '../accounts/imported-organisation.ts'
 import type { ImportedConfig } from './imported-config.ts'
 

@@ -18,7 +18,7 @@ import { litellmProviders, type ProviderRow } from '../models/litellm-providers.
 import { variableIn, type ImportedSecrets, type ReferenceStyle } from './secrets.ts'
 import { withoutTrailingSlashes } from '../text/without-trailing-slashes.ts'
 import type { ImportPlan, Verdict } from './plan.ts'
-import type { JsonObject } from '../json/guards.ts'
+import type { JsonObject } from '../json/type-guards.ts'
 
 export const bifrostReferences: ReferenceStyle = {
   pattern: /^env\.([A-Za-z_]\w*)$/,

@@ -6,7 +6,7 @@
 import { listOf, numberOf, objectOf, textOf } from './values.ts'
 import type { Account, BifrostProviders } from './bifrost-providers.ts'
 import type { ImportPlan } from './plan.ts'
-import type { JsonObject } from '../json/guards.ts'
+import type { JsonObject } from '../json/type-guards.ts'
 
 interface WeightedModel {
   readonly model: string

@@ -2,7 +2,7 @@
 
 import { verdicts, type PlanRow, type Verdict } from './plan.ts'
 import { isEmpty, listOf, numberOf, objectOf, textOf } from './values.ts'
-import { isContainer, type JsonObject } from '../json/guards.ts'
+import { isContainer, type JsonObject } from '../json/type-guards.ts'
 
 /** The outcome for a column, with the reason. */
 export type ColumnNote = readonly [verdict: Verdict, note: string]

@@ -1,6 +1,6 @@
 /** The configuration that results from importing another gateway's. */
 
-import type { JsonObject } from '../json/guards.ts'
+import type { JsonObject } from '../json/type-guards.ts'
 import type { PlanRow } from './plan.ts'
 
 export interface ImportedConfig {

@@ -20,7 +20,7 @@ import type {
   ImportedUser
 } from '../accounts/imported-organisation.ts'
 import type { Role } from '../../schemas/admin/common.ts'
-import { isContainer, type JsonObject } from '../json/guards.ts'
+import { isContainer, type JsonObject } from '../json/type-guards.ts'
 
 export interface AccessOptions {
   readonly rows: ReadonlyMap<string, readonly JsonObject[]>

@@ -11,7 +11,7 @@ import { budgetText, type Budget } from '../core/key.ts'
 import { periodAt, isTimeZone, windowOfBudget } from '../limits/windows.ts'
 import type { ImportedSpending } from '../accounts/imported-organisation.ts'
 import { objectOf, textOf } from './values.ts'
-import type { JsonObject } from '../json/guards.ts'
+import type { JsonObject } from '../json/type-guards.ts'
 import type { Verdict } from './plan.ts'
 
 /** When periods end. */

@@ -2,7 +2,7 @@
 
 import { numberOf, objectOf, textOf } from './values.ts'
 import type { ImportPlan } from './plan.ts'
-import type { JsonObject } from '../json/guards.ts'
+import type { JsonObject } from '../json/type-guards.ts'
 
 /** LiteLLM's caches for equal requests. Its other caches look for similar requests. */
 const exactKinds: ReadonlySet<string> = new Set(['local', 'redis'])

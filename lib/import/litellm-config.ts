@@ -24,7 +24,7 @@ import {
 } from './values.ts'
 import { freeSlug, plainArguments, toolServerSlug } from './imported-tool-servers.ts'
 import type { ImportedConfig } from './imported-config.ts'
-import { isContainer, isObject, type JsonObject } from '../json/guards.ts'
+import { isContainer, isObject, type JsonObject } from '../json/type-guards.ts'
 import { isPattern, patternFinder } from '../models/name-patterns.ts'
 
 export interface ImportedLitellm extends ImportedConfig {

@@ -12,7 +12,7 @@ import type { ImportedConfig } from './imported-config.ts'
 import { ModelScopes } from './litellm-scopes.ts'
 import { litellmColumns, otherTables } from './litellm-tables.ts'
 import { entriesOf, isEmpty, listOf, objectOf, textOf } from './values.ts'
-import { isContainer, isObject, type JsonObject } from '../json/guards.ts'
+import { isContainer, isObject, type JsonObject } from '../json/type-guards.ts'
 import type { ImportedOrganisation } from '../accounts/imported-organisation.ts'
 import type { ForeignTables, SummedTable } from '../stores/postgres/read-foreign-tables.ts'
 

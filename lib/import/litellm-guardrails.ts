@@ -7,7 +7,7 @@ import { boundedPattern } from '../text/bounded-pattern.ts'
 import { withoutTrailingSlashes } from '../text/without-trailing-slashes.ts'
 import type { ImportPlan, Verdict } from './plan.ts'
 import type { ImportedSecrets } from './secrets.ts'
-import type { JsonObject } from '../json/guards.ts'
+import type { JsonObject } from '../json/type-guards.ts'
 
 export interface GuardrailDeps {
   readonly plan: ImportPlan

@@ -7,7 +7,7 @@ import { numberOf, textOf } from './values.ts'
 import { litellmProviders } from '../models/litellm-providers.ts'
 import type { ColumnPlan } from './column-plan.ts'
 import type { ImportedDay } from '../accounts/imported-organisation.ts'
-import type { JsonObject } from '../json/guards.ts'
+import type { JsonObject } from '../json/type-guards.ts'
 import type { SummedTable } from '../stores/postgres/read-foreign-tables.ts'
 
 const sums = {

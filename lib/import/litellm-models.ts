@@ -10,7 +10,7 @@ import { variableIn, type ImportedSecrets } from './secrets.ts'
 import { isEmpty, isPlainAddress, listOf, milliseconds, numberOf, objectOf, textOf } from './values.ts'
 import { unknownAddress, type ImportedProvider } from './imported-config.ts'
 import { withoutTrailingSlashes } from '../text/without-trailing-slashes.ts'
-import type { JsonObject } from '../json/guards.ts'
+import type { JsonObject } from '../json/type-guards.ts'
 
 /** A model at a provider, one of those behind a `model_name`. */
 export interface Deployment {

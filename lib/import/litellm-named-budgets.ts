@@ -5,7 +5,7 @@ import { TableRow, type ColumnPlan } from './column-plan.ts'
 import { readBudget, type BudgetClock, type LitellmBudget, type ReadBudget } from './litellm-budgets.ts'
 import type { ImportPlan } from './plan.ts'
 import { numberOf, objectOf, textOf } from './values.ts'
-import type { JsonObject } from '../json/guards.ts'
+import type { JsonObject } from '../json/type-guards.ts'
 
 /** Budgets that the database has. */
 export interface StoredBudgets {

@@ -3,7 +3,7 @@
 import { entriesOf, listOf, objectOf, textOf } from './values.ts'
 import { isPattern, patternFinder } from '../models/name-patterns.ts'
 import { endpointNames } from '../../schemas/endpoints.ts'
-import type { JsonObject } from '../json/guards.ts'
+import type { JsonObject } from '../json/type-guards.ts'
 
 const allModels: ReadonlySet<string> = new Set(['all-proxy-models', 'all-team-models', '*'])
 const noModels = 'no-default-models'

@@ -4,7 +4,7 @@
  */
 
 import type { TableRow } from './column-plan.ts'
-import type { JsonObject } from '../json/guards.ts'
+import type { JsonObject } from '../json/type-guards.ts'
 
 const maxTags = 10
 const maxTagLength = 64

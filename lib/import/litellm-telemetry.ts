@@ -3,7 +3,7 @@
 import { isPlainAddress, objectOf, textOf } from './values.ts'
 import type { ImportPlan } from './plan.ts'
 import type { ImportedSecrets } from './secrets.ts'
-import type { JsonObject } from '../json/guards.ts'
+import type { JsonObject } from '../json/type-guards.ts'
 
 /** Exporters that speak OTLP over HTTP; LiteLLM treats `console` as one if there is an address. */
 const protocols: ReadonlyMap<string, string> = new Map([

@@ -1,6 +1,6 @@
 /** Records the outcome for each entry of an imported configuration. */
 
-import { isObject, type JsonObject } from '../json/guards.ts'
+import { isObject, type JsonObject } from '../json/type-guards.ts'
 
 /**
  * - `exact`: the same here

@@ -1,7 +1,7 @@
 /** Finds references to variables and secrets in the configuration of another gateway. */
 
 import { litellmProviders } from '../models/litellm-providers.ts'
-import { isContainer, type JsonObject } from '../json/guards.ts'
+import { isContainer, type JsonObject } from '../json/type-guards.ts'
 import { textOf } from './values.ts'
 import type { ImportPlan } from './plan.ts'
 

@@ -1,6 +1,6 @@
 /** Reads values of an unvalidated file. */
 
-import { isObject, type JsonObject } from '../json/guards.ts'
+import { isObject, type JsonObject } from '../json/type-guards.ts'
 
 export function textOf (value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined

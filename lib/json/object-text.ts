@@ -3,7 +3,7 @@
  * stays as written: key order, `1.0`, spaces, unknown fields.
  */
 
-import { isContainer } from './guards.ts'
+import { isContainer } from './type-guards.ts'
 import { closingQuote } from './string-end.ts'
 import { closeList, closeObject, colon, comma, isSpace, openList, openObject, quote } from './characters.ts'
 

@@ -1,6 +1,6 @@
 /** Parses untrusted JSON within limits of depth and number of values, which are checked before parsing. */
 
-import { isContainer } from './guards.ts'
+import { isContainer } from './type-guards.ts'
 import { closeList, closeObject, colon, comma, openList, openObject, quote } from './characters.ts'
 import { closingQuote, isEscaped } from './string-end.ts'
 

@@ -1,5 +1,5 @@
 import type { CallerBody } from '../core/call.ts'
-import { isContainer, isObject, type JsonObject } from './guards.ts'
+import { isContainer, isObject, type JsonObject } from './type-guards.ts'
 import { countKeys, readObjectText, type ObjectText, type TextRange } from './object-text.ts'
 
 /**

@@ -21,7 +21,7 @@
  */
 
 import { yieldFairly } from '../async/yield-fairly.ts'
-import { isContainer, isObject, type JsonObject } from './guards.ts'
+import { isContainer, isObject, type JsonObject } from './type-guards.ts'
 import { withoutRepeatedKeys } from './object-text.ts'
 import { parseBounded } from './parse-bounded.ts'
 import { parseBoundedText } from './parse-text.ts'

@@ -5,7 +5,7 @@
  * encoding to bytes takes as long again. Here it serialises small values and runs of small members.
  */
 
-import { isContainer } from './guards.ts'
+import { isContainer } from './type-guards.ts'
 import { splitText } from '../text/split-text.ts'
 import { yieldFairly } from '../async/yield-fairly.ts'
 import type { RequestMedia } from '../core/call.ts'

@@ -5,7 +5,7 @@
 
 import { yieldFairly } from '../async/yield-fairly.ts'
 import { closeList, closeObject, colon, comma, isSpace, openList, openObject, quote } from './characters.ts'
-import { isContainer } from './guards.ts'
+import { isContainer } from './type-guards.ts'
 import { endOfString } from './object-text.ts'
 import { partsOf, printText } from './print-in-slices.ts'
 

@@ -1,4 +1,4 @@
-import { isObject } from './guards.ts'
+import { isObject } from './type-guards.ts'
 
 /**
  * Visits each field of each object in a value, at any depth, until a visit returns true.

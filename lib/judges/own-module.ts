@@ -9,7 +9,7 @@
 import { pathToFileURL } from 'node:url'
 import { stat } from 'node:fs/promises'
 import { callFacts, type CallFacts } from './call-facts.ts'
-import { isObject } from '../json/guards.ts'
+import { isObject } from '../json/type-guards.ts'
 import { expectRegularFile } from '../net/read-regular-file.ts'
 import { loadAjv } from '../validation/load-ajv.ts'
 import { guardPoints } from '../../schemas/config/stages.ts'

@@ -4,7 +4,7 @@
  * @see https://microsoft.github.io/presidio/api-docs/api-docs.html
  */
 
-import { isObject, objectOf } from '../json/guards.ts'
+import { isObject, objectOf } from '../json/type-guards.ts'
 import { guardActionOf } from '../../schemas/config/stages.ts'
 import { judgeClient, type JudgeClient, type InspectedCall } from './judge-client.ts'
 import type { Judge } from '../guards/text-judge.ts'

@@ -3,7 +3,7 @@
 import { randomUUID } from 'node:crypto'
 import { callFacts } from './call-facts.ts'
 import { projectNamesOf } from '../core/key.ts'
-import { isObject, type JsonObject } from '../json/guards.ts'
+import { isObject, type JsonObject } from '../json/type-guards.ts'
 import { signWebhook } from '../wire/sign-webhook.ts'
 import { judgeClient } from './judge-client.ts'
 import type { RoutedCall } from '../core/call.ts'

@@ -8,7 +8,7 @@
  */
 
 import { setTimeout as delay } from 'node:timers/promises'
-import { isObject } from '../json/guards.ts'
+import { isObject } from '../json/type-guards.ts'
 import { sendMessage, type IpcChannel, type WorkerChannel } from '../async/ipc.ts'
 import { GatewayError } from '../core/errors.ts'
 import type { Account } from './call-accounts.ts'

@@ -5,7 +5,7 @@
  * latter, one in sixteen and every one of another length is read in full.
  */
 
-import { objectsOf, property } from '../json/guards.ts'
+import { objectsOf, property } from '../json/type-guards.ts'
 
 export interface Expected {
   /** SSE frames, `[DONE]` included; 0 for a complete answer. */

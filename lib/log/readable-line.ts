@@ -1,6 +1,6 @@
 /** Formats a line of the log for a person at a terminal. */
 
-import { isObject, type JsonObject } from '../json/guards.ts'
+import { isObject, type JsonObject } from '../json/type-guards.ts'
 import { printable } from '../text/printable.ts'
 
 const colours: Readonly<Record<string, string>> = { warn: '33', error: '31', fatal: '31' }

@@ -9,7 +9,7 @@
 
 import { spawn, type ChildProcessByStdio } from 'node:child_process'
 import { once } from 'node:events'
-import { isList, isObject } from '../json/guards.ts'
+import { isList, isObject } from '../json/type-guards.ts'
 import { maxDepth, parseBounded, ValueCounter } from '../json/parse-bounded.ts'
 import { maxParseCost, slicesOf } from './guarded-fetch.ts'
 import {

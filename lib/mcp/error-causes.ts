@@ -1,6 +1,6 @@
 /** Reads the errors of the client library, whose facts may be in any of their causes. */
 
-import { isContainer, property } from '../json/guards.ts'
+import { isContainer, property } from '../json/type-guards.ts'
 import { brokenAnswerCode, listTooLargeCode, noAnswerCode, noMemoryCode } from './repair-message.ts'
 
 /** Yields the error and its chain of causes; all errors of an aggregate, but no data of a JSON-RPC error. */

@@ -3,7 +3,7 @@
  * servers are never quoted, because they may contain anything.
  */
 
-import { property } from '../json/guards.ts'
+import { property } from '../json/type-guards.ts'
 import { causes, httpStatus, isJsonRpcError, isNetworkError } from './error-causes.ts'
 import { brokenAnswerCode, listTooLargeCode, noAnswerCode, noMemoryCode } from './repair-message.ts'
 import { addressRefused, answerTooLarge, portRefused } from './guarded-fetch.ts'

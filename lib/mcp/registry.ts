@@ -7,7 +7,7 @@
  * @see https://github.com/modelcontextprotocol/registry/blob/main/docs/reference/api/openapi.yaml
  */
 
-import { property } from '../json/guards.ts'
+import { property } from '../json/type-guards.ts'
 import type { Dispatcher } from 'undici'
 import { ExpiringMap } from '../async/expiring-map.ts'
 import { ToolServerFailure } from './failure.ts'

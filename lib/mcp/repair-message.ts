@@ -5,7 +5,9 @@
  */
 
 import { imageKind } from '../images/files.ts'
-import { isList, isObject, nonEmptyText, numberOf, textOfValue, type JsonObject } from '../json/guards.ts'
+import {
+  isList, isObject, nonEmptyText, numberOf, textOfValue, type JsonObject
+} from '../json/type-guards.ts'
 
 /** The request that a message answers, as sent by the client library. */
 export interface SentRequest {

@@ -5,7 +5,7 @@ import type { TurnToolCall } from '../chat/turn.ts'
 import type { ChatEvent } from '../core/events.ts'
 import type { CallTrace, ChildSpan } from '../core/call-trace.ts'
 import type { ToolRun } from '../core/record.ts'
-import type { JsonObject } from '../json/guards.ts'
+import type { JsonObject } from '../json/type-guards.ts'
 import type { Refusals } from './loop-limits.ts'
 import type { OpenTools, ToolCallOptions, ToolOutcome } from './tool-servers.ts'
 

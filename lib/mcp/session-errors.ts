@@ -1,6 +1,6 @@
 /** Decides what an error says about the session with a tool server. */
 
-import { property } from '../json/guards.ts'
+import { property } from '../json/type-guards.ts'
 import { causes, gaveNoAnswer, httpStatus, isJsonRpcError, isNetworkError } from './error-causes.ts'
 
 /**

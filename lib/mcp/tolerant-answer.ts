@@ -4,7 +4,7 @@
  */
 
 import type { EventSourceMessage } from 'eventsource-parser'
-import { isList, isObject, property } from '../json/guards.ts'
+import { isList, isObject, property } from '../json/type-guards.ts'
 import { parseBounded } from '../json/parse-bounded.ts'
 import { loadUndici } from '../net/load-undici.ts'
 import { sseDecoder } from '../wire/sse-decoder.ts'

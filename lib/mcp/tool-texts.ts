@@ -1,12 +1,12 @@
 /** Has guards inspect the texts of server tool calls: the arguments and the results. */
 
-import { judgeTexts } from '../guards/found-texts.ts'
+import { judgeTexts } from '../guards/gathered-texts.ts'
 import { PlaceholderFilter } from '../guards/placeholder-filter.ts'
 import { replaceInSlices } from '../guards/replace-in-slices.ts'
 import {
   replaceFindings, type PlaceFilters, type TextFilter, type TextGuards
 } from '../guards/text-filter.ts'
-import { objectOf, type JsonObject } from '../json/guards.ts'
+import { objectOf, type JsonObject } from '../json/type-guards.ts'
 import { parseBoundedText } from '../json/parse-text.ts'
 import {
   everywhere,

@@ -6,7 +6,7 @@
  * is checked when the gateway is built, because a mistyped price is a wrong bill that nobody notices.
  */
 
-import { nonEmptyText, property } from '../json/guards.ts'
+import { nonEmptyText, property } from '../json/type-guards.ts'
 import { Check } from 'typebox/schema'
 import {
   Catalogue,

@@ -1,6 +1,6 @@
 /** Reads LiteLLM's price map (`model_prices_and_context_window.json`) as a catalogue. */
 
-import { isObject, nonEmptyText, property, type JsonObject } from '../json/guards.ts'
+import { isObject, nonEmptyText, property, type JsonObject } from '../json/type-guards.ts'
 import type { Catalogue, CatalogueModel } from '../../schemas/catalogue.ts'
 import { litellmProviders, serviceAt } from './litellm-providers.ts'
 import type { Price } from '../../schemas/price.ts'

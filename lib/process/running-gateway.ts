@@ -2,7 +2,7 @@
 
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { isObject } from '../json/guards.ts'
+import { isObject } from '../json/type-guards.ts'
 import type { Log } from '../log/log.ts'
 import { readTextFile } from '../net/read-regular-file.ts'
 import { replaceFile } from '../net/replace-file.ts'

@@ -1,6 +1,6 @@
 /** Forks the workers, replaces those that exit or hang, and stops them in time. */
 
-import { nonEmptyText, property } from '../json/guards.ts'
+import { nonEmptyText, property } from '../json/type-guards.ts'
 import cluster, { type Worker } from 'node:cluster'
 import type { Address } from '../http/listen.ts'
 import type { ServerSettings } from '../core/settings.ts'

@@ -3,7 +3,7 @@
  * original port (`server.port: 0` would give another one).
  */
 
-import { isObject } from '../json/guards.ts'
+import { isObject } from '../json/type-guards.ts'
 import { sendMessage, type IpcChannel } from '../async/ipc.ts'
 
 type Message =

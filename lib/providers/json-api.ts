@@ -6,7 +6,7 @@
  */
 
 import { GatewayError } from '../core/errors.ts'
-import { isList, isObject, objectOf, onlyObjectOf, type JsonObject } from '../json/guards.ts'
+import { isList, isObject, objectOf, onlyObjectOf, type JsonObject } from '../json/type-guards.ts'
 import { parseBounded } from '../json/parse-bounded.ts'
 import { printInSlices } from '../json/print-in-slices.ts'
 import { ProviderFailure, invalidResponse, usageOfError, withUsage } from './provider-failure.ts'

@@ -1,6 +1,6 @@
 /** Reads the lists of models of providers. */
 
-import { isObject, nonEmptyText, type JsonObject } from '../json/guards.ts'
+import { isObject, nonEmptyText, type JsonObject } from '../json/type-guards.ts'
 import type { ModelEntry } from '../core/model.ts'
 
 /** Facts about a model in a provider's list. */

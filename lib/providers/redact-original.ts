@@ -1,4 +1,4 @@
-import { objectOf } from '../json/guards.ts'
+import { objectOf } from '../json/type-guards.ts'
 import { readObjectText, replaceFields } from '../json/object-text.ts'
 import { redact } from '../text/redact.ts'
 import type { OriginalError } from '../core/errors.ts'

@@ -7,7 +7,7 @@
  */
 
 import { closingQuote } from '../json/string-end.ts'
-import { objectOf } from '../json/guards.ts'
+import { objectOf } from '../json/type-guards.ts'
 import { copyString } from '../text/copy-string.ts'
 
 /** Describes the text messages of one API. */

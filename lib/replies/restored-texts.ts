@@ -3,7 +3,7 @@
  * project that keeps bodies, retain the placeholders.
  */
 
-import { HeldTexts } from '../guards/held-texts.ts'
+import { StreamFilter } from '../guards/stream-filter.ts'
 import { PlaceholderFilter } from '../guards/placeholder-filter.ts'
 import { largeLength, replaceJsonInSlices } from '../guards/replace-in-slices.ts'
 import { keepAliveComment, sseFrame } from '../wire/sse-frames.ts'
@@ -64,13 +64,13 @@ class RestoredStream {
   readonly #texts: DirectTexts
   readonly #reader: StreamDecoder = sseDecoder(Infinity) // the frames are the gateway's own
   readonly #filter: PlaceholderFilter
-  readonly #held: HeldTexts
+  readonly #held: StreamFilter
 
   constructor (placeholders: Placeholders, texts: DirectTexts) {
     this.#placeholders = placeholders
     this.#texts = texts
     this.#filter = new PlaceholderFilter(placeholders)
-    this.#held = new HeldTexts(this.#filter, texts)
+    this.#held = new StreamFilter(this.#filter, texts)
   }
 
   get isHolding (): boolean {

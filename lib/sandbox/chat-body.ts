@@ -1,7 +1,7 @@
 /** A chat request as the sandbox receives it: the supported fields of the dialect. */
 
 import { readJsonBody } from './read-json-body.ts'
-import { isObject } from '../json/guards.ts'
+import { isObject } from '../json/type-guards.ts'
 import { Refusal } from './refusal.ts'
 import type { ChatInput } from '../chat/input.ts'
 import type { UpstreamRequest } from '../providers/provider.ts'

@@ -8,7 +8,7 @@
 
 import { numberFor } from './number-for.ts'
 import { stringFor } from './string-for.ts'
-import { numberOf, objectOf, property } from '../json/guards.ts'
+import { numberOf, objectOf, property } from '../json/type-guards.ts'
 import type { Schema } from './schema.ts'
 import { Refusal } from './refusal.ts'
 import type { Hints } from './hints.ts'

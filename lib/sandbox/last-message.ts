@@ -1,6 +1,6 @@
 /** Interprets a conversation for the sandbox: who said what, and which turn comes next. */
 
-import { nonEmptyText, property } from '../json/guards.ts'
+import { nonEmptyText, property } from '../json/type-guards.ts'
 import { withoutDirectives } from './directives.ts'
 import type { Message } from '../../schemas/messages.ts'
 

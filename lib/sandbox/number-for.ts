@@ -1,6 +1,6 @@
 /** Generates a number within the bounds of a schema. */
 
-import { numberOf } from '../json/guards.ts'
+import { numberOf } from '../json/type-guards.ts'
 import type { Schema } from './schema.ts'
 
 interface NumberOptions {

@@ -1,4 +1,4 @@
-import { isContainer } from '../json/guards.ts'
+import { isContainer } from '../json/type-guards.ts'
 import { Refusal } from './refusal.ts'
 import { inputTokenLimit } from './sandbox-models.ts'
 import type { ChatBody } from './chat-body.ts'

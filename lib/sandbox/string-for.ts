@@ -1,6 +1,6 @@
 /** Generates a string with the pattern, format and length of a schema. */
 
-import { numberOf } from '../json/guards.ts'
+import { numberOf } from '../json/type-guards.ts'
 import type { Schema } from './schema.ts'
 import { Refusal } from './refusal.ts'
 import { stringFromPattern } from './string-from-pattern.ts'

@@ -6,7 +6,7 @@
  * `tool_choice` and `parallel_tool_calls` are obeyed.
  */
 
-import { nonEmptyText, property } from '../json/guards.ts'
+import { nonEmptyText, property } from '../json/type-guards.ts'
 import { hintsIn } from './hints.ts'
 import { jsonFromSchema } from './json-from-schema.ts'
 import { Refusal } from './refusal.ts'

@@ -3,9 +3,9 @@
 import { GatewayError } from '../core/errors.ts'
 import { withTimeout } from '../async/with-timeout.ts'
 import { yieldFairly } from '../async/yield-fairly.ts'
-import { judgeTexts } from '../guards/found-texts.ts'
-import { HeldTexts } from '../guards/held-texts.ts'
-import { JudgedTexts } from '../guards/judged-texts.ts'
+import { judgeTexts } from '../guards/gathered-texts.ts'
+import { StreamFilter } from '../guards/stream-filter.ts'
+import { StreamJudge } from '../guards/stream-judge.ts'
 import { TextFilters, type FilterLayer, type JudgeLayer, type TextGuards } from '../guards/text-filter.ts'
 import { everywhere, text, type ReplaceText } from '../json/place-table.ts'
 import { once } from '../pipeline/sources.ts'
@@ -69,7 +69,7 @@ function inspectionBy (
   if ('judge' in layer) {
     const judge = layer.judge(call, 'answer')
     return judge && {
-      inspector: new JudgedTexts(judge, direct),
+      inspector: new StreamJudge(judge, direct),
       delays: judge.alters,
       errorReplaced: async error => await judgeTexts(judge, error, replaceInError)
     }
@@ -78,7 +78,7 @@ function inspectionBy (
   return filters.isEmpty
     ? undefined
     : {
-        inspector: new HeldTexts(filters, direct),
+        inspector: new StreamFilter(filters, direct),
         delays: true,
         errorReplaced: error => replaceInError(error, filters.replace)
       }

@@ -2,7 +2,7 @@
 
 import { replaceNames } from '../validation/attribution.ts'
 import { needsSlices } from '../core/record.ts'
-import { judgeTexts } from '../guards/found-texts.ts'
+import { judgeTexts } from '../guards/gathered-texts.ts'
 import { replaceInSlices } from '../guards/replace-in-slices.ts'
 import { TextFilters, altersAnswer, type TextLayer, type TextGuards } from '../guards/text-filter.ts'
 import { standsForMedia } from '../json/media-strings.ts'

@@ -1,7 +1,7 @@
 /** Runs the guards on answers whose events hold complete texts: images, documents and recordings. */
 
 import { GatewayError } from '../core/errors.ts'
-import { judgeTexts } from '../guards/found-texts.ts'
+import { judgeTexts } from '../guards/gathered-texts.ts'
 import { replaceInSlices } from '../guards/replace-in-slices.ts'
 import { TextFilters, type TextLayer, type TextGuards } from '../guards/text-filter.ts'
 import { once } from '../pipeline/sources.ts'

@@ -3,7 +3,7 @@
 import { ValidationError } from '../core/errors.ts'
 import { refine, type ValidCall } from '../core/call.ts'
 import { isForKey, requireGuards } from '../guards/guard-scope.ts'
-import { isObject } from '../json/guards.ts'
+import { isObject } from '../json/type-guards.ts'
 import { map, type PassThroughStage } from '../pipeline/stage.ts'
 import type { Services } from '../services.ts'
 

@@ -2,7 +2,7 @@
 
 import { renewAttribution } from '../validation/attribution.ts'
 import { extend, refine, type RoutedCall } from '../core/call.ts'
-import { property } from '../json/guards.ts'
+import { property } from '../json/type-guards.ts'
 import { text, type PlaceTable, type ReplaceText } from '../json/place-table.ts'
 import type { UploadedFile, UploadForm } from '../core/upload.ts'
 import type { RequestTexts } from './inspect-request.ts'

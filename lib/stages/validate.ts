@@ -17,7 +17,7 @@ import { map, type Stage } from '../pipeline/stage.ts'
 import { compileCheck } from '../validation/compile-check.ts'
 import { explain } from '../validation/explain.ts'
 import { isForm, parseFormFields, type FormRequest } from '../validation/form.ts'
-import { isObject, type JsonObject } from '../json/guards.ts'
+import { isObject, type JsonObject } from '../json/type-guards.ts'
 import type { WithoutNulls } from '../../schemas/nullable.ts'
 
 const maxDetails = 20

@@ -1,6 +1,6 @@
 /** Combines the metrics of all workers: the primary process requests them over IPC when it is scraped. */
 
-import { isObject } from '../json/guards.ts'
+import { isObject } from '../json/type-guards.ts'
 import { sendMessage, type IpcChannel, type WorkerChannel } from '../async/ipc.ts'
 import { mergeFamilies, type Family } from './metric-families.ts'
 import { withTimeout } from '../async/with-timeout.ts'

@@ -13,7 +13,7 @@ import {
   objectsOf,
   textOfValue,
   type JsonObject
-} from '../json/guards.ts'
+} from '../json/type-guards.ts'
 import { cutText } from '../bodies/print-body.ts'
 
 /** `text`, `reasoning`, `tool_call`, `tool_call_response`, or the type of omitted media. */

@@ -10,7 +10,7 @@
 import { closeSync, fstatSync, futimesSync, openSync, renameSync, rmSync, writeSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { createDirectory } from '../stores/sqlite/database-file.ts'
-import { isList, property } from '../json/guards.ts'
+import { isList, property } from '../json/type-guards.ts'
 import { compactColumns, emptyRow, isCompact } from '../stores/usage-columns.ts'
 import { readBegunRow } from './usage-row.ts'
 import type { UsageRow } from '../stores/tables.ts'

@@ -8,7 +8,7 @@ import {
   type Attribution,
   type CallerFacts
 } from '../core/record.ts'
-import { isObject, type JsonObject } from '../json/guards.ts'
+import { isObject, type JsonObject } from '../json/type-guards.ts'
 import { freeText, memberName, PlaceTable, text, type ReplaceText } from '../json/place-table.ts'
 import { partsOf } from '../json/print-in-slices.ts'
 

@@ -3,7 +3,7 @@
 import type { Static, TSchema } from 'typebox'
 import type { CamelCase, CamelCased } from '../core/camel-cased.ts'
 import type { Secret } from '../core/secret.ts'
-import { isObject } from '../json/guards.ts'
+import { isObject } from '../json/type-guards.ts'
 import { valueSchema, isSecretSchema, propertySchemas } from './schema-parts.ts'
 
 /**

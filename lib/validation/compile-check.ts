@@ -8,7 +8,7 @@
 
 import type { TSchema } from 'typebox'
 import { Compile, type Validator } from 'typebox/schema'
-import { isObject } from '../json/guards.ts'
+import { isObject } from '../json/type-guards.ts'
 import type { JsonSchema } from './json-schema.ts'
 
 export type Check = (value: unknown) => boolean

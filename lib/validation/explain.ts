@@ -13,7 +13,7 @@
 import type { TSchema } from 'typebox'
 import type { ValidationDetail } from '../core/errors.ts'
 import { Explanation, show } from './explain/explanation.ts'
-import { isObject } from '../json/guards.ts'
+import { isObject } from '../json/type-guards.ts'
 import { branchesOf, fits, literals, typeOf, type JsonSchema } from './json-schema.ts'
 import {
   checkLiteral, checkNumber, checkSize, checkText, expression, quote, wrongType

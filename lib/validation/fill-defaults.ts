@@ -1,5 +1,5 @@
 import type { TSchema } from 'typebox'
-import { isContainer, isObject } from '../json/guards.ts'
+import { isContainer, isObject } from '../json/type-guards.ts'
 import type { JsonSchema } from './json-schema.ts'
 
 interface Defaulted extends JsonSchema {

@@ -3,7 +3,7 @@
  * files, so numbers, booleans and lists are read from texts.
  */
 
-import { isObject } from '../json/guards.ts'
+import { isObject } from '../json/type-guards.ts'
 import { parseBounded } from '../json/parse-bounded.ts'
 import type { TSchema } from 'typebox'
 import type { UploadedFile, UploadForm } from '../core/upload.ts'

@@ -1,7 +1,7 @@
 /** Reads the parts of a JSON schema that are needed when it is walked together with configuration values. */
 
 import { secretReference } from '../../schemas/config/secret.ts'
-import { isObject } from '../json/guards.ts'
+import { isObject } from '../json/type-guards.ts'
 
 /** Returns true for the schema of an entry that tells where a secret is. */
 export function isSecretSchema (schema: unknown): boolean {

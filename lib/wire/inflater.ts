@@ -1,5 +1,5 @@
 import zlib, { constants, createBrotliDecompress, createGunzip, createInflate, type Zlib } from 'node:zlib'
-import { property } from '../json/guards.ts'
+import { property } from '../json/type-guards.ts'
 import type { Transform } from 'node:stream'
 
 /** A stream that decompresses; `bytesWritten` counts compressed bytes. */

@@ -1,6 +1,6 @@
 /** Prints schemas into the OpenAPI document; named schemas become references. */
 
-import { isObject } from '../json/guards.ts'
+import { isObject } from '../json/type-guards.ts'
 
 /** The media type of most bodies. */
 export const json = 'application/json'

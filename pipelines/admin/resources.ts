@@ -3,7 +3,7 @@
 import { standardSignal } from '../../lib/async/cancellation.ts'
 import type { ModelEntry } from '../../lib/core/model.ts'
 import type { ToolServerSettings } from '../../lib/core/settings.ts'
-import { isContainer } from '../../lib/json/guards.ts'
+import { isContainer } from '../../lib/json/type-guards.ts'
 import { unknownModelEntry } from '../../lib/models/known-models.ts'
 import { isPattern } from '../../lib/models/name-patterns.ts'
 import type { AttemptCounts } from '../../lib/usage/attempts-report.ts'

@@ -3,7 +3,7 @@ import t from 'tap'
 import { markPrompt, withoutMarks, type MarkablePrompt } from '../../lib/chat/cache-marks.ts'
 import { chatCompletions } from '../../lib/dialects/chat-completions/index.ts'
 import { kinds } from '../../lib/providers/kinds.ts'
-import { hasMember } from '../../lib/json/guards.ts'
+import { hasMember } from '../../lib/json/type-guards.ts'
 import { holds } from '../support/property.ts'
 import type { ChatInput } from '../../lib/chat/input.ts'
 

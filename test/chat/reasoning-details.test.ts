@@ -1,6 +1,6 @@
 import t from 'tap'
 import { addReasoningDetails } from '../../lib/chat/reasoning-details.ts'
-import type { JsonObject } from '../../lib/json/guards.ts'
+import type { JsonObject } from '../../lib/json/type-guards.ts'
 
 const text = (given: object): JsonObject => ({ type: 'reasoning.text', index: 0, ...given })
 const encrypted = (data: string): JsonObject => ({ type: 'reasoning.encrypted', index: 0, data })

@@ -7,7 +7,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { isObject } from '../../lib/json/guards.ts'
+import { isObject } from '../../lib/json/type-guards.ts'
 import { adminRoutes, type AdminRouteSpec } from '../../schemas/admin/routes.ts'
 
 const root = join(import.meta.dirname, '../../..')

@@ -4,7 +4,7 @@
 
 import fc from 'fast-check'
 import t from 'tap'
-import { isContainer } from '../../lib/json/guards.ts'
+import { isContainer } from '../../lib/json/type-guards.ts'
 import { upstreamAt, type TestGateway } from '../support/gateway.ts'
 import { storingGateway } from '../support/storing-gateway.ts'
 import { chatAnswer, fakeUpstream } from '../support/upstream.ts'

@@ -4,7 +4,7 @@ import t from 'tap'
 import { testGateway, upstreamAt } from '../support/gateway.ts'
 import { settings } from '../support/settings.ts'
 import { chatAnswer, chatFrames, eventStream, fakeUpstream } from '../support/upstream.ts'
-import type { JsonObject } from '../../lib/json/guards.ts'
+import type { JsonObject } from '../../lib/json/type-guards.ts'
 import type { ProviderKind } from '../../schemas/providers.ts'
 
 interface Api {

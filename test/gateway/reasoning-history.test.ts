@@ -1,7 +1,7 @@
 /** Reasoning in the history is sent back to its provider as the caller received it. */
 
 import t from 'tap'
-import { textOfValue } from '../../lib/json/guards.ts'
+import { textOfValue } from '../../lib/json/type-guards.ts'
 import { testGateway, upstreamAt } from '../support/gateway.ts'
 import { settings } from '../support/settings.ts'
 import { startToolServer } from '../support/tool-server.ts'

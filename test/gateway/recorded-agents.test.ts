@@ -1,7 +1,7 @@
 /** Recorded sessions of coding agents with two accounts, whose providers cache prompt prefixes. */
 
 import t from 'tap'
-import { objectOf } from '../../lib/json/guards.ts'
+import { objectOf } from '../../lib/json/type-guards.ts'
 import { testGateway, upstreamAt, type TestGateway } from '../support/gateway.ts'
 import { allRounds } from '../support/rounds.ts'
 import { PrefixCache, recordedAgents } from '../support/recorded-agents.ts'

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { GuardFindings } from '../../lib/core/guard-findings.ts'
-import { HeldTexts } from '../../lib/guards/held-texts.ts'
+import { StreamFilter } from '../../lib/guards/stream-filter.ts'
 import { PatternFilter, builtInPattern, type PatternRule } from '../../lib/guards/pattern-filter.ts'
 import { TextFilters, replaceFindings } from '../../lib/guards/text-filter.ts'
 import { boundedPattern } from '../../lib/text/bounded-pattern.ts'
@@ -91,7 +91,7 @@ t.test('a stream split at any position is masked like the complete text', async 
       const [complete, streamed] = [new GuardFindings(), new GuardFindings()]
       const expected = replaceFindings(new PatternFilter(rules, 'answer', complete), pieces.join(''))
       const filter = new PatternFilter(rules, 'answer', streamed)
-      const held = new HeldTexts(
+      const held = new StreamFilter(
         new TextFilters({ filter: () => filter }, routedCall({}), 'answer'),
         undefined
       )

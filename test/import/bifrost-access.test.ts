@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import t from 'tap'
 import { importBifrostConfig, type ImportedBifrost } from '../../lib/import/bifrost-config.ts'
-import type { JsonObject } from '../../lib/json/guards.ts'
+import type { JsonObject } from '../../lib/json/type-guards.ts'
 
 const nowMs = Date.parse('2026-03-14T10:00:00Z')
 const key = (name: string, models: readonly string[]): JsonObject => ({

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { readBifrostBudget } from '../../lib/import/bifrost-budgets.ts'
-import type { JsonObject } from '../../lib/json/guards.ts'
+import type { JsonObject } from '../../lib/json/type-guards.ts'
 
 const nowMs = Date.parse('2026-03-14T10:00:00Z')
 const read = (row: JsonObject, isAligned = false) => readBifrostBudget(row, { path: 'b', isAligned, nowMs })

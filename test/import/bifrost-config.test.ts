@@ -4,7 +4,7 @@ import { readSettings } from '../../lib/config/read-settings.ts'
 import { importBifrostConfig, type ImportedBifrost } from '../../lib/import/bifrost-config.ts'
 import type { Settings } from '../../lib/core/settings.ts'
 import type { Test } from 'tap'
-import type { JsonObject } from '../../lib/json/guards.ts'
+import type { JsonObject } from '../../lib/json/type-guards.ts'
 
 const nowMs = Date.parse('2026-03-14T10:00:00Z')
 

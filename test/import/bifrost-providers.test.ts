@@ -2,7 +2,7 @@ import t from 'tap'
 import { BifrostProviders, bifrostReferences } from '../../lib/import/bifrost-providers.ts'
 import { ImportPlan, type PlanRow } from '../../lib/import/plan.ts'
 import { ImportedSecrets } from '../../lib/import/secrets.ts'
-import type { JsonObject } from '../../lib/json/guards.ts'
+import type { JsonObject } from '../../lib/json/type-guards.ts'
 
 interface Read { readonly read: BifrostProviders, readonly rows: () => readonly PlanRow[] }
 

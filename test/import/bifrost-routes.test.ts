@@ -1,6 +1,6 @@
 import t from 'tap'
 import { importBifrostConfig } from '../../lib/import/bifrost-config.ts'
-import type { JsonObject } from '../../lib/json/guards.ts'
+import type { JsonObject } from '../../lib/json/type-guards.ts'
 
 const key = (name: string, models: readonly string[], more: JsonObject = {}): JsonObject => ({
   name,

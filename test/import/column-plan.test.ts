@@ -1,6 +1,6 @@
 import t from 'tap'
 import { ColumnPlan, TableRow } from '../../lib/import/column-plan.ts'
-import type { JsonObject } from '../../lib/json/guards.ts'
+import type { JsonObject } from '../../lib/json/type-guards.ts'
 
 const notes = { Key: { made: ['exact', 'not kept'], limit: ['unsupported', 'no such limit'] } } as const
 

@@ -7,7 +7,7 @@ import {
   testNowMs as nowMs
 } from '../support/litellm-tables.ts'
 import { listOf, objectOf } from '../../lib/import/values.ts'
-import type { JsonObject } from '../../lib/json/guards.ts'
+import type { JsonObject } from '../../lib/json/type-guards.ts'
 import type { ImportedDatabase } from '../../lib/import/litellm-database.ts'
 
 function keyNamed ({ organisation: { keys } }: ImportedDatabase, name: string) {

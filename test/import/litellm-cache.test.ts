@@ -1,7 +1,7 @@
 import t from 'tap'
 import { readCache } from '../../lib/import/litellm-cache.ts'
 import { ImportPlan } from '../../lib/import/plan.ts'
-import type { JsonObject } from '../../lib/json/guards.ts'
+import type { JsonObject } from '../../lib/json/type-guards.ts'
 
 function read (settings: JsonObject) {
   const file = { litellm_settings: settings }

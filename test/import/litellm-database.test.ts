@@ -28,7 +28,7 @@ import { litellmKey, startLitellm } from '../support/litellm-proxy.ts'
 import { eventually, until } from '../support/until.ts'
 import { chatAnswer, fakeUpstream } from '../support/upstream.ts'
 import type { Test } from 'tap'
-import type { JsonObject } from '../../lib/json/guards.ts'
+import type { JsonObject } from '../../lib/json/type-guards.ts'
 
 t.test(
   'models and credentials of the database are decrypted, and their secrets stay out of the configuration',

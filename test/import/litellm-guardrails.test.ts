@@ -1,6 +1,6 @@
 import t from 'tap'
 import { importLitellmConfig } from '../../lib/import/litellm-config.ts'
-import type { JsonObject } from '../../lib/json/guards.ts'
+import type { JsonObject } from '../../lib/json/type-guards.ts'
 
 const models = [
   { model_name: 'm', litellm_params: { model: 'openai/gpt-4o', api_key: 'os.environ/OPENAI_API_KEY' } }

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { readHistory } from '../../lib/import/litellm-history.ts'
 import { importedTables, notesOf, ownFunctions, testNowMs as nowMs } from '../support/litellm-tables.ts'
-import type { JsonObject } from '../../lib/json/guards.ts'
+import type { JsonObject } from '../../lib/json/type-guards.ts'
 
 const sum = (row: JsonObject): JsonObject => ({
   date: '2026-10-03',

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { ColumnPlan, TableRow } from '../../lib/import/column-plan.ts'
 import { readLimits, type ReadLimits } from '../../lib/import/litellm-limits.ts'
-import type { JsonObject } from '../../lib/json/guards.ts'
+import type { JsonObject } from '../../lib/json/type-guards.ts'
 
 const nowMs = Date.UTC(2026, 9, 14, 12)
 const monthMs = Date.UTC(2026, 9)

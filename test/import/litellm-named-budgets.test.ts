@@ -4,7 +4,7 @@ import { readStoredBudgets } from '../../lib/import/litellm-named-budgets.ts'
 import { importLitellmConfig } from '../../lib/import/litellm-config.ts'
 import { load } from '../support/config.ts'
 import { importedTables, notesOf } from '../support/litellm-tables.ts'
-import type { JsonObject } from '../../lib/json/guards.ts'
+import type { JsonObject } from '../../lib/json/type-guards.ts'
 
 const nowMs = Date.UTC(2026, 9, 14, 12)
 const clock = { nowMs, timeZone: 'UTC', endsAtMidnight: true }

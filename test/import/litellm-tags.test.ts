@@ -2,7 +2,7 @@ import t from 'tap'
 import { importedTables } from '../support/litellm-tables.ts'
 import { load } from '../support/config.ts'
 import { ownTags } from '../../lib/usage/own-tags.ts'
-import type { JsonObject } from '../../lib/json/guards.ts'
+import type { JsonObject } from '../../lib/json/type-guards.ts'
 
 function notesOfTags (
   rows: ReadonlyArray<{ readonly path: string, readonly verdict: string, readonly note: string }>

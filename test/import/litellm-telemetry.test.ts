@@ -2,7 +2,7 @@ import t from 'tap'
 import { readTelemetry } from '../../lib/import/litellm-telemetry.ts'
 import { ImportPlan } from '../../lib/import/plan.ts'
 import { ImportedSecrets } from '../../lib/import/secrets.ts'
-import type { JsonObject } from '../../lib/json/guards.ts'
+import type { JsonObject } from '../../lib/json/type-guards.ts'
 
 const path = 'litellm_settings.callbacks[0]'
 

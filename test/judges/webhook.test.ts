@@ -6,7 +6,7 @@
 import { createHmac } from 'node:crypto'
 import t from 'tap'
 import { Secret } from '../../lib/core/secret.ts'
-import { isObject, objectOf } from '../../lib/json/guards.ts'
+import { isObject, objectOf } from '../../lib/json/type-guards.ts'
 import { openWebhook } from '../../lib/judges/webhook.ts'
 import { closedUrl } from '../support/closed-port.ts'
 import {

@@ -3,7 +3,7 @@
 import { join } from 'node:path'
 import t from 'tap'
 import { GatewayError } from '../../lib/core/errors.ts'
-import { property, type JsonObject } from '../../lib/json/guards.ts'
+import { property, type JsonObject } from '../../lib/json/type-guards.ts'
 import { listTooLargeCode, noMemoryCode } from '../../lib/mcp/repair-message.ts'
 import { until } from '../support/until.ts'
 import { withoutDescriptors } from '../support/without-descriptors.ts'

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { property } from '../../lib/json/guards.ts'
+import { property } from '../../lib/json/type-guards.ts'
 import { createModels } from '../../lib/models/create-models.ts'
 import { listModels, startDiscovery } from '../../lib/models/discovery.ts'
 import { ModelListFailure } from '../../lib/models/model-list-failure.ts'

@@ -6,7 +6,7 @@
 
 import zlib from 'node:zlib'
 import t from 'tap'
-import { objectOf, objectsOf, property, type JsonObject } from '../../lib/json/guards.ts'
+import { objectOf, objectsOf, property, type JsonObject } from '../../lib/json/type-guards.ts'
 import { testGateway, upstreamAt } from '../support/gateway.ts'
 import { chatAnswer, eventStream, fakeUpstream } from '../support/upstream.ts'
 import type { ProviderKind } from '../../schemas/providers.ts'

@@ -1,6 +1,6 @@
 /** Counts and lists the parts of a conversation from earlier answers, for tests that send answers back. */
 
-import { nonEmptyText, objectsOf, property } from '../../lib/json/guards.ts'
+import { nonEmptyText, objectsOf, property } from '../../lib/json/type-guards.ts'
 import type { Message } from '../../schemas/messages.ts'
 
 export interface HistoryFacts {

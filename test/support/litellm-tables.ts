@@ -13,7 +13,7 @@ import {
   type ImportedDatabase
 } from '../../lib/import/litellm-database.ts'
 import { decryption, loadOpenBox } from '../../lib/import/litellm-decryption.ts'
-import type { JsonObject } from '../../lib/json/guards.ts'
+import type { JsonObject } from '../../lib/json/type-guards.ts'
 
 export const saltKey = 'sk-salt-of-the-test'
 

@@ -3,7 +3,7 @@
  * `docs/providers.md`.
  */
 
-import { isList, isObject, objectOf, objectsOf, type JsonObject } from '../../lib/json/guards.ts'
+import { isList, isObject, objectOf, objectsOf, type JsonObject } from '../../lib/json/type-guards.ts'
 import type { ProviderKind } from '../../schemas/providers.ts'
 
 export interface ProviderRule {

@@ -7,7 +7,7 @@ import { families } from '../../lib/models/catalogue.ts'
 import { familyTraits } from '../../lib/models/traits.ts'
 import { kinds } from '../../lib/providers/kinds.ts'
 import type { ChatInput } from '../../lib/chat/input.ts'
-import type { JsonObject } from '../../lib/json/guards.ts'
+import type { JsonObject } from '../../lib/json/type-guards.ts'
 import type { Message } from '../../schemas/messages.ts'
 import type { ProviderKind } from '../../schemas/providers.ts'
 

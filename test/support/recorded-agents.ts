@@ -6,7 +6,7 @@
 import { hash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { isObject, objectsOf, type JsonObject } from '../../lib/json/guards.ts'
+import { isObject, objectsOf, type JsonObject } from '../../lib/json/type-guards.ts'
 
 const folder = join(import.meta.dirname, '../../../test/fixtures/agents')
 

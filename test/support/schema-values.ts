@@ -1,7 +1,7 @@
 /** Values for a JSON schema: most match it, and changes that may or may not break them. */
 
 import fc from 'fast-check'
-import { isObject } from '../../lib/json/guards.ts'
+import { isObject } from '../../lib/json/type-guards.ts'
 import type { TSchema } from 'typebox'
 import type { JsonSchema } from '../../lib/validation/json-schema.ts'
 

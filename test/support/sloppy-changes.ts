@@ -1,6 +1,6 @@
 /** Changes that sloppy servers make to the answers of their API. */
 
-import { isObject } from '../../lib/json/guards.ts'
+import { isObject } from '../../lib/json/type-guards.ts'
 
 export type Frame = readonly [event: string | undefined, data: object | string]
 

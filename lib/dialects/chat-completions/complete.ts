@@ -1,7 +1,7 @@
 /** Folds the chunks of an answer into one completion. */
 
 import { addReasoningDetails } from '../../chat/reasoning-details.ts'
-import { textOfValue, type JsonObject } from '../../json/guards.ts'
+import { textOfValue, type JsonObject } from '../../json/type-guards.ts'
 import { ChunkBuilder, type Chunk } from './chunk.ts'
 import type { AnswerHead } from '../dialect.ts'
 import type { ChatEvent } from '../../core/events.ts'

@@ -8,7 +8,7 @@
 
 import { refine, type ValidCall } from '../../core/call.ts'
 import { ValidationError } from '../../core/errors.ts'
-import { isObject } from '../../json/guards.ts'
+import { isObject } from '../../json/type-guards.ts'
 import { addedFields, withoutAddedFields } from '../../chat/added-fields.ts'
 import { plainToolChoice } from '../../chat/plain-tool-choice.ts'
 import { tooLong } from '../../validation/too-long.ts'

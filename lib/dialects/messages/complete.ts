@@ -1,7 +1,7 @@
 /** Folds the events of an answer's stream into one message. */
 
 import { PrintedJson } from '../../core/reply.ts'
-import { objectOf } from '../../json/guards.ts'
+import { objectOf } from '../../json/type-guards.ts'
 import { parseBounded } from '../../json/parse-bounded.ts'
 import { messageForCaller } from './direct-frames.ts'
 import { StreamEvents } from './stream-events.ts'

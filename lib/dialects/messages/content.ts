@@ -1,7 +1,7 @@
 /** Converts request blocks to parts of chat messages. */
 
 import { GatewayError } from '../../core/errors.ts'
-import { isObject } from '../../json/guards.ts'
+import { isObject } from '../../json/type-guards.ts'
 import type { TextPart, UserPart } from '../../../schemas/messages.ts'
 import type {
   MessagesBlock,

@@ -5,7 +5,7 @@
  */
 
 import { addReasoningDetails } from '../../chat/reasoning-details.ts'
-import type { JsonObject } from '../../json/guards.ts'
+import type { JsonObject } from '../../json/type-guards.ts'
 import { toolResultText } from '../tool-result-text.ts'
 import { isSealed, openFields } from './signature.ts'
 import { otherText, partsOf, textPart, type Refuse } from './content.ts'

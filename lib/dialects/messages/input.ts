@@ -2,7 +2,7 @@
 
 import { refine, type ValidCall } from '../../core/call.ts'
 import { GatewayError } from '../../core/errors.ts'
-import { isObject, textOfValue } from '../../json/guards.ts'
+import { isObject, textOfValue } from '../../json/type-guards.ts'
 import { conversationOf } from './conversation.ts'
 import { isStrict } from './strict-schema.ts'
 import { thinkingOf } from './thinking.ts'

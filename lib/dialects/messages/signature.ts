@@ -3,7 +3,7 @@
  * thinking block: clients of this dialect return thinking unchanged and drop unknown fields.
  */
 
-import { objectOf } from '../../json/guards.ts'
+import { objectOf } from '../../json/type-guards.ts'
 import { parseBounded } from '../../json/parse-bounded.ts'
 
 /** Version of the envelope, followed by JSON in base64url. */

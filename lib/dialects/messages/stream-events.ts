@@ -9,7 +9,7 @@
 import { GatewayError } from '../../core/errors.ts'
 import { charactersPerToken, costFields, type Usage } from '../../core/usage.ts'
 import { addReasoningDetails } from '../../chat/reasoning-details.ts'
-import { objectOf, type JsonObject } from '../../json/guards.ts'
+import { objectOf, type JsonObject } from '../../json/type-guards.ts'
 import { parseBounded } from '../../json/parse-bounded.ts'
 import { sealFields } from './signature.ts'
 import { wireEnd } from './stop-reason.ts'

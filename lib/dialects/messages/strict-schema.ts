@@ -1,4 +1,4 @@
-import { isObject } from '../../json/guards.ts'
+import { isObject } from '../../json/type-guards.ts'
 
 /** Deeper than any provider accepts; deeper levels are not checked. */
 const maxDepth = 20

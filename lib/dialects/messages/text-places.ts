@@ -19,7 +19,7 @@ import {
   type Places,
   type TextPlace
 } from '../../json/place-table.ts'
-import { objectOf, textOfValue } from '../../json/guards.ts'
+import { objectOf, textOfValue } from '../../json/type-guards.ts'
 import type { DirectTexts } from '../dialect.ts'
 
 const id = unseen('pairs a call with its result')

@@ -4,7 +4,7 @@
  */
 
 import { GatewayError } from '../../core/errors.ts'
-import { isObject, objectOf } from '../../json/guards.ts'
+import { isObject, objectOf } from '../../json/type-guards.ts'
 import { compileCheck } from '../../validation/compile-check.ts'
 import {
   MessagesListedTool,

@@ -1,6 +1,6 @@
 /** Converts the tools of a request to functions, which any provider accepts. */
 
-import { textOfValue } from '../../json/guards.ts'
+import { textOfValue } from '../../json/type-guards.ts'
 import { GatewayError } from '../../core/errors.ts'
 import { clientTool } from './client-tools.ts'
 import { shortToolName } from './tool-name.ts'

@@ -4,7 +4,7 @@
  */
 
 import { createHash, randomBytes } from 'node:crypto'
-import { isObject } from '../../json/guards.ts'
+import { isObject } from '../../json/type-guards.ts'
 import type { McpTool } from '../../../schemas/responses.ts'
 
 /** Half of an id, in hexadecimal digits. */

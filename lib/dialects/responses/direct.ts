@@ -1,6 +1,6 @@
 /** Requests for providers that speak this dialect: the caller's own text, changed as little as possible. */
 
-import { objectsOf } from '../../json/guards.ts'
+import { objectsOf } from '../../json/type-guards.ts'
 import { callerText, directBody, withoutOptions } from '../direct-body.ts'
 import { sentItems } from './sent-items.ts'
 import type { ChatInput } from '../../chat/input.ts'

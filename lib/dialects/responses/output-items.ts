@@ -8,7 +8,7 @@
 
 import { addReasoningDetails } from '../../chat/reasoning-details.ts'
 import { append } from '../../json/append.ts'
-import type { JsonObject } from '../../json/guards.ts'
+import type { JsonObject } from '../../json/type-guards.ts'
 import { OpenCall } from './output/open-call.ts'
 import { OpenCustomCall } from './output/open-custom-call.ts'
 import { OpenFunctionCall } from './output/open-function-call.ts'

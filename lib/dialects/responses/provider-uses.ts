@@ -1,4 +1,4 @@
-import { isObject, objectsOf, type JsonObject } from '../../json/guards.ts'
+import { isObject, objectsOf, type JsonObject } from '../../json/type-guards.ts'
 import { isObjectName } from '../../json/object-names.ts'
 import { visitFields } from '../../json/visit-fields.ts'
 import { isIdOnly } from './stored-input.ts'

@@ -3,7 +3,7 @@
  * it is validated like any input; tampering is detected by the provider's signatures.
  */
 
-import { isObject, nonEmptyText, objectsOf, type JsonObject } from '../../json/guards.ts'
+import { isObject, nonEmptyText, objectsOf, type JsonObject } from '../../json/type-guards.ts'
 import { parseBounded } from '../../json/parse-bounded.ts'
 import type { ExtraFields, ThinkingBlock } from '../../core/events.ts'
 

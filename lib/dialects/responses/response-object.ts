@@ -1,6 +1,6 @@
 /** Creates the `response` object around the items of an answer. */
 
-import type { JsonObject } from '../../json/guards.ts'
+import type { JsonObject } from '../../json/type-guards.ts'
 import { failedCode } from './errors.ts'
 import { isRefused, type GatewayError } from '../../core/errors.ts'
 import type { AnswerStart } from '../dialect.ts'

@@ -4,7 +4,7 @@
  */
 
 import { colon, isSpace } from '../../json/characters.ts'
-import { isObject } from '../../json/guards.ts'
+import { isObject } from '../../json/type-guards.ts'
 
 /** Text part events that contain one of the lists themselves. */
 const partEvents: ReadonlySet<string | undefined> = new Set([

@@ -1,6 +1,6 @@
 /** Where requests and answers of this dialect hold text. */
 
-import { textOfValue } from '../../json/guards.ts'
+import { textOfValue } from '../../json/type-guards.ts'
 import { modelTexts } from '../../chat/model-texts.ts'
 import {
   PlaceTable,

@@ -1,7 +1,7 @@
 /** Reads the tools and tool choice of a request. */
 
 import { GatewayError } from '../../core/errors.ts'
-import { isObject, nonEmptyText, objectsOf } from '../../json/guards.ts'
+import { isObject, nonEmptyText, objectsOf } from '../../json/type-guards.ts'
 import { Approvals } from './approvals.ts'
 import type { SentNames } from './sent-names.ts'
 import type {

@@ -1,4 +1,4 @@
-import { numberOf, objectOf, objectsOf } from '../../json/guards.ts'
+import { numberOf, objectOf, objectsOf } from '../../json/type-guards.ts'
 import type { Logprobs } from '../../core/events.ts'
 import type { TextLogprobs } from '../../../schemas/text-completions.ts'
 

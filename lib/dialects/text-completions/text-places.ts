@@ -4,7 +4,7 @@
  */
 
 import { modelTexts } from '../../chat/model-texts.ts'
-import { objectOf } from '../../json/guards.ts'
+import { objectOf } from '../../json/type-guards.ts'
 import { PlaceTable, pieceOf, text, unseen } from '../../json/place-table.ts'
 import type { DirectTexts } from '../dialect.ts'
 

@@ -1,6 +1,6 @@
 import { contentOf, withReportedUsage } from '../json-api.ts'
 import { ProviderFailure, invalidResponse } from '../provider-failure.ts'
-import { isContainer, nonEmptyText, objectOf } from '../../json/guards.ts'
+import { isContainer, nonEmptyText, objectOf } from '../../json/type-guards.ts'
 import { ResponseReader } from './response-reader.ts'
 import { inBandError } from './errors.ts'
 import type { ChatEvent } from '../../core/events.ts'

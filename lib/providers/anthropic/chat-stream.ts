@@ -1,7 +1,7 @@
 /** Reads one event stream of the Messages API. */
 
 import { GatewayError } from '../../core/errors.ts'
-import { objectOf } from '../../json/guards.ts'
+import { objectOf } from '../../json/type-guards.ts'
 import { ProviderFailure, invalidResponse } from '../provider-failure.ts'
 import { inBandError } from './errors.ts'
 import { objectIn, objectOrNothing, partsOf } from '../json-api.ts'

@@ -1,7 +1,7 @@
 /** Requests in this API's format, and their answers, passed through unchanged. */
 
 import { uniqueCallId } from '../../chat/call-ids.ts'
-import { nonEmptyText, objectOf } from '../../json/guards.ts'
+import { nonEmptyText, objectOf } from '../../json/type-guards.ts'
 import { DirectReader } from '../direct-reader.ts'
 import { objectIn, objectOrNothing } from '../json-api.ts'
 import { ProviderFailure, invalidResponse } from '../provider-failure.ts'

@@ -3,7 +3,7 @@
  * text, so the body is never assumed to be valid.
  */
 
-import { objectOf, nonEmptyText } from '../../json/guards.ts'
+import { objectOf, nonEmptyText } from '../../json/type-guards.ts'
 import { retryAfterSeconds } from '../retry-after.ts'
 import type { Failure, FailureKind } from '../provider-failure.ts'
 import type { UpstreamFailure } from '../provider.ts'

@@ -9,7 +9,7 @@
 
 import { toReasoningItem } from '../../chat/reasoning-item.ts'
 import { GatewayError } from '../../core/errors.ts'
-import { objectOf, nonEmptyText } from '../../json/guards.ts'
+import { objectOf, nonEmptyText } from '../../json/type-guards.ts'
 import { parseBounded } from '../../json/parse-bounded.ts'
 import { shorten } from '../../text/shorten.ts'
 import { contentBlocks, shortest, textBlocks } from './content.ts'

@@ -8,7 +8,7 @@
 
 import { createHash } from 'node:crypto'
 import { fitFunction } from '../../chat/function-schema.ts'
-import { isList, isObject, type JsonObject } from '../../json/guards.ts'
+import { isList, isObject, type JsonObject } from '../../json/type-guards.ts'
 import { objectOrNothing } from '../json-api.ts'
 import type { ChatInput } from '../../chat/input.ts'
 

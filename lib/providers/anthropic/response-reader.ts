@@ -5,7 +5,7 @@
 
 import { callIdsIn, uniqueCallId } from '../../chat/call-ids.ts'
 import { offersFunctionsOnly } from '../../chat/legacy-functions.ts'
-import { numberOf, objectOf, nonEmptyText, type JsonObject } from '../../json/guards.ts'
+import { numberOf, objectOf, nonEmptyText, type JsonObject } from '../../json/type-guards.ts'
 import { argumentsText, memberType, objectArguments, Retained } from '../json-api.ts'
 import { invalidResponse } from '../provider-failure.ts'
 import { finishReasonOf } from './finish-reason.ts'

@@ -2,7 +2,7 @@
  * Describes text deltas. Padding may follow before the last brace: spaces that hide the length of the text.
  */
 
-import { objectOf } from '../../json/guards.ts'
+import { objectOf } from '../../json/type-guards.ts'
 import type { TextMessage } from '../text-template.ts'
 
 /** Event name of the messages. */

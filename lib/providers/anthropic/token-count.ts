@@ -1,7 +1,7 @@
 /** Counts prompt tokens with the provider's API. */
 
 import { printInSlices } from '../../json/print-in-slices.ts'
-import { countOf, objectOf } from '../../json/guards.ts'
+import { countOf, objectOf } from '../../json/type-guards.ts'
 import { invalidResponse } from '../provider-failure.ts'
 import { messagesRequest } from './chat-request.ts'
 import { directFailure, directRequest } from './direct.ts'

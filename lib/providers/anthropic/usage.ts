@@ -1,4 +1,4 @@
-import { countOf, objectOf } from '../../json/guards.ts'
+import { countOf, objectOf } from '../../json/type-guards.ts'
 import { possibleUsage, type Usage } from '../../core/usage.ts'
 import type { WireUsage } from './wire.ts'
 

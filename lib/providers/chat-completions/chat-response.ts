@@ -1,5 +1,5 @@
 import { asFunctionCall, offersFunctionsOnly } from '../../chat/legacy-functions.ts'
-import { objectOf } from '../../json/guards.ts'
+import { objectOf } from '../../json/type-guards.ts'
 import { partsOf, withReportedUsage } from '../json-api.ts'
 import { ProviderFailure, invalidResponse } from '../provider-failure.ts'
 import { inBandError } from './errors.ts'

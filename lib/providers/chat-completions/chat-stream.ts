@@ -2,7 +2,7 @@
 
 import { asFunctionCall, offersFunctionsOnly } from '../../chat/legacy-functions.ts'
 import { GatewayError } from '../../core/errors.ts'
-import { objectOf, onlyObjectOf } from '../../json/guards.ts'
+import { objectOf, onlyObjectOf } from '../../json/type-guards.ts'
 import { objectIn, objectOrNothing } from '../json-api.ts'
 import { ProviderFailure } from '../provider-failure.ts'
 import { inBandError } from './errors.ts'

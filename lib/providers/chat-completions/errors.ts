@@ -4,7 +4,7 @@
  */
 
 import { clampSeconds, retryAfterSeconds } from '../retry-after.ts'
-import { objectOf, nonEmptyText } from '../../json/guards.ts'
+import { objectOf, nonEmptyText } from '../../json/type-guards.ts'
 import type { Failure, FailureKind } from '../provider-failure.ts'
 import type { UpstreamFailure } from '../provider.ts'
 

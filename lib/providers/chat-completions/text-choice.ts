@@ -1,6 +1,6 @@
 /** Choices of text completions: text and log probabilities are in other fields than in chat. */
 
-import { objectOf } from '../../json/guards.ts'
+import { objectOf } from '../../json/type-guards.ts'
 import type { WireChoice, WireDelta } from './wire.ts'
 
 /** Returns a choice's text as a chat delta. */

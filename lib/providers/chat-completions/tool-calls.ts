@@ -13,7 +13,7 @@
 import { uniqueCallId } from '../../chat/call-ids.ts'
 import { argumentsText, partsOf, Retained } from '../json-api.ts'
 import { invalidResponse } from '../provider-failure.ts'
-import { isObject, numberOf, objectOf, nonEmptyText } from '../../json/guards.ts'
+import { isObject, numberOf, objectOf, nonEmptyText } from '../../json/type-guards.ts'
 import { parseBounded } from '../../json/parse-bounded.ts'
 import type { WireToolCall } from './wire.ts'
 import type { ChatEvent, ExtraFields } from '../../core/events.ts'

@@ -1,7 +1,7 @@
 /** Reads the token counts of an answer, under the names that servers of the dialect use. */
 
-import { countOf, objectOf, objectsOf, property } from '../../json/guards.ts'
-import type { JsonObject } from '../../json/guards.ts'
+import { countOf, objectOf, objectsOf, property } from '../../json/type-guards.ts'
+import type { JsonObject } from '../../json/type-guards.ts'
 import { possibleUsage, type Usage } from '../../core/usage.ts'
 
 const pathsOf = (...names: readonly string[]): ReadonlyArray<readonly string[]> =>

@@ -9,7 +9,7 @@
 
 import { camelName } from '../../chat/generation-fields.ts'
 import { repairSchemaKeywords } from '../../chat/schema-keywords.ts'
-import { objectOf } from '../../json/guards.ts'
+import { objectOf } from '../../json/type-guards.ts'
 
 type AnyObject = Readonly<Record<string, unknown>>
 

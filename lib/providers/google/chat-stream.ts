@@ -1,7 +1,7 @@
 /** Reads one event stream of Gemini: every message has the shape of a complete response. */
 
 import { GatewayError } from '../../core/errors.ts'
-import { objectOf } from '../../json/guards.ts'
+import { objectOf } from '../../json/type-guards.ts'
 import { ProviderFailure } from '../provider-failure.ts'
 import { inBandError } from './errors.ts'
 import { objectIn, objectOrNothing, parseData } from '../json-api.ts'

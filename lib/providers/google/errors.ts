@@ -6,7 +6,7 @@
  */
 
 import { clampSeconds, retryAfterSeconds } from '../retry-after.ts'
-import { numberOf, objectOf, objectsOf } from '../../json/guards.ts'
+import { numberOf, objectOf, objectsOf } from '../../json/type-guards.ts'
 import type { ErrorStatus } from './wire.ts'
 import type { Failure, FailureKind } from '../provider-failure.ts'
 import type { UpstreamFailure } from '../provider.ts'

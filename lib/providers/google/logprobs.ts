@@ -1,4 +1,4 @@
-import { objectsOf } from '../../json/guards.ts'
+import { objectsOf } from '../../json/type-guards.ts'
 import type { LogprobsCandidate, LogprobsResult } from './wire.ts'
 import type { Logprobs } from '../../core/events.ts'
 

@@ -10,7 +10,7 @@
 
 import { GatewayError } from '../../core/errors.ts'
 import { repairSchemaKeywords } from '../../chat/schema-keywords.ts'
-import { isContainer, objectOf } from '../../json/guards.ts'
+import { isContainer, objectOf } from '../../json/type-guards.ts'
 
 type Schema = Record<string, unknown>
 

@@ -1,6 +1,6 @@
 /** Describes messages with one piece of text, followed by the token counts so far. */
 
-import { objectOf, onlyObjectOf } from '../../json/guards.ts'
+import { objectOf, onlyObjectOf } from '../../json/type-guards.ts'
 import type { TextMessage } from '../text-template.ts'
 
 /** Matches a number in value position. */

@@ -1,6 +1,6 @@
 /** Counts prompt tokens with the provider's API. */
 
-import { countOf, objectOf } from '../../json/guards.ts'
+import { countOf, objectOf } from '../../json/type-guards.ts'
 import { jsonBody, jsonHeaders } from '../json-api.ts'
 import { throwFailure } from '../provider-failure.ts'
 import { chatTraits } from './chat-traits.ts'

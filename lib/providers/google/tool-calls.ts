@@ -2,7 +2,7 @@
 
 import { GatewayError } from '../../core/errors.ts'
 import { thoughtSignature } from '../../chat/thought-signature.ts'
-import { objectOf } from '../../json/guards.ts'
+import { objectOf } from '../../json/type-guards.ts'
 import { parseBounded } from '../../json/parse-bounded.ts'
 import type { Part } from './wire.ts'
 import type { ToolCall } from '../../../schemas/messages.ts'

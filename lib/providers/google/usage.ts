@@ -1,4 +1,4 @@
-import { countOf, objectsOf } from '../../json/guards.ts'
+import { countOf, objectsOf } from '../../json/type-guards.ts'
 import type { UsageMetadata } from './wire.ts'
 import { possibleUsage, type Usage } from '../../core/usage.ts'
 

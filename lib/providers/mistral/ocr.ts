@@ -9,7 +9,7 @@
 
 import { yieldFairly } from '../../async/yield-fairly.ts'
 import { invalidResponse } from '../provider-failure.ts'
-import { numberOf, objectOf } from '../../json/guards.ts'
+import { numberOf, objectOf } from '../../json/type-guards.ts'
 import { readError } from './errors.ts'
 import type { ResultEvent } from '../../core/events.ts'
 import type { OcrPages, OcrInput } from '../../ocr/input.ts'

@@ -2,7 +2,7 @@
 
 import { inBandError } from '../chat-completions/errors.ts'
 import { ProviderFailure, invalidResponse } from '../provider-failure.ts'
-import { countOf, nonEmptyText, numberOf, objectOf } from '../../json/guards.ts'
+import { countOf, nonEmptyText, numberOf, objectOf } from '../../json/type-guards.ts'
 import type { ImageData, ImageEvent } from '../../core/events.ts'
 import { maxCount, possibleUsage, type Usage } from '../../core/usage.ts'
 import { nowSeconds } from '../../core/reply.ts'

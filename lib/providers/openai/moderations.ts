@@ -4,7 +4,7 @@
  * @see https://platform.openai.com/docs/api-reference/moderations
  */
 
-import { objectOf } from '../../json/guards.ts'
+import { objectOf } from '../../json/type-guards.ts'
 import { readError } from '../chat-completions/errors.ts'
 import { jsonBody, jsonHeaders } from '../json-api.ts'
 import { invalidResponse } from '../provider-failure.ts'

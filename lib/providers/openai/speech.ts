@@ -5,7 +5,7 @@
  */
 
 import { inBandError, readError } from '../chat-completions/errors.ts'
-import { countOf, objectOf } from '../../json/guards.ts'
+import { countOf, objectOf } from '../../json/type-guards.ts'
 import { possibleUsage } from '../../core/usage.ts'
 import { throwFailure } from '../provider-failure.ts'
 import { jsonOrSse } from '../json-api.ts'

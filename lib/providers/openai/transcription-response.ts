@@ -3,7 +3,7 @@
 import { inBandError } from '../chat-completions/errors.ts'
 import { ProviderFailure, invalidResponse, webPageError } from '../provider-failure.ts'
 import { typedStream } from './typed-stream.ts'
-import { countOf, numberOf, objectOf, objectsOf } from '../../json/guards.ts'
+import { countOf, numberOf, objectOf, objectsOf } from '../../json/type-guards.ts'
 import { maxCount } from '../../core/usage.ts'
 import type { Transcript, TranscriptEvent } from '../../core/events.ts'
 import type {

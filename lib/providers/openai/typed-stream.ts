@@ -1,7 +1,7 @@
 /** Reads the event streams of speech and transcription: objects with a `type`, one of which marks the end. */
 
 import { GatewayError } from '../../core/errors.ts'
-import { nonEmptyText } from '../../json/guards.ts'
+import { nonEmptyText } from '../../json/type-guards.ts'
 import { inBandError } from '../chat-completions/errors.ts'
 import { ProviderFailure } from '../provider-failure.ts'
 import { parseObject } from './wire.ts'

@@ -1,6 +1,6 @@
 /** Helpers shared by the responses of these APIs. */
 
-import { objectOf } from '../../json/guards.ts'
+import { objectOf } from '../../json/type-guards.ts'
 import { parseBounded } from '../../json/parse-bounded.ts'
 import { invalidResponse } from '../provider-failure.ts'
 import type { UpstreamHead } from '../provider.ts'

@@ -2,7 +2,7 @@
 
 import { callIdsIn } from '../../chat/call-ids.ts'
 import { offersFunctionsOnly } from '../../chat/legacy-functions.ts'
-import { isContainer, objectOf } from '../../json/guards.ts'
+import { isContainer, objectOf } from '../../json/type-guards.ts'
 import { partsOf, withReportedUsage } from '../json-api.ts'
 import { invalidResponse } from '../provider-failure.ts'
 import { failedResponse } from './errors.ts'

@@ -3,7 +3,7 @@
 import { callIdsIn } from '../../chat/call-ids.ts'
 import { offersFunctionsOnly } from '../../chat/legacy-functions.ts'
 import { GatewayError } from '../../core/errors.ts'
-import { objectOf } from '../../json/guards.ts'
+import { objectOf } from '../../json/type-guards.ts'
 import { objectIn, partsOf } from '../json-api.ts'
 import { failedResponse } from './errors.ts'
 import { ResponseReader, sealingAccount } from './response-reader.ts'

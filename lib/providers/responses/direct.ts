@@ -1,7 +1,7 @@
 /** Requests in this API's format, and their answers, passed through unchanged. */
 
 import { sealContents } from '../../chat/reasoning-item.ts'
-import { nonEmptyText, objectOf, objectsOf } from '../../json/guards.ts'
+import { nonEmptyText, objectOf, objectsOf } from '../../json/type-guards.ts'
 import { endOfString } from '../../json/object-text.ts'
 import { DirectReader } from '../direct-reader.ts'
 import { objectIn } from '../json-api.ts'

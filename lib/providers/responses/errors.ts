@@ -1,7 +1,7 @@
 /** Errors of this API: in responses, a code and a message; otherwise in the chat-completions format. */
 
 import { codeOf, readError as readDialectError, statusIn } from '../chat-completions/errors.ts'
-import { nonEmptyText, objectOf } from '../../json/guards.ts'
+import { nonEmptyText, objectOf } from '../../json/type-guards.ts'
 import { ProviderFailure, aboutInput, type Failure } from '../provider-failure.ts'
 import type { DirectRequest } from '../../core/direct-request.ts'
 import type { UpstreamFailure } from '../provider.ts'

@@ -1,4 +1,4 @@
-import { property } from '../../json/guards.ts'
+import { property } from '../../json/type-guards.ts'
 import type { FinishReason } from '../../core/events.ts'
 import type { WireResponse } from './wire.ts'
 

@@ -4,7 +4,7 @@
  */
 
 import { sealContent, toThinkingBlock } from '../../chat/reasoning-item.ts'
-import { isList, nonEmptyText, numberOf, objectsOf, type JsonObject } from '../../json/guards.ts'
+import { isList, nonEmptyText, numberOf, objectsOf, type JsonObject } from '../../json/type-guards.ts'
 import { uniqueCallId } from '../../chat/call-ids.ts'
 import { argumentsText, contentOf, memberType, partsOf, Retained } from '../json-api.ts'
 import { invalidResponse } from '../provider-failure.ts'

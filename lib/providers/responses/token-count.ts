@@ -1,7 +1,7 @@
 /** Counts input tokens with the provider's API, also for callers of other dialects. */
 
 import { GatewayError } from '../../core/errors.ts'
-import { countOf, objectOf, type JsonObject } from '../../json/guards.ts'
+import { countOf, objectOf, type JsonObject } from '../../json/type-guards.ts'
 import { jsonHeaders } from '../json-api.ts'
 import { invalidResponse } from '../provider-failure.ts'
 import { responsesBody } from './chat-request.ts'

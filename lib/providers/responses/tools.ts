@@ -1,7 +1,7 @@
 /** Tools and tool choice, in this API's flat format. */
 
 import { fitFunction } from '../../chat/function-schema.ts'
-import { objectOf } from '../../json/guards.ts'
+import { objectOf } from '../../json/type-guards.ts'
 import type { ChatInput } from '../../chat/input.ts'
 import type { Tool, ToolChoice } from '../../../schemas/tools.ts'
 import type { ResponsesBody, WireTool } from './wire.ts'

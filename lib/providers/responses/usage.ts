@@ -1,5 +1,5 @@
 import { readUsage } from '../chat-completions/usage.ts'
-import { objectOf, objectsOf } from '../../json/guards.ts'
+import { objectOf, objectsOf } from '../../json/type-guards.ts'
 import type { Usage } from '../../core/usage.ts'
 import type { WireItem, WireResponse } from './wire.ts'
 

@@ -5,7 +5,7 @@
 
 import { GatewayError } from '../../core/errors.ts'
 import { chatBody, chatRequest as dialectRequest } from '../chat-completions/chat-request.ts'
-import { objectOf } from '../../json/guards.ts'
+import { objectOf } from '../../json/type-guards.ts'
 import type { ChatInput } from '../../chat/input.ts'
 import type { Message } from '../../../schemas/messages.ts'
 import type { AdapterInput, UpstreamRequest } from '../provider.ts'

@@ -6,7 +6,7 @@
  */
 
 import { chatRequest as dialectRequest } from '../chat-completions/chat-request.ts'
-import { objectOf } from '../../json/guards.ts'
+import { objectOf } from '../../json/type-guards.ts'
 import { throwFailure } from '../provider-failure.ts'
 import { xaiBody } from './chat-request.ts'
 import { readResponse } from './chat-response.ts'

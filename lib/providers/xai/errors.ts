@@ -6,7 +6,7 @@
  */
 
 import { readError as readDialectError } from '../chat-completions/errors.ts'
-import { objectOf, nonEmptyText } from '../../json/guards.ts'
+import { objectOf, nonEmptyText } from '../../json/type-guards.ts'
 import type { Failure } from '../provider-failure.ts'
 import type { UpstreamFailure } from '../provider.ts'
 

@@ -3,7 +3,7 @@
 import { checkNamedFiles, serverAddress } from './server-address.ts'
 import type { Client } from 'pg'
 import type { Secret } from '../../core/secret.ts'
-import type { JsonObject } from '../../json/guards.ts'
+import type { JsonObject } from '../../json/type-guards.ts'
 
 export interface ForeignTables {
   /** Rows of the wanted tables that exist, in PostgreSQL's JSON format. */

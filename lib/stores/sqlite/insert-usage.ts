@@ -12,7 +12,7 @@ import { addRollups } from './add-rollups.ts'
 import type { Statement } from './statement-cache.ts'
 import type { SqliteDatabase } from '../database.ts'
 import type { UsageRow } from '../tables.ts'
-import { property } from '../../json/guards.ts'
+import { property } from '../../json/type-guards.ts'
 
 const addCost = `insert into spending (key_id, day_ms, cost_nano_usd) values (?, ?, ?)
   on conflict (key_id, day_ms) do update set cost_nano_usd = spending.cost_nano_usd + excluded.cost_nano_usd`

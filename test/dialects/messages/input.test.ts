@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { property } from '../../../lib/json/guards.ts'
+import { property } from '../../../lib/json/type-guards.ts'
 import {
   countTokensInput,
   messagesInput,

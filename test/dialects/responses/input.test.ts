@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { property } from '../../../lib/json/guards.ts'
+import { property } from '../../../lib/json/type-guards.ts'
 import { toResponse } from '../../../lib/dialects/responses/complete.ts'
 import { sealReasoning } from '../../../lib/dialects/responses/reasoning-state.ts'
 import { byId, historyFacts, type HistoryFacts } from '../../support/history-facts.ts'

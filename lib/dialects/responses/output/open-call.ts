@@ -1,4 +1,4 @@
-import { isObject } from '../../../json/guards.ts'
+import { isObject } from '../../../json/type-guards.ts'
 import { parseBounded } from '../../../json/parse-bounded.ts'
 import { OpenItem, type ItemListener } from './open-item.ts'
 

@@ -1,6 +1,6 @@
 /** Writes the message item of a response while its answer arrives. */
 
-import { nonEmptyText, numberOf, objectOf } from '../../../json/guards.ts'
+import { nonEmptyText, numberOf, objectOf } from '../../../json/type-guards.ts'
 import { append } from '../../../json/append.ts'
 import { itemId } from '../item-ids.ts'
 import { OpenItem, type TextPlace } from './open-item.ts'

@@ -18,7 +18,7 @@ import { spliceInSlices } from '../json/splice-strings.ts'
 import { cutAt } from '../text/split-text.ts'
 import { EventQueues, type HeldEvent } from './event-queue.ts'
 import { readEvent } from './event-texts.ts'
-import { FoundTexts } from './found-texts.ts'
+import { GatheredTexts } from './gathered-texts.ts'
 import { isLargeAnswer, type DirectAnswer } from './replace-in-slices.ts'
 import { RunningText } from './running-text.ts'
 import type { ChatEvent } from '../core/events.ts'
@@ -29,12 +29,12 @@ import type { CallJudge } from './text-judge.ts'
 
 /** Texts to judge, and how to apply the verdict. */
 interface CollectedTexts {
-  readonly found: FoundTexts
+  readonly found: GatheredTexts
   /** @param replace returns the judged version of each text; absent if none changed */
   readonly apply: (replace: ReplaceText | undefined) => void | Promise<void>
 }
 
-export class JudgedTexts implements AnswerInspector {
+export class StreamJudge implements AnswerInspector {
   readonly #judge: CallJudge
   readonly #direct: DirectTexts | undefined
   readonly #overlap: number
@@ -82,7 +82,7 @@ export class JudgedTexts implements AnswerInspector {
       this.#sinceMs ??= performance.now()
       return
     }
-    const found = new FoundTexts(this.#judge)
+    const found = new GatheredTexts(this.#judge)
     const read = readEvent(event, found.collect, this.#direct)
     const { queue: index, ends } = read
     if (index === undefined) {
@@ -143,7 +143,7 @@ export class JudgedTexts implements AnswerInspector {
   }
 
   async #collectText (running: JudgedText): Promise<CollectedTexts> {
-    const found = new FoundTexts(this.#judge)
+    const found = new GatheredTexts(this.#judge)
     const { window, place } = running
     const replaced = async (replace: ReplaceText): Promise<string> =>
       running.waitsForEnd ? await replaceInJsonInSlices(window, place, replace) : replace(window, place)
@@ -157,7 +157,7 @@ export class JudgedTexts implements AnswerInspector {
     }
   }
 
-  #collectEvent (held: HeldEvent<JudgedText>, found: FoundTexts): CollectedTexts {
+  #collectEvent (held: HeldEvent<JudgedText>, found: GatheredTexts): CollectedTexts {
     const { event } = held
     return {
       found,
@@ -173,7 +173,7 @@ export class JudgedTexts implements AnswerInspector {
 
   /** Visits the texts of a large answer in slices. */
   async #collectLarge (held: HeldEvent<JudgedText>, answer: DirectAnswer): Promise<CollectedTexts> {
-    const found = new FoundTexts(this.#judge)
+    const found = new GatheredTexts(this.#judge)
     const places = this.#direct?.answer ?? everywhere(undefined)
     const value = await parseText(answer.json)
     await places.replaceInSlices(value, found.collect)

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { HeldTexts } from '../../lib/guards/held-texts.ts'
+import { StreamFilter } from '../../lib/guards/stream-filter.ts'
 import { TextFilters, replaceFindings } from '../../lib/guards/text-filter.ts'
 import { PatternFilter } from '../../lib/guards/pattern-filter.ts'
 import { GuardFindings } from '../../lib/core/guard-findings.ts'
@@ -13,15 +13,15 @@ import { turnsDuring } from '../support/turns-during.ts'
 import { wordFilter } from '../support/word-stages.ts'
 import type { ChatEvent } from '../../lib/core/events.ts'
 
-function held (word: string, reach?: number): HeldTexts {
+function held (word: string, reach?: number): StreamFilter {
   const filter = wordFilter(word, reach)
-  return new HeldTexts(
+  return new StreamFilter(
     new TextFilters({ filter: () => filter }, routedCall({}), 'answer'),
     messages.direct?.texts
   )
 }
 
-async function through (texts: HeldTexts, events: readonly ChatEvent[]): Promise<ChatEvent[]> {
+async function through (texts: StreamFilter, events: readonly ChatEvent[]): Promise<ChatEvent[]> {
   const out: ChatEvent[] = []
   for (const event of events) texts.push([event], out)
   await texts.end(out)
@@ -157,7 +157,7 @@ const event: fc.Arbitrary<ChatEvent> = fc.oneof(
 
 t.test('a word split across unknown events refuses the answer', async t => {
   const filter = wordFilter('abc')
-  const texts = new HeldTexts(
+  const texts = new StreamFilter(
     new TextFilters({ filter: () => filter }, routedCall({}), 'answer'),
     responsesDirectTexts
   )
@@ -223,7 +223,7 @@ t.test('a reported word is counted once, wherever it is split', async t => {
   await holdsAsync(t, fc.asyncProperty(someText, async pieces => {
     const complete = await counted(filter => filter.find(pieces.join(''), 0, Infinity))
     const streamed = await counted(filter => through(
-      new HeldTexts(new TextFilters({ filter: () => filter }, routedCall({}), 'answer'), undefined),
+      new StreamFilter(new TextFilters({ filter: () => filter }, routedCall({}), 'answer'), undefined),
       pieces.map(piece => text(piece))
     ))
     return complete === streamed
@@ -309,7 +309,7 @@ function frame (name: string, fields: object): ChatEvent {
 function inResponses (events: readonly ChatEvent[]): Promise<ChatEvent[]> {
   const filter = wordFilter('abc')
   const filters = new TextFilters({ filter: () => filter }, routedCall({}), 'answer')
-  return through(new HeldTexts(filters, responsesDirectTexts), events)
+  return through(new StreamFilter(filters, responsesDirectTexts), events)
 }
 
 t.test('pieces of several texts in one event are searched as separate texts', async t => {

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { GatewayError } from '../../lib/core/errors.ts'
-import { JudgedTexts } from '../../lib/guards/judged-texts.ts'
+import { StreamJudge } from '../../lib/guards/stream-judge.ts'
 import { messages } from '../../lib/dialects/messages/index.ts'
 import { turnsDuring } from '../support/turns-during.ts'
 import { holdsAsync } from '../support/property.ts'
@@ -31,7 +31,7 @@ function judgeOf (
   }
 }
 
-async function through (texts: JudgedTexts, events: readonly ChatEvent[]): Promise<ChatEvent[]> {
+async function through (texts: StreamJudge, events: readonly ChatEvent[]): Promise<ChatEvent[]> {
   const out: ChatEvent[] = []
   for (const event of events) {
     texts.push([event], out)
@@ -57,7 +57,7 @@ function textsOf (events: readonly ChatEvent[]): Record<string, string> {
 
 t.test('a window is passed on after the verdict, except for its overlap', async t => {
   const { judge, shown } = judgeOf('abc')
-  const texts = new JudgedTexts(judge, undefined)
+  const texts = new StreamJudge(judge, undefined)
   const out: ChatEvent[] = []
   for (const said of ['one ', 'two ', 'ab']) texts.push([text(said)], out)
   t.same([out.length, texts.dueInMs], [0, 0])
@@ -85,7 +85,7 @@ t.test('from the first to the last difference the text is replaced, wherever eve
     t.equal(
       textsOf(
         await through(
-          new JudgedTexts(judge, undefined),
+          new StreamJudge(judge, undefined),
           given.map(said => text(said))
         )
       )['text-delta 0 '] ?? '',
@@ -105,7 +105,7 @@ t.test('a finding is judged as a whole, even if its replacement begins with the 
     t.equal(
       textsOf(
         await through(
-          new JudgedTexts(judge, undefined),
+          new StreamJudge(judge, undefined),
           said.split('').map(one => text(one))
         )
       )['text-delta 0 '],
@@ -125,7 +125,7 @@ t.test(
       kind: 'function'
     })
     const { judge, shown } = judgeOf('abc')
-    const texts = new JudgedTexts(judge, undefined)
+    const texts = new StreamJudge(judge, undefined)
     const out: ChatEvent[] = []
     for (const said of ['{"a":"a', '\\u0062c","n":[1.0,', ' "x"]}']) texts.push([piece(said)], out)
     t.same([out, texts.dueInMs], [[], undefined])
@@ -144,13 +144,13 @@ t.test('of a duplicate member in arguments, the value that was not judged is rem
     type: 'tool-call-delta', choice: 0, callIndex: 0, text: '{"a":"abc","a":"x"}', kind: 'function'
   }
   const end: ChatEvent = { type: 'tool-call-end', choice: 0, callIndex: 0 }
-  const out = await through(new JudgedTexts(judge, undefined), [args, end])
+  const out = await through(new StreamJudge(judge, undefined), [args, end])
   t.same(textsOf(out), { 'tool-call-delta 0 0': '{"a":"x"}' })
 })
 
 t.test('large arguments are judged in slices', async t => {
   const { judge } = judgeOf('abc')
-  const texts = new JudgedTexts(judge, undefined)
+  const texts = new StreamJudge(judge, undefined)
   const json = JSON.stringify({ list: Array.from({ length: 300 }, () => `${'x'.repeat(5000)}abc`) })
   const out: ChatEvent[] = []
   texts.push([{ type: 'tool-call-delta', choice: 0, callIndex: 0, text: json, kind: 'function' }], out)
@@ -163,7 +163,7 @@ t.test('large arguments are judged in slices', async t => {
 t.test('no window begins inside a character', async t => {
   const { judge, shown } = judgeOf('abc', { characters: 6, overlap: 3, maxWaitMs: 60_000 })
   const said = '😀'.repeat(20)
-  const out = await through(new JudgedTexts(judge, undefined), Array.from(said, one => text(one)))
+  const out = await through(new StreamJudge(judge, undefined), Array.from(said, one => text(one)))
   t.equal(textsOf(out)['text-delta 0 '], said)
   t.ok(shown.length > 1)
   t.same(shown.flat().filter(one => /^[\udc00-\udfff]/.test(one)), [])
@@ -171,7 +171,7 @@ t.test('no window begins inside a character', async t => {
 
 t.test('a large complete answer is judged in slices, and keeps its place', async t => {
   const { judge, shown } = judgeOf('abc', undefined)
-  const texts = new JudgedTexts(judge, messages.direct?.texts)
+  const texts = new StreamJudge(judge, messages.direct?.texts)
   const content = Array.from({ length: 20_000 }, () => ({ type: 'text', text: 'abc' }))
   const json = JSON.stringify({ content }, null, 1)
   const usage: ChatEvent = { type: 'usage', usage: { promptTokens: 1, completionTokens: 1, totalTokens: 2 } }
@@ -186,7 +186,7 @@ t.test('a large complete answer is judged in slices, and keeps its place', async
   t.same(out.slice(1), [{ type: 'direct-answer', json: json.replaceAll('abc', '[X]') }, usage])
   const twice = `{"content":"abc",${json.slice(1)}`
   t.same(
-    await through(new JudgedTexts(judgeOf('none', undefined).judge, messages.direct?.texts), [
+    await through(new StreamJudge(judgeOf('none', undefined).judge, messages.direct?.texts), [
       { type: 'direct-answer', json: twice }
     ]),
     [{ type: 'direct-answer', json: JSON.stringify({ content }) }],
@@ -196,7 +196,7 @@ t.test('a large complete answer is judged in slices, and keeps its place', async
 
 t.test('complete texts of an event are judged with the next window, and the event waits', async t => {
   const { judge } = judgeOf('abc')
-  const out = await through(new JudgedTexts(judge, undefined), [
+  const out = await through(new StreamJudge(judge, undefined), [
     text('0123456789'),
     { type: 'annotation-delta', choice: 0, annotations: [{ title: 'abc' }] },
     text('x'),
@@ -209,7 +209,7 @@ t.test('complete texts of an event are judged with the next window, and the even
 
 t.test('reasoning is complete once the answer has continued for the length of the overlap', async t => {
   const { judge } = judgeOf('abc')
-  const texts = new JudgedTexts(judge, undefined)
+  const texts = new StreamJudge(judge, undefined)
   const out: ChatEvent[] = []
   texts.push([{ type: 'reasoning-delta', choice: 0, text: 'thinks abc' }], out)
   texts.push([text('says more than so')], out)
@@ -230,11 +230,11 @@ t.test('a change in signed reasoning refuses the answer', async t => {
     })
   })
   await t.rejects(
-    through(new JudgedTexts(judgeOf('abc').judge, messages.direct?.texts), [frame('a'), frame('bc')]),
+    through(new StreamJudge(judgeOf('abc').judge, messages.direct?.texts), [frame('a'), frame('bc')]),
     { code: 'content_refused' }
   )
   t.equal(
-    (await through(new JudgedTexts(judgeOf('abc').judge, messages.direct?.texts), [frame('a'), frame('b')]))
+    (await through(new StreamJudge(judgeOf('abc').judge, messages.direct?.texts), [frame('a'), frame('b')]))
       .length,
     2
   )
@@ -273,7 +273,7 @@ t.test(
         async (events, word, characters) => {
           const { judge } = judgeOf(word, { characters, overlap: 2 * word.length, maxWaitMs: 60_000 })
           const complete = textsOf(events)
-          const out = textsOf(await through(new JudgedTexts(judge, undefined), events))
+          const out = textsOf(await through(new StreamJudge(judge, undefined), events))
           return Object.entries(complete).every(
             ([key, said]) => (out[key] ?? '') === said.replaceAll(word, '[X]')
           )

@@ -34,7 +34,7 @@ import { ReportedEnds, type PlaceFilters, type TextFilter } from './text-filter.
  * Filters the texts of one answer: call `push` with its events in order, `decide` when it is due, then `end`,
  * which decides the rest.
  */
-export class HeldTexts implements AnswerInspector {
+export class StreamFilter implements AnswerInspector {
   readonly #filters: PlaceFilters
   readonly #direct: DirectTexts | undefined
   readonly #queues = new EventQueues<FilteredText>()

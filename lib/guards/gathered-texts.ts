@@ -11,7 +11,7 @@ interface Found {
 }
 
 /** The texts of one value, such as a request or an event, for one judge. */
-export class FoundTexts {
+export class GatheredTexts {
   readonly #judge: CallJudge
   readonly #found: Found[] = []
   /** The texts for the judge. */
@@ -59,7 +59,7 @@ export async function judgeTexts<T> (
   value: T,
   replaceTexts: (value: T, replace: ReplaceText) => T | Promise<T>
 ): Promise<T> {
-  const found = new FoundTexts(judge)
+  const found = new GatheredTexts(judge)
   const seen = await replaceTexts(value, found.collect) // JSON texts without unread parts
   if (found.seen.length === 0) return seen
   const replace = found.putBack(await judge.judge(found.seen))

@@ -13,7 +13,7 @@ import {
   nonEmptyText,
   property,
   textOfValue
-} from '../../lib/json/guards.ts'
+} from '../../lib/json/type-guards.ts'
 
 t.test('an object is neither null nor an array', async t => {
   t.equal(isObject({}), true)
@@ -110,7 +110,7 @@ t.test('no other file defines its own guards', async t => {
         readFileSync(join(root, file), 'utf8')
       )
     )
-  t.same(own, ['lib/json/guards.ts'])
+  t.same(own, ['lib/json/type-guards.ts'])
 })
 
 t.test('every JSON value has a text, whatever the names of its members', async t => {
