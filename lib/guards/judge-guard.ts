@@ -1,4 +1,4 @@
-/** Has a judge inspect the texts of calls, within its timeout, and applies the guard's action. */
+/** Runs a judge over the texts of calls, within its timeout, and applies the guard's action. */
 
 import { GuardFindings } from '../core/guard-findings.ts'
 import { GatewayError } from '../core/errors.ts'

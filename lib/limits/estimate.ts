@@ -1,6 +1,6 @@
 /**
  * What a request may use: for reservations, dry runs, and answers whose provider reports no usage.
- * `estimate-chat` estimates conversations, `estimate-units` all other requests.
+ * `estimate-chat` estimates conversations, `estimate-units` the requests of other endpoints.
  */
 
 import { amountOf, type EstimatedUnits, type Units } from '../core/usage.ts'

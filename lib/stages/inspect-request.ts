@@ -53,6 +53,7 @@ export function inspectRequest<R> (
     if (names !== undefined && names.length > 0) given.record.guards.names = names
     let call: RoutedCall<R> | Promise<RoutedCall<R>> =
       altersAnswer(guards, given) ? asTextAnswer(given) : given
+    // Inspections `during` the call go on while the provider answers; `after-verdict` holds the answer back.
     const inspections: Array<Promise<unknown>> | undefined = awaitsVerdict(given) ? [] : undefined
     for (const layer of guards.layers) {
       const replaced = (call: RoutedCall<R>): RoutedCall<R> | Promise<RoutedCall<R>> =>
