@@ -199,3 +199,95 @@ t.test('a signature after the text comes back as well', async t => {
   await (await post('/v1/messages', { ...messages, messages: continued })).text()
   t.same(sentBack(upstream), late)
 })
+
+t.test('each turn of a Responses answer has its own reasoning details', async t => {
+  for (const approval of ['never', 'always'] as const) {
+    const detail = (text: string): object => ({ type: 'reasoning.text', text, index: 0 })
+    const upstream = await fakeUpstream((_, number) => ({
+      pieces: [number === 0
+        ? completionOf(
+            { content: null, reasoning_details: [detail('T0')], tool_calls: [call] },
+            { finishReason: 'tool_calls' }
+          )
+        : completionOf({ content: 'ok', reasoning_details: [detail('T1')] })]
+    }))
+    t.teardown(upstream.close)
+    const tools = await startToolServer(t, { more: ['look'] })
+    const { post } = await testGateway(t, {
+      providers: [upstreamAt(`${upstream.url}/v1`, 'openrouter', 'openrouter')],
+      tools: { ...settings().tools, allowedHosts: ['127.0.0.1'] }
+    })
+    const server = {
+      type: 'mcp', server_label: 'tools', server_url: tools.url, require_approval: approval
+    }
+    const ask = async (input: readonly object[]): Promise<Block[]> => {
+      const request = { model: 'openrouter/some-model', store: false, tools: [server], input }
+      const { output } = await (await post('/v1/responses', request)).json() as { readonly output: Block[] }
+      return output
+    }
+    const hi = { role: 'user', content: 'hi' }
+    const first = await ask([hi])
+    const approved = first.flatMap(({ type, id }) => type === 'mcp_approval_request'
+      ? [{ type: 'mcp_approval_response', approval_request_id: id, approve: true }]
+      : [])
+    t.equal(approved.length, approval === 'always' ? 1 : 0)
+    await ask([hi, ...first, ...approved.length > 0 ? approved : [hi]])
+    const last = upstream.requests.at(-1)?.json as
+      { readonly messages: ReadonlyArray<Record<string, unknown>> } | undefined
+    const sent = (last?.messages ?? []).flatMap(message => message['role'] === 'assistant'
+      ? [[message['reasoning_details'], message['tool_calls'] !== undefined]]
+      : [])
+    t.same(sent[0], [[detail('T0')], true], approval)
+    t.same(sent.slice(1), approval === 'never' ? [[[detail('T1')], false]] : [], approval)
+  }
+})
+
+t.test('reasoning that is cut off is one item with its details', async t => {
+  const upstream = await fakeUpstream(() => {
+    const [head = '', ...rest] = chatFrames([], { usage: false })
+    const frame = head.replace(/"delta":\{.*?\}/, `"delta":${JSON.stringify(streamed[0])}`)
+    const end = rest.map(frame => frame.replace('"stop"', '"length"'))
+    return { pieces: [head, frame, ...end], headers: eventStream }
+  })
+  t.teardown(upstream.close)
+  const { post } = await testGateway(t, {
+    providers: [upstreamAt(`${upstream.url}/v1`, 'openrouter', 'openrouter')]
+  })
+  const request = { model: 'openrouter/some-model', stream: true, store: false, input: 'hi' }
+  const text = await (await post('/v1/responses', request)).text()
+  const [, last = '{}'] = /^data: (\{"type":"response\.incomplete".*)$/m.exec(text) ?? []
+  const { response } = JSON.parse(last) as { readonly response?: { readonly output: readonly Block[] } }
+  t.match(response?.output, [{ type: 'reasoning', status: 'incomplete' }])
+  t.match(
+    Buffer.from(String(response?.output[0]?.['encrypted_content']).slice(4), 'base64url').toString(),
+    /"details":\[/
+  )
+})
+
+t.test('reasoning details are bounded, and those of a final whole message are not repeated', async t => {
+  const piece = 'x'.repeat(1_000_000)
+  const upstream = await fakeUpstream((_, number) => {
+    const [head = '', ...rest] = chatFrames([], { usage: false })
+    const withDelta = (delta: object): string =>
+      head.replace(/"delta":\{.*?\}/, `"delta":${JSON.stringify(delta)}`)
+    const large = { reasoning_details: [{ ...textDetail, text: piece }] }
+    const message = { role: 'assistant', content: 'ok', reasoning_details: details }
+    return {
+      pieces: number === 0
+        ? [head, ...Array.from({ length: 18 }, () => withDelta(large)), ...rest]
+        : [head, withDelta({ reasoning_details: details }), withDelta({ content: 'ok' }),
+            ...rest.map(end => end.replace('"delta":{}', `"delta":{},"message":${JSON.stringify(message)}`))],
+      headers: eventStream
+    }
+  })
+  t.teardown(upstream.close)
+  const { post } = await testGateway(t, {
+    providers: [upstreamAt(`${upstream.url}/v1`, 'openrouter', 'openrouter')]
+  })
+  const request = {
+    model: 'openrouter/some-model', stream: true, max_tokens: 100, messages: [{ role: 'user', content: 'hi' }]
+  }
+  t.match(await (await post('/v1/messages', request)).text(), /"type":"error"/)
+  const content = blocksIn(await (await post('/v1/messages', request)).text())
+  t.same(content.map(({ type }) => type), ['thinking', 'text'])
+})

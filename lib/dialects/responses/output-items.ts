@@ -175,6 +175,7 @@ export class OutputItems {
   end (): Ending {
     const ending = this.#ending()
     const last = this.#line.at(-1)
+    if (last instanceof OpenReasoning && !last.ended) this.#addDetails(last)
     for (const item of this.#line.slice()) {
       const isCut = !item.ended && (item === last || this.#brokenOff.has(item))
       if (isCut && ending.status === 'incomplete') item.status = 'incomplete'
@@ -223,9 +224,17 @@ export class OutputItems {
     this.#seal({ blocks: [block] })
   }
 
+  /** Ends the current reasoning with its details. */
   #sealDetails (): void {
     if (this.#details.length === 0) return
-    this.#seal({ details: this.#details })
+    const reasoning = this.#reasoning()
+    this.#addDetails(reasoning)
+    this.#end(reasoning)
+  }
+
+  #addDetails (reasoning: OpenReasoning): void {
+    if (this.#details.length === 0) return
+    reasoning.seal({ model: this.#options.model, details: this.#details })
     this.#details = []
   }
 
@@ -265,6 +274,7 @@ export class OutputItems {
 
   /** Adds an item that is complete when it begins. */
   #complete (item: ServerItem): void {
+    this.#sealDetails()
     const open = new OpenServerItem(this.#listener, item)
     this.#begin(open)
     this.#end(open)

@@ -54,6 +54,8 @@ interface Choice {
   hasText: boolean
   /** True after the first delta with reasoning. */
   hasReasoning: boolean
+  /** True after the first `reasoning_details`. */
+  hasDetails: boolean
   finish: FinishReason | undefined
   stopSequence: string | undefined
   isContextFull: boolean
@@ -159,6 +161,11 @@ export class ResponseReader {
     const inMessage = this.#unknown(delta, deltaFields)
     // Before texts and calls: reasoning that goes back with them may be among the fields.
     if (inMessage !== undefined) {
+      const { reasoning_details: details } = inMessage
+      if (details !== undefined) {
+        choice.hasDetails = true
+        this.#retained.add(JSON.stringify(details).length)
+      }
       events.push({ type: 'extra', scope: 'message', choice: index, fields: inMessage })
     }
     this.#readTexts(choice, wire, delta, events)
@@ -257,6 +264,7 @@ export class ResponseReader {
       hasOutput: false,
       hasText: false,
       hasReasoning: false,
+      hasDetails: false,
       finish: undefined,
       stopSequence: undefined,
       isContextFull: false,
@@ -395,15 +403,16 @@ function deltaOf (wire: WireChoice, choice: Choice): WireDelta {
   const [delta] = partsOf(wire.delta, 'the delta')
   const [whole] = partsOf(wire.message, 'the message')
   if (whole === undefined) return delta ?? textDelta(wire)
-  const { hasText, hasReasoning, toolCalls, legacyCall } = choice
-  // nothing was streamed
-  if (delta === undefined && !hasText && !hasReasoning && toolCalls === undefined && !legacyCall) return whole
+  const { hasText, hasReasoning, hasDetails, toolCalls, legacyCall } = choice
+  const isNew = !hasText && !hasReasoning && !hasDetails && toolCalls === undefined && !legacyCall
+  if (delta === undefined && isNew) return whole
   const {
     content,
     refusal,
     reasoning_content: reasoningContent,
     reasoning,
     thinking_blocks: thinking,
+    reasoning_details: details,
     tool_calls: calls,
     function_call: call,
     ...rest
@@ -412,6 +421,7 @@ function deltaOf (wire: WireChoice, choice: Choice): WireDelta {
     ...rest,
     ...!hasText && { content, refusal },
     ...!hasReasoning && { reasoning_content: reasoningContent, reasoning, thinking_blocks: thinking },
+    ...!hasDetails && { reasoning_details: details },
     ...toolCalls?.any !== true && !legacyCall && { tool_calls: calls, function_call: call },
     ...Object.fromEntries(Object.entries(delta ?? {}).filter(([, value]) => value !== null && value !== ''))
   }

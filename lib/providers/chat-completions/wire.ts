@@ -39,6 +39,7 @@ export interface WireDelta {
   tool_calls?: unknown
   function_call?: unknown
   thinking_blocks?: unknown
+  reasoning_details?: unknown
 }
 
 export interface WireToolCall {
