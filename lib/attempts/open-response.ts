@@ -266,13 +266,18 @@ const countedBytes = 1024 * 1024
  */
 export function parseResponseBytes (bytes: Buffer): unknown {
   if (bytes.length > parsedAtOnceBytes) return parseLarge(withoutMark(bytes))
-  if (bytes.length === 0) throw emptyBodyError()
   const text = bytes.toString()
   try {
     return parseBounded(text.charCodeAt(0) === 0xfeff ? text.slice(1) : text)
   } catch (cause) {
-    throw /^\s*</.test(text) ? webPageError() : invalidResponse(cause)
+    throw unreadable(text, cause)
   }
+}
+
+/** @param start of the response, or all of it */
+function unreadable (start: string, cause: unknown): GatewayError {
+  if (/^\s*</.test(start)) return webPageError()
+  return start.trim() === '' ? emptyBodyError() : invalidResponse(cause)
 }
 
 async function parseLarge (bytes: Buffer): Promise<unknown> {
@@ -285,7 +290,7 @@ async function parseLarge (bytes: Buffer): Promise<unknown> {
     }
     return await parseInSlices(bytes, maxDepth)
   } catch (cause) {
-    throw invalidResponse(cause)
+    throw unreadable(bytes.toString('utf8', 0, countedBytes), cause)
   }
 }
 

@@ -6,7 +6,7 @@ import type { JournalSent, RoutedCall } from '../core/call.ts'
 import { isLargeRequest } from '../core/record.ts'
 import { accountDigest } from '../providers/credential.ts'
 import { ProviderFailure } from '../providers/provider-failure.ts'
-import { choicesOf, sendParts } from './send-parts.ts'
+import { shareOf, sendParts } from './send-parts.ts'
 import type { AbandonedAnswers } from './abandoned-answers.ts'
 import { sendRequest, type SendContext, type UpstreamPart, type UpstreamTarget } from './send-request.ts'
 import { usageIn, type AnyEvent, type OpenResponse } from './open-response.ts'
@@ -25,7 +25,7 @@ interface PreparedRequestOptions<R, E> extends UpstreamTarget<R, E> {
   readonly missingApis: MissingApis
 }
 
-type SentAttempt = Pick<RouteAttempt, 'credential' | 'span' | 'isSent' | 'recordSent'>
+type SentAttempt = Pick<RouteAttempt, 'credential' | 'span' | 'isSent' | 'recordSent' | 'recordUnbilled'>
 
 interface AttemptContext extends SendContext {
   readonly attempt: SentAttempt
@@ -84,6 +84,7 @@ export class PreparedRequest<
       return opened
     }, (error: unknown) => {
       if (!(error instanceof ProviderFailure) || error.failure.kind !== 'missing_api') throw error
+      attempt.recordUnbilled()
       this.#mustTranslate = true
       this.#prepared.clear()
       return this.#openTranslated(context)
@@ -104,8 +105,11 @@ export class PreparedRequest<
   /** Returns the successful parts of a split request that partly failed. */
   unusedParts (): readonly UnusedRequest[] {
     const answered = new Map<readonly E[], UnusedRequest>()
-    for (const { answer, input } of [...this.#prepared.values()].flat()) {
-      if (answer !== undefined) answered.set(answer, { usage: usageIn(answer), choices: choicesOf(input) })
+    for (const parts of this.#prepared.values()) {
+      for (const { answer, input } of parts) {
+        if (answer === undefined) continue
+        answered.set(answer, { usage: usageIn(answer), share: shareOf(input, parts) })
+      }
     }
     return [...answered.values()]
   }

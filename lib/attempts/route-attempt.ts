@@ -18,7 +18,7 @@ import type { RouteHealth } from '../routing/route-health.ts'
 import type { Provider } from '../providers/provider.ts'
 
 /** What is known of a request whose answer is not used. */
-export type UnusedRequest = Pick<WastedRequest, 'usage' | 'choices'>
+export type UnusedRequest = Pick<WastedRequest, 'usage' | 'share'>
 
 /**
  * One attempt at a route, from its start to its outcome. `CallAttempts` and `hedgedAnswer` send its request,
@@ -108,8 +108,9 @@ export class RouteAttempt {
   recordFailure (error: GatewayError): void {
     this.recordUnbilled()
     this.#recordEnd(error.code)
-    if (error.acceptedByProvider === true || error.mayBeBilled || error.usage !== undefined) {
-      recordWasted(this.#call, this.route, error)
+    const { usage, isRecorded } = error
+    if (usage !== undefined || (isWasted(error) && !isRecorded)) {
+      recordWasted(this.#call, this.route, { usage })
     }
     this.#health.failed(this.route, this.#circuitAttempt, error, this.credential)
     recordUnusedRoute(this.#call, this.route, error.code)
@@ -178,16 +179,21 @@ export function recordBrokenAnswer (call: Pick<Call, 'record'>, route: Route, re
   recordUnusedRoute(call, route, reason)
 }
 
+/** Returns true for the error of a request that its provider bills, or may bill. */
+export function isWasted ({ acceptedByProvider, mayBeBilled }: GatewayError): boolean {
+  return acceptedByProvider === true || mayBeBilled
+}
+
 /** Records a wasted request, with the usage that its provider reported, if any. */
 export function recordWasted (
-  { record }: Pick<Call, 'record'>, { modelId }: Route, { usage, choices }: UnusedRequest
+  { record }: Pick<Call, 'record'>, { modelId }: Route, { usage, share }: UnusedRequest
 ): void {
   record.usage.wasted ??= []
   const { countPrompt } = record.usage.openTurn ?? {}
   record.usage.wasted.push({
     modelId,
     usage: usage && capParts(usage),
-    ...choices !== undefined && { choices },
+    ...share !== undefined && { share },
     ...countPrompt !== undefined && { countPrompt }
   })
 }

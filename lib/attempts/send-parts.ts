@@ -14,8 +14,10 @@ import { numberOf, property } from '../json/type-guards.ts'
 import { addReported, addUsage, reportedBy, type ReportedUsage, type Usage } from '../core/usage.ts'
 import { ProviderFailure, usageOfError, withUsage, type FailureKind } from '../providers/provider-failure.ts'
 import { PartNotes } from './part-notes.ts'
+import { isWasted, recordWasted } from './route-attempt.ts'
 import { sendRequest, type SendContext, type UpstreamPart, type UpstreamTarget } from './send-request.ts'
 import { bufferedResponse, usageIn, type AnyEvent, type OpenResponse } from './open-response.ts'
+import type { PartShare } from '../core/usage-facts.ts'
 import type { AdapterInput, Join } from '../providers/provider.ts'
 import type { Route } from '../core/route.ts'
 
@@ -23,6 +25,8 @@ import type { Route } from '../core/route.ts'
 const maxParallel = 8
 /** Maximum wait for parts in flight after one has failed: the caller waits as well. */
 const partsGraceMs = 2000
+/** Why parts are cut off at the end of that time. */
+const graceIsOver = new Error('another part has failed')
 
 /**
  * Opens the answer to all parts.
@@ -41,21 +45,53 @@ export function sendParts<R, E extends AnyEvent> (
   if (first === undefined) throw new RangeError('a request has at least one part')
   const join = target.adapter.join?.(parts.length) ?? joinChoices<E>(parts.length)
   const { streamed, route } = first.input
-  const notes = new PartNotes(context.call.record, route, context.span)
+  const { call, signal: callSignal } = context
+  const notes = new PartNotes(call.record, route, context.span)
+  let isCutByCaller = false
   const joined = new JoinedResponse<E>(route, parts, join, !streamed, notes, async (index, signal) => {
-    const either = AbortSignal.any([standardSignal(context.signal), signal])
-    const sent = { ...context, signal: either, span: notes.begin(index) }
     const { input } = parts[index] ?? first
-    return await sendRequest(sent, input, target).catch((error: unknown) => {
-      throw error instanceof GatewayError ? error.with({ choices: choicesOf(input) }) : error
-    })
+    let isSent = false
+    const either = AbortSignal.any([standardSignal(callSignal), signal])
+    const onSent = (): void => {
+      isSent = true
+      context.onSent?.()
+    }
+    try {
+      const sent = { ...context, signal: either, span: notes.begin(index), onSent }
+      return await sendRequest(sent, input, target)
+    } catch (error) {
+      if (error instanceof ProviderFailure) throw error
+      if (callSignal.aborted) {
+        isCutByCaller ||= isSent
+        throw error
+      }
+      const isCut = isSent && signal.reason === graceIsOver
+      if (isCut || (error instanceof GatewayError && error.usage === undefined && isWasted(error))) {
+        recordWasted(call, route, { share: shareOf(input, parts) })
+      }
+      throw error instanceof GatewayError ? error.with({ isRecorded: true }) : error
+    }
   })
-  return streamed ? joined.begun() : joined.buffered()
+  if (streamed) return joined.begun()
+  return joined.buffered().catch((error: unknown) => {
+    // A part that was refused says nothing about those that a provider works on.
+    throw isCutByCaller ? withUsage(callSignal.reason, usageOfError(error)) : error
+  })
 }
 
-/** Returns the number of choices that a part asks for. */
-export function choicesOf ({ request }: Pick<AdapterInput<unknown>, 'request'>): number {
-  return numberOf(property(request, 'n')) ?? 1
+/** Returns which part of its call a request is for. */
+export function shareOf (
+  { request }: Pick<AdapterInput<unknown>, 'request'>, parts: ReadonlyArray<UpstreamPart<unknown>>
+): PartShare {
+  const inputs = inputsIn(request)
+  const all = parts.reduce((sum, { input }) => sum + inputsIn(input.request), 0)
+  return { choices: numberOf(property(request, 'n')) ?? 1, prompt: inputs === 0 ? 1 : inputs / all }
+}
+
+/** Returns the number of inputs of a request for embeddings; 0 for any other. */
+function inputsIn (request: unknown): number {
+  const input = property(request, 'input')
+  return Array.isArray(input) ? input.length : 0
 }
 
 /**
@@ -172,7 +208,7 @@ class JoinedResponse<E extends AnyEvent> implements OpenResponse<E> {
 
   /** Waits briefly for the parts in flight after one has failed, and cancels the rest. */
   async #partsInFlight (): Promise<void> {
-    const timer = setTimeout(() => this.close(), partsGraceMs)
+    const timer = setTimeout(() => this.#cancel(graceIsOver), partsGraceMs)
     while (this.#running > 0) await new Promise<void>(resolve => { this.#wake = resolve })
     clearTimeout(timer)
   }
@@ -200,9 +236,9 @@ class JoinedResponse<E extends AnyEvent> implements OpenResponse<E> {
   }
 
   /** Cancels all parts; everything read so far stays available. */
-  #cancel (): void {
+  #cancel (reason?: Error): void {
     this.#stopStarting()
-    this.#cancelled.abort()
+    this.#cancelled.abort(reason)
     for (const response of this.#responses) response.close()
   }
 

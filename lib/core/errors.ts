@@ -312,8 +312,8 @@ export interface AttemptFacts {
   mayBeBilled?: boolean | undefined
   /** Usage of the failed request, if the provider reported it. */
   usage?: Usage | undefined
-  /** Choices of the failed request, if it was a part of the call. Default: those of the call. */
-  choices?: number | undefined
+  /** True if what the failed request may have used is recorded already, part by part. Default: false. */
+  isRecorded?: boolean | undefined
   /**
    * True if the connection had been idle and was closed as the request was sent: the same request may be sent
    * immediately over another connection.
@@ -353,7 +353,7 @@ export class GatewayError extends Error {
   readonly acceptedByProvider: boolean | undefined
   readonly mayBeBilled: boolean
   readonly usage: Usage | undefined
-  readonly choices: number | undefined
+  readonly isRecorded: boolean
   readonly staleConnection: boolean
   readonly original: OriginalError | undefined
   readonly #options: GatewayErrorOptions
@@ -373,7 +373,7 @@ export class GatewayError extends Error {
     this.acceptedByProvider = options.acceptedByProvider
     this.mayBeBilled = options.mayBeBilled ?? false
     this.usage = options.usage
-    this.choices = options.choices
+    this.isRecorded = options.isRecorded ?? false
     this.staleConnection = options.staleConnection ?? false
     this.original = options.original
   }

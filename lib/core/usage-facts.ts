@@ -11,6 +11,14 @@ import {
   type Usage
 } from './usage.ts'
 
+/** The part of a call that one of several requests is for. */
+export interface PartShare {
+  /** Its number of choices. */
+  readonly choices: number
+  /** The part of the prompt that it has, up to 1. */
+  readonly prompt: number
+}
+
 /**
  * A request that a provider bills although its answer was not used. Without `usage`, the usage is estimated
  * from the request of the call.
@@ -18,8 +26,8 @@ import {
 export interface WastedRequest {
   readonly modelId: string
   readonly usage?: Usage | undefined
-  /** Its number of choices. Default: those of the call. */
-  readonly choices?: number | undefined
+  /** Default: the whole call. */
+  readonly share?: PartShare | undefined
   /** Estimates the tokens of its prompt. Default: the estimate of the call, whose first turn it was. */
   readonly countPrompt?: (() => number) | undefined
 }

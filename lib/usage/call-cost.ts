@@ -169,7 +169,7 @@ interface Waste extends Cost {
 
 /** Returns the usage and cost of a failed request. */
 function wasteOf (
-  { modelId, usage, choices, countPrompt }: WastedRequest,
+  { modelId, usage, share, countPrompt }: WastedRequest,
   record: CallRecord,
   models: PricedModels
 ): Waste {
@@ -182,8 +182,8 @@ function wasteOf (
   }
   if (units !== undefined) return { usage, nanoUsd: estimatedCost(units, price), estimated: true }
   const { estimate } = record.usage
-  const promptTokens = countPrompt?.() ?? estimate?.countPrompt() ?? 0
-  const guess = usageOfTokens(promptTokens, estimate?.countAnswer(choices) ?? 0)
+  const promptTokens = (countPrompt?.() ?? estimate?.countPrompt() ?? 0) * (share?.prompt ?? 1)
+  const guess = usageOfTokens(Math.ceil(promptTokens), estimate?.countAnswer(share?.choices) ?? 0)
   return { usage: guess, nanoUsd: costNanoUsd(guess, price), estimated: true }
 }
 

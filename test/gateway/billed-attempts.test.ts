@@ -225,9 +225,12 @@ t.test('parts of a call that all failed are not billed when a guard refuses', as
   t.equal(rows[0]?.cost_nano_usd, judgeNanoUsd)
 })
 
+const page = '<!doctype html><title>Maintenance</title>'
 const nothing = [
-  ['a page of HTML', ['<!doctype html><title>Maintenance</title>']],
-  ['no bytes', []]
+  ['a page of HTML', [page]],
+  ['a large page of HTML', [page.padEnd(300_000)]],
+  ['no bytes', []],
+  ['white space', ['\n \n']]
 ] as const
 for (const stream of [false, true]) {
   for (const [title, pieces] of nothing) {
@@ -255,6 +258,92 @@ t.test('a part of a split request that breaks is billed as its own choices', asy
   const silent = JSON.stringify({ ...JSON.parse(whole) as object, usage: undefined })
   t.equal((await rowOf([silent, whole, broken]))?.completion_tokens, 500 + 10 + 500, 'one reports no usage')
 })
+
+t.test('parts at work are billed when another one fails, each as its own choices', async t => {
+  const { api, rows } = await start(
+    t, (_, number) => number === 0 ? { pieces: ['half a {'] } : { silent: true },
+    url => ({
+      providers: [provider(url, { quirks: { responsesApi: false, multipleChoices: false } })]
+    }),
+    softLimit
+  )
+  const request = { model: 'openai/m', messages: 'hi', n: 3, max_tokens: 500 }
+  t.equal((await api.post(path, request)).status, 502)
+  await until(() => rows.length === 1, 'the row')
+  t.equal(rows[0]?.completion_tokens, 3 * 500)
+})
+
+t.test('parts at work are billed when the caller leaves after another one was refused', async t => {
+  const { api, rows, upstream } = await start(
+    t, (_, number) => number === 0 ? { status: 429, ...busy } : { silent: true },
+    url => ({
+      providers: [provider(url, { quirks: { responsesApi: false, multipleChoices: false } })]
+    })
+  )
+  const leave = new AbortController()
+  const asked = api.post(path, { ...long, n: 3 }, { signal: leave.signal }).catch(() => undefined)
+  await upstream.request(2)
+  await outlast(100)
+  leave.abort()
+  await asked
+  await until(() => rows.length === 1, 'the row')
+  t.ok(Number(rows[0]?.prompt_tokens) > 4000, String(rows[0]?.prompt_tokens))
+})
+
+t.test('a part of a list of inputs that breaks is billed as its own inputs', async t => {
+  const vectors = (count: number): string =>
+    JSON.stringify({ embeddings: Array.from({ length: count }, () => ({ values: [1, 2] })) })
+  const rowOf = async (last: string): Promise<UsageRow | undefined> => {
+    const { api, rows } = await start(t, ({ json }) => {
+      const { requests } = json as { readonly requests: readonly unknown[] } // as its API takes them
+      return { pieces: [requests.length === 50 ? last : vectors(requests.length)] }
+    }, url => ({
+      providers: [upstreamAt(url, 'google', 'google')],
+      models: [modelSettings('google/e', { price: { input: 1 } })]
+    }), softLimit)
+    const input = Array.from({ length: 250 }, () => 'word '.repeat(20))
+    await (await api.post('/v1/embeddings', { model: 'google/e', input })).text()
+    await until(() => rows.length === 1, 'the row')
+    return rows[0]
+  }
+  const [whole, broken] = [await rowOf(vectors(50)), await rowOf('half a {')]
+  t.ok(Number(whole?.prompt_tokens) > 1000)
+  t.equal(broken?.prompt_tokens, whole?.prompt_tokens)
+})
+
+for (const limits of [undefined, softLimit]) {
+  const title = limits === undefined ? 'no' : 'a'
+  t.test(`a translated request that waits for a connection is not billed, with ${title} budget`, async t => {
+    const [answered, freed] = [withResolvers<void>(), withResolvers<void>()]
+    const { api, rows, upstream } = await start(t, async ({ path }) => {
+      if (path.endsWith('/embeddings')) {
+        await freed.promise
+        return { status: 400, ...busy }
+      }
+      await answered.promise
+      return { status: 404, pieces: ['{"error":{"message":"Not Found"}}'] }
+    }, url => ({
+      providers: [upstreamAt(url, 'openai', 'openai', { maxConnections: 1, retries: 0 })]
+    }), limits)
+    const leave = new AbortController()
+    const body = { model: 'openai/m', input: 'word '.repeat(4000), store: false }
+    const asked = api.post('/v1/responses', body, { signal: leave.signal }).catch(() => undefined)
+    await upstream.request(0)
+    const other = api.post('/v1/embeddings', { model: 'openai/m', input: 'hi' })
+    await until(() => waitingIn(api) === 1, 'the other call')
+    answered.resolve()
+    await upstream.request(1)
+    await until(() => waitingIn(api) === 1, 'the translated request')
+    leave.abort()
+    await asked
+    await until(() => waitingIn(api) === 0, 'its end')
+    freed.resolve()
+    await (await other).text()
+    await until(() => rows.length === 2, 'both rows')
+    t.same(rows.map(row => row.cost_nano_usd ?? 0), [0, 0])
+    t.equal(upstream.requests.length, 2)
+  })
+}
 
 t.test('a deferred answer without usage costs what its receipt did', async t => {
   for (const limits of [softLimit, { budget: { usd: 10, per: 'month' } } as const]) {

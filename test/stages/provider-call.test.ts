@@ -370,7 +370,9 @@ t.test('a part that any key has had answered is not sent again, nor charged twic
     missingApis: new RouteHealth().missingApis
   })
   const attempt = (credential: number): Parameters<typeof request.send>[0] =>
-    ({ credential, span: undefined, isSent: false, recordSent: () => {} })
+    ({
+      credential, span: undefined, isSent: false, recordSent: () => {}, recordUnbilled: () => {}
+    })
   for (const [credential, sent] of [[0, 3], [1, 5]] as const) {
     await t.rejects(request.send(attempt(credential)))
     t.equal(one.sent.length, sent)
@@ -379,7 +381,8 @@ t.test('a part that any key has had answered is not sent again, nor charged twic
   t.equal(one.sent.length, 6)
   const usages = (await answer.next())?.flatMap(event => event.type === 'usage' ? [event.usage] : [])
   t.match(usages, [{ totalTokens: 12 }])
-  t.match(request.unusedParts(), [1, 2, 3].map(() => ({ usage: { totalTokens: 4 }, choices: 1 })))
+  const part = { usage: { totalTokens: 4 }, share: { choices: 1, prompt: 1 } }
+  t.match(request.unusedParts(), [part, part, part])
 })
 
 /**
