@@ -156,7 +156,8 @@ export class CallAttempts<E extends AnyEvent & AnswerEvent> {
   #planNext (attempt: RouteAttempt, thrown: unknown): PlannedAttempt {
     const { signal, record } = this.#call
     if (signal.aborted) {
-      if (thrown instanceof ProviderFailure) attempt.recordUnbilled()
+      const isRecorded = thrown instanceof GatewayError && thrown.isRecorded
+      if (isRecorded || thrown instanceof ProviderFailure) attempt.recordUnbilled()
       const usage = usageOfError(thrown)
       if (usage !== undefined) noteUsage(record.usage, usage, record.usage.total) // like an abandoned answer
       throw signal.reason

@@ -161,12 +161,18 @@ export class AnswerMemory {
   }
 }
 
-/** Runs a reader over a response. */
-export function readOrRefuse<T> (read: () => T): T {
+/**
+ * Runs a reader over a response.
+ *
+ * @param bytes the response, if its reader parses it
+ */
+export function readOrRefuse<T> (read: () => T, bytes?: Buffer): T {
   try {
     return read()
-  } catch (error) {
-    throw readerError(error)
+  } catch (thrown) {
+    const error = readerError(thrown)
+    const isUnreadable = error instanceof GatewayError && error.code === 'upstream_invalid_response'
+    throw bytes !== undefined && isUnreadable ? unreadable(bytes, error) : error
   }
 }
 
@@ -270,14 +276,15 @@ export function parseResponseBytes (bytes: Buffer): unknown {
   try {
     return parseBounded(text.charCodeAt(0) === 0xfeff ? text.slice(1) : text)
   } catch (cause) {
-    throw unreadable(text, cause)
+    throw unreadable(bytes, invalidResponse(cause))
   }
 }
 
-/** @param start of the response, or all of it */
-function unreadable (start: string, cause: unknown): GatewayError {
+/** Returns the error for a page or an empty response, or otherwise the given one. */
+function unreadable (bytes: Buffer, otherwise: GatewayError): GatewayError {
+  const start = bytes.toString('utf8', 0, countedBytes)
   if (/^\s*</.test(start)) return webPageError()
-  return start.trim() === '' ? emptyBodyError() : invalidResponse(cause)
+  return start.trim() === '' ? emptyBodyError() : otherwise
 }
 
 async function parseLarge (bytes: Buffer): Promise<unknown> {
@@ -290,7 +297,7 @@ async function parseLarge (bytes: Buffer): Promise<unknown> {
     }
     return await parseInSlices(bytes, maxDepth)
   } catch (cause) {
-    throw unreadable(bytes.toString('utf8', 0, countedBytes), cause)
+    throw unreadable(bytes, invalidResponse(cause))
   }
 }
 

@@ -9,10 +9,10 @@
  */
 
 import { standardSignal } from '../async/cancellation.ts'
-import { GatewayError } from '../core/errors.ts'
+import { GatewayError, asGatewayError } from '../core/errors.ts'
 import { numberOf, property } from '../json/type-guards.ts'
 import { addReported, addUsage, reportedBy, type ReportedUsage, type Usage } from '../core/usage.ts'
-import { ProviderFailure, usageOfError, withUsage, type FailureKind } from '../providers/provider-failure.ts'
+import { ProviderFailure, usageOfError, withUsage } from '../providers/provider-failure.ts'
 import { PartNotes } from './part-notes.ts'
 import { isWasted, recordWasted } from './route-attempt.ts'
 import { sendRequest, type SendContext, type UpstreamPart, type UpstreamTarget } from './send-request.ts'
@@ -47,7 +47,6 @@ export function sendParts<R, E extends AnyEvent> (
   const { streamed, route } = first.input
   const { call, signal: callSignal } = context
   const notes = new PartNotes(call.record, route, context.span)
-  let isCutByCaller = false
   const joined = new JoinedResponse<E>(route, parts, join, !streamed, notes, async (index, signal) => {
     const { input } = parts[index] ?? first
     let isSent = false
@@ -60,32 +59,38 @@ export function sendParts<R, E extends AnyEvent> (
       const sent = { ...context, signal: either, span: notes.begin(index), onSent }
       return await sendRequest(sent, input, target)
     } catch (error) {
-      if (error instanceof ProviderFailure) throw error
-      if (callSignal.aborted) {
-        isCutByCaller ||= isSent
-        throw error
+      const share = shareOf(input, parts)
+      if (isBilled(error) || (isSent && signal.reason === graceIsOver)) recordWasted(call, route, { share })
+      // What is known of an answer that its caller has left. A hedge that has lost has another reason.
+      else if (isSent && callSignal.aborted && callSignal.reason instanceof GatewayError) {
+        recordWasted(call, route, { share: { ...share, answer: 0 } })
       }
-      const isCut = isSent && signal.reason === graceIsOver
-      if (isCut || (error instanceof GatewayError && error.usage === undefined && isWasted(error))) {
-        recordWasted(call, route, { share: shareOf(input, parts) })
-      }
-      throw error instanceof GatewayError ? error.with({ isRecorded: true }) : error
+      throw error
     }
   })
-  if (streamed) return joined.begun()
-  return joined.buffered().catch((error: unknown) => {
-    // A part that was refused says nothing about those that a provider works on.
-    throw isCutByCaller ? withUsage(callSignal.reason, usageOfError(error)) : error
+  // Each part is recorded, or has its answer: the attempt as a whole must not be billed again.
+  return (streamed ? joined.begun() : joined.buffered()).catch((error: unknown) => {
+    throw error instanceof ProviderFailure ? error : asGatewayError(error).with({ isRecorded: true })
   })
 }
 
-/** Returns which part of its call a request is for. */
+/** Returns true for the error of a part that its provider bills, with usage that it did not report. */
+function isBilled (error: unknown): boolean {
+  return error instanceof GatewayError && error.usage === undefined && isWasted(error)
+}
+
+/** Returns how much of its call a request is for. */
 export function shareOf (
   { request }: Pick<AdapterInput<unknown>, 'request'>, parts: ReadonlyArray<UpstreamPart<unknown>>
 ): PartShare {
-  const inputs = inputsIn(request)
-  const all = parts.reduce((sum, { input }) => sum + inputsIn(input.request), 0)
-  return { choices: numberOf(property(request, 'n')) ?? 1, prompt: inputs === 0 ? 1 : inputs / all }
+  const partOf = (count: (request: unknown) => number): number =>
+    count(request) / parts.reduce((sum, { input }) => sum + count(input.request), 0)
+  const answer = partOf(choicesIn)
+  return { prompt: inputsIn(request) === 0 ? 1 : partOf(inputsIn), answer, images: answer }
+}
+
+function choicesIn (request: unknown): number {
+  return numberOf(property(request, 'n')) ?? 1
 }
 
 /** Returns the number of inputs of a request for embeddings; 0 for any other. */
@@ -263,7 +268,7 @@ class JoinedResponse<E extends AnyEvent> implements OpenResponse<E> {
       if (!this.#failed) {
         this.#failed = true
         this.#failure = error
-        if (this.#keeps && isRetryable(error)) this.#stopStarting()
+        if (this.#keeps) this.#stopStarting()
         else this.#cancel()
       }
     } finally {
@@ -334,18 +339,3 @@ class JoinedResponse<E extends AnyEvent> implements OpenResponse<E> {
     return events.length === 0 ? undefined : events
   }
 }
-
-/** Returns true for a failure after which the same request may be retried. */
-function isRetryable (error: unknown): boolean {
-  if (error instanceof ProviderFailure) return retryableKinds.has(error.failure.kind)
-  return error instanceof GatewayError && error.fault === 'transient'
-}
-
-const retryableKinds: ReadonlySet<FailureKind> = new Set<FailureKind>([
-  'credential',
-  'quota',
-  'rate_limit',
-  'overloaded',
-  'timeout',
-  'error'
-])

@@ -203,11 +203,11 @@ async function openBody<E extends AnyEvent> (
     }
     case 'text': {
       const bytes = await body.buffer(answerBytes, memory.hold)
-      return bufferedResponse(route, readOrRefuse(() => reader.read(bytes.toString())))
+      return bufferedResponse(route, readOrRefuse(() => reader.read(bytes.toString()), bytes))
     }
     case 'bytes': {
       const bytes = await body.buffer(answerBytes, memory.hold)
-      return bufferedResponse(route, readOrRefuse(() => reader.read(bytes)))
+      return bufferedResponse(route, readOrRefuse(() => reader.read(bytes), bytes))
     }
     case 'pieces': {
       const response = new PieceResponse(route, body, reader.read)

@@ -10,6 +10,7 @@ import { isObject } from '../json/type-guards.ts'
 import type { ChatEvent } from '../core/events.ts'
 
 type ToolCallEvent = Extract<ChatEvent, { readonly callIndex: number }>
+type ExtraEvent = Extract<ChatEvent, { readonly type: 'extra' }>
 type ChoiceEnd = Extract<ChatEvent, { readonly type: 'choice-end' }>
 
 /** The text of the first choice that earlier turns have shown. */
@@ -85,7 +86,7 @@ export class ToolCallFilter {
           this.#thinking(shown).push(event)
           break
         case 'extra':
-          (hasReasoning(event) ? this.#thinking(shown) : shown).push(event)
+          this.#readExtra(event, shown)
           break
         case 'tool-call-start':
         case 'tool-call-delta':
@@ -113,6 +114,16 @@ export class ToolCallFilter {
       }
     }
     return shown
+  }
+
+  #readExtra (event: ExtraEvent, shown: ChatEvent[]): void {
+    const { reasoning_details: details, ...others } = event.fields
+    if (event.scope !== 'message' || details === undefined) {
+      shown.push(event)
+      return
+    }
+    this.#thinking(shown).push({ ...event, fields: { reasoning_details: details } })
+    if (Object.keys(others).length > 0) shown.push({ ...event, fields: others })
   }
 
   /** Returns where thinking goes: to the caller, or into what is withheld. */
@@ -173,10 +184,6 @@ const withheld = -1
 
 function keyOf ({ choice, callIndex }: ToolCallEvent): string {
   return `${choice}/${callIndex}`
-}
-
-function hasReasoning (event: ChatEvent & { readonly type: 'extra' }): boolean {
-  return event.scope === 'message' && 'reasoning_details' in event.fields
 }
 
 /** Moves the positions of a citation, flat or nested as in chat completions; anything else is unchanged. */

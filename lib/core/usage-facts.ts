@@ -11,12 +11,12 @@ import {
   type Usage
 } from './usage.ts'
 
-/** The part of a call that one of several requests is for. */
+/** How much of a call one of its several requests is for: from 0, nothing, to 1, all of it. */
 export interface PartShare {
-  /** Its number of choices. */
-  readonly choices: number
-  /** The part of the prompt that it has, up to 1. */
   readonly prompt: number
+  readonly answer: number
+  /** Of the images. */
+  readonly images: number
 }
 
 /**
@@ -49,9 +49,9 @@ export interface UsageEstimator {
    * Guesses the tokens of an unknown answer: the reserved number, unless the caller allows far more than is
    * usual.
    *
-   * @param choices Default: those of the call
+   * @param share of the answer, up to 1. Default: 1
    */
-  readonly countAnswer: (choices?: number) => number
+  readonly countAnswer: (share?: number) => number
   /** Estimates usage in units other than tokens, where the request determines it. */
   readonly estimateUnits: () => EstimatedUnits | undefined
 }

@@ -149,9 +149,9 @@ export class RequestEstimate<R> implements UsageEstimator {
     return units === undefined ? prompt.typical + this.#mediaTokens : undefined
   }
 
-  countAnswer (choices = this.value.answer.choices): number {
-    const { typical, choices: all } = this.value.answer
-    return Math.min(Math.ceil(typical * choices / all), choices * answerTokens)
+  countAnswer (share = 1): number {
+    const { typical, choices } = this.value.answer
+    return Math.ceil(Math.min(typical, choices * answerTokens) * share)
   }
 
   estimateUnits (): EstimatedUnits | undefined {

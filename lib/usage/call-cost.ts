@@ -7,7 +7,7 @@ import { nonTokenUnits, type BilledUnit } from '../../schemas/billed-units.ts'
 import type { ErrorCode } from '../core/errors.ts'
 import type { Price } from '../core/model.ts'
 import type { CallRecord, PricedModels } from '../core/record.ts'
-import { estimatedTurn, type JudgeRequest, type WastedRequest } from '../core/usage-facts.ts'
+import { estimatedTurn, type JudgeRequest, type PartShare, type WastedRequest } from '../core/usage-facts.ts'
 import {
   addUsage,
   estimatedAnswer,
@@ -175,7 +175,7 @@ function wasteOf (
 ): Waste {
   const price = models.find(modelId)?.price
   const nanoUsd = usage === undefined ? undefined : costNanoUsd(usage, price)
-  const units = record.usage.estimate?.estimateUnits()
+  const units = partOfUnits(record.usage.estimate?.estimateUnits(), share)
   // For a model billed by units, the reported tokens have no price.
   if (usage !== undefined && (nanoUsd !== undefined || units === undefined)) {
     return { usage, nanoUsd, estimated: false }
@@ -183,8 +183,21 @@ function wasteOf (
   if (units !== undefined) return { usage, nanoUsd: estimatedCost(units, price), estimated: true }
   const { estimate } = record.usage
   const promptTokens = (countPrompt?.() ?? estimate?.countPrompt() ?? 0) * (share?.prompt ?? 1)
-  const guess = usageOfTokens(Math.ceil(promptTokens), estimate?.countAnswer(share?.choices) ?? 0)
+  const guess = usageOfTokens(Math.ceil(promptTokens), estimate?.countAnswer(share?.answer) ?? 0)
   return { usage: guess, nanoUsd: costNanoUsd(guess, price), estimated: true }
+}
+
+function partOfUnits (
+  units: EstimatedUnits | undefined, share: PartShare | undefined
+): EstimatedUnits | undefined {
+  if (units === undefined || share === undefined) return units
+  const { images, promptTokens, completionTokens } = units
+  return {
+    ...units,
+    images: images && { ...images, count: Math.ceil(images.count * share.images) },
+    promptTokens: Math.ceil(promptTokens * share.prompt),
+    completionTokens: Math.ceil(completionTokens * share.answer)
+  }
 }
 
 function tokensOfWasted (wasted: readonly Waste[]): number | null {

@@ -98,12 +98,13 @@ t.test('citations of a later turn are moved with its text', async t => {
 })
 
 t.test('reasoning details are withheld like thinking', async t => {
-  const details: ChatEvent = {
+  const details: ChatEvent & { readonly type: 'extra' } = {
     type: 'extra', scope: 'message', choice: 0, fields: { reasoning_details: [{ type: 'reasoning.text' }] }
   }
   const other: ChatEvent = { type: 'extra', scope: 'message', choice: 0, fields: { mood: 'calm' } }
+  const both: ChatEvent = { ...details, fields: { ...details.fields, ...other.fields } }
   const filter = new ToolCallFilter(hides, undefined)
-  t.strictSame(filter.read([details, other]), [other])
+  t.strictSame(filter.read([both]), [other])
   t.strictSame(filter.withheldThinking(), [details])
   t.strictSame(new ToolCallFilter(hides, undefined, true).read([details]), [details])
 })

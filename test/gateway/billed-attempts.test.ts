@@ -232,6 +232,16 @@ const nothing = [
   ['no bytes', []],
   ['white space', ['\n \n']]
 ] as const
+for (const [title, pieces] of nothing) {
+  t.test(`an answer of ${title} is not billed for embeddings`, async t => {
+    const { api, rows } = await start(t, { pieces }, url => ({ providers: [provider(url)] }), softLimit)
+    const body = { model: 'openai/m', input: 'word '.repeat(4000) }
+    t.equal((await api.post('/v1/embeddings', body)).status, 502)
+    await until(() => rows.length === 1, 'the row')
+    t.equal(rows[0]?.cost_nano_usd, 0)
+  })
+}
+
 for (const stream of [false, true]) {
   for (const [title, pieces] of nothing) {
     t.test(`an answer of ${title} is not billed, ${stream ? 'streamed' : 'complete'}`, async t => {
@@ -288,6 +298,69 @@ t.test('parts at work are billed when the caller leaves after another one was re
   await asked
   await until(() => rows.length === 1, 'the row')
   t.ok(Number(rows[0]?.prompt_tokens) > 4000, String(rows[0]?.prompt_tokens))
+})
+
+t.test('parts at work are billed when another one was refused for its content', async t => {
+  const { api, rows, upstream } = await start(
+    t,
+    async (_, number) => {
+      if (number > 0) return { silent: true }
+      await upstream.request(2)
+      return { status: 400, pieces: ['{"error":{"message":"no","code":"content_policy_violation"}}'] }
+    },
+    url => ({
+      providers: [provider(url, { quirks: { responsesApi: false, multipleChoices: false } })]
+    })
+  )
+  const request = { model: 'openai/m', messages: 'hi', n: 3, max_tokens: 500 }
+  t.equal((await api.post(path, request)).status, 400)
+  await until(() => rows.length === 1, 'the row')
+  t.equal(rows[0]?.completion_tokens, 2 * 500)
+})
+
+t.test('parts of a call that its caller has left are billed once, whether they break or not', async t => {
+  const cases = [[[], 200, 20], [[1], 5101, 510], [[0, 1], 10002, 1000]] as const
+  for (const [broken, prompt, completion] of cases) {
+    const { promise: left, resolve: leaves } = withResolvers<void>()
+    const { api, rows, upstream } = await start(
+      t,
+      async (_, number) => {
+        await left
+        return { pieces: [broken.some(one => one === number) ? 'half a {' : chatAnswer('hi', usage)] }
+      },
+      url => ({
+        providers: [provider(url, { quirks: { responsesApi: false, multipleChoices: false }, retries: 0 })]
+      }),
+      softLimit
+    )
+    const leave = new AbortController()
+    const asked = api.post(path, { ...long, n: 2, max_tokens: 500 }, { signal: leave.signal })
+      .catch(() => undefined)
+    await upstream.request(1)
+    leave.abort()
+    await asked
+    await until(() => api.gateway.services.abandonedAnswers.size === 1, 'the answer without a caller')
+    leaves()
+    await until(() => rows.length === 1, 'the row')
+    t.same([rows[0]?.prompt_tokens, rows[0]?.completion_tokens], [prompt, completion], broken.join())
+  }
+})
+
+t.test('images of a split request are billed one by one', async t => {
+  const image = JSON.stringify({ candidates: [{
+    content: { parts: [{ inlineData: { mimeType: 'image/png', data: 'aGk=' } }] }, finishReason: 'STOP'
+  }] })
+  const { api, rows } = await start(
+    t, (_, number) => ({ pieces: [number === 2 ? 'half a {' : image] }),
+    url => ({
+      providers: [upstreamAt(url, 'google', 'google', { retries: 0 })],
+      models: [modelSettings('google/i', { price: { images: [{ usd: 0.04 }] } })]
+    }),
+    softLimit
+  )
+  t.equal((await api.post('/v1/images/generations', { model: 'google/i', prompt: 'x', n: 3 })).status, 502)
+  await until(() => rows.length === 1, 'the row')
+  t.equal(rows[0]?.cost_nano_usd, 3 * 40_000_000)
 })
 
 t.test('a part of a list of inputs that breaks is billed as its own inputs', async t => {

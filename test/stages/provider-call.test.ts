@@ -381,7 +381,7 @@ t.test('a part that any key has had answered is not sent again, nor charged twic
   t.equal(one.sent.length, 6)
   const usages = (await answer.next())?.flatMap(event => event.type === 'usage' ? [event.usage] : [])
   t.match(usages, [{ totalTokens: 12 }])
-  const part = { usage: { totalTokens: 4 }, share: { choices: 1, prompt: 1 } }
+  const part = { usage: { totalTokens: 4 }, share: { prompt: 1, answer: 1 / 3, images: 1 / 3 } }
   t.match(request.unusedParts(), [part, part, part])
 })
 

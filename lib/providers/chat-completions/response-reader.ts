@@ -163,7 +163,7 @@ export class ResponseReader {
     if (inMessage !== undefined) {
       const { reasoning_details: details } = inMessage
       if (details !== undefined) {
-        choice.hasDetails = true
+        choice.hasDetails ||= wire.delta !== undefined && objectsOf(details).length > 0
         this.#retained.add(JSON.stringify(details).length)
       }
       events.push({ type: 'extra', scope: 'message', choice: index, fields: inMessage })
