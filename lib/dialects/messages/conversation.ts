@@ -155,7 +155,7 @@ class ConversationReader {
     if (content.length === 0 && calls.length === 0) return
     this.#messages.push({
       role: 'assistant',
-      content: content.length === 0 ? null : shortest(content),
+      content: content.length === 0 ? null : joined(content),
       ...calls.length > 0 && { tool_calls: calls },
       ...thinking.length > 0 && { thinking_blocks: thinking },
       ...details.length > 0 && { reasoning_details: details },
@@ -205,6 +205,11 @@ function addBlock (turn: Turn, block: MessagesBlock): void {
     default:
       turn.content.push(...otherText(block))
   }
+}
+
+/** Joins the texts of an answer: many servers take no list. Parts with cache marks stay as they are. */
+function joined (parts: TextPart[]): string | TextPart[] {
+  return parts.some(part => 'cache_control' in part) ? parts : parts.map(({ text }) => text).join('')
 }
 
 /** Returns content in its shortest form: a single plain text becomes a string. */

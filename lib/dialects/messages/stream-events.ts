@@ -101,7 +101,7 @@ export class StreamEvents {
     this.#sealDetails()
     this.#close()
     // Truncated arguments stay: the stop reason tells clients.
-    if (this.#broken && this.#reason !== 'length') {
+    if (this.#broken && this.#reason !== 'length' && this.#reason !== 'content_filter') {
       throw new GatewayError('upstream_invalid_response', {
         cause: 'the arguments of a tool call are not a JSON object'
       })

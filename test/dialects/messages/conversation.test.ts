@@ -25,6 +25,16 @@ t.test('messages of a single text become plain text, and empty ones are dropped'
   )
 })
 
+t.test('the texts of an answer are joined, unless one has a cache mark', async t => {
+  const parts = [{ type: 'text' as const, text: 'a' }, { type: 'text' as const, text: 'b' }]
+  const marked = parts.map(part => ({ ...part, cache_control: { type: 'ephemeral' as const } }))
+  t.strictSame(
+    conversation([{ role: 'assistant', content: parts }, { role: 'user', content: 'hi' }]),
+    [{ role: 'assistant', content: 'ab' }, { role: 'user', content: 'hi' }]
+  )
+  t.match(conversation([{ role: 'assistant', content: marked }]), [{ content: marked }])
+})
+
 t.test('a system message between calls and their results is moved behind the results', async t => {
   t.strictSame(
     conversation([

@@ -148,7 +148,10 @@ t.test('interleaved pieces of calls are put in order', async t => {
 
 t.test('non-object arguments are an error at the end, unless the answer was truncated', async t => {
   const broken = [start(0), piece(0, '{"a":'), stop(0)]
-  t.match((await complete([[...broken, end('length')]])).content, [{ type: 'tool_use', input: {} }])
+  for (const reason of ['length', 'content_filter'] as const) {
+    const cut = await complete([[...broken, end(reason)]])
+    t.match(cut.content, [{ type: 'tool_use', input: {} }], reason)
+  }
   await t.rejects(complete([[...broken, end('tool_calls')]]), { code: 'upstream_invalid_response' })
   t.match(framesOf(await streamed([[...broken, end('tool_calls')]])).at(-1), {
     type: 'error',
