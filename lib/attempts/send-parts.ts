@@ -61,20 +61,20 @@ export function sendParts<R, E extends AnyEvent> (
     } catch (error) {
       const share = shareOf(input, parts)
       if (isBilled(error) || (isSent && signal.reason === graceIsOver)) recordWasted(call, route, { share })
-      // What is known of an answer that its caller has left. A hedge that has lost has another reason.
+      // If the caller has left, only the prompt counts. A hedge that lost is aborted with a plain Error.
       else if (isSent && callSignal.aborted && callSignal.reason instanceof GatewayError) {
         recordWasted(call, route, { share: { ...share, answer: 0 } })
       }
       throw error
     }
   })
-  // Each part is recorded, or has its answer: the attempt as a whole must not be billed again.
+  // Every part is recorded or has its answer, so the attempt as a whole must not be billed again.
   return (streamed ? joined.begun() : joined.buffered()).catch((error: unknown) => {
     throw error instanceof ProviderFailure ? error : asGatewayError(error).with({ isRecorded: true })
   })
 }
 
-/** Returns true for the error of a part that its provider bills, with usage that it did not report. */
+/** Returns true for the error of a part that its provider bills without having reported its usage. */
 function isBilled (error: unknown): boolean {
   return error instanceof GatewayError && error.usage === undefined && isWasted(error)
 }

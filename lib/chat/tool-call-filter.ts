@@ -11,6 +11,7 @@ import type { ChatEvent } from '../core/events.ts'
 
 type ToolCallEvent = Extract<ChatEvent, { readonly callIndex: number }>
 type ExtraEvent = Extract<ChatEvent, { readonly type: 'extra' }>
+type AnnotationEvent = Extract<ChatEvent, { readonly type: 'annotation-delta' }>
 type ChoiceEnd = Extract<ChatEvent, { readonly type: 'choice-end' }>
 
 /** The text of the first choice that earlier turns have shown. */
@@ -27,7 +28,7 @@ export class ToolCallFilter {
   #separator: string
   #end: string
   #length: number
-  /** How far the text of this turn is from the beginning of the message. */
+  /** Where the text of this turn begins within the message. */
   readonly #offset: number
   readonly #numbers = new Map<string, number>()
   readonly #next = new Map<number, number>()
@@ -80,7 +81,7 @@ export class ToolCallFilter {
           shown.push(event)
           break
         case 'annotation-delta':
-          shown.push({ ...event, annotations: event.annotations.map(one => movedBy(this.#offset, one)) })
+          shown.push(this.#offset === 0 ? event : moved(event, this.#offset))
           break
         case 'thinking-block':
           this.#thinking(shown).push(event)
@@ -126,7 +127,7 @@ export class ToolCallFilter {
     if (Object.keys(others).length > 0) shown.push({ ...event, fields: others })
   }
 
-  /** Returns where thinking goes: to the caller, or into what is withheld. */
+  /** Returns the list that thinking goes to: what is shown, or what is withheld. */
   #thinking (shown: ChatEvent[]): ChatEvent[] {
     return this.#showsTurns ? shown : this.#withheldBlocks
   }
@@ -186,9 +187,13 @@ function keyOf ({ choice, callIndex }: ToolCallEvent): string {
   return `${choice}/${callIndex}`
 }
 
+function moved (event: AnnotationEvent, offset: number): ChatEvent {
+  return { ...event, annotations: event.annotations.map(annotation => movedBy(offset, annotation)) }
+}
+
 /** Moves the positions of a citation, flat or nested as in chat completions; anything else is unchanged. */
 function movedBy (offset: number, annotation: unknown): unknown {
-  if (offset === 0 || !isObject(annotation)) return annotation
+  if (!isObject(annotation)) return annotation
   const moved = { ...annotation }
   for (const name of ['start_index', 'end_index']) {
     const index = moved[name]

@@ -312,7 +312,7 @@ export interface AttemptFacts {
   mayBeBilled?: boolean | undefined
   /** Usage of the failed request, if the provider reported it. */
   usage?: Usage | undefined
-  /** True if what the failed request may have used is recorded already, part by part. Default: false. */
+  /** True if the usage of the failed request has been recorded already, part by part. Default: false. */
   isRecorded?: boolean | undefined
   /**
    * True if the connection had been idle and was closed as the request was sent: the same request may be sent

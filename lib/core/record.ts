@@ -331,7 +331,7 @@ export class CostFacts {
   chargedNanoUsd: number | undefined = undefined
   /** The charge for the receipt of a fetched answer, which the real cost replaces. */
   refundedNanoUsd: number | undefined = undefined
-  /** True for a fetched answer of unknown usage: the charge for its receipt stays, and is all. */
+  /** True for a fetched answer of unknown usage: it costs what its receipt was charged, and no more. */
   isPaidByReceipt = false
 }
 

@@ -11,7 +11,7 @@ import {
   type Usage
 } from './usage.ts'
 
-/** How much of a call one of its several requests is for: from 0, nothing, to 1, all of it. */
+/** The share of a call that one of its several requests has, from 0 (nothing) to 1 (all of it). */
 export interface PartShare {
   readonly prompt: number
   readonly answer: number

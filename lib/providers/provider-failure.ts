@@ -107,7 +107,7 @@ export function aboutInput (failure: Failure): Failure {
   return failure.param === 'messages' ? { ...failure, param: 'input' } : failure
 }
 
-/** Creates the error for an answer of no bytes: no provider has worked on it. */
+/** Creates the error for an answer of no bytes: the provider has done no work. */
 export function emptyBodyError (): GatewayError {
   return new GatewayError('upstream_invalid_response', { acceptedByProvider: false, cause: 'empty body' })
 }
