@@ -56,6 +56,13 @@ function provider (url: string, parts: Partial<ProviderSettings> = {}): Provider
   return upstreamAt(url, 'openai', 'openai', { quirks: { responsesApi: false }, ...parts })
 }
 
+/** Sends a request whose caller leaves before its answer. */
+async function leaving (
+  t: Test, api: TestGateway, body: object, { signal }: AbortController, to: string = path
+): Promise<void> {
+  await t.rejects(api.post(to, body, { signal }), { name: 'AbortError' })
+}
+
 /** Returns how many requests wait for a connection. */
 function waitingIn ({ gateway }: TestGateway): number | undefined {
   return gateway.services.providers.get('openai')?.transport.load?.().waiting
@@ -87,7 +94,7 @@ for (const status of [503, 429]) {
       url => ({ providers: [provider(url, { retries: 2 })] })
     )
     const leave = new AbortController()
-    const asked = api.post(path, long, { signal: leave.signal }).catch(() => undefined)
+    const asked = leaving(t, api, long, leave)
     await upstream.request(0)
     await outlast(100)
     leave.abort()
@@ -109,7 +116,7 @@ t.test('a provider that refuses after the caller has left is not paid', async t 
     softLimit
   )
   const leave = new AbortController()
-  const asked = api.post(path, long, { signal: leave.signal }).catch(() => undefined)
+  const asked = leaving(t, api, long, leave)
   await upstream.request(0)
   leave.abort()
   await asked
@@ -132,9 +139,8 @@ t.test('a turn of a tool loop that only failed is not billed', async t => {
     })
   )
   const leave = new AbortController()
-  const asked = api
-    .post(path, { ...long, messages: 'hi', max_tokens: 50, mcp_servers: tools.url }, { signal: leave.signal })
-    .catch(() => undefined)
+  const body = { ...long, messages: 'hi', max_tokens: 50, mcp_servers: tools.url }
+  const asked = leaving(t, api, body, leave)
   await upstream.request(1)
   await outlast(100)
   leave.abort()
@@ -291,7 +297,7 @@ t.test('parts at work are billed when the caller leaves after another one was re
     })
   )
   const leave = new AbortController()
-  const asked = api.post(path, { ...long, n: 3 }, { signal: leave.signal }).catch(() => undefined)
+  const asked = leaving(t, api, { ...long, n: 3 }, leave)
   await upstream.request(2)
   await outlast(100)
   leave.abort()
@@ -334,8 +340,7 @@ t.test('parts of a call that its caller has left are billed once, whether they b
       softLimit
     )
     const leave = new AbortController()
-    const asked = api.post(path, { ...long, n: 2, max_tokens: 500 }, { signal: leave.signal })
-      .catch(() => undefined)
+    const asked = leaving(t, api, { ...long, n: 2, max_tokens: 500 }, leave)
     await upstream.request(1)
     leave.abort()
     await asked
@@ -400,7 +405,7 @@ for (const limits of [undefined, softLimit]) {
     }), limits)
     const leave = new AbortController()
     const body = { model: 'openai/m', input: 'word '.repeat(4000), store: false }
-    const asked = api.post('/v1/responses', body, { signal: leave.signal }).catch(() => undefined)
+    const asked = leaving(t, api, body, leave, '/v1/responses')
     await upstream.request(0)
     const other = api.post('/v1/embeddings', { model: 'openai/m', input: 'hi' })
     await until(() => waitingIn(api) === 1, 'the other call')
@@ -446,21 +451,18 @@ for (const limits of [undefined, softLimit, { budget: { usd: 10, per: 'month' } 
     const { api, rows, upstream } = await start(t, { silent: true }, url => ({
       providers: [provider(url, { maxConnections: 1 })]
     }), limits)
-    const leave = [new AbortController(), new AbortController()]
-    const ask = async (body: object, signal?: AbortSignal): Promise<number | undefined> =>
-      await api.post(path, { ...long, ...body }, signal && { signal })
-        .then(({ status }) => status, () => undefined)
-    const first = ask({}, leave[0]?.signal)
+    const [leaveLast, leave] = [new AbortController(), new AbortController()]
+    const first = leaving(t, api, long, leaveLast)
     await upstream.request(0)
-    t.equal(await ask({ timeout: 0.2 }), 504)
-    const left = ask({}, leave[1]?.signal)
+    t.equal((await api.post(path, { ...long, timeout: 0.2 })).status, 504)
+    const left = leaving(t, api, long, leave)
     await until(() => waitingIn(api) === 1, 'a wait')
-    leave[1]?.abort()
+    leave.abort()
     await left
     await until(() => rows.length === 2, 'both rows')
     t.same(rows.map(row => row.cost_nano_usd ?? 0), [0, 0])
     t.same(rows.map(row => row.prompt_tokens ?? 0), [0, 0])
-    leave[0]?.abort()
+    leaveLast.abort()
     await first
     await until(() => waitingIn(api) === 0, 'no wait')
     t.equal(upstream.requests.length, 1)
@@ -471,16 +473,16 @@ t.test('an inspection that waits for a connection when its caller leaves is not 
   const { api, rows, upstream } = await start(t, { silent: true }, url => ({
     providers: [provider(url, { maxConnections: 1 })], guards: [guard]
   }))
-  const leave = new AbortController()
-  const asked = api.post(path, { ...long, model: 'openai/judge' }).catch(() => undefined)
+  const [leave, leaveLast] = [new AbortController(), new AbortController()]
+  const asked = leaving(t, api, { ...long, model: 'openai/judge' }, leaveLast)
   await upstream.request(0)
-  const second = api.post(path, long, { signal: leave.signal }).catch(() => undefined)
+  const second = leaving(t, api, long, leave)
   await until(() => waitingIn(api) === 1, 'a wait')
   leave.abort()
   await second
   await until(() => rows.length === 1, 'the row')
   t.equal(rows[0]?.cost_nano_usd ?? 0, 0)
-  upstream.closeSockets()
+  leaveLast.abort()
   await asked
 })
 

@@ -91,28 +91,26 @@ function sentBack (upstream: FakeUpstream): unknown {
   return sent?.messages.find(({ role }) => role === 'assistant')?.['reasoning_details']
 }
 
-interface Block { readonly type: string, readonly [field: string]: unknown }
+interface Block { type: string, [field: string]: unknown }
 
-/** Joins the blocks of a stream of the Messages API as its clients do. */
+/** Joins the blocks of a stream of the Messages API as its clients do, but for the arguments of calls. */
 function blocksIn (stream: string): Block[] {
-  const blocks: Array<Record<string, unknown>> = []
+  const blocks: Block[] = []
   for (const [, data = ''] of stream.matchAll(/^data: (.*)$/gm)) {
     const event = JSON.parse(data) as {
-      readonly type: string
       readonly index: number
       readonly content_block?: Block
       readonly delta?: Record<string, unknown>
     }
-    if (event.type === 'content_block_start') blocks[event.index] = { ...event.content_block }
-    if (event.type !== 'content_block_delta') continue
+    if (event.content_block !== undefined) blocks[event.index] = { ...event.content_block }
     const { type: _, ...delta } = event.delta ?? {}
-    const block = blocks[event.index] ?? {}
+    const block = blocks[event.index]
+    if (block === undefined) continue
     for (const [name, text] of Object.entries(delta)) {
-      if (name === 'partial_json') block['input'] = {}
-      else block[name] = textOfValue(block[name]) + textOfValue(text)
+      if (name !== 'partial_json') block[name] = textOfValue(block[name]) + textOfValue(text)
     }
   }
-  return blocks as unknown as Block[] // each began with its type
+  return blocks
 }
 
 for (const stream of [false, true]) {
