@@ -248,6 +248,7 @@ export const kinds: Readonly<Record<ProviderKind, Kind>> = {
       omit: [...accountFields, 'logit_bias', 'seed', 'user', 'parallel_tool_calls'],
       multipleChoices: false,
       keepInHistory: ['reasoning_content'],
+      contentLists: false,
       customTools: false
     }
   },

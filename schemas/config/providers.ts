@@ -146,6 +146,12 @@ const QuirksConfig = Section(
           'True when the server knows messages of the role `developer`; otherwise they are sent as `system`. Default: true for OpenAI and Azure.'
       })
     ),
+    content_lists: Type.Optional(
+      Type.Boolean({
+        description:
+          'False when the server takes the content of a message only as a text: the texts of a list are joined. Default: false for DeepSeek.'
+      })
+    ),
     tool_call_id_length: Type.Optional(
       Type.Integer({
         minimum: 8,

@@ -41,6 +41,7 @@ t.test('the schema file knows every provider kind and quirk of the code', async 
     legacyFunctions: 'legacy_functions',
     rename: 'rename',
     developerRole: 'developer_role',
+    contentLists: 'content_lists',
     toolCallIdLength: 'tool_call_id_length',
     maxToolCallIdLength: 'max_tool_call_id_length',
     userAfterTool: 'user_after_tool',

@@ -234,6 +234,7 @@ function otherQuirks (kind: ProviderKind): string[] {
     multipleChoices,
     customTools,
     base64Embeddings,
+    contentLists,
     toolImages,
     userAfterTool,
     maxToolCallIdLength,
@@ -243,6 +244,7 @@ function otherQuirks (kind: ProviderKind): string[] {
     ...Object.entries(rename).map(([from, to]) => `${code(from)} is sent as ${code(to)}`),
     ...(multipleChoices === false ? ['`n` choices are `n` requests'] : []),
     ...(customTools === false ? ['no custom tools'] : []),
+    ...(contentLists === false ? ['a list of texts is sent as one text'] : []),
     ...(toolImages === false ? ['no images in tool results'] : []),
     ...(userAfterTool === false ? ['a short assistant message between tool results and a user message'] : []),
     ...(maxToolCallIdLength !== undefined

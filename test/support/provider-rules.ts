@@ -192,6 +192,16 @@ export const providerRules: readonly ProviderRule[] = [
       )
   },
   {
+    kinds: ['deepseek'],
+    rule: 'The content of a message is a text, not a list of texts.',
+    source: 'https://github.com/QwenLM/qwen-code/pull/2320',
+    asOf: '2026-11-29',
+    isBroken: ({ messages }) =>
+      objectsOf(messages).some(
+        ({ content }) => Array.isArray(content) && objectsOf(content).every(({ type }) => type === 'text')
+      )
+  },
+  {
     kinds: ['vllm', 'sglang', 'llama.cpp', 'ollama', 'lm-studio', 'openai-compatible'],
     rule: 'There is at most one system message, and it comes first.',
     source: 'chat templates of open models',

@@ -41,6 +41,7 @@ export const requestedModels: Readonly<Partial<Record<ProviderKind, readonly str
   mistral: ['mistral-small-latest'],
   xai: ['grok-4.6', 'grok-4.5', 'grok-4.3', 'grok-4-0709'],
   groq: ['qwen/qwen3.8-27b', 'openai/gpt-oss-120b'],
+  deepseek: ['deepseek-v4-flash'],
   vllm: ['m'],
   'openai-compatible': ['m']
 }

@@ -5,7 +5,7 @@
  */
 
 import { GatewayError } from '../../core/errors.ts'
-import type { AssistantMessage, Message, ToolCall } from '../../../schemas/messages.ts'
+import type { AssistantMessage, AssistantPart, Message, ToolCall, UserPart } from '../../../schemas/messages.ts'
 import { createHash } from 'node:crypto'
 import type { Quirks } from '../../core/provider-traits.ts'
 
@@ -60,7 +60,7 @@ export function mapSame<T> (list: readonly T[], map: (item: T, index: number) =>
 }
 
 function wireMessage (given: Message, index: number, quirks: Quirks): Message {
-  const message = clean(given, quirks)
+  const message = quirks.contentLists === false ? withoutList(clean(given, quirks)) : clean(given, quirks)
   switch (message.role) {
     case 'user':
       if (typeof message.content !== 'string') checkImages(message.content, index)
@@ -74,6 +74,19 @@ function wireMessage (given: Message, index: number, quirks: Quirks): Message {
       return message
     default: return message satisfies never
   }
+}
+
+/** Joins a list of texts, for servers that take only a text. A list with other parts stays. */
+function withoutList (message: Message): Message {
+  if (!Array.isArray(message.content)) return message
+  const texts = message.content.map(textOf)
+  if (texts.includes(undefined)) return message
+  return { ...message, content: texts.join(message.role === 'assistant' ? '' : '\n\n') }
+}
+
+function textOf (part: UserPart | AssistantPart): string | undefined {
+  if (part.type === 'text') return part.text
+  return part.type === 'refusal' ? part.refusal : undefined
 }
 
 function clean (message: Message, { keepInHistory = [] }: Quirks): Message {

@@ -149,6 +149,35 @@ t.test(
   }
 )
 
+t.test('the texts of a list are joined for servers that take only a text, for every role', async t => {
+  const texts = [{ type: 'text' as const, text: 'a' }, { type: 'text' as const, text: 'b' }]
+  const messages: ChatInput['messages'] = [
+    { role: 'developer', content: texts },
+    { role: 'user', content: texts },
+    {
+      role: 'assistant',
+      content: [...texts, { type: 'refusal', refusal: 'c' }],
+      tool_calls: [{ id: 'k', type: 'function', function: { name: 'f', arguments: '{}' } }]
+    },
+    { role: 'tool', tool_call_id: 'k', content: texts },
+    { role: 'user', content: [{ type: 'text', text: 'a' }, image] },
+    { role: 'user', content: 'c' }
+  ]
+  const contents = (quirks: Quirks): unknown =>
+    (body({ messages }, quirks)['messages'] as Array<{ content: unknown }>).map(({ content }) => content)
+  t.same(contents({ contentLists: false }), [
+    'a\n\nb',
+    'a\n\nb',
+    'abc',
+    'a\n\nb',
+    [{ type: 'text', text: 'a' }, image],
+    'c'
+  ])
+  t.same(contents({}), messages.map(({ content }) => content))
+})
+
+const image = { type: 'image_url' as const, image_url: { url: 'https://example.com/a.png' } }
+
 t.test('a tool call id that is too long is replaced, consistently in the call and its result', async t => {
   const idsOf = (id: string): unknown => {
     const messages: ChatInput['messages'] = [
