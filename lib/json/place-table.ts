@@ -26,11 +26,14 @@ import { withoutRepeatedKeys } from './object-text.ts'
 import { parseBounded } from './parse-bounded.ts'
 import { parseBoundedText } from './parse-text.ts'
 import { nodesIn } from './print-in-slices.ts'
+import { isSealed, openSealed, seal } from './sealed.ts'
 import { spliceInSlices, spliceStrings } from './splice-strings.ts'
 
 export interface TextPlace {
   /** `json`: a string containing JSON, whose strings are replaced. `fixed`: seen, but never changed. */
   readonly kind: 'text' | 'json' | 'fixed' | 'unseen'
+  /** The texts of fields sealed in the string; one that is not sealed is of the kind above. */
+  readonly sealed?: PlaceTable
   /** Part of a tool call or a tool result. */
   readonly part?: 'tool_call' | 'tool_result'
   /** True for a piece of streamed text. */
@@ -78,6 +81,24 @@ export const kindWords: Places = { '**.type': anyWord, '**.role': anyWord }
 /** @param _reason why guards do not see it */
 export function unseen (_reason: string): TextPlace {
   return { kind: 'unseen' }
+}
+
+/** Returns the places in a part that a provider signed, or encrypted. Its other strings are fixed. */
+export function signedPart (path: string): Places {
+  return {
+    [`${path}.signature`]: unseen('belongs to the text that it signs'),
+    [`${path}.data`]: unseen('only the provider can read it')
+  }
+}
+
+/**
+ * Returns the place of a string in which the gateway may have sealed fields.
+ *
+ * @param place of strings that are not sealed
+ * @param fields places in what is sealed
+ */
+export function maySeal (place: TextPlace, fields: Places): TextPlace {
+  return { ...place, sealed: new PlaceTable(fields) }
 }
 
 /** A piece of a string without a line in the table. */
@@ -272,6 +293,7 @@ function membersOf (nodes: readonly Node[], name: string): readonly Node[] {
 }
 
 function replaceString (string: string, place: TextPlace, replace: ReplaceText): string {
+  if (place.sealed !== undefined && isSealed(string)) return replaceSealed(string, place.sealed, replace)
   if (string === '' || (place.base64 !== undefined && isBase64(string, place.base64))) return string
   switch (place.kind) {
     case 'text':
@@ -290,6 +312,12 @@ async function replaceLongString (string: string, place: TextPlace, replace: Rep
   return place.kind === 'json' && place.isPiece !== true
     ? await replaceInJsonInSlices(string, place, replace)
     : replaceString(string, place, replace)
+}
+
+function replaceSealed (string: string, places: PlaceTable, replace: ReplaceText): string {
+  const fields = openSealed(string)
+  const replaced = places.replace(fields, replace)
+  return replaced === undefined || replaced === fields ? string : seal(replaced)
 }
 
 /** Checks only the beginning: text after some base64 would be unreadable. */

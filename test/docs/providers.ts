@@ -111,6 +111,7 @@ const decisions = `
 | An answer that ends with a tool call, or with one that Gemini could not read, but has none | an error if it is empty, otherwise \`stop\` |
 | Incomplete usage | missing counts are derived from the total; without one, tokens are estimated |
 | An index of a tool call or item that occurs twice or changes | the call is identified by its call id, then its own id, then its position |
+| Reasoning that a caller of the Messages API does not show (\`display: omitted\`), before a tool call | comes back as the signature of an empty thinking block, for servers that require it in the history, as DeepSeek does. Guards inspect it there |
 | Reasoning that an \`openai-compatible\` server requires in the history, as with Kimi and GLM | left out, since strict servers refuse it; set \`quirks.keep_in_history: [extra_content, reasoning_content]\` |
 | Two finish reasons | the one that says that the answer was cut or filtered |
 | A stream that repeats the entire message at its end | used for anything that did not arrive in pieces |

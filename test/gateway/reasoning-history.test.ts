@@ -176,6 +176,56 @@ for (const stream of [false, true]) {
   })
 }
 
+for (const stream of [false, true]) {
+  const form = stream ? 'streamed' : 'complete'
+
+  t.test(`DeepSeek gets reasoning back that its caller did not want to see, ${form}`, async t => {
+    const upstream = await fakeUpstream((_, number) => {
+      const deltas = number > 0 ? [{ content: 'ok' }] : [
+        { reasoning_content: 'I should' },
+        { reasoning_content: ' look.' },
+        { content: 'Let me look.' },
+        { tool_calls: [{ index: 0, ...call }] }
+      ]
+      const [head = '', ...rest] = chatFrames([], { usage: false })
+      const frames = deltas.map(delta => head.replace(/"delta":\{.*?\}/, `"delta":${JSON.stringify(delta)}`))
+      const end = rest.map(frame => number === 0 ? frame.replace('"stop"', '"tool_calls"') : frame)
+      const whole = number > 0 ? chatAnswer('ok') : completionOf(
+        { content: 'Let me look.', reasoning_content: 'I should look.', tool_calls: [call] },
+        { finishReason: 'tool_calls' }
+      )
+      return stream ? { pieces: [...frames, ...end], headers: eventStream } : { pieces: [whole] }
+    })
+    t.teardown(upstream.close)
+    const { post } = await testGateway(t, {
+      providers: [upstreamAt(`${upstream.url}/v1`, 'deepseek', 'deepseek')]
+    })
+    const ask = async (messages: readonly object[]): Promise<string> => await (await post('/v1/messages', {
+      model: 'deepseek/some-model',
+      stream,
+      max_tokens: 100,
+      thinking: { type: 'adaptive', display: 'omitted' },
+      tools: [{ name: 'look', input_schema: { type: 'object' } }],
+      messages
+    })).text()
+    const reminded = ['remember', 'hi'].map(text => ({ type: 'text', text }))
+    const hi = { role: 'user', content: reminded }
+    const answer = await ask([hi])
+    t.notMatch(answer, /I should/)
+    const content = stream ? blocksIn(answer) : (JSON.parse(answer) as { readonly content: Block[] }).content
+    t.same(content.map(({ type }) => type).toSorted(), ['text', 'thinking', 'tool_use'])
+    const result = { type: 'tool_result', tool_use_id: content.at(-1)?.['id'], content: 'seen' }
+    await ask([hi, { role: 'assistant', content }, { role: 'user', content: [result] }])
+    // of the dialect
+    const sent = upstream.requests.at(-1)?.json as { readonly messages: ReadonlyArray<object> }
+    t.match(sent.messages, [
+      { role: 'user', content: 'remember\n\nhi' },
+      { role: 'assistant', content: 'Let me look.', reasoning_content: 'I should look.', tool_calls: [call] },
+      { role: 'tool', content: 'seen' }
+    ])
+  })
+}
+
 t.test('a signature after the text comes back as well', async t => {
   const late = [{ type: 'reasoning.encrypted', data: 'E2', index: 0 }]
   const upstream = await fakeUpstream((_, number) => {

@@ -7,7 +7,7 @@
 import { addReasoningDetails } from '../../chat/reasoning-details.ts'
 import type { JsonObject } from '../../json/type-guards.ts'
 import { toolResultText } from '../tool-result-text.ts'
-import { isSealed, openFields } from './signature.ts'
+import { isSealed, openSealed } from '../../json/sealed.ts'
 import { otherText, partsOf, textPart, type Refuse } from './content.ts'
 import { providerToolId } from './tool-call-id.ts'
 import { shortToolName } from './tool-name.ts'
@@ -173,10 +173,11 @@ function addBlock (turn: Turn, block: MessagesBlock): void {
     case 'thinking': {
       const { signature } = block
       if (typeof signature === 'string' && isSealed(signature)) {
-        const { reasoning_details: details, ...callFields } = openFields(signature) ?? {}
-        if (details === undefined) turn.callFields = callFields
-        else addReasoningDetails(turn.details, details)
-        turn.reasoning += block.thinking
+        const { reasoning_details: details, reasoning_content: hidden, ...callFields } =
+          openSealed(signature) ?? {}
+        addReasoningDetails(turn.details, details)
+        turn.reasoning += typeof hidden === 'string' ? hidden : block.thinking
+        if (Object.keys(callFields).length > 0) turn.callFields = callFields
       } else if (typeof signature === 'string' && signature !== '') {
         turn.thinking.push({ type: 'thinking', thinking: block.thinking, signature })
       } else {

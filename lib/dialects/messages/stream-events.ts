@@ -11,7 +11,7 @@ import { charactersPerToken, costFields, type Usage } from '../../core/usage.ts'
 import { addReasoningDetails } from '../../chat/reasoning-details.ts'
 import { objectOf, type JsonObject } from '../../json/type-guards.ts'
 import { parseBounded } from '../../json/parse-bounded.ts'
-import { sealFields } from './signature.ts'
+import { seal } from '../../json/sealed.ts'
 import { wireEnd } from './stop-reason.ts'
 import { callerToolId } from './tool-call-id.ts'
 import { estimatedUsage, messagesUsage } from './usage.ts'
@@ -42,6 +42,8 @@ export class StreamEvents {
   readonly #closedCalls = new Set<number>()
   /** Reasoning to be sealed before the next text or call. */
   #details: JsonObject[] = []
+  /** Reasoning that is not shown, to be sealed before the next call: its provider may need it back. */
+  #hidden = ''
   /** True if the arguments of a closed call are not a JSON object. */
   #broken = false
   #characters = 0
@@ -231,7 +233,11 @@ export class StreamEvents {
   }
 
   #addThinking (text: string): void {
-    if (text === '' || this.#start.context.hidesThinking) return
+    if (text === '') return
+    if (this.#start.context.hidesThinking) {
+      this.#hidden += text
+      return
+    }
     if (this.#open?.type !== 'thinking') {
       this.#openBlock({ type: 'thinking' }, { type: 'thinking', thinking: '', signature: '' })
     }
@@ -247,17 +253,22 @@ export class StreamEvents {
     }
     const { thinking, signature = '' } = block
     if (this.#open?.type !== 'thinking') {
-      if (signature === '' && (thinking === '' || this.#start.context.hidesThinking)) return
+      if (signature === '') {
+        if (this.#hidden.endsWith(thinking)) return // also if there is none
+        if (this.#start.context.hidesThinking) return this.#addThinking(thinking)
+      }
       this.#openBlock({ type: 'thinking' }, { type: 'thinking', thinking: '', signature: '' })
       this.#addThinking(thinking)
+      this.#hidden = ''
     }
     if (signature !== '') this.#delta({ type: 'signature_delta', signature })
     this.#close()
   }
 
   #startCall ({ callIndex, id, name, extra }: ChatEvent & { readonly type: 'tool-call-start' }): void {
-    this.#sealDetails()
-    // Put fields that the provider needs back into a preceding block, because clients drop them from calls.
+    // Put fields that the provider needs back into preceding blocks, because clients drop them from calls.
+    if (this.#details.length > 0) this.#sealDetails()
+    else if (this.#hidden !== '') this.#addSealed({ reasoning_content: this.#hidden })
     if (extra !== undefined) this.#addSealed(extra)
     this.#callsTools = true
     this.#openBlock({ type: 'tool_use', call: callIndex, text: '' }, {
@@ -272,7 +283,7 @@ export class StreamEvents {
   }
 
   #addSealed (fields: ExtraFields): void {
-    this.#addThinkingBlock({ type: 'thinking', thinking: '', signature: sealFields(fields) })
+    this.#addThinkingBlock({ type: 'thinking', thinking: '', signature: seal(fields) })
   }
 
   #keepPiece (piece: CallPiece): void {

@@ -7,8 +7,10 @@ import {
   freeText,
   jsonSchema,
   kindWords,
+  maySeal,
   media,
   pieceOf,
+  signedPart,
   text,
   toolArguments,
   toolCall,
@@ -29,7 +31,12 @@ const name = unseen('the name of a tool, by which its calls are found')
 const marks: Places = {
   ...kindWords,
   '**.cache_control.**': unseen('marks the end of what is cached'),
-  '**.signature': unseen('belongs to the thinking that it signs'),
+  '**.signature': maySeal(unseen('belongs to the thinking that it signs'), {
+    ...kindWords,
+    reasoning_content: text,
+    ...signedPart('reasoning_details[]'),
+    'extra_content.**': unseen('belongs to the call, such as a signature')
+  }),
   '**.encrypted_content': unseen('only the provider can read it'),
   '**.encrypted_index': unseen('only the provider can read it'),
   '**.encrypted_stdout': unseen('only the provider can read it'),

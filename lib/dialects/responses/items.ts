@@ -13,7 +13,8 @@ import { append } from '../../json/append.ts'
 import { property, type JsonObject } from '../../json/type-guards.ts'
 import { shorten } from '../../text/shorten.ts'
 import { toolResultText } from '../tool-result-text.ts'
-import { isSealedReasoning, openReasoning } from './reasoning-state.ts'
+import { isSealed } from '../../json/sealed.ts'
+import { openReasoning } from './reasoning-state.ts'
 import type { Approvals } from './approvals.ts'
 import type { ApprovedCall, ServerCall } from '../../chat/input.ts'
 import type { SentNames } from './sent-names.ts'
@@ -231,7 +232,7 @@ class Reader {
     const turn = this.#currentTurn()
     const text = (summary ?? []).map(part => part.text).join('\n\n')
     const state = typeof sealed === 'string' ? openReasoning(sealed) : undefined
-    if (typeof sealed === 'string' && !isSealedReasoning(sealed)) {
+    if (typeof sealed === 'string' && !isSealed(sealed)) {
       append(turn.thinking_blocks ??= [], [toThinkingBlock(id ?? '', sealed, text)])
     }
     if (state?.blocks !== undefined) append(turn.thinking_blocks ??= [], state.blocks)

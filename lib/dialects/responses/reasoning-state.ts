@@ -4,7 +4,7 @@
  */
 
 import { isObject, nonEmptyText, objectsOf, type JsonObject } from '../../json/type-guards.ts'
-import { parseBounded } from '../../json/parse-bounded.ts'
+import { openSealed, seal } from '../../json/sealed.ts'
 import type { ExtraFields, ThinkingBlock } from '../../core/events.ts'
 
 export interface ReasoningState {
@@ -17,21 +17,13 @@ export interface ReasoningState {
   readonly callFields?: ExtraFields
 }
 
-const prefix = 'hg1.'
-
 export function sealReasoning (state: ReasoningState): string {
-  return prefix + Buffer.from(JSON.stringify(state)).toString('base64url')
-}
-
-/** Returns true for a string sealed here, even if damaged. */
-export function isSealedReasoning (text: string): boolean {
-  return text.startsWith(prefix)
+  return seal(state)
 }
 
 /** Returns the sealed state; `undefined` for anything else. */
 export function openReasoning (sealed: string): ReasoningState | undefined {
-  if (!isSealedReasoning(sealed)) return undefined
-  const state = parsed(Buffer.from(sealed.slice(prefix.length), 'base64url').toString())
+  const state = openSealed(sealed)
   const model = nonEmptyText(state?.['model'])
   if (state === undefined || model === undefined) return undefined
   const blocks = objectsOf(state['blocks']).filter(isThinkingBlock)
@@ -50,14 +42,5 @@ function isThinkingBlock (block: JsonObject): block is JsonObject & ThinkingBloc
     case 'thinking': return typeof block['thinking'] === 'string'
     case 'redacted_thinking': return typeof block['data'] === 'string'
     default: return false
-  }
-}
-
-function parsed (text: string): JsonObject | undefined {
-  try {
-    const value: unknown = parseBounded(text)
-    return isObject(value) ? value : undefined
-  } catch {
-    return undefined // modified or truncated: treated as absent
   }
 }

@@ -10,8 +10,10 @@ import {
   freeText,
   jsonSchema,
   kindWords,
+  maySeal,
   media,
   pieceOf,
+  signedPart,
   text,
   toolArguments,
   toolCall,
@@ -31,7 +33,13 @@ const token = unseen('single tokens, which are not asked for where a guard may c
 
 const anywhere: Places = {
   ...kindWords,
-  '**.encrypted_content': unseen('only the provider can read it'),
+  '**.encrypted_content': maySeal(unseen('only the provider can read it'), {
+    model: unseen('the model that answered'),
+    ...kindWords,
+    ...signedPart('blocks[]'),
+    ...signedPart('details[]'),
+    'callFields.extra_content.**': unseen('belongs to the call, such as a signature')
+  }),
   '**.file_id': unseen('the id of a file at the provider'),
   '**.container_id': unseen('the id of a container at the provider'),
   '**.id': id,

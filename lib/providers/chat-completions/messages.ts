@@ -5,7 +5,9 @@
  */
 
 import { GatewayError } from '../../core/errors.ts'
-import type { AssistantMessage, AssistantPart, Message, ToolCall, UserPart } from '../../../schemas/messages.ts'
+import type {
+  AssistantMessage, AssistantPart, Message, ToolCall, UserPart
+} from '../../../schemas/messages.ts'
 import { createHash } from 'node:crypto'
 import type { Quirks } from '../../core/provider-traits.ts'
 

@@ -7,7 +7,7 @@ import {
   type MessagesContext
 } from '../../../lib/dialects/messages/input.ts'
 import { callerToolId, providerToolId } from '../../../lib/dialects/messages/tool-call-id.ts'
-import { isSealed, sealFields } from '../../../lib/dialects/messages/signature.ts'
+import { isSealed, seal } from '../../../lib/json/sealed.ts'
 import { shortToolName } from '../../../lib/dialects/messages/tool-name.ts'
 import { byId, historyFacts, type HistoryFacts } from '../../support/history-facts.ts'
 import { routedCall } from '../../support/stages.ts'
@@ -192,7 +192,7 @@ t.test('thinking is sent back in the form that its provider knows', async t => {
           { type: 'thinking', thinking: 'signed', signature: 'EqQB' },
           { type: 'redacted_thinking', data: 'xyz' },
           { type: 'thinking', thinking: 'unsigned', signature: '' },
-          { type: 'thinking', thinking: '', signature: sealFields(extra) },
+          { type: 'thinking', thinking: '', signature: seal(extra) },
           { type: 'tool_use', id: 'a', name: 'look', input: {} },
           { type: 'thinking', thinking: '', signature: 'hg1.not JSON' },
           { type: 'tool_use', id: 'b', name: 'look', input: {} }

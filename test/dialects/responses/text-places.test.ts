@@ -4,6 +4,7 @@ import {
   responsesItemTexts,
   responsesRequestTexts
 } from '../../../lib/dialects/responses/text-places.ts'
+import { sealReasoning } from '../../../lib/dialects/responses/reasoning-state.ts'
 import { InputItem } from '../../../schemas/response-items.ts'
 import {
   CompactedResponse,
@@ -228,5 +229,22 @@ t.test('names of properties and attributes cannot hide a text', t => {
     )
     t.notOk(sentences.includes('file_1'), 'an id is not inspected')
   }
+  t.end()
+})
+
+t.test('what the gateway sealed in a reasoning item is inspected', t => {
+  const encrypted = sealReasoning({
+    model: 'one/m',
+    blocks: [{ type: 'thinking', thinking: 'To Zanzibar', signature: 'S1' }],
+    details: [{ type: 'reasoning.text', text: 'By boat', signature: 'S2' }],
+    callFields: { extra_content: { google: { thought_signature: 'S3' } } }
+  })
+  const item = { type: 'reasoning', id: 'rs_1', summary: [], encrypted_content: encrypted }
+  const seen: string[] = []
+  responsesRequestTexts.replace({ input: [item] }, (text, { isName }) => {
+    if (isName !== true) seen.push(text)
+    return text
+  })
+  t.same(seen, ['To Zanzibar', 'By boat'])
   t.end()
 })
