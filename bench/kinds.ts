@@ -27,7 +27,7 @@ import { servicesTo, textOf } from './support/services.ts'
 import { median } from './support/statistics.ts'
 import type { GuardSettings } from '../lib/core/settings.ts'
 import type { Services } from '../lib/services.ts'
-import type { GuardKind } from '../schemas/config/stages.ts'
+import type { GuardKind } from '../schemas/config/guards.ts'
 
 const { values: flags } = parseArgs({ options: { calls: { type: 'string', default: '400' } } })
 const calls = Number(flags.calls)

@@ -76,7 +76,7 @@ function endedCall (tracer: CallTracer): Call {
     {
       route,
       startedAtMs,
-      answeredAtMs: startedAtMs + 1,
+      outcomeAtMs: startedAtMs + 1,
       endedAtMs: startedAtMs + 1,
       reason: undefined,
       status: undefined,

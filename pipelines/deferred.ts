@@ -17,7 +17,7 @@ import type { ChatInput } from '../lib/chat/input.ts'
 import type { AuthedCall, Call } from '../lib/core/call.ts'
 import type { ChatEvent } from '../lib/core/events.ts'
 import type { Services } from '../lib/services.ts'
-import { ChatCompletion, DeferredCancelled, DeferredPending } from '../schemas/completion.ts'
+import { ChatCompletion, DeferredCancelled, DeferredPending } from '../schemas/chat-completion.ts'
 import { fromProvider, type Docs } from './docs.ts'
 
 export const retrieveDeferredDocs: Docs = {

@@ -4,7 +4,7 @@ import { adminRows } from './admin.ts'
 import { aliasDocs } from './aliases.ts'
 import { chat, chatDocs } from './chat.ts'
 import { cancelDeferred, cancelDeferredDocs, retrieveDeferred, retrieveDeferredDocs } from './deferred.ts'
-import { completions, completionsDocs } from './completions.ts'
+import { completions, completionsDocs } from './text-completions.ts'
 import { embeddings, embeddingsDocs } from './embeddings.ts'
 import { health, healthDocs, livez, livezDocs, readyz, readyzDocs } from './health.ts'
 import {
@@ -95,7 +95,7 @@ const responsePath = '/v1/responses/:response_id'
 const table: readonly EndpointRow[] = [
   {
     ...conversationBody,
-    keepsTextFromBytes: 8 * 1024,
+    keepsBodiesFromBytes: 8 * 1024,
     name: 'chat',
     path: '/v1/chat/completions',
     docs: chatDocs,
@@ -104,7 +104,7 @@ const table: readonly EndpointRow[] = [
   { ...post, name: 'completions', path: '/v1/completions', docs: completionsDocs, pipeline: completions },
   {
     ...conversationBody,
-    keepsTextFromBytes: 0,
+    keepsBodiesFromBytes: 0,
     name: 'messages',
     path: '/v1/messages',
     docs: messagesDocs,
@@ -112,7 +112,7 @@ const table: readonly EndpointRow[] = [
   },
   {
     ...conversationBody,
-    keepsTextFromBytes: 0,
+    keepsBodiesFromBytes: 0,
     name: 'messages',
     path: '/v1/messages/count_tokens',
     docs: countTokensDocs,
@@ -120,7 +120,7 @@ const table: readonly EndpointRow[] = [
   },
   {
     ...conversationBody,
-    keepsTextFromBytes: 0,
+    keepsBodiesFromBytes: 0,
     name: 'responses',
     path: '/v1/responses',
     docs: responsesDocs,
@@ -135,7 +135,7 @@ const table: readonly EndpointRow[] = [
   },
   {
     ...conversationBody,
-    keepsTextFromBytes: 0,
+    keepsBodiesFromBytes: 0,
     name: 'responses',
     path: '/v1/responses/compact',
     docs: compactDocs,

@@ -9,7 +9,7 @@ import { ChatRequest, ModelWithSettings } from '../schemas/chat.ts'
 import {
   AnswerMessage, ChatCompletion, ChatCompletionChunk, ChoiceLogprobs, CompletionUsage,
   DeferredPending, ToolServerFailure, ToolServerResult
-} from '../schemas/completion.ts'
+} from '../schemas/chat-completion.ts'
 import { Health, ProbeStatus } from '../schemas/health.ts'
 import {
   AssistantMessage, FunctionMessage, Message, SystemMessage, ToolCall, ToolMessage, UserMessage

@@ -6,7 +6,7 @@ import { AnyObject, MapOf, ModelName, Nullable, type WithoutNulls } from './null
 const ModelNames = Type.Array(ModelName, { maxItems: 10 })
 
 /** For requests that guards inspect. */
-export const stagesOption = {
+export const guardsOption = {
   guardrails: Nullable(
     Type.Array(Type.Union([Type.String({ minLength: 1, maxLength: 64 }), AnyObject]), { maxItems: 64 }),
     {
@@ -86,7 +86,7 @@ export const callOptions = {
   ...attemptOptions,
   ...cacheOption,
   ...usageOption,
-  ...stagesOption
+  ...guardsOption
 }
 
 const CallOptions = Type.Object(callOptions)

@@ -20,7 +20,7 @@ import { ModelConfig } from './config/models.ts'
 import { ProviderConfig } from './config/providers.ts'
 import { RouteConfig } from './config/routes.ts'
 import { MetricsConfig, ServerConfig, TelemetryConfig } from './config/server.ts'
-import { StageConfig } from './config/stages.ts'
+import { GuardConfig } from './config/guards.ts'
 import {
   CoordinationConfig,
   DeferredConfig,
@@ -72,7 +72,7 @@ export const Config = Closed(
     usage: UsageConfig,
     alerts: AlertsConfig,
     calls: CallsConfig,
-    stages: Type.Array(StageConfig, {
+    stages: Type.Array(GuardConfig, {
       default: [],
       maxItems: 50,
       description: 'Guards that inspect the texts of calls, in this order. Default: none.'

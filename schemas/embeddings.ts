@@ -1,7 +1,7 @@
 /** POST /v1/embeddings: texts, or tokens, to vectors. */
 
 import { Type, type Static } from 'typebox'
-import { attemptOptions, stagesOption } from './call-options.ts'
+import { attemptOptions, guardsOption } from './call-options.ts'
 import { Identifier, ModelName, Nullable, OneOf, type WithoutNulls } from './nullable.ts'
 
 const listSize = { minItems: 1, maxItems: 2048 }
@@ -33,7 +33,7 @@ export const EmbeddingsRequest = Type.Object({
   }),
   user: Identifier({ description: 'An id of the end user.' }),
   ...attemptOptions,
-  ...stagesOption
+  ...guardsOption
 }, { description: 'Asks for the vectors of texts.' })
 
 /** After `validate`: a top-level null is gone. There is no streamed form. */

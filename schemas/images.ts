@@ -6,7 +6,7 @@
  */
 
 import { Type, type Static } from 'typebox'
-import { stagesOption } from './call-options.ts'
+import { guardsOption } from './call-options.ts'
 import { ModelChoice } from './chat.ts'
 import { FormFile } from './form.ts'
 import { AnyObject, Identifier, ModelName, Nullable, OneOf, type WithoutNulls } from './nullable.ts'
@@ -52,7 +52,7 @@ export const ImageRequest = Type.Object({
   response_format: responseFormat,
   ...output,
   user,
-  ...stagesOption
+  ...guardsOption
 })
 /** As pipelines see it: absent fields are absent, never null. */
 export type ImageRequest = WithoutNulls<Static<typeof ImageRequest>>
@@ -75,7 +75,7 @@ export const ImageEditRequest = Type.Object({
   input_fidelity: Nullable(OneOf(['high', 'low']), { description: 'Fidelity to the input images.' }),
   ...output,
   user,
-  ...stagesOption
+  ...guardsOption
 })
 export type ImageEditRequest = Static<typeof ImageEditRequest>
 
@@ -87,7 +87,7 @@ export const ImageVariationRequest = Type.Object({
   response_format: responseFormat,
   stream: output.stream,
   user,
-  ...stagesOption
+  ...guardsOption
 })
 export type ImageVariationRequest = Static<typeof ImageVariationRequest>
 

@@ -3,7 +3,7 @@
  */
 
 import { Type, type Static } from 'typebox'
-import { costFields } from './completion.ts'
+import { costFields } from './chat-completion.ts'
 import { AnyObject, OneOf } from './nullable.ts'
 
 const nullable = <T extends Parameters<typeof Type.Union>[0][number]>(schema: T) =>

@@ -9,7 +9,7 @@
  */
 
 import { Type, type Static, type TProperties, type TSchema } from 'typebox'
-import { callOptions, stagesOption } from './call-options.ts'
+import { callOptions, guardsOption } from './call-options.ts'
 import { AnyObject, Nullable, OneOf, type WithoutNulls } from './nullable.ts'
 
 const CacheControl = Type.Object(
@@ -248,7 +248,7 @@ const prompt = {
 } satisfies TProperties
 
 export const CountTokensRequest = Type.Object(
-  { ...prompt, ...stagesOption },
+  { ...prompt, ...guardsOption },
   { description: 'Asks how many tokens a prompt has.' }
 )
 export type CountTokensRequest = WithoutNulls<Static<typeof CountTokensRequest>>

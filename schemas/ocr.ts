@@ -1,7 +1,7 @@
 /** POST /v1/ocr: a document in, the Markdown of its pages out. */
 
 import { Type, type Static } from 'typebox'
-import { stagesOption } from './call-options.ts'
+import { guardsOption } from './call-options.ts'
 import { ModelChoice } from './chat.ts'
 import { Nullable } from './nullable.ts'
 
@@ -30,7 +30,7 @@ export const OcrRequest = Type.Object({
     default: 'mistral-ocr-latest', description: 'A model, or several in order of preference.'
   }),
   document: Type.Union([AddressedDocument, AddressedImage]),
-  ...stagesOption
+  ...guardsOption
 })
 export type OcrRequest = Static<typeof OcrRequest>
 

@@ -1,7 +1,7 @@
 /** The items of the Responses API: the parts of a conversation, in requests and answers. */
 
 import { Type, type Static, type TSchema } from 'typebox'
-import { costFields } from './completion.ts'
+import { costFields } from './chat-completion.ts'
 import { AnyObject, Nullable, OneOf } from './nullable.ts'
 
 const optionalId = { id: Nullable(Type.String()) }

@@ -7,9 +7,9 @@
 
 import { efforts } from './efforts.ts'
 import { Type, type Static, type TProperties } from 'typebox'
-import { callOptions, stagesOption } from './call-options.ts'
+import { callOptions, guardsOption } from './call-options.ts'
 import { ChatRequest } from './chat.ts'
-import { ToolLoopStopped } from './completion.ts'
+import { ToolLoopStopped } from './chat-completion.ts'
 import { AnyObject, Identifier, MapOf, Nullable, OneOf, type WithoutNulls } from './nullable.ts'
 import { InputItem, OutputItem, OutputPart, ResponseUsage } from './response-items.ts'
 import { ToolName } from './tools.ts'
@@ -259,7 +259,7 @@ export const CompactRequest = Type.Object({
   service_tier,
   prompt_cache_key,
   prompt_cache_retention,
-  ...stagesOption
+  ...guardsOption
 }, { description: 'Asks for items that stand for a conversation.' })
 export type CompactRequest = WithoutNulls<Static<typeof CompactRequest>>
 

@@ -2,7 +2,7 @@
 
 import { Type, type Static } from 'typebox'
 import { CooldownOrigin } from './health.ts'
-import { guardPoints } from './config/stages.ts'
+import { guardPoints } from './config/guards.ts'
 import { OneOf } from './nullable.ts'
 
 export const RouteCandidate = Type.Object({

@@ -1,7 +1,7 @@
 /** The request of POST /v1/audio/speech. The answer is sound, or a stream of pieces of it. */
 
 import { Type, type Static } from 'typebox'
-import { stagesOption } from './call-options.ts'
+import { guardsOption } from './call-options.ts'
 import { ModelChoice } from './chat.ts'
 import { Nullable, OneOf, type WithoutNulls } from './nullable.ts'
 
@@ -30,7 +30,7 @@ export const SpeechRequest = Type.Object({
     default: 'audio',
     description: 'Models that cannot send events answer with the sound itself.'
   }),
-  ...stagesOption
+  ...guardsOption
 })
 export type SpeechRequest = WithoutNulls<Static<typeof SpeechRequest>>
 

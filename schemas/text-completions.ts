@@ -1,9 +1,9 @@
 /** POST /v1/completions: a text and its continuation. Editors with code completion use it. */
 
 import { Type, type Static } from 'typebox'
-import { stagesOption } from './call-options.ts'
+import { guardsOption } from './call-options.ts'
 import { ChatRequest, ModelChoice } from './chat.ts'
-import { CompletionUsage } from './completion.ts'
+import { CompletionUsage } from './chat-completion.ts'
 import { Nullable, OneOf, type WithoutNulls } from './nullable.ts'
 
 const {
@@ -88,7 +88,7 @@ export const TextCompletionRequest = Type.Object(
       }),
       { description: 'Only with `stream`.' }
     ),
-    ...stagesOption
+    ...guardsOption
   },
   { description: 'Asks how a text goes on.' }
 )

@@ -1,7 +1,7 @@
 /** The form of POST /v1/audio/transcriptions, and its answers. */
 
 import { Type, type Static } from 'typebox'
-import { stagesOption } from './call-options.ts'
+import { guardsOption } from './call-options.ts'
 import { FormFile } from './form.ts'
 import { ModelName, Nullable, OneOf } from './nullable.ts'
 
@@ -17,7 +17,7 @@ export const audioForm = {
   prompt: Nullable(Type.String(), { description: 'Example text with the expected style and names.' }),
   response_format: Nullable(TranscriptFormat, { default: 'json' }),
   temperature: Nullable(Type.Number({ minimum: 0, maximum: 1 })),
-  ...stagesOption
+  ...guardsOption
 }
 
 export const ChunkingStrategy = Type.Union([

@@ -128,7 +128,7 @@ const elsewhere: Reasons = {
   'stores/prune-rollups': ['stores/prune-usage', 'prunes beside the records'],
   'stores/open-database': ['stores/postgres', 'chooses an engine'],
   'providers/prompt-as-message': [
-    'pipelines/completions',
+    'pipelines/text-completions',
     'sends what the chat adapters of every provider send'
   ],
   'process/check-tls-files': ['http/tls-files', 'says in a sentence what is wrong with them']
@@ -149,7 +149,7 @@ const parts: Reasons = {
     'the items of an answer: events in, items and their events out'
   ],
   'dialects/text-completions': [
-    'pipelines/completions',
+    'pipelines/text-completions',
     'a dialect of three events: what the official client reads and sends'
   ],
   'providers/anthropic': ['providers/anthropic', 'an adapter: recorded responses in, events out'],

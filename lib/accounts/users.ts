@@ -7,7 +7,7 @@ import { GatewayError } from '../core/errors.ts'
 import { fromKeyLimits, toKeyLimits } from '../keys/key-limits.ts'
 import { parseLimits } from '../keys/key-rows.ts'
 import { spentOf, type Spent } from '../keys/spent-of.ts'
-import { partyKey } from '../limits/call-accounts.ts'
+import { counterName } from '../limits/call-accounts.ts'
 import type { Database } from '../stores/database.ts'
 import type { Tables, UserRow } from '../stores/tables.ts'
 import type { UseStore } from '../stores/use-store.ts'
@@ -253,7 +253,7 @@ export class Users {
   /** Returns the spending of the keys of a user with limits. */
   async #spentBy ({ id, limits }: UserRow): Promise<Spent | undefined> {
     if (limits === null) return undefined
-    const party = partyKey({ party: 'member', partyId: id })
+    const party = counterName({ party: 'member', partyId: id })
     return await this.#use(async () => await spentOf(this.#query, party, parseLimits(limits)))
   }
 

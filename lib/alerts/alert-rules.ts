@@ -8,7 +8,7 @@ import { dayMs } from '../core/day.ts'
 import { budgetText, nanoUsdOf } from '../core/key.ts'
 import { expiringKeys, limitedAmong, projectNames, type WatchedParty } from '../keys/watched-parties.ts'
 import { leftover } from '../keys/spent-of.ts'
-import { budgetsIn, partyKey, partyWords } from '../limits/call-accounts.ts'
+import { budgetsIn, counterName, partyWords } from '../limits/call-accounts.ts'
 import { periodAt, windowOfBudget } from '../limits/windows.ts'
 import { hourMs } from '../stores/usage-rollups.ts'
 import type { ListedKey } from '../keys/key-rows.ts'
@@ -71,7 +71,7 @@ const budgets: Rule = async ({ settings, query, reports, configuredKeys, nowMs }
   )))
   const spent = await reports.make(
     'spentBy', windows.map(({ party: { kind, id }, period: { fromMs, endMs } }) => (
-      { party: partyKey({ party: kind, partyId: id }), fromMs, endMs }
+      { party: counterName({ party: kind, partyId: id }), fromMs, endMs }
     ))
   )
   const alerts = windows.flatMap(({ party, budget, period: { name: window, fromMs, endMs } }, index) => {

@@ -51,14 +51,14 @@ export class AbandonedAnswers {
    */
   async openOutlivingCaller<E extends AnswerEvent> (
     { signal, record }: Pick<Call, 'signal' | 'record'>,
-    attempt: Pick<RouteAttempt, 'isSent'>,
+    attempt: Pick<RouteAttempt, 'mayBeAtWork'>,
     open: (signal: CallSignal) => Promise<OpenResponse<E>>
   ): Promise<OpenResponse<E>> {
     if (signal.aborted) throw signal.reason
     const own = new CallCancellation()
     const meter = new UsageMeter(record) // takes the turns before this one into account
     const onAbort = (): void => {
-      if (attempt.isSent) this.#onCallerLeft(own, record, signal.reason)
+      if (attempt.mayBeAtWork) this.#onCallerLeft(own, record, signal.reason)
       else own.abort(signal.reason)
     }
     signal.addEventListener('abort', onAbort, { once: true })

@@ -157,7 +157,7 @@ export class CallAttempts<E extends AnyEvent & AnswerEvent> {
     const { signal, record } = this.#call
     if (signal.aborted) {
       const isRecorded = thrown instanceof GatewayError && thrown.isRecorded
-      if (isRecorded || thrown instanceof ProviderFailure) attempt.recordUnbilled()
+      if (isRecorded || thrown instanceof ProviderFailure) attempt.recordDone()
       const usage = usageOfError(thrown)
       if (usage !== undefined) noteUsage(record.usage, usage, record.usage.total) // like an abandoned answer
       throw signal.reason

@@ -12,7 +12,8 @@ import type { RouteAttempt } from './route-attempt.ts'
 export type Send<A> = (signal: AbortSignal) => Promise<A>
 
 /**
- * Records the outcome of the second attempt. The caller records that of the first if both fail.
+ * Sends the request of the first attempt and, if it is slow, that of a second one; returns the answer that
+ * comes first. Records the outcomes, except that of the first attempt if both fail.
  *
  * @param afterMs how long to wait for the first
  * @param send sends the request of an attempt; it ends early when the signal aborts

@@ -115,7 +115,7 @@ export class PieceResponse<E extends AnyEvent> implements OpenResponse<E> {
 }
 
 /** Bytes of an answer that are not counted: most answers are smaller, and open streams hold less. */
-const freeBytes = 64 * 1024
+const uncountedBytes = 64 * 1024
 /** An answer is in memory as received and, later, as printed for a caller who may not read it. */
 const answerCopies = 2
 
@@ -126,7 +126,7 @@ const answerCopies = 2
 export class AnswerMemory {
   readonly #take: ((bytes: number) => void) | undefined
   #heldBytes = 0
-  #countedBytes = freeBytes
+  #countedBytes = uncountedBytes
 
   /**
    * @param take counts bytes, and throws where there is no memory for them; absent for a call without a limit

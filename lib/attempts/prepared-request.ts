@@ -25,7 +25,7 @@ interface PreparedRequestOptions<R, E> extends UpstreamTarget<R, E> {
   readonly missingApis: MissingApis
 }
 
-type SentAttempt = Pick<RouteAttempt, 'credential' | 'span' | 'isSent' | 'recordSent' | 'recordUnbilled'>
+type SentAttempt = Pick<RouteAttempt, 'credential' | 'span' | 'mayBeAtWork' | 'recordSent' | 'recordDone'>
 
 interface AttemptContext extends SendContext {
   readonly attempt: SentAttempt
@@ -84,7 +84,7 @@ export class PreparedRequest<
       return opened
     }, (error: unknown) => {
       if (!(error instanceof ProviderFailure) || error.failure.kind !== 'missing_api') throw error
-      attempt.recordUnbilled()
+      attempt.recordDone()
       this.#mustTranslate = true
       this.#prepared.clear()
       return this.#openTranslated(context)

@@ -36,7 +36,7 @@ export class RouteAttempt {
   readonly #health: RouteHealth
   readonly #circuitAttempt: ModelAttempt
   readonly #record: RecordedAttempt
-  #isSent = false
+  #mayBeAtWork = false
 
   /** Starts an attempt; `end` must follow in every case. */
   constructor (
@@ -55,7 +55,7 @@ export class RouteAttempt {
     this.#record = {
       route,
       startedAtMs: this.startedAtMs,
-      answeredAtMs: undefined,
+      outcomeAtMs: undefined,
       endedAtMs: undefined,
       reason: undefined,
       status: undefined,
@@ -67,25 +67,25 @@ export class RouteAttempt {
   }
 
   /** True once a provider may be at work on the attempt, and until it is known that none is. */
-  get isSent (): boolean {
-    return this.#isSent
+  get mayBeAtWork (): boolean {
+    return this.#mayBeAtWork
   }
 
   /** Records that a request has left the gateway. */
   recordSent (): void {
-    if (this.#isSent) return
-    this.#isSent = true
-    this.#call.record.routing.billableAttempts++
+    if (this.#mayBeAtWork) return
+    this.#mayBeAtWork = true
+    this.#call.record.routing.attemptsAtWork++
   }
 
   recordSuccess (): void {
-    const answeredAtMs = performance.now()
-    this.#record.answeredAtMs = answeredAtMs
+    const outcomeAtMs = performance.now()
+    this.#record.outcomeAtMs = outcomeAtMs
     this.#health.succeeded(
       this.route,
       this.#circuitAttempt,
       this.#call.request.stream === true,
-      answeredAtMs - this.startedAtMs
+      outcomeAtMs - this.startedAtMs
     )
   }
 
@@ -106,7 +106,7 @@ export class RouteAttempt {
 
   /** @param error see `callerError` */
   recordFailure (error: GatewayError): void {
-    this.recordUnbilled()
+    this.recordDone()
     this.#recordEnd(error.code)
     const { usage, isRecorded } = error
     if (usage !== undefined || (isWasted(error) && !isRecorded)) {
@@ -135,29 +135,29 @@ export class RouteAttempt {
 
   /** Records that the connection was lost and the same request is sent again. */
   recordReconnect (): void {
-    this.recordUnbilled()
+    this.recordDone()
     this.#recordEnd('reconnect')
   }
 
   /** Records that no provider is at work on the attempt any more. */
-  recordUnbilled (): void {
-    if (!this.#isSent) return
-    this.#isSent = false
-    this.#call.record.routing.billableAttempts--
+  recordDone (): void {
+    if (!this.#mayBeAtWork) return
+    this.#mayBeAtWork = false
+    this.#call.record.routing.attemptsAtWork--
   }
 
   /** Must follow the outcome. An attempt without one ended with its call. */
   end (): void {
     this.#health.ended(this.route, this.#circuitAttempt)
     const { signal } = this.#call
-    if (this.#record.answeredAtMs === undefined && signal.aborted) {
+    if (this.#record.outcomeAtMs === undefined && signal.aborted) {
       this.#recordEnd(asGatewayError(signal.reason).code)
     }
   }
 
   /** Records when and why a request ended without a used answer. Only the first call has an effect. */
   #recordEnd (reason: string): void {
-    this.#record.answeredAtMs ??= performance.now()
+    this.#record.outcomeAtMs ??= performance.now()
     this.#record.reason ??= reason
   }
 

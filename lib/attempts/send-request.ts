@@ -214,7 +214,7 @@ async function openBody<E extends AnyEvent> (
       await response.begin()
       return response
     }
-    case 'sse': {
+    case 'events': {
       const { slowStream, timeouts: { idleEventsMs } } = provider
       const slow = slowStream && tryGiveUp && { ...slowStream, tryGiveUp }
       const response = new StreamResponse(body, reader, {

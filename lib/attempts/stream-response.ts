@@ -341,10 +341,13 @@ function opening ({ buffer, byteOffset, byteLength }: Uint8Array): string {
 }
 
 /** Returns whether a caller sees the event: false for a head, an empty delta and usage. */
-export function isVisibleOutput (
-  { type, text, isHead }: { readonly type: string, readonly text?: string, readonly isHead?: boolean }
-): boolean {
-  return type !== 'response-start' && type !== 'usage' && text !== '' && isHead !== true
+export function isVisibleOutput (event: {
+  readonly type: string
+  readonly text?: string
+  readonly isInvisible?: boolean
+}): boolean {
+  const { type, text, isInvisible = false } = event
+  return type !== 'response-start' && type !== 'usage' && text !== '' && !isInvisible
 }
 
 /** A timer with a promise. */

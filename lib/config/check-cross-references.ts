@@ -8,8 +8,8 @@ import type { ProviderKind } from '../../schemas/providers.ts'
 import { isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
 import {
-  guardActionOf, guardKindEntries, guardKindOf, guardKinds, type StageConfig
-} from '../../schemas/config/stages.ts'
+  guardActionOf, guardKindEntries, guardKindOf, guardKinds, type GuardConfig
+} from '../../schemas/config/guards.ts'
 import type { Config } from '../../schemas/config.ts'
 import { isDashboardUnsafe } from '../dashboard/is-served.ts'
 import { endpointNames } from '../../schemas/endpoints.ts'
@@ -391,7 +391,7 @@ export function checkGuardNames (
 }
 
 /** Reports entries that a kind of guard requires or does not accept. */
-function checkStageKind (path: Path, stage: StageConfig, report: Report): void {
+function checkStageKind (path: Path, stage: GuardConfig, report: Report): void {
   const { use, action } = stage
   const { needs, takes, actions } = guardKinds[guardKindOf(use)]
   const known = new Set<string>([...needs, ...takes])
@@ -411,7 +411,7 @@ function checkStageKind (path: Path, stage: StageConfig, report: Report): void {
 }
 
 /** Reports a guard that cannot inspect a request while it is being sent. */
-function checkDuring (path: Path, { use, action, at, during = false }: StageConfig, report: Report): void {
+function checkDuring (path: Path, { use, action, at, during = false }: GuardConfig, report: Report): void {
   if (!during) return
   if (guardActionOf({ use, action }) !== 'refuse') {
     report.add([...path, 'during'], 'needs `action: refuse`: the request is sent as it is')
@@ -424,7 +424,7 @@ function checkDuring (path: Path, { use, action, at, during = false }: StageConf
 /** Reports what a reversible guard cannot do. */
 function checkReversible (
   path: Path,
-  { use, action, at, reversible = false, unmask_for: unmaskFor = [] }: StageConfig,
+  { use, action, at, reversible = false, unmask_for: unmaskFor = [] }: GuardConfig,
   report: Report
 ): void {
   if (reversible && guardActionOf({ use, action }) !== 'mask') {
@@ -439,7 +439,7 @@ function checkReversible (
 /** Reports a guard's model that no configured provider can have. */
 function checkStageModel (
   path: Path,
-  { use, model }: StageConfig,
+  { use, model }: GuardConfig,
   providers: Config['providers'],
   report: Report
 ): void {
@@ -462,7 +462,7 @@ function checkStageModel (
 
 function checkStagePattern (
   path: Path,
-  given: NonNullable<StageConfig['patterns']>[number],
+  given: NonNullable<GuardConfig['patterns']>[number],
   report: Report
 ): void {
   if (typeof given === 'string') {

@@ -1,6 +1,6 @@
 /** Describes surprising effects of valid entries, for `headgate check`. */
 
-import { guardActionOf } from '../../schemas/config/stages.ts'
+import { guardActionOf } from '../../schemas/config/guards.ts'
 import { createModels } from '../models/create-models.ts'
 import { boundedSource } from '../text/bounded-pattern.ts'
 import { createReport, type Report } from './report.ts'

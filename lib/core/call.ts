@@ -32,8 +32,8 @@ export interface Call {
    */
   readonly body: () => Promise<unknown>
   /**
-   * Returns the body with its bytes, once it has been read: only for endpoints with `keepsTextFromBytes`, and
-   * not for large requests.
+   * Returns the body with its bytes, once it has been read: only for endpoints with `keepsBodiesFromBytes`,
+   * and not for large requests.
    */
   readonly callerBody?: () => CallerBody | undefined
   /**
@@ -135,7 +135,7 @@ export interface RoutedCall<R> extends ValidCall<R> {
    * that refuses the call. Before that, no part of the answer may be passed on and no tool may run. Absent:
    * there are no such guards.
    */
-  readonly requestVerdict?: Promise<void> | undefined
+  readonly requestAccepted?: Promise<void> | undefined
   /** The caller's own key at the provider (`X-Provider-Key`), used instead of the gateway's. */
   readonly providerKey?: Secret
 }

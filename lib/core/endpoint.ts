@@ -22,7 +22,7 @@ export interface Endpoint {
    * JSON bodies of at least this size, except large requests, are kept as received for the duration of the
    * call; see `Call.callerBody`. Default: no body is.
    */
-  readonly keepsTextFromBytes?: number
+  readonly keepsBodiesFromBytes?: number
   /** True for a further path of an endpoint; the log names the path. */
   readonly isAlias?: boolean
   /** True if the call has the caller's connection; see `Call.connection`. */

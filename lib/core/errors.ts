@@ -22,19 +22,19 @@ export type FaultKind =
   | 'context_length'
   /** This provider does not have the model; another one might. */
   | 'model'
-  /** This credential cannot be used (401, 402, 403, exhausted quota): try the next model. */
+  /** This credential cannot be used (401, 402, 403, exhausted quota): try another, then the next model. */
   | 'credential'
-  /** 429: wait as long as the provider asks, or try the next model. */
+  /** 429: try another credential, wait as long as the provider asks, or try the next model. */
   | 'rate_limit'
-  /** Network error, 5xx or unreadable answer: the same target may work a moment later. */
+  /** Network error, 5xx or unreadable answer: the same model may answer a moment later. */
   | 'transient'
 
 interface CodeRow { status: number, type: ErrorType, message: string, fault?: FaultKind }
 
 /**
  * Every code that Headgate sends, with its status, type and default message. Codes that begin with
- * `upstream_` are faults of a provider. Clients know only four types, so not each fits its status: a 402 is
- * an `invalid_request_error`.
+ * `upstream_` are faults of a provider. Clients know only four types, so some do not match their status: a
+ * 402 is an `invalid_request_error`.
  */
 export const codes = {
   invalid_api_key: {
@@ -244,7 +244,7 @@ export const codes = {
   overloaded: {
     status: 503,
     type: 'server_error',
-    message: 'Too many concurrent requests. Try again later.'
+    message: 'Too many concurrent calls. Try again later.'
   },
   shutting_down: {
     status: 503,
@@ -455,9 +455,10 @@ function errorOf ({
   type
 }: ValidationDetail): Pick<GatewayErrorOptions, 'message' | 'param' | 'shownCode'> {
   const param = pathOf(loc)
+  const message = msg.replace(/^Value error, /, '')
   return param === ''
-    ? { message: `${msg}.`, shownCode: codeOf(type) }
-    : { message: `Invalid value for \`${param}\`: ${msg}.`, param, shownCode: codeOf(type) }
+    ? { message: `${message}.`, shownCode: codeOf(type) }
+    : { message: `Invalid value for \`${param}\`: ${message}.`, param, shownCode: codeOf(type) }
 }
 
 /** Returns a path in OpenAI's notation, without its leading `body` or `query`: `messages[0].content`. */

@@ -13,7 +13,7 @@ import type {
   TranscriptSegment,
   TranscriptWord
 } from '../../schemas/transcription.ts'
-import type { FinishReason } from '../../schemas/completion.ts'
+import type { FinishReason } from '../../schemas/chat-completion.ts'
 import type { Units, Usage } from './usage.ts'
 
 /** Exported with the events: adapters map their providers' reasons to it. */
@@ -152,7 +152,7 @@ export type ChatEvent =
     /** The estimated output in it. */
     readonly characters?: number
     /** True if it shows the caller no output. */
-    readonly isHead?: boolean
+    readonly isInvisible?: boolean
   }
   /** A complete answer in the caller's own dialect, unchanged. */
   | {

@@ -18,7 +18,7 @@ export function rankText ({ ranked, preferred }: Route, index: number): string {
  * Lists the models that were tried or skipped and why, then the one that succeeded and what determined its
  * rank: `openai/gpt-5: upstream_timeout; anthropic/claude-sonnet-5-5: score=0.71`.
  *
- * Printable ASCII, at most 512 characters. Relevant only if there was a choice (`hadSeveralRoutes`).
+ * Printable ASCII, at most 512 characters. Relevant only if there was a choice (`hadChoiceOfRoutes`).
  */
 export function explainRoute ({ routing: { routes, chosen, unusedRoutes } }: CallRecord): string {
   const steps = printAttempts(unusedRoutes ?? [])

@@ -1,6 +1,6 @@
 /** What the guards of a call have found and how long they took. */
 
-import type { GuardAction, GuardPoint } from '../../schemas/config/stages.ts'
+import type { GuardAction, GuardPoint } from '../../schemas/config/guards.ts'
 
 /**
  * What a guard did with texts. `inspected`: the guard did so, with or without findings. `unavailable`: the

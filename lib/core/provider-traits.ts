@@ -1,4 +1,4 @@
-/** How the API of a provider differs from what most servers do. */
+/** Facts about the APIs of providers, and how servers deviate from the dialects that they speak. */
 
 import type { ProviderConfig } from '../../schemas/config/providers.ts'
 import type { CamelCased } from './camel-cased.ts'

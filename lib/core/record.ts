@@ -167,8 +167,8 @@ export interface UnusedRoute {
 export interface RecordedAttempt {
   readonly route: Route
   readonly startedAtMs: number
-  /** When the first visible output came or the attempt failed; absent while waiting. */
-  answeredAtMs: number | undefined
+  /** When the attempt succeeded with its first visible output, or failed; absent before that. */
+  outcomeAtMs: number | undefined
   /** When the answer was read to its end, or closed before that; absent without an answer. */
   endedAtMs: number | undefined
   /** Why the answer was not used. */
@@ -210,8 +210,8 @@ export class RoutingFacts {
   chosen: Route | undefined = undefined
   /** Requests to providers. An attempt sends several if it is split, or is translated after a refusal. */
   requestCount = 0
-  /** Attempts that a provider may bill: they left the gateway, and are not known to have failed. */
-  billableAttempts = 0
+  /** Attempts on which a provider may still be at work. Failed ones are not, even if they are billed. */
+  attemptsAtWork = 0
   /** Number of further attempts at a model that had just failed. */
   retries: number | undefined = undefined
   /** Number of requests started because another one was slow. */
@@ -228,8 +228,8 @@ export class RoutingFacts {
   cache: 'hit' | 'miss' | 'bypass' | undefined = undefined
 }
 
-/** Returns true for a call with several routes, or with a route that failed or was skipped. */
-export function hadSeveralRoutes ({ routes, unusedRoutes }: RoutingFacts): boolean {
+/** Returns true for a call with several routes, or with one that failed or was skipped. */
+export function hadChoiceOfRoutes ({ routes, unusedRoutes }: RoutingFacts): boolean {
   return unusedRoutes !== undefined || (routes !== undefined && routes.length > 1)
 }
 

@@ -60,7 +60,7 @@ export interface UsageEstimator {
 export interface OpenTurn {
   /** Before the turn: requests to providers, attempts that may be billed, and characters of output. */
   readonly requestCount: number
-  readonly billableAttempts: number
+  readonly attemptsAtWork: number
   readonly outputCharacters: number
   readonly countPrompt: () => number
 }
@@ -112,12 +112,12 @@ export function noteUsage (recorded: UsageFacts, reported: Usage, earlier: Usage
 /** Begins a turn of a tool loop: until the turn reports its usage, the recorded usage is incomplete. */
 export function beginTurn (
   recorded: UsageFacts,
-  { requestCount, billableAttempts }: { readonly requestCount: number, readonly billableAttempts: number },
+  { requestCount, attemptsAtWork }: { readonly requestCount: number, readonly attemptsAtWork: number },
   countPrompt: () => number
 ): void {
   recorded.openTurn = {
     requestCount,
-    billableAttempts,
+    attemptsAtWork,
     outputCharacters: recorded.outputCharacters ?? 0,
     countPrompt
   }

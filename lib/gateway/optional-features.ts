@@ -1,6 +1,6 @@
 /** Loads and opens features that few configurations use, so that others need no memory for them. */
 
-import { guardKindOf, isJudgeKind } from '../../schemas/config/stages.ts'
+import { guardKindOf, isJudgeKind } from '../../schemas/config/guards.ts'
 import { closeJudges, type Judge } from '../guards/text-judge.ts'
 import type { Admin } from '../accounts/admin.ts'
 import type { Alerts } from '../alerts/alerts.ts'

@@ -3,7 +3,7 @@
 import { randomBytes } from 'node:crypto'
 import {
   guardActionOf, guardKindOf, isJudgeKind, type FilterKind, type GuardAction
-} from '../../schemas/config/stages.ts'
+} from '../../schemas/config/guards.ts'
 import { projectIdOf, type ApiKey } from '../core/key.ts'
 import { GuardFindings } from '../core/guard-findings.ts'
 import { boundedPattern } from '../text/bounded-pattern.ts'

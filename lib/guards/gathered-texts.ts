@@ -62,6 +62,6 @@ export async function judgeTexts<T> (
   const found = new GatheredTexts(judge)
   const seen = await replaceTexts(value, found.collect) // JSON texts without unread parts
   if (found.seen.length === 0) return seen
-  const replace = found.putBack(await judge.judge(found.seen))
+  const replace = found.putBack(await judge.inspect(found.seen))
   return replace === undefined ? seen : await replaceTexts(value, replace)
 }

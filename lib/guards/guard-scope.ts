@@ -1,6 +1,6 @@
 /** Decides which calls a guard inspects: by `only` and `when`, or because it is requested by name. */
 
-import { guardActionOf } from '../../schemas/config/stages.ts'
+import { guardActionOf } from '../../schemas/config/guards.ts'
 import { endpointsWhere } from '../../schemas/endpoints.ts'
 import { GatewayError } from '../core/errors.ts'
 import { projectNamesOf, type ApiKey } from '../core/key.ts'

@@ -7,7 +7,7 @@ import { isObject } from '../json/type-guards.ts'
 import { startDeadline } from '../async/start-deadline.ts'
 import {
   defaultWindow, guardActionOf, type GuardAction, type GuardPoint
-} from '../../schemas/config/stages.ts'
+} from '../../schemas/config/guards.ts'
 import { inspects } from './guard-scope.ts'
 import type { RoutedCall } from '../core/call.ts'
 import type { GuardSettings } from '../core/settings.ts'
@@ -42,7 +42,7 @@ export class JudgeGuard implements JudgeLayer {
     return inspects(this.#settings, call) ? this.#judge.spends : undefined
   }
 
-  judge (call: RoutedCall<unknown>, point: GuardPoint): CallJudge | undefined {
+  forCall (call: RoutedCall<unknown>, point: GuardPoint): CallJudge | undefined {
     const points = seenPoints(point).filter(one => this.#points.includes(one))
     if (points.length === 0 || !inspects(this.#settings, call)) return undefined
     const { stream, window, during = false } = this.#settings
@@ -55,7 +55,7 @@ export class JudgeGuard implements JudgeLayer {
           ? undefined
           : window ?? defaultWindow,
       pointOf: place => pointOf(place, point, points),
-      judge: async texts => await this.#inspect(texts, call, action),
+      inspect: async texts => await this.#inspect(texts, call, action),
       refusal: () =>
         this.#refusal('it found something in a part that cannot be changed, such as signed reasoning')
     }

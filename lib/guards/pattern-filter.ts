@@ -4,7 +4,7 @@ import { GatewayError } from '../core/errors.ts'
 import { builtInPatterns, type BuiltInName, type BuiltInPattern } from './built-in-patterns.ts'
 import type { Placeholders } from '../core/placeholders.ts'
 import type { GuardFindings } from '../core/guard-findings.ts'
-import type { GuardAction, GuardPoint } from '../../schemas/config/stages.ts'
+import type { GuardAction, GuardPoint } from '../../schemas/config/guards.ts'
 import type { ReportedEnds, TextEdit, TextFilter } from './text-filter.ts'
 
 /** One pattern of a guard. */

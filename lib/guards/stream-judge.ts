@@ -111,7 +111,7 @@ export class StreamJudge implements AnswerInspector {
     }
     for (const collect of this.#unread.values()) collected.push(await collect())
     const seen = collected.flatMap(({ found }) => found.seen)
-    const judged = seen.length === 0 ? [] : await this.#judge.judge(seen)
+    const judged = seen.length === 0 ? [] : await this.#judge.inspect(seen)
     let from = 0
     for (const { found, apply } of collected) {
       await apply(found.putBack(judged.slice(from, from + found.seen.length)))

@@ -5,7 +5,7 @@ import type { RoutedCall } from '../core/call.ts'
 import type { ApiKey } from '../core/key.ts'
 import type { Placeholders } from '../core/placeholders.ts'
 import type { ReplaceText, TextPlace } from '../json/place-table.ts'
-import type { GuardPoint } from '../../schemas/config/stages.ts'
+import type { GuardPoint } from '../../schemas/config/guards.ts'
 import type { JudgeSpending, ModuleStages, CallJudge } from './text-judge.ts'
 
 /** A finding and its replacement. */
@@ -97,7 +97,7 @@ export interface JudgeLayer {
    *   results of tools that the gateway calls
    * @returns `undefined` if there is none
    */
-  readonly judge: (call: RoutedCall<unknown>, point: GuardPoint) => CallJudge | undefined
+  readonly forCall: (call: RoutedCall<unknown>, point: GuardPoint) => CallJudge | undefined
   /** Returns what one inspection of a call may cost. Absent: nothing. */
   readonly spends?: ((call: RoutedCall<unknown>) => JudgeSpending | undefined) | undefined
 }
@@ -110,14 +110,14 @@ export interface StageLayer {
 
 /** Lists what guards may spend on a request. */
 export function spendingOn ({ layers }: TextGuards, call: RoutedCall<unknown>): JudgeSpending[] {
-  return layers.flatMap(layer => 'judge' in layer ? layer.spends?.(call) ?? [] : [])
+  return layers.flatMap(layer => 'forCall' in layer ? layer.spends?.(call) ?? [] : [])
 }
 
 /** Returns true if a guard may change or refuse the answer of a call. */
 export function altersAnswer ({ layers, reversible }: TextGuards, call: RoutedCall<unknown>): boolean {
   return reversible?.restores(call) !== undefined || layers.some(layer => {
     if ('filter' in layer) return layer.filter(call, ['answer', 'tool_call', 'tool_result'])?.alters === true
-    if ('judge' in layer) return layer.judge(call, 'answer')?.alters === true
+    if ('forCall' in layer) return layer.forCall(call, 'answer')?.alters === true
     return layer.stages(call).answer !== undefined
   })
 }

@@ -6,7 +6,7 @@ import type { GatewayError } from '../core/errors.ts'
 import type { ChatEvent } from '../core/events.ts'
 import type { TextPlace } from '../json/place-table.ts'
 import type { Stage } from '../pipeline/stage.ts'
-import type { GuardPoint } from '../../schemas/config/stages.ts'
+import type { GuardPoint } from '../../schemas/config/guards.ts'
 
 /** A text, and the point at which a guard sees it. */
 export interface TextAtPoint {
@@ -90,7 +90,7 @@ export interface CallJudge {
    *
    * @throws GatewayError that refuses the call
    */
-  readonly judge: (texts: readonly TextAtPoint[]) => Promise<readonly string[]>
+  readonly inspect: (texts: readonly TextAtPoint[]) => Promise<readonly string[]>
   /** Returns the error for a finding that cannot be replaced. */
   readonly refusal: () => GatewayError
 }

@@ -71,7 +71,7 @@ export function createApp (options: AppOptions): App {
     ...endpointRoutes(live, answer)
   ])
   const koa = new Koa()
-  koa.silent = true // the log of calls mentions callers who leave
+  koa.silent = true // Koa would print the errors of sockets whose callers left; the log of calls has them
   for (const step of [...options.middleware ?? [], middleware]) koa.use(step)
   const listener = koa.callback()
 
@@ -144,8 +144,9 @@ function endpointRoutes (live: AppOptions['live'], answer: AnswerCall): readonly
       const matched: ReadonlyArray<Pick<Layer, 'methods'>> = context.matched // set by the router
       const methods = [...methodsAt(context.path)?.keys() ?? [], ...matched.flatMap(layer => layer.methods)]
       if (methods.length === 0) return await answer(context, notFound.errorOf(context.method, context.path))
-      context.set('allow', [...new Set(methods)].join(', '))
-      await answer(context, wrongMethod(context.req))
+      const allowed = [...new Set(methods)].join(', ')
+      context.set('allow', allowed)
+      await answer(context, wrongMethod(context.req, allowed))
     }
   ]
 }
@@ -162,8 +163,12 @@ function isAnswered ({ respond, status, body, headerSent }: Context): boolean {
  * Clients that try WebSocket first fall back to POST immediately on 426, and only after several tries on
  * another status.
  */
-function wrongMethod ({ headers }: IncomingMessage): GatewayError {
-  if (headers.upgrade?.toLowerCase() !== 'websocket') return new GatewayError('method_not_allowed')
+function wrongMethod ({ headers }: IncomingMessage, allowed: string): GatewayError {
+  if (headers.upgrade?.toLowerCase() !== 'websocket') {
+    return new GatewayError('method_not_allowed', {
+      message: `This method is not available at this path. Available: ${allowed}.`
+    })
+  }
   return new GatewayError('method_not_allowed', {
     status: 426,
     message: 'WebSocket is not available. Send the request with POST.'

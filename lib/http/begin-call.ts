@@ -63,7 +63,8 @@ export interface BegunCall {
 const maxStringBytes = 16 * 1024 * 1024
 
 type ReadFields =
-  | 'name' | 'body' | 'maxBodyBytes' | 'largeField' | 'keepsMedia' | 'keepsTextFromBytes' | 'readsConnection'
+  | 'name' | 'body' | 'maxBodyBytes' | 'largeField' | 'keepsMedia' | 'keepsBodiesFromBytes'
+  | 'readsConnection'
 
 /** A call to no endpoint: it gets an id and a line in the log, and is refused. */
 const noEndpoint: Pick<Endpoint, ReadFields> & Partial<Pick<Endpoint, 'path'>> = {
@@ -218,7 +219,7 @@ class CallBody {
 
   async #readJson ({ memory }: CallResources): Promise<unknown> {
     const { context, endpoint, limits, signal, record } = this.#deps
-    const { maxBodyBytes, largeField, keepsMedia = false, keepsTextFromBytes = Infinity } = endpoint
+    const { maxBodyBytes, largeField, keepsMedia = false, keepsBodiesFromBytes = Infinity } = endpoint
     let keep: ((value: unknown) => ParsedText | undefined) | undefined
     const value = await readJson(requestBody(context), {
       maxBytes: maxBodyBytes,
@@ -232,7 +233,7 @@ class CallBody {
       memory,
       record,
       onRead: (pieces, text) => {
-        if (record.request.bodyBytes >= keepsTextFromBytes && !isLargeRequest(record.request)) {
+        if (record.request.bodyBytes >= keepsBodiesFromBytes && !isLargeRequest(record.request)) {
           keep = value => ParsedText.of(value, pieces, text)
         }
       },

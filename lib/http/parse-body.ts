@@ -80,7 +80,8 @@ async function parseLarge (
   } catch (cause) {
     if (cause instanceof NotUtf8Error) throw notUtf8()
     if (cause instanceof StringTooLongError) throw stringTooLong(limits)
-    throw cause instanceof NestedTooDeepError ? tooDeep(limits) : new GatewayError('invalid_json', { cause })
+    if (cause instanceof NestedTooDeepError) throw tooDeep(limits)
+    throw new GatewayError('invalid_json', { cause, message: 'The body is not JSON.' })
   }
 }
 

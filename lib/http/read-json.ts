@@ -149,6 +149,13 @@ class JsonBodyReader {
     })
   }
 
+  #unreadable (cause: unknown): GatewayError {
+    const message = this.#inflate === undefined
+      ? 'The body did not arrive completely.'
+      : 'The body cannot be decompressed. Check that it is compressed as `Content-Encoding` says.'
+    return new GatewayError('invalid_json', { cause, message })
+  }
+
   #listen (): void {
     const [request, inflate] = [this.#request, this.#inflate]
     const { signal, timeoutMs } = this.#options
@@ -156,7 +163,7 @@ class JsonBodyReader {
     const listeners: Listeners = {
       data: bytes => this.#onData(bytes),
       end: () => this.#onEnd(),
-      error: cause => this.#fail(new GatewayError('invalid_json', { cause })),
+      error: cause => this.#fail(this.#unreadable(cause)),
       abort: () => this.#fail(signal.reason),
       timer: setTimeout(() => this.#fail(new GatewayError('request_timeout')), timeoutMs)
     }

@@ -1,7 +1,7 @@
 /** Writes replies to the socket. */
 
 import { explainRoute } from '../core/explain-route.ts'
-import { hadSeveralRoutes } from '../core/record.ts'
+import { hadChoiceOfRoutes } from '../core/record.ts'
 import { writeChunk } from './node-internals.ts'
 import type { ServerResponse } from 'node:http'
 import { toHeaderValue } from '../text/header-value.ts'
@@ -94,7 +94,7 @@ function headersOf (reply: Reply, { call, addHeaders }: ReplyTarget): Record<str
   if (routing.requestCount > 0) headers['x-headgate-attempts'] = String(routing.requestCount)
   if (routing.cache !== undefined) headers['x-headgate-cache'] = routing.cache
   if (guards.names !== undefined) headers['x-headgate-stages'] = guards.names.join(', ')
-  if (hadSeveralRoutes(routing)) headers['x-headgate-route'] = explainRoute(record)
+  if (hadChoiceOfRoutes(routing)) headers['x-headgate-route'] = explainRoute(record)
   if (request.ignoredFields !== undefined) {
     headers['x-headgate-ignored'] = toHeaderValue(request.ignoredFields.join(', '))
   }

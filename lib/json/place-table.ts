@@ -43,7 +43,7 @@ export interface TextPlace {
   /** True for a name or keyword, not a sentence. */
   readonly isName?: true
   /** True for data with arbitrary member names: lines `**.name` do not apply below it. */
-  readonly isFree?: true
+  readonly hasAnyNames?: true
   /** True for a JSON Schema: its types and repeated property names are not text. */
   readonly isSchema?: true
   /** Where unseen base64 is allowed: only in a `data:` URL, or also bare. */
@@ -63,14 +63,14 @@ export const address: TextPlace = { kind: 'text', base64: 'in_url' }
 /** A base64 file. Anything else there could be text. */
 export const media: TextPlace = { kind: 'fixed', base64: 'anywhere' }
 /** Data with arbitrary member names. */
-export const freeText: TextPlace = { kind: 'text', isFree: true }
+export const freeText: TextPlace = { kind: 'text', hasAnyNames: true }
 export const jsonSchema: TextPlace = { ...freeText, isSchema: true }
-export const toolCall: TextPlace = { kind: 'text', part: 'tool_call', isFree: true }
+export const toolCall: TextPlace = { kind: 'text', part: 'tool_call', hasAnyNames: true }
 /** Tool arguments, as a string containing JSON. */
 export const toolArguments: TextPlace = { kind: 'json', part: 'tool_call' }
 export const toolResult: TextPlace = { kind: 'text', part: 'tool_result' }
 /** Data with arbitrary member names in a tool result. */
-export const freeResult: TextPlace = { ...toolResult, isFree: true }
+export const freeResult: TextPlace = { ...toolResult, hasAnyNames: true }
 
 /** The places of a table, by path. */
 export type Places = Readonly<Record<string, TextPlace>>
@@ -235,7 +235,7 @@ export class PlaceTable {
       const member = object[name]
       const named = membersOf(nodes, name)
       const others = named.length > 0 ? named : membersOf(nodes, '*')
-      const isOwnName = named.length > 0 || under?.isFree === true
+      const isOwnName = named.length > 0 || under?.hasAnyNames === true
       const word = isOwnName || isContainer(member) ? undefined : this.#anywhere.get(name)
       const place = word ?? (isOwnName ? undefined : this.#belowAnywhere.get(name)) ?? under
       if (named.length === 0 && word === undefined && place?.kind !== 'unseen') replace(name, memberName)
@@ -329,7 +329,7 @@ function isBase64 (string: string, where: 'in_url' | 'anywhere'): boolean {
 /** Passes a number as text if member names are arbitrary: elsewhere numbers are counts and measures. */
 function lookAt (number: number, place: TextPlace | undefined, replace: ReplaceText): void {
   if (place === undefined || place.kind === 'unseen') return
-  if (place.isFree !== true && place.part === undefined) return
+  if (place.hasAnyNames !== true && place.part === undefined) return
   replace(String(number), place.part === undefined ? fixed : { ...fixed, part: place.part })
 }
 

@@ -1,11 +1,11 @@
 /**
  * Opens the configured guards that wait for a service, a model or a module. A new kind is a row of
- * `judgeKinds` here and one in `schemas/config/stages`.
+ * `judgeKinds` here and one in `schemas/config/guards`.
  */
 
 import { ConfigError } from '../config/problems.ts'
 import { describeError } from '../text/describe-error.ts'
-import { guardKindOf, isJudgeKind, type JudgeKind } from '../../schemas/config/stages.ts'
+import { guardKindOf, isJudgeKind, type JudgeKind } from '../../schemas/config/guards.ts'
 import { closeJudges, type Judge } from '../guards/text-judge.ts'
 import { openModeration } from './moderation.ts'
 import { openModule } from './own-module.ts'

@@ -5,7 +5,7 @@
  */
 
 import { isObject, objectOf } from '../json/type-guards.ts'
-import { guardActionOf } from '../../schemas/config/stages.ts'
+import { guardActionOf } from '../../schemas/config/guards.ts'
 import { judgeClient, type JudgeClient, type InspectedCall } from './judge-client.ts'
 import type { Judge } from '../guards/text-judge.ts'
 import type { JudgeInput } from './judge-input.ts'

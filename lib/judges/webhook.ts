@@ -9,7 +9,7 @@ import { judgeClient } from './judge-client.ts'
 import type { RoutedCall } from '../core/call.ts'
 import type { GuardSettings } from '../core/settings.ts'
 import type { Judge, TextAtPoint, Verdict } from '../guards/text-judge.ts'
-import type { WebhookFormat } from '../../schemas/config/stages.ts'
+import type { WebhookFormat } from '../../schemas/config/guards.ts'
 
 interface Form {
   readonly request: (

@@ -19,7 +19,7 @@ export interface Spent {
 /** A strict budget refuses calls that could exceed it, so up to this share of it remains unspent. */
 export const leftover = 0.001
 
-/** @param party a name made by `partyKey` of `limits/call-accounts` */
+/** @param party a name made by `counterName` of `limits/call-accounts` */
 export async function spentOf (
   query: Kysely<Tables>, party: string, limits: PartyLimits = {}
 ): Promise<Spent> {

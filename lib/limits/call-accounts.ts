@@ -177,7 +177,7 @@ function byWindow (budgets: readonly Budget[]): WindowBudgets[] {
 }
 
 /** Names a party in counters. Keys and projects use their ids, which never collide. */
-export function partyKey ({ party, partyId }: Pick<Account, 'party' | 'partyId'>): string {
+export function counterName ({ party, partyId }: Pick<Account, 'party' | 'partyId'>): string {
   return party === 'key' || party === 'project' ? partyId : `${party}:${partyId}`
 }
 
@@ -217,7 +217,7 @@ export function sumKeyOf (
   { party, partyId, unit, window }: Pick<SumAccount, 'party' | 'partyId' | 'unit' | 'window'>,
   nowMs: number
 ): SumKey {
-  const key = partyKey({ party, partyId })
+  const key = counterName({ party, partyId })
   const period = periodAt(window, nowMs)
   // Money has been called `budget` in Redis since the first version.
   const field = `${unit === 'nanoUsd' ? 'budget' : unit}:${period.name}:${period.fromMs}`

@@ -9,7 +9,7 @@
  */
 
 import { PrunedMap } from '../async/pruned-map.ts'
-import { partyKey, type Account, type RateOrConcurrencyAccount, type Unit } from './call-accounts.ts'
+import { counterName, type Account, type RateOrConcurrencyAccount, type Unit } from './call-accounts.ts'
 import { retryAfterMs, type RateLimits, type RateLimitStatus } from './reservation.ts'
 
 interface Bucket {
@@ -65,8 +65,8 @@ export class RateCounters {
       }
       case 'open': {
         const open = this.#openOf(account) + amount
-        if (open === 0) this.#open.delete(partyKey(account))
-        else this.#open.set(partyKey(account), open)
+        if (open === 0) this.#open.delete(counterName(account))
+        else this.#open.set(counterName(account), open)
         return
       }
     }
@@ -95,7 +95,7 @@ export class RateCounters {
   }
 
   #openOf (account: RateOrConcurrencyAccount): number {
-    return this.#open.get(partyKey(account)) ?? 0
+    return this.#open.get(counterName(account)) ?? 0
   }
 }
 
@@ -105,5 +105,5 @@ function debtAt (nowMs: number, { debt, atMs }: Bucket, max: number): number {
 }
 
 function bucketName (account: RateOrConcurrencyAccount): string {
-  return `${account.unit} ${partyKey(account)}`
+  return `${account.unit} ${counterName(account)}`
 }

@@ -7,7 +7,7 @@ import { countedLimits } from '../../schemas/config/counted-limits.ts'
 import { dayMs } from '../core/day.ts'
 import { lostAfterMs, type RedisServer } from '../coordination/redis-server.ts'
 import { CountBatch, type CountedAccount } from './count-batch.ts'
-import { partyKey, countersOf, sumsOf, type Unit, type Counter, type SumKey } from './call-accounts.ts'
+import { counterName, countersOf, sumsOf, type Unit, type Counter, type SumKey } from './call-accounts.ts'
 import {
   amountToReserve,
   maxRequested,
@@ -173,7 +173,7 @@ export class RedisCounters {
     const parts = countersOf(accounts, this.#server.now()).map((counter): RedisPart => ({
       ...counter, amount: amountToReserve(counter.account, wanted, most, purpose)
     }))
-    return { id, party: first === undefined ? '' : partyKey(first), parts, isOpen: purpose === 'admit' }
+    return { id, party: first === undefined ? '' : counterName(first), parts, isOpen: purpose === 'admit' }
   }
 
   /** Replaces a reservation with the actual usage, unless already done. @throws Error without a reply */

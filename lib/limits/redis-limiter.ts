@@ -8,7 +8,7 @@
  */
 
 import { GatewayError } from '../core/errors.ts'
-import { partyKey, isPerCall, countersOf, sumsOf, type Account, type SumKey } from './call-accounts.ts'
+import { counterName, isPerCall, countersOf, sumsOf, type Account, type SumKey } from './call-accounts.ts'
 import { LimitShare } from './limit-share.ts'
 import {
   isLeased, RedisCounters, renewEveryMs, type RedisDecision, type RedisReservation
@@ -387,7 +387,7 @@ function accountsByParty (
 ): ReadonlyArray<{ readonly accounts: readonly Account[], readonly indexes: readonly number[] }> {
   const parties = new Map<string, { accounts: Account[], indexes: number[] }>()
   for (const [index, account] of accounts.entries()) {
-    const name = partyKey(account)
+    const name = counterName(account)
     const party = parties.get(name)
     if (party === undefined) parties.set(name, { accounts: [account], indexes: [index] })
     else {

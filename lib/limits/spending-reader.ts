@@ -3,7 +3,7 @@
 import { PrunedMap } from '../async/pruned-map.ts'
 import { withTimeout } from '../async/with-timeout.ts'
 import { endUserPrefix } from '../stores/party-spending.ts'
-import { partyKey, type Account, type SumKey } from './call-accounts.ts'
+import { counterName, type Account, type SumKey } from './call-accounts.ts'
 import { endUserWaitMs } from './end-user-names.ts'
 import {
   retryAfterMs,
@@ -126,7 +126,7 @@ export class SpendingReader {
 function unreadRefusal (accounts: readonly Account[], { party, unit }: SumKey): RefusedDecision {
   // Matches by party and unit: the window may have ended while waiting for the store.
   const accountIndex = accounts.findIndex(account => (
-    account.counting === 'sum' && account.unit === unit && partyKey(account) === party
+    account.counting === 'sum' && account.unit === unit && counterName(account) === party
   ))
   return {
     admitted: false, accountIndex, reason: 'budget_unread', waitMs: retryAfterMs, rateLimits: {}, used: []

@@ -173,7 +173,7 @@ export class ToolLoop {
   /** Runs the calls of a turn that are allowed and need no approval. */
   async * #runCalls (answered: AnsweredTurn): AsyncGenerator<ChatBatch, NextTurn | LoopEnd> {
     const { call, number, route, turn, filter } = answered
-    const calls = wantsCalls(turn) ? turn.calls().filter(({ name }) => this.#isServerTool(name)) : []
+    const calls = hasCompleteCalls(turn) ? turn.calls().filter(({ name }) => this.#isServerTool(name)) : []
     const stop = this.#limits.stopReason(calls, {
       turn: number,
       outOfTime: this.#clock.passed(),
@@ -217,8 +217,8 @@ export class ToolLoop {
     const emitProgress = stream === true && options?.include_tool_events === true
     const startedAtMs = performance.now()
     const seesImages = this.#imageCharacters < maxImageCharacters && this.#seesImages(route)
-    const { record, requestVerdict, takeMemory } = this.#call
-    await requestVerdict // no tool may run for a refused call
+    const { record, requestAccepted, takeMemory } = this.#call
+    await requestAccepted // no tool may run for a refused call
     record.tools.runs ??= []
     const { runs } = record.tools
     const running = runTools(
@@ -415,7 +415,7 @@ function argumentsOf (text: string): JsonObject | undefined {
 }
 
 /** Returns true if the calls of a turn are complete: truncation may cut the last one. */
-function wantsCalls ({ reason }: Turn): boolean {
+function hasCompleteCalls ({ reason }: Turn): boolean {
   return reason === 'tool_calls' || reason === 'stop'
 }
 

@@ -72,8 +72,8 @@ function guardsAt (
   point: 'tool_call' | 'tool_result'
 ): InspectTexts[] {
   return (guards?.layers ?? []).flatMap((layer): InspectTexts | [] => {
-    if ('judge' in layer) {
-      const judge = layer.judge(call, point)
+    if ('forCall' in layer) {
+      const judge = layer.forCall(call, point)
       return judge === undefined
         ? []
         : async (value, replaceTexts) => await judgeTexts(judge, value, replaceTexts)

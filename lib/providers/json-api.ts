@@ -95,7 +95,7 @@ export function jsonOrSse<R, E> (
   return (_head, input) => {
     const read = (value: unknown): E[] => json(value, input)
     return input.streamed
-      ? { as: 'sse', reader: stream(input), json: read }
+      ? { as: 'events', reader: stream(input), json: read }
       : { as: 'json', read, sse: () => stream(input) }
   }
 }

@@ -94,7 +94,7 @@ export type BodyFormat<E> =
 
 /** Reads a stream of events. */
 export interface EventStreamReader<E> {
-  readonly as: 'sse'
+  readonly as: 'events'
   readonly reader: StreamReader<E>
   /** Reads JSON received instead of a stream. */
   readonly json: (value: unknown) => E[]

@@ -11,7 +11,7 @@ export {
 } from '../../pipelines/conversation.ts'
 export { chatCompletions } from '../dialects/chat-completions/index.ts'
 export type { Dialect } from '../dialects/dialect.ts'
-export { completions, type CompletionsOptions } from '../../pipelines/completions.ts'
+export { completions, type CompletionsOptions } from '../../pipelines/text-completions.ts'
 export { cancelDeferred, retrieveDeferred } from '../../pipelines/deferred.ts'
 export { embeddings } from '../../pipelines/embeddings.ts'
 export { health, livez, readyz, type ProcessState } from '../../pipelines/health.ts'

@@ -4,7 +4,7 @@
  */
 
 export { ChatRequest } from '../../schemas/chat.ts'
-export { ChatCompletion, ChatCompletionChunk, CompletionUsage } from '../../schemas/completion.ts'
+export { ChatCompletion, ChatCompletionChunk, CompletionUsage } from '../../schemas/chat-completion.ts'
 export { Config } from '../../schemas/config.ts'
 export { EmbeddingList, EmbeddingsRequest } from '../../schemas/embeddings.ts'
 export { ErrorBody, ValidationErrorBody } from '../../schemas/errors.ts'

@@ -97,6 +97,6 @@ export type {
 export type {
   CreateModuleGuard, LookAtTexts, OwnRefusal, ModuleGuard, ModuleGuardContext, OwnVerdict
 } from '../judges/own-module.ts'
-export type { GuardPoint } from '../../schemas/config/stages.ts'
+export type { GuardPoint } from '../../schemas/config/guards.ts'
 export type { ChatInput, TextInput } from '../chat/input.ts'
 export type { Services } from '../services.ts'

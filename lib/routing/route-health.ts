@@ -95,7 +95,7 @@ export class RouteHealth {
    * Returns the health of routes for a call with the caller's own key: nothing is known of its account, and
    * its extra requests count with those of all calls.
    */
-  ofOwnKey (): RouteHealth {
+  ofCallerKey (): RouteHealth {
     const health = new RouteHealth(this.#now)
     health.hedgeBudget = this.hedgeBudget
     health.slowStreamBudget = this.slowStreamBudget

@@ -6,7 +6,7 @@ import { once } from '../pipeline/sources.ts'
 import { flatMap, type Stage } from '../pipeline/stage.ts'
 
 /**
- * Starts the answer immediately, and passes its batches on when `call.requestVerdict` resolves. If it
+ * Starts the answer immediately, and passes its batches on when `call.requestAccepted` resolves. If it
  * rejects, the request to the provider is aborted.
  *
  * @throws the reason of the rejection, before the first batch; otherwise what `answer` throws
@@ -15,7 +15,7 @@ export function afterVerdict<R, E> (
   answer: Stage<RoutedCall<R>, Batch<R, E>>
 ): Stage<RoutedCall<R>, Batch<R, E>> {
   return flatMap(call =>
-    call.requestVerdict === undefined ? answer(once(call)) : heldBack(call, call.requestVerdict, answer)
+    call.requestAccepted === undefined ? answer(once(call)) : heldBack(call, call.requestAccepted, answer)
   )
 }
 

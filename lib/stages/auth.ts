@@ -42,7 +42,9 @@ export function auth (
     record.caller.projectName = key.project?.name
     record.times.keyCheckedAtMs = performance.now()
     if (!everyKey && key.endpoints !== undefined && !key.endpoints.includes(record.endpoint)) {
-      throw new GatewayError('insufficient_permissions')
+      throw new GatewayError('insufficient_permissions', {
+        message: `This API key may not call the endpoint \`${record.endpoint}\`. Use another key.`
+      })
     }
     if (inspectedEndpoints?.has(record.endpoint) === true) record.guards.awaitsInspection = true
     if (hidesCost !== undefined) record.cost.isHidden = hidesCost(key)

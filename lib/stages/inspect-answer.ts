@@ -66,8 +66,8 @@ function inspectionBy (
   call: RoutedCall<unknown>,
   direct: DirectTexts | undefined
 ): Inspection | undefined {
-  if ('judge' in layer) {
-    const judge = layer.judge(call, 'answer')
+  if ('forCall' in layer) {
+    const judge = layer.forCall(call, 'answer')
     return judge && {
       inspector: new StreamJudge(judge, direct),
       delays: judge.alters,

@@ -20,14 +20,14 @@ export interface RequestTexts<R> {
   readonly lacksFields?: boolean
   /** Returns the call without log probabilities and audio in its answer. Default: the call unchanged. */
   readonly asTextAnswer?: ((call: RoutedCall<R>) => RoutedCall<R>) | undefined
-  /** Returns true for a call whose answer waits for its `requestVerdict`. Default: false for every call. */
+  /** Returns true for a call whose answer waits for its `requestAccepted`. Default: false for every call. */
   readonly awaitsVerdict?: ((call: RoutedCall<R>) => boolean) | undefined
 }
 
 /**
  * Replaces what the guards find in a request: one call in, one out, the same one where they find nothing.
  * Where guards may change the answer, it is requested as text only. Guards that run while the provider
- * answers set the call's `requestVerdict`.
+ * answers set the call's `requestAccepted`.
  *
  * @param guards absent: requests pass unchanged
  * @throws GatewayError for a finding that refuses the call; `unsupported_parameter` as `asTextAnswer` does
@@ -77,9 +77,9 @@ function seenBy<R> (call: RoutedCall<R>, inspections: ReadonlyArray<Promise<unkn
     return call
   }
   const pass = (): void => { call.record.guards.awaitsInspection = false }
-  const requestVerdict = Promise.all(inspections).then(pass, (error: unknown) => refuse(call, error))
-  requestVerdict.catch(() => undefined) // awaited later, unless the call ends before that
-  return refine(call, { requestVerdict })
+  const requestAccepted = Promise.all(inspections).then(pass, (error: unknown) => refuse(call, error))
+  requestAccepted.catch(() => undefined) // awaited later, unless the call ends before that
+  return refine(call, { requestAccepted })
 }
 
 function replaceBy<R> (
@@ -89,8 +89,8 @@ function replaceBy<R> (
   inspections: Array<Promise<unknown>> | undefined
 ): RoutedCall<R> | Promise<RoutedCall<R>> {
   const failed = (error: unknown): never => refuse(call, error)
-  if ('judge' in layer) {
-    const judge = layer.judge(call, 'request')
+  if ('forCall' in layer) {
+    const judge = layer.forCall(call, 'request')
     if (judge === undefined) return call
     const inspection = judgeTexts(judge, call, replaceTexts)
     if (judge.duringAnswer !== true || inspections === undefined) return inspection.catch(failed)

@@ -74,8 +74,8 @@ async function inspectOnce<T> (
   replaceTexts: ReplaceValue<T>
 ): Promise<T> {
   if ('stages' in layer) return value
-  if ('judge' in layer) {
-    const judge = layer.judge(call, 'answer')
+  if ('forCall' in layer) {
+    const judge = layer.forCall(call, 'answer')
     return judge === undefined ? value : await judgeTexts(judge, value, replaceTexts)
   }
   const filters = new TextFilters(layer, call, 'answer')

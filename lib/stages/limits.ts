@@ -11,7 +11,7 @@ import {
   usageLimits,
   limitAccountsOf,
   limitedParties,
-  partyKey,
+  counterName,
   type Party,
   type SumAccount
 } from '../limits/call-accounts.ts'
@@ -108,7 +108,7 @@ class CallLimits<R> {
     const spending = textGuards === undefined ? [] : spendingOn(textGuards, call)
     if (onlyGuardCosts && spending.length === 0) return call
     if (named.length > 0) {
-      call.record.caller.parties = named.map(({ kind, id }) => partyKey({ party: kind, partyId: id }))
+      call.record.caller.parties = named.map(({ kind, id }) => counterName({ party: kind, partyId: id }))
     }
     const plan = planReservation(call, estimated.value, parties, spending, {
       models, settings, isEstimated: estimate !== undefined, onlyGuardCosts
@@ -234,7 +234,7 @@ function exceededBudgets (
     for (const budget of account.soft ?? []) {
       if ((used[index] ?? 0) < nanoUsdOf(budget)) continue
       const { endMs } = periodAt(account.window, steadyNow())
-      ;(exceeded ??= []).push({ party: partyKey(account), budget: budgetText(budget), endMs })
+      ;(exceeded ??= []).push({ party: counterName(account), budget: budgetText(budget), endMs })
     }
   }
   return exceeded

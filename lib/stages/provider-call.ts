@@ -57,7 +57,7 @@ export function providerCall<C extends Capability> (
   const limitsSlowStreams = [...providers.values()].some(({ slowStream }) => slowStream !== undefined)
   return flatMap(call => {
     call.record.request.isStreamed = call.request.stream === true
-    const health = call.providerKey === undefined ? routeHealth : routeHealth.ofOwnKey()
+    const health = call.providerKey === undefined ? routeHealth : routeHealth.ofCallerKey()
     const tryGiveUp = limitsSlowStreams ? giveUpOnSlowStreams(call, providers, capability, health) : undefined
     const prepare = (route: Route): PreparedRequest<R, E> | undefined => {
       const provider = providers.get(route.providerId)

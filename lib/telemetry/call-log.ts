@@ -2,7 +2,7 @@
 
 import { candidatesOf, printAttempts } from '../core/explain-route.ts'
 import { clientAddress } from '../net/client-address.ts'
-import { unknownCaller, hadSeveralRoutes, cutName, type CallRecord } from '../core/record.ts'
+import { unknownCaller, hadChoiceOfRoutes, cutName, type CallRecord } from '../core/record.ts'
 import { loggableError } from '../text/describe-error.ts'
 import type { Call } from '../core/call.ts'
 import { recordedUnits } from '../../schemas/billed-units.ts'
@@ -64,7 +64,7 @@ function fieldsOf (
     attempts: record.routing.requestCount,
     hedges: record.routing.hedges,
     failed_attempts: record.routing.unusedRoutes && printAttempts(record.routing.unusedRoutes),
-    candidates: hadSeveralRoutes(record.routing) ? candidatesOf(record) : undefined,
+    candidates: hadChoiceOfRoutes(record.routing) ? candidatesOf(record) : undefined,
     findings: record.guards.findings && printFindings(record.guards.findings),
     exceeded_budgets: record.limits.exceededBudgets?.map(({ party, budget }) => `${party}: ${budget}`),
     budget_unread: record.limits.isSpendingUnknown,

@@ -306,10 +306,10 @@ export class CallMetrics {
   }
 
   #operation (record: CallRecord, attempt: RecordedAttempt, nowMs: number): Operation {
-    const { route, reason, startedAtMs, answeredAtMs } = attempt
+    const { route, reason, startedAtMs, outcomeAtMs } = attempt
     const isAnswer = reason === undefined
-    const endedAtMs = (isAnswer ? attempt.endedAtMs : answeredAtMs) ?? nowMs
-    const hasFirst = record.request.isStreamed === true && isAnswer && answeredAtMs !== undefined
+    const endedAtMs = (isAnswer ? attempt.endedAtMs : outcomeAtMs) ?? nowMs
+    const hasFirst = record.request.isStreamed === true && isAnswer && outcomeAtMs !== undefined
     return {
       attempt,
       labels: {
@@ -318,7 +318,7 @@ export class CallMetrics {
         [modelAttribute]: this.#isKnown(route.modelId) ? route.model : other
       },
       seconds: (endedAtMs - startedAtMs) / 1000,
-      firstOutputSeconds: hasFirst ? (answeredAtMs - startedAtMs) / 1000 : undefined
+      firstOutputSeconds: hasFirst ? (outcomeAtMs - startedAtMs) / 1000 : undefined
     }
   }
 

@@ -233,24 +233,24 @@ interface OperationFacts {
 
 function requestSpan (
   record: CallRecord,
-  { route, startedAtMs, answeredAtMs, endedAtMs, reason, status, span }: RecordedAttempt,
+  { route, startedAtMs, outcomeAtMs, endedAtMs, reason, status, span }: RecordedAttempt,
   { usage, costNanoUsd, endedAtMs: callEndedAtMs, providerName }: OperationFacts
 ): CallSpan {
   const { endpoint, request: { isStreamed }, routing: { chosen, upstreamRequestId } } = record
   const { session } = record.guards.awaitsInspection ? unknownCaller : record.caller
   const operation = operationOf(endpoint)
-  const isAnswer = reason === undefined && answeredAtMs !== undefined
+  const isAnswer = reason === undefined && outcomeAtMs !== undefined
   return {
     name: `${operation} ${cutName(route.model)}`,
     kind: 'client',
     spanId: span?.spanId,
     startedAtMs,
-    endedAtMs: endedAtMs ?? (isAnswer ? callEndedAtMs : answeredAtMs ?? callEndedAtMs),
+    endedAtMs: endedAtMs ?? (isAnswer ? callEndedAtMs : outcomeAtMs ?? callEndedAtMs),
     failed: reason !== undefined && !deliberateReasons.has(reason),
     isAnswer,
     events:
-      isStreamed === true && answeredAtMs !== undefined && isAnswer
-        ? [{ name: 'headgate.first_output', atMs: answeredAtMs }]
+      isStreamed === true && outcomeAtMs !== undefined && isAnswer
+        ? [{ name: 'headgate.first_output', atMs: outcomeAtMs }]
         : [],
     attributes: {
       'gen_ai.operation.name': operation,
@@ -259,7 +259,7 @@ function requestSpan (
       'gen_ai.request.stream': isStreamed,
       'gen_ai.conversation.id': session === undefined ? undefined : cutName(session),
       'gen_ai.response.time_to_first_chunk':
-        isStreamed === true && isAnswer ? (answeredAtMs - startedAtMs) / 1000 : undefined,
+        isStreamed === true && isAnswer ? (outcomeAtMs - startedAtMs) / 1000 : undefined,
       'gen_ai.usage.input_tokens': usage?.promptTokens,
       'gen_ai.usage.output_tokens': usage?.completionTokens,
       'gen_ai.usage.cache_read.input_tokens': usage?.cachedTokens,

@@ -12,7 +12,7 @@
 import { CallMetrics } from './call-metrics.ts'
 import { certificateExpiries } from '../net/certificates.ts'
 import { printLabels, type Family, type Labels, type Sample } from './metric-families.ts'
-import { guardKindOf } from '../../schemas/config/stages.ts'
+import { guardKindOf } from '../../schemas/config/guards.ts'
 import type { HistogramValue } from '../core/histogram.ts'
 import { ProcessMetrics } from './process-metrics.ts'
 import type { Call } from '../core/call.ts'

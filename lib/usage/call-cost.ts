@@ -113,7 +113,7 @@ function turnInFlight (record: CallRecord): Usage | undefined {
   const { usage: { openTurn, outputCharacters = 0, reported }, routing: { requestCount } } = record
   if (openTurn === undefined || requestCount === openTurn.requestCount) return undefined
   const isBilled = outputCharacters > openTurn.outputCharacters || reported?.usage !== undefined
-  return isBilled || mayBeAtWork(record, openTurn.billableAttempts)
+  return isBilled || mayBeAtWork(record, openTurn.attemptsAtWork)
     ? estimatedTurn(openTurn, record.usage)
     : undefined
 }
@@ -129,10 +129,10 @@ const endedByGateway: ReadonlySet<string | undefined> = new Set([
  * @param before attempts that had not failed before the part of the call in question. Default: 0
  */
 function mayBeAtWork (
-  { end: { outcome, errorCode }, routing: { billableAttempts } }: CallRecord,
+  { end: { outcome, errorCode }, routing: { attemptsAtWork } }: CallRecord,
   before: number = 0
 ): boolean {
-  return billableAttempts > before && (outcome !== 'error' || endedByGateway.has(errorCode))
+  return attemptsAtWork > before && (outcome !== 'error' || endedByGateway.has(errorCode))
 }
 
 /** Usage and cost of a call in addition to its answer: failed requests, and requests of guards. */

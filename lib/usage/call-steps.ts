@@ -7,7 +7,7 @@
 import { defaultMessage } from '../core/errors.ts'
 import { rankText } from '../core/explain-route.ts'
 import {
-  hadSeveralRoutes,
+  hadChoiceOfRoutes,
   type CallRecord,
   type ToolRun,
   type UnusedRoute,
@@ -136,7 +136,7 @@ export function readSteps ({ steps }: Pick<UsageRow, 'steps'>): CallSteps {
 function isPlain (record: CallRecord, receivedAtMs: number): boolean {
   const { routing: { attempts }, tools: { runs }, limits: { refusedBy }, trace } = record
   if (trace !== undefined || runs !== undefined || refusedBy !== undefined) return false
-  if (hadSeveralRoutes(record.routing)) return false
+  if (hadChoiceOfRoutes(record.routing)) return false
   const first = attempts?.[0]
   if (first === undefined) return true
   return (
@@ -145,10 +145,10 @@ function isPlain (record: CallRecord, receivedAtMs: number): boolean {
 }
 
 function requestStep (
-  { route, startedAtMs, answeredAtMs, reason, status }: RecordedAttempt,
+  { route, startedAtMs, outcomeAtMs, reason, status }: RecordedAttempt,
   since: (atMs: number) => number
 ): RequestStep {
-  const tookMs = answeredAtMs === undefined ? undefined : tenths(answeredAtMs - startedAtMs)
+  const tookMs = outcomeAtMs === undefined ? undefined : tenths(outcomeAtMs - startedAtMs)
   return {
     model: cut(route.modelId),
     provider: route.providerId,

@@ -1,6 +1,6 @@
 /** What guards did with the texts of a call, as stored in its usage row: never any text. */
 
-import type { GuardPoint } from '../../schemas/config/stages.ts'
+import type { GuardPoint } from '../../schemas/config/guards.ts'
 import type { GuardOutcome, GuardFindings } from '../core/guard-findings.ts'
 
 /** As stored: `count` findings, or inspections for `inspected` and `unavailable`. */

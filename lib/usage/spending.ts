@@ -32,7 +32,7 @@ interface Recorded {
  * billionths of a dollar, or in units. Reads one row per whole day, one per whole hour at both ends, and the
  * individual records of partial hours.
  *
- * @param party as named by `partyKey` in `limits/call-accounts`
+ * @param party as named by `counterName` in `limits/call-accounts`
  * @param untilMs exclusive, may be Infinity
  */
 export async function usedSince (

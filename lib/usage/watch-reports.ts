@@ -16,7 +16,7 @@ export async function activeKeys (query: Kysely<Tables>, sinceMs: number): Promi
 
 /** A party and a window. */
 export interface SpendingQuery {
-  /** As named by `partyKey` in `limits/call-accounts`. */
+  /** As named by `counterName` in `limits/call-accounts`. */
   readonly party: string
   readonly fromMs: number
   /** Exclusive, may be Infinity. */

@@ -15,7 +15,7 @@ import { projectHandlers } from './projects.ts'
 import { resourceHandlers } from './resources.ts'
 import { sessionHandlers } from './session.ts'
 import { signInHandlers } from './sign-in.ts'
-import { stageHandlers } from './stages.ts'
+import { guardHandlers } from './guards.ts'
 import { usageHandlers } from './usage.ts'
 import { userHandlers } from './users.ts'
 
@@ -35,6 +35,6 @@ export const adminHandlers: AdminHandlers = {
   ...callHandlers,
   ...callBodyHandlers,
   ...resourceHandlers,
-  ...stageHandlers,
+  ...guardHandlers,
   ...configurationHandlers
 }

@@ -5,7 +5,7 @@
 
 import { Type, type Static } from 'typebox'
 import { byUnitColumn } from '../billed-units.ts'
-import { guardPoints } from '../config/stages.ts'
+import { guardPoints } from '../config/guards.ts'
 import { OneOf } from '../nullable.ts'
 import {
   between,

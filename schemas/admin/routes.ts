@@ -62,7 +62,7 @@ import {
 } from './organisation.ts'
 import { Passkey, PasskeyChallenge, PasskeyCreation, PasskeyRegistration, PasskeySignIn } from './passkeys.ts'
 import { CatalogueList, ProviderList, ToolServerList, ToolServerTools } from './resources.ts'
-import { StageList, StageTrial, StageTrialResult } from './stages.ts'
+import { GuardList, GuardTrial, GuardTrialResult } from './guards.ts'
 import {
   InvitationLink,
   InvitationPreview,
@@ -546,15 +546,15 @@ export const adminRoutes = {
     summary: 'List the guards of the configuration, and what they did in the last day.',
     role: 'member',
     scope: 'models:read',
-    answer: StageList
+    answer: GuardList
   },
   'POST /admin/v1/stages/try': {
     operationId: 'tryStages',
     summary: 'Have the guards inspect a text. Services that they use are called as for a call.',
     role: 'admin',
     scope: 'configuration:read',
-    request: StageTrial,
-    answer: StageTrialResult
+    request: GuardTrial,
+    answer: GuardTrialResult
   },
 
   'GET /admin/v1/configuration': {

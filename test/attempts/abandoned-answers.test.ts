@@ -31,7 +31,7 @@ import type { Test } from 'tap'
 
 const path = '/v1/chat/completions'
 const question = { model: 'openai/gpt-5', messages: 'hi' }
-const sent = { isSent: true }
+const sent = { mayBeAtWork: true }
 
 async function start (
   t: Test,

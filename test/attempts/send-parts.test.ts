@@ -296,7 +296,7 @@ t.test('events that arrived before a failure are still sent', async t => {
   }
   const adapter: Adapter<object, Word> = {
     request: () => ({ method: 'POST', path: '/', headers: {} }),
-    read: () => ({ as: 'sse', reader: words, json: () => [] }),
+    read: () => ({ as: 'events', reader: words, json: () => [] }),
     error: ({ status }) => ({ kind: 'error', status })
   }
   const part = {

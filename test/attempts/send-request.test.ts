@@ -120,7 +120,7 @@ function start (script: Script = {}): Started {
     }
   })
   const reader: BodyFormat<Event> = script.reader ?? (streamed
-    ? { as: 'sse', reader: wordReader(), json }
+    ? { as: 'events', reader: wordReader(), json }
     : { as: 'json', read: json, sse: wordReader })
   const adapter = new WordAdapter(reader)
   const base = provider('x')
@@ -258,11 +258,11 @@ t.test('an exception in a reader is a 502', async t => {
   const stumble = (): never => { throw new RangeError('Maximum call stack size exceeded') }
   const readers: ReadonlyArray<BodyFormat<Event>> = [
     { as: 'json', read: stumble }, { as: 'text', read: stumble }, { as: 'bytes', read: stumble },
-    { as: 'sse', reader: { done: false, read: stumble, end: stumble }, json: stumble }
+    { as: 'events', reader: { done: false, read: stumble, end: stumble }, json: stumble }
   ]
   for (const reader of readers) {
     const { body, opening } = start({ reader, streamed: false })
-    body.push(reader.as === 'sse' ? sse('a') : Buffer.from('{}'))
+    body.push(reader.as === 'events' ? sse('a') : Buffer.from('{}'))
     body.end()
     await t.rejects(opening, { code: 'upstream_invalid_response', status: 502 }, reader.as)
   }

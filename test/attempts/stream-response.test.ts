@@ -33,7 +33,7 @@ function start ({ decoder, ...options }: Partial<StreamOptions & EventStreamRead
     }
   })
   const format: EventStreamReader<Event> = {
-    as: 'sse', reader: reader(), json: value => [{ type: 'json', text: JSON.stringify(value) }], decoder
+    as: 'events', reader: reader(), json: value => [{ type: 'json', text: JSON.stringify(value) }], decoder
   }
   const response = new StreamResponse<Event>(body, format, {
     route: route('one/m'),

@@ -1,18 +1,18 @@
 import t from 'tap'
-import { CallRecord, hadSeveralRoutes } from '../../lib/core/record.ts'
+import { CallRecord, hadChoiceOfRoutes } from '../../lib/core/record.ts'
 import { candidatesOf, explainRoute } from '../../lib/core/explain-route.ts'
 import { route } from '../support/routes.ts'
 import { fillRecord } from '../support/fill-record.ts'
 
 t.test('a header names the models that were tried and why, in short ASCII', async t => {
   const record = new CallRecord('chat')
-  t.notOk(hadSeveralRoutes(record.routing))
+  t.notOk(hadChoiceOfRoutes(record.routing))
   const a = route('one/a'); const b = route('two/b')
   fillRecord(record, { routing: { routes: [a], chosen: a } })
-  t.notOk(hadSeveralRoutes(record.routing), 'of a single route without a failed attempt')
+  t.notOk(hadChoiceOfRoutes(record.routing), 'of a single route without a failed attempt')
   t.equal(candidatesOf(record), undefined)
   record.routing.unusedRoutes = [{ route: a, reason: 'upstream_error' }]
-  t.ok(hadSeveralRoutes(record.routing))
+  t.ok(hadChoiceOfRoutes(record.routing))
   t.equal(explainRoute(record), 'one/a: upstream_error; one/a: first_choice')
   fillRecord(record, { routing: { routes: [a, b], chosen: b } })
   t.equal(explainRoute(record), 'one/a: upstream_error; two/b: next_choice')

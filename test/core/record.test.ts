@@ -15,7 +15,7 @@ import {
   CallerFacts,
   keptEndUser,
   unknownCaller,
-  hadSeveralRoutes,
+  hadChoiceOfRoutes,
   RoutingFacts,
   cutName
 } from '../../lib/core/record.ts'
@@ -102,14 +102,14 @@ t.test('the end user of an earlier call is digested once', async t => {
 
 t.test('a call had several routes if one was left over, or one failed or was skipped', async t => {
   const routing = new RoutingFacts()
-  t.notOk(hadSeveralRoutes(routing))
+  t.notOk(hadChoiceOfRoutes(routing))
   routing.routes = [route('one/a')]
-  t.notOk(hadSeveralRoutes(routing))
+  t.notOk(hadChoiceOfRoutes(routing))
   routing.unusedRoutes = [{ route: route('two/b'), reason: 'cooling_down' }]
-  t.ok(hadSeveralRoutes(routing))
+  t.ok(hadChoiceOfRoutes(routing))
   routing.unusedRoutes = undefined
   routing.routes = [route('one/a'), route('two/b')]
-  t.ok(hadSeveralRoutes(routing))
+  t.ok(hadChoiceOfRoutes(routing))
 })
 
 t.test('a long name is cut at 256 characters', async t => {

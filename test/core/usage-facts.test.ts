@@ -46,7 +46,7 @@ t.test('output is summed, and stays absent until there is some', async t => {
 t.test('a turn that reports no usage is estimated from its own output', async t => {
   const recorded = new UsageFacts()
   noteOutput(recorded, 100)
-  beginTurn(recorded, { requestCount: 1, billableAttempts: 1 }, () => 7)
+  beginTurn(recorded, { requestCount: 1, attemptsAtWork: 1 }, () => 7)
   noteOutput(recorded, 40)
   const { openTurn } = recorded
   if (openTurn === undefined) throw new Error('no turn is open')
@@ -59,7 +59,7 @@ t.test('a turn that reports no usage is estimated from its own output', async t 
 
 t.test('a turn that reported its usage is not estimated', async t => {
   const recorded = new UsageFacts()
-  beginTurn(recorded, { requestCount: 0, billableAttempts: 0 }, () => 7)
+  beginTurn(recorded, { requestCount: 0, attemptsAtWork: 0 }, () => 7)
   noteUsage(recorded, usage(3, 4), undefined)
   endTurn(recorded, true)
   t.same([recorded.total, recorded.isEstimated], [usage(3, 4), false])

@@ -4,7 +4,7 @@
  */
 
 import { CallBodyStore, type NewCallBodies } from '../../lib/stores/call-body-store.ts'
-import { guardPoints } from '../../schemas/config/stages.ts'
+import { guardPoints } from '../../schemas/config/guards.ts'
 import type { Settings } from '../../lib/core/settings.ts'
 import type { UsageRow } from '../../lib/stores/tables.ts'
 import type { AdminGateway, Send } from '../support/admin.ts'

@@ -19,7 +19,7 @@ const record = fillRecord(new CallRecord('chat'), {
     {
       route: route('one/a'),
       startedAtMs: 1,
-      answeredAtMs: 2,
+      outcomeAtMs: 2,
       endedAtMs: 3,
       reason: undefined,
       status: undefined

@@ -91,7 +91,7 @@ async function allFamilies (t: Test): Promise<Family[]> {
   const request = {
     route: route('one/a'),
     startedAtMs: 1,
-    answeredAtMs: 2,
+    outcomeAtMs: 2,
     endedAtMs: 2,
     reason: undefined,
     status: undefined

@@ -51,7 +51,7 @@ const chat: Adapter<ChatInput, ChatEvent> = {
     let begun = false
     let done = false
     return {
-      as: 'sse',
+      as: 'events',
       decoder: frameDecoder,
       reader: {
         get done () { return done },

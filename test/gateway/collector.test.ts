@@ -431,7 +431,7 @@ function compareAttempts (t: Test, spans: readonly SeenSpan[], { record, receive
     const endedAtMs =
       request.reason === undefined || request.endedAtMs !== undefined
         ? request.endedAtMs
-        : request.answeredAtMs
+        : request.outcomeAtMs
     if (endedAtMs !== undefined) {
       near(t, (span?.endMs ?? 0) - (span?.startMs ?? 0), endedAtMs - request.startedAtMs)
     }

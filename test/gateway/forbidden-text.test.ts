@@ -50,7 +50,7 @@ import type { SharedTexts } from '../../lib/cache/entries.ts'
 import type { GuardSettings, Settings } from '../../lib/core/settings.ts'
 import type { GatewayOptions } from '../../lib/gateway.ts'
 import type { Tables } from '../../lib/stores/tables.ts'
-import type { GuardAction } from '../../schemas/config/stages.ts'
+import type { GuardAction } from '../../schemas/config/guards.ts'
 import type { TSchema } from 'typebox'
 import type { Test } from 'tap'
 

@@ -5,7 +5,7 @@ import { dialects, messagesIn, protocols, type Json } from '../support/conversat
 import { testGateway } from '../support/gateway.ts'
 import { eventStream, fakeUpstream, type Script, type SeenRequest } from '../support/upstream.ts'
 import type { GuardSettings } from '../../lib/core/settings.ts'
-import type { GuardAction } from '../../schemas/config/stages.ts'
+import type { GuardAction } from '../../schemas/config/guards.ts'
 import type { Test } from 'tap'
 
 /** An answer whose pieces are all there. */

@@ -6,7 +6,7 @@ import { replaceFindings } from '../../lib/guards/text-filter.ts'
 import { routedCall } from '../support/stages.ts'
 import type { ApiKey } from '../../lib/core/key.ts'
 import type { GuardSettings } from '../../lib/core/settings.ts'
-import type { GuardPoint } from '../../schemas/config/stages.ts'
+import type { GuardPoint } from '../../schemas/config/guards.ts'
 
 const all: GuardPoint[] = ['request', 'answer', 'tool_call', 'tool_result']
 const ticket = { name: 'ticket', match: 'T-\\d+', maxLength: 6 }

@@ -27,7 +27,7 @@ function setUp (
   const onUnavailable: UnavailableGuard = (_guard, _call, cause) => failures.push(cause)
   const guard = new JudgeGuard({ ...base, ...more }, { inspect }, onUnavailable)
   const call = routedCall({}, { record: new CallRecord('chat'), ...fields })
-  return { failures, call, judge: guard.judge(call, 'request') ?? t.fail('it inspects nothing') as never }
+  return { failures, call, judge: guard.forCall(call, 'request') ?? t.fail('it inspects nothing') as never }
 }
 
 function verdict (given: Verdict): Judge['inspect'] {
@@ -50,7 +50,7 @@ t.test('a verdict has the effect of the action, and is recorded', async t => {
   ] as const
   for (const [given1, more, texts, action, count] of rows) {
     const { judge, call } = setUp(verdict(given1), more)
-    t.same(await judge.judge(given), texts)
+    t.same(await judge.inspect(given), texts)
     t.match(
       call.record.guards.findings?.found,
       action === undefined ? [] : [{ guard: 'mine', point: 'request', action, count }]
@@ -66,7 +66,7 @@ t.test('a verdict has the effect of the action, and is recorded', async t => {
     [changed, { action: 'refuse' }, 'The guard `mine` refused this call.']
   ] as const) {
     const { judge, call } = setUp(verdict(given1), more)
-    await t.rejects(judge.judge(given), { code: 'content_refused', message })
+    await t.rejects(judge.inspect(given), { code: 'content_refused', message })
     t.match(call.record.guards.findings?.found, [{ action: 'refuse', count: 1 }])
   }
 })
@@ -91,13 +91,13 @@ t.test(
     ]
     for (const inspect of inspections) {
       const { judge, failures } = setUp(inspect, { timeoutMs: 20 })
-      await t.rejects(judge.judge(given), {
+      await t.rejects(judge.inspect(given), {
         code: 'stage_unavailable',
         message: 'The guard `mine` is unavailable, so this call was refused. Try again later.'
       })
       t.equal(failures.length, 1)
       const passing = setUp(inspect, { timeoutMs: 20, whenUnavailable: 'pass' })
-      t.same(await passing.judge.judge(given), ['a', 'b'])
+      t.same(await passing.judge.inspect(given), ['a', 'b'])
       t.match(passing.call.record.guards.findings?.found, [{
         point: 'request',
         action: 'unavailable',
@@ -113,7 +113,7 @@ t.test('a disconnect aborts the inspection, and nothing passes', async t => {
   const { judge, failures } = setUp(async (_texts, { signal }) => await new Promise(() => {
     signal.addEventListener('abort', () => { reason = signal.reason })
   }), { whenUnavailable: 'pass' }, { signal })
-  const judged = judge.judge(given)
+  const judged = judge.inspect(given)
   const gone = new Error('gone')
   signal.abort(gone)
   await t.rejects(judged, gone)
@@ -126,7 +126,7 @@ t.test('a guard gets the texts of its points, each at one point', t => {
     at: GuardSettings['at'],
     point: 'request' | 'answer' | 'tool_call' | 'tool_result'
   ): unknown[] => {
-    const judge = new JudgeGuard({ ...base, at }, { inspect: verdict({}) }, () => undefined).judge(
+    const judge = new JudgeGuard({ ...base, at }, { inspect: verdict({}) }, () => undefined).forCall(
       routedCall({}),
       point
     )
@@ -141,7 +141,7 @@ t.test('a guard gets the texts of its points, each at one point', t => {
   t.same(points(['answer'], 'tool_call'), [])
   t.same(points(['tool_call'], 'tool_call'), ['tool_call', 'tool_call', 'tool_call', 'tool_call', undefined])
   t.equal(
-    new JudgeGuard(base, { inspect: verdict({}), points: ['answer'] }, () => undefined).judge(
+    new JudgeGuard(base, { inspect: verdict({}), points: ['answer'] }, () => undefined).forCall(
       routedCall({}),
       'request'
     ),
@@ -152,7 +152,7 @@ t.test('a guard gets the texts of its points, each at one point', t => {
 
 t.test('`report` waits for complete answers, as `stream: complete` does', t => {
   const windowOf = (more: Partial<GuardSettings>, stream = true): unknown =>
-    new JudgeGuard({ ...base, ...more }, { inspect: verdict({}) }, () => undefined).judge(
+    new JudgeGuard({ ...base, ...more }, { inspect: verdict({}) }, () => undefined).forCall(
       routedCall({ stream }),
       'answer'
     )?.window
@@ -175,8 +175,8 @@ t.test(
     const down: Judge['inspect'] = async () => {
       throw new Error('down')
     }
-    t.same(await setUp(down, { action: 'report' }).judge.judge(given), ['a', 'b'])
-    await t.rejects(setUp(down, { action: 'report', whenUnavailable: 'refuse' }).judge.judge(given), {
+    t.same(await setUp(down, { action: 'report' }).judge.inspect(given), ['a', 'b'])
+    await t.rejects(setUp(down, { action: 'report', whenUnavailable: 'refuse' }).judge.inspect(given), {
       code: 'stage_unavailable'
     })
   }
@@ -184,6 +184,6 @@ t.test(
 
 t.test("the caller gets a single line of a service's reason", async t => {
   const { judge } = setUp(verdict({ refusal: `${'x'.repeat(1000)}\nmore` }))
-  const error = await judge.judge(given).then(() => undefined, (thrown: unknown) => thrown)
+  const error = await judge.inspect(given).then(() => undefined, (thrown: unknown) => thrown)
   t.equal((error as Error).message, `The guard \`mine\` refused this call: ${'x'.repeat(300)}.`)
 })

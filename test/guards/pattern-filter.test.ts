@@ -8,7 +8,7 @@ import { boundedPattern } from '../../lib/text/bounded-pattern.ts'
 import { holdsAsync } from '../support/property.ts'
 import { routedCall } from '../support/stages.ts'
 import type { ChatEvent } from '../../lib/core/events.ts'
-import type { GuardAction } from '../../schemas/config/stages.ts'
+import type { GuardAction } from '../../schemas/config/guards.ts'
 
 function rule (guard: string, match: string, action: GuardAction = 'mask', label = guard): PatternRule {
   return { guard, action, label, pattern: boundedPattern(match, 4) }

@@ -22,7 +22,7 @@ function judgeOf (
       alters: true,
       window,
       pointOf: () => 'answer',
-      judge: async texts => {
+      inspect: async texts => {
         shown.push(texts.map(({ text }) => text))
         return texts.map(({ text }) => text.replaceAll(word, '[X]'))
       },
@@ -81,7 +81,7 @@ t.test('from the first to the last difference the text is replaced, wherever eve
     [['a', 'b', 'c'], 'xbz'],
     [['a'.repeat(10_000), 'b', 'c'.repeat(10_000)], `${'a'.repeat(10_000)}x${'c'.repeat(10_000)}`]
   ] as const) {
-    const judge: CallJudge = { ...judgeOf('').judge, window: undefined, judge: async () => [made] }
+    const judge: CallJudge = { ...judgeOf('').judge, window: undefined, inspect: async () => [made] }
     t.equal(
       textsOf(
         await through(
@@ -98,7 +98,7 @@ t.test('a finding is judged as a whole, even if its replacement begins with the 
   const judge: CallJudge = {
     ...judgeOf('').judge,
     window: { characters: 2, overlap: 4, maxWaitMs: 60_000 },
-    judge: async texts => texts.map(({ text }) => text.replaceAll('12345', '123**'))
+    inspect: async texts => texts.map(({ text }) => text.replaceAll('12345', '123**'))
   }
   for (let before = 0; before < 12; before++) {
     const said = '.'.repeat(before) + '12345' + '.'.repeat(9)

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { TextFilters, replaceFindings } from '../../lib/guards/text-filter.ts'
-import type { GuardPoint } from '../../schemas/config/stages.ts'
+import type { GuardPoint } from '../../schemas/config/guards.ts'
 import { fixed, text, toolCall, toolResult } from '../../lib/json/place-table.ts'
 import { routedCall } from '../support/stages.ts'
 import { wordFilter } from '../support/word-stages.ts'

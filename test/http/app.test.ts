@@ -73,7 +73,7 @@ t.test(
         'POST',
         '/things/7',
         405,
-        refusal('Method not allowed.', 'method_not_allowed'),
+        refusal('This method is not available at this path. Available: HEAD, GET, DELETE.', 'method_not_allowed'),
         'POST /things/7'
       ],
       [
@@ -81,7 +81,7 @@ t.test(
         'POST',
         '/plain',
         405,
-        refusal('Method not allowed.', 'method_not_allowed'),
+        refusal('This method is not available at this path. Available: GET, HEAD.', 'method_not_allowed'),
         'POST /plain'
       ]
     ]

@@ -113,7 +113,7 @@ t.test('a body is kept as received unless it is large', async t => {
     const body = `{"a":${list}}`
     const { call } = await opened(
       t, { body, headers: { 'content-type': 'application/json' } },
-      { keepsTextFromBytes: 20, maxBodyBytes: 2_000_000 }, { jsonBodyBytes: 2_000_000 }, admission
+      { keepsBodiesFromBytes: 20, maxBodyBytes: 2_000_000 }, { jsonBodyBytes: 2_000_000 }, admission
     )
     const { a } = await call.body() as { readonly a: unknown }
     const kept = call.callerBody?.()

@@ -88,7 +88,11 @@ t.test('a body that cannot be accepted is refused with its specific reason', asy
     ],
     'a broken archive': [
       encoded('gzip', Buffer.from('x')),
-      [400, 'invalid_json', 'The body must be a JSON object.']
+      [
+        400,
+        'invalid_json',
+        'The body cannot be decompressed. Check that it is compressed as `Content-Encoding` says.'
+      ]
     ],
     'other than UTF-8': [
       { body: Buffer.from([0x22, 0xff, 0x22]) },

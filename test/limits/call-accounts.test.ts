@@ -3,7 +3,7 @@ import {
   limitAccountsOf,
   isNonTokenUnit,
   limitedParties,
-  partyKey,
+  counterName,
   partyText,
   countersOf,
   heldSumName,
@@ -65,7 +65,7 @@ t.test(
   'keys and projects are identified by the ids that older counters have, other parties by kind and id',
   async t => {
     t.same(
-      (['key', 'project', 'end_user', 'tag'] as const).map(party => partyKey({ party, partyId: 'x' })),
+      (['key', 'project', 'end_user', 'tag'] as const).map(party => counterName({ party, partyId: 'x' })),
       ['x', 'x', 'end_user:x', 'tag:x']
     )
   }

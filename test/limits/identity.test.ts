@@ -10,7 +10,7 @@ import { join } from 'node:path'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import t from 'tap'
 import { processState } from '../../lib/async/process-name.ts'
-import { limitAccountsOf, partyKey } from '../../lib/limits/call-accounts.ts'
+import { limitAccountsOf, counterName } from '../../lib/limits/call-accounts.ts'
 import {
   requestedOfSum,
   type LimitDecision,
@@ -115,7 +115,7 @@ async function compare (
   const accounts = limitAccountsOf([{ kind, id: keyId, limits: chosen }])
   const parties =
     kind === 'tag' || kind === 'end_user' || kind === 'model'
-      ? JSON.stringify([partyKey({ party: kind, partyId: keyId })])
+      ? JSON.stringify([counterName({ party: kind, partyId: keyId })])
       : null
   const nodes = await Promise.all(Array.from({ length: count }, async (_, number) => await start(number)))
   let open: OpenCall[] = []

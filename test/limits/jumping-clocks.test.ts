@@ -4,7 +4,7 @@
  * windows from a clock.
  */
 
-import { limitAccountsOf, partyKey, type SumAccount } from '../../lib/limits/call-accounts.ts'
+import { limitAccountsOf, counterName, type SumAccount } from '../../lib/limits/call-accounts.ts'
 import { requestedOfSum } from '../../lib/limits/reservation.ts'
 import { LocalLimiter, readUsedFrom } from '../../lib/limits/limiter.ts'
 import { randomFrom } from '../support/limits.ts'
@@ -52,7 +52,7 @@ async function jump (t: Test, database: Database, seed: number): Promise<{ admit
   const limits = { budgets: randomBudgets(random, zone), strict: seed % 3 > 0 }
   const accounts = limitAccountsOf([{ kind, id, limits }]) as SumAccount[] // only the budgets remain
   const isNamed = kind === 'tag' || kind === 'end_user' || kind === 'model'
-  const parties = isNamed ? JSON.stringify([partyKey({ party: kind, partyId: id })]) : null
+  const parties = isNamed ? JSON.stringify([counterName({ party: kind, partyId: id })]) : null
   const changes = changesOf(zone)
   const changeMs = changes[random(changes.length)] ?? NaN
   const beforeChange = (): number => changeMs - random(3 * hourMs)

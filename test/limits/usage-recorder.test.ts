@@ -60,7 +60,7 @@ function call (parts: RecordParts = {}) {
 const begun: RecordParts = {
   end: { outcome: undefined, status: undefined },
   usage: { total: undefined },
-  routing: { requestCount: 1, billableAttempts: 1, modelId: 'openai/gpt-5' },
+  routing: { requestCount: 1, attemptsAtWork: 1, modelId: 'openai/gpt-5' },
   request: { bodyBytes: 10 }
 }
 
@@ -235,7 +235,7 @@ t.test('a reservation is settled with the actual usage, whatever else fails', as
   const plain = new UsageRecorder({ ledger: undefined, limiter, services })
   plain.end(call({
     limits: { reservation: first.admitted ? first.reservation : 0 },
-    routing: { requestCount: 3, billableAttempts: 3 }
+    routing: { requestCount: 3, attemptsAtWork: 3 }
   }))
   t.equal(limiter.counters.open, 0)
   const second = await reserve()

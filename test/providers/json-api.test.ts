@@ -242,7 +242,7 @@ t.test('a body is read in the requested form, or in the other if it has that', a
   const read = jsonOrSse(json, stream)
   const head = { status: 200, headers: {} }
   const sse = read(head, ask(true))
-  t.same(sse.as === 'sse' && sse.json?.(7), ['question 7'])
+  t.same(sse.as === 'events' && sse.json?.(7), ['question 7'])
   const complete = read(head, ask(false))
   t.same(complete.as === 'json' && complete.read(7), ['question 7'])
   const events: string[] = []

@@ -453,7 +453,7 @@ for (const kind of providerKinds) {
         'a stream in place of JSON'
       )
       t.same(
-        streamed.as === 'sse' && factsOf(() => streamed.json?.(whole) ?? []),
+        streamed.as === 'events' && factsOf(() => streamed.json?.(whole) ?? []),
         right,
         'JSON in place of a stream'
       )

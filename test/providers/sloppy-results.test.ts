@@ -202,7 +202,7 @@ function readAs (
         return reader.read(bytes)
       case 'text':
         return reader.read(bytes.toString())
-      case 'sse':
+      case 'events':
         return readEvents([asSse(frames)], reader.reader)
       case 'pieces':
         throw new TypeError('sound has no members')

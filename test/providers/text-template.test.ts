@@ -181,7 +181,7 @@ const dialects: Readonly<Record<string, Dialect>> = {
 }
 
 function readerOf ({ adapter, ask }: Dialect): StreamReader<ChatEvent> {
-  return readerAs(adapter, { ...ask, streamed: true }, 'sse').reader
+  return readerAs(adapter, { ...ask, streamed: true }, 'events').reader
 }
 
 /** Returns the printed stream, or the error it fails with. */

@@ -210,7 +210,7 @@ for (const kind of providerKinds) {
     ? [false, true]
     : [false]) {
     const read = adapter.read({ status: 200, headers: {} }, askOf(responsesOnly))
-    const reader = read.as === 'sse' ? read.reader.constructor : undefined
+    const reader = read.as === 'events' ? read.reader.constructor : undefined
     const reading = readings.get(reader) ?? { kinds: [], adapter, responsesOnly }
     readings.set(reader, reading)
     reading.kinds.push(kind)

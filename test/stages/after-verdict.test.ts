@@ -82,7 +82,7 @@ t.test('an answer that is read on without its caller is never read twice at once
   }
   const answer = new RefusableAnswer<object, AnswerEvent>(call, flatMap(given => new AnswerBatches(given, {
     open: async () =>
-      await new AbandonedAnswers().openOutlivingCaller(given, { isSent: true }, async () => attempt),
+      await new AbandonedAnswers().openOutlivingCaller(given, { mayBeAtWork: true }, async () => attempt),
     fail: error => error
   })))
   const first = answer.read()
@@ -127,7 +127,7 @@ const refusal = new GatewayError('content_refused')
 t.test('an answer begins at once, and continues after the verdict', async t => {
   const asked: Asked = []
   const { promise, resolve } = withResolvers<undefined>()
-  const call = routedCall({}, { requestVerdict: promise })
+  const call = routedCall({}, { requestAccepted: promise })
   const out = afterVerdict(answering(asked, []))(once(call))[Symbol.asyncIterator]()
   let isOut = false
   const first = out.next().then(step => { isOut = true; return step })
@@ -142,14 +142,14 @@ t.test('an answer begins at once, and continues after the verdict', async t => {
 t.test('a refusal ends the answer, whether it has arrived or not', async t => {
   const asked: Asked = []
   const ended: string[] = []
-  const call = routedCall({}, { requestVerdict: Promise.reject(refusal) })
+  const call = routedCall({}, { requestAccepted: Promise.reject(refusal) })
   await t.rejects(collect(afterVerdict(answering(asked, ended))(once(call))), { code: 'content_refused' })
   t.same([asked.length, asked[0]?.signal.aborted, ended], [1, true, ['end']])
 })
 
 t.test('the usage of an answer that arrived before a refusal is recorded', async t => {
   const { promise, reject } = withResolvers<undefined>()
-  const call = routedCall({}, { requestVerdict: promise })
+  const call = routedCall({}, { requestAccepted: promise })
   const usage = { promptTokens: 3, completionTokens: 2, totalTokens: 5 }
   const complete: Stage<RoutedCall<object>, Batch<object, ChatEvent>> = async function * (source) {
     for await (const call of source) yield * batchesOf(call, [[{ type: 'usage', usage }]])
@@ -166,11 +166,11 @@ t.test('a refusal takes precedence over a failure of the provider, which waits f
   const failing: Stage<RoutedCall<object>, Batch<object, number>> = async function * () {
     throw new GatewayError('upstream_error')
   }
-  for (const [requestVerdict, code] of [
+  for (const [requestAccepted, code] of [
     [Promise.reject(refusal), 'content_refused'],
     [Promise.resolve(), 'upstream_error']
   ] as const) {
-    await t.rejects(collect(afterVerdict(failing)(once(routedCall({}, { requestVerdict })))), { code })
+    await t.rejects(collect(afterVerdict(failing)(once(routedCall({}, { requestAccepted })))), { code })
   }
 })
 
@@ -178,7 +178,7 @@ t.test('the answer ends when its caller disconnects', async t => {
   const asked: Asked = []
   const signal = new CallCancellation()
   const { promise, reject } = withResolvers<undefined>()
-  const call = routedCall({}, { requestVerdict: promise, signal })
+  const call = routedCall({}, { requestAccepted: promise, signal })
   const out = collect(afterVerdict(answering(asked, []))(once(call)))
   await new Promise(setImmediate)
   signal.abort(new GatewayError('client_closed_request'))

@@ -29,7 +29,7 @@ async function authed (call: Call): Promise<AuthedCall> {
   throw new Error('nothing came out')
 }
 
-t.test('a key is read from either header, and set on the call', async t => {
+t.test('a key is read from `Authorization` or `X-API-Key`, and set on the call', async t => {
   const accepted: ReadonlyArray<readonly [Call['headers'], string]> = [
     [{ authorization: 'Bearer good' }, 'key_1'],
     [{ authorization: 'bearer good' }, 'key_1'],
@@ -97,7 +97,7 @@ t.test('every other key is refused alike, before the body is read', async t => {
   t.same([...bodies], [JSON.stringify(new GatewayError('invalid_api_key').toBody())])
 })
 
-t.test('a key may call only the endpoints of its type', async t => {
+t.test('a key may call only the endpoints that it is for', async t => {
   t.equal((await authed(callWith({ 'x-api-key': 'narrow' }, 'models'))).key.id, 'key_3')
   for (const [key, endpoint] of [['narrow', 'chat'], ['nothing', 'models']] as const) {
     const call = callWith({ 'x-api-key': key }, endpoint)

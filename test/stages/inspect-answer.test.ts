@@ -176,11 +176,11 @@ t.test('a guard that only reports passes batches on at once, and refuses none fo
   let inspected = 0
   const stages: TextGuards = {
     layers: [{
-      judge: () => ({
+      forCall: () => ({
         alters: false,
         window: undefined,
         pointOf: () => 'answer',
-        judge: async texts => {
+        inspect: async texts => {
           inspected += texts.reduce((sum, { text }) => sum + text.length, 0)
           return texts.map(({ text }) => text)
         },
@@ -213,11 +213,11 @@ t.test('a refused answer does not wait for its provider, whose request is aborte
   const refusal = new GatewayError('content_refused')
   const stages: TextGuards = {
     layers: [{
-      judge: () => ({
+      forCall: () => ({
         alters: true,
         window: { characters: 800, overlap: 200, maxWaitMs: 1000 },
         pointOf: () => 'answer',
-        judge: async () => { throw refusal },
+        inspect: async () => { throw refusal },
         refusal: () => refusal
       })
     }]

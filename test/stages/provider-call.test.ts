@@ -371,7 +371,7 @@ t.test('a part that any key has had answered is not sent again, nor charged twic
   })
   const attempt = (credential: number): Parameters<typeof request.send>[0] =>
     ({
-      credential, span: undefined, isSent: false, recordSent: () => {}, recordUnbilled: () => {}
+      credential, span: undefined, mayBeAtWork: false, recordSent: () => {}, recordDone: () => {}
     })
   for (const [credential, sent] of [[0, 3], [1, 5]] as const) {
     await t.rejects(request.send(attempt(credential)))

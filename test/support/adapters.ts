@@ -39,7 +39,7 @@ export function readBytes<R, E> (adapter: Adapter<R, E>, body: Buffer, ask: Adap
 
 /** Opens the reader of an event stream; failures in it are thrown as the caller's errors. */
 export function streamOf<R, E> (adapter: Adapter<R, E>, ask: AdapterInput<R>): StreamReader<E> {
-  const { reader } = readerAs(adapter, { ...ask, streamed: true }, 'sse')
+  const { reader } = readerAs(adapter, { ...ask, streamed: true }, 'events')
   return {
     get done () { return reader.done },
     read: (message, into) => asCallerReads(() => reader.read(message, into)),

@@ -10,7 +10,7 @@ export async function readPieces<E extends { readonly type: string }> (
   reader: StreamReader<E>
 ): Promise<E[][]> {
   const body = new BodyQueue({ pause: () => undefined, resume: () => undefined, cancel: () => undefined })
-  const response = new StreamResponse<E>(body, { as: 'sse', reader, json: () => [] }, {
+  const response = new StreamResponse<E>(body, { as: 'events', reader, json: () => [] }, {
     route: route('one/m'),
     jsonBytes: 100,
     eventBytes: 1_000_000,

@@ -35,7 +35,7 @@ function observed (
 const sentTo = (to: Route, reason?: string): RecordedAttempt => ({
   route: to,
   startedAtMs: 1,
-  answeredAtMs: 2,
+  outcomeAtMs: 2,
   endedAtMs: 2,
   reason,
   status: undefined
@@ -111,8 +111,8 @@ t.test(
     const record = new CallRecord('responses')
     noteUsage(record.usage, { promptTokens: 3, completionTokens: 4, totalTokens: 7 }, undefined)
     const requests = [
-      { ...sentTo(route('one/a'), 'upstream_error'), startedAtMs: 0, answeredAtMs: 15 },
-      { ...sentTo(route('two/b')), startedAtMs: 100, answeredAtMs: 150, endedAtMs: 2100 }
+      { ...sentTo(route('one/a'), 'upstream_error'), startedAtMs: 0, outcomeAtMs: 15 },
+      { ...sentTo(route('two/b')), startedAtMs: 100, outcomeAtMs: 150, endedAtMs: 2100 }
     ]
     const metrics = new CallMetrics(id => id === 'one/a', kindOf)
     metrics.observe({

@@ -31,7 +31,7 @@ function sent (parts: Partial<RecordedAttempt>): RecordedAttempt {
   return {
     route: a,
     startedAtMs: 110,
-    answeredAtMs: 150,
+    outcomeAtMs: 150,
     endedAtMs: 490,
     reason: undefined,
     status: undefined,
@@ -179,14 +179,14 @@ t.test('unanswered requests end when they failed, and only failures are errors',
       sent({
         route: b,
         startedAtMs: 101,
-        answeredAtMs: 120,
+        outcomeAtMs: 120,
         endedAtMs: undefined,
         reason: 'upstream_error',
         status: 500
       }),
-      sent({ route: b, startedAtMs: 102, answeredAtMs: 150, endedAtMs: undefined, reason: 'slower' }),
+      sent({ route: b, startedAtMs: 102, outcomeAtMs: 150, endedAtMs: undefined, reason: 'slower' }),
       sent({ startedAtMs: 103, endedAtMs: undefined }),
-      sent({ startedAtMs: 104, answeredAtMs: undefined, endedAtMs: undefined })
+      sent({ startedAtMs: 104, outcomeAtMs: undefined, endedAtMs: undefined })
     ] }
   })
   t.same(

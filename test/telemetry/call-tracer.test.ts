@@ -147,7 +147,7 @@ t.test('a caller who disconnects ends the spans of the call and its request', as
     { failed: false, attributes: { 'http.response.status_code': 499, 'headgate.outcome': 'client_closed' } }
   )
   const sent = calls[0]?.record.routing.attempts?.[0]
-  t.ok((sent?.endedAtMs ?? 0) >= (sent?.answeredAtMs ?? Infinity))
+  t.ok((sent?.endedAtMs ?? 0) >= (sent?.outcomeAtMs ?? Infinity))
 })
 
 t.test('a refused call is a single span', async t => {
@@ -286,7 +286,7 @@ function endedCall (number: number, { begin, captureContent }: CallTracer): Call
   const request = {
     route: route('one/m'),
     startedAtMs,
-    answeredAtMs: startedAtMs,
+    outcomeAtMs: startedAtMs,
     endedAtMs: startedAtMs,
     reason: undefined,
     status: undefined

@@ -8,7 +8,7 @@ const usage = { promptTokens: 1, completionTokens: 2, totalTokens: 3 }
 const sent = (reason?: string): RecordedAttempt => ({
   route: route('one/a'),
   startedAtMs: 1,
-  answeredAtMs: 2,
+  outcomeAtMs: 2,
   endedAtMs: 2,
   reason,
   status: undefined

@@ -15,7 +15,7 @@ const usage = { promptTokens: 100, completionTokens: 10, totalTokens: 110 }
 /** Of `usage`: 100 tokens at $1 and 10 at $10 a million, in billionths of a dollar. */
 const usageNanoUsd = 200_000
 const answered: RecordParts = {
-  routing: { modelId: 'one/m', providerId: 'one', requestCount: 1, billableAttempts: 1 },
+  routing: { modelId: 'one/m', providerId: 'one', requestCount: 1, attemptsAtWork: 1 },
   usage: { total: usage }
 }
 

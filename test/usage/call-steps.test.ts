@@ -189,7 +189,7 @@ t.test('a plain call has no steps to store', t => {
         {
           route,
           startedAtMs,
-          answeredAtMs: startedAtMs + 100,
+          outcomeAtMs: startedAtMs + 100,
           endedAtMs: startedAtMs + 100,
           reason: undefined,
           status: undefined
@@ -242,7 +242,7 @@ t.test('the steps of a long call are limited', t => {
       attempts: Array.from({ length: 1000 }, () => ({
         route,
         startedAtMs: 1,
-        answeredAtMs: 2.25,
+        outcomeAtMs: 2.25,
         endedAtMs: undefined,
         reason: 'upstream_error',
         status: 500

@@ -239,7 +239,7 @@ storeTest(
     const rows = attributions.map((attribution, index) => {
       const record = fillRecord(new CallRecord('chat'), {
         caller: { keyId: 'key-1', ...attribution },
-        routing: { modelId: 'a/m', requestCount: 1, billableAttempts: 1 },
+        routing: { modelId: 'a/m', requestCount: 1, attemptsAtWork: 1 },
         limits: { rowId: `row-${index}` }
       })
       const call: Call = { ...routedCall({}), record }

@@ -869,7 +869,7 @@ t.test('an impossible count is stored as unknown, and all others remain readable
         reasoningTokens: tokens
       }
       const record = {
-        routing: { requestCount: 1, billableAttempts: 1, modelId: 'openai/gpt-5' },
+        routing: { requestCount: 1, attemptsAtWork: 1, modelId: 'openai/gpt-5' },
         usage: {
           total: usage,
           outputCharacters: 8,
@@ -882,7 +882,7 @@ t.test('an impossible count is stored as unknown, and all others remain readable
   note(
     kept,
     ended({
-      routing: { requestCount: 1, billableAttempts: 1, modelId: 'openai/gpt-5' },
+      routing: { requestCount: 1, attemptsAtWork: 1, modelId: 'openai/gpt-5' },
       usage: { total: { promptTokens: 1.4, completionTokens: 2, totalTokens: 3 } }
     }),
     priced

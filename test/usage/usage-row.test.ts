@@ -31,7 +31,7 @@ function rowOf (...parts: readonly RecordParts[]): UsageRow | undefined {
     new CallRecord('chat'),
     {
       caller: { keyId: 'key-1' },
-      routing: { modelId: 'one/m', providerId: 'one', requestCount: 1, billableAttempts: 1 },
+      routing: { modelId: 'one/m', providerId: 'one', requestCount: 1, attemptsAtWork: 1 },
       end: { status: 200 }
     },
     ...parts
@@ -136,7 +136,7 @@ t.test('reported usage of a cut answer counts, in addition to its text', async t
   t.match(rowOf(cut, { usage: { reported: { usage: less, unreported: 1 } } }), {
     prompt_tokens: 150, completion_tokens: 10, cost_nano_usd: 250_000
   })
-  const openTurn = { requestCount: 0, billableAttempts: 0, outputCharacters: 40, countPrompt: () => 60 }
+  const openTurn = { requestCount: 0, attemptsAtWork: 0, outputCharacters: 40, countPrompt: () => 60 }
   const loop = { usage: { total: usage, isEstimated: true, openTurn } }
   t.match(rowOf(cut, loop, { usage: { reported: { usage: less, unreported: 0 } } }), {
     prompt_tokens: 200, completion_tokens: 11, estimated: 1
@@ -226,7 +226,7 @@ t.test(
       const openTurn =
         openPrompt === undefined
           ? undefined
-          : { requestCount: 0, billableAttempts: 0, outputCharacters: 60, countPrompt: () => openPrompt }
+          : { requestCount: 0, attemptsAtWork: 0, outputCharacters: 60, countPrompt: () => openPrompt }
       return {
         routing: { modelId: 'one/long' },
         usage: { total: usage, answers, isEstimated: true, openTurn, outputCharacters: 100 },
@@ -302,7 +302,7 @@ t.test(
         new CallRecord('chat'),
         {
           caller: { keyId: 'key-1' },
-          routing: { modelId: 'one/m', providerId: 'one', requestCount: 1, billableAttempts: 1 }
+          routing: { modelId: 'one/m', providerId: 'one', requestCount: 1, attemptsAtWork: 1 }
         },
         parts
       )

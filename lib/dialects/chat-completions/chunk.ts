@@ -7,10 +7,10 @@
 import type { ChatEvent, FinishReason, Logprobs, ToolResult, ToolServerError } from '../../core/events.ts'
 import type { AnswerHead } from '../dialect.ts'
 import { costFields, type Usage, type UsageCost } from '../../core/usage.ts'
-import { serviceTiers } from '../../../schemas/completion.ts'
+import { serviceTiers } from '../../../schemas/chat-completion.ts'
 import type {
   ChatCompletionChunk, ChoiceLogprobs, ChunkChoice, ChunkDelta, CompletionUsage, ToolServerResult
-} from '../../../schemas/completion.ts'
+} from '../../../schemas/chat-completion.ts'
 
 /** Unknown provider fields, passed on in place. */
 type Fields = Record<string, unknown>

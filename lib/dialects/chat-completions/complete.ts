@@ -15,7 +15,7 @@ import type {
   CompletionChoice,
   FinishReason,
   ToolCallDelta
-} from '../../../schemas/completion.ts'
+} from '../../../schemas/chat-completion.ts'
 
 type Fields = Record<string, unknown>
 

@@ -27,7 +27,7 @@ import type { SentNames } from './sent-names.ts'
 import type { Approvals } from './approvals.ts'
 import type { ChatEvent, FinishReason, Logprobs, ThinkingBlock } from '../../core/events.ts'
 import type { Usage } from '../../core/usage.ts'
-import type { ToolLoopStopped } from '../../../schemas/completion.ts'
+import type { ToolLoopStopped } from '../../../schemas/chat-completion.ts'
 import type { OutputItem } from '../../../schemas/response-items.ts'
 import type { ResponseObject } from '../../../schemas/responses.ts'
 

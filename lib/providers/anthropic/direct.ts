@@ -44,7 +44,7 @@ export function directRequest (
 export function directReader (input: AdapterInput<ChatInput>): BodyFormat<ChatEvent> {
   const reader = new MessageReader()
   return input.streamed
-    ? { as: 'sse', reader, json: value => readResponse(value, input) }
+    ? { as: 'events', reader, json: value => readResponse(value, input) }
     : { as: 'json', read: (value, bytes) => reader.complete(value, bytes), sse: () => readStream(input) }
 }
 
@@ -93,7 +93,7 @@ class MessageReader extends DirectReader {
           characters: Math.max(0, data.length - deltaFrameLength)
         }
       case 'ping':
-        return { type: 'direct-frame', name, json: data, isHead: true }
+        return { type: 'direct-frame', name, json: data, isInvisible: true }
       default:
         return undefined
     }
@@ -116,7 +116,7 @@ class MessageReader extends DirectReader {
       type: 'direct-frame',
       name: name ?? nonEmptyText(type),
       json,
-      ...(type === 'message_start' || isEmptyText(block)) && { isHead: true }
+      ...(type === 'message_start' || isEmptyText(block)) && { isInvisible: true }
     })
     into.push(...calls)
     switch (type) {

@@ -19,7 +19,7 @@ import { invalidResponse } from '../provider-failure.ts'
 import type { WireAnswer, WireChoice, WireDelta } from './wire.ts'
 import type { ChatEvent, FinishReason, Logprobs, ThinkingBlock } from '../../core/events.ts'
 import type { ChatInput } from '../../chat/input.ts'
-import { serviceTiers } from '../../../schemas/completion.ts'
+import { serviceTiers } from '../../../schemas/chat-completion.ts'
 import type { Usage } from '../../core/usage.ts'
 
 const answerFields = new Set([

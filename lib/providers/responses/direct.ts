@@ -42,7 +42,7 @@ export function directReader (input: AdapterInput<ChatInput>): BodyFormat<ChatEv
   // try.
   const reader = new ResponseReader(input.direct?.action === undefined ? sealingAccount(input) : undefined)
   return input.streamed
-    ? { as: 'sse', reader, json: value => readInstead(value, input) }
+    ? { as: 'events', reader, json: value => readInstead(value, input) }
     : { as: 'json', read: (value, bytes) => reader.complete(value, bytes), sse: () => readStream(input) }
 }
 
@@ -157,5 +157,5 @@ function deltaLength (data: string): number {
 }
 
 function frame (name: string | undefined, json: string): ChatEvent {
-  return { type: 'direct-frame', name, json, ...heads.has(name) && { isHead: true } }
+  return { type: 'direct-frame', name, json, ...heads.has(name) && { isInvisible: true } }
 }

@@ -469,7 +469,7 @@ t.test('a delta is counted by its text, with an escape as one character', async 
   const frames = ['"delta":"plain"', '"delta":"a\\n\\u00e9\\""', '"delta":""', '"note":"x"'].map(
     fields => `event: response.output_text.delta\ndata: {"type":"response.output_text.delta",${fields}}\n\n`
   )
-  const { reader } = readerAs(openaiAdapters.chat, { ...directAsk, streamed: true }, 'sse')
+  const { reader } = readerAs(openaiAdapters.chat, { ...directAsk, streamed: true }, 'events')
   const events: ChatEvent[] = []
   for (const message of sseDecoder(1000).push(Buffer.from(frames.join('')))) reader.read(message, events)
   t.same(

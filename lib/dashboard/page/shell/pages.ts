@@ -15,7 +15,7 @@ import { ModelsPage } from '../models/models-page.tsx'
 import { ProfilePage } from '../profile/profile-page.tsx'
 import { ProjectPage } from '../projects/project-page.tsx'
 import { ProjectsPage } from '../projects/projects-page.tsx'
-import { StagesPage } from '../stages/stages-page.tsx'
+import { GuardsPage } from '../guards/guards-page.tsx'
 import { ToolsPage } from '../tools/tools-page.tsx'
 
 /** A page gets the variable parts of its path. */
@@ -64,7 +64,7 @@ export const menu: readonly MenuGroup[] = [
     entries: [
       { path: '/models', label: 'Models', icon: 'models', role: 'viewer', load: async () => ModelsPage },
       { path: '/tools', label: 'Tool servers', icon: 'tools', role: 'member', load: async () => ToolsPage },
-      { path: '/stages', label: 'Guards', icon: 'guard', role: 'member', load: async () => StagesPage },
+      { path: '/stages', label: 'Guards', icon: 'guard', role: 'member', load: async () => GuardsPage },
       {
         path: '/alerts',
         label: 'Alerts',

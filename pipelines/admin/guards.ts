@@ -13,7 +13,7 @@ import type { ChatEvent } from '../../lib/core/events.ts'
 import type { GuardSettings } from '../../lib/core/settings.ts'
 import type { Route } from '../../lib/core/route.ts'
 import type { TextGuards } from '../../lib/guards/text-filter.ts'
-import type { StageSummary, StageTrial, StageTrialResult } from '../../schemas/admin/stages.ts'
+import type { GuardSummary, GuardTrial, GuardTrialResult } from '../../schemas/admin/guards.ts'
 import { principalOf, report } from './acts.ts'
 import { visibleProjects } from './call-filter.ts'
 import type { AdminHandlers, AdminRequest } from './handler.ts'
@@ -21,11 +21,11 @@ import type { AdminHandlers, AdminRequest } from './handler.ts'
 type GuardScope = NonNullable<GuardSettings['only']>
 
 const dayMs = 86_400_000
-const nothing: StageSummary['last_day'] = {
+const nothing: GuardSummary['last_day'] = {
   calls: 0, calls_with_findings: 0, findings: 0, unavailable: 0, took_ms: null
 }
 
-export const stageHandlers: AdminHandlers<'GET /admin/v1/stages' | 'POST /admin/v1/stages/try'> = {
+export const guardHandlers: AdminHandlers<'GET /admin/v1/stages' | 'POST /admin/v1/stages/try'> = {
   'GET /admin/v1/stages': async (call, { settings: { guards } }) => {
     const counts = await report(call, 'stagesReport', {
       fromMs: Date.now() - dayMs,
@@ -33,7 +33,7 @@ export const stageHandlers: AdminHandlers<'GET /admin/v1/stages' | 'POST /admin/
     })
     return {
       object: 'list',
-      data: guards.map(({ name, use, at, action, when = 'always', only }): StageSummary => {
+      data: guards.map(({ name, use, at, action, when = 'always', only }): GuardSummary => {
         const known = counts.get(name)
         return {
           name,
@@ -86,7 +86,7 @@ async function tried (
   guards: TextGuards,
   given: AdminRequest<'POST /admin/v1/stages/try'>,
   requestedGuards: readonly string[]
-): Promise<StageTrialResult> {
+): Promise<GuardTrialResult> {
   const { text, point } = given.request
   const record = new CallRecord('chat')
   const call: RoutedCall<Tried> = {
@@ -121,7 +121,7 @@ async function tried (
 }
 
 const inspections: Readonly<
-  Record<StageTrial['point'], (guards: TextGuards, call: RoutedCall<Tried>) => Promise<string>>
+  Record<GuardTrial['point'], (guards: TextGuards, call: RoutedCall<Tried>) => Promise<string>>
 > = {
   request: async (guards, call) => {
     let { text } = call.request

@@ -284,7 +284,7 @@ const kindEntries = {
 
 export const guardKindEntries = Object.keys(kindEntries)
 
-export const StageConfig = Closed(
+export const GuardConfig = Closed(
   {
     name: Type.String({
       pattern: '^[a-z0-9][a-z0-9_-]{0,63}$',
@@ -350,4 +350,4 @@ export const StageConfig = Closed(
   },
   { description: 'A guard that inspects the texts of calls.' }
 )
-export type StageConfig = Static<typeof StageConfig>
+export type GuardConfig = Static<typeof GuardConfig>

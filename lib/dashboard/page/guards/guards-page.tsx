@@ -81,7 +81,7 @@ function scopeOf (only: NonNullable<Stage['only']>): string {
     .join('; ')
 }
 
-export function StagesPage (): JSX.Element {
+export function GuardsPage (): JSX.Element {
   const { data, error, reload } = useResource('stages', signal => api('GET /admin/v1/stages', { signal }))
   return (
     <Page

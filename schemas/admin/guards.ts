@@ -1,11 +1,11 @@
 /** Configured guards: their activity, and what they would do with a text. */
 
 import { Type, type Static } from 'typebox'
-import { guardPoints } from '../config/stages.ts'
+import { guardPoints } from '../config/guards.ts'
 import { OneOf } from '../nullable.ts'
 import { OrNull, Request } from './common.ts'
 
-export const StageSummary = Type.Object({
+export const GuardSummary = Type.Object({
   name: Type.String(),
   use: Type.String({ description: 'Its kind, as in the configuration.' }),
   at: Type.Array(OneOf([...guardPoints])),
@@ -31,21 +31,21 @@ export const StageSummary = Type.Object({
     { description: 'Of the last 10,000 calls that guards inspected, within a day.' }
   )
 })
-export type StageSummary = Static<typeof StageSummary>
+export type GuardSummary = Static<typeof GuardSummary>
 
-export const StageList = Type.Object({ object: Type.Literal('list'), data: Type.Array(StageSummary) })
-export type StageList = Static<typeof StageList>
+export const GuardList = Type.Object({ object: Type.Literal('list'), data: Type.Array(GuardSummary) })
+export type GuardList = Static<typeof GuardList>
 
 /** The points at which a text can be tried. */
 export const triedPoints = ['request', 'answer'] as const
 
-export const StageTrial = Request({
+export const GuardTrial = Request({
   text: Type.String({ minLength: 1, maxLength: 20_000 }),
   point: OneOf([...triedPoints], { description: 'The point at which it is inspected.' })
 })
-export type StageTrial = Static<typeof StageTrial>
+export type GuardTrial = Static<typeof GuardTrial>
 
-export const StageTrialResult = Type.Object({
+export const GuardTrialResult = Type.Object({
   text: OrNull(Type.String(), 'What is left of it; `null`: it was refused.'),
   refusal: OrNull(Type.String(), 'What a caller would read.'),
   duration_ms: Type.Number(),
@@ -53,4 +53,4 @@ export const StageTrialResult = Type.Object({
     Type.Object({ stage: Type.String(), action: Type.String(), count: Type.Integer() })
   )
 })
-export type StageTrialResult = Static<typeof StageTrialResult>
+export type GuardTrialResult = Static<typeof GuardTrialResult>
