@@ -4,6 +4,9 @@ import type { CallSignal } from '../core/call.ts'
 /** `uncached`: the answer is complete but must not be cached. */
 export type FlightEnd = 'cached' | 'uncached' | 'failed'
 
+/** Milliseconds for which calls wait although the caller of the flight does not read on. */
+const maxPauseMs = 1000
+
 /**
  * A call to a provider whose answer equal calls wait for, instead of calling the provider themselves
  * (singleflight). If its caller leaves, the call continues as long as another caller waits.
@@ -13,6 +16,8 @@ export class Flight {
   readonly signal = new CallCancellation()
   readonly ended: Promise<FlightEnd>
   #settle: (end: FlightEnd) => void = () => undefined
+  /** When its caller got the last batch, by `performance.now()`; absent while it waits for the next. */
+  pausedAtMs: number | undefined
   #waiting = 0
   /** Why its caller has left. */
   #left: { readonly reason: unknown } | undefined
@@ -35,12 +40,20 @@ export class Flight {
     if (!this.isAwaited) this.signal.abort(reason)
   }
 
-  /** Waits for the end of the flight. @throws the reason of the signal */
+  /**
+   * Waits for the end of the flight. It ends as `uncached` if its caller stops reading: nobody has to wait
+   * for a slow reader. @throws the reason of the signal
+   */
   async wait (signal: CallSignal): Promise<FlightEnd> {
     this.#waiting++
+    const timer = setInterval(() => {
+      const pausedMs = this.pausedAtMs === undefined ? 0 : performance.now() - this.pausedAtMs
+      if (pausedMs > maxPauseMs) this.end('uncached')
+    }, maxPauseMs)
     try {
       return await abortable(this.ended, signal)
     } finally {
+      clearInterval(timer)
       this.#waiting--
       if (!this.isAwaited && this.#left !== undefined) this.signal.abort(this.#left.reason)
     }

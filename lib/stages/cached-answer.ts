@@ -127,7 +127,11 @@ async function* answerAndRecord<R extends ChatInput> (
 ): AsyncGenerator<Batch<R, ChatEvent>, void, undefined> {
   const answer = new NewAnswer(parts)
   try {
-    for (let batch = await answer.read(); batch !== undefined; batch = await answer.read()) yield batch
+    for (let batch = await answer.read(); batch !== undefined; batch = await answer.read()) {
+      if (parts.flight !== undefined) parts.flight.pausedAtMs = performance.now()
+      yield batch
+      if (parts.flight !== undefined) parts.flight.pausedAtMs = undefined
+    }
   } finally {
     await answer.close()
   }
@@ -208,7 +212,7 @@ class NewAnswer<R extends ChatInput> {
         return undefined
       }
       recorder.add(value, this.#sent)
-      if (recorder.hasGivenUp) flight?.end('uncached') // nobody has to wait while its caller reads slowly
+      if (recorder.hasGivenUp) flight?.end('uncached')
       return value
     } catch (error) {
       this.#end(false)

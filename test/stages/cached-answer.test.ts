@@ -124,6 +124,20 @@ t.test('the request of an answer that is being closed ends with its call', async
   t.equal(await ended, timeout)
 })
 
+t.test('an equal call does not wait for a caller who stops reading', async t => {
+  const { stage, calls } = answering([[text('a')], [text('b'), end]])
+  const cached = cachedAnswer(cache(), stage)
+  const slow = cached(once(callOf()))[Symbol.asyncIterator]()
+  await slow.next()
+  const other = await collect(cached(once(callOf())))
+  t.same(other.map(({ events }) => events), [[text('a')], [text('b'), end]])
+  t.equal(calls(), 2)
+  await slow.next()
+  t.equal((await slow.next()).done, true)
+  t.equal((await collect(cached(once(callOf())))).length, 1, 'its answer is cached at its end')
+  t.equal(calls(), 2)
+})
+
 t.test('it is read to its end while another call waits', async t => {
   const { stage, calls } = answering([[text('a')], [text('b')], [end]])
   const { record, other } = await leaveToAnother(stage)
