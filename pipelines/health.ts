@@ -45,7 +45,7 @@ export const readyzDocs: Docs = {
 export interface ProcessState {
   /** True from the moment calls are accepted until shutdown begins. */
   readonly ready: () => boolean
-  /** Names the parts that fail while calls continue: `keys`, `ledger`, `store`. */
+  /** Names the parts that fail while calls continue: `keys`, `ledger`, `store`, `exports`. */
   readonly degraded?: (() => readonly string[]) | undefined
 }
 

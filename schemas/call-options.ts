@@ -11,7 +11,7 @@ export const guardsOption = {
     Type.Array(Type.Union([Type.String({ minLength: 1, maxLength: 64 }), AnyObject]), { maxItems: 64 }),
     {
       description:
-        'Names of guards of the configuration that inspect this call, besides those that do anyway; an object names one by `guardrail_name`, and has no effect otherwise.'
+        'Names of guards of the configuration that inspect this call, in addition to those that inspect every call; an object names one by `guardrail_name`, and has no effect otherwise.'
     }
   )
 }
@@ -30,7 +30,7 @@ export const attemptOptions = {
   }),
   drop_params: Nullable(Type.Boolean(), {
     description:
-      'Fields that a provider does not know are dropped in any case where the request is translated; `false` has no effect.'
+      'Fields that a provider does not know are dropped whenever the request is translated; `false` has no effect.'
   })
 }
 

@@ -141,7 +141,7 @@ const nothing: ReportedUsage = { usage: undefined, unreported: 0 }
 /** A batch to be taken; its part is read on only afterwards. */
 interface Offer<E> {
   readonly events: E[]
-  readonly taken: () => void
+  readonly take: () => void
 }
 
 class JoinedResponse<E extends AnyEvent> implements OpenResponse<E> {
@@ -206,7 +206,7 @@ class JoinedResponse<E extends AnyEvent> implements OpenResponse<E> {
   async next (): Promise<E[] | undefined> {
     await this.#changed()
     const offer = this.#offers.shift()
-    offer?.taken()
+    offer?.take()
     if (offer === undefined && this.#failed) throw withUsage(this.#failure, undefined) // also in `reported`
     return offer?.events ?? this.#last()
   }
@@ -250,7 +250,7 @@ class JoinedResponse<E extends AnyEvent> implements OpenResponse<E> {
   /** Starts no further part. Parts that wait for their batch to be taken continue. */
   #stopStarting (): void {
     this.#nextPart = this.#parts.length
-    for (const { taken } of this.#offers) taken()
+    for (const { take } of this.#offers) take()
   }
 
   /** Resolves when there is a batch or a failure, or when all parts have ended. */
@@ -326,7 +326,7 @@ class JoinedResponse<E extends AnyEvent> implements OpenResponse<E> {
   async #offer (events: E[]): Promise<void> {
     if (this.#cancelled.signal.aborted || this.#failed) return
     await new Promise<void>(resolve => {
-      this.#offers.push({ events, taken: resolve })
+      this.#offers.push({ events, take: resolve })
       this.#wake?.()
     })
   }

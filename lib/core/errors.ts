@@ -321,7 +321,7 @@ export interface AttemptFacts {
   staleConnection?: boolean | undefined
 }
 
-/** Default: as in the table of codes. */
+/** `message`, `status`, `type` and `fault` default to those of the code. */
 export interface GatewayErrorOptions extends AttemptFacts {
   /** Message for the caller. */
   message?: string | undefined

@@ -42,7 +42,7 @@ export interface Route {
 }
 
 export interface Mirror {
-  /** A model, an alias or a route, whose first model it is. */
+  /** A model or an alias, or a named list of routes, of which the first model counts. */
   readonly model: string
   /** From 0 to 1. */
   readonly share: number

@@ -293,7 +293,8 @@ export class DeferredStore {
   }
 
   /**
-   * Leases a task that is waiting, or whose owner has died.
+   * Leases a task that is waiting, or whose owner has died: the oldest of the key with the fewest tasks that
+   * run, so that no key waits for all tasks of another.
    *
    * @param except ids of tasks that are not taken
    */
@@ -316,6 +317,14 @@ export class DeferredStore {
               .where('lease_until_ms', '<=', nowMs)
               .where('expires_at_ms', '>', nowMs)
               .$if(except.length > 0, others => others.where('id', 'not in', except))
+              .orderBy(({ selectFrom }) =>
+                selectFrom('deferred as other')
+                  .select(({ fn }) => fn.countAll().as('running'))
+                  .whereRef('other.key_id', '=', 'deferred.key_id')
+                  .where('other.state', '=', 'running')
+                  .where('other.lease_until_ms', '>', nowMs)
+              )
+              .orderBy('expires_at_ms')
               .limit(1)
               .$call(this.#skipLocked)
           )

@@ -15,7 +15,7 @@ interface Form {
   readonly request: (
     texts: readonly TextAtPoint[],
     call: RoutedCall<unknown>,
-    stage: Pick<GuardSettings, 'name' | 'options'>
+    guard: Pick<GuardSettings, 'name' | 'options'>
   ) => object
   /** @throws TypeError for an invalid answer */
   readonly verdict: (answer: JsonObject) => Verdict
@@ -33,7 +33,7 @@ const forms: Readonly<Record<WebhookFormat, Form>> = {
     verdict: ({ refuse, texts, findings }) => {
       if (refuse !== undefined && typeof refuse !== 'string') throw new TypeError('`refuse` must be a text')
       if (findings !== undefined && !(Number.isSafeInteger(findings) && Number(findings) >= 0)) {
-        throw new TypeError('`findings` must be a number of findings')
+        throw new TypeError('`findings` must be a whole number, 0 or more')
       }
       return {
         ...refuse !== undefined && { refusal: refuse },

@@ -1,7 +1,7 @@
 /**
- * The accounts that a call counts in, one for each limit of each party that applies to it, and the sums
- * that they stand for at a time. Counters in memory, in Redis and in worker messages all iterate over this
- * list.
+ * The accounts that a call counts in, one for each limit of each party that applies to it, and, for limits
+ * per window, the sum of the current window. Counters in memory, in Redis and in worker messages all iterate
+ * over this list.
  */
 
 import {

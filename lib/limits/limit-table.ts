@@ -20,14 +20,13 @@ type CountedRow = CountedLimit & (
 interface LimitField {
   /** Its name on the wire. */
   readonly name: CountedLimitName
-  /** Its name in `KeyLimits`. */
+  /** Its name in `PartyLimits`. */
   readonly member: keyof CountedAmounts
   readonly row: CountedRow
   /** Counted amount per unit of the limit. */
   readonly perUnit: number
 }
 
-/** Scalar limits. */
 export const limitFields: readonly LimitField[] = countedLimitNames.map(name => (
   { name, member: camelCase(name), row: countedLimits[name], perUnit: perUnitOf(countedLimits[name].unit) }
 ))

@@ -25,7 +25,8 @@ import { SpendingReader, type ReadUsed } from './spending-reader.ts'
 
 export interface Limiter {
   /**
-   * Reserves what a call may use. The caller must settle every reservation.
+   * Reserves what a call may use. The caller must settle every reservation; a request to `describe` makes
+   * none.
    *
    * @throws GatewayError `shutting_down` if the deciding process has exited, `overloaded` if limits cannot be
    *   checked and the configuration says to refuse calls then

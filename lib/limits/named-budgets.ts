@@ -84,7 +84,7 @@ export class NamedBudgets {
    * Lists the parties whose budgets apply to a call, without counting it. May wait to read the end users of
    * its project.
    *
-   * @param options.mayBeAnonymous true for a call without a model. Default: false
+   * @param options.mayBeAnonymous true for a call that costs nothing itself. Default: false
    * @throws GatewayError `invalid_value` for a call without the end user that the configuration requires
    */
   partiesOf (

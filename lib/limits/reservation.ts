@@ -52,7 +52,7 @@ export interface ReservationRequest {
  */
 export type ReservationPurpose = 'admit' | 'count' | 'describe'
 
-/** The reserved amount of each unit: no more than any account has left. */
+/** The granted amount of each unit: what was wanted, or less where a strict budget has less left. */
 export type Granted = Readonly<Partial<Record<Unit, number>>>
 
 /** How much of a limit per minute is left, in its unit. */

@@ -261,9 +261,9 @@ export function answerLimitMessages (
       await delay(placeWaitMs)
       decision = await limiter.reserve(reservation, holder)
     }
-    // The worker exited while usage rows were read, so no call has the reservation.
     if (!hasExited)
       sendMessage(worker, { limits: 'decisions', decisions: [{ request, decision }], isLate: true })
+    // The worker exited while usage rows were read, so no call has the reservation.
     else if (decision.admitted) limiter.settle(decision.reservation, cancelledUsage)
   }
 }

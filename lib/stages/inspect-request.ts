@@ -117,7 +117,7 @@ async function passed<R> (
 ): Promise<RoutedCall<R>> {
   if (stage === undefined) return call
   for await (const out of stage(once(call))) return out as RoutedCall<R> // the call it was given
-  throw new Error('a stage of a module let no call through')
+  throw new Error('the `requestStage` of a guard module returned no call')
 }
 
 /** Discards the captured request of a refused call, and throws the error. */

@@ -1,6 +1,6 @@
 /**
- * Reserves what a call may use in every limit that applies to it, for strict budgets the most that it may
- * cost: of its key, its project, the owner of its key, its tags, its models and its end user.
+ * Reserves what a call may use in every limit that applies to it: those of its key, project, owner, tags,
+ * models and end user. Strict budgets reserve the most that it may cost.
  */
 
 import { steadyNow } from '../async/steady-clock.ts'
@@ -178,7 +178,7 @@ class CallLimits<R> {
   }
 }
 
-/** Waits for another process to decide. If the call ends first, a reservation granted later is released. */
+/** Waits for a decision. If the call ends first, a reservation that is granted later is released. */
 async function untilAborted (
   limiter: Limiter,
   decision: LimitDecision | Promise<LimitDecision>,

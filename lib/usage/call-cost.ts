@@ -37,7 +37,7 @@ export interface Charge {
 }
 
 /**
- * Returns what a call is charged by the current prices.
+ * Returns what a call is charged by the prices of `models`.
  *
  * @param isOpenEnded true if the process exited or the answer was cut off: the provider may go on
  */

@@ -51,7 +51,7 @@ export class Journal {
     return this.#size
   }
 
-  /** Appends a line at the end of this event loop turn; resolves when the write is done or has failed. */
+  /** Appends a line at the end of this turn; resolves when the write is done, has failed, or is put off. */
   append (line: string): Promise<void> {
     this.#lines.push(line)
     this.#appended ??= new Promise(resolve => {

@@ -113,7 +113,7 @@ const unrecorded: ReadonlySet<string> = new Set(['health', 'key'])
 
 /**
  * Makes the row of a call; `undefined` for a call without a valid key, for `/health` probes and for keys that
- * ask about themselves. Uses the current prices of the models.
+ * ask about themselves. Prices are those of `models`.
  *
  * @param recorded the journaled row that this one replaces. Default: none
  * @param outcome the outcome to store. Default: the record's

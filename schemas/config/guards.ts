@@ -160,7 +160,7 @@ const kindEntries = {
   ),
   options: Type.Optional(
     Type.Record(Type.String(), Type.Unknown(), {
-      description: 'Of a module: passed to it. Of `webhook`: sent with each request, in the form of LiteLLM as `additional_provider_specific_params`.'
+      description: 'Modules and `webhook` only: passed to the module, or sent with each request, in the form of LiteLLM as `additional_provider_specific_params`.'
     })
   ),
   model: Type.Optional(Text('Of `moderation` and `prompt_injection`: the model, as `provider/model`.')),
@@ -198,15 +198,15 @@ const kindEntries = {
       description: 'Of `presidio`: minimum score of a finding. Default: that of the analyzer.'
     })
   ),
-  url: Type.Optional(HttpUrl('Of `webhook`: the address of the service.')),
+  url: Type.Optional(HttpUrl('`webhook` only: the address of the service.')),
   format: Type.Optional(
     OneOf([...webhookFormats], {
       description:
-        "Of `webhook`: the form of its requests and answers, Headgate's or that of the generic guardrail API of LiteLLM. Default: `headgate`."
+        "`webhook` only: the form of its requests and answers, Headgate's or that of the generic guardrail API of LiteLLM. Default: `headgate`."
     })
   ),
   secret: Type.Optional(
-    Secret('Of `webhook`: signs its requests, as Standard Webhooks says. Default: they are not signed.')
+    Secret('`webhook` only: signs its requests, as Standard Webhooks says. Default: they are not signed.')
   ),
   headers: Type.Optional(
     Type.Record(Type.String(), Secret('Value of this header.'), {
@@ -234,13 +234,13 @@ const kindEntries = {
     Type.Integer({
       minimum: 1,
       maximum: 600_000,
-      description: 'Longest time for one inspection. Default: 5000. Not of `pattern`.'
+      description: 'Longest time for one inspection. Default: 5000. Not for `pattern`.'
     })
   ),
   when_unavailable: Type.Optional(
     OneOf(['refuse', 'pass'], {
       description:
-        'What happens to a call that it cannot inspect, after an error or `timeout_ms`: it is refused, or it passes, and the log, the metrics and the record of the call say so. Default: `refuse`, and `pass` with `action: report`. Not of `pattern`.'
+        'What happens to a call that it cannot inspect, after an error or `timeout_ms`: it is refused, or it passes, and the log, the metrics and the record of the call say so. Default: `refuse`, and `pass` with `action: report`. Not for `pattern`.'
     })
   ),
   during: Type.Optional(
@@ -252,7 +252,7 @@ const kindEntries = {
   stream: Type.Optional(
     OneOf(['windows', 'complete'], {
       description:
-        'How streamed answers are inspected: a `window` at a time, or only when they are complete, for which their callers wait. Default: `windows`. Not of `pattern`.'
+        'How streamed answers are inspected: a `window` at a time, or only when they are complete, for which their callers wait. Default: `windows`. Not for `pattern`.'
     })
   ),
   window: Type.Optional(
@@ -277,7 +277,7 @@ const kindEntries = {
           description: 'Longest time that a text longer than `overlap` waits for more of it.'
         })
       },
-      { description: 'How much of a stream is inspected at a time. Not of `pattern`.' }
+      { description: 'How much of a stream is inspected at a time. Not for `pattern`.' }
     )
   )
 }

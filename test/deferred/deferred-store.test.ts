@@ -47,6 +47,19 @@ storeTest(
   }
 )
 
+storeTest('keys take turns: the oldest task of the key with the fewest running ones is next', async (t, open) => {
+  const store = new DeferredStore(await open())
+  for (const [index, id] of ['a3', 'a1', 'a2', 'b4', 'b5'].entries()) {
+    const keyId = id.startsWith('a') ? 'one' : 'two'
+    t.ok(await store.add({ id, keyId, task: String(index) }, later + Number(id[1]), 10), id)
+  }
+  const taken: string[] = []
+  for (let number = 0; number < 5; number++) {
+    taken.push((await store.take({ owner: 'o', untilMs: 100 }, 0))?.id ?? 'none')
+  }
+  t.same(taken, ['a1', 'b4', 'a2', 'b5', 'a3'])
+})
+
 storeTest('a task is queued, leased, renewed, returned and finished', async (t, open) => {
   const store = new DeferredStore(await open())
   t.equal(await store.add({ ...row, task: '{}' }, later, 10), true)

@@ -70,7 +70,7 @@ function readPages (body: unknown): Array<ResultEvent<OcrPages>> {
     const page = objectOf(value)
     const markdown = page?.['markdown'] ?? ''
     if (page === undefined || typeof markdown !== 'string') {
-      throw invalidResponse(`page ${position} is not a page`)
+      throw invalidResponse(`page ${position} is invalid`)
     }
     return { index: numberOf(page['index']) ?? position, markdown }
   })
