@@ -40,7 +40,10 @@ export type ImageTraits = Static<typeof ImageTraits>
 
 export const ModelTraits = Type.Object(
   {
-    max_output_tokens: Count('Tokens of one answer, thinking included. Default: what the provider allows.'),
+    max_output_tokens: Count(
+      'Tokens of one answer, thinking included. The `output_token_limit` of `capabilities` counts if it is lower. ' +
+        'Default: what the provider allows.'
+    ),
     min_output_tokens: Count(
       'Least limit of tokens; a lower one is raised to it. Default: 16 at the Responses API, else 1.'
     ),

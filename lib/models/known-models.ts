@@ -13,7 +13,7 @@ import { kinds, otherUpstreamApi } from '../providers/kinds.ts'
 import { catalogueOf } from './catalogue.ts'
 import { dateIn, withoutDate } from './dated-names.ts'
 import { serviceAt } from './litellm-providers.ts'
-import { familyTraits, mergeTraits } from './traits.ts'
+import { familyTraits, limitOutput, mergeTraits } from './traits.ts'
 
 export interface ModelSources {
   readonly settings: Settings
@@ -53,10 +53,8 @@ export function collectModels ({ settings, extra, discovered }: ModelSources): M
   const withStatus = new Set(settings.models.filter(({ status }) => status !== undefined).map(({ id }) => id))
   for (const entry of entries.values()) {
     const { traits, ...complete } = inherited(entry, entries, withStatus.has(entry.id))
-    const merged = mergeTraits(
-      familyTraits(families, providerKinds.get(entry.providerId), entry.model),
-      traits
-    )
+    const family = familyTraits(families, providerKinds.get(entry.providerId), entry.model)
+    const merged = limitOutput(mergeTraits(family, traits), complete.capabilities['output_token_limit'])
     entries.set(entry.id, merged === undefined ? complete : { ...complete, traits: merged })
   }
   return entries

@@ -34,3 +34,10 @@ export function mergeTraits (base: Traits | undefined, changes: Traits | undefin
     }
   }
 }
+
+/** Returns the traits with the lower of two limits of an answer: theirs, and that of the capabilities. */
+export function limitOutput (traits: Traits | undefined, limit: unknown): Traits | undefined {
+  return typeof limit === 'number' && limit < (traits?.maxOutputTokens ?? Infinity)
+    ? { ...traits, maxOutputTokens: limit }
+    : traits
+}

@@ -537,6 +537,42 @@ t.test('without `strict` a call may cost more than it reserved', async t => {
   t.equal((await ask()).status, 402)
 })
 
+t.test('Claude writes no more by default than a strict budget has reserved', async t => {
+  const upstream = await fakeUpstream(() => ({
+    pieces: [
+      JSON.stringify({
+        id: 'x',
+        type: 'message',
+        role: 'assistant',
+        model: 'x',
+        content: [{ type: 'text', text: 'x' }],
+        stop_reason: 'end_turn',
+        stop_sequence: null,
+        usage: { input_tokens: 5, output_tokens: 1 }
+      })
+    ]
+  }))
+  t.teardown(upstream.close)
+  const model = 'anthropic/claude-haiku-4-5'
+  const sent = async (strict: boolean, limit: number): Promise<number> => {
+    const { ask } = await start(
+      t,
+      { upstream, usd: () => 0 },
+      { budget: { usd: 100, per: 'day' }, strict },
+      {
+        providers: [upstreamAt(upstream.url, 'anthropic', 'anthropic')],
+        models: [modelSettings(model, { price, capabilities: { output_token_limit: limit } })]
+      }
+    )
+    t.equal((await ask({ model })).status, 200)
+    return Number(Reflect.get(Object(upstream.requests.at(-1)?.json), 'max_tokens'))
+  }
+  const most = await sent(true, 64_000)
+  t.ok(most >= 8192 && most < 8400, `${most} tokens, which are the default of the limits`)
+  t.equal(await sent(true, 8000), 8000, 'or all that the model writes')
+  t.equal(await sent(false, 64_000), 32_000, 'without `strict` nothing is lowered')
+})
+
 t.test('choices that take separate requests are each charged a prompt', async t => {
   const prompt = 'four words of text '.repeat(500)
   const promptTokens = 2500

@@ -111,6 +111,8 @@ t.test('routes', async t => {
             traits: { embeddings: { dimensions: 1024, tokensPerInput: 512, tokensPerRequest: 8192 } }
           }),
           modelSettings('claude/claude-opus-5', { traits: { sampling: true } }),
+          modelSettings('claude/claude-haiku-4-5', { capabilities: { output_token_limit: 8000 } }),
+          modelSettings('claude/kimi', { capabilities: { output_token_limit: 9000 } }),
           modelSettings('openai/dall-e-2', { traits: { images: { maxImages: 3 } } })
         ]
       }),
@@ -123,6 +125,8 @@ t.test('routes', async t => {
     t.match(traits('claude/claude-opus-5'), { sampling: true, forcedTools: true, thinking: ['adaptive'] })
     t.match(traits('claude/claude-opus-5-20260724'), { sampling: true }, 'a snapshot of it')
     t.match(traits('claude/claude-opus-5-5'), { sampling: false, forcedTools: false })
+    t.match(traits('claude/claude-haiku-4-5'), { sampling: true, maxOutputTokens: 8000 }, 'the lower limit')
+    t.same(traits('claude/kimi'), { maxOutputTokens: 9000 })
     t.match(traits('claude/claude-later'), { sampling: false, forcedTools: true })
     t.equal(traits('gpu/claude-later'), undefined, 'families of a kind are of that kind only')
     t.match(traits('gpu/whisper-large-v3'), { transcription: { translation: true } })

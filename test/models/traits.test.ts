@@ -2,7 +2,7 @@ import t from 'tap'
 import catalogue from '../../lib/models/catalogue.json' with { type: 'json' }
 import { fitTuning } from '../../lib/chat/effort.ts'
 import { families } from '../../lib/models/catalogue.ts'
-import { familyTraits, mergeTraits } from '../../lib/models/traits.ts'
+import { familyTraits, limitOutput, mergeTraits } from '../../lib/models/traits.ts'
 import type { ChatInput } from '../../lib/chat/input.ts'
 import type { ProviderKind } from '../../schemas/providers.ts'
 
@@ -40,6 +40,13 @@ t.test('merging with nothing changes nothing', async t => {
   t.equal(mergeTraits(undefined, traits), traits)
   t.equal(mergeTraits(traits, undefined), traits)
   t.equal(mergeTraits(undefined, undefined), undefined)
+})
+
+t.test('the lower of two limits of an answer holds', async t => {
+  t.strictSame(limitOutput({ sampling: true, maxOutputTokens: 9 }, 5), { sampling: true, maxOutputTokens: 5 })
+  t.strictSame(limitOutput({ maxOutputTokens: 5 }, 9), { maxOutputTokens: 5 })
+  t.strictSame(limitOutput(undefined, 9), { maxOutputTokens: 9 })
+  t.equal(limitOutput(undefined, undefined), undefined)
 })
 
 t.test('efforts, sampling and penalties are those of the family', async t => {

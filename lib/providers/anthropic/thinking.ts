@@ -15,8 +15,10 @@ import type { Effort, MessagesRequest, ThinkingDisplay, WireMessage, WireToolCho
 
 type ThinkingFields = Pick<MessagesRequest, 'max_tokens' | 'thinking' | 'output_config'>
 
-/** Default tokens for the answer itself; thinking is added. */
-const defaultTokens = 4096
+/** Default limit of a model whose maximum is known, thinking included. */
+const usualLimit = 32_000
+/** Tokens that a default limit leaves for the answer itself. */
+const minAnswerTokens = 4096
 const minBudget = 1024
 const budgets: Readonly<Record<Effort, number>> = {
   low: 1024,
@@ -111,12 +113,16 @@ function budgeted (request: ChatInput, traits: ChatTraits, effort: Effort): Thin
     : { max_tokens: limit, thinking: { type: 'enabled', budget_tokens: budget } }
 }
 
+/** Callers who set no limit want entire files, but a server refuses a limit above the model's maximum. */
 function tokenLimit (
   { max_completion_tokens: total, max_tokens: legacy }: ChatInput,
   { maxOutputTokens }: ChatTraits,
   thinking = 0
 ): number {
-  return Math.min(total ?? legacy ?? defaultTokens + thinking, maxOutputTokens ?? Infinity)
+  const given = total ?? legacy
+  const needed = minAnswerTokens + thinking
+  if (maxOutputTokens === undefined) return given ?? needed
+  return Math.min(given ?? Math.max(usualLimit, needed), maxOutputTokens)
 }
 
 function checkBudget (budget: number, limit: number): void {

@@ -1,6 +1,38 @@
 import t from 'tap'
 import { body } from '../../support/anthropic-answers.ts'
 
+t.test('without a limit a known model may write 32,000 tokens, or its maximum if that is lower', async t => {
+  for (const [model, request, limit] of [
+    ['claude-haiku-4-5', {}, 32_000],
+    ['claude-haiku-4-5', { reasoning_effort: 'max' }, 32_000],
+    ['claude-opus-5', { reasoning_effort: 'high' }, 32_000],
+    ['claude-opus-5', { thinking: { type: 'adaptive' } }, 32_000],
+    ['claude-3-5-sonnet-20241022', {}, 8192],
+    ['claude-3-opus-20240229', {}, 4096],
+    ['claude-haiku-4-5', { max_tokens: 50_000 }, 50_000],
+    ['claude-haiku-4-5', { max_completion_tokens: 70_000 }, 64_000]
+  ] as const) {
+    t.equal(body(request, model).max_tokens, limit, `${model} ${JSON.stringify(request)}`)
+  }
+})
+
+t.test('a thinking budget without a limit leaves 4,096 tokens for the answer', async t => {
+  const limitFor = (tokens: number, model?: string): number =>
+    body({ thinking: { type: 'enabled', budget_tokens: tokens } }, model).max_tokens
+  t.equal(limitFor(2000), 32_000)
+  t.equal(limitFor(31_999), 36_095)
+  t.equal(limitFor(63_000), 64_000, 'fewer where the maximum of the model is reached')
+  t.equal(limitFor(2000, 'another-vendors-model'), 6096)
+})
+
+t.test('without a limit a model of unknown maximum may write 4,096 tokens beside its thinking', async t => {
+  t.equal(body({}, 'another-vendors-model').max_tokens, 4096)
+  t.match(body({ reasoning_effort: 'high' }, 'another-vendors-model'), {
+    max_tokens: 8192,
+    thinking: { budget_tokens: 4096 }
+  })
+})
+
 t.test('a forced tool turns thinking off', async t => {
   const { thinking, tool_choice: choice } = body({
     reasoning_effort: 'high',
