@@ -68,7 +68,7 @@ export function thinkingFields (
     }
     case undefined:
   }
-  if (effort === undefined || isForced(choice) || forbidsThinking(messages)) {
+  if (effort === undefined || isForced(choice) || forbidsThinking(messages, traits)) {
     return { max_tokens: tokenLimit(request, traits) }
   }
   if (traits.adaptive) {
@@ -141,17 +141,21 @@ function checkNotForced (request: ChatInput, choice: WireToolChoice | undefined)
 }
 
 /**
- * Returns true if the last turn began without thinking and must end so: the server rejects a turn with tool
- * calls that lacks its thinking, and thinking after a prefill.
+ * Returns true if the provider would reject thinking: always after a prefill, and with a budget if the last
+ * turn began without thinking. Adaptive thinking may begin in the middle of a turn.
  */
-function forbidsThinking (messages: readonly WireMessage[]): boolean {
+function forbidsThinking (messages: readonly WireMessage[], { adaptive }: ChatTraits): boolean {
+  if (messages.at(-1)?.role === 'assistant') return true
+  return !adaptive && beganWithoutThinking(messages)
+}
+
+function beganWithoutThinking (messages: readonly WireMessage[]): boolean {
   let start = messages.length
   while (start > 0 && continuesTurn(messages[start - 1])) start--
   const content = messages[start]?.content
   if (content === undefined) return false
   const [first] = content
-  return typeof first !== 'object' || (first.type !== 'thinking' && first.type !== 'redacted_thinking') ||
-    messages.at(-1)?.role === 'assistant'
+  return typeof first !== 'object' || (first.type !== 'thinking' && first.type !== 'redacted_thinking')
 }
 
 /** Returns true for assistant messages, and for user messages with tool results only. */

@@ -1,5 +1,17 @@
 import t from 'tap'
 import { body } from '../../support/anthropic-answers.ts'
+import type { ChatInput } from '../../../lib/chat/input.ts'
+
+/** A tool loop whose first turn did not think. */
+const loop: ChatInput['messages'] = [
+  { role: 'user', content: 'Boat?' },
+  {
+    role: 'assistant',
+    tool_calls: [{ id: 'toolu_1', type: 'function', function: { name: 'now', arguments: '{}' } }]
+  },
+  { role: 'tool', tool_call_id: 'toolu_1', content: '10:05' }
+]
+const prefill: ChatInput['messages'][number] = { role: 'assistant', content: 'The' }
 
 t.test('without a limit a known model may write 32,000 tokens, or its maximum if that is lower', async t => {
   for (const [model, request, limit] of [
@@ -40,6 +52,30 @@ t.test('a forced tool turns thinking off', async t => {
     tool_choice: 'required'
   })
   t.strictSame([thinking, choice], [undefined, { type: 'any' }])
+})
+
+t.test('adaptive models keep their effort in a tool loop that began without thinking', async t => {
+  for (const model of ['claude-opus-4-6', 'claude-opus-4-8', 'claude-opus-5', 'claude-sonnet-5-5']) {
+    t.match(
+      body({ reasoning_effort: 'high', messages: loop }, model),
+      { thinking: { type: 'adaptive' }, output_config: { effort: 'high' } },
+      model
+    )
+  }
+  t.equal(
+    body({ reasoning_effort: 'high', messages: loop }, 'claude-haiku-4-5').thinking,
+    undefined,
+    'a budget would need thinking at the start of the turn'
+  )
+})
+
+t.test('an answer that the caller has begun is continued without thinking', async t => {
+  for (const model of ['claude-haiku-4-5', 'claude-opus-4-6', 'claude-opus-5']) {
+    for (const messages of [[...loop.slice(0, 1), prefill], [...loop, prefill]]) {
+      const { thinking, output_config: config } = body({ reasoning_effort: 'high', messages }, model)
+      t.strictSame([thinking, config], [undefined, undefined], model)
+    }
+  }
 })
 
 t.test(
