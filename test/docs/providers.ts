@@ -102,6 +102,7 @@ const decisions = `
 | A reasoning effort that the model does not have | the closest it has, preferably a lower one; left out if it has none |
 | A thinking budget for a Claude model with adaptive thinking | \`thinking: {type: adaptive}\`, with the thinking shown; \`display\` of the caller wins |
 | An effort in a tool loop whose turn began without thinking | sent to Claude models with adaptive thinking; left out for those with a thinking budget, which would refuse it |
+| The effort \`none\` for a Claude model that thinks by default | \`thinking: {type: disabled}\`, or the lowest effort of a model that cannot stop |
 | No token limit in a request that is translated for Claude, whose API requires one | 32,000 with the thinking, or 4,096 beside a thinking budget if that is more; at most the maximum of the model. If the maximum is unknown, 4,096 beside the thinking; \`capabilities.output_token_limit\` of its entry in \`models\` sets it |
 | A token limit below the minimum of the Responses API | raised to 16 |
 | A union at the root of a tool's schema | one object with the properties of all branches; the union is repeated in the description, or only mentioned if it is longer than 2,000 characters, and \`strict\` is dropped |

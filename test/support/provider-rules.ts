@@ -125,6 +125,14 @@ export const providerRules: readonly ProviderRule[] = [
     }
   },
   {
+    kinds: ['anthropic'],
+    rule: 'Thinking is not turned off for Opus 5.5, Sonnet 5.5, Fable and Mythos.',
+    source: 'https://platform.claude.com/docs/en/models/fable-5/migration-guide',
+    asOf: '2026-11-29',
+    isBroken: ({ thinking, model }) =>
+      objectOf(thinking)?.['type'] === 'disabled' && /(?:opus|sonnet)-5-5|fable|mythos/.test(String(model))
+  },
+  {
     kinds: openai,
     rule: 'Parameters of a function are an object with `properties` and no union at the root; arrays have `items`.',
     source: openaiDocs,

@@ -29,6 +29,7 @@ export const requestedModels: Readonly<Partial<Record<ProviderKind, readonly str
     'claude-opus-4-8',
     'claude-opus-5',
     'claude-sonnet-5-5',
+    'claude-fable-5',
     'claude-3-5-sonnet'
   ],
   google: [

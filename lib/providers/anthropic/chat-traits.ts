@@ -10,6 +10,8 @@ export interface ChatTraits {
   readonly budgets: boolean
   /** Decides how long to think, guided by an effort. */
   readonly adaptive: boolean
+  /** Thinks adaptively if the request does not say whether to think. */
+  readonly thinksByDefault: boolean
   /** Supported efforts. */
   readonly efforts: readonly string[]
   /** Allows thinking to be disabled explicitly. */
@@ -28,6 +30,7 @@ export function chatTraits ({ traits = {} }: Route): ChatTraits {
     sampling = true,
     thinking = ['budget'],
     efforts = ['low', 'medium', 'high'],
+    defaultEffort,
     thinkingOff = true,
     forcedTools = true
   } = traits
@@ -36,6 +39,7 @@ export function chatTraits ({ traits = {} }: Route): ChatTraits {
     sampling,
     budgets: thinking.includes('budget'),
     adaptive: thinking.includes('adaptive'),
+    thinksByDefault: thinking.includes('adaptive') && defaultEffort !== 'none',
     efforts,
     thinkingOff,
     forcedTools

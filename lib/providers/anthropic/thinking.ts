@@ -68,6 +68,7 @@ export function thinkingFields (
     }
     case undefined:
   }
+  if (requested === 'none') return withoutThinking(request, traits)
   if (effort === undefined || isForced(choice) || forbidsThinking(messages, traits)) {
     return { max_tokens: tokenLimit(request, traits) }
   }
@@ -82,6 +83,16 @@ function effortOf (requested: ChatInput['reasoning_effort'], { efforts }: ChatTr
   const isUnset = requested === undefined || requested === 'none'
   const effort = isUnset ? undefined : nearestEffort(requested, efforts)
   return effort === 'none' || effort === 'minimal' ? undefined : effort
+}
+
+/** Turns thinking off in a model that thinks by default; one that cannot stop gets its lowest effort. */
+function withoutThinking (request: ChatInput, traits: ChatTraits): ThinkingFields {
+  if (!traits.thinksByDefault) return { max_tokens: tokenLimit(request, traits) }
+  if (traits.thinkingOff) {
+    return { max_tokens: tokenLimit(request, traits), thinking: { type: 'disabled' } }
+  }
+  const { thinking: _, ...least } = adaptive(request, traits, effortOf('minimal', traits))
+  return least
 }
 
 /** Newer models hide their thinking unless it is requested. */

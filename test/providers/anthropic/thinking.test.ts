@@ -78,6 +78,37 @@ t.test('an answer that the caller has begun is continued without thinking', asyn
   }
 })
 
+t.test('the effort `none` turns thinking off in models that think by default', async t => {
+  const sent = (model: string): readonly unknown[] => {
+    const { thinking, output_config: config } = body({ reasoning_effort: 'none' }, model)
+    return [thinking, config]
+  }
+  for (const model of ['claude-opus-5', 'claude-sonnet-5', 'claude-haiku-5-5', 'claude-of-the-future']) {
+    t.strictSame(sent(model), [{ type: 'disabled' }, undefined], model)
+  }
+  for (const model of [
+    'claude-opus-5-5',
+    'claude-sonnet-5-5',
+    'claude-fable-5',
+    'claude-fable-5-1',
+    'claude-mythos-5',
+    'claude-mythos-5-1'
+  ]) {
+    t.strictSame(sent(model), [undefined, { effort: 'low' }], `${model} cannot stop`)
+  }
+  for (const model of [
+    'claude-opus-4-8',
+    'claude-opus-4-7',
+    'claude-opus-4-6',
+    'claude-sonnet-4-6',
+    'claude-haiku-4-5',
+    'claude-3-5-sonnet-20241022',
+    'another-vendors-model'
+  ]) {
+    t.strictSame(sent(model), [undefined, undefined], `${model} does not think unless asked`)
+  }
+})
+
 t.test(
   'adaptive models get no thinking budget, and show thinking as models with a budget do',
   async t => {
@@ -130,7 +161,8 @@ t.test('the effort is reduced to one that the model supports', async t => {
     ['claude-sonnet-4-6', 'max', 'max'],
     ['claude-sonnet-4-6', 'xhigh', 'high'],
     ['claude-opus-5', 'minimal', 'low'],
-    ['claude-opus-5', 'none', undefined]
+    ['claude-opus-5', 'none', undefined],
+    ['claude-fable-5', 'none', 'low']
   ] as const) {
     t.equal(body({ reasoning_effort: wish }, model).output_config?.effort, effort, `${model} ${wish}`)
   }
