@@ -175,7 +175,7 @@ export const kinds: Readonly<Record<ProviderKind, Kind>> = {
     upstreamApi: 'xai/chat/completions',
     credential: bearer,
     adapters: { ...xaiAdapters, images },
-    quirks: { omit: xaiUnsupportedFields, customTools: false },
+    quirks: { omit: xaiUnsupportedFields, messageNames: 'user', customTools: false },
     traits: { systemAnywhere: true, prefill: false }
   },
   mistral: {
@@ -200,6 +200,8 @@ export const kinds: Readonly<Record<ProviderKind, Kind>> = {
       rename: { seed: 'random_seed' },
       // Streams end with the usage anyway.
       streamUsage: false,
+      messageNames: 'none',
+      refusals: false,
       toolCallIdLength: 9,
       toolImages: false,
       userAfterTool: false,

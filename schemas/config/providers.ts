@@ -152,6 +152,18 @@ const QuirksConfig = Section(
           'False when the server takes the content of a message only as a text: the texts of a list are joined. Default: false for DeepSeek.'
       })
     ),
+    message_names: Type.Optional(
+      OneOf(['all', 'user', 'none'], {
+        description:
+          'Messages that keep their `name`: all, those of users, or none. Default: `user` for xAI, `none` for Mistral, else `all`.'
+      })
+    ),
+    refusals: Type.Optional(
+      Type.Boolean({
+        description:
+          'False when the server does not know refusals in assistant messages: they are sent as text. Default: false for Mistral.'
+      })
+    ),
     tool_call_id_length: Type.Optional(
       Type.Integer({
         minimum: 8,

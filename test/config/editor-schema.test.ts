@@ -42,6 +42,8 @@ t.test('the schema file knows every provider kind and quirk of the code', async 
     rename: 'rename',
     developerRole: 'developer_role',
     contentLists: 'content_lists',
+    messageNames: 'message_names',
+    refusals: 'refusals',
     toolCallIdLength: 'tool_call_id_length',
     maxToolCallIdLength: 'max_tool_call_id_length',
     userAfterTool: 'user_after_tool',

@@ -239,6 +239,8 @@ function otherQuirks (kind: ProviderKind): string[] {
     customTools,
     base64Embeddings,
     contentLists,
+    messageNames,
+    refusals,
     toolImages,
     userAfterTool,
     maxToolCallIdLength,
@@ -249,6 +251,9 @@ function otherQuirks (kind: ProviderKind): string[] {
     ...(multipleChoices === false ? ['`n` choices are `n` requests'] : []),
     ...(customTools === false ? ['no custom tools'] : []),
     ...(contentLists === false ? ['a list of texts is sent as one text'] : []),
+    ...(messageNames === 'user' ? ['`name` in user messages only'] : []),
+    ...(messageNames === 'none' ? ['no `name` in messages'] : []),
+    ...(refusals === false ? ['refusals of earlier turns are sent as text'] : []),
     ...(toolImages === false ? ['no images in tool results'] : []),
     ...(userAfterTool === false ? ['a short assistant message between tool results and a user message'] : []),
     ...(maxToolCallIdLength !== undefined

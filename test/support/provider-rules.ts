@@ -200,6 +200,23 @@ export const providerRules: readonly ProviderRule[] = [
       )
   },
   {
+    kinds: ['mistral'],
+    rule: 'Messages have no `name`, and no `refusal`.',
+    source: 'https://github.com/microsoft/autogen/issues/2748',
+    asOf: '2026-11-29',
+    isBroken: ({ messages }) =>
+      some(messages, value => value['role'] !== undefined && value['name'] !== undefined) ||
+      some(messages, value => value['refusal'] !== undefined)
+  },
+  {
+    kinds: ['xai'],
+    rule: 'Only user messages have a `name`.',
+    source: 'https://github.com/BerriAI/litellm/issues/9720',
+    asOf: '2026-11-29',
+    isBroken: ({ messages }) =>
+      objectsOf(messages).some(({ role, name }) => name !== undefined && role !== 'user')
+  },
+  {
     kinds: ['deepseek'],
     rule: 'The content of a message is a text, not a list of texts.',
     source: 'https://github.com/QwenLM/qwen-code/pull/2320',

@@ -82,13 +82,15 @@ const id = fc.constantFrom(
 )
 const calls = fc.uniqueArray(id, { minLength: 1, maxLength: 2 })
 
+const name = fc.option(fc.constantFrom('ann', 'b c'), { nil: undefined })
+
 const turn: fc.Arbitrary<readonly Message[]> = fc.oneof(
   question.map((content): Message[] => [{ role: 'user', content }]),
   fc
-    .tuple(text, fc.option(fc.constantFrom('ann', 'b c'), { nil: undefined }))
-    .map(([content, name]): Message[] => [{ role: 'user', content, ...name !== undefined && { name } }]),
-  text.map((content): Message[] => [{ role: 'assistant', content }]),
+    .tuple(fc.constantFrom('user' as const, 'assistant' as const), text, name)
+    .map(([role, content, name]): Message[] => [{ role, content, ...name !== undefined && { name } }]),
   text.map((refusal): Message[] => [{ role: 'assistant', content: null, refusal }]),
+  text.map((refusal): Message[] => [{ role: 'assistant', content: [{ type: 'refusal', refusal }] }]),
   fc
     .tuple(
       text,
@@ -105,8 +107,8 @@ const turn: fc.Arbitrary<readonly Message[]> = fc.oneof(
     )
     .map(([content, more]): Message[] => [{ role: 'assistant', content, ...more }]),
   fc
-    .tuple(fc.constantFrom('system' as const, 'developer' as const), text)
-    .map(([role, content]): Message[] => [{ role, content }]),
+    .tuple(fc.constantFrom('system' as const, 'developer' as const), text, name)
+    .map(([role, content, name]): Message[] => [{ role, content, ...name !== undefined && { name } }]),
   fc
     .tuple(fc.option(text), calls, fc.constantFrom('{"p":1}', '', '{}'), content)
     .map(([content, ids, json, result]): Message[] => [

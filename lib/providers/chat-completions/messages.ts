@@ -69,7 +69,10 @@ function wireMessage (given: Message, index: number, quirks: Quirks): Message {
       return message
     // Most servers reject roles newer than `system`.
     case 'developer': return quirks.developerRole === true ? message : { ...message, role: 'system' }
-    case 'assistant': return withToolCallIds(withWireCalls(message, quirks), quirks)
+    case 'assistant': {
+      const turn = quirks.refusals === false ? withRefusalAsText(message) : message
+      return withToolCallIds(withWireCalls(turn, quirks), quirks)
+    }
     case 'tool': return withToolCallIds(message, quirks)
     case 'system':
     case 'function':
@@ -86,13 +89,26 @@ function withoutList (message: Message): Message {
   return { ...message, content: texts.join(message.role === 'assistant' ? '' : '\n\n') }
 }
 
+/** Sends a refusal as text, for servers that do not know the field. */
+function withRefusalAsText (message: AssistantMessage): AssistantMessage {
+  const { refusal, ...rest } = message
+  const isRefused = Array.isArray(rest.content) && rest.content.some(({ type }) => type === 'refusal')
+  return refusal === undefined && !isRefused ? message : { ...rest, content: answerText(message) }
+}
+
+/** Returns what an assistant message says, refusals included, as one text. */
+export function answerText ({ content, refusal }: AssistantMessage): string {
+  const parts = typeof content === 'string' ? [content] : (content ?? []).map(textOf)
+  return [...parts, refusal ?? ''].join('')
+}
+
 function textOf (part: UserPart | AssistantPart): string | undefined {
   if (part.type === 'text') return part.text
   return part.type === 'refusal' ? part.refusal : undefined
 }
 
-function clean (message: Message, { keepInHistory = [] }: Quirks): Message {
-  const fields = knownFields[message.role]
+function clean (message: Message, { keepInHistory = [], messageNames = 'all' }: Quirks): Message {
+  const fields = fieldsOf(message.role, messageNames)
   let spare = false
   for (const key in message) {
     if (!fields.includes(key) || Reflect.get(message, key) === null) spare = true
@@ -106,6 +122,12 @@ function clean (message: Message, { keepInHistory = [] }: Quirks): Message {
     if (wanted && (value !== null || key === 'content')) kept[key] = value
   }
   return kept as Message // the same message with fewer optional fields
+}
+
+/** Returns the known fields of a message. The `name` of a function message is that of its function. */
+function fieldsOf (role: Message['role'], names: Quirks['messageNames']): readonly string[] {
+  const keepsName = names === 'all' || names === role || role === 'function'
+  return keepsName ? knownFields[role] : knownFields[role].filter(field => field !== 'name')
 }
 
 /** Known fields of a tool call, and of its typed part. */

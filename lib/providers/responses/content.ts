@@ -1,7 +1,7 @@
 /** Converts the content of messages, part by part. */
 
 import { GatewayError } from '../../core/errors.ts'
-import type { AssistantMessage, FilePart, UserPart } from '../../../schemas/messages.ts'
+import type { FilePart, UserPart } from '../../../schemas/messages.ts'
 import type { InputPart } from './wire.ts'
 
 /**
@@ -14,15 +14,6 @@ export function inputContent (content: string | readonly UserPart[], param: stri
   return typeof content === 'string'
     ? content
     : content.map((part, index) => inputPart(part, `${param}[${index}]`))
-}
-
-/** Returns an assistant message as text: the API accepts output parts only with the provider's ids. */
-export function answerText ({ content, refusal }: AssistantMessage): string {
-  const parts =
-    typeof content === 'string'
-      ? [content]
-      : (content ?? []).map(part => (part.type === 'refusal' ? part.refusal : part.text))
-  return [...parts, refusal ?? ''].join('')
 }
 
 function inputPart (part: UserPart, param: string): InputPart {

@@ -1,7 +1,8 @@
 /** Converts messages to items: an assistant message becomes its reasoning, text and calls, in this order. */
 
 import { contentFor, toReasoningItem } from '../../chat/reasoning-item.ts'
-import { answerText, inputContent } from './content.ts'
+import { answerText } from '../chat-completions/messages.ts'
+import { inputContent } from './content.ts'
 import { toolCallIdOf } from './tool-call-id.ts'
 import type { AssistantMessage, Message, ToolCall, ToolMessage } from '../../../schemas/messages.ts'
 import type { InputItem } from './wire.ts'
@@ -38,7 +39,7 @@ export function wireConversation (messages: readonly Message[], account?: () => 
 }
 
 function answerItems (message: AssistantMessage, account: (() => string) | undefined): InputItem[] {
-  const text = answerText(message)
+  const text = answerText(message) // parts would need the provider's ids
   return [
     ...reasoningItems(message.thinking_blocks, account),
     ...text === '' ? [] : [{ type: 'message' as const, role: 'assistant' as const, content: text }],

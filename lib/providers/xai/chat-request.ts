@@ -7,7 +7,6 @@ import { GatewayError } from '../../core/errors.ts'
 import { chatBody, chatRequest as dialectRequest } from '../chat-completions/chat-request.ts'
 import { objectOf } from '../../json/type-guards.ts'
 import type { ChatInput } from '../../chat/input.ts'
-import type { Message } from '../../../schemas/messages.ts'
 import type { AdapterInput, UpstreamRequest } from '../provider.ts'
 
 /** Alternatives per token. Returning fewer than requested would look complete. */
@@ -24,8 +23,7 @@ export function chatRequest (input: AdapterInput<ChatInput>): UpstreamRequest {
 export function xaiBody (input: AdapterInput<ChatInput>): Record<string, unknown> {
   const { request } = input
   refuseUnsupported(request)
-  const messages = request.messages.map(withoutName)
-  const body = chatBody({ ...input, request: { ...request, messages } })
+  const body = chatBody(input)
   if (typeof body['stop'] === 'string') body['stop'] = [body['stop']]
   if (body['reasoning_effort'] === 'minimal') body['reasoning_effort'] = 'low'
   const { service_tier: tier, search_parameters: search } = request
@@ -54,18 +52,4 @@ function refuseUnsupported ({ top_logprobs: alternatives, seed, messages }: Chat
 
 function unsupported (param: string, message: string): GatewayError {
   return new GatewayError('unsupported_parameter', { message, param })
-}
-
-/** Only user messages may have a name. */
-function withoutName (message: Message): Message {
-  if (
-    message.role === 'user' ||
-    message.role === 'tool' ||
-    message.role === 'function' ||
-    message.name === undefined
-  ) {
-    return message
-  }
-  const { name: _, ...rest } = message
-  return rest
 }

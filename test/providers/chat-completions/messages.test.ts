@@ -1,5 +1,6 @@
 import t from 'tap'
 import { wireConversation } from '../../../lib/providers/chat-completions/messages.ts'
+import { objectsOf } from '../../../lib/json/type-guards.ts'
 import { kinds } from '../../../lib/providers/kinds.ts'
 import type { ChatInput } from '../../../lib/chat/input.ts'
 import type { Quirks } from '../../../lib/core/provider-traits.ts'
@@ -118,6 +119,43 @@ t.test('developer messages become system messages for servers that do not know t
   ]
   t.strictSame(body({ messages })['messages'], [{ role: 'system', content: 'Help.' }, messages[1]])
   t.strictSame(body({ messages }, { developerRole: true })['messages'], messages)
+})
+
+t.test('names are left out where a server refuses them', async t => {
+  const names = (quirks: Quirks): unknown[] => {
+    const messages: ChatInput['messages'] = [
+      { role: 'developer', content: 'a', name: 'guide' },
+      { role: 'system', content: 'a', name: 'guide' },
+      { role: 'user', content: 'b', name: 'ada' },
+      { role: 'assistant', content: 'c', name: 'bot' },
+      { role: 'function', content: 'd', name: 'look' }
+    ]
+    const sent = body({ messages }, { ...quirks, legacyFunctions: true })
+    return objectsOf(sent['messages']).map(({ name }) => name)
+  }
+  t.same(names({}), ['guide', 'guide', 'ada', 'bot', 'look'])
+  t.same(names({ messageNames: 'all' }), names({}))
+  t.same(names({ messageNames: 'user' }), [undefined, undefined, 'ada', undefined, 'look'])
+  t.same(names({ messageNames: 'none' }), [undefined, undefined, undefined, undefined, 'look'])
+})
+
+t.test('a refusal is text of the turn for servers that do not know refusals', async t => {
+  const calls = [{ id: 'a', type: 'function' as const, function: { name: 'f', arguments: '{}' } }]
+  const messages: ChatInput['messages'] = [
+    { role: 'assistant', content: null, refusal: 'No.' },
+    { role: 'assistant', content: 'Well. ', refusal: 'No.', tool_calls: calls },
+    { role: 'assistant', content: [{ type: 'text', text: 'Well. ' }, { type: 'refusal', refusal: 'No.' }] },
+    { role: 'assistant', content: 'Yes.', refusal: null },
+    { role: 'assistant', content: [{ type: 'text', text: 'Yes.' }] }
+  ]
+  t.strictSame(body({ messages }, { refusals: false })['messages'], [
+    { role: 'assistant', content: 'No.' },
+    { role: 'assistant', content: 'Well. No.', tool_calls: calls },
+    { role: 'assistant', content: 'Well. No.' },
+    { role: 'assistant', content: 'Yes.' },
+    { role: 'assistant', content: [{ type: 'text', text: 'Yes.' }] }
+  ])
+  t.match(body({ messages })['messages'], [{ content: null, refusal: 'No.' }])
 })
 
 t.test('empty messages are skipped, and a quoted end is recognised', async t => {
