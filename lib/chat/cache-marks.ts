@@ -112,6 +112,11 @@ function functionOf (tool: object): object | undefined {
 function messageWithoutMarks (message: Message): Message {
   const { content } = message
   if (!Array.isArray(content) || !content.some(hasMark)) return message
+  const [part] = content
+  // Most servers accept only a text as the result of a tool.
+  if (message.role === 'tool' && content.length === 1 && part?.type === 'text') {
+    return { ...message, content: part.text }
+  }
   // The same parts of the same message.
   return { ...message, content: content.map(withoutMark) } as Message
 }

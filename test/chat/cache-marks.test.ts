@@ -26,7 +26,7 @@ t.test('cache marks go only to providers that read them, or may', async t => {
   t.same(marked.map(([kind]) => kind).toSorted(), ['anthropic', 'openai-compatible', 'openrouter'])
 })
 
-t.test('marks are removed from parts and tools, and nothing else changes', async t => {
+t.test('marks are removed from parts and tools, and a marked tool result becomes a text again', async t => {
   const part = { type: 'text', text: 'hi' } as const
   const call = { type: 'function', function: { name: 'f' } } as const
   const plain = { role: 'user', content: [part] } as const
@@ -38,11 +38,17 @@ t.test('marks are removed from parts and tools, and nothing else changes', async
     ...request,
     // a field missing from the schema
     messages: [
-      ...request.messages, { role: 'user', content: [{ ...part, ...mark }] }
+      ...request.messages,
+      { role: 'user', content: [{ ...part, ...mark }] },
+      { role: 'tool', tool_call_id: 'a', content: [{ ...part, ...mark }] }
     ] as ChatInput['messages'],
     tools: [call, { ...call, ...mark }, { ...call, function: { ...call.function, ...mark } }]
   })
-  t.same(marked, { ...request, messages: [...request.messages, plain], tools: [call, call, call] })
+  t.same(marked, {
+    ...request,
+    messages: [...request.messages, plain, { role: 'tool', tool_call_id: 'a', content: 'hi' }],
+    tools: [call, call, call]
+  })
   t.equal(marked.messages[0], plain)
   t.equal(marked.tools?.[0], call)
 })

@@ -116,17 +116,19 @@ class ConversationReader {
     if (!hasResult) this.#openCalls.clear()
   }
 
-  #addResult ({ tool_use_id: id, content, is_error: isError }: MessagesToolResultBlock, param: string): void {
+  #addResult (block: MessagesToolResultBlock, param: string): void {
+    const { tool_use_id: id, content, is_error: isError, cache_control: mark = null } = block
     const parts = blocksOf(content ?? []).flatMap((block, index) =>
       partsOf(block, `${param}.content.${index}`, this.#refuse)
     )
-    const text = toolResultText(id, parts, this.#shown)
+    const given = toolResultText(id, parts, this.#shown)
+    const text = isError === true && !/^error/i.test(given) ? `Error: ${given}` : given
     const callId = providerToolId(id)
     this.#openCalls.delete(callId)
     this.#messages.push({
       role: 'tool',
       tool_call_id: callId,
-      content: isError === true && !/^error/i.test(text) ? `Error: ${text}` : text
+      content: text === '' ? text : shortest(textPart({ type: 'text', text, cache_control: mark }))
     })
   }
 

@@ -35,6 +35,25 @@ t.test('the texts of an answer are joined, unless one has a cache mark', async t
   t.match(conversation([{ role: 'assistant', content: marked }]), [{ content: marked }])
 })
 
+t.test('the cache mark of a tool result stays with its text', async t => {
+  const mark = { cache_control: { type: 'ephemeral' as const } }
+  const result = { type: 'tool_result' as const, tool_use_id: 'a', content: 'seen' }
+  const messages = conversation([
+    { role: 'assistant', content: [{ type: 'tool_use', id: 'a', name: 'look', input: {} }] },
+    { role: 'user', content: [{ ...result, is_error: true, ...mark }] }
+  ])
+  t.match(messages, [
+    {},
+    { role: 'tool', tool_call_id: 'a', content: [{ type: 'text', text: 'Error: seen', ...mark }] }
+  ])
+  t.match(conversation([{ role: 'user', content: [{ ...result, cache_control: null }] }]), [
+    { content: 'seen' }
+  ])
+  t.match(conversation([{ role: 'user', content: [{ ...result, content: '', ...mark }] }]), [
+    { content: '' }
+  ])
+})
+
 t.test('a system message between calls and their results is moved behind the results', async t => {
   t.strictSame(
     conversation([

@@ -120,6 +120,9 @@ t.test('cache marks are sent only to providers with such a cache', async t => {
   const plain = fit(given)
   t.notMatch(JSON.stringify(plain), /cache_control/)
   t.strictSame(plain.messages[0], { role: 'system', content: 'a\n\nb' })
+  const results: ChatInput['messages'] = [{ role: 'tool', tool_call_id: 'a', content: content.slice(0, 1) }]
+  t.strictSame(fit({ messages: results }, { provider: { cacheMarks: true } }).messages, results)
+  t.strictSame(fit({ messages: results }).messages, [{ role: 'tool', tool_call_id: 'a', content: 'a' }])
 })
 
 t.test('requests that the provider cannot handle are refused', async t => {
