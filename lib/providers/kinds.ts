@@ -251,6 +251,7 @@ export const kinds: Readonly<Record<ProviderKind, Kind>> = {
       multipleChoices: false,
       keepInHistory: ['reasoning_content'],
       contentLists: false,
+      jsonSchema: false,
       customTools: false
     }
   },

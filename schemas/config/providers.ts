@@ -164,6 +164,12 @@ const QuirksConfig = Section(
           'False when the server does not know refusals in assistant messages: they are sent as text. Default: false for Mistral.'
       })
     ),
+    json_schema: Type.Optional(
+      Type.Boolean({
+        description:
+          'False when the server refuses a `response_format` with a schema: it is asked for any JSON, and the schema goes into the system message. Default: false for DeepSeek.'
+      })
+    ),
     tool_call_id_length: Type.Optional(
       Type.Integer({
         minimum: 8,

@@ -44,6 +44,7 @@ t.test('the schema file knows every provider kind and quirk of the code', async 
     contentLists: 'content_lists',
     messageNames: 'message_names',
     refusals: 'refusals',
+    jsonSchema: 'json_schema',
     toolCallIdLength: 'tool_call_id_length',
     maxToolCallIdLength: 'max_tool_call_id_length',
     userAfterTool: 'user_after_tool',

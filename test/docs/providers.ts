@@ -105,6 +105,7 @@ const decisions = `
 | The effort \`none\` for a Claude model that thinks by default | \`thinking: {type: disabled}\`, or the lowest effort of a model that cannot stop |
 | No token limit in a request that is translated for Claude, whose API requires one | 32,000 with the thinking, or 4,096 beside a thinking budget if that is more; at most the maximum of the model. If the maximum is unknown, 4,096 beside the thinking; \`capabilities.output_token_limit\` of its entry in \`models\` sets it |
 | A token limit below the minimum of the Responses API | raised to 16 |
+| A schema for the answer (\`response_format\`, \`text.format\`, \`output_config.format\`), for a server that only knows \`json_object\`, as DeepSeek | \`json_object\`, and the schema at the end of the first system message. The answer is not checked against it |
 | A union at the root of a tool's schema | one object with the properties of all branches; the union is repeated in the description, or only mentioned if it is longer than 2,000 characters, and \`strict\` is dropped |
 | Argument names that Anthropic refuses, such as \`$filter\` | replaced in the tool, and restored in its calls |
 | Thinking without a signature, for a server of kind \`anthropic\` at another address | sent back: most such servers do not sign, and some require it. For a proxy in front of Anthropic, set \`quirks.unsigned_thinking: false\` |
@@ -241,6 +242,7 @@ function otherQuirks (kind: ProviderKind): string[] {
     contentLists,
     messageNames,
     refusals,
+    jsonSchema,
     toolImages,
     userAfterTool,
     maxToolCallIdLength,
@@ -254,6 +256,7 @@ function otherQuirks (kind: ProviderKind): string[] {
     ...(messageNames === 'user' ? ['`name` in user messages only'] : []),
     ...(messageNames === 'none' ? ['no `name` in messages'] : []),
     ...(refusals === false ? ['refusals of earlier turns are sent as text'] : []),
+    ...(jsonSchema === false ? ['the schema of an answer is sent as an instruction'] : []),
     ...(toolImages === false ? ['no images in tool results'] : []),
     ...(userAfterTool === false ? ['a short assistant message between tool results and a user message'] : []),
     ...(maxToolCallIdLength !== undefined

@@ -227,6 +227,13 @@ export const providerRules: readonly ProviderRule[] = [
       )
   },
   {
+    kinds: ['deepseek'],
+    rule: '`response_format` is `text` or `json_object`.',
+    source: 'https://api-docs.deepseek.com/guides/json_mode',
+    asOf: '2026-11-29',
+    isBroken: ({ response_format: format }) => objectOf(format)?.['type'] === 'json_schema'
+  },
+  {
     kinds: ['vllm', 'sglang', 'llama.cpp', 'ollama', 'lm-studio', 'openai-compatible'],
     rule: 'There is at most one system message, and it comes first.',
     source: 'chat templates of open models',

@@ -10,6 +10,7 @@ import { fitFunction } from '../../chat/function-schema.ts'
 import { allowedTools } from '../../chat/plain-tool-choice.ts'
 import { functionsAsTools } from '../../chat/legacy-functions.ts'
 import { mapSame, wireConversation } from './messages.ts'
+import { schemaAsInstruction } from './schema-as-instruction.ts'
 import type { ChatInput } from '../../chat/input.ts'
 import type { Effort } from '../../../schemas/efforts.ts'
 import type { Tool } from '../../../schemas/tools.ts'
@@ -41,11 +42,9 @@ export function chatRequest (input: AdapterInput<ChatInput>, body = chatBody(inp
 }
 
 export function chatBody (given: AdapterInput<ChatInput>): Record<string, unknown> {
-  const { traits } = given.route
-  const fitted = traits === undefined ? given.request : fitTuning(given.request, traits)
-  const request = given.quirks.legacyFunctions === true ? fitted : functionsAsTools(fitted)
+  const { route, quirks } = given
+  const request = fittedRequest(given)
   const input = request === given.request ? given : extend(given, { request })
-  const { route, quirks } = input
   refuseUnsupported(input)
   const body: Record<string, unknown> = {
     model: route.model,
@@ -74,6 +73,12 @@ export function chatBody (given: AdapterInput<ChatInput>): Record<string, unknow
   for (const field of quirks.omit ?? []) delete body[field] // our own object, just created
   if (quirks.rename !== undefined) rename(body, quirks.rename)
   return body
+}
+
+function fittedRequest ({ request, route: { traits }, quirks }: AdapterInput<ChatInput>): ChatInput {
+  const tuned = traits === undefined ? request : fitTuning(request, traits)
+  const fitted = quirks.legacyFunctions === true ? tuned : functionsAsTools(tuned)
+  return quirks.jsonSchema === false ? schemaAsInstruction(fitted) : fitted
 }
 
 function rename (body: Record<string, unknown>, names: Readonly<Record<string, string>>): void {
