@@ -12,7 +12,7 @@ import {
 } from '../schemas/chat-completion.ts'
 import { Health, ProbeStatus } from '../schemas/health.ts'
 import {
-  AssistantMessage, FunctionMessage, Message, SystemMessage, ToolCall, ToolMessage, UserMessage
+  AssistantMessage, CallerMessage, CallerToolMessage, FunctionMessage, SystemMessage, ToolCall, UserMessage
 } from '../schemas/messages.ts'
 import { AnyObject } from '../schemas/nullable.ts'
 import { Model, ModelList } from '../schemas/models.ts'
@@ -42,11 +42,11 @@ import { jsonReplyHeaders } from '../lib/core/reply.ts'
 const named = {
   ChatRequest,
   ModelWithSettings,
-  Message,
+  Message: CallerMessage,
   SystemMessage,
   UserMessage,
   AssistantMessage,
-  ToolMessage,
+  ToolMessage: CallerToolMessage,
   FunctionMessage,
   ToolCall,
   FunctionTool,

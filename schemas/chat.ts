@@ -7,7 +7,7 @@
 
 import { cacheOption, callOptions } from './call-options.ts'
 import { Type, type Static } from 'typebox'
-import { Message, TextPart } from './messages.ts'
+import { CallerMessage, TextPart } from './messages.ts'
 import { efforts } from './efforts.ts'
 import { AnyObject, Identifier, MapOf, ModelName, Nullable, OneOf, type WithoutNulls } from './nullable.ts'
 import { Credential, FunctionDefinition, Tool, ToolChoice, ToolServers } from './tools.ts'
@@ -48,10 +48,10 @@ const Score = Type.Number({ minimum: 0, maximum: 1 })
 
 /** The messages and the system prompt. Precedence is in `lib/chat/input`. */
 const prompt = {
-  messages: Nullable(Type.Union([Type.String(), Type.Array(Message)]), {
+  messages: Nullable(Type.Union([Type.String(), Type.Array(CallerMessage)]), {
     description: 'The conversation so far; a string is one user message.'
   }),
-  input: Nullable(Type.Union([Type.String(), Type.Array(Message)]), {
+  input: Nullable(Type.Union([Type.String(), Type.Array(CallerMessage)]), {
     description: 'The conversation in the format of the Responses API; used when `messages` is left out.'
   }),
   instructions: Nullable(SystemPrompt, {

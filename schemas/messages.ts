@@ -122,3 +122,18 @@ export const Message = Type.Union([
   SystemMessage, UserMessage, AssistantMessage, ToolMessage, FunctionMessage
 ])
 export type Message = Static<typeof Message>
+
+export const CallerToolMessage = Type.Object({
+  role: Type.Literal('tool'),
+  content: Type.Union([Type.String(), Type.Array(Type.Union([TextPart, ImagePart, FilePart]))]),
+  tool_call_id: Type.String()
+}, {
+  description: 'Result of a tool. The model sees its images and files in a user message after the results.'
+})
+export type CallerToolMessage = Static<typeof CallerToolMessage>
+
+/** A message as callers send it. */
+export const CallerMessage = Type.Union([
+  SystemMessage, UserMessage, AssistantMessage, CallerToolMessage, FunctionMessage
+])
+export type CallerMessage = Static<typeof CallerMessage>

@@ -60,7 +60,8 @@ function withReminders (messages: readonly Message[]): readonly Message[] {
 
 type UserContent = UserMessage['content']
 
-function joinedContent (first: UserContent, second: UserContent): UserContent {
+/** Joins the content of two user messages. */
+export function joinedContent (first: UserContent, second: UserContent): UserContent {
   if (typeof first === 'string' && typeof second === 'string') return `${first}\n\n${second}`
   return [first, second].flatMap(content =>
     typeof content === 'string' ? [{ type: 'text' as const, text: content }] : content

@@ -17,7 +17,9 @@ export function callerParam (param: string, { request, quirks }: AdapterInput<Ch
   const message = messages[Number(match[1])]
   if (message === undefined || originalInput === undefined) return param
   const index = originalInput.messages.indexOf(message)
-  return index === -1 ? originalInput.systemPromptField : `${originalInput.field}[${index}]${match[2] ?? ''}`
+  const { field, systemPromptField } = originalInput
+  if (index !== -1) return `${field}[${index}]${match[2] ?? ''}`
+  return message.role === 'system' ? systemPromptField : field
 }
 
 function writtenField (

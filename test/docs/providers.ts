@@ -106,6 +106,7 @@ const decisions = `
 | No token limit in a request that is translated for Claude, whose API requires one | 32,000 with the thinking, or 4,096 beside a thinking budget if that is more; at most the maximum of the model. If the maximum is unknown, 4,096 beside the thinking; \`capabilities.output_token_limit\` of its entry in \`models\` sets it |
 | A token limit below the minimum of the Responses API | raised to 16 |
 | A schema for the answer (\`response_format\`, \`text.format\`, \`output_config.format\`), for a server that only knows \`json_object\`, as DeepSeek | \`json_object\`, and the schema at the end of the first system message. The answer is not checked against it |
+| Images and files in the result of a tool | the result mentions them, and they follow in a user message, since most providers refuse them in a tool message |
 | A union at the root of a tool's schema | one object with the properties of all branches; the union is repeated in the description, or only mentioned if it is longer than 2,000 characters, and \`strict\` is dropped |
 | Argument names that Anthropic refuses, such as \`$filter\` | replaced in the tool, and restored in its calls |
 | Thinking without a signature, for a server of kind \`anthropic\` at another address | sent back: most such servers do not sign, and some require it. For a proxy in front of Anthropic, set \`quirks.unsigned_thinking: false\` |

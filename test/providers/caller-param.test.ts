@@ -18,6 +18,8 @@ t.test("a position in the conversation is translated to the caller's request", a
   const originalInput = { field: 'input', messages: [user], systemPromptField: 'instructions' } as const
   t.equal(paramOf('messages[1].content[0]', { originalInput }), 'input[0].content[0]')
   t.equal(paramOf('messages[0].content', { originalInput }), 'instructions')
+  const added = [system, user, { role: 'user', content: 'added' }] as const
+  t.equal(paramOf('messages[2].content[1]', { messages: added, originalInput }), 'input')
   t.equal(paramOf('messages[9]', { originalInput }), 'messages[9]')
 })
 

@@ -1,6 +1,6 @@
 /**
  * Reads a chat request as one conversation. Checks the sizes of its lists, then merges `messages`, `input`,
- * `instructions`, `system` and `system_instruction`, and normalises aliases and tool choice.
+ * `instructions`, `system` and `system_instruction`, and normalises aliases, tool results and tool choice.
  *
  * `instructions` replaces every other system prompt. Otherwise `system` comes first, and all system and
  * developer messages stay in place. `system_instruction` is only read without `system`.
@@ -13,11 +13,12 @@ import { addedFields, withoutAddedFields } from '../../chat/added-fields.ts'
 import { plainToolChoice } from '../../chat/plain-tool-choice.ts'
 import { tooLong } from '../../validation/too-long.ts'
 import { isSystem } from '../system-messages.ts'
+import { hasTextResult, textResults, type TextResults } from './tool-results.ts'
 import type { ChatInput } from '../../chat/input.ts'
 import type { ChatSizes, DialectCall } from '../dialect.ts'
 import type { ChatRequest } from '../../../schemas/chat.ts'
 import type { ToolChoice } from '../../../schemas/tools.ts'
-import type { Message, SystemMessage, TextPart } from '../../../schemas/messages.ts'
+import type { CallerMessage, Message, SystemMessage, TextPart } from '../../../schemas/messages.ts'
 
 /**
  * Creates a check that returns the call unchanged if its lists are within the limits.
@@ -84,6 +85,7 @@ function isOneConversation (request: ChatRequest): request is ChatRequest & Chat
   return (
     Array.isArray(messages) &&
     messages.length > 0 &&
+    messages.every(hasTextResult) &&
     tier !== 'fast' &&
     (audio === undefined || modalities?.includes('audio') === true)
   )
@@ -102,14 +104,14 @@ function oneConversation (given: ChatRequest): ChatInput {
   const own = replacement === undefined ? systemMessage(system, 'system') : undefined
   const request: { -readonly [K in keyof ChatInput]: ChatInput[K] } = {
     messages: replacement === undefined
-      ? withSystemPrompt(own ?? fromGoogle(systemInstruction), conversation ?? [])
-      : [replacement, ...(conversation ?? []).filter(message => !isSystem(message))],
+      ? withSystemPrompt(own ?? fromGoogle(systemInstruction), conversation?.messages ?? [])
+      : [replacement, ...(conversation?.messages ?? []).filter(message => !isSystem(message))],
     ...rest
   }
   if (request.messages !== messages) {
     request.originalInput = {
       field: conversationOf(messages) === undefined ? 'input' : 'messages',
-      messages: conversation ?? [],
+      messages: conversation?.given ?? [],
       systemPromptField:
         replacement !== undefined ? 'instructions' : own !== undefined ? 'system' : 'system_instruction'
     }
@@ -130,9 +132,9 @@ function oneConversation (given: ChatRequest): ChatInput {
 }
 
 /** An empty list counts as absent: official clients send one next to `input`. */
-function conversationOf (given: string | readonly Message[] | undefined): readonly Message[] | undefined {
-  if (typeof given === 'string') return [{ role: 'user', content: given }]
-  return given === undefined || given.length === 0 ? undefined : given
+function conversationOf (given: string | readonly CallerMessage[] | undefined): TextResults | undefined {
+  if (typeof given === 'string') return textResults([{ role: 'user', content: given }])
+  return given === undefined || given.length === 0 ? undefined : textResults(given)
 }
 
 function withSystemPrompt (

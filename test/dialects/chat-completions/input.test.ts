@@ -54,6 +54,31 @@ t.test('every way to give a conversation is normalized to messages', async t => 
     ['messages instead of input', { messages: [hi], input: 'other' }, [hi]],
 
     [
+      'images of tool results in a user message',
+      {
+        messages: [
+          hi,
+          {
+            role: 'tool',
+            tool_call_id: 'a',
+            content: [{ type: 'image_url', image_url: { url: 'https://example.com/a.png' } }]
+          }
+        ]
+      },
+      [
+        hi,
+        { role: 'tool', tool_call_id: 'a', content: '[image 1 of tool call a: in the next message]' },
+        {
+          role: 'user',
+          content: [
+            { type: 'text', text: 'The image 1 of tool call a:' },
+            { type: 'image_url', image_url: { url: 'https://example.com/a.png' } }
+          ]
+        }
+      ]
+    ],
+
+    [
       'system first, before system messages',
       { system: 'a', messages: [hi, brief, kind] },
       [system('a'), hi, brief, kind]
