@@ -138,13 +138,8 @@ t.test(
       [
         [
           { role: 'system', content: 'Be brief.\n\nAsk first.\n\nNo network.' },
-          {
-            role: 'user',
-            content: [
-              ...user.content,
-              { type: 'text', text: '<system-reminder>\nNow with network.\n</system-reminder>' }
-            ]
-          }
+          // DeepSeek takes only a text.
+          { role: 'user', content: 'Hi\n\n<system-reminder>\nNow with network.\n</system-reminder>' }
         ],
         inPlaces('system'), // Groq accepts system messages anywhere
         inPlaces('developer')
