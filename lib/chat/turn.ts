@@ -3,6 +3,7 @@
 import { objectOf, type JsonObject } from '../json/type-guards.ts'
 import { parseBounded } from '../json/parse-bounded.ts'
 import { addReasoningDetails } from './reasoning-details.ts'
+import { hasTurnOrder, TurnOrder } from './turn-order.ts'
 import type { AssistantMessage, ToolCall } from '../../schemas/messages.ts'
 import type { ChatEvent, ExtraFields, FinishReason, ThinkingBlock } from '../core/events.ts'
 import type { Usage } from '../core/usage.ts'
@@ -20,7 +21,8 @@ export interface TurnToolCall {
 
 /** Collects the first choice of a turn. */
 export class Turn {
-  #text = ''
+  readonly #order = new TurnOrder()
+  readonly #texts: string[] = []
   #refusal = ''
   #reasoning = ''
   readonly #blocks: ThinkingBlock[] = []
@@ -33,7 +35,7 @@ export class Turn {
     if ('choice' in event && event.choice !== 0) return
     switch (event.type) {
       case 'text-delta':
-        this.#text += event.text
+        this.#addText(event.text)
         break
       case 'refusal-delta':
         this.#refusal += event.text
@@ -42,10 +44,12 @@ export class Turn {
         this.#reasoning += event.text
         break
       case 'thinking-block':
+        this.#order.add('thinking')
         this.#blocks.push(event.block)
         break
       case 'tool-call-start':
         if (event.kind === 'function') {
+          this.#order.add('call')
           this.#calls.set(event.callIndex, {
             id: event.id, name: event.name, text: '', extra: event.extra ?? {}
           })
@@ -81,6 +85,13 @@ export class Turn {
     }
   }
 
+  #addText (text: string): void {
+    if (text === '') return
+    const last = this.#order.last === 'text' ? this.#texts.pop() : undefined
+    if (last === undefined) this.#order.add('text')
+    this.#texts.push((last ?? '') + text)
+  }
+
   /** Returns why the model stopped; absent until it has. */
   get reason (): FinishReason | undefined {
     return this.#reason
@@ -100,9 +111,13 @@ export class Turn {
   /** Returns the assistant message, with everything its provider needs back. */
   message (): AssistantMessage {
     const calls = this.calls()
+    const order = this.#order.field
     return {
       role: 'assistant',
-      content: this.#text === '' ? null : this.#text,
+      content: hasTurnOrder(order)
+        ? this.#texts.map(text => ({ type: 'text', text }))
+        : this.#texts.join('') || null,
+      ...order,
       ...this.#refusal !== '' && { refusal: this.#refusal },
       ...this.#reasoning !== '' && { reasoning_content: this.#reasoning },
       ...this.#blocks.length > 0 && { thinking_blocks: this.#blocks.map(block => ({ ...block })) },

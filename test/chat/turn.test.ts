@@ -106,3 +106,17 @@ t.test('arguments are an object or unknown; unparsable ones are not sent back', 
 t.test('calls are in the order in which the model made them', async t => {
   t.same(turnOf(...call(2, 'b', ''), ...call(0, 'a', '')).calls().map(({ name }) => name), ['b', 'a'])
 })
+
+t.test('texts stay apart if thinking came between a text and a call', async t => {
+  const text = (text: string): ChatEvent => ({ type: 'text-delta', choice: 0, text })
+  const hidden: ChatEvent = {
+    type: 'thinking-block', choice: 0, block: { type: 'redacted_thinking', data: 'd' }
+  }
+  t.match(turnOf(text('a'), text(''), text('b'), hidden, text('c'), ...call(0, 'f', '')).message(), {
+    content: [{ type: 'text', text: 'ab' }, { type: 'text', text: 'c' }],
+    turn_order: ['text', 'thinking', 'text', 'call']
+  })
+  const usual = turnOf(hidden, text('a'), ...call(0, 'f', ''), text('b')).message()
+  t.equal(usual.content, 'ab')
+  t.notOk('turn_order' in usual)
+})

@@ -110,6 +110,8 @@ const decisions = `
 | A union at the root of a tool's schema | one object with the properties of all branches; the union is repeated in the description, or only mentioned if it is longer than 2,000 characters, and \`strict\` is dropped |
 | Argument names that Anthropic refuses, such as \`$filter\` | replaced in the tool, and restored in its calls |
 | Thinking without a signature, for a server of kind \`anthropic\` at another address | sent back: most such servers do not sign, and some require it. For a proxy in front of Anthropic, set \`quirks.unsigned_thinking: false\` |
+| Thinking between texts and calls | comes back in its place from callers of the Messages and Responses APIs, and in tool loops. Chat completions have no place for it: it comes back before texts and calls |
+| Thinking at the end of an answer that was cut | left out: Anthropic and OpenAI refuse it |
 | A tool-call id that repeats in a conversation | kept in the first call, replaced in later ones and their results |
 | Pieces of a tool call that belong to no call | an error, unless the answer was cut: a call without its arguments would be run |
 | Content that cannot be read, or a tool call without a name | an error, since text or a call would be lost |

@@ -91,7 +91,8 @@ t.test('turns', async t => {
     t.strictSame(two?.request.messages.slice(1), [
       {
         role: 'assistant',
-        content: 'Let me look.',
+        content: [{ type: 'text', text: 'Let me look.' }],
+        turn_order: ['text', 'thinking', 'call', 'call'],
         reasoning_content: 'hm',
         thinking_blocks: [thinking],
         tool_calls: [

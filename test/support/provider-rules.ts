@@ -82,6 +82,16 @@ export const providerRules: readonly ProviderRule[] = [
   },
   {
     kinds: ['anthropic'],
+    rule: 'No assistant message ends with thinking.',
+    source: 'https://github.com/tailcallhq/forgecode/issues/2107',
+    asOf: '2026-11-29',
+    isBroken: ({ messages }) =>
+      objectsOf(messages).some(({ role, content }) =>
+        role === 'assistant' && /thinking$/.test(String(objectsOf(content).at(-1)?.['type']))
+      )
+  },
+  {
+    kinds: ['anthropic'],
     rule: 'The root of a tool schema is an object without `anyOf`, `oneOf` and `allOf`.',
     source: anthropicDocs,
     asOf,
@@ -186,6 +196,17 @@ export const providerRules: readonly ProviderRule[] = [
     source: 'https://developers.openai.com/api/reference/resources/responses',
     asOf,
     isBroken: ({ max_output_tokens: limit }) => limit !== undefined && Number(limit) < 16
+  },
+  {
+    kinds: openai,
+    rule: 'A reasoning item at `POST /responses` is followed by the rest of its answer.',
+    source: 'https://github.com/openai/openai-agents-js/pull/973',
+    asOf: '2026-11-29',
+    isBroken: ({ input }) =>
+      objectsOf(input).some(({ type }, index, all) => {
+        const next = all[index + 1]
+        return type === 'reasoning' && (next === undefined || next['role'] === 'user')
+      })
   },
   {
     kinds: ['mistral'],

@@ -101,6 +101,9 @@ const turn: fc.Arbitrary<readonly Message[]> = fc.oneof(
         {
           thinking_blocks: [{ type: 'redacted_thinking', data: 'd' }]
         },
+        ...['d', 'oai1:rs_1:d'].map(data => (
+          { thinking_blocks: [{ type: 'redacted_thinking', data }], turn_order: ['text', 'thinking'] }
+        )),
         { annotations: [] },
         { audio: null }
       )

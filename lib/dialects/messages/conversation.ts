@@ -5,6 +5,7 @@
  */
 
 import { addReasoningDetails } from '../../chat/reasoning-details.ts'
+import { hasTurnOrder, TurnOrder } from '../../chat/turn-order.ts'
 import type { JsonObject } from '../../json/type-guards.ts'
 import { toolResultText } from '../tool-result-text.ts'
 import { isSealed, openSealed } from '../../json/sealed.ts'
@@ -47,6 +48,7 @@ function blocksOf<B extends MessagesBlock> (
 
 /** An assistant message under construction. */
 interface Turn {
+  readonly order: TurnOrder
   readonly content: TextPart[]
   readonly thinking: Array<Record<string, unknown>>
   readonly calls: ToolCall[]
@@ -145,19 +147,26 @@ class ConversationReader {
   #addAssistant (blocks: readonly MessagesBlock[]): void {
     if (this.#turn === undefined) this.#endUser()
     const turn = this.#turn ??= {
-      content: [], thinking: [], calls: [], details: [], reasoning: '', callFields: undefined
+      order: new TurnOrder(),
+      content: [],
+      thinking: [],
+      calls: [],
+      details: [],
+      reasoning: '',
+      callFields: undefined
     }
     for (const block of blocks) addBlock(turn, block)
   }
 
   #endTurn (): void {
     if (this.#turn === undefined) return
-    const { content, thinking, calls, details, reasoning } = this.#turn
+    const { order: { field: order }, content, thinking, calls, details, reasoning } = this.#turn
     this.#turn = undefined
     if (content.length === 0 && calls.length === 0) return
     this.#messages.push({
       role: 'assistant',
-      content: content.length === 0 ? null : joined(content),
+      content: content.length === 0 ? null : hasTurnOrder(order) ? content : joined(content),
+      ...order,
       ...calls.length > 0 && { tool_calls: calls },
       ...thinking.length > 0 && { thinking_blocks: thinking },
       ...details.length > 0 && { reasoning_details: details },
@@ -170,7 +179,7 @@ class ConversationReader {
 function addBlock (turn: Turn, block: MessagesBlock): void {
   switch (block.type) {
     case 'text':
-      turn.content.push(...textPart(block))
+      addTexts(turn, textPart(block))
       break
     case 'thinking': {
       const { signature } = block
@@ -181,16 +190,17 @@ function addBlock (turn: Turn, block: MessagesBlock): void {
         turn.reasoning += typeof hidden === 'string' ? hidden : block.thinking
         if (Object.keys(callFields).length > 0) turn.callFields = callFields
       } else if (typeof signature === 'string' && signature !== '') {
-        turn.thinking.push({ type: 'thinking', thinking: block.thinking, signature })
+        addThinking(turn, { type: 'thinking', thinking: block.thinking, signature })
       } else {
         turn.reasoning += block.thinking
       }
       break
     }
     case 'redacted_thinking':
-      turn.thinking.push({ type: 'redacted_thinking', data: block.data })
+      addThinking(turn, { type: 'redacted_thinking', data: block.data })
       break
     case 'tool_use':
+      turn.order.add('call')
       turn.calls.push({
         ...turn.callFields, // unknown fields must not overwrite known ones
         id: providerToolId(block.id),
@@ -206,8 +216,18 @@ function addBlock (turn: Turn, block: MessagesBlock): void {
       break
     case '*':
     default:
-      turn.content.push(...otherText(block))
+      addTexts(turn, otherText(block))
   }
+}
+
+function addTexts ({ order, content }: Turn, parts: readonly TextPart[]): void {
+  order.add('text', parts.length)
+  content.push(...parts)
+}
+
+function addThinking ({ order, thinking }: Turn, block: JsonObject): void {
+  order.add('thinking')
+  thinking.push(block)
 }
 
 /** Joins the texts of an answer: many servers take no list. Parts with cache marks stay as they are. */

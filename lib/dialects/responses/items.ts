@@ -8,6 +8,7 @@
 import { addReasoningDetails } from '../../chat/reasoning-details.ts'
 import { toThinkingBlock } from '../../chat/reasoning-item.ts'
 import { nameTools, toolKey, type NamedTool } from '../../chat/tool-names.ts'
+import { TurnOrder } from '../../chat/turn-order.ts'
 import { GatewayError } from '../../core/errors.ts'
 import { append } from '../../json/append.ts'
 import { property, type JsonObject } from '../../json/type-guards.ts'
@@ -77,6 +78,7 @@ class Reader {
   readonly #messages: Message[] = []
   readonly #byItem: Message[] = []
   #turn: Turn | undefined
+  #order = new TurnOrder()
   /** Fields that belong to the next call of the turn. */
   #callFields: Readonly<Record<string, unknown>> = {}
   /** Images of results: not every provider accepts them in a tool message. */
@@ -224,6 +226,7 @@ class Reader {
         ? [{ type: 'text' as const, text: content }]
         : content.map(assistantPart(path))
     const said = parts.filter(part => part.type !== 'text' || part.text !== '')
+    this.#order.add('text', said.length)
     if (said.length > 0) append(turn.content ??= [], said)
     return turn
   }
@@ -232,10 +235,12 @@ class Reader {
     const turn = this.#currentTurn()
     const text = (summary ?? []).map(part => part.text).join('\n\n')
     const state = typeof sealed === 'string' ? openReasoning(sealed) : undefined
-    if (typeof sealed === 'string' && !isSealed(sealed)) {
-      append(turn.thinking_blocks ??= [], [toThinkingBlock(id ?? '', sealed, text)])
-    }
-    if (state?.blocks !== undefined) append(turn.thinking_blocks ??= [], state.blocks)
+    const blocks = typeof sealed === 'string' && !isSealed(sealed)
+      ? [toThinkingBlock(id ?? '', sealed, text)]
+      : state?.blocks ?? []
+    this.#order.add('thinking', blocks.length)
+    if (blocks.length > 0) append(turn.thinking_blocks ??= [], blocks)
+    Object.assign(turn, this.#order.field)
     if (state?.details !== undefined) addReasoningDetails(turn.reasoning_details ??= [], state.details)
     if (state?.callFields !== undefined) this.#callFields = state.callFields
     if (text !== '') {
@@ -249,6 +254,7 @@ class Reader {
     const turn = this.#currentTurn()
     const call: ToolCall = { ...this.#callFields, id, type: 'function', function: { name, arguments: text } }
     this.#callFields = {}
+    this.#order.add('call')
     const calls = turn.tool_calls ??= []
     calls.push(call)
     this.#openCalls.set(id, index)
@@ -356,6 +362,7 @@ class Reader {
   #currentTurn (): Turn & Message {
     if (this.#turn === undefined) {
       this.#turn = { role: 'assistant' }
+      this.#order = new TurnOrder()
       this.#messages.push(this.#turn)
     }
     return this.#turn

@@ -1,9 +1,10 @@
 /** Converts the content of messages to blocks, part by part. */
 
+import { answerParts } from '../../chat/turn-order.ts'
 import { GatewayError } from '../../core/errors.ts'
 import { standsForMedia } from '../../json/media-strings.ts'
 import { cacheControlOf } from './cache-control.ts'
-import type { AssistantPart, FilePart, ImagePart, UserPart } from '../../../schemas/messages.ts'
+import type { AssistantMessage, FilePart, ImagePart, UserPart } from '../../../schemas/messages.ts'
 import type { ContentBlock, DocumentBlock, ImageBlock, ImageMediaType, TextBlock } from './wire.ts'
 
 /**
@@ -21,11 +22,8 @@ export function contentBlocks (content: string | readonly UserPart[], param: str
 }
 
 /** Returns the blocks of text-only content. */
-export function textBlocks (content: string | readonly AssistantPart[] | null | undefined): TextBlock[] {
-  if (content === null || content === undefined) return []
-  const parts: readonly AssistantPart[] =
-    typeof content === 'string' ? [{ type: 'text', text: content }] : content
-  return parts.flatMap(part => {
+export function textBlocks (content: AssistantMessage['content']): TextBlock[] {
+  return answerParts(content).flatMap(part => {
     const text = part.type === 'refusal' ? part.refusal : part.text
     return text.trim() === '' ? [] : [withCacheControl({ type: 'text' as const, text }, part)]
   })

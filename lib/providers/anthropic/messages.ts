@@ -8,8 +8,9 @@
  */
 
 import { toReasoningItem } from '../../chat/reasoning-item.ts'
+import { answerParts, inTurnOrder } from '../../chat/turn-order.ts'
 import { GatewayError } from '../../core/errors.ts'
-import { objectOf, nonEmptyText } from '../../json/type-guards.ts'
+import { objectOf, nonEmptyText, type JsonObject } from '../../json/type-guards.ts'
 import { parseBounded } from '../../json/parse-bounded.ts'
 import { shorten } from '../../text/shorten.ts'
 import { contentBlocks, shortest, textBlocks } from './content.ts'
@@ -161,20 +162,22 @@ class Turns {
   }
 
   #addAssistant (message: AssistantMessage, param: string): void {
-    const said = textBlocks(message.content)
-    if (said.length === 0) append(said, textBlocks(message.refusal))
+    const said = answerParts(message.content).map(part => textBlocks([part]))
+    if (said.flat().length === 0) said.push(textBlocks(message.refusal))
     const calls = [...toolUses(message, param), ...this.#functionUse(message, param)]
     // An assistant turn must not consist of thinking alone, as after a truncated answer.
-    if (said.length === 0 && calls.length === 0) return
+    if (said.flat().length === 0 && calls.length === 0) return
     this.#endUserTurn()
     const blocks = this.#assistantBlocks()
-    append(blocks, thinkingBlocks(message, this.#unsignedThinking))
-    append(blocks, said)
-    for (const { block, open } of calls) {
-      const id = this.#ids.unique(block.id)
-      blocks.push({ ...block, id })
-      this.#calls.add(open, id)
-    }
+    append(blocks, inTurnOrder<AssistantBlock>(message, {
+      thinking: (message.thinking_blocks ?? []).map(block => thinkingBlocks(block, this.#unsignedThinking)),
+      text: said,
+      call: calls.map(({ block, open }) => {
+        const id = this.#ids.unique(block.id)
+        this.#calls.add(open, id)
+        return [{ ...block, id }]
+      })
+    }))
   }
 
   #functionUse ({ function_call: call }: AssistantMessage, param: string): ToolUse[] {
@@ -274,21 +277,16 @@ function inputOf (text: string, param: string): Record<string, unknown> {
 }
 
 /** Returns signed thinking only: the server rejects other thinking, unless it signs none. */
-function thinkingBlocks (
-  { thinking_blocks: blocks }: AssistantMessage,
-  takesUnsigned: boolean
-): ThinkingBlock[] {
-  return (blocks ?? []).flatMap((block): ThinkingBlock[] => {
-    if (toReasoningItem(block) !== undefined) return []
-    const signature = nonEmptyText(block['signature']) ?? (takesUnsigned ? '' : undefined)
-    const data = nonEmptyText(block['data'])
-    if (block['type'] === 'thinking' && signature !== undefined) {
-      return [{ type: 'thinking', thinking: nonEmptyText(block['thinking']) ?? '', signature }]
-    }
-    return block['type'] === 'redacted_thinking' && data !== undefined
-      ? [{ type: 'redacted_thinking', data }]
-      : []
-  })
+function thinkingBlocks (block: JsonObject, takesUnsigned: boolean): ThinkingBlock[] {
+  if (toReasoningItem(block) !== undefined) return []
+  const signature = nonEmptyText(block['signature']) ?? (takesUnsigned ? '' : undefined)
+  const data = nonEmptyText(block['data'])
+  if (block['type'] === 'thinking' && signature !== undefined) {
+    return [{ type: 'thinking', thinking: nonEmptyText(block['thinking']) ?? '', signature }]
+  }
+  return block['type'] === 'redacted_thinking' && data !== undefined
+    ? [{ type: 'redacted_thinking', data }]
+    : []
 }
 
 /** The server continues a final assistant message, but rejects trailing white space in it. */

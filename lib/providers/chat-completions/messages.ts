@@ -4,11 +4,13 @@
  * Unknown roles are mapped to known ones.
  */
 
+import { hasTurnOrder } from '../../chat/turn-order.ts'
 import { GatewayError } from '../../core/errors.ts'
 import type {
   AssistantMessage, AssistantPart, Message, ToolCall, UserPart
 } from '../../../schemas/messages.ts'
 import { createHash } from 'node:crypto'
+import { hasMember } from '../../json/type-guards.ts'
 import type { Quirks } from '../../core/provider-traits.ts'
 
 const knownFields: Readonly<Record<Message['role'], readonly string[]>> = {
@@ -62,7 +64,10 @@ export function mapSame<T> (list: readonly T[], map: (item: T, index: number) =>
 }
 
 function wireMessage (given: Message, index: number, quirks: Quirks): Message {
-  const message = quirks.contentLists === false ? withoutList(clean(given, quirks)) : clean(given, quirks)
+  // Texts are apart only for providers that get their thinking back, unless a cache mark is on one.
+  const isApart = hasTurnOrder(given) && !hasMember(given.content, 'cache_control')
+  const cleaned = clean(given, quirks)
+  const message = quirks.contentLists === false || isApart ? withoutList(cleaned) : cleaned
   switch (message.role) {
     case 'user':
       if (typeof message.content !== 'string') checkImages(message.content, index)

@@ -1,9 +1,10 @@
-/** Converts messages to items: an assistant message becomes its reasoning, text and calls, in this order. */
+/** Converts messages to items: an assistant message becomes its reasoning, texts and calls. */
 
 import { contentFor, toReasoningItem } from '../../chat/reasoning-item.ts'
-import { answerText } from '../chat-completions/messages.ts'
-import { inputContent } from './content.ts'
+import { inTurnOrder } from '../../chat/turn-order.ts'
+import { answerTexts, inputContent } from './content.ts'
 import { toolCallIdOf } from './tool-call-id.ts'
+import type { JsonObject } from '../../json/type-guards.ts'
 import type { AssistantMessage, Message, ToolCall, ToolMessage } from '../../../schemas/messages.ts'
 import type { InputItem } from './wire.ts'
 
@@ -39,23 +40,20 @@ export function wireConversation (messages: readonly Message[], account?: () => 
 }
 
 function answerItems (message: AssistantMessage, account: (() => string) | undefined): InputItem[] {
-  const text = answerText(message) // parts would need the provider's ids
-  return [
-    ...reasoningItems(message.thinking_blocks, account),
-    ...text === '' ? [] : [{ type: 'message' as const, role: 'assistant' as const, content: text }],
-    ...(message.tool_calls ?? []).map(callItem)
-  ]
+  return inTurnOrder<InputItem>(message, {
+    thinking: (message.thinking_blocks ?? []).map(block => reasoningItems(block, account)),
+    text: answerTexts(message).map(text =>
+      text === '' ? [] : [{ type: 'message', role: 'assistant', content: text }]
+    ),
+    call: (message.tool_calls ?? []).map(call => [callItem(call)])
+  })
 }
 
 /** Drops reasoning of other providers and accounts, which this account could not read. */
-function reasoningItems (
-  blocks: AssistantMessage['thinking_blocks'], account: (() => string) | undefined
-): InputItem[] {
-  return (blocks ?? []).flatMap((block): InputItem[] => {
-    const item = toReasoningItem(block)
-    const content = item === undefined ? undefined : contentFor(item.encrypted_content, account)
-    return item === undefined || content === undefined ? [] : [{ ...item, encrypted_content: content }]
-  })
+function reasoningItems (block: JsonObject, account: (() => string) | undefined): InputItem[] {
+  const item = toReasoningItem(block)
+  const content = item === undefined ? undefined : contentFor(item.encrypted_content, account)
+  return item === undefined || content === undefined ? [] : [{ ...item, encrypted_content: content }]
 }
 
 function callItem (call: ToolCall): InputItem {

@@ -146,3 +146,45 @@ t.test('unsigned thinking is sent back to servers that do not sign', async t => 
   })
   t.match(bodyOf(given).messages[1], { content: 'b' })
 })
+
+t.test('thinking is sent in the order of its turn, and first without one', async t => {
+  const look = { id: 'a', type: 'function', function: { name: 'look', arguments: '{}' } } as const
+  const blocksFor = (order: unknown): unknown => body({
+    messages: [
+      { role: 'user', content: 'hi' },
+      {
+        role: 'assistant',
+        content: [{ type: 'text', text: 'one' }, { type: 'text', text: ' ' }, { type: 'text', text: 'two' }],
+        thinking_blocks: [1, 2].map(n => ({ type: 'thinking', thinking: 'hm', signature: `s${n}` })),
+        tool_calls: [look],
+        ...order !== undefined && { turn_order: order }
+      },
+      { role: 'tool', tool_call_id: 'a', content: 'seen' }
+    ]
+  }).messages[1]?.content
+  const [first, second] = ['s1', 's2'].map(signature => ({ type: 'thinking', thinking: 'hm', signature }))
+  const [one, two] = ['one', 'two'].map(text => ({ type: 'text', text }))
+  const call = { type: 'tool_use', id: 'a', name: 'look', input: {} }
+  t.strictSame(blocksFor(['text', 'thinking', 'call', 'text', 'thinking', 'text']),
+    [one, first, call, second, two])
+  for (const order of [undefined, 'text', [], [1, null, {}, 'toString']]) {
+    t.same(blocksFor(order), [first, second, one, two, call], JSON.stringify(order))
+  }
+})
+
+t.test('thinking at the end of a turn is not sent', async t => {
+  const order = { turn_order: ['text', 'thinking'] }
+  const { messages } = body({
+    messages: [
+      { role: 'user', content: 'hi' },
+      {
+        role: 'assistant',
+        content: [{ type: 'text', text: 'one' }],
+        thinking_blocks: [{ type: 'redacted_thinking', data: 'd' }],
+        ...order
+      },
+      { role: 'user', content: 'go on' }
+    ]
+  })
+  t.equal(messages[1]?.content, 'one')
+})

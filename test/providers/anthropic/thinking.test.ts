@@ -167,3 +167,24 @@ t.test('the effort is reduced to one that the model supports', async t => {
     t.equal(body({ reasoning_effort: wish }, model).output_config?.effort, effort, `${model} ${wish}`)
   }
 })
+
+t.test('an adaptive model goes on thinking after a turn in which it thought late', async t => {
+  const look = { id: 'a', type: 'function', function: { name: 'look', arguments: '{}' } } as const
+  const thinkingOf = (model: string, order: { turn_order: readonly string[] }): unknown => body({
+    reasoning_effort: 'high',
+    messages: [
+      { role: 'user', content: 'hi' },
+      {
+        role: 'assistant',
+        content: 'I look.',
+        thinking_blocks: [{ type: 'thinking', thinking: 'hm', signature: 's' }],
+        tool_calls: [look],
+        ...order
+      },
+      { role: 'tool', tool_call_id: 'a', content: 'seen' }
+    ]
+  }, model).thinking
+  t.match(thinkingOf('claude-opus-4-8', { turn_order: ['text', 'thinking', 'call'] }), { type: 'adaptive' })
+  t.equal(thinkingOf('claude-haiku-4-5', { turn_order: ['text', 'thinking', 'call'] }), undefined)
+  t.match(thinkingOf('claude-haiku-4-5', { turn_order: ['thinking', 'text', 'call'] }), { type: 'enabled' })
+})

@@ -214,6 +214,18 @@ t.test('the texts of a list are joined for servers that take only a text, for ev
   t.same(contents({}), messages.map(({ content }) => content))
 })
 
+t.test('texts with thinking between them are one text, unless one has a cache mark', async t => {
+  const sent = (...parts: ReadonlyArray<{ type: 'text', text: string }>): unknown => {
+    const order = { turn_order: ['text', 'thinking', 'text'] }
+    const messages: ChatInput['messages'] = [{ role: 'assistant', content: [...parts], ...order }]
+    return body({ messages }, {})['messages']
+  }
+  const [one, two] = [{ type: 'text', text: 'one' }, { type: 'text', text: 'two' }] as const
+  const marked = { ...two, cache_control: { type: 'ephemeral' } }
+  t.strictSame(sent(one, two), [{ role: 'assistant', content: 'onetwo' }])
+  t.strictSame(sent(one, marked), [{ role: 'assistant', content: [one, marked] }])
+})
+
 const image = { type: 'image_url' as const, image_url: { url: 'https://example.com/a.png' } }
 
 t.test('a tool call id that is too long is replaced, consistently in the call and its result', async t => {

@@ -1,0 +1,63 @@
+/**
+ * Keeps the order of what a model wrote in one turn: Anthropic and OpenAI want their thinking back in its
+ * place. A message holds thinking, texts and calls in separate lists. If thinking came after a text or a
+ * call, its field `turn_order` lists them, as in `['thinking', 'text', 'thinking', 'call']`, and each text is
+ * a part of its content. Only the adapters of these providers read the field, and none sends it.
+ */
+
+import { isList, property } from '../json/type-guards.ts'
+import type { AssistantMessage, AssistantPart } from '../../schemas/messages.ts'
+
+const kinds = ['thinking', 'text', 'call'] as const
+
+type TurnPart = typeof kinds[number]
+
+/** Notes the parts of a turn as they come. */
+export class TurnOrder {
+  readonly #parts: TurnPart[] = []
+  #isUsual = true
+
+  add (part: TurnPart, count = 1): void {
+    if (part === 'thinking' && count > 0 && (this.last ?? part) !== part) this.#isUsual = false
+    for (let added = 0; added < count; added++) this.#parts.push(part)
+  }
+
+  get last (): TurnPart | undefined {
+    return this.#parts.at(-1)
+  }
+
+  /** Returns the field of the message: none if all thinking stands at the beginning. */
+  get field (): { readonly turn_order?: readonly TurnPart[] } {
+    return this.#isUsual ? {} : { turn_order: this.#parts }
+  }
+}
+
+/** Returns true for a message with thinking after a text or a call. */
+export function hasTurnOrder (message: object): boolean {
+  return 'turn_order' in message
+}
+
+/** Returns the content of an assistant message as a list. */
+export function answerParts (content: AssistantMessage['content']): readonly AssistantPart[] {
+  return typeof content === 'string' ? [{ type: 'text', text: content }] : content ?? []
+}
+
+/**
+ * Arranges what a provider gets for the parts of a turn. Of parts that the order does not name, thinking
+ * comes first; texts and calls come last. Leaves out thinking at the end: providers refuse it there.
+ *
+ * @param printed what is sent for each thinking block, text and call of the message
+ */
+export function inTurnOrder<T> (
+  message: AssistantMessage, printed: Readonly<Record<TurnPart, ReadonlyArray<readonly T[]>>>
+): T[] {
+  const given = property(message, 'turn_order')
+  const order = (isList(given) ? given : []).flatMap(part => kinds.find(kind => kind === part) ?? [])
+  const unnamed = (part: TurnPart): TurnPart[] =>
+    printed[part].slice(order.filter(named => named === part).length).map(() => part)
+  const next = { thinking: 0, text: 0, call: 0 }
+  const all = [...unnamed('thinking'), ...order, ...unnamed('text'), ...unnamed('call')]
+    .map(part => ({ part, sent: printed[part][next[part]++] ?? [] }))
+    .filter(({ sent }) => sent.length > 0)
+  return all.slice(0, all.findLastIndex(({ part }) => part !== 'thinking') + 1).flatMap(({ sent }) => sent)
+}
