@@ -80,7 +80,9 @@ export const ModelTraits = Type.Object(
     min_cached_tokens: Count(
       'Fewest tokens that its provider keeps in the prompt cache. Without it, `cache_marks` marks nothing.'
     ),
-    stop: Flag('Takes `stop`. Where not, a request with it is refused: the answer would be a longer one.'),
+    stop: Flag(
+      'Takes `stop`. Where not, a request with it is refused, since the answer would be a longer one; callers of the Messages API get that answer.'
+    ),
     thought_signatures: Flag('Tool calls of the history must carry the signature they came with.'),
     responses_only: Flag(
       'Served by `POST /responses` of its provider and nothing else: requests of other dialects are translated.'

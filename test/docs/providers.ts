@@ -87,7 +87,7 @@ const rules = `
 ## What requests are fitted to
 
 Translated requests follow these rules of the providers. A request in a provider's own API goes there as its caller wrote it. Rules that
-depend on the model are traits of its family in the catalogue (\`efforts\`, \`default_effort\`, \`sampling\`, \`penalties\`, \`thinking\`,
+depend on the model are traits of its family in the catalogue (\`efforts\`, \`default_effort\`, \`sampling\`, \`penalties\`, \`stop\`, \`thinking\`,
 \`thinking_budget\`, \`tools_at_responses\`, \`min_output_tokens\`), which \`models:\` or a file under \`catalogue:\` can change. Rules of
 servers are \`quirks\` of their entries. Each row of the catalogue names its source and the day it was read. "By way of" means that the source
 itself was not read, but reports that agree about it: for Grok 4.5, Gemini 3 Pro and the thinking budgets of Gemini 2.5. If a
@@ -104,6 +104,7 @@ const decisions = `
 | An effort in a tool loop whose turn began without thinking | sent to Claude models with adaptive thinking; left out for those with a thinking budget, which would refuse it |
 | The effort \`none\` for a Claude model that thinks by default | \`thinking: {type: disabled}\`, or the lowest effort of a model that cannot stop |
 | No token limit in a request that is translated for Claude, whose API requires one | 32,000 with the thinking, or 4,096 beside a thinking budget if that is more; at most the maximum of the model. If the maximum is unknown, 4,096 beside the thinking; \`capabilities.output_token_limit\` of its entry in \`models\` sets it |
+| Stop sequences for a model that takes none, such as OpenAI's models that reason | 400 with the parameter; for callers of the Messages API, who send them to every model, left out and named in \`x-headgate-ignored\` |
 | A token limit below the minimum of the Responses API | raised to 16 |
 | A schema for the answer (\`response_format\`, \`text.format\`, \`output_config.format\`), for a server that only knows \`json_object\`, as DeepSeek | \`json_object\`, and the schema at the end of the first system message. The answer is not checked against it |
 | Images and files in the result of a tool | the result mentions them, and they follow in a user message, since most providers refuse them in a tool message |

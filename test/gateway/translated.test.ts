@@ -5,6 +5,7 @@
 
 import t from 'tap'
 import {
+  chatAnswer,
   eventStream,
   fakeUpstream,
   type FakeUpstream,
@@ -427,3 +428,23 @@ for (const name of ['anthropic', 'google'] as const) {
     t.equal(upstream.requests.length, 0)
   })
 }
+
+t.test('stop sequences for a model without: a Messages caller is answered, others are refused', async t => {
+  const upstream = await fakeUpstream({ pieces: [chatAnswer('<block>no</block>')] })
+  t.teardown(upstream.close)
+  const api = await testGateway(t, { providers: [upstreamAt(`${upstream.url}/v1`, 'openai', 'openai')] })
+  const question = { model: 'openai/gpt-5-mini', messages: [{ role: 'user', content: 'Block it?' }] }
+  const answered = await api.post('/v1/messages', {
+    ...question,
+    max_tokens: 64,
+    stop_sequences: ['</block>']
+  })
+  t.equal(answered.status, 200)
+  t.equal(answered.headers.get('x-headgate-ignored'), 'stop_sequences')
+  t.match(await answered.json(), { content: [{ text: '<block>no</block>' }], stop_reason: 'end_turn' })
+  t.notOk('stop' in Object(upstream.requests[0]?.json))
+  const refused = await api.post(path, { ...question, stop: ['</block>'] })
+  t.equal(refused.status, 400)
+  t.match(await refused.json(), { error: { code: 'unsupported_parameter', param: 'stop' } })
+  t.equal(upstream.requests.length, 1)
+})

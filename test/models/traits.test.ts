@@ -84,6 +84,17 @@ t.test('efforts, sampling and penalties are those of the family', async t => {
   t.strictSame(sent('openai', 'gpt-5-chat-latest', tuned), tuned)
 })
 
+t.test("OpenAI's models that reason take no stop sequences, its other models do", async t => {
+  const stop = (model: string): boolean | undefined => familyTraits(families, 'openai', model)?.stop
+  for (const model of [
+    'gpt-5', 'gpt-5-mini', 'gpt-5-pro', 'gpt-5-codex', 'gpt-5.1', 'gpt-5.1-codex-max', 'gpt-5.2',
+    'gpt-5.4-nano', 'gpt-5.6-sol', 'gpt-6-astra', 'o1', 'o3', 'o4-mini', 'o3-deep-research'
+  ]) t.equal(stop(model), false, model)
+  for (const model of ['gpt-4.1', 'gpt-4o', 'gpt-3.5-turbo', 'gpt-5-chat-latest', 'gpt-5.2-chat-latest']) {
+    t.equal(stop(model), undefined, model)
+  }
+})
+
 t.test('each rule of a family states its source and date', async t => {
   for (const { match, source, as_of: asOf } of catalogue.families) {
     t.match(source, /https:\/\//, match)

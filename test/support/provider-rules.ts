@@ -180,6 +180,15 @@ export const providerRules: readonly ProviderRule[] = [
   },
   {
     kinds: openai,
+    rule:
+      'Models that think get no `stop`: callers of the Messages API get an answer without it, others a refusal.',
+    source: 'https://github.com/huggingface/smolagents/issues/1893',
+    asOf: '2026-11-29',
+    isBroken: ({ model, stop }) =>
+      /^(?:gpt-[56](?!.*chat)|o\d)/.test(String(model)) && stop !== undefined
+  },
+  {
+    kinds: openai,
     rule: 'Tool-call ids have at most 40 characters.',
     source: openaiDocs,
     asOf,

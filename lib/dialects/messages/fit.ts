@@ -38,13 +38,25 @@ export function fitRequest (
   if (typeof limit === 'number') fitted.max_completion_tokens ??= limit
   fitThinking(fitted, provider, model?.capabilities['thinking'], route.traits?.efforts)
   if (provider.callerFields === true) Object.assign(fitted, callerFields(context))
-  const { maxStops = usualMaxStops } = provider
-  if (Array.isArray(request.stop) && request.stop.length > maxStops) {
-    fitted.stop = request.stop.slice(0, maxStops)
-    onIgnored?.('stop_sequences')
-  }
+  fitStops(fitted, onIgnored, route.traits?.stop === false ? 0 : provider.maxStops)
   fitted.messages = fitSystemMessages(request.messages, provider)
   return provider.cacheMarks === true ? fitted : withoutMarks(fitted)
+}
+
+/**
+ * Leaves out stop sequences that the provider has no room for. If the model takes none, a longer answer is
+ * more useful than none: clients send them to every model.
+ */
+function fitStops (
+  request: Mutable<ChatInput>,
+  onIgnored: FitTarget['onIgnored'],
+  maxStops = usualMaxStops
+): void {
+  const stops = [request.stop ?? []].flat()
+  if (stops.length <= maxStops) return
+  if (maxStops === 0) delete request.stop
+  else request.stop = stops.slice(0, maxStops)
+  onIgnored?.('stop_sequences')
 }
 
 function checkPrefill ({ messages }: ChatInput, { prefill = true }: ProviderTraits): void {

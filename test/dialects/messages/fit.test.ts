@@ -78,6 +78,19 @@ t.test('stop sequences that a provider has no room for are reported', async t =>
   t.same(ignored, ['stop_sequences'])
 })
 
+t.test('stop sequences are left out, and reported, for a model that refuses them', async t => {
+  const ignored: string[] = []
+  const target = {
+    route: { ...route, traits: { stop: false } },
+    onIgnored: (field: string): void => { ignored.push(field) }
+  }
+  t.equal(fit({ stop: ['</block>'] }, target).stop, undefined)
+  t.same(ignored, ['stop_sequences'])
+  fit({ stop: [] }, target)
+  fit({}, target)
+  t.equal(ignored.length, 1, 'a request without any has nothing to report')
+})
+
 t.test('fields that a provider rejects are left out', async t => {
   const given: Partial<ChatInput> = { temperature: 1, stop: ['1', '2', '3', '4', '5'] }
   const plain = fit(given)
