@@ -82,6 +82,20 @@ t.test('efforts, sampling and penalties are those of the family', async t => {
   t.strictSame(sent('openai', 'gpt-6-astra', { reasoning_effort: 'max' }), { reasoning_effort: 'max' })
   t.strictSame(sent('openai', 'gpt-4.1', { ...tuned, reasoning_effort: 'low' }), tuned)
   t.strictSame(sent('openai', 'gpt-5-chat-latest', tuned), tuned)
+  t.strictSame(sent('ollama', 'qwen3.8', { reasoning_effort: 'minimal' }), { reasoning_effort: 'low' })
+  t.strictSame(sent('ollama', 'qwen3.8', { reasoning_effort: 'xhigh' }), { reasoning_effort: 'high' })
+  t.strictSame(sent('ollama', 'gpt-oss:20b', { reasoning_effort: 'max' }), { reasoning_effort: 'max' })
+  for (const model of [
+    'mistral-small-latest', 'mistral-small-2603', 'mistral-medium', 'mistral-medium-latest',
+    'mistral-medium-2604', 'mistral-medium-3.5', 'mistral-medium-3-5', 'magistral-medium-latest'
+  ]) {
+    t.strictSame(sent('mistral', model, { reasoning_effort: 'low' }), { reasoning_effort: 'high' }, model)
+    t.strictSame(sent('mistral', model, { reasoning_effort: 'none' }), { reasoning_effort: 'none' }, model)
+  }
+  for (const model of [
+    'mistral-large-latest', 'mistral-large-2512', 'mistral-medium-2508', 'mistral-small-2506',
+    'codestral-latest', 'devstral-2512', 'ministral-8b-latest', 'open-mistral-nemo'
+  ]) t.strictSame(sent('mistral', model, { reasoning_effort: 'high' }), {}, model)
 })
 
 t.test("OpenAI's models that reason take no stop sequences, its other models do", async t => {

@@ -37,6 +37,11 @@ const openaiEfforts: Readonly<Record<string, readonly string[]>> = {
   'gpt-5.1': ['none', 'low', 'medium', 'high'],
   'gpt-4.1': []
 }
+const mistralEfforts: Readonly<Record<string, readonly string[]>> = {
+  'mistral-small-latest': ['none', 'high'],
+  'mistral-medium-latest': ['none', 'high'],
+  'mistral-large-latest': []
+}
 
 export const providerRules: readonly ProviderRule[] = [
   {
@@ -245,6 +250,20 @@ export const providerRules: readonly ProviderRule[] = [
     asOf: '2026-11-29',
     isBroken: ({ messages }) =>
       objectsOf(messages).some(({ role, name }) => name !== undefined && role !== 'user')
+  },
+  {
+    kinds: ['mistral'],
+    rule: 'The effort is `none` or `high`, for models that reason; other models get none.',
+    source: 'https://github.com/withceleste/celeste-python/pull/311',
+    asOf: '2026-11-29',
+    isBroken: ({ model, reasoning_effort: effort }) => isUnknownEffort(mistralEfforts, model, effort)
+  },
+  {
+    kinds: ['ollama'],
+    rule: 'The effort is `none`, `low`, `medium`, `high` or `max`.',
+    source: 'https://github.com/ollama/ollama/pull/17141',
+    asOf: '2026-11-29',
+    isBroken: ({ reasoning_effort: effort }) => effort === 'minimal' || effort === 'xhigh'
   },
   {
     kinds: ['deepseek'],

@@ -39,11 +39,12 @@ export const requestedModels: Readonly<Partial<Record<ProviderKind, readonly str
     'gemini-3-flash-preview',
     'gemini-3-pro-preview'
   ],
-  mistral: ['mistral-small-latest'],
+  mistral: ['mistral-small-latest', 'mistral-medium-latest', 'mistral-large-latest'],
   xai: ['grok-4.6', 'grok-4.5', 'grok-4.3', 'grok-4-0709'],
   groq: ['qwen/qwen3.8-27b', 'openai/gpt-oss-120b'],
   deepseek: ['deepseek-v4-flash'],
   vllm: ['m'],
+  ollama: ['m'],
   'openai-compatible': ['m']
 }
 
