@@ -259,6 +259,14 @@ export const providerRules: readonly ProviderRule[] = [
     isBroken: ({ model, reasoning_effort: effort }) => isUnknownEffort(mistralEfforts, model, effort)
   },
   {
+    kinds: ['mistral'],
+    rule: 'A file is a `document_url`: its content as a `data:` URL, or its address.',
+    source: 'https://github.com/danny-avila/LibreChat/pull/12144',
+    asOf: '2026-11-29',
+    isBroken: ({ messages }) =>
+      some(messages, value => value['type'] === 'file' && value['file'] !== undefined)
+  },
+  {
     kinds: ['ollama'],
     rule: 'The effort is `none`, `low`, `medium`, `high` or `max`.',
     source: 'https://github.com/ollama/ollama/pull/17141',
