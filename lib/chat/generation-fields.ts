@@ -19,7 +19,10 @@ const sameFields: ReadonlyMap<string, readonly string[]> = new Map(Object.entrie
   frequencyPenalty: ['frequency_penalty'],
   responseLogprobs: ['logprobs'],
   logprobs: ['top_logprobs'],
-  thinkingConfig: ['reasoning_effort']
+  thinkingConfig: ['reasoning_effort'],
+  responseMimeType: ['response_format'],
+  responseSchema: ['response_format'],
+  responseJsonSchema: ['response_format']
 }))
 
 export interface GenerationBounds {

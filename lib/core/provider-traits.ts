@@ -34,7 +34,10 @@ export interface ProviderTraits {
   readonly marksPrompts?: boolean
   /** True if it reads `thinking` and every effort; other servers know only `reasoning_effort`, if that. */
   readonly thinking?: boolean
-  /** The field that sets the format of the answer. Default: `response_format`. */
+  /**
+   * The field in which callers of chat completions set the format of the answer; `response_format` is then
+   * refused. Default: `response_format`.
+   */
   readonly answerFormat?: 'generation_config'
   /** Maximum stop sequences per request. Default: 4. */
   readonly maxStops?: number

@@ -98,5 +98,8 @@ t.test('entries yield to the equivalent fields', async t => {
     }),
     { responseMimeType: 'text/plain' }
   )
+  for (const name of ['responseMimeType', 'response_schema', 'response_json_schema']) {
+    t.same(withoutFieldsOf({ [name]: {} }, { response_format: { type: 'text' } }), {}, name)
+  }
   t.same(withoutEntry({ candidate_count: 2, candidateCount: 3, topP: 1 }, 'candidateCount'), { topP: 1 })
 })

@@ -448,3 +448,38 @@ t.test('stop sequences for a model without: a Messages caller is answered, other
   t.match(await refused.json(), { error: { code: 'unsupported_parameter', param: 'stop' } })
   t.equal(upstream.requests.length, 1)
 })
+
+t.test("Gemini gets a caller's schema of the answer in its keywords, and its own config as written", async t => {
+  const upstream = await fakeUpstream({
+    pieces: [JSON.stringify({
+      candidates: [{ content: { parts: [{ text: '{"unit":"km"}' }] }, finishReason: 'STOP' }]
+    })]
+  })
+  t.teardown(upstream.close)
+  const api = await testGateway(t, { providers: [upstreamAt(upstream.url, 'google', 'google')] })
+  const model = 'google/gemini-2.5-flash'
+  const messages = [{ role: 'user', content: 'Which unit?' }]
+  const schema = { type: 'object', properties: { unit: { const: 'km', minLength: 1 } } }
+  const format = { type: 'json_schema', name: 'unit', schema }
+  const responseMimeType = 'application/json'
+  const clean = { type: 'object', properties: { unit: { enum: ['km'] } } }
+  for (const [path, body, sent] of [
+    ['/v1/messages', { messages, max_tokens: 64, output_config: { format } }, clean],
+    ['/v1/responses', { input: 'Which unit?', text: { format } }, clean],
+    [
+      '/v1/chat/completions',
+      { messages, generation_config: { responseMimeType, responseJsonSchema: schema } },
+      schema
+    ]
+  ] as const) {
+    const answer = await api.post(path, { model, ...body })
+    t.equal(answer.status, 200, path)
+    await answer.text()
+    t.match(
+      upstream.requests.at(-1)?.json,
+      { generationConfig: { responseMimeType, responseJsonSchema: sent } },
+      path
+    )
+    t.equal(/minLength/.test(upstream.requests.at(-1)?.text ?? ''), sent === schema, path)
+  }
+})

@@ -302,10 +302,12 @@ export const providerRules: readonly ProviderRule[] = [
     rule: 'References point to `$defs`; enumerations have no empty text and no null; `required` names existing properties.',
     source: geminiDocs,
     asOf,
-    isBroken: ({ tools }) =>
+    isBroken: ({ tools, generationConfig }) =>
       objectsOf(tools)
         .flatMap(tool => objectsOf(tool['functionDeclarations']))
-        .some(({ parametersJsonSchema: schema }) =>
+        .map(({ parametersJsonSchema }) => parametersJsonSchema)
+        .concat(objectOf(generationConfig)?.['responseJsonSchema'])
+        .some(schema =>
           some(
             schema,
             value =>

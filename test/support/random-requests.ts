@@ -219,7 +219,7 @@ export const randomRequests: fc.Arbitrary<Partial<ChatInput>> = fc.record(
         type: 'json_schema',
         json_schema: {
           name: 's',
-          schema: { type: 'object', properties: { a: { type: 'array' } } },
+          schema: { type: 'object', properties: { a: { type: 'array' }, b: { enum: ['', 'x', null] } } },
           strict: true
         }
       }

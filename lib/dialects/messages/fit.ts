@@ -5,7 +5,6 @@
  */
 
 import { withoutMarks } from '../../chat/cache-marks.ts'
-import { withOwnFormat } from '../../chat/own-format.ts'
 import { GatewayError } from '../../core/errors.ts'
 import { fitSystemMessages } from '../system-messages.ts'
 import { callerFields } from './caller-fields.ts'
@@ -33,7 +32,7 @@ export function fitRequest (
     })
   }
   checkPrefill(request, provider)
-  const fitted: Mutable<ChatInput> = { ...withOwnFormat(request, provider) }
+  const fitted: Mutable<ChatInput> = { ...request }
   const limit = model?.capabilities['output_token_limit']
   if (typeof limit === 'number') fitted.max_completion_tokens ??= limit
   fitThinking(fitted, provider, model?.capabilities['thinking'], route.traits?.efforts)

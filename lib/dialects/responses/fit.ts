@@ -1,4 +1,3 @@
-import { withOwnFormat } from '../../chat/own-format.ts'
 import { fitSystemMessages } from '../system-messages.ts'
 import type { ChatInput } from '../../chat/input.ts'
 import type { FitTarget } from '../dialect.ts'
@@ -17,9 +16,8 @@ export function fitRequest (
   { untranslatable }: ResponsesContext
 ): ChatInput {
   if (untranslatable !== undefined) throw untranslatable
-  const fitted = withOwnFormat(request, provider)
   const messages = fitSystemMessages(request.messages, provider)
-  return messages === request.messages ? fitted : withMessages(fitted, messages)
+  return messages === request.messages ? request : withMessages(request, messages)
 }
 
 /** Updates `originalInput` too, so that errors still name the right item. */

@@ -55,13 +55,6 @@ function chatBody ({ request, route }: AdapterInput<ChatInput>): GenerateContent
 }
 
 function refuseUnsupported (request: ChatInput): void {
-  if (request.response_format !== undefined) {
-    throw new GatewayError('unsupported_parameter', {
-      message: 'This model does not support response_format. ' +
-        'Use generation_config.responseMimeType and responseJsonSchema.',
-      param: 'response_format'
-    })
-  }
   if (request.modalities?.includes('audio') === true) refuseAudio('modalities')
   if (request.audio !== undefined) refuseAudio('audio')
 }

@@ -3,6 +3,7 @@
 import { nearestEffort } from '../../chat/effort.ts'
 import { generationBounds, withoutEntry } from '../../chat/generation-fields.ts'
 import { camelKeys } from './camel-keys.ts'
+import { answerSchema } from './schema.ts'
 import type { ChatTraits } from './chat-traits.ts'
 import type { GenerationConfig, ThinkingConfig, ThinkingLevel } from './wire.ts'
 import type { ChatInput } from '../../chat/input.ts'
@@ -49,7 +50,7 @@ function ownKeys (given: Record<string, unknown>): Record<string, unknown> {
 
 function translated (request: ChatInput, traits: ChatTraits): GenerationConfig {
   const { n, top_k: topK, seed, reasoning_effort: effort } = request
-  const config: GenerationConfig = {}
+  const config: GenerationConfig = formatOf(request)
   const maxOutputTokens = request.max_completion_tokens ?? request.max_tokens
   if (maxOutputTokens !== undefined) config.maxOutputTokens = maxOutputTokens
   if (request.temperature !== undefined) config.temperature = request.temperature
@@ -72,6 +73,18 @@ function translated (request: ChatInput, traits: ChatTraits): GenerationConfig {
     budgetOf(request, traits) ?? (effort === undefined ? undefined : thinkingOf(effort, traits))
   if (thinking !== undefined) config.thinkingConfig = thinking
   return config
+}
+
+/** Returns the fields that set the format of the answer; none for text. */
+function formatOf (
+  { response_format: format }: ChatInput
+): Pick<GenerationConfig, 'responseMimeType' | 'responseJsonSchema'> {
+  if (format === undefined || format.type === 'text') return {}
+  const schema = format.type === 'json_schema' ? format.json_schema.schema : undefined
+  return {
+    responseMimeType: 'application/json',
+    ...schema != null && { responseJsonSchema: answerSchema(schema, 'response_format.json_schema.schema') }
+  }
 }
 
 /** Returns the caller's token budget for models with budgets; it is not converted to a level. */

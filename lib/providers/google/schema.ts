@@ -1,9 +1,9 @@
 /**
- * Converts JSON Schemas of functions to Gemini's subset.
+ * Converts JSON Schemas of functions and answers to Gemini's subset.
  *
- * `parametersJsonSchema` has a list of keywords. Some models ignore others and some reject them, so they are
- * dropped. `const`, `allOf`, `definitions` and tuples are rewritten with listed keywords. Keywords only count
- * in schema position: a property may be called `const` or `$schema`.
+ * `parametersJsonSchema` and `responseJsonSchema` have a list of keywords. Some models ignore others and some
+ * reject them, so they are dropped. `const`, `allOf`, `definitions` and tuples are rewritten with listed
+ * keywords. Keywords only count in schema position: a property may be called `const` or `$schema`.
  *
  * @see https://ai.google.dev/api/caching#FunctionDeclaration
  */
@@ -37,7 +37,7 @@ export class Steps {
     this.#left -= count
     if (this.#left >= 0) return
     throw new GatewayError('invalid_value', {
-      message: `The function schemas have more than ${maxSteps} keywords. Use fewer or smaller ones.`,
+      message: `The schemas have more than ${maxSteps} keywords. Use fewer or smaller ones.`,
       param
     })
   }
@@ -55,19 +55,39 @@ export function functionSchema (
   param: string,
   steps = new Steps()
 ): Schema | undefined {
-  const given = repairSchemaKeywords(parameters)
-  const definitions = { ...objectOf(given['definitions']), ...objectOf(given['$defs']) }
-  const schemas = new Schemas(given, definitions, steps, param)
-  // Some generators put the entire schema into the definitions and reference it.
-  const root = schemas.flat(given)
-  if (![root['type'] ?? 'object'].flat().map(lowerCase).includes('object')) {
+  const clean = cleanSchema(parameters, param, steps, root => {
+    if ([root['type'] ?? 'object'].flat().map(lowerCase).includes('object')) {
+      return { ...root, type: 'object' }
+    }
     throw new GatewayError('invalid_value', {
       message: 'The parameters of a function must be an object.',
       param
     })
-  }
-  const clean = schemas.clean({ ...root, type: 'object' })
-  if (!describesSomething(clean)) return undefined
+  })
+  return describesSomething(clean) ? clean : undefined
+}
+
+/**
+ * Returns the schema of an answer for the provider.
+ *
+ * @param param location of the schema in the request, for the error
+ * @throws GatewayError `invalid_value` if the schema is too large
+ */
+export function answerSchema (schema: Readonly<Schema>, param: string): Schema {
+  return cleanSchema(schema, param, new Steps(), root => root)
+}
+
+function cleanSchema (
+  schema: Readonly<Schema>,
+  param: string,
+  steps: Steps,
+  fitRoot: (root: Schema) => Schema
+): Schema {
+  const given = repairSchemaKeywords(schema)
+  const definitions = { ...objectOf(given['definitions']), ...objectOf(given['$defs']) }
+  const schemas = new Schemas(given, definitions, steps, param)
+  // Some generators put the entire schema into the definitions and reference it.
+  const clean = schemas.clean(fitRoot(schemas.flat(given)))
   const names = Object.entries(definitions)
   if (names.length > 0) {
     clean['$defs'] = Object.fromEntries(names.map(([name, schema]) => [name, schemas.clean(schema)]))
@@ -138,7 +158,7 @@ class Schemas {
     if (cached !== undefined) return cached
     if (++this.#openReferences > maxReferences) {
       throw new GatewayError('invalid_value', {
-        message: `The function schemas have more than ${maxReferences} nested references. Use fewer.`,
+        message: `The schemas have more than ${maxReferences} nested references. Use fewer.`,
         param: this.#param
       })
     }

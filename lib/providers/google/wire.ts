@@ -88,6 +88,8 @@ export interface GenerationConfig {
   responseLogprobs?: boolean
   logprobs?: number
   thinkingConfig?: ThinkingConfig
+  responseMimeType?: 'application/json'
+  responseJsonSchema?: Readonly<Record<string, unknown>>
   responseModalities?: ReadonlyArray<'TEXT' | 'IMAGE'>
   imageConfig?: { aspectRatio?: string }
 }

@@ -41,12 +41,6 @@ t.test('errors name the item from which a message was made', async t => {
   )
 })
 
-t.test("the response format is sent in the provider's own field", async t => {
-  t.match(fit({ response_format: { type: 'json_object' } }, { answerFormat: 'generation_config' }), {
-    generation_config: { responseMimeType: 'application/json' }
-  })
-})
-
 t.test('requests that the provider cannot handle are refused', async t => {
   const untranslatable = new GatewayError('unsupported_value', { message: 'input[0].type' })
   t.throws(() => fit({}, {}, { untranslatable }), { message: 'input[0].type' })

@@ -57,7 +57,6 @@ t.test('requests that would be answered wrongly are refused, naming the paramete
   })
   const tool = (name: string): Partial<ChatInput> => ({ tools: [{ type: 'function', function: { name } }] })
   const cases: Array<[Partial<ChatInput>, string, FaultKind?]> = [
-    [{ response_format: { type: 'text' } }, 'response_format', 'unsupported'],
     [{ modalities: ['text', 'audio'] }, 'modalities', 'unsupported'],
     [{ audio: { format: 'mp3', voice: 'v' } }, 'audio', 'unsupported'],
     [user({ type: 'file', file: { file_id: 'f' } }), 'messages[0].content[1].file.file_id', 'unsupported'],

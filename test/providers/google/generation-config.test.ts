@@ -129,3 +129,43 @@ t.test("the caller's thinking budget is used, within the range of the model", as
     'which takes none'
   )
 })
+
+t.test('the schema of an answer has only keywords that the provider supports', async t => {
+  const config = (format: NonNullable<ChatInput['response_format']>): unknown =>
+    googleBody({ response_format: format }).generationConfig
+  const ofSchema = (schema: Record<string, unknown>): unknown =>
+    config({ type: 'json_schema', json_schema: { name: 's', schema } })
+  t.same(config({ type: 'text' }), undefined)
+  t.same(config({ type: 'json_object' }), { responseMimeType: 'application/json' })
+  t.same(config({ type: 'json_schema', json_schema: { name: 's' } }), {
+    responseMimeType: 'application/json'
+  })
+  t.same(
+    ofSchema({
+      $schema: 'http://json-schema.org/draft-07/schema#',
+      type: 'object',
+      additionalProperties: false,
+      required: ['unit'],
+      properties: {
+        unit: { const: 'km', minLength: 1 },
+        piers: { type: 'array', items: { $ref: '#/definitions/pier' } }
+      },
+      definitions: { pier: { type: 'string', pattern: '^P' } }
+    }),
+    {
+      responseMimeType: 'application/json',
+      responseJsonSchema: {
+        type: 'object',
+        additionalProperties: false,
+        required: ['unit'],
+        properties: { unit: { enum: ['km'] }, piers: { type: 'array', items: { $ref: '#/$defs/pier' } } },
+        $defs: { pier: { type: 'string' } }
+      }
+    }
+  )
+  t.match(
+    ofSchema({ type: 'array', items: { type: 'string', minLength: 1 } }),
+    { responseJsonSchema: { type: 'array', items: { type: 'string' } } },
+    'an answer may be any value, parameters only an object'
+  )
+})
