@@ -5,6 +5,7 @@
  */
 
 import { withoutMarks } from '../../chat/cache-marks.ts'
+import { showsThinking } from '../../chat/shows-thinking.ts'
 import { GatewayError } from '../../core/errors.ts'
 import { fitSystemMessages } from '../system-messages.ts'
 import { callerFields } from './caller-fields.ts'
@@ -82,7 +83,7 @@ function fitThinking (
     delete request.reasoning_effort
   }
   if (thinking) return
-  if (thinks === true && isShown(request.thinking)) request.showsThinking = true
+  if (thinks === true && showsThinking(request)) request.showsThinking = true
   delete request.thinking
   const effort = request.reasoning_effort
   // Most models do not support `none` and efforts above `high`.
@@ -91,10 +92,4 @@ function fitThinking (
   else if (efforts === undefined && (effort === 'xhigh' || effort === 'max')) {
     request.reasoning_effort = 'high'
   }
-}
-
-/** Returns true if the caller asks for thinking that the answer shows. */
-function isShown (thinking: ChatInput['thinking']): boolean {
-  if (thinking === undefined || thinking.type === 'disabled') return false
-  return !('display' in thinking) || thinking.display !== 'omitted'
 }

@@ -1,6 +1,7 @@
 /** Builds the generation config: translated fields, overridden by the caller's own keys. */
 
 import { nearestEffort } from '../../chat/effort.ts'
+import { showsThinking } from '../../chat/shows-thinking.ts'
 import { generationBounds, withoutEntry } from '../../chat/generation-fields.ts'
 import { camelKeys } from './camel-keys.ts'
 import { answerSchema } from './schema.ts'
@@ -49,7 +50,7 @@ function ownKeys (given: Record<string, unknown>): Record<string, unknown> {
 }
 
 function translated (request: ChatInput, traits: ChatTraits): GenerationConfig {
-  const { n, top_k: topK, seed, reasoning_effort: effort } = request
+  const { n, top_k: topK, seed } = request
   const config: GenerationConfig = formatOf(request)
   const maxOutputTokens = request.max_completion_tokens ?? request.max_tokens
   if (maxOutputTokens !== undefined) config.maxOutputTokens = maxOutputTokens
@@ -69,8 +70,7 @@ function translated (request: ChatInput, traits: ChatTraits): GenerationConfig {
     config.responseLogprobs = true
     if (request.top_logprobs !== undefined && request.top_logprobs > 0) config.logprobs = request.top_logprobs
   }
-  const thinking =
-    budgetOf(request, traits) ?? (effort === undefined ? undefined : thinkingOf(effort, traits))
+  const thinking = budgetOf(request, traits) ?? thinkingOf(request, traits)
   if (thinking !== undefined) config.thinkingConfig = thinking
   return config
 }
@@ -100,10 +100,12 @@ function budgetOf (
 }
 
 function thinkingOf (
-  effort: Effort,
+  request: ChatInput,
   { thinking, thinkingOff, efforts }: ChatTraits
 ): ThinkingConfig | undefined {
   if (thinking === 'none') return undefined
+  const { reasoning_effort: effort } = request
+  if (effort === undefined) return showsThinking(request) ? { includeThoughts: true } : undefined
   const includeThoughts = effort !== 'none'
   if (thinking === 'level') {
     return { includeThoughts, thinkingLevel: levels[nearestEffort(effort, efforts) ?? effort] }

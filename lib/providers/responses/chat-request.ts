@@ -5,6 +5,7 @@
 
 import { functionsAsTools } from '../../chat/legacy-functions.ts'
 import { fitTuning } from '../../chat/effort.ts'
+import { showsThinking } from '../../chat/shows-thinking.ts'
 import { GatewayError } from '../../core/errors.ts'
 import { jsonBody, jsonHeaders } from '../json-api.ts'
 import { wireConversation } from './messages.ts'
@@ -86,14 +87,9 @@ function unsupported (param: string, message: string): GatewayError {
 }
 
 /** Requests a summary only if the caller wants to read the thinking: some accounts may not request any. */
-function reasoningField ({
-  reasoning_effort: effort,
-  thinking,
-  showsThinking
-}: ChatInput): Pick<ResponsesBody, 'reasoning'> {
-  const wantsText =
-    showsThinking === true ||
-    (thinking !== undefined && thinking.type !== 'disabled' && thinking.display !== 'omitted')
+function reasoningField (request: ChatInput): Pick<ResponsesBody, 'reasoning'> {
+  const { reasoning_effort: effort } = request
+  const wantsText = showsThinking(request)
   if (effort === undefined && !wantsText) return {}
   return { reasoning: { ...effort !== undefined && { effort }, ...wantsText && { summary: 'auto' } } }
 }

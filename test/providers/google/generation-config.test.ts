@@ -88,6 +88,18 @@ t.test('reasoning effort becomes a budget, a level or nothing, by model', async 
   })
 })
 
+t.test('a caller who wants to see thinking gets thoughts, also without an effort', async t => {
+  const thinking = (request: Partial<ChatInput>, model = 'gemini-2.5-flash'): unknown =>
+    googleBody(request, model).generationConfig?.thinkingConfig
+  t.same(thinking({ showsThinking: true }), { includeThoughts: true })
+  t.same(thinking({ showsThinking: true }, 'gemini-3-pro-preview'), { includeThoughts: true })
+  t.same(thinking({ thinking: { type: 'adaptive' } }), { includeThoughts: true })
+  t.same(thinking({ thinking: { type: 'adaptive', display: 'omitted' } }), undefined)
+  t.same(thinking({ thinking: { type: 'disabled' } }), undefined)
+  t.same(thinking({}), undefined)
+  t.same(thinking({ showsThinking: true }, 'gemini-2.0-flash'), undefined, 'it does not think')
+})
+
 t.test('a candidate count sets the number of choices', async t => {
   const choices = (request: Partial<ChatInput>): unknown => {
     const { n, generation_config: config } = candidatesAsChoices(googleAsk(request)).request
