@@ -252,7 +252,7 @@ async function checkEach (
   allowed: AllowedAddresses,
   resolve: Resolve
 ): Promise<void> {
-  const names = new Map<string, Promise<readonly string[]>>()
+  const names = new Map<string, readonly string[]>()
   for (const { url, param } of addresses) {
     if (url.length > maxUrlLength) throw refused(param, `has more than ${maxUrlLength} characters`)
     const parsed = plainUrl(url)
@@ -260,10 +260,11 @@ async function checkEach (
     const { port, protocol } = parsed
     const host = bareHost(parsed.hostname)
     if (allowed.admitsName(host, port, protocol)) continue
-    const found = names.get(host) ?? resolve(host)
-    names.set(host, found)
-    if (names.size > maxNames) throw refused(param, `exceeds the ${maxNames} hosts that one request may name`)
-    const resolved = await found.catch(() => [])
+    if (names.size === maxNames && !names.has(host)) {
+      throw refused(param, `exceeds the ${maxNames} hosts that one request may name`)
+    }
+    const resolved = names.get(host) ?? await resolve(host).catch(() => [])
+    names.set(host, resolved)
     if (resolved.length === 0) throw refused(param, 'cannot be resolved')
     const isAllowed = (address: string): boolean =>
       isPublicAddress(address) || allowed.admit(host, port, protocol, address)

@@ -168,6 +168,11 @@ t.test('one request may name 16 hosts', async t => {
     Array.from({ length: count }, (_, index) => `http://1.1.1.${index}/`)
   t.equal(await check(withImages(...urls(16), ...urls(16))), 'passed')
   t.equal(await check(withImages(...urls(17))), 'messages[0].content[16].image_url.url')
+  t.equal(
+    await check(withImages(...urls(16), 'http://unknown.test/')),
+    'messages[0].content[16].image_url.url',
+    'a name that is one too many is not looked up: nothing would wait for its failure'
+  )
 })
 
 /**
