@@ -111,9 +111,12 @@ class InternalProviders {
     return await this.#lookups.get(id) ?? false
   }
 
+  /** Decides by the address of the server. A name that cannot be resolved now may be anywhere. */
   async #isOwn (id: string, baseUrl: string): Promise<boolean> {
-    const found = await isInternalHost(baseUrl, this.#resolve)
-    this.#lookups.set(id, found)
+    const addresses = await this.#resolve(bareHost(new URL(baseUrl).hostname)).catch(() => [])
+    const found = addresses.length === 0 || !addresses.every(isPublicAddress)
+    if (addresses.length === 0) this.#lookups.delete(id) // the next call looks it up again
+    else this.#lookups.set(id, found)
     return found
   }
 }
@@ -270,12 +273,6 @@ async function checkEach (
       isPublicAddress(address) || allowed.admit(host, port, protocol, address)
     if (!resolved.every(isAllowed)) throw refused(param, 'is not public')
   }
-}
-
-/** Decides by the address of the server itself; a name that cannot be resolved may be anywhere. */
-async function isInternalHost (baseUrl: string, resolve: Resolve): Promise<boolean> {
-  const addresses = await resolve(bareHost(new URL(baseUrl).hostname)).catch(() => [])
-  return addresses.length === 0 || !addresses.every(isPublicAddress)
 }
 
 async function resolveName (name: string): Promise<readonly string[]> {

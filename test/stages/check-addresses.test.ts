@@ -61,17 +61,21 @@ const vllm = providerAt('vllm', 'http://vllm:8000/v1')
 const directVllm: ProviderSettings = { ...vllm, quirks: { responsesApi: true } }
 const unreachable = { send: async () => await Promise.reject(new Error('nothing may be sent')) }
 
+function checksOf (
+  provider: ProviderSettings, allowedHosts: string[], lookUp: Resolve
+): ReturnType<typeof checkAddresses> {
+  const providers = new Map([[provider.id, createProvider(provider, unreachable)]])
+  return checkAddresses(
+    { settings: { providers: [provider], tools: { allowedHosts } }, providers }, responsesDialect(), lookUp
+  )
+}
+
 async function check (
   request: ChatInput,
   provider: ProviderSettings = vllm,
-  allowedHosts: string[] = []
+  allowedHosts: string[] = [],
+  stage = checksOf(provider, allowedHosts, resolve)
 ): Promise<unknown> {
-  const providers = new Map([[provider.id, createProvider(provider, unreachable)]])
-  const stage = checkAddresses(
-    { settings: { providers: [provider], tools: { allowedHosts } }, providers },
-    responsesDialect(),
-    resolve
-  )
   const call = routedCall(request)
   try {
     const [passed] = await collect(stage(once(call)))
@@ -161,6 +165,21 @@ t.test('configured servers are recognised by their kind or their address', async
     'a service on the internet'
   )
   t.equal(await check(inner, providerAt('openai', 'https://api.test/v1')), 'passed')
+})
+
+t.test('a server whose name cannot be resolved is internal until the next call', async t => {
+  const inner = withImages('http://10.0.0.1/')
+  const provider = providerAt('openai-compatible', 'https://api.test/v1')
+  const lookups: string[] = []
+  const stage = checksOf(provider, [], async name => {
+    lookups.push(name)
+    return lookups.length === 1 ? await Promise.reject(new Error('EAI_AGAIN')) : await resolve(name)
+  })
+  const ask = async (): Promise<unknown> => await check(inner, provider, [], stage)
+  t.equal(await ask(), 'messages[0].content[0].image_url.url')
+  t.equal(await ask(), 'passed')
+  t.equal(await ask(), 'passed')
+  t.strictSame(lookups.filter(name => name === 'api.test'), ['api.test', 'api.test'], 'then it is known')
 })
 
 t.test('one request may name 16 hosts', async t => {
