@@ -182,7 +182,7 @@ export class LimitCounters {
       return waitMs === 0 ? undefined : { reason: countedLimits[account.limitName].refusal, waitMs }
     }
     const refused = this.sums.refusalOf(sum, account.max, requestedOfSum(account, wanted).min)
-    return refused && { ...sumRefusal(account.name, refused), endMs: sum.period.endMs }
+    return refused && sumRefusal(account.name, refused, sum.period)
   }
 
   /**

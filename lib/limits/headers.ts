@@ -38,8 +38,7 @@ export function refusalHeaders (
     return {
       ...headers,
       ...account.budget !== undefined &&
-        endMs !== undefined &&
-        endMs !== Infinity && { 'x-headgate-budget-reset': String(Math.ceil(endMs / 1000)) }
+        endMs !== undefined && { 'x-headgate-budget-reset': String(Math.ceil(endMs / 1000)) }
     }
   }
   if (account?.counting === 'rate' || waitMs > retryAfterMs) return headers

@@ -251,8 +251,8 @@ export class RedisCounters {
   ): AccountRefusal {
     const { account, sum } = parts[accountIndex] as RedisPart // the script returns an index of its input
     if (sum === undefined) return { accountIndex, reason: countedLimits[account.limitName].refusal, waitMs }
-    const refused = sumRefusal(account.name, reason as SumRefusalReason) // only these for a sum
-    return { accountIndex, ...refused, endMs: sum.period.endMs }
+    const why = reason as SumRefusalReason // only these for a sum
+    return { accountIndex, ...sumRefusal(account.name, why, sum.period) }
   }
 
   #keepMs ({ endMs }: Period): number {

@@ -40,10 +40,7 @@ export function refusalError (
       retryAfterSeconds
     })
   }
-  const untilEnd =
-    endMs === undefined || endMs === Infinity
-      ? undefined
-      : Math.max(1, Math.ceil((endMs - steadyNow()) / 1000))
+  const untilEnd = endMs === undefined ? undefined : Math.max(1, Math.ceil((endMs - steadyNow()) / 1000))
   if (account.limitName !== 'budget') {
     return new GatewayError('rate_limit_exceeded', {
       message: allowanceText(account, account.limitName),

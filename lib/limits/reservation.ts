@@ -15,6 +15,7 @@ import {
 } from './call-accounts.ts'
 import type { ApiKey, PartyLimits, Refusal } from '../core/key.ts'
 import type { NamedBudgets } from './named-budgets.ts'
+import type { Period } from './windows.ts'
 import type { UsageRow } from '../stores/tables.ts'
 
 /** An amount of one unit that a call may use. */
@@ -89,7 +90,7 @@ export interface AccountRefusal {
   readonly reason: Refusal
   /** Milliseconds until a retry may succeed; 0 if waiting does not help. */
   readonly waitMs: number
-  /** End of the sum's window, in Unix milliseconds. */
+  /** End of the sum's window, in Unix milliseconds; absent if it never ends. JSON has no `Infinity`. */
   readonly endMs?: number
 }
 
@@ -144,14 +145,17 @@ export const retryAfterMs = 1000
 /** Why a sum refuses a call: until its window ends, or only while other calls are open (`reserved`). */
 export type SumRefusalReason = 'exhausted' | 'too_small' | 'reserved'
 
-/** Returns the refusal of a sum, and when to retry. */
+/** Returns the refusal of a sum, when to retry, and when the window of the sum ends. */
 export function sumRefusal (
   name: SumAccount['name'],
-  why: SumRefusalReason
-): Pick<AccountRefusal, 'reason' | 'waitMs'> {
-  return why === 'exhausted'
-    ? { reason: name, waitMs: 0 }
-    : { reason: `${name}_${why}`, waitMs: why === 'reserved' ? retryAfterMs : 0 }
+  why: SumRefusalReason,
+  { endMs }: Pick<Period, 'endMs'>
+): Omit<AccountRefusal, 'accountIndex'> {
+  return {
+    reason: why === 'exhausted' ? name : `${name}_${why}`,
+    waitMs: why === 'reserved' ? retryAfterMs : 0,
+    ...endMs !== Infinity && { endMs }
+  }
 }
 
 /** Identifies a usage row in the store. */

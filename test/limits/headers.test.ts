@@ -90,7 +90,6 @@ t.test('a refusal for open calls says that no requests remain', async t => {
         accountIndex: 0,
         reason: 'budget',
         waitMs: 0,
-        endMs: Infinity,
         used: [],
         rateLimits: {}
       },

@@ -111,7 +111,8 @@ async function jump (t: Test, database: Database, seed: number): Promise<{ admit
       const left = account.max - ofAll
       const free = left - inWindow(account, open)
       const { min } = requestedOfSum(account, wanted)
-      return { ofAll, free, passes: left > 0 && min <= free, endMs }
+      const passes = left > 0 && min <= free
+      return { ofAll, free, passes, endMs: endMs === Infinity ? undefined : endMs }
     })
     const decision = await limiter.reserve({ accounts, wanted })
     const fail = (how: string): never => {

@@ -52,10 +52,13 @@ t.test('a call counts as one request and one open call, unless admitted earlier'
   t.strictSame(accounts.map(account => amountToReserve(account, wanted, {}, 'count')), [0, 100, 0])
 })
 
-t.test("a sum's refusal says whether a retry may succeed", async t => {
-  t.strictSame(sumRefusal('budget', 'exhausted'), { reason: 'budget', waitMs: 0 })
-  t.strictSame(sumRefusal('images', 'too_small'), { reason: 'images_too_small', waitMs: 0 })
-  t.strictSame(sumRefusal('images', 'reserved'), { reason: 'images_reserved', waitMs: 1000 })
+t.test("a sum's refusal says whether a retry may succeed, and when its window ends", async t => {
+  const endless = { endMs: Infinity }
+  t.strictSame(sumRefusal('budget', 'exhausted', endless), { reason: 'budget', waitMs: 0 })
+  t.strictSame(sumRefusal('images', 'too_small', endless), { reason: 'images_too_small', waitMs: 0 })
+  t.strictSame(sumRefusal('images', 'reserved', { endMs: 5 }), {
+    reason: 'images_reserved', waitMs: 1000, endMs: 5
+  })
 })
 
 t.test('a call that ends returns its unused tokens and its slot', async t => {

@@ -309,6 +309,19 @@ t.test(
   }
 )
 
+t.test('a worker learns when the window of a used-up budget ends, and that all time has no end', async t => {
+  const limiter = new KeyLocalLimiter(new LocalLimiter({ readUsed: async () => 2000, now: () => 0 }))
+  const { worker } = connected(limiter)
+  const ask = async (per: 'day' | 'total'): Promise<KeyDecision> => {
+    const limits = { budget: { usd: 1e-6, per } }
+    return await worker.reserve({ keyId: per, limits, tokens: 0, nanoUsd: 1 })
+  }
+  t.match(await ask('day'), { reason: 'budget', endMs: 86_400_000 })
+  const refused = await ask('total')
+  t.match(refused, { admitted: false, reason: 'budget' })
+  t.notOk('endMs' in refused)
+})
+
 t.test('requests made while a worker waits for decisions are sent next, as one message', async t => {
   const sent: unknown[] = []
   let answer: (message: unknown) => void = () => {}
