@@ -13,24 +13,19 @@ export async function callFilter (
 ): Promise<CallFilter> {
   const { search } = call
   const endUser = search.get('end_user') ?? ''
-  const list = (name: string): string[] | undefined =>
-    search
-      .get(name)
-      ?.split(',')
-      .filter(item => item !== '')
-      .slice(0, 200)
+  const list = (name: string): string[] | undefined => listOf(search, name)
   return {
     fromMs: integerOf(search, 'from_ms'),
     untilMs: integerOf(search, 'until_ms'),
     projects: visibleProjects(call, list('project')),
-    keys: nonEmpty(list('key')),
-    models: nonEmpty(list('model')),
-    providers: nonEmpty(list('provider')),
-    endpoints: nonEmpty(list('endpoint')),
+    keys: list('key'),
+    models: list('model'),
+    providers: list('provider'),
+    endpoints: list('endpoint'),
     endUsers: endUser === '' ? undefined : await call.admin.namesOfEndUser(endUser),
     sessions: sessionOf(search),
-    tags: nonEmpty(list('tag')),
-    values: [...valuesOf(list), ...factsOf(search)],
+    tags: list('tag'),
+    values: [...valuesOf(search), ...factsOf(search)],
     ranges: rangesOf(search),
     priced: flagOf(search, 'priced'),
     cached: flagOf(search, 'cached'),
@@ -53,12 +48,22 @@ const listed: ReadonlyArray<readonly [name: string, column: ListedColumn]> = [
   ['image_quality', 'image_quality']
 ]
 
-function valuesOf (list: (name: string) => string[] | undefined): NonNullable<CallFilter['values']> {
-  const statuses = nonEmpty(list('status'))?.map(Number).filter(Number.isInteger)
-  const texts = listed.map(([name, column]) => [column, nonEmpty(list(name))] as const)
-  return [...texts, ['status', statuses] as const].flatMap(([column, values]) =>
+function valuesOf (search: URLSearchParams): NonNullable<CallFilter['values']> {
+  const texts = listed.map(([name, column]) => [column, listOf(search, name)] as const)
+  return [...texts, ['status', statusesOf(search)] as const].flatMap(([column, values]) =>
     values === undefined ? [] : [[column, values]]
   )
+}
+
+function statusesOf (search: URLSearchParams): number[] | undefined {
+  const statuses = listOf(search, 'status')
+  if (statuses?.every(text => /^\d{3}$/.test(text)) === false) {
+    throw new GatewayError('invalid_value', {
+      param: 'status',
+      message: '`status` must be HTTP statuses, separated by commas.'
+    })
+  }
+  return statuses?.map(Number)
 }
 
 function factsOf (search: URLSearchParams): NonNullable<CallFilter['values']> {
@@ -91,12 +96,14 @@ export function visibleProjects (
   wanted: readonly string[] | undefined
 ): string[] | undefined {
   const principal = principalOf(call)
-  if (wanted !== undefined && wanted.length > 0) return wanted.filter(id => maySee(principal, id))
+  if (wanted !== undefined) return wanted.filter(id => maySee(principal, id))
   return principal.projects === undefined ? undefined : [...principal.projects]
 }
 
-function nonEmpty (list: string[] | undefined): string[] | undefined {
-  return list === undefined || list.length === 0 ? undefined : list
+/** Reads items separated by commas; `undefined` if there are none. */
+export function listOf (search: URLSearchParams, name: string): string[] | undefined {
+  const items = (search.get(name) ?? '').split(',').filter(item => item !== '')
+  return items.length === 0 ? undefined : items.slice(0, 200)
 }
 
 export function integerOf (search: URLSearchParams, name: string): number | undefined {

@@ -316,15 +316,17 @@ t.test('calls are found by every filter, in pages', async t => {
     ['search=%25', []],
     [`until_ms=${now + 2}`, ['first']],
     [`from_ms=${now + 3}&endpoint=chat`, ['fourth']],
-    ['project=nothing', []]
+    ['project=nothing', []],
+    ['project=&status=&outcome=error', ['first']]
   ] as const) {
     t.same(await found(query), ids, query)
   }
   const first = (await send('GET /admin/v1/calls?limit=3')).body
   const rest = (await send(`GET /admin/v1/calls?limit=3&cursor=${first.next_cursor}`)).body
   t.equal(new Set([...first.data, ...rest.data].map(({ id }: { id: string }) => id)).size, 4)
-  for (const query of ['from_ms=x', 'min_cost_usd=-1', 'max_turns=many']) {
-    t.equal((await send(`GET /admin/v1/calls?${query}`)).status, 400, query)
+  for (const query of ['from_ms=x', 'min_cost_usd=-1', 'max_turns=many', 'status=abc', 'status=429,4.5']) {
+    const { status, body } = await send(`GET /admin/v1/calls?${query}`)
+    t.match([status, body.error], [400, { code: 'invalid_value', param: query.split('=', 1)[0] }], query)
   }
   for (const query of [
     'bucket=week',
