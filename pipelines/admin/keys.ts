@@ -12,6 +12,7 @@ import { pageRequest } from '../../lib/stores/pages.ts'
 import type { AdminCall } from '../../lib/stages/admin-auth.ts'
 import type { Key, KeyChange } from '../../schemas/admin/keys.ts'
 import { actorOf, checkGuardNames, notFound, param, principalOf, visibleProject } from './acts.ts'
+import { listOf, visibleProjects } from './call-filter.ts'
 import type { AdminHandlers } from './handler.ts'
 
 const playgroundMs = 60 * 60_000
@@ -34,8 +35,9 @@ export const keyHandlers: AdminHandlers<
         message: '`status` must be `active`, `expired` or `revoked`.'
       })
     }
+    const projects = visibleProjects(call, listOf(search, 'project'))
     return await call.admin.keys.list(
-      { projects: projectsOf(call), status, search: search.get('search') ?? undefined },
+      { projects: projects && new Set(projects), status, search: search.get('search') ?? undefined },
       pageRequest(search)
     )
   },
@@ -99,16 +101,6 @@ export const keyHandlers: AdminHandlers<
     )
     return { key_id: key.id, secret, expires_at_ms: expiresAtMs }
   }
-}
-
-/** Returns the projects of a list: those in the query that the caller may see. */
-function projectsOf (
-  call: AdminCall & { readonly search: URLSearchParams }
-): ReadonlySet<string> | undefined {
-  const principal = principalOf(call)
-  const wanted = call.search.get('project')?.split(',')
-  if (wanted === undefined) return principal.projects
-  return new Set(wanted.filter(id => maySee(principal, id)))
 }
 
 /**

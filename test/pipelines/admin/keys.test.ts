@@ -121,6 +121,11 @@ t.test('members see and change only keys of their projects', async t => {
   t.same((await member.send('GET /admin/v1/keys')).body.data.map(({ id }: { id: string }) => id), [own.id])
   t.same((await member.send(`GET /admin/v1/keys?project=${theirs.id}`)).body.data, [])
   t.same(
+    (await member.send('GET /admin/v1/keys?project=')).body,
+    (await member.send('GET /admin/v1/keys')).body,
+    'an empty filter is none'
+  )
+  t.same(
     (await member.send('GET /admin/v1/projects')).body.data.map(({ id }: { id: string }) => id),
     [mine.id]
   )
