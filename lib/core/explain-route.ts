@@ -22,7 +22,11 @@ export function rankText ({ ranked, preferred }: Route, index: number): string {
  */
 export function explainRoute ({ routing: { routes, chosen, unusedRoutes } }: CallRecord): string {
   const steps = printAttempts(unusedRoutes ?? [])
-  if (chosen !== undefined) steps.push(`${chosen.modelId}: ${rankText(chosen, routes?.indexOf(chosen) ?? 0)}`)
+  if (chosen !== undefined) {
+    // A cap on the answer makes copies of routes.
+    const index = routes?.findIndex(({ modelId }) => modelId === chosen.modelId) ?? 0
+    steps.push(`${chosen.modelId}: ${rankText(chosen, index)}`)
+  }
   const text = steps.join('; ').replace(/[^\x20-\x7e]/g, '?')
   return text.length > maxLength ? `${text.slice(0, maxLength - 3)}...` : text
 }

@@ -17,6 +17,8 @@ t.test('a header names the models that were tried and why, in short ASCII', asyn
   fillRecord(record, { routing: { routes: [a, b], chosen: b } })
   t.equal(explainRoute(record), 'one/a: upstream_error; two/b: next_choice')
   t.same(candidatesOf(record), ['one/a: first_choice', 'two/b: next_choice'])
+  fillRecord(record, { routing: { routes: [a, b], chosen: { ...a, settings: { max_tokens: 5 } } } })
+  t.match(explainRoute(record), /one\/a: first_choice$/, 'also with a limit on its answer')
   for (const [ranked, text] of [
     [{ by: 'score', value: 0.8251 }, 'score=0.83'], [{ by: 'weight', value: 3 }, 'weight=3'],
     [{ by: 'price', value: 3.4375 }, 'price=3.44'], [{ by: 'price' }, 'price=unknown'],
