@@ -217,6 +217,9 @@ async function describeSession (
     projects: projects.data.map(({ id, name }) => ({ id, name })),
     version,
     public_url: origin.url,
-    features: { edit_config: configuration !== undefined && mayEdit(user, settings), keep_bodies: false }
+    features: {
+      edit_config: configuration !== undefined && mayEdit(user, settings),
+      keep_bodies: settings.calls.keepBodies.length > 0
+    }
   }
 }

@@ -50,6 +50,24 @@ t.test(
   }
 )
 
+t.test('a session says whether bodies of calls are kept', async t => {
+  const place = await adminGateway(t)
+  const { send } = await place.user('owner')
+  const keptBodies = async (): Promise<boolean> =>
+    (await send('GET /admin/v1/session')).body.features.keep_bodies
+  t.equal(await keptBodies(), false)
+  const { settings } = place.api.gateway.services
+  const rule = {
+    project: '*',
+    keepMs: 60_000,
+    maxBytes: 1000,
+    redact: { fields: [], patterns: [] },
+    readableBy: 'admin'
+  } as const
+  await place.api.gateway.reload({ ...settings, calls: { ...settings.calls, keepBodies: [rule] } })
+  t.equal(await keptBodies(), true)
+})
+
 t.test('a wrong password and an unknown email look alike, and guessing is soon blocked', async t => {
   const place = await adminGateway(t)
   const { user } = await place.user('owner')
