@@ -105,17 +105,19 @@ export class SpendingReader {
   #begin (sum: SumKey): Promise<void> | undefined {
     const isKnown = this.#readings.get(sum.name)?.isKnown === true
     const reading: Reading = { atMs: performance.now(), isKnown, pending: undefined }
-    reading.pending = this.#load(sum, reading).finally(() => { reading.pending = undefined })
+    reading.pending = this.#load(sum).finally(() => { reading.pending = undefined })
     this.#readings.set(sum.name, reading)
     return reading.pending
   }
 
-  async #load (sum: SumKey, reading: Reading): Promise<void> {
+  async #load (sum: SumKey): Promise<void> {
     const { readUsed, onRead, onFailure } = this.#options
     try {
       if (readUsed === undefined) return
       onRead(sum, await readUsed(sum))
-      reading.isKnown = true
+      // A later reading may have begun meanwhile.
+      const latest = this.#readings.get(sum.name)
+      if (latest !== undefined) latest.isKnown = true
     } catch (error) {
       onFailure(error)
     }

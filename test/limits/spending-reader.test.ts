@@ -60,6 +60,22 @@ t.test('an end user whose spending is not known in time is refused, or admitted 
   })
 })
 
+t.test('a sum is known once it has been read, even if other readings began meanwhile', async t => {
+  const waiting: Array<(used: number) => void> = []
+  const { reader } = readerOf({
+    rereadMs: 0,
+    readUsed: async () => await new Promise<number>(resolve => { waiting.push(resolve) })
+  })
+  const ask = async (): Promise<LimitDecision> =>
+    await reader.afterReading(sums.slice(1), { accounts, withoutStore: 'refuse' }, admit)
+  t.match(await ask(), { admitted: false, reason: 'budget_unread' })
+  const [second, first] = [ask(), waiting[0]]
+  first?.(5)
+  t.match(await second, { admitted: true }, 'the first reading has ended')
+  t.match(await ask(), { admitted: true })
+  t.equal(waiting.length, 3, 'the last two are in progress')
+})
+
 t.test('an unreadable sum is refused by its account, even after its window has ended', async t => {
   const { reader } = readerOf({ readUsed: async () => await Promise.reject(new Error('gone')) })
   const ended = sumsOf(countersOf(accounts, Date.UTC(2025, 10, 20)))
