@@ -138,24 +138,25 @@ export interface GatewayCoordination {
  * @throws errors of the stores and of the certificate
  */
 export async function createGateway (settings: Settings, options: GatewayOptions): Promise<Gateway> {
-  const tracer = await openTracer(settings, options.log)
+  const opened: Opened = []
   try {
-    return await openGateway(settings, options, tracer)
+    return await openGateway(settings, options, opened)
   } catch (error) {
-    await tracer?.close()
+    for (const close of opened.toReversed()) await close()
     throw error
   }
 }
 
-async function openGateway (
-  settings: Settings,
-  options: GatewayOptions,
-  tracer: CallTracer | undefined
-): Promise<Gateway> {
+/** Functions that close what was opened, in its order, if a later step fails. */
+type Opened = Array<() => Promise<void>>
+
+async function openGateway (settings: Settings, options: GatewayOptions, opened: Opened): Promise<Gateway> {
   const { log, database, coordination } = options
+  const tracer = await openTracer(settings, log)
+  opened.push(async () => await tracer?.close())
   const stop: StopState = { isDraining: false, isClosed: false }
   const services = (): Services => live.current
-  const lasting = await openLasting(options, tracer, services)
+  const lasting = await openLasting(options, tracer, services, opened)
   const { recorder, work, degraded, openWork, closeLast } = lasting
   const live = await LiveServices.open(settings, {
     log,
@@ -177,6 +178,7 @@ async function openGateway (
     },
     whenIdle: async () => await Promise.all([app.whenIdle(), work?.whenIdle()])
   })
+  opened.push(async () => await live.close())
   const app = openApp(settings, options, { live, recorder, tracer, stop })
   const server = await openServer(settings, app, log)
   return new OpenedGateway({
@@ -216,13 +218,21 @@ interface Lasting {
 async function openLasting (
   options: GatewayOptions,
   tracer: CallTracer | undefined,
-  services: () => Services
+  services: () => Services,
+  opened: Opened
 ): Promise<Lasting> {
   const { log, database, usageDatabase, coordination } = options
   const ownLimiter = options.limiter === undefined ? createLimiter(usageDatabase, log) : undefined
   const limiter = options.limiter ?? ownLimiter ?? createLimiter(undefined, log)
+  const admin = lazyAdmin(options)
+  const closeLast = async (): Promise<void> => {
+    await admin?.close()
+    ownLimiter?.close()
+  }
+  opened.push(closeLast)
   database?.stopWaiting()
   const recorder = openRecorder(options, tracer, { limiter, services })
+  opened.push(async () => await recorder.close())
   const work =
     database &&
     (await DeferredWork.open(database, {
@@ -231,7 +241,7 @@ async function openLasting (
       onWaiting: coordination?.notifyOfTasks,
       services
     }))
-  const admin = lazyAdmin(options)
+  opened.push(async () => await work?.stop())
   return {
     limiter,
     recorder,
@@ -246,10 +256,7 @@ async function openLasting (
       ...(usageDatabase?.isReachable() === false || database?.isReachable() === false ? ['store'] : []),
       ...((services().usageExports?.failures.size ?? 0) > 0 ? ['exports'] : [])
     ],
-    closeLast: async () => {
-      await admin?.close()
-      ownLimiter?.close()
-    }
+    closeLast
   }
 }
 

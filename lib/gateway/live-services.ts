@@ -43,15 +43,18 @@ export class LiveServices {
   #replaced: Promise<void> = Promise.resolve()
   #isFrozen = false
 
-  private constructor (services: OwnedServices, options: LiveServicesOptions) {
+  private constructor (
+    services: OwnedServices, endpoints: readonly Endpoint[], options: LiveServicesOptions
+  ) {
     this.#options = options
     this.current = services
-    this.endpoints = options.endpoints(services)
+    this.endpoints = endpoints
     this.#digests = providerDigests(services.settings.providers)
   }
 
   static async open (settings: Settings, options: LiveServicesOptions): Promise<LiveServices> {
-    return new LiveServices(await created(settings, await options.serviceOptions(settings)), options)
+    const services = await created(settings, await options.serviceOptions(settings))
+    return new LiveServices(services, await endpointsOf(services, options), options)
   }
 
   /** Returns a digest of a provider and its credentials that is equal in every process. */
@@ -77,11 +80,12 @@ export class LiveServices {
       ...await this.#options.serviceOptions(settings), previous: before
     })
     await withTimeout(modelListTimeoutMs, services.listed)
+    const endpoints = await endpointsOf(services, this.#options)
     if (this.#isFrozen) {
       await services.close()
       return
     }
-    this.endpoints = this.#options.endpoints(services)
+    this.endpoints = endpoints
     this.#options.onReplaced(settings)
     this.current = services
     this.#digests = providerDigests(settings.providers)
@@ -133,6 +137,23 @@ async function created (settings: Settings, options: ServiceOptions): Promise<Ow
     if (options.judges !== undefined) await closeJudges(options.judges)
     await options.alerts?.close()
     await options.usageExports?.close()
+    throw error
+  }
+}
+
+/**
+ * Creates the endpoints of services.
+ *
+ * @throws what the function of the options throws, after closing the services
+ */
+async function endpointsOf (
+  services: OwnedServices,
+  { endpoints }: LiveServicesOptions
+): Promise<readonly Endpoint[]> {
+  try {
+    return endpoints(services)
+  } catch (error) {
+    await services.close()
     throw error
   }
 }

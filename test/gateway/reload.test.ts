@@ -1,7 +1,12 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import t from 'tap'
+import { createGateway } from '../../lib/gateway.ts'
+import { createLog } from '../../lib/log/log.ts'
+import { openDatabase } from '../../lib/stores/open-database.ts'
 import { chatUpstreamAt, testGateway, upstreamAt } from '../support/gateway.ts'
 import { raw, rest } from '../support/raw.ts'
-import { modelSettings, providerSettings } from '../support/settings.ts'
+import { modelSettings, providerSettings, settings } from '../support/settings.ts'
 import { until } from '../support/until.ts'
 import { withResolvers } from '../support/with-resolvers.ts'
 import { chatAnswer, chatFrames, eventStream, fakeUpstream, type Script } from '../support/upstream.ts'
@@ -171,6 +176,41 @@ t.test('a guard asks the provider that its configuration has, for calls that are
   const text = await response.text()
   t.match(text, 'two ')
   t.notMatch(text, 'error')
+})
+
+/** A guard that counts in `globalThis.openGuards` how often it is open. */
+const countedGuard = `globalThis.openGuards = (globalThis.openGuards ?? 0) + 1
+export default { request: () => undefined, close: () => { globalThis.openGuards-- } }`
+
+t.test('a configuration that cannot be used leaves nothing open', async t => {
+  const directory = t.testdir()
+  const files = ['first.mjs', 'second.mjs', 'third.mjs'].map(name => join(directory, name))
+  await Promise.all(files.map(async file => await writeFile(file, countedGuard)))
+  const openGuards = (): unknown => Reflect.get(globalThis, 'openGuards')
+  const guarded = (file = '') => settings({ guards: [{ name: 'mine', use: file, at: ['request'] }] })
+  const refuse = (): never => { throw new Error('no endpoints') }
+  const database = await openDatabase(directory)
+  t.teardown(database.close)
+  const log = createLog('info', { write: () => undefined })
+  const options = { keys: { check: () => undefined }, log, database, usageDatabase: database }
+
+  await t.rejects(
+    createGateway(guarded(files[0]), { ...options, endpoints: refuse }), { message: 'no endpoints' }
+  )
+  t.equal(openGuards(), 0, 'of a gateway whose endpoints fail')
+
+  const { server, ...others } = guarded(files[1])
+  const tls = { certificate: join(directory, 'none.pem'), key: join(directory, 'none.pem') }
+  await t.rejects(createGateway({ ...others, server: { ...server, tls } }, options), {
+    message: /none\.pem cannot be read/
+  })
+  t.equal(openGuards(), 0, 'of a gateway whose certificate cannot be read')
+
+  let isUsable = true
+  const api = await testGateway(t, {}, {}, { endpoints: () => isUsable ? [] : refuse() })
+  isUsable = false
+  await t.rejects(api.gateway.reload(guarded(files[2])), { message: 'no endpoints' })
+  t.equal(openGuards(), 0, 'of a configuration whose endpoints fail')
 })
 
 t.test('models that a provider has listed stay known when its list fails after a reload', async t => {
