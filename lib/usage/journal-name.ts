@@ -5,7 +5,8 @@ import { readdirSync, statSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { hasRunSince, processName, processState } from '../async/process-name.ts'
 
-const open = /^journal-([0-9a-f]{12}-\d+-[\w-]+)\.jsonl$/
+/** Includes the unfinished replacement of a journal (`Journal.replace`), whose process was killed. */
+const open = /^journal-([0-9a-f]{12}-\d+-[\w-]+)\.jsonl(?:\.part)?$/
 const complete = /^usage-[\w-]+\.jsonl$/
 /** A live process touches its journal every second (`Journal.touch`); a suspended one does not. */
 const deadAfterMs = 60_000
@@ -36,10 +37,6 @@ export function isAbandoned (path: string): boolean {
 export function hasAbandonedJournal (directory: string): boolean {
   return readdirSync(directory).some(name => {
     const path = join(directory, name)
-    return (
-      name.endsWith('.jsonl') &&
-      isAbandoned(path) &&
-      (statSync(path, { throwIfNoEntry: false })?.size ?? 0) > 0
-    )
+    return isAbandoned(path) && (statSync(path, { throwIfNoEntry: false })?.size ?? 0) > 0
   })
 }

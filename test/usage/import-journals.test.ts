@@ -2,6 +2,7 @@ import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { importJournals } from '../../lib/usage/import-journals.ts'
 import { CallRecord } from '../../lib/core/record.ts'
+import { journalName } from '../../lib/usage/journal-name.ts'
 import { printLine } from '../../lib/usage/journal.ts'
 import { printBegunRow, usageRow } from '../../lib/usage/usage-row.ts'
 import { routedCall } from '../support/stages.ts'
@@ -34,7 +35,7 @@ async function importFrom (open: OpenStore, files: Record<string, string | undef
   return {
     events,
     rows: rows.map(({ id, status }) => [id, status]),
-    left: readdirSync(directory).filter(name => name.endsWith('.jsonl'))
+    left: readdirSync(directory).filter(name => /\.jsonl(?:\.part)?$/.test(name))
   }
 }
 
@@ -53,6 +54,16 @@ storeTest('rows of abandoned journals are stored, and the files deleted', async 
     ['usage-b.jsonl', 1]
   ])
   t.same(result.left, [])
+})
+
+storeTest('the unfinished replacement of an abandoned journal is imported as well', async (t, open) => {
+  const name = journalName().replace(`-${process.pid}-`, '-4194303-').replace(/.{4}\.jsonl$/, 'else.jsonl')
+  const { rows, left } = await importFrom(open, {
+    [name]: lines(usageRowOf(1), usageRowOf(2)),
+    [`${name}.part`]: `${lines(usageRowOf(2))}{"id":"cut`
+  })
+  t.same(rows, [['row-1', 200], ['row-2', 200]])
+  t.same(left, [])
 })
 
 storeTest(
@@ -105,7 +116,7 @@ storeTest(
     })
     await importJournals(lockedUntil(Infinity), { ...events, isStopped: () => tries === 3 })
     t.same(
-      readdirSync(database.directory).filter(name => name.endsWith('.jsonl')),
+      readdirSync(database.directory).filter(name => /\.jsonl(?:\.part)?$/.test(name)),
       ['usage-a.jsonl'],
       'it stays for the next start'
     )

@@ -16,6 +16,7 @@ t.test('other files are never journals', async t => {
     'headgate.db',
     'usage-.jsonl',
     'usage-a.json',
+    'usage-a.jsonl.part',
     'journal-abc-1-x.jsonl',
     'my-usage-a.jsonl'
   ]) {
@@ -30,6 +31,8 @@ t.test('the journal of an exited process is abandoned, that of a running process
     join(t.testdirName, own.replace(`-${process.pid}-`, `-${pid}-`).replace(/.{4}\.jsonl$/, 'else.jsonl'))
   t.testdir({})
   t.equal(isAbandoned(of(dead)), true)
+  t.equal(isAbandoned(`${of(dead)}.part`), true, 'nor will anyone complete its replacement')
+  t.equal(isAbandoned(join('/data', `${journalName()}.part`)), false)
   t.equal(
     isAbandoned(of(process.pid)),
     true,
