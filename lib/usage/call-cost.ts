@@ -118,9 +118,12 @@ function turnInFlight (record: CallRecord): Usage | undefined {
     : undefined
 }
 
-/** Error codes of calls that the gateway or a guard ends, possibly while a provider is working. */
+/**
+ * Error codes of calls that the gateway or a guard ends, possibly while a provider is working: a call without
+ * a waiting caller ends when its key is revoked or expires.
+ */
 const endedByGateway: ReadonlySet<string | undefined> = new Set([
-  'timeout', 'shutting_down', 'content_refused', 'stage_unavailable'
+  'timeout', 'shutting_down', 'content_refused', 'stage_unavailable', 'invalid_api_key'
 ] satisfies ErrorCode[])
 
 /**

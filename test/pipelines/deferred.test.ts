@@ -660,10 +660,11 @@ t.test('a revoked key spends no more, whether its call waits or runs', async t =
   const answer = await completed(first, id, { headers: { authorization: 'Bearer again' } })
   t.equal(answer.status, 401)
   t.match(await json(answer), { error: { code: 'invalid_api_key' } })
-  await until(
-    () => first.lines.some(line => line['error'] === 'invalid_api_key' && line['attempts'] === 1),
-    'the first gateway to log invalid_api_key'
-  )
+  const ended = (attempts: number): Record<string, unknown> | undefined =>
+    first.lines.find(line => line['error'] === 'invalid_api_key' && line['attempts'] === attempts)
+  await until(() => ended(1) !== undefined, 'the first gateway to log invalid_api_key')
+  t.match(ended(1), { usage: { prompt: 5, estimated: true } }, 'the provider was at work')
+  t.match(ended(0), { usage: undefined, status: 401 }, 'a call refused for its own key costs nothing')
 
   known.set(testKey, { id: 'key-1', name: 'test' })
   await begin(first, later)

@@ -60,6 +60,18 @@ t.test('a failed request without reported usage is estimated', async t => {
   })
 })
 
+t.test('a call that ends because its key does costs what the provider may have done by then', async t => {
+  const revoked: RecordParts = {
+    usage: { total: undefined, estimate: recordedEstimate({ countPrompt: () => 50, countAnswer: () => 5 }) },
+    end: { outcome: 'error', errorCode: 'invalid_api_key', status: 401 }
+  }
+  t.match(chargeOf(recordOf(revoked), models, false), {
+    usage: { promptTokens: 50 }, nanoUsd: 50_000, isEstimated: true
+  })
+  const refused = recordOf(revoked, { routing: { requestCount: 0, attemptsAtWork: 0 } })
+  t.match(chargeOf(refused, models, false), { usage: undefined, nanoUsd: 0 }, 'one refused for its own key')
+})
+
 t.test('under a strict budget, an interrupted call costs its whole reservation', async t => {
   const strict: RecordParts = { cost: { maxCostNanoUsd: 5_000_000 } }
   t.match(chargeOf(recordOf(strict), models, true), { nanoUsd: 5_000_000, isEstimated: true })
