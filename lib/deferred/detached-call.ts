@@ -73,6 +73,8 @@ export async function runDetached<T extends { readonly status: number }> (
     checkKey()
     call.signal.throwIfAborted()
     const done = await work(call)
+    // For its usage, the answer of a cancelled call may have been read to the end.
+    if (isCancelled(signal)) throw signal.reason
     call.record.end.status = done.status
     call.record.end.outcome ??= 'ok'
     return done
@@ -92,6 +94,10 @@ export async function runDetached<T extends { readonly status: number }> (
     if (whenUsageKnown === undefined) events.onEnd(call)
     else void whenUsageKnown.then(() => events.onEnd(call)) // nobody waits for the rest of a cancelled answer
   }
+}
+
+function isCancelled ({ reason }: AbortSignal): boolean {
+  return reason instanceof GatewayError && reason.code === 'client_closed_request'
 }
 
 function mayRun ({ keys }: DetachedServices, { key, record }: AuthedCall): boolean {

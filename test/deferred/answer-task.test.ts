@@ -105,6 +105,20 @@ t.test('the record of a cancelled task is written once its usage is known', asyn
   t.equal(calls[0]?.record.end.outcome, 'client_closed')
 })
 
+t.test('a cancelled task is no success, even if its answer was read to the end', async t => {
+  for (const [code, outcome, end] of [
+    ['client_closed_request', { code: 'client_closed_request' }, { outcome: 'client_closed' }],
+    ['shutting_down', { status: 200, body: '{"a":1}' }, { outcome: 'ok', status: 200 }]
+  ] as const) {
+    const stopping = new AbortController()
+    const ran = await run(async () => {
+      stopping.abort(new GatewayError(code))
+      return await Promise.resolve(ok)
+    }, { signal: stopping.signal })
+    t.match([ran.outcome, ran.record?.end], [outcome, end], code)
+  }
+})
+
 t.test('a task counts towards the current limits of its key, project and owner', async t => {
   const project = (requestsPerMinute: number, more: object = {}) => ({
     id: 'project-1',
