@@ -79,6 +79,8 @@ export class BudgetPeers {
   #timer: NodeJS.Timeout | undefined
   #ready: Promise<void> | undefined
   #isReady = false
+  /** True once it was ready, even while it joins again. */
+  #hasJoined = false
   #isClosed = false
   #shared = false
   /** When peers were last looked for, whether or not the store could be read. */
@@ -144,7 +146,7 @@ export class BudgetPeers {
    * recorded.
    */
   noteUsed (sums: readonly SumKey[], { used, row }: ActualUsage): void {
-    if (!this.#isReady) return
+    if (!this.#hasJoined) return
     const held = new Map(sums.map(heldSumOf).map(sum => [heldSumName(sum), sum]))
     for (const sum of held.values()) {
       const amount = used[sum.unit] ?? 0
@@ -189,6 +191,7 @@ export class BudgetPeers {
         await sleep(beatMs / 4)
       }
       this.#isReady = true
+      this.#hasJoined = true
     } catch (error) {
       this.#ready = undefined // peers may have forgotten this gateway: the next call joins again
       if (!this.#isClosed) this.#options.onFailure(error)

@@ -468,6 +468,29 @@ t.test(
   }
 )
 
+t.test('what a gateway uses while it joins again counts at the others', async t => {
+  const directory = t.testdir()
+  const [blue, green] = [
+    await peer(t, directory, 'blue', { beatMs: 20 }),
+    await peer(t, directory, 'green', { beatMs: 20 })
+  ]
+  const database = await openDatabase(directory)
+  t.teardown(database.close)
+  const gateways = async (): Promise<string[]> =>
+    (await database.query.selectFrom('gateways').select('id').execute()).map(({ id }) => id)
+  const reservation = await blue.reserve()
+  const [id] = await gateways()
+  await green.reserve() // 100 that stay open
+  database.write(prepare => {
+    prepare('delete from holdings where gateway_id = ?').run(id)
+    prepare('delete from gateways where id = ?').run(id)
+  })
+  await until(async () => (await gateways()).length === 2, 'it to show itself again')
+  blue.settle(Number(reservation), 500)
+  await beatsSeen(database, 4)
+  t.equal(await shownAmount(database), 600)
+})
+
 t.test('a gateway that closes leaves the entire budget to the other one', async t => {
   const directory = t.testdir()
   const [blue, green] = [await peer(t, directory, 'blue'), await peer(t, directory, 'green')]
