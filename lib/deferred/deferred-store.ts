@@ -317,8 +317,9 @@ export class DeferredStore {
               .where('lease_until_ms', '<=', nowMs)
               .where('expires_at_ms', '>', nowMs)
               .$if(except.length > 0, others => others.where('id', 'not in', except))
-              .orderBy(({ selectFrom }) =>
-                selectFrom('deferred as other')
+              .orderBy(eb =>
+                eb
+                  .selectFrom('deferred as other')
                   .select(({ fn }) => fn.countAll().as('running'))
                   .whereRef('other.key_id', '=', 'deferred.key_id')
                   .where('other.state', '=', 'running')

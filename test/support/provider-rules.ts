@@ -92,7 +92,7 @@ export const providerRules: readonly ProviderRule[] = [
     asOf: '2026-11-29',
     isBroken: ({ messages }) =>
       objectsOf(messages).some(({ role, content }) =>
-        role === 'assistant' && /thinking$/.test(String(objectsOf(content).at(-1)?.['type']))
+        role === 'assistant' && String(objectsOf(content).at(-1)?.['type']).endsWith('thinking')
       )
   },
   {
