@@ -65,7 +65,11 @@ export class BoundedBody extends Transform {
       )
     }
     this.#passedBytes += bytes.length
-    this.#pieces.push(bytes)
+    try {
+      this.#pieces.push(bytes)
+    } catch (error) {
+      return done(error as Error) // the only one it throws is a GatewayError
+    }
     this.#unpausedBytes += bytes.length + bytesPerPiece
     if (this.#unpausedBytes < maxBytesPerTurn) return done()
     this.#unpausedBytes = 0

@@ -178,18 +178,21 @@ class JsonBodyReader {
     this.#sizeBytes += bytes.length
     try {
       this.#check(bytes)
+      this.#keep(bytes)
     } catch (error) {
       return this.#fail(error)
     }
-    if (bytes.length === this.#sizeBytes) this.#pieces.push(bytes)
-    else
-      this.#small.push(
-        bytes,
-        this.#bodyBytes === undefined ? undefined : this.#bodyBytes - this.#sizeBytes + bytes.length
-      )
     if (this.#sizeBytes === this.#bodyBytes) return this.#onEnd() // `end` would come a turn later
     this.#unpausedBytes += bytes.length + bytesPerPiece
     if (this.#unpausedBytes >= maxBytesPerTurn) void this.#pause()
+  }
+
+  #keep (bytes: Buffer): void {
+    if (bytes.length === this.#sizeBytes) this.#pieces.push(bytes)
+    else {
+      const leftBytes = this.#bodyBytes && this.#bodyBytes - this.#sizeBytes + bytes.length
+      this.#small.push(bytes, leftBytes)
+    }
   }
 
   get #small (): SmallPieces {

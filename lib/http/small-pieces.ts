@@ -5,6 +5,8 @@
  * content, and a caller may put one byte into each.
  */
 
+import { GatewayError } from '../core/errors.ts'
+
 /** Memory of a piece in addition to its bytes. */
 export const bytesPerPiece = 256
 /** Smaller pieces are copied into shared memory. */
@@ -13,9 +15,14 @@ const minPieceBytes = 4 * 1024
  * Maximum memory for small pieces at a time; less where less of the body is left, or its length is unknown.
  */
 const sharedBytes = 16 * 1024
+/** As many take half a second of CPU time, whatever is in them. */
+const maxTinyPieces = 100_000
+const tinyBytes = 8
 
 export class SmallPieces {
   readonly #give: (piece: Buffer) => void
+  #count = 0
+  #sizeBytes = 0
   #shared: Buffer | undefined
   /** Bounds of the bytes there that have not been passed on yet. */
   #from = 0
@@ -26,8 +33,18 @@ export class SmallPieces {
     this.#give = give
   }
 
-  /** @param leftBytes of the body, including these; default: unknown */
+  /**
+   * @param leftBytes of the body, including these; default: unknown
+   * @throws GatewayError `invalid_value` after very many tiny pieces
+   */
   push (bytes: Buffer, leftBytes = minPieceBytes): void {
+    this.#count++
+    this.#sizeBytes += bytes.length
+    if (this.#count > maxTinyPieces && this.#sizeBytes < this.#count * tinyBytes) {
+      throw new GatewayError('invalid_value', {
+        message: `The body has more than ${maxTinyPieces} chunks of a few bytes each. Send larger ones.`
+      })
+    }
     if (bytes.length >= minPieceBytes) {
       this.flush()
       this.#give(bytes)

@@ -41,6 +41,10 @@ t.test('a body that is too large, or has too much data around its parts, is cut 
   )
 })
 
+t.test('a form in very many tiny pieces is refused', async t => {
+  await t.rejects(passed(Buffer.alloc(100_100), 1), { code: 'invalid_value', message: /chunks/ })
+})
+
 t.test('a body full of carriage returns is refused, a recording-like one is not', async t => {
   const every = (distance: number): Buffer =>
     Buffer.from(Array.from({ length: 300_000 }, (_, index) => (index % distance === 0 ? 0x0d : 0x61)))

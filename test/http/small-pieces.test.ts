@@ -48,3 +48,20 @@ t.test('no more memory is taken than the body needs', async t => {
   pieces.flush()
   t.equal(taken, 300)
 })
+
+t.test('a body of very many tiny pieces is refused, and one of larger pieces is not', t => {
+  const pushed = (count: number, size: number): unknown => {
+    const pieces = new SmallPieces(() => undefined)
+    const piece = Buffer.alloc(size, 'a')
+    try {
+      for (let at = 0; at < count; at++) pieces.push(piece)
+    } catch (error) {
+      return error
+    }
+    return undefined
+  }
+  t.equal(pushed(100_000, 1), undefined)
+  t.match(pushed(100_001, 1), { code: 'invalid_value', message: /chunks/ })
+  t.equal(pushed(200_000, 8), undefined)
+  t.end()
+})
