@@ -13,6 +13,7 @@ import {
 import { testGateway, testKey, upstreamAt, type TestGateway } from '../support/gateway.ts'
 import { modelSettings } from '../support/settings.ts'
 import { eventually, until } from '../support/until.ts'
+import { withResolvers } from '../support/with-resolvers.ts'
 import { Secret } from '../../lib/core/secret.ts'
 import type { ApiKey } from '../../lib/core/key.ts'
 import { openDeferrals } from '../../lib/deferred/deferrals.ts'
@@ -552,6 +553,27 @@ t.test("waiting calls are limited, can be cancelled, and are not stored with a c
   const own = await api.post(path, { ...question, ...later }, { headers: { 'x-provider-key': 'mine' } })
   t.equal(own.status, 400)
   t.match(await json(own), { error: { param: 'deferred' } })
+})
+
+t.test('a cancelled call of a key with a budget is read to its end, and recorded as cancelled', async t => {
+  const hold = withResolvers<undefined>()
+  const upstream = await fakeUpstream(async () => {
+    await hold.promise
+    return { pieces: [chatAnswer('x')] }
+  })
+  t.teardown(upstream.close)
+  const limits = { budget: { usd: 1, per: 'day', unpriced: 'allow' } } as const
+  const key: ApiKey = { id: 'key-1', name: 'test', limits }
+  const api = await gateway(t, upstream, await store(t), emulated, {}, {
+    check: presented => presented === testKey ? key : undefined, find: () => key
+  })
+  const id = await begin(api, later)
+  await upstream.request(0)
+  t.equal((await fetched(api, id, { method: 'DELETE' })).status, 200)
+  hold.resolve(undefined)
+  const ended = (): Record<string, unknown> | undefined => api.lines.find(line => line['attempts'] === 1)
+  await until(() => ended() !== undefined, 'the end of the call')
+  t.match(ended(), { outcome: 'client_closed', usage: { total: Number, estimated: undefined } })
 })
 
 t.test('stored completions per key are limited, but an answer already paid for is always kept', async t => {
