@@ -109,10 +109,13 @@ export function listOf (search: URLSearchParams, name: string): string[] | undef
 export function integerOf (search: URLSearchParams, name: string): number | undefined {
   const text = search.get(name)
   if (text === null || text === '') return undefined
-  if (!/^\d{1,15}$/.test(text)) {
-    throw new GatewayError('invalid_value', { param: name, message: `\`${name}\` must be an integer.` })
+  const number = Number(text)
+  if (!/^\d{1,16}$/.test(text) || !Number.isSafeInteger(number)) {
+    throw new GatewayError('invalid_value', {
+      param: name, message: `\`${name}\` must be a whole number, at most ${Number.MAX_SAFE_INTEGER}.`
+    })
   }
-  return Number(text)
+  return number
 }
 
 function costOf (search: URLSearchParams, name: string): number | undefined {

@@ -2,6 +2,7 @@
 
 import { Histogram, roundTripBounds, type HistogramValue } from '../../core/histogram.ts'
 import { StoreError } from '../store-error.ts'
+import { storableText } from '../storable-text.ts'
 import type { Pool, PoolClient } from 'pg'
 import type { PostgresPool, PostgresPoolClient } from 'kysely'
 
@@ -81,9 +82,8 @@ export function serverConnections (pool: Pool, name: string): ServerConnections 
   }
 }
 
-/** Replaces characters that PostgreSQL cannot store in a text. */
 function storable (value: unknown): unknown {
-  return typeof value === 'string' && value.includes('\0') ? value.replaceAll('\0', '\uFFFD') : value
+  return typeof value === 'string' ? storableText(value) : value
 }
 
 /** The code of a query that was canceled, such as by `statement_timeout`. */

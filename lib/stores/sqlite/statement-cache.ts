@@ -3,6 +3,7 @@
  * running it.
  */
 
+import { storableText } from '../storable-text.ts'
 import type { DatabaseSyncInstance, StatementSyncInstance } from '@photostructure/sqlite'
 import type { SqliteDatabase } from 'kysely'
 
@@ -59,7 +60,8 @@ type Bindable = string | number | bigint | null | Uint8Array
 
 /** @throws TypeError for a value without a SQLite type, which would be stored as `null`. */
 function bindable (value: unknown): Bindable {
-  if (value === null || typeof value === 'string' || typeof value === 'bigint') return value
+  if (typeof value === 'string') return storableText(value)
+  if (value === null || typeof value === 'bigint') return value
   if (typeof value === 'number' && Number.isFinite(value)) return value
   if (typeof value === 'boolean') return Number(value)
   if (value instanceof Uint8Array) return value

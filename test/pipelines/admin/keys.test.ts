@@ -360,6 +360,8 @@ t.test('times are limited to valid dates, and text of any characters is stored',
   for (const path of ['/admin/v1/keys', '/admin/v1/admin-keys']) {
     const name = 'a\0b\ud800'
     t.equal((await send(`POST ${path}`, { name, expires_at_ms: 8_640_000_000_000_000 })).status, 200, path)
+    const { body } = await send(`GET ${path}`)
+    t.ok(JSON.stringify(body).includes('"a\uFFFDb\uFFFD"'), path)
     for (const ms of [8_640_000_000_000_001, 1e308]) {
       const { status, body } = await send(`POST ${path}`, { name: 'late', expires_at_ms: ms })
       t.match([status, body.detail?.[0]], [422, { loc: ['body', 'expires_at_ms'] }], `${path}: ${ms}`)
