@@ -4,6 +4,7 @@
  */
 
 import { GatewayError } from '../lib/core/errors.ts'
+import { noteIgnored } from '../lib/core/record.ts'
 import { isObject } from '../lib/json/type-guards.ts'
 import { refine, type Call } from '../lib/core/call.ts'
 import type { Endpoint } from '../lib/core/endpoint.ts'
@@ -74,7 +75,7 @@ function withModelOfPath (call: Call, endpoint: Endpoint): Call {
       if (!isObject(read)) return read
       const form = endpoint.body === 'multipart' && isForm(read) ? read : undefined
       const { model: other } = form?.fields ?? read
-      if (other != null && other !== model) record.request.ignoredFields = ['model']
+      if (other != null && other !== model) noteIgnored(record.request, 'model')
       return form === undefined ? { ...read, model } : { ...form, fields: { ...form.fields, model } }
     }
   })

@@ -92,7 +92,7 @@ export class NamedBudgets {
     nowMs: number,
     { mayBeAnonymous = false } = {}
   ): readonly Party[] | Promise<readonly Party[]> {
-    const parties = [...this.#among('tag', this.#tagsOf(call)), ...this.#among('model', this.#modelsOf(call))]
+    const parties = this.#tagsAndModels(call)
     const { record: { caller: { endUser } }, key } = call
     if (endUser === undefined) {
       if (this.#requiresEndUser && !mayBeAnonymous) throw missingEndUser()
@@ -106,6 +106,10 @@ export class NamedBudgets {
       : this.#withEndUser(parties, project, found)
   }
 
+  #tagsAndModels (call: NamingCall): Party[] {
+    return [...this.#among('tag', this.#tagsOf(call)), ...this.#among('model', this.#modelsOf(call))]
+  }
+
   /** Registers the end user of an admitted call. */
   noteAdmitted (accounts: ReadonlyArray<Pick<Account, 'party' | 'partyId'>>, nowMs: number): void {
     for (const { party, partyId } of accounts) {
@@ -117,7 +121,7 @@ export class NamedBudgets {
 
   /** Lists the budgets of the names in a call, without counting or waiting. */
   budgetsOf (call: NamingCall): readonly PartyBudget[] {
-    const parties = [...this.#among('tag', this.#tagsOf(call)), ...this.#among('model', this.#modelsOf(call))]
+    const parties = this.#tagsAndModels(call)
     const { record: { caller: { endUser } }, key } = call
     return budgetsOfParties(
       endUser === undefined ? parties : this.#withEndUser(parties, projectIdOf(key), otherEndUsers)
