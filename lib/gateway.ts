@@ -142,7 +142,11 @@ export async function createGateway (settings: Settings, options: GatewayOptions
   try {
     return await openGateway(settings, options, opened)
   } catch (error) {
-    for (const close of opened.toReversed()) await close()
+    for (const close of opened.toReversed()) {
+      await close().catch((failure: unknown) => {
+        options.log.error({ cause: loggableError(failure) }, 'closing after a failed start failed')
+      })
+    }
     throw error
   }
 }

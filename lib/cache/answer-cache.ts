@@ -88,11 +88,17 @@ export class AnswerCache {
     return this.#flights.get(flightName(digest, streamed))
   }
 
-  /** Starts a flight that others can wait for; `undefined` if there already is one. */
-  begin (digest: RequestDigest, streamed: boolean): Flight | undefined {
+  /**
+   * Starts a flight that others can wait for; `undefined` if there already is one.
+   *
+   * @param unreadSinceMs see `Flight`. Default: its caller always reads
+   */
+  begin (
+    digest: RequestDigest, streamed: boolean, unreadSinceMs?: () => number | undefined
+  ): Flight | undefined {
     const name = flightName(digest, streamed)
     if (this.#flights.has(name)) return undefined
-    const flight = new Flight()
+    const flight = new Flight(unreadSinceMs)
     this.#flights.set(name, flight)
     void flight.ended.then(() => this.#flights.delete(name))
     return flight

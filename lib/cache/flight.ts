@@ -4,8 +4,8 @@ import type { CallSignal } from '../core/call.ts'
 /** `uncached`: the answer is complete but must not be cached. */
 export type FlightEnd = 'cached' | 'uncached' | 'failed'
 
-/** Milliseconds for which calls wait although the caller of the flight does not read on. */
-const maxPauseMs = 1000
+/** Milliseconds for which calls wait although the caller of the flight does not read. */
+const maxUnreadMs = 1000
 
 /**
  * A call to a provider whose answer equal calls wait for, instead of calling the provider themselves
@@ -16,13 +16,14 @@ export class Flight {
   readonly signal = new CallCancellation()
   readonly ended: Promise<FlightEnd>
   #settle: (end: FlightEnd) => void = () => undefined
-  /** When its caller got the last batch, by `performance.now()`; absent while it waits for the next. */
-  pausedAtMs: number | undefined
   #waiting = 0
   /** Why its caller has left. */
   #left: { readonly reason: unknown } | undefined
+  readonly #unreadSinceMs: () => number | undefined
 
-  constructor () {
+  /** @param unreadSinceMs since when its caller has not read, by `performance.now()`. Default: it reads */
+  constructor (unreadSinceMs: () => number | undefined = () => undefined) {
+    this.#unreadSinceMs = unreadSinceMs
     this.ended = new Promise(resolve => { this.#settle = resolve })
   }
 
@@ -47,9 +48,9 @@ export class Flight {
   async wait (signal: CallSignal): Promise<FlightEnd> {
     this.#waiting++
     const timer = setInterval(() => {
-      const pausedMs = this.pausedAtMs === undefined ? 0 : performance.now() - this.pausedAtMs
-      if (pausedMs > maxPauseMs) this.end('uncached')
-    }, maxPauseMs)
+      const sinceMs = this.#left === undefined ? this.#unreadSinceMs() : undefined
+      if (sinceMs !== undefined && performance.now() - sinceMs > maxUnreadMs) this.end('uncached')
+    }, maxUnreadMs)
     try {
       return await abortable(this.ended, signal)
     } finally {

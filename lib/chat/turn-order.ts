@@ -34,7 +34,7 @@ export class TurnOrder {
 
 /** Returns true for a message with thinking after a text or a call. */
 export function hasTurnOrder (message: object): boolean {
-  return 'turn_order' in message
+  return isList(property(message, 'turn_order'))
 }
 
 /** Returns the content of an assistant message as a list. */

@@ -112,11 +112,12 @@ export class Turn {
   message (): AssistantMessage {
     const calls = this.calls()
     const order = this.#order.field
+    const texts = hasTurnOrder(order)
+      ? this.#texts.map(text => ({ type: 'text' as const, text }))
+      : this.#texts.join('')
     return {
       role: 'assistant',
-      content: hasTurnOrder(order)
-        ? this.#texts.map(text => ({ type: 'text', text }))
-        : this.#texts.join('') || null,
+      content: texts.length === 0 ? null : texts,
       ...order,
       ...this.#refusal !== '' && { refusal: this.#refusal },
       ...this.#reasoning !== '' && { reasoning_content: this.#reasoning },

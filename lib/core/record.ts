@@ -348,6 +348,8 @@ export class TimeFacts {
   overheadMs: number | undefined = undefined
   /** Milliseconds from the arrival of the request to the first output; streams only. */
   firstByteMs: number | undefined = undefined
+  /** Since when the caller has not read what was written, by `performance.now()`; absent while it reads. */
+  unreadSinceMs: number | undefined = undefined
 }
 
 /** How a call ended. A disconnect is an outcome, not an error. */

@@ -48,6 +48,8 @@ interface Running {
   readonly controller: AbortController
   /** False while the response is being stored: the store does not have it yet. */
   isStored: boolean
+  /** True once its result is being stored. */
+  isFinishing: boolean
   /** The frames not stored yet. */
   frames: string[]
   /** The number of stored frames. */
@@ -125,6 +127,7 @@ export class BackgroundRuns {
       keyId,
       controller: new AbortController(),
       isStored: false,
+      isFinishing: false,
       frames: [...work.firstFrames],
       stored: 0,
       last: work.firstFrames.at(-1),
@@ -155,6 +158,8 @@ export class BackgroundRuns {
    * @throws GatewayError `file_too_large`, `overloaded`
    */
   async finish (response: ResponseObject, origin?: ResponseOrigin, placeholders?: string): Promise<void> {
+    const running = this.#running.get(response.id)
+    if (running !== undefined) running.isFinishing = true
     await this.#store.finish(response, this.#owner, origin, placeholders)
   }
 
@@ -304,12 +309,15 @@ export class BackgroundRuns {
 
   async #poll (): Promise<void> {
     const ids = [...this.#running.keys()]
-    // the renewal may miss a response stored at the same time
+    // The renewal may miss a response that is stored or finished at the same time.
     const stored = ids.filter(id => this.#running.get(id)?.isStored === true)
     if (ids.length > 0) {
       const mine = await this.#store.renew(ids, this.#lease())
       for (const id of stored) {
-        if (!mine.has(id)) this.#running.get(id)?.controller.abort(new GatewayError('client_closed_request'))
+        const running = this.#running.get(id)
+        if (!mine.has(id) && running?.isFinishing === false) {
+          running.controller.abort(new GatewayError('client_closed_request'))
+        }
       }
     }
     await this.#store.failOrphans(this.#store.now(), {

@@ -8,6 +8,7 @@
  */
 
 import { sleep } from '../async/sleep.ts'
+import { yieldFairly } from '../async/yield-fairly.ts'
 import { GatewayError } from '../core/errors.ts'
 import type { Deferrals } from './deferrals.ts'
 import type { LeasedTask, StoredAnswer } from './deferred-store.ts'
@@ -109,6 +110,7 @@ export class TaskRunner {
       const { store } = this.#deferrals
       // Leases of tasks that run here may have expired too, while the store was away.
       const task = await store.take(this.#lease(), store.now(), [...this.#running.keys()])
+      await yieldFairly()
       if (task === undefined) return
       const controller = new AbortController()
       this.#running.set(task.id, controller)

@@ -148,12 +148,14 @@ async function created (settings: Settings, options: ServiceOptions): Promise<Ow
  */
 async function endpointsOf (
   services: OwnedServices,
-  { endpoints }: LiveServicesOptions
+  { endpoints, log }: LiveServicesOptions
 ): Promise<readonly Endpoint[]> {
   try {
     return endpoints(services)
   } catch (error) {
-    await services.close()
+    await services.close().catch((failure: unknown) => {
+      log.error({ cause: loggableError(failure) }, 'closing unused services failed')
+    })
     throw error
   }
 }

@@ -177,7 +177,10 @@ class CallInFlight extends RingMember implements OpenCall, EvictableCall {
       call: this.#call,
       graceMs: limits().graceMs,
       addHeaders,
-      onWait: waits => admission.stalled.set(this, waits)
+      onWait: waits => {
+        this.#call.record.times.unreadSinceMs = waits ? performance.now() : undefined
+        admission.stalled.set(this, waits)
+      }
     })
   }
 

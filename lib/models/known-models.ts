@@ -54,8 +54,13 @@ export function collectModels ({ settings, extra, discovered }: ModelSources): M
   for (const entry of entries.values()) {
     const { traits, ...complete } = inherited(entry, entries, withStatus.has(entry.id))
     const family = familyTraits(families, providerKinds.get(entry.providerId), entry.model)
-    const merged = limitOutput(mergeTraits(family, traits), complete.capabilities['output_token_limit'])
+    const merged = mergeTraits(family, traits)
     entries.set(entry.id, merged === undefined ? complete : { ...complete, traits: merged })
+  }
+  // Only now: snapshots inherit traits, but not the limits of another entry.
+  for (const entry of entries.values()) {
+    const limited = limitOutput(entry.traits, entry.capabilities['output_token_limit'])
+    if (limited !== entry.traits) entries.set(entry.id, { ...entry, traits: limited })
   }
   return entries
 }

@@ -53,11 +53,14 @@ async function* answerWithLookup<R extends ChatInput> (
   answer: Answer<R>
 ): AsyncGenerator<Batch<R, ChatEvent>, void, undefined> {
   const digest = cache.digestOf(call, terms)
+  const { request, record } = call
   const begin = (): Flight | undefined =>
-    terms.ttlMs > 0 ? cache.begin(digest, call.request.stream === true) : undefined
+    terms.ttlMs > 0
+      ? cache.begin(digest, request.stream === true, () => record.times.unreadSinceMs)
+      : undefined
   const found = terms.maxAgeMs > 0 ? await find(call, cache, digest, terms.maxAgeMs, begin) : begin()
   const isHit = found !== undefined && 'events' in found
-  call.record.routing.cache = isHit ? 'hit' : 'miss'
+  record.routing.cache = isHit ? 'hit' : 'miss'
   if (isHit) yield found
   else {
     yield * answerAndRecord({
@@ -127,11 +130,7 @@ async function* answerAndRecord<R extends ChatInput> (
 ): AsyncGenerator<Batch<R, ChatEvent>, void, undefined> {
   const answer = new NewAnswer(parts)
   try {
-    for (let batch = await answer.read(); batch !== undefined; batch = await answer.read()) {
-      if (parts.flight !== undefined) parts.flight.pausedAtMs = performance.now()
-      yield batch
-      if (parts.flight !== undefined) parts.flight.pausedAtMs = undefined
-    }
+    for (let batch = await answer.read(); batch !== undefined; batch = await answer.read()) yield batch
   } finally {
     await answer.close()
   }

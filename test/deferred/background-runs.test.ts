@@ -192,3 +192,54 @@ storeTest('renewing the lease while a response is being stored does not end it',
     await runs.stop()
   }
 })
+
+storeTest('a response that is being stored is not cancelled by a renewal that misses it', async (t, open) => {
+  const store = new ResponseStore(await open(), () => ({
+    keeps: true,
+    keepMs: 60_000,
+    maxBytesPerKey: 1_000_000,
+    maxBodyBytes: 1_000_000,
+    maxItems: 100,
+    maxBytes: 1_000_000
+  }))
+  const finish = store.finish.bind(store)
+  const renew = store.renew.bind(store)
+  const renewed = withResolvers<void>()
+  let isFinished = false
+  t.intercept(store, 'finish', {
+    value: async (...args: Parameters<typeof finish>) => {
+      const finished = await finish(...args)
+      isFinished = true
+      await renewed.promise // as on PostgreSQL, where other statements follow
+      return finished
+    }
+  })
+  t.intercept(store, 'renew', {
+    value: async (...args: Parameters<typeof renew>) => {
+      const mine = await renew(...args)
+      if (isFinished) setImmediate(renewed.resolve)
+      return mine
+    }
+  })
+  const runs = new BackgroundRuns(store, {
+    events: { onEnd: () => undefined },
+    maxRunning: () => 10,
+    onFailure: error => t.fail(String(error)),
+    leaseMs: 60
+  })
+  runs.start()
+  const response = { ...startedResponse(responsesStart()), id: 'resp_1', status: 'queued' as const }
+  let aborted: boolean | undefined
+  await runs.begin({
+    given: { keyId: 'key-1', response, input: [], itemIds: [] },
+    firstFrames: [],
+    failed: () => ({ ...response, status: 'failed' }),
+    run: async signal => {
+      await runs.finish({ ...response, status: 'completed' })
+      aborted = signal.aborted
+    }
+  })
+  await runs.whenIdle()
+  t.equal(aborted, false)
+  await runs.stop()
+})

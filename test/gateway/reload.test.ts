@@ -211,6 +211,16 @@ t.test('a configuration that cannot be used leaves nothing open', async t => {
   isUsable = false
   await t.rejects(api.gateway.reload(guarded(files[2])), { message: 'no endpoints' })
   t.equal(openGuards(), 0, 'of a configuration whose endpoints fail')
+
+  const stubborn = join(directory, 'stubborn.mjs')
+  await writeFile(stubborn, `export default {
+    request: () => undefined, close: () => { throw new Error('cannot close') }
+  }`)
+  await t.rejects(
+    createGateway(guarded(stubborn), { ...options, endpoints: refuse }),
+    { message: 'no endpoints' },
+    'the first error, not that of closing'
+  )
 })
 
 t.test('models that a provider has listed stay known when its list fails after a reload', async t => {

@@ -114,3 +114,14 @@ t.test('a snapshot has the data of its model, under its own name and date', asyn
     'a name without a day has that of the model'
   )
 })
+
+t.test('the limit of a snapshot does not depend on the order of the configuration', async t => {
+  const models = [
+    modelSettings('anthropic/claude-own', { capabilities: { output_token_limit: 8000 } }),
+    modelSettings('anthropic/claude-own-20260101', { capabilities: { output_token_limit: 64_000 } })
+  ]
+  for (const ordered of [models, models.toReversed()]) {
+    const collected = collect({ models: ordered })
+    t.same(models.map(({ id }) => collected.get(id)?.traits?.maxOutputTokens), [8000, 64_000])
+  }
+})

@@ -102,9 +102,11 @@ t.test("OpenAI's models that reason take no stop sequences, its other models do"
   const stop = (model: string): boolean | undefined => familyTraits(families, 'openai', model)?.stop
   for (const model of [
     'gpt-5', 'gpt-5-mini', 'gpt-5-pro', 'gpt-5-codex', 'gpt-5.1', 'gpt-5.1-codex-max', 'gpt-5.2',
-    'gpt-5.4-nano', 'gpt-5.6-sol', 'gpt-6-astra', 'o1', 'o3', 'o4-mini', 'o3-deep-research'
+    'gpt-5.4-nano', 'gpt-5.6-sol', 'gpt-6-astra', 'o1-pro', 'o3', 'o4-mini', 'o3-deep-research'
   ]) t.equal(stop(model), false, model)
-  for (const model of ['gpt-4.1', 'gpt-4o', 'gpt-3.5-turbo', 'gpt-5-chat-latest', 'gpt-5.2-chat-latest']) {
+  for (const model of [
+    'gpt-4.1', 'gpt-4o', 'gpt-3.5-turbo', 'gpt-5-chat-latest', 'gpt-5.2-chat-latest', 'o1', 'o3-mini'
+  ]) {
     t.equal(stop(model), undefined, model)
   }
 })

@@ -127,8 +127,10 @@ t.test('the request of an answer that is being closed ends with its call', async
 t.test('an equal call does not wait for a caller who stops reading', async t => {
   const { stage, calls } = answering([[text('a')], [text('b'), end]])
   const cached = cachedAnswer(cache(), stage)
-  const slow = cached(once(callOf()))[Symbol.asyncIterator]()
+  const call = callOf()
+  const slow = cached(once(call))[Symbol.asyncIterator]()
   await slow.next()
+  call.record.times.unreadSinceMs = performance.now()
   const other = await collect(cached(once(callOf())))
   t.same(other.map(({ events }) => events), [[text('a')], [text('b'), end]])
   t.equal(calls(), 2)

@@ -4,13 +4,12 @@
  * Unknown roles are mapped to known ones.
  */
 
-import { hasTurnOrder } from '../../chat/turn-order.ts'
+import { answerParts, hasTurnOrder } from '../../chat/turn-order.ts'
 import { GatewayError } from '../../core/errors.ts'
 import type {
   AssistantMessage, AssistantPart, Message, ToolCall, UserPart
 } from '../../../schemas/messages.ts'
 import { createHash } from 'node:crypto'
-import { hasMember } from '../../json/type-guards.ts'
 import type { Quirks } from '../../core/provider-traits.ts'
 
 const knownFields: Readonly<Record<Message['role'], readonly string[]>> = {
@@ -64,10 +63,8 @@ export function mapSame<T> (list: readonly T[], map: (item: T, index: number) =>
 }
 
 function wireMessage (given: Message, index: number, quirks: Quirks): Message {
-  // Texts are apart only for providers that get their thinking back, unless a cache mark is on one.
-  const isApart = hasTurnOrder(given) && !hasMember(given.content, 'cache_control')
   const cleaned = clean(given, quirks)
-  const message = quirks.contentLists === false || isApart ? withoutList(cleaned) : cleaned
+  const message = quirks.contentLists === false || isApart(given) ? withoutList(cleaned) : cleaned
   switch (message.role) {
     case 'user':
       if (typeof message.content !== 'string') checkImages(message.content, index)
@@ -86,9 +83,18 @@ function wireMessage (given: Message, index: number, quirks: Quirks): Message {
   }
 }
 
+/**
+ * Returns true for an answer whose texts are apart only for providers that get their thinking back, not for a
+ * refusal or a cache mark.
+ */
+function isApart (message: Message): boolean {
+  if (message.role !== 'assistant' || !hasTurnOrder(message)) return false
+  return answerParts(message.content).every(part => part.type === 'text' && !('cache_control' in part))
+}
+
 /** Joins a list of texts, for servers that take only a text. A list with other parts stays. */
 function withoutList (message: Message): Message {
-  if (!Array.isArray(message.content)) return message
+  if (!Array.isArray(message.content) || message.content.length === 0) return message
   const texts = message.content.map(textOf)
   if (texts.includes(undefined)) return message
   return { ...message, content: texts.join(message.role === 'assistant' ? '' : '\n\n') }

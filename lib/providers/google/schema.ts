@@ -88,10 +88,9 @@ function cleanSchema (
   const schemas = new Schemas(given, definitions, steps, param)
   // Some generators put the entire schema into the definitions and reference it.
   const clean = schemas.clean(fitRoot(schemas.flat(given)))
-  const names = Object.entries(definitions)
-  if (names.length > 0) {
-    clean['$defs'] = Object.fromEntries(names.map(([name, schema]) => [name, schemas.clean(schema)]))
-  }
+  const cleanDefinitions = Object.entries(definitions).map(([name, schema]) => [name, schemas.clean(schema)])
+  if (schemas.refersToRoot) cleanDefinitions.push([schemas.rootName, { ...clean }])
+  if (cleanDefinitions.length > 0) clean['$defs'] = Object.fromEntries(cleanDefinitions)
   return clean
 }
 
@@ -102,6 +101,9 @@ function describesSomething (schema: Schema): boolean {
 }
 
 class Schemas {
+  /** The name of the whole schema among the definitions, for the reference `#`. */
+  readonly rootName: string
+  refersToRoot = false
   readonly #definitions: Schema
   readonly #names: Names
   readonly #steps: Steps
@@ -118,6 +120,9 @@ class Schemas {
     this.#root = root
     this.#definitions = definitions
     this.#names = new Names(Object.keys(definitions))
+    let rootName = 'root'
+    while (Object.hasOwn(definitions, rootName)) rootName += '_'
+    this.rootName = rootName
     this.#steps = steps
     this.#param = param
   }
@@ -180,7 +185,8 @@ class Schemas {
         result['type'] = Array.isArray(inner) ? inner.map(lowerCase) : lowerCase(inner)
         break
       case 'const':
-        result['enum'] = [inner]
+        if (inner === null) result['type'] = 'null'
+        else this.#cleanKeyword(result, 'enum', [inner])
         break
       case 'enum': {
         // Empty strings and null are not allowed here; the other members stay.
@@ -211,7 +217,8 @@ class Schemas {
 
   /** Rewrites a reference; the node may contain nothing else but a description. */
   #reference (reference: string, { description }: Schema): Schema {
-    const name = this.#definitionName(reference)
+    if (reference === '#') this.refersToRoot = true
+    const name = reference === '#' ? this.rootName : this.#definitionName(reference)
     const words = typeof description === 'string' ? { description } : {}
     if (name !== undefined) return { $ref: `#/$defs/${name}`, ...words }
     // A reference into another schema is expanded, because rewriting removes its target.
@@ -225,9 +232,7 @@ class Schemas {
 
   /** Resolves a pointer into the schema. */
   #targetAt (reference: string): Schema | undefined {
-    if (!reference.startsWith('#/')) {
-      return reference === '#' ? undefined : objectOf(this.#anchors().get(reference.slice(1)))
-    }
+    if (!reference.startsWith('#/')) return objectOf(this.#anchors().get(reference.slice(1)))
     let value: unknown = this.#root
     for (const step of reference.slice(2).split('/')) {
       value = isContainer(value)

@@ -29,5 +29,12 @@ export const deferredSteps: readonly Migration[] = [
       alter table deferred add column key_id text;
       alter table deferred add column size_bytes bigint not null default 0;
       create index deferred_by_key on deferred (key_id, state, size_bytes)`
+  },
+  {
+    // All that `DeferredStore.take` compares: reading the tasks themselves would take it milliseconds.
+    number: 39,
+    sql: `
+      drop index deferred_by_state;
+      create index deferred_by_state on deferred (state, lease_until_ms, expires_at_ms, key_id)`
   }
 ]

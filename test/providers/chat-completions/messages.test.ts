@@ -249,3 +249,23 @@ t.test('a tool call id that is too long is replaced, consistently in the call an
   t.match(idsOf('chatcmpl-tool-aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa'), /^call_[0-9a-f]{35}$/)
   t.not(idsOf('a'.repeat(41)), idsOf('b'.repeat(41)))
 })
+
+t.test('what callers send as `turn_order` changes no message, and an empty turn is not sent', async t => {
+  const texts = [{ type: 'text' as const, text: 'a' }, { type: 'text' as const, text: 'b' }]
+  const refused = [...texts, { type: 'refusal' as const, refusal: 'no' }]
+  const given = [
+    { role: 'user' as const, turn_order: { x: 1 }, content: texts },
+    { role: 'user' as const, turn_order: ['text'], content: texts },
+    { role: 'assistant' as const, turn_order: null, content: texts },
+    { role: 'assistant' as const, turn_order: ['text'], content: refused }
+  ]
+  const sent = body({ messages: given })['messages'] as Array<{ content: unknown }>
+  t.same(sent.map(({ content }) => content), given.map(({ content }) => content))
+  const empty = [
+    { role: 'user' as const, content: 'a' },
+    { role: 'assistant' as const, content: [], reasoning_content: 'r', turn_order: ['text'] }
+  ]
+  for (const quirks of [{}, { contentLists: false }]) {
+    t.same(body({ messages: empty }, quirks)['messages'], [{ role: 'user', content: 'a' }])
+  }
+})

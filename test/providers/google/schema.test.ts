@@ -1,5 +1,5 @@
 import t from 'tap'
-import { functionSchema } from '../../../lib/providers/google/schema.ts'
+import { answerSchema, functionSchema } from '../../../lib/providers/google/schema.ts'
 import { googleBody } from '../../support/google.ts'
 
 t.test('parameters use the schema keywords that the provider supports', async t => {
@@ -97,7 +97,7 @@ t.test('a reference to another schema is expanded, and one without a target is d
       a: { type: 'string' },
       c: { description: 'e', $ref: undefined },
       d: { $ref: undefined },
-      e: { $ref: undefined }
+      e: { $ref: '#/$defs/root' }
     }
   )
   const loop = { type: 'object', properties: { b: { $ref: '#/properties/a' } } }
@@ -159,4 +159,29 @@ t.test('a schema that is not an object has no properties', async t => {
       properties: { a: { type: 'string' }, c: { type: ['object', 'null'], ...inner } }
     }
   )
+})
+
+t.test('a schema that refers to itself as a whole, and one of null, keep their meaning', t => {
+  const tree = {
+    type: 'object',
+    properties: {
+      name: { type: 'string' },
+      kids: { type: 'array', items: { $ref: '#' } },
+      z: { const: null }
+    },
+    $defs: { root: { type: 'number' } }
+  }
+  const own = {
+    type: 'object',
+    properties: {
+      name: { type: 'string' },
+      kids: { type: 'array', items: { $ref: '#/$defs/root_' } },
+      z: { type: 'null' }
+    }
+  }
+  const expected = { ...own, $defs: { root: { type: 'number' }, root_: own } }
+  t.same(answerSchema(tree, 'p'), expected)
+  t.same(functionSchema(tree, 'p'), expected)
+  t.same(answerSchema({ enum: ['a', ''], const: '' }, 'p'), { enum: ['a'] })
+  t.end()
 })
