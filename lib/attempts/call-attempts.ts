@@ -28,7 +28,7 @@ export interface CallAttemptsOptions<E extends AnyEvent & AnswerEvent> {
   readonly health: RouteHealth
   /** True for requests whose answer is fetched later: they all use the first credential of a provider. */
   readonly usesFirstCredential: boolean
-  /** Prepares the request to a route; `undefined` if its provider has no such endpoint. */
+  /** Prepares the request to a route; `undefined` if its provider has no adapter for it. */
   readonly prepare: (route: Route) => RouteRequest<E> | undefined
 }
 

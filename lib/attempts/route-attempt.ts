@@ -1,5 +1,5 @@
 /**
- * Tracks one request to a route, and records its outcome in the health of the route and in the record of the
+ * Tracks one attempt at a route, and records its outcome in the health of the route and in the record of the
  * call.
  */
 

@@ -98,6 +98,7 @@ export type ChatEvent =
     readonly type: 'tool-call-start'
     readonly choice: number
     readonly callIndex: number
+    /** Empty for `legacy`, and where the provider gives none. */
     readonly id: string
     readonly name: string
     /** `legacy` is the deprecated `function_call`, without an id and outside the list of tool calls. */

@@ -49,7 +49,7 @@ export interface AnswerOptions {
 
 /**
  * Answers a request and resolves once its call has ended. Never rejects: an error before the head becomes
- * a reply, a later one ends the connection.
+ * a reply; a later one is the last message of an event stream, or cuts the connection.
  *
  * @param target the endpoint, or why none serves the request
  */

@@ -12,7 +12,7 @@ import type { Reply } from '../core/reply.ts'
 /** A longer body is written in pieces of this size: bytes, or characters of a text. */
 const pieceLength = 64 * 1024
 
-/** Adds headers of a call to those of its answer. */
+/** Adds headers of a call to those of its reply. */
 export type AddHeaders = (headers: Record<string, string>, call: Call) => void
 
 /** The response that a reply is written to, and its call. */
@@ -21,7 +21,7 @@ export interface ReplyTarget {
   readonly call: Call
   /** Milliseconds for the last bytes after the call's signal has aborted. Default: 5000. */
   readonly graceMs?: number | undefined
-  /** Adds headers to every answer. */
+  /** Adds headers to every reply. */
   readonly addHeaders?: AddHeaders | undefined
   /** Called with true when output waits for the caller to read, and with false when the caller reads on. */
   readonly onWait?: (waits: boolean) => void
@@ -81,7 +81,7 @@ async function writeInPieces (
   }
 }
 
-/** Returns all headers of an answer: those of the record, of the reply and of the configuration. */
+/** Returns all headers of a reply: those of the record, of the reply and of the configuration. */
 function headersOf (reply: Reply, { call, addHeaders }: ReplyTarget): Record<string, string> {
   const { id, record } = call
   const { request, routing, guards } = record

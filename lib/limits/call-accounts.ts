@@ -79,7 +79,7 @@ export interface SumAccount extends AccountBase {
 
 export type Account = RateOrConcurrencyAccount | SumAccount
 
-/** Lists the parties whose limits apply to a key: the key, its project and its owner. */
+/** Lists the parties whose limits apply to a key: the key, its project and its member. */
 export function limitedParties (
   { id, limits, project, member }: ApiKey,
   defaultLimits: PartyLimits | undefined

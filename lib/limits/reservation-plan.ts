@@ -165,8 +165,8 @@ function costOfGuards (
 }
 
 /**
- * Returns the budgets a call counts against: those of its key, project, owner and named parties. Empty if the
- * caller pays the provider.
+ * Returns the budgets a call counts against: those of its key, project, member and named parties. Empty if
+ * the caller pays the provider.
  */
 export function budgetsOf (
   call: RoutedCall<unknown>,

@@ -1,8 +1,8 @@
 /**
  * The types of a pipeline, and three ways to make a stage.
  *
- * A stage is created once, at start-up, from what it depends on; what belongs to one call lives
- * inside the iterator it returns. Any function from source to source is a stage:
+ * A stage is created once per configuration, at start-up and at each reload, from what it depends on; what
+ * belongs to one call lives inside the iterator it returns. Any function from source to source is a stage:
  *
  * ```ts
  * const shout = (): Stage<string> => async function * (source) {

@@ -1,4 +1,4 @@
-/** `headgate/stages`: the stages of pipelines, in the order in which a call meets them. */
+/** `headgate/stages`: the stages of pipelines, roughly in the order in which a call meets them. */
 
 export { pipe } from 'it-pipe'
 export { pipeline, type Handler } from '../../pipelines/pipeline.ts'

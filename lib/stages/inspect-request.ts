@@ -76,8 +76,8 @@ function seenBy<R> (call: RoutedCall<R>, inspections: ReadonlyArray<Promise<unkn
     call.record.guards.awaitsInspection = false
     return call
   }
-  const pass = (): void => { call.record.guards.awaitsInspection = false }
-  const requestAccepted = Promise.all(inspections).then(pass, (error: unknown) => refuse(call, error))
+  const accept = (): void => { call.record.guards.awaitsInspection = false }
+  const requestAccepted = Promise.all(inspections).then(accept, (error: unknown) => refuse(call, error))
   requestAccepted.catch(() => undefined) // awaited later, unless the call ends before that
   return refine(call, { requestAccepted })
 }

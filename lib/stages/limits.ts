@@ -1,5 +1,5 @@
 /**
- * Reserves what a call may use in every limit that applies to it: those of its key, project, owner, tags,
+ * Reserves what a call may use in every limit that applies to it: those of its key, project, member, tags,
  * models and end user. Strict budgets reserve the most that it may cost.
  */
 

@@ -19,8 +19,8 @@ export interface NormaliseOptions {
 
 /**
  * Normalises batches. The first event is exactly one `response-start` with id, model and time. `choice-end`
- * comes once per choice and `usage` at most once, in that order, in the last batch. Events read before an
- * error still go out before the error.
+ * comes once per choice and `usage` at most once, in that order, in the last batch. Other
+ * events read before an error go out before the error.
  */
 export function normalise (options: NormaliseOptions = {}): Stage<ChatBatch> {
   return transform(() => new Normaliser(options))
@@ -42,7 +42,7 @@ class Normaliser implements Transformer<ChatBatch, ChatBatch> {
     const isFirst = this.#last === undefined
     const { call, route } = batch
     if (this.#last?.call !== call || this.#last.route !== route) this.#last = { call, route }
-    if (!isFirst && batch.events.length > 0 && isOnlyText(batch.events)) return batch
+    if (!isFirst && batch.events.length > 0 && passesUnchanged(batch.events)) return batch
     const events = this.#read(batch.events)
     if (isFirst) {
       // A direct answer begins with the provider's own count.
@@ -106,8 +106,8 @@ function isDirectAnswer ({ type }: ChatEvent): boolean {
   return type === 'direct-answer' || type === 'direct-frame'
 }
 
-/** Most batches of a stream pass unchanged. */
-function isOnlyText (events: readonly ChatEvent[]): boolean {
+/** Returns true for batches of text only, as most of a stream are. */
+function passesUnchanged (events: readonly ChatEvent[]): boolean {
   for (const event of events) {
     if (event.type !== 'text-delta' && event.type !== 'direct-frame') return false
   }

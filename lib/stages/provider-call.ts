@@ -31,7 +31,8 @@ export interface ProviderCallServices
 
 /**
  * Calls the provider and yields its answer: at least one batch. The first batch has visible output or the end
- * of the answer, or is empty if neither came within `holdMs`. A complete answer is one batch.
+ * of the answer; after `holdMs`, or too many events, it has what came so far, perhaps nothing. A complete
+ * answer is one batch.
  *
  * @param services `abandonedAnswers` reads answers to their end after the caller has left, for calls with a
  *   budget and providers with `on_disconnect: drain`; `routeHealth` tracks the gateway's own credentials, so

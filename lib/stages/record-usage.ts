@@ -6,15 +6,17 @@ import type { Usage } from '../core/usage.ts'
 
 export interface RecordUsageOptions<R> {
   /**
-   * Estimates the usage of a complete answer that reports none. Default: the ledger estimates it at the end.
+   * Estimates the usage of a complete answer that reports none. Default: `usage/call-cost` estimates it when
+   * the row is made.
    */
   readonly estimate?: (request: R) => Usage
 }
 
 /**
  * Records what an answer used: tokens as reported by the provider, added to those of earlier turns; the
- * length of its text so far; images, pages, seconds of audio, characters of speech. Batches pass unchanged.
- * As the first stage of a `chain`, it needs explicit type arguments: `recordUsage<ChatInput, ChatEvent>()`.
+ * length of its text so far; images, pages, milliseconds of audio, characters of speech. Batches pass
+ * unchanged. As the first stage of a `chain`, it needs explicit type arguments:
+ * `recordUsage<ChatInput, ChatEvent>()`.
  * `usage/usage-meter` counts, also for answers that are read on after their caller has left.
  */
 export function recordUsage<R = unknown, E extends AnswerEvent = AnswerEvent> (

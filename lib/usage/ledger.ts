@@ -1,9 +1,9 @@
 /**
  * Writes the usage ledger, one row per call, to the database in background batches.
  *
- * Before the last byte of an answer is sent, the row is in the journal and stays there until it is in the
- * database. So every call whose caller got the answer is recorded, even if this process is killed. The
- * database connection does not wait for locks, which would block every call.
+ * Before the last byte of an answer is sent, the row is in the journal, unless the disk is full, and stays
+ * there until it is in the database. So every call whose caller got the answer is recorded, even if this
+ * process is killed. The database connection does not wait for locks, which would block every call.
  */
 
 import { join } from 'node:path'

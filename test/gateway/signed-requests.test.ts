@@ -23,7 +23,7 @@ const secrets = new Map([['AK1', 'first secret'], ['AK2', 'second secret'], ['AK
 const signedHeaders = ['accept-encoding', 'content-type', 'user-agent', 'x-date']
 
 /**
- * The steps of AWS Signature Version 4: a key for the day, and a signature over the request with a digest of
+ * Similar to AWS Signature Version 4: a key for the day, and a signature over the request with a digest of
  * its body.
  */
 function signatureOf (
