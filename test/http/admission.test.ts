@@ -48,7 +48,7 @@ t.test('a key with its full share of open calls is refused more, other keys are 
     refusal(() => admission.enter('d')),
     [
       503,
-      body('Too many concurrent requests. Try again later.'),
+      body('Too many concurrent calls. Try again later.'),
       { ...headers, 'x-ratelimit-limit-requests': '4' }
     ]
   )

@@ -29,7 +29,7 @@ t.test('a large body gives the same values and errors as a small one', async t =
     )
     t.match(
       await refusal(`{${member},}`),
-      /^The body (?:must be a JSON object|is not JSON: expected double-quoted property name at line 1, column \d+)\.$/
+      /^The body is not JSON(?:: expected double-quoted property name at line 1, column \d+)?\.$/
     )
     t.equal(await refusal(Buffer.from(`{${member},"a":"\u00ff"}`, 'latin1')), 'The body is not UTF-8.')
     t.same(

@@ -835,7 +835,7 @@ t.test('settings that come with a model are checked, and only shape the answer',
   const complete = await api.post(path, {
     messages: 'hi',
     model: {
-      model: 'openai/gpt-5',
+      model: 'openai/gpt-4.1',
       settings: {
         seed: 4,
         stop_sequences: ['x'],
@@ -847,7 +847,7 @@ t.test('settings that come with a model are checked, and only shape the answer',
   })
   t.match(complete.headers.get('content-type'), /json/)
   t.same(upstream.requests[0]?.json, {
-    model: 'gpt-5',
+    model: 'gpt-4.1',
     messages: [{ role: 'user', content: 'hi' }],
     seed: 4,
     stop: ['x']

@@ -213,10 +213,11 @@ t.test('a request is translated to what the provider accepts: OpenAI', async t =
   ])
   t.match(sent, {
     reasoning_effort: 'high',
-    stop: ['1', '2', '3', '4'],
+    stop: undefined,
     max_completion_tokens: 128_000,
     prompt_cache_key: String
   })
+  t.equal(answer.headers.get('x-headgate-ignored'), 'stop_sequences')
   t.notMatch(JSON.stringify(sent), /cache_control|thinking/)
 })
 

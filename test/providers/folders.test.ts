@@ -60,7 +60,7 @@ const capabilities = new Set([
 /** Files for features of one provider alone. */
 const particular: Readonly<Record<string, readonly string[]>> = {
   anthropic: ['cache-control', 'direct', 'property-names'],
-  'chat-completions': ['text-choice'],
+  'chat-completions': ['schema-as-instruction', 'text-choice'],
   responses: ['direct'],
   google: ['camel-keys', 'generation-config', 'logprobs', 'schema'],
   openai: ['typed-stream']
