@@ -175,7 +175,7 @@ export const kinds: Readonly<Record<ProviderKind, Kind>> = {
     upstreamApi: 'xai/chat/completions',
     credential: bearer,
     adapters: { ...xaiAdapters, images },
-    quirks: { omit: xaiUnsupportedFields, messageNames: 'user', customTools: false },
+    quirks: { omit: xaiUnsupportedFields, messageNames: 'user', refusals: false, customTools: false },
     traits: { systemAnywhere: true, prefill: false }
   },
   mistral: {

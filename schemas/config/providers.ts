@@ -161,7 +161,7 @@ const QuirksConfig = Section(
     refusals: Type.Optional(
       Type.Boolean({
         description:
-          'False when the server does not know refusals in assistant messages: they are sent as text. Default: false for Mistral.'
+          'False when the server does not know refusals in assistant messages: they are sent as text. Default: false for Mistral and xAI.'
       })
     ),
     json_schema: Type.Optional(
