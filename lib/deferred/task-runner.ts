@@ -110,7 +110,6 @@ export class TaskRunner {
       const { store } = this.#deferrals
       // Leases of tasks that run here may have expired too, while the store was away.
       const task = await store.take(this.#lease(), store.now(), [...this.#running.keys()])
-      await yieldFairly()
       if (task === undefined) return
       const controller = new AbortController()
       this.#running.set(task.id, controller)
@@ -120,6 +119,7 @@ export class TaskRunner {
         this.poll()
       })
       this.#work.add(work)
+      await yieldFairly() // SQLite takes a task without waiting for anything
     }
     if (wereAdded) this.#options.onWaiting() // this process runs its maximum
   }
