@@ -97,7 +97,8 @@ function oneConversation (given: ChatRequest): ChatInput {
     stop_sequences: stopSequences, auto_execute_tools: autoExecute, cachedContent, service_tier: tier, ...rest
   } = withoutAddedFields(given)
 
-  const conversation = conversationOf(messages) ?? conversationOf(input)
+  const ofMessages = conversationOf(messages)
+  const conversation = ofMessages ?? conversationOf(input)
   const replacement = systemMessage(instructions, 'instructions')
   if (conversation === undefined && replacement === undefined) throw noMessages(messages)
 
@@ -110,7 +111,7 @@ function oneConversation (given: ChatRequest): ChatInput {
   }
   if (request.messages !== messages) {
     request.originalInput = {
-      field: conversationOf(messages) === undefined ? 'input' : 'messages',
+      field: ofMessages === undefined ? 'input' : 'messages',
       messages: conversation?.given ?? [],
       systemPromptField:
         replacement !== undefined ? 'instructions' : own !== undefined ? 'system' : 'system_instruction'

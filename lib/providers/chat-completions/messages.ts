@@ -104,13 +104,15 @@ function withoutList (message: Message): Message {
 function withRefusalAsText (message: AssistantMessage): AssistantMessage {
   const { refusal, ...rest } = message
   const isRefused = Array.isArray(rest.content) && rest.content.some(({ type }) => type === 'refusal')
-  return refusal === undefined && !isRefused ? message : { ...rest, content: answerText(message) }
+  return refusal === undefined && !isRefused ? message : { ...rest, content: answerTexts(message).join('') }
 }
 
-/** Returns what an assistant message says, refusals included, as one text. */
-export function answerText ({ content, refusal }: AssistantMessage): string {
-  const parts = typeof content === 'string' ? [content] : (content ?? []).map(textOf)
-  return [...parts, refusal ?? ''].join('')
+/** Returns the texts of an assistant message, refusals included. */
+export function answerTexts ({ content, refusal }: AssistantMessage): string[] {
+  return [
+    ...answerParts(content).map(part => part.type === 'refusal' ? part.refusal : part.text),
+    refusal ?? ''
+  ]
 }
 
 function textOf (part: UserPart | AssistantPart): string | undefined {

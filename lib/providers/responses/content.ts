@@ -1,8 +1,7 @@
 /** Converts the content of messages, part by part. */
 
-import { answerParts, hasTurnOrder } from '../../chat/turn-order.ts'
 import { GatewayError } from '../../core/errors.ts'
-import type { AssistantMessage, FilePart, UserPart } from '../../../schemas/messages.ts'
+import type { FilePart, UserPart } from '../../../schemas/messages.ts'
 import type { InputPart } from './wire.ts'
 
 /**
@@ -15,18 +14,6 @@ export function inputContent (content: string | readonly UserPart[], param: stri
   return typeof content === 'string'
     ? content
     : content.map((part, index) => inputPart(part, `${param}[${index}]`))
-}
-
-/**
- * Returns the texts of an assistant message, joined unless thinking stood between them. The API accepts
- * output parts only with the provider's ids.
- */
-export function answerTexts (message: AssistantMessage): string[] {
-  const texts = [
-    ...answerParts(message.content).map(part => part.type === 'refusal' ? part.refusal : part.text),
-    message.refusal ?? ''
-  ]
-  return hasTurnOrder(message) ? texts : [texts.join('')]
 }
 
 function inputPart (part: UserPart, param: string): InputPart {

@@ -1,8 +1,9 @@
 /** Converts messages to items: an assistant message becomes its reasoning, texts and calls. */
 
 import { contentFor, toReasoningItem } from '../../chat/reasoning-item.ts'
-import { inTurnOrder } from '../../chat/turn-order.ts'
-import { answerTexts, inputContent } from './content.ts'
+import { hasTurnOrder, inTurnOrder } from '../../chat/turn-order.ts'
+import { answerTexts } from '../chat-completions/messages.ts'
+import { inputContent } from './content.ts'
 import { toolCallIdOf } from './tool-call-id.ts'
 import type { JsonObject } from '../../json/type-guards.ts'
 import type { AssistantMessage, Message, ToolCall, ToolMessage } from '../../../schemas/messages.ts'
@@ -40,11 +41,12 @@ export function wireConversation (messages: readonly Message[], account?: () => 
 }
 
 function answerItems (message: AssistantMessage, account: (() => string) | undefined): InputItem[] {
+  const parts = answerTexts(message)
+  // As parts of one item, the API accepts texts only with the provider's ids.
+  const texts = hasTurnOrder(message) ? parts : [parts.join('')]
   return inTurnOrder<InputItem>(message, {
     thinking: (message.thinking_blocks ?? []).map(block => reasoningItems(block, account)),
-    text: answerTexts(message).map(text =>
-      text === '' ? [] : [{ type: 'message', role: 'assistant', content: text }]
-    ),
+    text: texts.map(text => text === '' ? [] : [{ type: 'message', role: 'assistant', content: text }]),
     call: (message.tool_calls ?? []).map(call => [callItem(call)])
   })
 }
