@@ -4,7 +4,7 @@ import type { CallSignal } from '../core/call.ts'
 /** `uncached`: the answer is complete but must not be cached. */
 export type FlightEnd = 'cached' | 'uncached' | 'failed'
 
-/** Milliseconds for which calls wait although the caller of the flight does not read. */
+/** How long calls wait, in milliseconds, for a caller who reads nothing. */
 const maxUnreadMs = 1000
 
 /**
@@ -21,7 +21,7 @@ export class Flight {
   #left: { readonly reason: unknown } | undefined
   readonly #unreadSinceMs: () => number | undefined
 
-  /** @param unreadSinceMs since when its caller has not read, by `performance.now()`. Default: it reads */
+  /** @param unreadSinceMs returns `TimeFacts.unreadSinceMs` of its caller. Default: the caller reads */
   constructor (unreadSinceMs: () => number | undefined = () => undefined) {
     this.#unreadSinceMs = unreadSinceMs
     this.ended = new Promise(resolve => { this.#settle = resolve })

@@ -12,13 +12,13 @@ const kinds = ['thinking', 'text', 'call'] as const
 
 type TurnPart = typeof kinds[number]
 
-/** Notes the parts of a turn as they come. */
+/** Records the order in which the parts of a turn come. */
 export class TurnOrder {
   readonly #parts: TurnPart[] = []
-  #isUsual = true
+  #thinkingIsFirst = true
 
   add (part: TurnPart, count = 1): void {
-    if (part === 'thinking' && count > 0 && (this.last ?? part) !== part) this.#isUsual = false
+    if (part === 'thinking' && count > 0 && (this.last ?? part) !== part) this.#thinkingIsFirst = false
     for (let added = 0; added < count; added++) this.#parts.push(part)
   }
 
@@ -28,7 +28,7 @@ export class TurnOrder {
 
   /** Returns the field of the message: none if all thinking stands at the beginning. */
   get field (): { readonly turn_order?: readonly TurnPart[] } {
-    return this.#isUsual ? {} : { turn_order: this.#parts }
+    return this.#thinkingIsFirst ? {} : { turn_order: this.#parts }
   }
 }
 
@@ -37,14 +37,14 @@ export function hasTurnOrder (message: object): boolean {
   return isList(property(message, 'turn_order'))
 }
 
-/** Returns the content of an assistant message as a list. */
+/** Returns the content of an assistant message as parts. */
 export function answerParts (content: AssistantMessage['content']): readonly AssistantPart[] {
   return typeof content === 'string' ? [{ type: 'text', text: content }] : content ?? []
 }
 
 /**
- * Arranges what a provider gets for the parts of a turn. Of parts that the order does not name, thinking
- * comes first; texts and calls come last. Leaves out thinking at the end: providers refuse it there.
+ * Puts what a provider gets for the parts of a turn in their order. Where the order names no place, thinking
+ * comes first, and texts and calls come last. Drops thinking at the end, which providers refuse.
  *
  * @param printed what is sent for each thinking block, text and call of the message
  */

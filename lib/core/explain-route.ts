@@ -23,7 +23,7 @@ export function rankText ({ ranked, preferred }: Route, index: number): string {
 export function explainRoute ({ routing: { routes, chosen, unusedRoutes } }: CallRecord): string {
   const steps = printAttempts(unusedRoutes ?? [])
   if (chosen !== undefined) {
-    // A cap on the answer makes copies of routes.
+    // Not by identity: capping an answer copies its routes.
     const index = routes?.findIndex(({ modelId }) => modelId === chosen.modelId) ?? 0
     steps.push(`${chosen.modelId}: ${rankText(chosen, index)}`)
   }

@@ -210,7 +210,7 @@ export class RoutingFacts {
   chosen: Route | undefined = undefined
   /** Requests to providers. An attempt sends several if it is split, or is translated after a refusal. */
   requestCount = 0
-  /** Attempts on which a provider may still be at work. Failed ones are not, even if they are billed. */
+  /** Attempts on which a provider may still be at work. Failed ones do not count, even if billed. */
   attemptsAtWork = 0
   /** Number of further attempts at a model that had just failed. */
   retries: number | undefined = undefined
@@ -348,7 +348,7 @@ export class TimeFacts {
   overheadMs: number | undefined = undefined
   /** Milliseconds from the arrival of the request to the first output; streams only. */
   firstByteMs: number | undefined = undefined
-  /** Since when the caller has not read what was written, by `performance.now()`; absent while it reads. */
+  /** `performance.now()` when the caller stopped reading; absent while it reads. */
   unreadSinceMs: number | undefined = undefined
 }
 

@@ -293,8 +293,8 @@ export class DeferredStore {
   }
 
   /**
-   * Leases a task that is waiting, or whose owner has died: the oldest of the key with the fewest tasks that
-   * run, so that no key waits for all tasks of another.
+   * Leases a task that is waiting, or whose owner has died: the oldest one of the key with the fewest running
+   * tasks, so that keys take turns.
    *
    * @param except ids of tasks that are not taken
    */

@@ -73,7 +73,7 @@ export async function runDetached<T extends { readonly status: number }> (
     checkKey()
     call.signal.throwIfAborted()
     const done = await work(call)
-    // For its usage, the answer of a cancelled call may have been read to the end.
+    // A cancelled call may get here: under a budget its answer is read to the end, for the usage.
     if (isCancelled(signal)) throw signal.reason
     call.record.end.status = done.status
     call.record.end.outcome ??= 'ok'

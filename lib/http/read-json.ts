@@ -190,8 +190,8 @@ class JsonBodyReader {
   #keep (bytes: Buffer): void {
     if (bytes.length === this.#sizeBytes) this.#pieces.push(bytes)
     else {
-      const leftBytes = this.#bodyBytes && this.#bodyBytes - this.#sizeBytes + bytes.length
-      this.#small.push(bytes, leftBytes)
+      const total = this.#bodyBytes
+      this.#small.push(bytes, total === undefined ? undefined : total - this.#sizeBytes + bytes.length)
     }
   }
 

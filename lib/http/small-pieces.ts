@@ -15,7 +15,7 @@ const minPieceBytes = 4 * 1024
  * Maximum memory for small pieces at a time; less where less of the body is left, or its length is unknown.
  */
 const sharedBytes = 16 * 1024
-/** As many take half a second of CPU time, whatever is in them. */
+/** This many take half a second of CPU time, whatever they contain. */
 const maxTinyPieces = 100_000
 const tinyBytes = 8
 

@@ -32,7 +32,7 @@ import { spliceInSlices, spliceStrings } from './splice-strings.ts'
 export interface TextPlace {
   /** `json`: a string containing JSON, whose strings are replaced. `fixed`: seen, but never changed. */
   readonly kind: 'text' | 'json' | 'fixed' | 'unseen'
-  /** The texts of fields sealed in the string; one that is not sealed is of the kind above. */
+  /** The places in what the gateway sealed in the string. `kind` is that of a string that is not sealed. */
   readonly sealed?: PlaceTable
   /** Part of a tool call or a tool result. */
   readonly part?: 'tool_call' | 'tool_result'
@@ -83,7 +83,7 @@ export function unseen (_reason: string): TextPlace {
   return { kind: 'unseen' }
 }
 
-/** Returns the places in a part that a provider signed, or encrypted. Its other strings are fixed. */
+/** Returns the places in a part that a provider signed or encrypted. All other strings in it are fixed. */
 export function signedPart (path: string): Places {
   return {
     [`${path}.signature`]: unseen('belongs to the text that it signs'),
@@ -94,10 +94,10 @@ export function signedPart (path: string): Places {
 /**
  * Returns the place of a string in which the gateway may have sealed fields.
  *
- * @param place of strings that are not sealed
- * @param fields places in what is sealed
+ * @param place the place of a string that is not sealed
+ * @param fields the places in what is sealed
  */
-export function maySeal (place: TextPlace, fields: Places): TextPlace {
+export function mayBeSealed (place: TextPlace, fields: Places): TextPlace {
   return { ...place, sealed: new PlaceTable(fields) }
 }
 

@@ -57,7 +57,7 @@ export function collectModels ({ settings, extra, discovered }: ModelSources): M
     const merged = mergeTraits(family, traits)
     entries.set(entry.id, merged === undefined ? complete : { ...complete, traits: merged })
   }
-  // Only now: snapshots inherit traits, but not the limits of another entry.
+  // Last, because snapshots inherit the traits of a model, but not this limit.
   for (const entry of entries.values()) {
     const limited = limitOutput(entry.traits, entry.capabilities['output_token_limit'])
     if (limited !== entry.traits) entries.set(entry.id, { ...entry, traits: limited })

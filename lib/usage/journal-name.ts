@@ -5,7 +5,7 @@ import { readdirSync, statSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { hasRunSince, processName, processState } from '../async/process-name.ts'
 
-/** Includes the unfinished replacement of a journal (`Journal.replace`), whose process was killed. */
+/** Also the unfinished replacement of a journal (`Journal.replace`), left by a process that was killed. */
 const open = /^journal-([0-9a-f]{12}-\d+-[\w-]+)\.jsonl(?:\.part)?$/
 const complete = /^usage-[\w-]+\.jsonl$/
 /** A live process touches its journal every second (`Journal.touch`); a suspended one does not. */

@@ -44,8 +44,8 @@ export function fitRequest (
 }
 
 /**
- * Leaves out stop sequences that the provider has no room for. If the model takes none, a longer answer is
- * more useful than none: clients send them to every model.
+ * Leaves out stop sequences beyond those that the provider takes. A model may take none: then an answer that
+ * runs on is more useful than an error, because clients send stop sequences to every model.
  */
 function fitStops (
   request: Mutable<ChatInput>,

@@ -42,7 +42,7 @@ export class StreamEvents {
   readonly #closedCalls = new Set<number>()
   /** Reasoning to be sealed before the next text or call. */
   #details: JsonObject[] = []
-  /** Reasoning that is not shown, to be sealed before the next call: its provider may need it back. */
+  /** Hidden reasoning, sealed before the next call because its provider may need it back. */
   #hidden = ''
   /** True if the arguments of a closed call are not a JSON object. */
   #broken = false
@@ -254,7 +254,7 @@ export class StreamEvents {
     const { thinking, signature = '' } = block
     if (this.#open?.type !== 'thinking') {
       if (signature === '') {
-        if (this.#hidden.endsWith(thinking)) return // also if there is none
+        if (this.#hidden.endsWith(thinking)) return // it came in pieces, or is empty
         if (this.#start.context.hidesThinking) return this.#addThinking(thinking)
       }
       this.#openBlock({ type: 'thinking' }, { type: 'thinking', thinking: '', signature: '' })

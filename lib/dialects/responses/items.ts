@@ -240,7 +240,7 @@ class Reader {
       : state?.blocks ?? []
     this.#order.add('thinking', blocks.length)
     if (blocks.length > 0) append(turn.thinking_blocks ??= [], blocks)
-    Object.assign(turn, this.#order.field)
+    Object.assign(turn, this.#order.field) // later parts of the turn are added to the same list
     if (state?.details !== undefined) addReasoningDetails(turn.reasoning_details ??= [], state.details)
     if (state?.callFields !== undefined) this.#callFields = state.callFields
     if (text !== '') {

@@ -83,10 +83,7 @@ function wireMessage (given: Message, index: number, quirks: Quirks): Message {
   }
 }
 
-/**
- * Returns true for an answer whose texts are apart only for providers that get their thinking back, not for a
- * refusal or a cache mark.
- */
+/** Returns true for an answer that is a list only because thinking stood between its texts. */
 function isApart (message: Message): boolean {
   if (message.role !== 'assistant' || !hasTurnOrder(message)) return false
   return answerParts(message.content).every(part => part.type === 'text' && !('cache_control' in part))

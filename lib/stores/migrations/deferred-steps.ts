@@ -31,7 +31,7 @@ export const deferredSteps: readonly Migration[] = [
       create index deferred_by_key on deferred (key_id, state, size_bytes)`
   },
   {
-    // All that `DeferredStore.take` compares: reading the tasks themselves would take it milliseconds.
+    // Has all that `DeferredStore.take` compares, so it reads no other tasks, which may be long.
     number: 39,
     sql: `
       drop index deferred_by_state;
