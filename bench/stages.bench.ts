@@ -86,7 +86,7 @@ const routed = await routedCall()
 export function batches (perBatch: number, call: RoutedCall<ChatInput>): Array<Batch<ChatInput, ChatEvent>> {
   const [route] = call.routes
   const events: ChatEvent[] = [
-    { type: 'response-start' },
+    { type: 'answer-start' },
     ...texts.map((text): ChatEvent => ({ type: 'text-delta', choice: 0, text })),
     { type: 'choice-end', choice: 0, reason: 'stop' },
     { type: 'usage', usage: { promptTokens: 1, completionTokens: 200, totalTokens: 201 } }

@@ -47,7 +47,7 @@ function readAnswer (body: unknown): ChatEvent[] {
   if (text === undefined || tokens === undefined) throw new ProviderFailure({ kind: 'error' })
   const { prompt, completion } = tokens
   return [
-    { type: 'response-start' },
+    { type: 'answer-start' },
     { type: 'text-delta', choice: 0, text },
     { type: 'choice-end', choice: 0, reason: 'stop' },
     {

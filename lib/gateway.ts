@@ -177,7 +177,7 @@ async function openGateway (settings: Settings, options: GatewayOptions, opened:
     },
     endpoints: options.endpoints ?? (services => allEndpoints(services, settings)),
     onReplaced: ({ limits }) => {
-      app.applyLimits(limits)
+      app.applyBounds(limits)
       server.server.headersTimeout = limits.headersMs
     },
     whenIdle: async () => await Promise.all([app.whenIdle(), work?.whenIdle()])
@@ -326,7 +326,7 @@ function openApp (
 ): App {
   return createApp({
     live,
-    limits,
+    bounds: limits,
     allowsHost: allowedHosts(server),
     corsOrigins: server.corsOrigins,
     writeTimeoutMs: server.writeTimeoutMs,

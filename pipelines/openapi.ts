@@ -35,7 +35,7 @@ import { CallDetail, CallSummary, LiveCalls } from '../schemas/admin/calls.ts'
 import { Invitation, Member, Project, User } from '../schemas/admin/organisation.ts'
 import { Session } from '../schemas/admin/session.ts'
 import { Usage, UsageSeries, UsageTotals } from '../schemas/admin/usage.ts'
-import { KeyLimitsConfig } from '../schemas/config/keys.ts'
+import { PartyLimitsConfig } from '../schemas/config/keys.ts'
 import { jsonReplyHeaders } from '../lib/core/reply.ts'
 
 /** Named schemas shared by several endpoints; a schema of one endpoint is in its docs. */
@@ -96,7 +96,7 @@ const named = {
   Project,
   Key,
   CreatedKey,
-  KeyLimits: KeyLimitsConfig,
+  KeyLimits: PartyLimitsConfig,
   AdminKey,
   AuditEntry,
   Usage,

@@ -104,7 +104,7 @@ const elsewhere: Reasons = {
   'wire/openapi-responses': ['wire/openapi', 'as above'],
   'wire/openapi-schemas': ['wire/openapi', 'as above'],
   'json/read-long-string': ['json/parse-in-slices', 'reads the long strings of the parser'],
-  'keys/key-limits': ['pipelines/admin/keys', 'renames what the admin API sends'],
+  'keys/party-limits': ['pipelines/admin/keys', 'renames what the admin API sends'],
   'keys/key-rows': ['keys/key-store', 'reads what the store wrote'],
   'keys/spent-of': ['pipelines/admin/keys', 'the spending in its answers'],
   'keys/watched-parties': ['alerts/alert-rules', 'the keys and projects of the alerts there'],

@@ -4,7 +4,7 @@ import { sql, type Kysely } from 'kysely'
 import type { Member, Project, ProjectChange } from '../../schemas/admin/organisation.ts'
 import { GatewayError } from '../core/errors.ts'
 import { spentOf, type Spent } from '../keys/spent-of.ts'
-import { fromKeyLimits, toKeyLimits } from '../keys/key-limits.ts'
+import { fromPartyLimits, toPartyLimits } from '../keys/party-limits.ts'
 import { defaultProject, type PartyLimits } from '../core/key.ts'
 import type { ProjectRow, Tables } from '../stores/tables.ts'
 import type { UseStore } from '../stores/use-store.ts'
@@ -44,7 +44,7 @@ export class Projects {
             name,
             models: printed(models),
             stages: printed(stages),
-            limits: printed(limits && toKeyLimits(limits)),
+            limits: printed(limits && toPartyLimits(limits)),
             created_at_ms: Date.now(),
             archived_at_ms: null
           })
@@ -63,7 +63,7 @@ export class Projects {
       ...name !== undefined && { name },
       ...models !== undefined && { models: printed(models) },
       ...stages !== undefined && { stages: printed(stages) },
-      ...limits !== undefined && { limits: printed(limits && toKeyLimits(limits)) }
+      ...limits !== undefined && { limits: printed(limits && toPartyLimits(limits)) }
     }
     await this.#use(
       async () => await this.#query.updateTable('projects').set(values).where('id', '=', id).execute()
@@ -251,7 +251,7 @@ function describeProject (
     name,
     models: models === null ? null : JSON.parse(models) as string[], // written above
     stages: stages === null ? null : JSON.parse(stages) as string[],
-    limits: limits === undefined ? null : fromKeyLimits(limits),
+    limits: limits === undefined ? null : fromPartyLimits(limits),
     keys: keys ?? 0,
     members: members ?? 0,
     spent_usd: spent.usd,

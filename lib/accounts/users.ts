@@ -4,7 +4,7 @@ import { sql, type ExpressionBuilder, type Kysely } from 'kysely'
 import type { Role } from '../../schemas/admin/common.ts'
 import type { User, UserChange } from '../../schemas/admin/organisation.ts'
 import { GatewayError } from '../core/errors.ts'
-import { fromKeyLimits, toKeyLimits } from '../keys/key-limits.ts'
+import { fromPartyLimits, toPartyLimits } from '../keys/party-limits.ts'
 import { parseLimits } from '../keys/key-rows.ts'
 import { spentOf, type Spent } from '../keys/spent-of.ts'
 import { counterName } from '../limits/call-accounts.ts'
@@ -168,7 +168,7 @@ export class Users {
       ...role !== undefined && { role },
       ...password !== undefined && { password },
       ...disabled !== undefined && { disabled_at_ms: disabled ? Date.now() : null },
-      ...limits !== undefined && { limits: limits === null ? null : JSON.stringify(toKeyLimits(limits)) }
+      ...limits !== undefined && { limits: limits === null ? null : JSON.stringify(toPartyLimits(limits)) }
     }
     let change = this.#withOwners().updateTable('users').set(values).where('id', '=', id)
     if ((role !== undefined && role !== 'owner') || disabled === true) {
@@ -415,7 +415,7 @@ function describeUser (
     has_password: password !== null,
     passkeys,
     projects,
-    limits: limits === null ? null : fromKeyLimits(parseLimits(limits)),
+    limits: limits === null ? null : fromPartyLimits(parseLimits(limits)),
     spent_usd: spent?.usd ?? null,
     exhausted: spent?.isExhausted === true,
     created_at_ms,

@@ -7,7 +7,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { normalEmail } from '../accounts/users.ts'
 import { defaultProject } from '../core/key.ts'
 import { parseIsoDate } from '../config/parse-iso-date.ts'
-import { fromKeyLimits, toKeyLimits } from '../keys/key-limits.ts'
+import { fromPartyLimits, toPartyLimits } from '../keys/party-limits.ts'
 import { mayNameUrls } from '../mcp/tool-scope.ts'
 import type { CreatedKey, Key, KeyChange, NewKey } from '../../schemas/admin/keys.ts'
 import type { CreatedInvitation, NewProject, Project } from '../../schemas/admin/organisation.ts'
@@ -306,7 +306,7 @@ function removed (fields: readonly string[] = []): Record<string, null> {
 
 /** Returns limits in the form in which the gateway shows them. */
 function canonical ({ limits }: Pick<FileKey, 'limits'>): Pick<FileKey, 'limits'> {
-  return limits === undefined ? {} : { limits: fromKeyLimits(toKeyLimits(limits)) }
+  return limits === undefined ? {} : { limits: fromPartyLimits(toPartyLimits(limits)) }
 }
 
 function expiryOf ({ expires_at: expires }: FileKey): Pick<NewKey, 'expires_at_ms'> {

@@ -2,7 +2,7 @@
  * Reads answers to their end after the client has disconnected, so that usage rows have their cost.
  *
  * A provider bills what it has begun, and most continue for as long as the connection is open. Reading on is
- * limited in time, in bytes and in the number of answers. Beyond these limits, when the gateway shuts down,
+ * limited in time, in bytes and in the number of answers. Beyond these bounds, when the gateway shuts down,
  * and when the call's time is up, the answer is aborted. The call's record says so, since the provider may
  * continue.
  */
@@ -16,7 +16,7 @@ import type { CallRecord } from '../core/record.ts'
 import type { OpenResponse } from './open-response.ts'
 import type { RouteAttempt } from './route-attempt.ts'
 
-export interface AbandonedAnswerLimits {
+export interface AbandonedAnswerBounds {
   /** From the moment the caller leaves. */
   readonly maxMs: number
   readonly bytes: number
@@ -31,15 +31,15 @@ interface AbandonedAnswer {
   readonly record: CallRecord
 }
 
-const defaults: AbandonedAnswerLimits = { maxMs: 60_000, bytes: 16 * 1024 * 1024, answers: 64 }
+const defaults: AbandonedAnswerBounds = { maxMs: 60_000, bytes: 16 * 1024 * 1024, answers: 64 }
 
 export class AbandonedAnswers {
-  readonly #limits: AbandonedAnswerLimits
+  readonly #bounds: AbandonedAnswerBounds
   /** By the signal of the request to the provider. */
   readonly #abandoned = new Map<CallCancellation, AbandonedAnswer>()
 
-  constructor (limits: Partial<AbandonedAnswerLimits> = {}) {
-    this.#limits = { ...defaults, ...limits }
+  constructor (bounds: Partial<AbandonedAnswerBounds> = {}) {
+    this.#bounds = { ...defaults, ...bounds }
   }
 
   /**
@@ -106,11 +106,11 @@ export class AbandonedAnswers {
       (reason.code === 'client_closed_request' || reason.code === 'client_too_slow')
     const { keyId } = record.caller
     const ofKey = [...this.#abandoned.values()].filter(answer => answer.record.caller.keyId === keyId).length
-    if (!gone || this.#abandoned.size + ofKey >= this.#limits.answers) {
+    if (!gone || this.#abandoned.size + ofKey >= this.#bounds.answers) {
       giveUp(own, record, reason)
       return
     }
-    const timer = setTimeout(() => giveUp(own, record, reason), this.#limits.maxMs)
+    const timer = setTimeout(() => giveUp(own, record, reason), this.#bounds.maxMs)
     this.#abandoned.set(own, { timer, record })
   }
 
@@ -123,7 +123,7 @@ export class AbandonedAnswers {
         const events = await answer.next()
         if (events === undefined) break
         meter.read(events)
-        if (answer.sizeBytes() - before > this.#limits.bytes && !answer.isFinished()) {
+        if (answer.sizeBytes() - before > this.#bounds.bytes && !answer.isFinished()) {
           record.end.isAnswerCutOff = true
           break
         }

@@ -101,7 +101,7 @@ function inputsIn (request: unknown): number {
 
 /**
  * Joins parts with their own choices. Choices are numbered in order of their start: a part may give fewer
- * than requested, and the numbers still have no gap. There is one `response-start`, and one `usage` with the
+ * than requested, and the numbers still have no gap. There is one `answer-start`, and one `usage` with the
  * sum.
  */
 export function joinChoices<E extends AnyEvent> (parts: number): Join<E> {
@@ -119,8 +119,8 @@ export function joinChoices<E extends AnyEvent> (parts: number): Join<E> {
     read: (part, events, into) => {
       for (const event of events) {
         if (event.type === 'usage') usages.set(part, event)
-        else if (event.type !== 'response-start' || !started) into.push(numbered(event, numbers[part]))
-        if (event.type === 'response-start') started = true
+        else if (event.type !== 'answer-start' || !started) into.push(numbered(event, numbers[part]))
+        if (event.type === 'answer-start') started = true
       }
     },
     end: into => {

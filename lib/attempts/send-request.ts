@@ -43,8 +43,8 @@ export interface SendContext {
   readonly onSent?: (() => void) | undefined
 }
 
-/** The limits of a response. */
-export interface ResponseLimits {
+/** Bounds of a response. */
+export interface ResponseBounds {
   /** Maximum bytes of a complete response. */
   readonly answerBytes: number
   /** Maximum size of an event of a stream in UTF-16 code units, each of which takes at least one byte. */
@@ -57,7 +57,7 @@ export interface ResponseLimits {
 export interface UpstreamTarget<R, E> {
   readonly provider: Provider
   readonly adapter: Adapter<R, E>
-  readonly limits: ResponseLimits
+  readonly bounds: ResponseBounds
   /** Decides about streams slower than their provider's `slow_stream` allows. Default: they continue. */
   readonly tryGiveUp?: SlowStreamPolicy['tryGiveUp'] | undefined
 }
@@ -183,9 +183,9 @@ async function openBody<E extends AnyEvent> (
   reader: BodyFormat<E>,
   route: Route,
   { record, takeMemory }: Pick<Call, 'record' | 'takeMemory'>,
-  { provider, limits, tryGiveUp }: Omit<UpstreamTarget<never, E>, 'adapter'>
+  { provider, bounds, tryGiveUp }: Omit<UpstreamTarget<never, E>, 'adapter'>
 ): Promise<OpenResponse<E>> {
-  const { answerBytes, eventBytes, holdMs = 10_000 } = limits
+  const { answerBytes, eventBytes, holdMs = 10_000 } = bounds
   const memory = new AnswerMemory(takeMemory)
   switch (reader.as) {
     case 'json': {

@@ -19,7 +19,7 @@ export interface StreamOptions {
   readonly route: Route
   /** Maximum size of a response that turns out to be one JSON text. */
   readonly jsonBytes: number
-  /** Maximum size of an event, measured as in `ResponseLimits`. */
+  /** Maximum size of an event, measured as in `ResponseBounds`. */
   readonly eventBytes: number
   /** Counts the bytes of an incomplete event. */
   readonly memory: Pick<AnswerMemory, 'hold' | 'release'>
@@ -347,7 +347,7 @@ export function isVisibleOutput (event: {
   readonly isInvisible?: boolean
 }): boolean {
   const { type, text, isInvisible = false } = event
-  return type !== 'response-start' && type !== 'usage' && text !== '' && !isInvisible
+  return type !== 'answer-start' && type !== 'usage' && text !== '' && !isInvisible
 }
 
 /** A timer with a promise. */

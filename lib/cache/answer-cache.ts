@@ -12,6 +12,7 @@ import { needsSlices } from '../core/record.ts'
 import { projectIdOf } from '../core/key.ts'
 import { cacheTerms, type AnswerCacheSettings, type CacheTerms } from './cache-terms.ts'
 import { Flight } from './flight.ts'
+import { recordedVersion } from './recorded-answer.ts'
 import type { ChatInput } from '../chat/input.ts'
 import type { RoutedCall } from '../core/call.ts'
 import type { Entries, RequestDigest } from './entries.ts'
@@ -56,6 +57,7 @@ export class AnswerCache {
     const { secret, settings: { scope }, configuration } = this.#options
     const { key, record, routes, headers, query, requestedGuards } = call
     const text = JSON.stringify([
+      recordedVersion,
       configuration,
       scope,
       scope === 'key' ? key.id : projectIdOf(key),

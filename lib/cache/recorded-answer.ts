@@ -9,6 +9,12 @@ import type { ChatEvent } from '../core/events.ts'
  */
 type Form = 'events' | 'frames' | 'complete'
 
+/**
+ * Version of `Recorded` and its events. A new one when they change: gateways of two versions may share a Redis, and
+ * neither can read what the other stored.
+ */
+export const recordedVersion = 2
+
 interface Recorded {
   /** Unix milliseconds. */
   readonly atMs: number
@@ -92,7 +98,7 @@ export class AnswerRecorder<R> {
       case 'tool-approval-needed':
       case 'tool-servers-failed':
         return false
-      case 'response-start':
+      case 'answer-start':
       case 'text-delta':
       case 'reasoning-delta':
       case 'refusal-delta':

@@ -97,7 +97,7 @@ export function asFunctionCall (events: readonly ChatEvent[]): ChatEvent[] {
         return event.callIndex === 0 ? [event] : []
       case 'choice-end':
         return [event.reason === 'tool_calls' ? { ...event, reason: 'function_call' } : event]
-      case 'response-start':
+      case 'answer-start':
       case 'text-delta':
       case 'reasoning-delta':
       case 'refusal-delta':

@@ -67,7 +67,7 @@ export class ToolCallFilter {
     const shown: ChatEvent[] = []
     for (const event of events) {
       switch (event.type) {
-        case 'response-start':
+        case 'answer-start':
           if (this.#isFirst) shown.push(event)
           break
         case 'text-delta':

@@ -69,7 +69,7 @@ export class Turn {
       case 'usage':
         this.#usage = event.usage
         break
-      case 'response-start':
+      case 'answer-start':
       case 'audio-delta':
       case 'tool-call-end':
       case 'annotation-delta':

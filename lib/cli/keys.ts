@@ -14,7 +14,7 @@ import { readSettings, type CheckedConfig } from '../config/read-settings.ts'
 import { endpointNames } from '../../schemas/endpoints.ts'
 import { GatewayError } from '../core/errors.ts'
 import type { ListedKey } from '../keys/key-rows.ts'
-import { fromKeyLimits } from '../keys/key-limits.ts'
+import { fromPartyLimits } from '../keys/party-limits.ts'
 import { DuplicateKeyNameError, openKeyStore, type KeyStore } from '../keys/key-store.ts'
 import type { CountedLimitName } from '../../schemas/config/counted-limits.ts'
 import { budgetPeriods, type Budget, type PartyLimits } from '../core/key.ts'
@@ -223,7 +223,7 @@ function create (values: Values): Perform {
   }
   const { change, limits, scope } = wantedOf(values)
   // its options are those of a change, without null
-  const wanted = { ...change, name, ...limits !== undefined && { limits: fromKeyLimits(limits) } } as NewKey
+  const wanted = { ...change, name, ...limits !== undefined && { limits: fromPartyLimits(limits) } } as NewKey
   return async ({ admin }, { out, error: printError }, { path, isNew, checked }) => {
     const {
       key: { id },
@@ -403,7 +403,7 @@ function update (values: Values, [idOrName]: readonly string[]): Perform {
 /** Returns the limits of a key with those that are given: a budget takes the place of all budgets. */
 function changedLimits ({ limits }: Key, given: PartyLimits): NonNullable<KeyChange['limits']> {
   const { budget, budgets, ...counts } = limits ?? {}
-  const changed = fromKeyLimits(given)
+  const changed = fromPartyLimits(given)
   const keepsBudgets = changed.budget === undefined && changed.budgets === undefined
   return {
     ...counts,

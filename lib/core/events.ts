@@ -3,7 +3,7 @@
  *
  * Every provider's answer, streamed or complete, becomes these events, and every answer of the gateway is
  * made from them (`dialects`). `choice` is the index of the choice, `callIndex` that of a tool call within
- * its choice. After `normalise`, an answer has, in this order: one `response-start`; all other events; one
+ * its choice. After `normalise`, an answer has, in this order: one `answer-start`; all other events; one
  * `choice-end` per choice; `usage`, at most once and last.
  */
 
@@ -64,7 +64,7 @@ export interface ToolServerError {
 }
 
 export interface ResponseStart {
-  readonly type: 'response-start'
+  readonly type: 'answer-start'
   /** Absent until `normalise` sets the gateway's own id. */
   readonly id?: string
   readonly model?: string

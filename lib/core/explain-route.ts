@@ -1,6 +1,6 @@
 /** Explains why a model was chosen, briefly enough for a header. `docs/routing.md` documents the grammar. */
 
-import { cutName, type CallRecord, type UnusedRoute } from './record.ts'
+import { cutName, type CallRecord, type RoutingFacts, type UnusedRoute } from './record.ts'
 import type { Ranked, Route } from './route.ts'
 
 const maxLength = 512
@@ -20,15 +20,18 @@ export function rankText ({ ranked, preferred }: Route, index: number): string {
  *
  * Printable ASCII, at most 512 characters. Relevant only if there was a choice (`hadChoiceOfRoutes`).
  */
-export function explainRoute ({ routing: { routes, chosen, unusedRoutes } }: CallRecord): string {
+export function explainRoute ({ routing }: CallRecord): string {
+  const { chosen, unusedRoutes } = routing
   const steps = printAttempts(unusedRoutes ?? [])
-  if (chosen !== undefined) {
-    // Not by identity: capping an answer copies its routes.
-    const index = routes?.findIndex(({ modelId }) => modelId === chosen.modelId) ?? 0
-    steps.push(`${chosen.modelId}: ${rankText(chosen, index)}`)
-  }
+  if (chosen !== undefined) steps.push(`${chosen.modelId}: ${rankText(chosen, rankOf(chosen, routing))}`)
   const text = steps.join('; ').replace(/[^\x20-\x7e]/g, '?')
   return text.length > maxLength ? `${text.slice(0, maxLength - 3)}...` : text
+}
+
+/** Returns the index of a route in the order of a call, 0 for the first choice. */
+export function rankOf ({ modelId }: Route, { routes }: Pick<RoutingFacts, 'routes'>): number {
+  // Not by identity: capping an answer copies its routes.
+  return routes?.findIndex(route => route.modelId === modelId) ?? 0
 }
 
 /** Lists the routes of a call with what ordered them, best first; `undefined` if there was only one. */

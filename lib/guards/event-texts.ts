@@ -107,7 +107,7 @@ export function readEvent (
         ? { event: changedJson(event, allTexts, replace), queue: 0 }
         : readFrame(event, replace, direct)
     case 'usage':
-    case 'response-start':
+    case 'answer-start':
       return { event, queue: undefined }
     default:
       return event satisfies never

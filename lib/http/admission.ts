@@ -10,7 +10,7 @@ import { getHeapStatistics } from 'node:v8'
 import { GatewayError } from '../core/errors.ts'
 import type { HeldMemory } from '../core/held-memory.ts'
 
-export interface AdmissionLimits {
+export interface AdmissionBounds {
   readonly openCalls: number
   /** The share of the remaining calls, memory and disk that one key may hold: 0 to 1. */
   readonly maxSharePerKey: number
@@ -90,15 +90,15 @@ export class Admission {
   readonly #memory: FairShare
   readonly #disk: FairShare
 
-  constructor ({ openCalls, maxSharePerKey, bodyMemoryBytes, uploadDiskBytes, patienceMs }: AdmissionLimits) {
+  constructor ({ openCalls, maxSharePerKey, bodyMemoryBytes, uploadDiskBytes, patienceMs }: AdmissionBounds) {
     this.#calls = new FairShare(openCalls, maxSharePerKey)
     this.#memory = new FairShare(bodyMemoryBytes ?? defaultMemoryBytes(), maxSharePerKey)
     this.#disk = new FairShare(uploadDiskBytes, maxSharePerKey)
     this.stalled = new StalledCalls(patienceMs)
   }
 
-  /** Applies the limits of a new configuration to new calls. */
-  applyLimits ({ openCalls, maxSharePerKey, bodyMemoryBytes, uploadDiskBytes }: AdmissionLimits): void {
+  /** Applies the bounds of a new configuration to new calls. */
+  applyBounds ({ openCalls, maxSharePerKey, bodyMemoryBytes, uploadDiskBytes }: AdmissionBounds): void {
     this.#calls.resize(openCalls, maxSharePerKey)
     this.#memory.resize(bodyMemoryBytes ?? defaultMemoryBytes(), maxSharePerKey)
     this.#disk.resize(uploadDiskBytes, maxSharePerKey)
@@ -247,7 +247,7 @@ export class FairShare {
     this.#share = share
   }
 
-  /** Changes the limits. Amounts already taken stay, even if they exceed the new limits. */
+  /** Changes the bounds. Amounts already taken stay, even if they exceed the new ones. */
   resize (total: number, share: number): void {
     this.#total = total
     this.#share = share

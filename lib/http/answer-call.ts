@@ -5,7 +5,7 @@ import { noteError } from '../core/record.ts'
 import { chatCompletionsErrors } from '../dialects/chat-completions/errors.ts'
 import { RingMember } from '../async/ring.ts'
 import type { OpenCall, OpenCalls } from './open-calls.ts'
-import { beginCall, type BegunCall, type EdgeLimits } from './begin-call.ts'
+import { beginCall, type BegunCall, type RequestBounds } from './begin-call.ts'
 import { writeReply, type AddHeaders } from './write-reply.ts'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Context } from 'koa'
@@ -21,7 +21,7 @@ const maxLoggedTarget = 200
 /** Milliseconds for a caller to finish sending a body that was not read. */
 const discardMs = 2000
 
-export interface AnswerLimits extends EdgeLimits {
+export interface CallBounds extends RequestBounds {
   /** Maximum duration of a call. */
   readonly callMs: number
 }
@@ -61,8 +61,8 @@ export type AnswerCall = (
 
 export interface AnswerDeps {
   readonly options: AnswerOptions
-  /** Returns the limits of calls that begin now. */
-  readonly limits: () => AnswerLimits
+  /** Returns the bounds of calls that begin now. */
+  readonly bounds: () => CallBounds
   readonly admission: Admission
   readonly open: OpenCalls
 }
@@ -100,17 +100,17 @@ class CallInFlight extends RingMember implements OpenCall, EvictableCall {
     params: Record<string, string>
   ): CallInFlight {
     const { admission, open, options: { beginTrace, journalAnswer } } = deps
-    const limits = deps.limits()
+    const bounds = deps.bounds()
     const begun = beginCall(context, {
       params,
       endpoint: target instanceof GatewayError ? undefined : target,
-      limits,
+      bounds,
       admission,
       beginTrace,
       journalAnswer,
       shortenDeadline: ms => open.setEarlierDeadline(inFlight, begun.call.receivedAtMs + ms)
     })
-    const inFlight = new CallInFlight(deps, context, target, begun, limits.callMs)
+    const inFlight = new CallInFlight(deps, context, target, begun, bounds.callMs)
     return inFlight
   }
 
@@ -170,12 +170,12 @@ class CallInFlight extends RingMember implements OpenCall, EvictableCall {
 
   async #write (reply: Reply): Promise<void> {
     const captured = this.#call.record.bodies?.watch(reply) ?? reply
-    const { admission, limits, options: { addHeaders } } = this.#deps
+    const { admission, bounds, options: { addHeaders } } = this.#deps
     const { restoreForCaller } = captured
     await writeReply(restoreForCaller === undefined ? captured : await restoreForCaller(captured), {
       response: this.#response,
       call: this.#call,
-      graceMs: limits().graceMs,
+      graceMs: bounds().graceMs,
       addHeaders,
       onWait: waits => {
         this.#call.record.times.unreadSinceMs = waits ? performance.now() : undefined

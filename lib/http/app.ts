@@ -9,8 +9,8 @@
 import Koa, { type Context, type Middleware } from 'koa'
 import { Router, type Layer } from '@koa/router'
 import { GatewayError } from '../core/errors.ts'
-import { Admission, type AdmissionLimits } from './admission.ts'
-import { answerCalls, type AnswerCall, type AnswerOptions, type AnswerLimits } from './answer-call.ts'
+import { Admission, type AdmissionBounds } from './admission.ts'
+import { answerCalls, type AnswerCall, type AnswerOptions, type CallBounds } from './answer-call.ts'
 import { allowOrigins } from './cors.ts'
 import { NotFound } from './not-found.ts'
 import { OpenCalls } from './open-calls.ts'
@@ -20,7 +20,7 @@ import type { Endpoint } from '../core/endpoint.ts'
 
 export type { Middleware } from 'koa'
 
-export interface AppLimits extends AnswerLimits, AdmissionLimits {
+export interface AppBounds extends CallBounds, AdmissionBounds {
   /** Requests of one connection that may wait for an answer. */
   readonly pipelinedRequests: number
 }
@@ -31,8 +31,8 @@ export interface AppOptions extends AnswerOptions {
    * They always have the same paths in the same order.
    */
   readonly live: { readonly endpoints: readonly Endpoint[] }
-  /** In effect until `applyLimits`. */
-  readonly limits: AppLimits
+  /** In effect until `applyBounds`. */
+  readonly bounds: AppBounds
   /** Returns whether a `Host` header names this gateway. Default: any does. */
   readonly allowsHost?: (header: string) => boolean
   /** Origins of pages that may call the API. Default: none. */
@@ -52,19 +52,19 @@ export interface App {
   readonly openRequests: () => number
   /** The amounts of the bounded resources that open calls hold. */
   readonly admission: Pick<Admission, 'openCalls' | 'inUse' | 'holdMemory'>
-  /** Applies the limits of a new configuration from the next call on. */
-  readonly applyLimits: (limits: AppLimits) => void
+  /** Applies the bounds of a new configuration from the next call on. */
+  readonly applyBounds: (bounds: AppBounds) => void
   /** Ends every open call with `reason`. */
   readonly abortAll: (reason: GatewayError) => void
 }
 
 export function createApp (options: AppOptions): App {
   const { live, allowsHost = () => true, corsOrigins = [] } = options
-  let { limits } = options
+  let { bounds } = options
   const open = new OpenCalls()
-  const admission = new Admission(limits)
-  const pipelining = new Pipelining(limits.pipelinedRequests)
-  const answer = answerCalls({ options, limits: () => limits, admission, open })
+  const admission = new Admission(bounds)
+  const pipelining = new Pipelining(bounds.pipelinedRequests)
+  const answer = answerCalls({ options, bounds: () => bounds, admission, open })
   const middleware = nested([
     allowOrigins(corsOrigins, live.endpoints),
     checkRequests(pipelining, allowsHost, answer),
@@ -81,9 +81,9 @@ export function createApp (options: AppOptions): App {
     whenIdle: async () => await open.whenIdle(),
     openRequests: () => open.size,
     admission,
-    applyLimits: next => {
-      limits = next
-      admission.applyLimits(next)
+    applyBounds: next => {
+      bounds = next
+      admission.applyBounds(next)
       pipelining.maxPipelined = next.pipelinedRequests
     },
     abortAll: reason => { for (const { abort } of open) abort(reason) }

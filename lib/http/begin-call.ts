@@ -22,7 +22,7 @@ import type { UploadForm } from '../core/upload.ts'
 import type { Endpoint } from '../core/endpoint.ts'
 import type { Admission, CallResources } from './admission.ts'
 
-export interface EdgeLimits {
+export interface RequestBounds {
   /** Time limit for a body to arrive. */
   readonly bodyMs: number
   readonly jsonDepth: number
@@ -76,7 +76,7 @@ const noEndpoint: Pick<Endpoint, ReadFields> & Partial<Pick<Endpoint, 'path'>> =
 export interface BeginOptions extends Pick<Call, 'params' | 'journalAnswer' | 'shortenDeadline'> {
   /** Absent if no endpoint matches. */
   readonly endpoint: Endpoint | undefined
-  readonly limits: EdgeLimits
+  readonly bounds: RequestBounds
   /** Grants a slot and memory when the body is first requested; `close` releases them. */
   readonly admission: Admission
   /** Begins the trace of a call from its request headers. Default: it has none. */
@@ -86,7 +86,7 @@ export interface BeginOptions extends Pick<Call, 'params' | 'journalAnswer' | 's
 /** Begins a call. Its signal aborts when the connection closes before the answer is complete. */
 export function beginCall (
   context: Context,
-  { params, endpoint, limits, admission, beginTrace, journalAnswer, shortenDeadline }: BeginOptions
+  { params, endpoint, bounds, admission, beginTrace, journalAnswer, shortenDeadline }: BeginOptions
 ): BegunCall {
   const { req: request, res: response } = context
   const { name, path, readsConnection = false } = endpoint ?? noEndpoint
@@ -101,7 +101,7 @@ export function beginCall (
   record.request.usesTls = 'encrypted' in socket
   record.request.remoteAddress = socket.remoteAddress
   record.trace = beginTrace?.(request.headers)
-  const body = new CallBody({ context, endpoint: endpoint ?? noEndpoint, limits, admission, signal, record })
+  const body = new CallBody({ context, endpoint: endpoint ?? noEndpoint, bounds, admission, signal, record })
   const call: Call = {
     id: requestId(request.headers['x-request-id']),
     headers: request.headers,
@@ -156,7 +156,7 @@ function onLeave (response: ServerResponse, socket: Socket, left: () => void): (
 interface CallBodyDeps {
   readonly context: Context
   readonly endpoint: typeof noEndpoint
-  readonly limits: EdgeLimits
+  readonly bounds: RequestBounds
   readonly admission: Admission
   readonly signal: CallCancellation
   readonly record: CallRecord
@@ -203,12 +203,12 @@ class CallBody {
   }
 
   async #readForm ({ memory, disk }: CallResources): Promise<UploadForm> {
-    const { context, endpoint, limits, signal, record } = this.#deps
+    const { context, endpoint, bounds, signal, record } = this.#deps
     const { form } = this.#upload = await readForm(context, {
       maxBytes: endpoint.maxBodyBytes,
-      maxFields: limits.formFields,
-      maxFiles: limits.formFiles,
-      timeoutMs: limits.bodyMs,
+      maxFields: bounds.formFields,
+      maxFiles: bounds.formFiles,
+      timeoutMs: bounds.bodyMs,
       signal,
       memory,
       disk
@@ -218,17 +218,17 @@ class CallBody {
   }
 
   async #readJson ({ memory }: CallResources): Promise<unknown> {
-    const { context, endpoint, limits, signal, record } = this.#deps
+    const { context, endpoint, bounds, signal, record } = this.#deps
     const { maxBodyBytes, largeField, keepsMedia = false, keepsBodiesFromBytes = Infinity } = endpoint
     let keep: ((value: unknown) => ParsedText | undefined) | undefined
     const value = await readJson(requestBody(context), {
       maxBytes: maxBodyBytes,
-      maxTextBytes: Math.min(limits.jsonBodyBytes, maxBodyBytes),
-      maxStringBytes: Math.max(maxStringBytes, limits.storedBodyBytes),
-      maxValues: limits.jsonValues,
-      maxDepth: limits.jsonDepth,
-      maxCompression: limits.jsonCompression,
-      timeoutMs: limits.bodyMs,
+      maxTextBytes: Math.min(bounds.jsonBodyBytes, maxBodyBytes),
+      maxStringBytes: Math.max(maxStringBytes, bounds.storedBodyBytes),
+      maxValues: bounds.jsonValues,
+      maxDepth: bounds.jsonDepth,
+      maxCompression: bounds.jsonCompression,
+      timeoutMs: bounds.bodyMs,
       signal,
       memory,
       record,
@@ -239,7 +239,7 @@ class CallBody {
       },
       mediaOf: keepsMedia ? bytes => {
         // Bodies that the store may keep stay text.
-        if (bytes > limits.storedBodyBytes) this.media = new MediaStrings()
+        if (bytes > bounds.storedBodyBytes) this.media = new MediaStrings()
         return this.media
       } : undefined,
       largeField

@@ -19,7 +19,7 @@ export interface ParsedBody {
   readonly text?: string
 }
 
-export interface ParseLimits {
+export interface ParseBounds {
   /** Maximum nesting inside the body, which itself does not count. */
   readonly maxDepth: number
   /** Maximum bytes of a string that is not media. */
@@ -30,9 +30,9 @@ export interface ParseLimits {
  * @param media extracts the media of a large body
  * @throws GatewayError `invalid_json`, `file_too_large`; for a large body, the promise rejects
  */
-export function parseBody (pieces: readonly Buffer[], limits: ParseLimits, media?: MediaStrings): ParsedBody {
+export function parseBody (pieces: readonly Buffer[], bounds: ParseBounds, media?: MediaStrings): ParsedBody {
   const sizeBytes = pieces.reduce((sum, { length }) => sum + length, 0)
-  if (sizeBytes > sliceBytes) return { value: parseLarge(pieces, limits, media) }
+  if (sizeBytes > sliceBytes) return { value: parseLarge(pieces, bounds, media) }
   const [first] = pieces
   const bytes = pieces.length === 1 && first !== undefined ? first : Buffer.concat(pieces)
   // Lenient decoding would send the model another text.
@@ -44,7 +44,7 @@ export function parseBody (pieces: readonly Buffer[], limits: ParseLimits, media
   } catch (cause) {
     throw new GatewayError('invalid_json', { cause, message: invalidJsonMessage(cause, text) })
   }
-  if (isDeeperThan(value, limits.maxDepth + 1)) throw tooDeep(limits)
+  if (isDeeperThan(value, bounds.maxDepth + 1)) throw tooDeep(bounds)
   return { value, text }
 }
 
@@ -69,18 +69,18 @@ function invalidJsonMessage (cause: unknown, text: string): string {
 /** Parses over several turns of the event loop; validating and sending the body takes another. */
 async function parseLarge (
   pieces: readonly Buffer[],
-  limits: ParseLimits,
+  bounds: ParseBounds,
   media: MediaStrings | undefined
 ): Promise<unknown> {
-  const { maxDepth, maxStringBytes } = limits
+  const { maxDepth, maxStringBytes } = bounds
   try {
     const value = await parseInSlices(await joinInSlices(pieces), maxDepth + 1, { media, maxStringBytes })
     await yieldFairly()
     return value
   } catch (cause) {
     if (cause instanceof NotUtf8Error) throw notUtf8()
-    if (cause instanceof StringTooLongError) throw stringTooLong(limits)
-    if (cause instanceof NestedTooDeepError) throw tooDeep(limits)
+    if (cause instanceof StringTooLongError) throw stringTooLong(bounds)
+    if (cause instanceof NestedTooDeepError) throw tooDeep(bounds)
     throw new GatewayError('invalid_json', { cause, message: 'The body is not JSON.' })
   }
 }
@@ -89,12 +89,12 @@ function notUtf8 (): GatewayError {
   return new GatewayError('invalid_json', { message: 'The body is not UTF-8.' })
 }
 
-function stringTooLong ({ maxStringBytes }: ParseLimits): GatewayError {
+function stringTooLong ({ maxStringBytes }: ParseBounds): GatewayError {
   return new GatewayError('file_too_large', {
     message: `The body has a string of more than ${formatMegabytes(maxStringBytes)} that is not base64.`
   })
 }
 
-function tooDeep ({ maxDepth }: ParseLimits): GatewayError {
+function tooDeep ({ maxDepth }: ParseBounds): GatewayError {
   return new GatewayError('invalid_json', { message: `The body is nested deeper than ${maxDepth} levels.` })
 }

@@ -1,6 +1,6 @@
 /** Converts LiteLLM's budgets of tags, models and end users to those of the configuration. */
 
-import { fromKeyLimits } from '../keys/key-limits.ts'
+import { fromPartyLimits } from '../keys/party-limits.ts'
 import { TableRow, type ColumnPlan } from './column-plan.ts'
 import { readBudget, type BudgetClock, type LitellmBudget, type ReadBudget } from './litellm-budgets.ts'
 import type { ImportPlan } from './plan.ts'
@@ -52,7 +52,7 @@ function budgetOf (row: TableRow): LitellmBudget | undefined {
 
 /** Returns an entry with the budget in the form of the configuration. */
 function entryOf ({ budget }: ReadBudget): JsonObject {
-  return { ...fromKeyLimits({ budget }) }
+  return { ...fromPartyLimits({ budget }) }
 }
 
 /** Returns `end_users`; `undefined` if the proxy has no budget for all of them. */

@@ -2,7 +2,7 @@
 
 import { isTimeZone } from '../limits/windows.ts'
 import type { Static } from 'typebox'
-import type { KeyLimitsConfig } from '../../schemas/config/keys.ts'
+import type { PartyLimitsConfig } from '../../schemas/config/keys.ts'
 
 export interface BudgetProblem {
   /** The path to the entry: names and indexes. */
@@ -15,7 +15,7 @@ export interface BudgetProblem {
 export function budgetProblems ({
   budget,
   budgets
-}: Pick<Static<typeof KeyLimitsConfig>, 'budget' | 'budgets'>): BudgetProblem[] {
+}: Pick<Static<typeof PartyLimitsConfig>, 'budget' | 'budgets'>): BudgetProblem[] {
   const problems: BudgetProblem[] = []
   if (budget !== undefined && budgets !== undefined) {
     problems.push({

@@ -3,7 +3,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Key, KeyChange } from '../../schemas/admin/keys.ts'
 import { mayNameUrls } from '../mcp/tool-scope.ts'
-import { fromKeyLimits, toKeyLimits } from './key-limits.ts'
+import { fromPartyLimits, toPartyLimits } from './party-limits.ts'
 
 const limitingFields = [
   'endpoints',
@@ -50,7 +50,7 @@ export function changedFields (
     ...urls !== undefined && {
       mcp_urls: urls ?? mayNameUrls(servers === null ? {} : { mcpServers: servers })
     },
-    ...limits !== undefined && { limits: limits && fromKeyLimits(toKeyLimits(limits)) }
+    ...limits !== undefined && { limits: limits && fromPartyLimits(toPartyLimits(limits)) }
   }
   return limitingFields.filter(
     name => wanted[name] !== undefined && !isDeepStrictEqual(wanted[name], key[name])

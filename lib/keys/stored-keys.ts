@@ -9,7 +9,7 @@ import { beyond, pageOf, type PageOf, type PageRequest } from '../stores/pages.t
 import type { KeyRow, Tables } from '../stores/tables.ts'
 import type { UseStore } from '../stores/use-store.ts'
 import { spentOf, type Spent } from './spent-of.ts'
-import { fromKeyLimits, toKeyLimits } from './key-limits.ts'
+import { fromPartyLimits, toPartyLimits } from './party-limits.ts'
 import type { ListedKey } from './key-rows.ts'
 import { setFields, setFieldsAfter, setFieldsOfRow, type LimitingField } from './limiting-fields.ts'
 import { DuplicateKeyNameError, type KeyStore } from './key-store.ts'
@@ -82,7 +82,7 @@ export class StoredKeys {
             providerObjects,
             stages,
             expiresAtMs,
-            limits: limits && toKeyLimits(limits),
+            limits: limits && toPartyLimits(limits),
             setByAdmin: byAdmin ? setFields(wanted) : []
           })
       )
@@ -125,7 +125,7 @@ export class StoredKeys {
       ...mcpUrls !== undefined && { mcp_urls: mcpUrls === null ? null : Number(mcpUrls) },
       ...providerObjects !== undefined && { provider_objects: Number(providerObjects) },
       ...stages !== undefined && { stages: printed(stages) },
-      ...limits !== undefined && { limits: printed(limits && toKeyLimits(limits)) },
+      ...limits !== undefined && { limits: printed(limits && toPartyLimits(limits)) },
       ...expiresAtMs !== undefined && { expires_at_ms: expiresAtMs },
       ...byAdmin && { set_by_admin: JSON.stringify(setFieldsAfter(key, change)) }
     })
@@ -333,7 +333,7 @@ export class StoredKeys {
       mcp_urls: mayNameUrls(scope),
       provider_objects: row.provider_objects === 1,
       stages: list(row.stages),
-      limits: limits === undefined ? null : fromKeyLimits(limits),
+      limits: limits === undefined ? null : fromPartyLimits(limits),
       set_by_admin: setByAdmin(row),
       spent_usd: spentUsd,
       exhausted: isExhausted,
@@ -415,7 +415,7 @@ function describeConfigured (
     }),
     provider_objects: providerObjects,
     stages: guards === undefined ? null : [...guards],
-    limits: limits === undefined ? null : fromKeyLimits(limits),
+    limits: limits === undefined ? null : fromPartyLimits(limits),
     set_by_admin: [],
     spent_usd: spent.usd,
     exhausted: spent.isExhausted,

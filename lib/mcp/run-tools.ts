@@ -6,7 +6,7 @@ import type { ChatEvent } from '../core/events.ts'
 import type { CallTrace, ChildSpan } from '../core/call-trace.ts'
 import type { ToolRun } from '../core/record.ts'
 import type { JsonObject } from '../json/type-guards.ts'
-import type { Refusals } from './loop-limits.ts'
+import type { Refusals } from './loop-bounds.ts'
 import type { OpenTools, ToolCallOptions, ToolOutcome } from './tool-servers.ts'
 
 /** A call and its outcome; no outcome if time ran out. */

@@ -15,7 +15,7 @@ import { ToolCallFilter, type ShownText } from '../chat/tool-call-filter.ts'
 import { ToolTexts } from './tool-texts.ts'
 import { toolKey } from '../chat/tool-names.ts'
 import { Turn, type TurnToolCall } from '../chat/turn.ts'
-import { LoopLimits, type Refusals, type StopReason, type ToolLimits } from './loop-limits.ts'
+import { LoopBounds, type Refusals, type StopReason, type ToolBounds } from './loop-bounds.ts'
 import { notRun, runTools, type FinishedToolCall } from './run-tools.ts'
 import { isObject, type JsonObject } from '../json/type-guards.ts'
 import { parseBounded } from '../json/parse-bounded.ts'
@@ -31,7 +31,7 @@ import type { OpenTools } from './tool-servers.ts'
 export type AnswerTurn = Stage<RoutedChatCall, ChatBatch>
 
 export interface LoopOptions {
-  readonly limits: ToolLimits
+  readonly bounds: ToolBounds
   /** Returns true if the model of a route can read images that tools return. */
   readonly seesImages: (route: Route) => boolean
   /** Returns true if the budget allows another turn. */
@@ -71,7 +71,7 @@ export class ToolLoop {
   readonly #call: RoutedChatCall
   readonly #open: OpenTools
   readonly #answerTurn: AnswerTurn
-  readonly #limits: LoopLimits
+  readonly #bounds: LoopBounds
   readonly #seesImages: LoopOptions['seesImages']
   readonly #canAffordTurn: LoopOptions['canAffordTurn']
   readonly #callerFunctions: ReadonlySet<string>
@@ -89,16 +89,16 @@ export class ToolLoop {
     call: RoutedChatCall,
     open: OpenTools,
     answerTurn: AnswerTurn,
-    { limits, seesImages, canAffordTurn, textGuards }: LoopOptions
+    { bounds, seesImages, canAffordTurn, textGuards }: LoopOptions
   ) {
     this.#call = call
     this.#open = open
     this.#answerTurn = answerTurn
-    this.#limits = new LoopLimits(limits, call.request)
+    this.#bounds = new LoopBounds(bounds, call.request)
     this.#seesImages = seesImages
     this.#canAffordTurn = canAffordTurn
     this.#callerFunctions = callerFunctions(call.request)
-    this.#clock = startDeadline(limits.loopMs, call.signal)
+    this.#clock = startDeadline(bounds.loopMs, call.signal)
     this.#errors = { ...open.errors }
     this.#reportsTools = call.request.toolApproval !== undefined
     this.#texts = new ToolTexts(textGuards, call)
@@ -144,7 +144,7 @@ export class ToolLoop {
     shown: ShownText | undefined
   ): AsyncGenerator<ChatBatch, AnsweredTurn> {
     const { record } = this.#call
-    const isLast = this.#limits.isLastTurn(number)
+    const isLast = this.#bounds.isLastTurn(number)
     const filter = new ToolCallFilter(
       name => (this.#reportsTools || !isLast) && this.#isServerTool(name),
       shown,
@@ -174,7 +174,7 @@ export class ToolLoop {
   async * #runCalls (answered: AnsweredTurn): AsyncGenerator<ChatBatch, NextTurn | LoopEnd> {
     const { call, number, route, turn, filter } = answered
     const calls = hasCompleteCalls(turn) ? turn.calls().filter(({ name }) => this.#isServerTool(name)) : []
-    const stop = this.#limits.stopReason(calls, {
+    const stop = this.#bounds.stopReason(calls, {
       turn: number,
       outOfTime: this.#clock.passed(),
       tokens: this.#call.record.usage.total?.totalTokens ?? 0,
@@ -187,7 +187,7 @@ export class ToolLoop {
     const end: LoopEnd = { stop, waiting, pending: [] }
     if (calls.length === 0) return end
     const runnable = calls.filter(call => !waiting.includes(call))
-    const ran = yield * this.#run(runnable, this.#limits.admit(runnable), route)
+    const ran = yield * this.#run(runnable, this.#bounds.admit(runnable), route)
     if (this.#call.signal.aborted) throw this.#call.signal.reason
     const pending = ran.flatMap(({ call, outcome }) => outcome === undefined ? [call] : [])
     if (pending.length > 0) return { ...end, stop: 'deadline', pending }
@@ -280,7 +280,7 @@ export class ToolLoop {
   }
 
   /**
-   * Runs approved calls that the limits admit, under the names by which their tools are offered now. A name
+   * Runs approved calls that the bounds admit, under the names by which their tools are offered now. A name
    * that the call's server does not offer may belong to another server's tool. The batches of the run are
    * dropped: the returned events report each result with the id of its approval.
    */
@@ -295,7 +295,7 @@ export class ToolLoop {
       const name = names.get(toolKey(call.serverName, call.toolName))
       return name === undefined ? [] : asTurnCall(call, name)
     })
-    const running = this.#run(calls, this.#limits.admitApproved(calls), this.#call.routes[0])
+    const running = this.#run(calls, this.#bounds.admitApproved(calls), this.#call.routes[0])
     for (;;) {
       const step = await running.next()
       if (step.done === true) {
@@ -391,7 +391,7 @@ export function afterStart (
 ): readonly ChatEvent[] {
   if (inserted.length === 0) return events
   const [first, ...rest] = events
-  return first?.type === 'response-start' ? [first, ...inserted, ...rest] : [...inserted, ...events]
+  return first?.type === 'answer-start' ? [first, ...inserted, ...rest] : [...inserted, ...events]
 }
 
 function asTurnCall ({ id, argumentsText }: ApprovedCall, name: string): TurnToolCall {

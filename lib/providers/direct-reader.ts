@@ -23,7 +23,7 @@ export abstract class DirectReader implements StreamReader<ChatEvent> {
    * @throws ProviderFailure or GatewayError for an error or an unreadable answer
    */
   complete (value: unknown, bytes?: Buffer): ChatEvent[] {
-    const events: ChatEvent[] = [{ type: 'response-start' }]
+    const events: ChatEvent[] = [{ type: 'answer-start' }]
     return withReportedUsage(() => this.usage, () => {
       const json = this.readAnswer(value, bytes?.toString() ?? JSON.stringify(value), events)
       events.push({ type: 'direct-answer', json, characters: json.length })
@@ -55,9 +55,9 @@ export abstract class DirectReader implements StreamReader<ChatEvent> {
     return this.usage
   }
 
-  /** Appends `response-start` once. */
+  /** Appends `answer-start` once. */
   protected start (into: ChatEvent[]): void {
-    if (!this.started) into.push({ type: 'response-start' })
+    if (!this.started) into.push({ type: 'answer-start' })
     this.started = true
   }
 

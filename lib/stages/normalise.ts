@@ -13,12 +13,12 @@ import type { Route } from '../core/route.ts'
 import { nowSeconds } from '../core/reply.ts'
 
 export interface NormaliseOptions {
-  /** Estimates the tokens of a request, reported in `response-start`. Default: no estimate. */
+  /** Estimates the tokens of a request, reported in `answer-start`. Default: no estimate. */
   readonly estimate?: ((request: ChatInput) => { readonly prompt: { readonly typical: number } }) | undefined
 }
 
 /**
- * Normalises batches. The first event is exactly one `response-start` with id, model and time. `choice-end`
+ * Normalises batches. The first event is exactly one `answer-start` with id, model and time. `choice-end`
  * comes once per choice and `usage` at most once, in that order, in the last batch. Other
  * events read before an error go out before the error.
  */
@@ -67,7 +67,7 @@ class Normaliser implements Transformer<ChatBatch, ChatBatch> {
     const passed: ChatEvent[] = []
     for (const event of events) {
       switch (event.type) {
-        case 'response-start':
+        case 'answer-start':
           break
         case 'choice-end':
           this.#ends ??= new Map()
@@ -115,9 +115,9 @@ function passesUnchanged (events: readonly ChatEvent[]): boolean {
 }
 
 function startOf (event: ChatEvent | undefined, route: Route, promptTokens: number | undefined): ChatEvent {
-  const { fingerprint, serviceTier }: Partial<ResponseStart> = event?.type === 'response-start' ? event : {}
+  const { fingerprint, serviceTier }: Partial<ResponseStart> = event?.type === 'answer-start' ? event : {}
   return {
-    type: 'response-start',
+    type: 'answer-start',
     id: completionId(),
     model: route.modelId,
     createdSeconds: nowSeconds(),

@@ -15,7 +15,7 @@ import { RouteHealth } from '../routing/route-health.ts'
 import { done } from '../pipeline/sources.ts'
 import { flatMap, type Stage } from '../pipeline/stage.ts'
 import type { OpenResponse } from '../attempts/open-response.ts'
-import type { ResponseLimits } from '../attempts/send-request.ts'
+import type { ResponseBounds } from '../attempts/send-request.ts'
 import type { SlowStreamPolicy } from '../attempts/stream-pace.ts'
 import type { Batch, RoutedCall } from '../core/call.ts'
 import type { Route } from '../core/route.ts'
@@ -26,7 +26,7 @@ export interface ProviderCallServices
   extends
     Pick<Services, 'providers'>,
     Partial<Pick<Services, 'abandonedAnswers' | 'journalSent' | 'routeHealth'>> {
-  readonly settings: { readonly limits: ResponseLimits }
+  readonly settings: { readonly limits: ResponseBounds }
 }
 
 /**
@@ -50,11 +50,11 @@ export function providerCall<C extends Capability> (
     routeHealth = new RouteHealth()
   }: ProviderCallServices,
   capability: C,
-  options: Partial<ResponseLimits> = {}
+  options: Partial<ResponseBounds> = {}
 ): Stage<RoutedCall<RequestOf<C>>, Batch<RequestOf<C>, EventOf<C>>> {
   type R = RequestOf<C>
   type E = EventOf<C>
-  const limits = { ...settings.limits, ...options }
+  const bounds = { ...settings.limits, ...options }
   const limitsSlowStreams = [...providers.values()].some(({ slowStream }) => slowStream !== undefined)
   return flatMap(call => {
     call.record.request.isStreamed = call.request.stream === true
@@ -67,7 +67,7 @@ export function providerCall<C extends Capability> (
       return new PreparedRequest<R, E>(call, route, {
         provider,
         adapter,
-        limits,
+        bounds,
         tryGiveUp,
         abandoned,
         journalSent,

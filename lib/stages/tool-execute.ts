@@ -31,15 +31,15 @@ import type { ChatInput, RoutedChatCall } from '../chat/input.ts'
 import type { ChatBatch } from '../dialects/dialect.ts'
 import type { OpenTools, ToolServers } from '../mcp/tool-servers.ts'
 import type { Services } from '../services.ts'
-import type { ToolLimits } from '../mcp/loop-limits.ts'
+import type { ToolBounds } from '../mcp/loop-bounds.ts'
 
 export interface ToolServices extends Pick<Services, 'toolServers' | 'models' | 'providers' | 'textGuards'> {
-  readonly settings: { readonly tools: ToolLimits }
+  readonly settings: { readonly tools: ToolBounds }
 }
 
 /**
  * Runs the tool loop: one call in, its answer out, of the same shape as that of `answerTurn`: one
- * `response-start`, one `choice-end` per choice, at most one `usage`, which is the sum over the turns if all
+ * `answer-start`, one `choice-end` per choice, at most one `usage`, which is the sum over the turns if all
  * report theirs. Turns after the first go to the route that served it.
  *
  * @param answerTurn the provider-call stage, followed by `recordUsage`: token limits read the record
@@ -49,7 +49,7 @@ export interface ToolServices extends Pick<Services, 'toolServers' | 'models' | 
 export function toolExecute (services: ToolServices, answerTurn: AnswerTurn): AnswerTurn {
   const { toolServers: tools, models, settings, textGuards } = services
   const options: LoopOptions = {
-    limits: settings.tools,
+    bounds: settings.tools,
     seesImages: seesImagesIn(services),
     canAffordTurn: canAffordTurnWith(models),
     textGuards

@@ -26,7 +26,7 @@ export interface KeyTable {
   readonly provider_objects: number | null
   /** JSON list of the guards that inspect its calls; `null` means none. */
   readonly stages: string | null
-  /** JSON of its `KeyLimits`; `null` means the defaults. */
+  /** JSON of its `PartyLimits`; `null` means the defaults. */
   readonly limits: string | null
   readonly created_at_ms: number
   readonly expires_at_ms: number | null
@@ -62,7 +62,7 @@ export interface ProjectRow {
   readonly models: string | null
   /** JSON list of the guards that inspect calls of its keys; `null` means none. */
   readonly stages: string | null
-  /** JSON of the `KeyLimits` that all its keys share. */
+  /** JSON of the `PartyLimits` that all its keys share. */
   readonly limits: string | null
   readonly created_at_ms: number
   readonly archived_at_ms: number | null
@@ -82,7 +82,7 @@ export interface UserRow {
   /** Written at most once a minute. */
   readonly last_seen_at_ms: number | null
   readonly disabled_at_ms: number | null
-  /** JSON of the `KeyLimits` that all keys of the user share. */
+  /** JSON of the `PartyLimits` that all keys of the user share. */
   readonly limits: string | null
 }
 

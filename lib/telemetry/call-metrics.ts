@@ -5,6 +5,7 @@
  */
 
 import { Histogram, type Exemplar } from '../core/histogram.ts'
+import { rankOf } from '../core/explain-route.ts'
 import { operationOf, providerNameOf, requestUsage, type KindOf } from './gen-ai.ts'
 import type { Family, Labels, Sample } from './metric-families.ts'
 import type { Call } from '../core/call.ts'
@@ -115,8 +116,8 @@ const callMetrics: readonly CallMetric[] = [
   {
     name: 'headgate_fallbacks_total',
     help: 'Calls that another model than the first choice completed.',
-    count: ofModel(({ record: { routing: { chosen, routes } } }, add) => {
-      add(Number(chosen !== undefined && chosen !== routes?.[0]))
+    count: ofModel(({ record: { routing } }, add) => {
+      add(Number(routing.chosen !== undefined && rankOf(routing.chosen, routing) > 0))
     })
   }
 ]

@@ -62,7 +62,7 @@ export class UsageMeter {
       case 'result':
         if (event.units !== undefined) this.#noteUnits(event.units)
         return 0
-      case 'response-start':
+      case 'answer-start':
       case 'thinking-block':
       case 'audio-delta':
       case 'tool-call-end':

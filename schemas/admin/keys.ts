@@ -1,7 +1,7 @@
 /** Keys of callers, and admin keys. */
 
 import { Type, type Static } from 'typebox'
-import { KeyLimitsConfig, KeyLimitsRequest } from '../config/keys.ts'
+import { PartyLimitsConfig } from '../config/keys.ts'
 import { OneOf } from '../nullable.ts'
 import { Change, Id, Milliseconds, Name, OrNull, Request, Role, Scope } from './common.ts'
 
@@ -41,7 +41,7 @@ export const Key = Type.Object({
     description: "True: it may use files, containers and threads in the gateway's accounts at providers."
   }),
   stages: OrNull(Stages, '`null`: none but those of its project, and those of all calls.'),
-  limits: OrNull(KeyLimitsConfig, '`null`: those of `limits.default_key_limits`.'),
+  limits: OrNull(PartyLimitsConfig, '`null`: those of `limits.default_key_limits`.'),
   set_by_admin: Type.Array(
     OneOf(['endpoints', 'models', 'mcp_servers', 'mcp_urls', 'stages', 'limits', 'expires_at_ms']),
     {
@@ -68,7 +68,7 @@ const scope = {
   mcp_urls: Type.Boolean(),
   provider_objects: Type.Boolean(),
   stages: Stages,
-  limits: KeyLimitsRequest,
+  limits: PartyLimitsConfig,
   expires_at_ms: Milliseconds
 }
 
@@ -95,7 +95,7 @@ export const KeyChange = Request({
   mcp_urls: Change(Type.Boolean()),
   provider_objects: Type.Optional(Type.Boolean()),
   stages: Change(Stages),
-  limits: Change(KeyLimitsRequest),
+  limits: Change(PartyLimitsConfig),
   expires_at_ms: Change(Milliseconds)
 })
 export type KeyChange = Static<typeof KeyChange>

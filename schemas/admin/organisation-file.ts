@@ -6,7 +6,7 @@
 
 import { Type, type Static } from 'typebox'
 import { Email, Name, Request, Role } from './common.ts'
-import { KeyLimitsRequest } from '../config/keys.ts'
+import { PartyLimitsConfig } from '../config/keys.ts'
 import { KeyChange, NewKey } from './keys.ts'
 import { NewProject, ProjectChange } from './organisation.ts'
 import { OneOf } from '../nullable.ts'
@@ -47,7 +47,7 @@ export type FileProject = Static<typeof FileProject>
 export const FileUser = Request({
   email: Email,
   role: Role,
-  limits: Type.Optional(KeyLimitsRequest),
+  limits: Type.Optional(PartyLimitsConfig),
   unset: Unset(['limits'])
 })
 export type FileUser = Static<typeof FileUser>

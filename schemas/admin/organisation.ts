@@ -1,7 +1,7 @@
 /** Users, invitations and projects. */
 
 import { Type, type Static } from 'typebox'
-import { KeyLimitsConfig, KeyLimitsRequest } from '../config/keys.ts'
+import { PartyLimitsConfig } from '../config/keys.ts'
 import { Change, Email, Id, Milliseconds, Name, OrNull, Request, Role } from './common.ts'
 
 export const User = Type.Object({
@@ -15,7 +15,7 @@ export const User = Type.Object({
   projects: Type.Array(Id, {
     description: 'The projects that the user is a member of. Owners and admins see all.'
   }),
-  limits: OrNull(KeyLimitsConfig, 'Limits of all keys that the user owns together; `null`: none.'),
+  limits: OrNull(PartyLimitsConfig, 'Limits of all keys that the user owns together; `null`: none.'),
   spent_usd: OrNull(
     Type.Number(),
     'With limits: what these keys have spent in the current period of the first budget; without a budget, this month.'
@@ -32,7 +32,7 @@ export const UserChange = Request({
   email: Type.Optional(Email),
   role: Type.Optional(Role),
   disabled: Type.Optional(Type.Boolean()),
-  limits: Change(KeyLimitsRequest)
+  limits: Change(PartyLimitsConfig)
 })
 export type UserChange = Static<typeof UserChange>
 
@@ -76,7 +76,7 @@ export const Project = Type.Object({
   name: Type.String(),
   models: OrNull(Models, 'The only models that its keys may use; `null`: all.'),
   stages: OrNull(Stages, '`null`: none but those of all calls.'),
-  limits: OrNull(KeyLimitsConfig, 'Of all its keys together; `null`: none.'),
+  limits: OrNull(PartyLimitsConfig, 'Of all its keys together; `null`: none.'),
   keys: Type.Integer({ description: 'Number of active keys.' }),
   members: Type.Integer(),
   spent_usd: Type.Number({
@@ -92,7 +92,7 @@ export const NewProject = Request({
   name: Name,
   models: Type.Optional(Models),
   stages: Type.Optional(Stages),
-  limits: Type.Optional(KeyLimitsRequest)
+  limits: Type.Optional(PartyLimitsConfig)
 })
 export type NewProject = Static<typeof NewProject>
 
@@ -100,7 +100,7 @@ export const ProjectChange = Request({
   name: Type.Optional(Name),
   models: Change(Models),
   stages: Change(Stages),
-  limits: Change(KeyLimitsRequest)
+  limits: Change(PartyLimitsConfig)
 })
 export type ProjectChange = Static<typeof ProjectChange>
 

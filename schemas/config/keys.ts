@@ -91,8 +91,7 @@ const budgets = {
 }
 
 /** Limits as the configuration and the admin API have them. */
-export const KeyLimitsConfig = Closed({ ...counts, ...budgets }, limitsNotes)
-export const KeyLimitsRequest = KeyLimitsConfig
+export const PartyLimitsConfig = Closed({ ...counts, ...budgets }, limitsNotes)
 
 export const TagBudgetsConfig = Closed(
   {
@@ -156,7 +155,7 @@ export const KeyConfig = Closed(
         description: 'When the key expires: a time, or a date, which means 00:00 UTC of that day.'
       })
     ),
-    limits: Type.Optional(KeyLimitsConfig)
+    limits: Type.Optional(PartyLimitsConfig)
   },
   { description: 'A key that callers send to this gateway.' }
 )

@@ -3,7 +3,7 @@
 import { Type } from 'typebox'
 import { OneOf } from '../nullable.ts'
 import { Bytes, Count, mebibyte, Milliseconds, Section } from './entries.ts'
-import { KeyLimitsConfig, ModelBudgetsConfig, TagBudgetsConfig } from './keys.ts'
+import { PartyLimitsConfig, ModelBudgetsConfig, TagBudgetsConfig } from './keys.ts'
 
 export const LimitsConfig = Section(
   {
@@ -94,7 +94,7 @@ export const LimitsConfig = Section(
         'Reasoning that the request sets an effort or a budget for comes on top; the limit of the model counts if it is lower.',
       1_000_000
     ),
-    default_key_limits: Type.Optional(KeyLimitsConfig),
+    default_key_limits: Type.Optional(PartyLimitsConfig),
     tags: Type.Array(TagBudgetsConfig, {
       default: [],
       maxItems: 1000,

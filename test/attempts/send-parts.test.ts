@@ -313,7 +313,7 @@ t.test('events that arrived before a failure are still sent', async t => {
   const opened = sendParts(context, [part, part, part], {
     provider: scripted,
     adapter,
-    limits: { answerBytes: 1000, eventBytes: 1000 }
+    bounds: { answerBytes: 1000, eventBytes: 1000 }
   })
   first.push(Buffer.from('data: a\n\n'))
   second.push(Buffer.from('data: b\n\n'))

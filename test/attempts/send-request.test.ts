@@ -3,7 +3,7 @@ import { CallRecord } from '../../lib/core/record.ts'
 import { GatewayError } from '../../lib/core/errors.ts'
 import { ProviderFailure, type Failure } from '../../lib/providers/provider-failure.ts'
 import { BodyQueue } from '../../lib/client/body-queue.ts'
-import { sendRequest, type ResponseLimits } from '../../lib/attempts/send-request.ts'
+import { sendRequest, type ResponseBounds } from '../../lib/attempts/send-request.ts'
 import { provider } from '../support/settings.ts'
 import { collectAll } from '../support/collect-young.ts'
 import { until } from '../support/until.ts'
@@ -36,7 +36,7 @@ function wordReader (): StreamReader<Event> {
         if (word === '?') throw new ProviderFailure({ kind: 'overloaded' })
         if (word === 'stop') complete = true
         else if (word === '!') done = true
-        else if (word === 'head') into.push({ type: 'response-start' })
+        else if (word === 'head') into.push({ type: 'answer-start' })
         else if (word !== 'ping') into.push({ type: 'text-delta', text: word === 'empty' ? '' : word })
       }
     },
@@ -87,7 +87,7 @@ interface Script {
   readonly headers?: Record<string, string>
   readonly streamed?: boolean
   readonly request?: Request
-  readonly limits?: Partial<ResponseLimits>
+  readonly bounds?: Partial<ResponseBounds>
   readonly timeouts?: Partial<Timeouts>
   /** Size of the caller's request body. */
   readonly bodyBytes?: number
@@ -147,7 +147,7 @@ function start (script: Script = {}): Started {
   const opening = sendRequest(
     { signal: new AbortController().signal, call: { id: 'call-1', record, key } },
     ask,
-    { provider: scripted, adapter, limits: { answerBytes: 1000, eventBytes: 1000, ...script.limits } }
+    { provider: scripted, adapter, bounds: { answerBytes: 1000, eventBytes: 1000, ...script.bounds } }
   )
   return { body, opening, cancelled: () => cancelled, sent, record }
 }
@@ -181,11 +181,11 @@ t.test('a stream opens at its first visible output, and sends earlier events wit
   const open = await opening
   body.push(sse('three stop'))
   body.end()
-  t.same(await wordsOf(open), [['response-start', '', 'one', 'two'], ['three'], ['choice-end']])
+  t.same(await wordsOf(open), [['answer-start', '', 'one', 'two'], ['three'], ['choice-end']])
 })
 
 t.test('the hold ends after its time, and one read may then be empty', async t => {
-  const { body, opening } = start({ limits: { holdMs: 5 } })
+  const { body, opening } = start({ bounds: { holdMs: 5 } })
   const open = await opening
   t.same(await open.next(), [])
   body.push(sse('late stop !'))
@@ -242,7 +242,7 @@ t.test(
     )
 
     for (const text of ['{"half":', `${'['.repeat(3000)}${']'.repeat(3000)}`]) {
-      const broken = start({ streamed: false, limits: { answerBytes: 10_000 } })
+      const broken = start({ streamed: false, bounds: { answerBytes: 10_000 } })
       broken.body.push(Buffer.from(text))
       broken.body.end()
       await t.rejects(
@@ -356,7 +356,7 @@ t.test('bytes split at any position give the same events', async t => {
     body.end()
     t.same(
       (await wordsOf(await opening)).flat(),
-      ['response-start', 'eins', 'zwei', 'dreißig'],
+      ['answer-start', 'eins', 'zwei', 'dreißig'],
       `${size} bytes`
     )
   }

@@ -17,7 +17,7 @@ function reader (): StreamReader<Event> {
     read: ({ data }, into) => {
       if (data === 'bad') throw new Error('cannot be read')
       if (data === '[DONE]') done = true
-      else into.push(data === 'head' ? { type: 'response-start' } : { type: 'text-delta', text: data })
+      else into.push(data === 'head' ? { type: 'answer-start' } : { type: 'text-delta', text: data })
     },
     end: () => { throw new GatewayError('upstream_stream_interrupted') }
   }
@@ -61,7 +61,7 @@ t.test('events before the first visible output are sent with it, then each read 
   const open = response.untilVisible(60_000)
   send(data('a'))
   await open
-  t.same(await texts(), ['response-start', 'a'])
+  t.same(await texts(), ['answer-start', 'a'])
   send(data('b', 'c'))
   t.same(await texts(), ['b', 'c'])
   send(data('[DONE]', 'ignored'))
@@ -85,7 +85,7 @@ t.test('the hold ends after too many events or bytes without visible output', as
     const { response, texts, send } = start()
     send(flood)
     await response.untilVisible(60_000)
-    t.match(await texts(), ['response-start'])
+    t.match(await texts(), ['answer-start'])
     send(data('a'))
     t.same(await texts(), ['a'])
   }

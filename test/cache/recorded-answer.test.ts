@@ -6,7 +6,7 @@ import type { ChatInput } from '../../lib/chat/input.ts'
 import type { ChatEvent } from '../../lib/core/events.ts'
 
 const plain: readonly ChatEvent[] = [
-  { type: 'response-start', fingerprint: 'fp' },
+  { type: 'answer-start', fingerprint: 'fp' },
   {
     type: 'text-delta',
     choice: 0,

@@ -51,7 +51,7 @@ t.test('only functions of the first choice are executed by the gateway', async t
 })
 
 t.test('the answer starts once, and turns do not pass on choice ends or usage', async t => {
-  const start: ChatEvent = { type: 'response-start' }
+  const start: ChatEvent = { type: 'answer-start' }
   const usage: ChatEvent = { type: 'usage', usage: { promptTokens: 1, completionTokens: 1, totalTokens: 2 } }
   const end: ChatEvent = { type: 'choice-end', choice: 0, reason: 'stop' }
   t.strictSame(new ToolCallFilter(hides, undefined).read([start, usage, end]), [start])

@@ -57,7 +57,7 @@ const chat: Adapter<ChatInput, ChatEvent> = {
         get done () { return done },
         read: ({ data }, into) => {
           if (data === 'failed') throw new ProviderFailure({ kind: 'overloaded' })
-          if (!begun) into.push({ type: 'response-start' })
+          if (!begun) into.push({ type: 'answer-start' })
           begun = true
           done = data === 'end'
           if (done) into.push({ type: 'choice-end', choice: 0, reason: 'stop' })

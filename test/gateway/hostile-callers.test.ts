@@ -76,7 +76,7 @@ async function edge (
     live: {
       endpoints: [{ name: 'test', method: 'POST', path: '/test', body: 'json', maxBodyBytes: 1000, handle }]
     },
-    limits: settings().limits,
+    bounds: settings().limits,
     stop: { isClosed: false },
     onEnd: call => {
       ended.push(call)

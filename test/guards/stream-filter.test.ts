@@ -236,8 +236,8 @@ t.test('a large complete answer is searched in slices, and keeps its place', asy
   const json = JSON.stringify({ content: Array.from({ length: 30 }, () => block) })
   const usage: ChatEvent = { type: 'usage', usage: { promptTokens: 1, completionTokens: 1, totalTokens: 2 } }
   const out: ChatEvent[] = []
-  texts.push([{ type: 'response-start' }, { type: 'direct-answer', json }, usage], out)
-  t.same([out.map(({ type }) => type), texts.dueInMs], [['response-start'], 0])
+  texts.push([{ type: 'answer-start' }, { type: 'direct-answer', json }, usage], out)
+  t.same([out.map(({ type }) => type), texts.dueInMs], [['answer-start'], 0])
   const turns = await turnsDuring(() => texts.decide(out))
   t.ok(turns > 4, `${turns} turns`)
   const replaced = json.replaceAll('abc', '(an island)')
@@ -250,7 +250,7 @@ t.test('a large complete answer is searched in slices, and keeps its place', asy
 
 t.test('a large text is searched in slices, and keeps its place', async t => {
   const said = `${'x'.repeat(99_998)}abc`
-  const start: ChatEvent = { type: 'response-start' }
+  const start: ChatEvent = { type: 'answer-start' }
   const end: ChatEvent = { type: 'choice-end', choice: 0, reason: 'stop' }
   for (const isFollowed of [true, false]) {
     const texts = held('abc')

@@ -177,8 +177,8 @@ t.test('a large complete answer is judged in slices, and keeps its place', async
   const usage: ChatEvent = { type: 'usage', usage: { promptTokens: 1, completionTokens: 1, totalTokens: 2 } }
   const out: ChatEvent[] = []
   const turns = await turnsDuring(async () => {
-    texts.push([{ type: 'response-start' }, { type: 'direct-answer', json }, usage], out)
-    t.same([out.map(({ type }) => type), shown], [['response-start'], []])
+    texts.push([{ type: 'answer-start' }, { type: 'direct-answer', json }, usage], out)
+    t.same([out.map(({ type }) => type), shown], [['answer-start'], []])
     await texts.end(out)
   })
   t.ok(turns > 30, `${turns} turns`)

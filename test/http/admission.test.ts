@@ -1,11 +1,11 @@
 import { getHeapStatistics } from 'node:v8'
 import t from 'tap'
 import { asGatewayError } from '../../lib/core/errors.ts'
-import { Admission, FairShare, type AdmissionLimits } from '../../lib/http/admission.ts'
+import { Admission, FairShare, type AdmissionBounds } from '../../lib/http/admission.ts'
 import fc from 'fast-check'
 import { holds } from '../support/property.ts'
 
-const limits: AdmissionLimits = {
+const limits: AdmissionBounds = {
   openCalls: 4,
   maxSharePerKey: 0.5,
   bodyMemoryBytes: 1000,

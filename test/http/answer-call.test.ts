@@ -105,7 +105,7 @@ t.test('when memory runs short, the call that has waited longest for its caller 
         keeping('more', 'x', 500)
       ]
     },
-    limits: { ...settings().limits, bodyMemoryBytes: 1000, maxSharePerKey: 1, patienceMs: 1000 }
+    bounds: { ...settings().limits, bodyMemoryBytes: 1000, maxSharePerKey: 1, patienceMs: 1000 }
   })
   const sockets: Socket[] = []
   for (const name of ['nothing', 'stream', 'complete']) {
@@ -176,7 +176,7 @@ t.test('when memory runs short, a slow reader is not treated as stalled', async 
         keeping('more', 'x', 500)
       ]
     },
-    limits: { ...settings().limits, bodyMemoryBytes: 800, maxSharePerKey: 1, patienceMs: 400 }
+    bounds: { ...settings().limits, bodyMemoryBytes: 800, maxSharePerKey: 1, patienceMs: 400 }
   })
   const readings = await Promise.all(['complete', 'stream'].map(async name => {
     const socket = await raw(t, url)

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import t from 'tap'
 import { GatewayError } from '../../lib/core/errors.ts'
 import { Admission } from '../../lib/http/admission.ts'
-import { beginCall, type EdgeLimits, type BegunCall } from '../../lib/http/begin-call.ts'
+import { beginCall, type RequestBounds, type BegunCall } from '../../lib/http/begin-call.ts'
 import { koaContext } from '../support/koa-context.ts'
 import { openRequest, type OpenRequest } from '../support/open-request.ts'
 import { settles, until } from '../support/until.ts'
@@ -12,7 +12,7 @@ import type { UploadForm } from '../../lib/core/upload.ts'
 import type { Test } from 'tap'
 import { standardSignal } from '../../lib/async/cancellation.ts'
 
-const limits: EdgeLimits = {
+const bounds: RequestBounds = {
   bodyMs: 60_000,
   jsonBodyBytes: 1_000_000,
   storedBodyBytes: 1_000_000,
@@ -35,7 +35,7 @@ async function opened (
   t: Test,
   init: RequestInit = {},
   parts: Partial<Endpoint> = {},
-  given: Partial<EdgeLimits> = {},
+  given: Partial<RequestBounds> = {},
   admission = oneCall()
 ): Promise<Opened> {
   const pair = await openRequest(t, '/', { method: 'POST', ...init })
@@ -45,7 +45,7 @@ async function opened (
     {
       params: { id: '7' },
       endpoint: { ...endpoint, handle, ...parts },
-      limits: { ...limits, ...given },
+      bounds: { ...bounds, ...given },
       admission
     }
   )
@@ -73,7 +73,7 @@ t.test('a request for an unknown endpoint becomes a call without a body', async 
   const { call, close } = beginCall(koaContext(pair.request, pair.response), {
     params: {},
     endpoint: undefined,
-    limits,
+    bounds,
     admission
   })
   t.teardown(close)

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { perUnitOf } from '../../schemas/billed-units.ts'
-import { KeyLimitsConfig, KeyLimitsRequest } from '../../schemas/config/keys.ts'
+import { PartyLimitsConfig } from '../../schemas/config/keys.ts'
 import { LimitStatus } from '../../schemas/key-status.ts'
 import { limitAccountsOf } from '../../lib/limits/call-accounts.ts'
 import { limitStatuses } from '../../lib/limits/key-status.ts'
@@ -101,8 +101,8 @@ t.test('each limit is in the configuration, the admin API, metrics, the command 
   const page = readFileSync(join(import.meta.dirname, '../../../docs/limits.md'), 'utf8')
   const statusNames = JSON.stringify(LimitStatus.properties.name)
   for (const { name, row } of limitFields) {
-    t.ok(name in KeyLimitsConfig.properties, `${name} in the configuration`)
-    t.ok(name in KeyLimitsRequest.properties, `${name} in the admin API`)
+    t.ok(name in PartyLimitsConfig.properties, `${name} in the configuration`)
+    t.ok(name in PartyLimitsConfig.properties, `${name} in the admin API`)
     t.match(statusNames, `"${name}"`, 'GET /v1/key')
     t.ok(refusals.some(refusal => refusal === row.refusal), `${name} in metrics`)
     t.match(help.out, `--${name.replaceAll('_', '-')} N`)

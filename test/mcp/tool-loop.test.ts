@@ -9,13 +9,13 @@ import type { ChatEvent } from '../../lib/core/events.ts'
 import type { OfferedTool, OpenTools } from '../../lib/mcp/tool-servers.ts'
 
 const options: LoopOptions = {
-  limits: { loopMs: 60_000, loopTokens: 1000, callsPerTurn: 4, maxIdenticalCalls: 2 },
+  bounds: { loopMs: 60_000, loopTokens: 1000, callsPerTurn: 4, maxIdenticalCalls: 2 },
   seesImages: () => false,
   canAffordTurn: () => true
 }
 const one = { providerId: 'one', model: 'm', modelId: 'one/m' }
 const two = { providerId: 'two', model: 'm', modelId: 'two/m' }
-const start: ChatEvent = { type: 'response-start' }
+const start: ChatEvent = { type: 'answer-start' }
 
 function usage (prompt: number, completion: number): ChatEvent {
   return {
@@ -197,7 +197,7 @@ t.test(
       {},
       { messages, toolApproval: { isNeeded: () => true, calls: approved, approved } }
     )
-    t.equal(open.called.length, options.limits.callsPerTurn)
+    t.equal(open.called.length, options.bounds.callsPerTurn)
     const results = events.flatMap(event => (event.type === 'tool-result' ? [event.result] : []))
     t.equal(results.length, approved.length)
     t.match(results[3], { approvalId: 'mcpr_3', toolName: 'look', serverName: 'mine', isError: false })
@@ -308,9 +308,9 @@ t.test(
           ? [event.block.type === 'thinking' && event.block.signature]
           : [event.type]
       )
-    t.strictSame(await shown({}), ['response-start', 'tool-result', 'text-delta', '2', 'choice-end'])
+    t.strictSame(await shown({}), ['answer-start', 'tool-result', 'text-delta', '2', 'choice-end'])
     t.strictSame(await shown({ toolApproval: { isNeeded: () => false, calls: [], approved: [] } }), [
-      'response-start',
+      'answer-start',
       'tools-listed',
       '1',
       'tool-result',
@@ -333,7 +333,7 @@ t.test("calls to the caller's own tools end the answer", async t => {
   t.equal(turnCalls.length, 1)
   t.match(
     events.map(({ type }) => type),
-    ['response-start', 'tool-call-start', 'tool-call-delta', 'tool-call-end', 'choice-end']
+    ['answer-start', 'tool-call-start', 'tool-call-delta', 'tool-call-end', 'choice-end']
   )
 })
 

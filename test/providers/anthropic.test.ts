@@ -23,10 +23,10 @@ import type { ChatEvent } from '../../lib/core/events.ts'
 /** Folds events into the answer without `stream`; arguments compare as values, because spacing may differ. */
 function folded (events: readonly ChatEvent[]): Completion {
   const [head, ...rest] = events
-  t.equal(head?.type, 'response-start')
+  t.equal(head?.type, 'answer-start')
   const started = {
     ...head,
-    type: 'response-start' as const,
+    type: 'answer-start' as const,
     id: 'chatcmpl-1',
     model: 'anthropic/m',
     createdSeconds: 1

@@ -72,7 +72,7 @@ for (const [name, { adapter, ask, answer, stream }] of Object.entries(apis)) {
     const complete = readResponse(adapter, answer, ask)
     t.same(facts(streamed), facts(complete))
     t.match(facts(complete), [
-      { type: 'response-start' },
+      { type: 'answer-start' },
       { type: 'tool-call-start', id: 'call_1', name: 'look', callIndex: 0 },
       { type: 'choice-end', reason: 'tool_calls' },
       { type: 'usage', usage: { promptTokens: 5, completionTokens: 3 } }

@@ -21,7 +21,7 @@ import type { Adapter, AdapterInput } from '../../lib/providers/provider.ts'
 
 function folded (events: readonly ChatEvent[]): unknown {
   const [head, ...rest] = events
-  if (head?.type !== 'response-start') throw new Error('an answer begins with its head')
+  if (head?.type !== 'answer-start') throw new Error('an answer begins with its head')
   const started = { ...head, id: 'chatcmpl-1', model: 'x/m', createdSeconds: 1 }
   return JSON.parse(JSON.stringify(toCompletion([{ events: [started, ...rest] }])))
 }

@@ -304,7 +304,7 @@ t.test(
       ]
     }
     const expected = [
-      { type: 'response-start' },
+      { type: 'answer-start' },
       { type: 'tool-call-start', choice: 0, callIndex: 0, id: '', name: 'f', kind: 'legacy' },
       { type: 'tool-call-delta', choice: 0, callIndex: 0, text: '{}', kind: 'legacy' },
       { type: 'tool-call-end', choice: 0, callIndex: 0 },

@@ -26,7 +26,7 @@ function folded (events: readonly ChatEvent[]): unknown {
   return JSON.parse(
     JSON.stringify(
       toCompletion([
-        { events: [{ type: 'response-start', id: 'chatcmpl-1', model: 'x/m', createdSeconds: 1 }, ...rest] }
+        { events: [{ type: 'answer-start', id: 'chatcmpl-1', model: 'x/m', createdSeconds: 1 }, ...rest] }
       ])
     )
   )

@@ -54,7 +54,7 @@ t.test('a stream is printed, kept alive and ended by the dialect', async t => {
   const reply = await replyTo(true)
   t.match(reply.headers, { 'content-type': /^text\/event-stream/, 'request-id': 'call-1' })
   t.equal(typeof reply.keepAlive?.text === 'function' && reply.keepAlive.text(), 'still here')
-  t.equal(await textOf(reply), 'response-start text-delta text-delta end of one/m for you')
+  t.equal(await textOf(reply), 'answer-start text-delta text-delta end of one/m for you')
 })
 
 t.test('an error thrown synchronously by a stage becomes a rejection', async t => {
@@ -86,14 +86,14 @@ t.test('a printer may do asynchronous work before its last text', async t => {
 t.test('a complete answer is made of the same events', async t => {
   const reply = await replyTo(false)
   t.match(reply.headers, { 'content-type': /^application\/json/, 'request-id': 'call-1' })
-  t.same(JSON.parse(await textOf(reply)), ['you', 'response-start', 'text-delta', 'text-delta'])
+  t.same(JSON.parse(await textOf(reply)), ['you', 'answer-start', 'text-delta', 'text-delta'])
 })
 
 t.test('an error after the first event ends the stream in the dialect; an earlier one is thrown', async t => {
   const failure = new GatewayError('upstream_error')
   t.equal(
     await textOf(await replyTo(true, failure)),
-    'response-start text-delta text-delta upstream_error in call-1'
+    'answer-start text-delta text-delta upstream_error in call-1'
   )
   await t.rejects(replyTo(true, failure, []), { code: 'upstream_error' })
   await t.rejects(replyTo(false, failure), { code: 'upstream_error' })
@@ -131,7 +131,7 @@ t.test(
   'an answer starts with the first event of its first batch, and with the context that `input` kept',
   async t => {
     const call = routedCall<ChatInput>({ model: 'one/m', messages: [] }, { context: { echo: true } })
-    const head: ChatEvent = { type: 'response-start', id: 'chatcmpl-1', model: 'one/m', createdSeconds: 7 }
+    const head: ChatEvent = { type: 'answer-start', id: 'chatcmpl-1', model: 'one/m', createdSeconds: 7 }
     const start = answerStart({
       call,
       route,

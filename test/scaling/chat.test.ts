@@ -26,7 +26,7 @@ t.test('schema keywords are repaired in time linear in the schema', async t => {
 })
 
 t.test('answers are printed and folded in time linear in their events', async t => {
-  const head: AnswerHead = { type: 'response-start', id: '1', model: 'm', createdSeconds: 1 }
+  const head: AnswerHead = { type: 'answer-start', id: '1', model: 'm', createdSeconds: 1 }
   for (const [name, events] of Object.entries(answers)) {
     scalesWith(t, `${name}, streamed`, {
       input: events,

@@ -212,7 +212,7 @@ t.test('requests of the Responses API become conversations in linear time', asyn
   }
 })
 
-const head: AnswerHead = { type: 'response-start', id: '1', model: 'm', createdSeconds: 1 }
+const head: AnswerHead = { type: 'answer-start', id: '1', model: 'm', createdSeconds: 1 }
 const messagesContext: MessagesContext = {
   request: { model: 'one/m', messages: [] },
   keyId: 'key',

@@ -286,7 +286,7 @@ function directScales<C> (
 
 const call = routedCall<ChatInput>(request)
 const [route] = call.routes
-const head = { type: 'response-start', id: '1', model: 'one/m', createdSeconds: 1 } as const
+const head = { type: 'answer-start', id: '1', model: 'one/m', createdSeconds: 1 } as const
 
 directScales('messages', 'anthropic', messages, () => ({
   head,

@@ -11,7 +11,7 @@ import type { ChatEvent } from '../../lib/core/events.ts'
 import type { TextGuards } from '../../lib/guards/text-filter.ts'
 
 const text = (said: string): ChatEvent => ({ type: 'text-delta', choice: 0, text: said })
-const start: ChatEvent = { type: 'response-start' }
+const start: ChatEvent = { type: 'answer-start' }
 const signed: ChatEvent = {
   type: 'thinking-block',
   choice: 0,
@@ -43,7 +43,7 @@ async function answered (
 t.test('the first batch has visible output, and the last one all held text', async t => {
   const { batches } = await answered([[start], [text('Zan')], [text('zibar is far')], [text(' Zan')]])
   t.equal(batches[0]?.[0], start)
-  t.ok(batches.every(events => events.some(({ type }) => type !== 'response-start')))
+  t.ok(batches.every(events => events.some(({ type }) => type !== 'answer-start')))
   t.equal(
     batches
       .flat()

@@ -23,7 +23,7 @@ t.test("the start event is ours: one, first, with the gateway's name of the mode
     await eventsOf(
       [
         {
-          type: 'response-start',
+          type: 'answer-start',
           id: 'theirs',
           model: 'm-0613',
           createdSeconds: 1,
@@ -32,17 +32,17 @@ t.test("the start event is ours: one, first, with the gateway's name of the mode
         },
         text('a')
       ],
-      [{ type: 'response-start' }, text('b')]
+      [{ type: 'answer-start' }, text('b')]
     )
   ).flat()
   t.match(first, {
-    type: 'response-start',
+    type: 'answer-start',
     id: /^chatcmpl-/,
     model: 'one/m',
     fingerprint: 'fp',
     serviceTier: 'default'
   })
-  t.ok(first?.type === 'response-start' && (first.createdSeconds ?? 0) >= nowSeconds)
+  t.ok(first?.type === 'answer-start' && (first.createdSeconds ?? 0) >= nowSeconds)
   t.same(others, [text('a'), text('b')])
 })
 
@@ -52,16 +52,16 @@ t.test('the start states the length of the prompt if requested', async t => {
       batchesOf(call, [[text('a')]])
     )
   )
-  t.match(batch?.events[0], { type: 'response-start', promptTokens: 7 })
+  t.match(batch?.events[0], { type: 'answer-start', promptTokens: 7 })
 })
 
 t.test('an answer without a start gets one', async t => {
-  t.match((await eventsOf([text('a')])).flat(), [{ type: 'response-start', model: 'one/m' }, text('a')])
+  t.match((await eventsOf([text('a')])).flat(), [{ type: 'answer-start', model: 'one/m' }, text('a')])
 })
 
 t.test('choices end once, usage comes once, both last', async t => {
   const lists = await eventsOf([text('a'), end(0, 'length')], [usage, end(), end(1)], [usage, text('b', 1)])
-  t.match(lists, [[{ type: 'response-start' }, text('a')], [text('b', 1)], [end(0, 'length'), end(1), usage]])
+  t.match(lists, [[{ type: 'answer-start' }, text('a')], [text('b', 1)], [end(0, 'length'), end(1), usage]])
   t.equal(lists.flat().length, 6)
 })
 
@@ -83,7 +83,7 @@ t.test('everything read before an error is sent before it, without the end', asy
     },
     { message: 'cut' }
   )
-  t.match(seen, [{ type: 'response-start' }, text('a'), text('b')])
+  t.match(seen, [{ type: 'answer-start' }, text('a'), text('b')])
 })
 
 t.test('an answer without batches has no end either', async t => {

@@ -75,7 +75,7 @@ t.test('a complete answer is one batch from the route that gave it', async t => 
   const batches = await collect(providerCall(services({ one }), 'chat')(once(call)))
   t.equal(batches.length, 1)
   t.equal(batches[0]?.route, route)
-  t.match(batches[0]?.events, [{ type: 'response-start' }, { type: 'text-delta', text: 'fine' }])
+  t.match(batches[0]?.events, [{ type: 'answer-start' }, { type: 'text-delta', text: 'fine' }])
   t.match(call.record, {
     routing: { modelId: 'one/m', providerId: 'one', chosen: route, requestCount: 1 },
     request: { isStreamed: false }
@@ -363,7 +363,7 @@ t.test('a part that any key has had answered is not sent again, nor charged twic
   const request = new PreparedRequest(routedCall({ ...hello, n: 3 }), route, {
     provider,
     adapter,
-    limits: settings.limits,
+    bounds: settings.limits,
     abandoned: new AbandonedAnswers(),
     journalSent: undefined,
     isFree: false,

@@ -5,7 +5,7 @@ import { once } from '../../lib/pipeline/sources.ts'
 import { createModels } from '../../lib/models/create-models.ts'
 import { recordUsage } from '../../lib/stages/record-usage.ts'
 import { toolExecute } from '../../lib/stages/tool-execute.ts'
-import type { ToolLimits } from '../../lib/mcp/loop-limits.ts'
+import type { ToolBounds } from '../../lib/mcp/loop-bounds.ts'
 import { kinds } from '../../lib/providers/kinds.ts'
 import { modelSettings, provider, providerSettings, settings } from '../support/settings.ts'
 import { routedCall } from '../support/stages.ts'
@@ -19,11 +19,11 @@ import type { Stage } from '../../lib/pipeline/stage.ts'
 
 type ChatBatch = Batch<ChatInput, ChatEvent>
 
-const limits: ToolLimits = { loopMs: 60_000, loopTokens: 1_000_000, callsPerTurn: 8, maxIdenticalCalls: 2 }
+const limits: ToolBounds = { loopMs: 60_000, loopTokens: 1_000_000, callsPerTurn: 8, maxIdenticalCalls: 2 }
 const first: Route = { providerId: 'one', model: 'm', modelId: 'one/m' }
 const second: Route = { providerId: 'two', model: 'm', modelId: 'two/m' }
 
-const start: ChatEvent = { type: 'response-start' }
+const start: ChatEvent = { type: 'answer-start' }
 const ownTool = named('mine_own')
 
 const noTools: ToolServers = {
@@ -64,7 +64,7 @@ t.test('turns', async t => {
     t.ok(batches.every(batch => batch.call === call))
     const events = batches.flatMap(batch => batch.events)
     t.match(events, [
-      { type: 'response-start' },
+      { type: 'answer-start' },
       { type: 'text-delta', text: 'Let me look.' },
       { type: 'reasoning-delta' },
       {
@@ -261,7 +261,7 @@ t.test('options of the request about tools', async t => {
         { routes }
       )
       t.match(events, [
-        { type: 'response-start' },
+        { type: 'answer-start' },
         { type: 'tool-servers-failed', errors: { 'no/such': { code: 'resolve' } } },
         { type: 'tool-call-start', name: 'echo' },
         {},
@@ -641,7 +641,7 @@ function chatCall (request: Partial<ChatInput>, parts: Partial<RoutedChatCall> =
 function looped (
   tools: ToolServers,
   ask: Stage<RoutedChatCall, ChatBatch>,
-  limits: ToolLimits,
+  limits: ToolBounds,
   seeing?: string
 ): Stage<RoutedChatCall, ChatBatch> {
   const models = createModels(

@@ -20,7 +20,7 @@ export function plain (value: unknown): unknown {
 }
 
 export function completion (events: readonly ChatEvent[]): unknown {
-  const head = { type: 'response-start', id: 'chatcmpl-1', model: 'google/m', createdSeconds: 1 } as const
+  const head = { type: 'answer-start', id: 'chatcmpl-1', model: 'google/m', createdSeconds: 1 } as const
   return plain(toCompletion([{ events: [head, ...events.slice(1)] }]))
 }
 

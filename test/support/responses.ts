@@ -22,7 +22,7 @@ export function responsesStart (request: Partial<ResponsesRequest> = {}): Answer
   const call = responsesCall(request)
   const route = { providerId: 'openai', model: 'gpt-5', modelId: 'openai/gpt-5' }
   return {
-    head: { type: 'response-start', id: 'chatcmpl-1', model: 'openai/gpt-5', createdSeconds: 1763686800 },
+    head: { type: 'answer-start', id: 'chatcmpl-1', model: 'openai/gpt-5', createdSeconds: 1763686800 },
     call: { ...call, routes: [route] },
     route,
     context: call.context

@@ -76,7 +76,7 @@ export async function smallApp (t: Test, options: Partial<AppOptions> = {}): Pro
   ]
   const app = createApp({
     live: { endpoints },
-    limits: settings().limits,
+    bounds: settings().limits,
     stop: { isClosed: false },
     onEnd: call => {
       ended.push(call)

@@ -78,6 +78,12 @@ t.test('a call counts with its usage, its attempts and its fallback', async t =>
   ])
 })
 
+t.test('a capped answer of the first choice is no fallback', async t => {
+  const first = route('one/a')
+  const routing = { modelId: 'one/a', providerId: 'one', routes: [first, route('two/b')], chosen: { ...first } }
+  t.notMatch(observed({ routing, end: { outcome: 'ok', status: 200 } }).join(), 'headgate_fallbacks_total')
+})
+
 t.test('a model name made up by the caller counts as "other"', async t => {
   t.match(
     observed({ routing: { modelId: 'one/made-up', providerId: 'one' } }, undefined, () => false).join(),

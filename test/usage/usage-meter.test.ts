@@ -23,7 +23,7 @@ t.test('reported usage is added to that of earlier turns', async t => {
 
 t.test('without a report only the length of the text is known', async t => {
   const { record, reported } = read([
-    { type: 'response-start' },
+    { type: 'answer-start' },
     { type: 'text-delta', choice: 0, text: 'abc' }
   ])
   t.same([reported, record.usage.total, record.usage.outputCharacters], [false, undefined, 3])

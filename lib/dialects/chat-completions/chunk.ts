@@ -91,7 +91,7 @@ export class ChunkBuilder {
       case 'tool-servers-failed':
         Object.assign(this.#serverErrors ??= {}, event.errors)
         return []
-      case 'response-start':
+      case 'answer-start':
       case 'tool-call-end':
       case 'direct-frame':
       case 'direct-answer':

@@ -31,7 +31,7 @@ type Batches = ReadonlyArray<{ readonly events: readonly ChatEvent[] }>
 /**
  * Folds all batches of an answer into one `chat.completion`.
  *
- * @param batches from `normalise`: the first event is a complete `response-start`
+ * @param batches from `normalise`: the first event is a complete `answer-start`
  * @param costOf returns the cost to show in `usage`. Default: none
  */
 export function toCompletion (batches: Batches, costOf?: () => UsageCost | undefined): Completion {

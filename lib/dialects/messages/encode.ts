@@ -36,7 +36,7 @@ class DirectPrinter implements FramePrinter<ChatEvent> {
     if (
       this.#translated === undefined &&
       !this.#frames.begun &&
-      events.every(({ type }) => type === 'response-start')
+      events.every(({ type }) => type === 'answer-start')
     ) {
       return ''
     }

@@ -190,7 +190,7 @@ export class StreamEvents {
       case 'tool-call-start':
         this.#startCall(event)
         break
-      case 'response-start':
+      case 'answer-start':
       case 'audio-delta':
       case 'tool-call-delta':
       case 'tool-call-end':

@@ -62,7 +62,7 @@ export class DirectPrinter implements FramePrinter<ChatEvent> {
   print (events: readonly ChatEvent[]): string {
     // Only the first event shows which of the two it is.
     if (this.#translated === undefined && !this.#begun) {
-      if (events.every(({ type }) => type === 'response-start')) return ''
+      if (events.every(({ type }) => type === 'answer-start')) return ''
       if (events.some(({ type }) => type === 'direct-frame')) this.#begun = true
       else this.#translated = this.#translate()
     }

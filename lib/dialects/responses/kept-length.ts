@@ -27,7 +27,7 @@ export function keptLength (event: ChatEvent): number {
       return event.text.length
     case 'annotation-delta':
       return JSON.stringify(event.annotations).length
-    case 'response-start':
+    case 'answer-start':
     case 'thinking-block':
     case 'audio-delta':
     case 'tool-call-start':

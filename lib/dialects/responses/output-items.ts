@@ -146,7 +146,7 @@ export class OutputItems {
       case 'usage':
         this.usage = event.usage
         break
-      case 'response-start':
+      case 'answer-start':
       case 'audio-delta':
       case 'direct-frame':
       case 'direct-answer':

@@ -32,7 +32,7 @@ export class TextChunks {
         return this.#chunk({ ...this.#choice(event.choice, ''), finish_reason: finishOf(event.reason) })
       case 'usage':
         return { ...this.head, choices: [], usage: completionUsage(event.usage) }
-      case 'response-start':
+      case 'answer-start':
       case 'reasoning-delta':
       case 'thinking-block':
       case 'audio-delta':

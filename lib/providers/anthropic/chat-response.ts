@@ -9,7 +9,7 @@ import type { AdapterInput } from '../provider.ts'
 import type { WireAnswer } from './wire.ts'
 
 /**
- * Reads a complete response into events: `response-start` first, `usage` last.
+ * Reads a complete response into events: `answer-start` first, `usage` last.
  *
  * @throws ProviderFailure if the body is an error
  * @throws GatewayError `upstream_invalid_response` without content

@@ -26,7 +26,7 @@ const knownEvents: ReadonlySet<unknown> = new Set([
 ])
 
 /**
- * Creates the reader of one stream. `response-start` comes first; the finish of the choice and the usage come
+ * Creates the reader of one stream. `answer-start` comes first; the finish of the choice and the usage come
  * last, on `message_stop` or from `end`. Pings and unknown events are ignored, as the provider asks of its
  * clients.
  *

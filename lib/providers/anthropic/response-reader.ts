@@ -94,7 +94,7 @@ export class ResponseReader {
     if (isStream) this.usage.readFirst(usage)
     else this.usage.read(usage)
     const serviceTier = servedServiceTier(objectOf(usage)?.['service_tier'])
-    events.push({ type: 'response-start', ...serviceTier !== undefined && { serviceTier } })
+    events.push({ type: 'answer-start', ...serviceTier !== undefined && { serviceTier } })
   }
 
   /** Starts a block; in a complete response it already has its content. */

@@ -11,7 +11,7 @@ import type { AdapterInput } from '../provider.ts'
 import type { WireChoice } from './wire.ts'
 
 /**
- * Reads a complete response into events: `response-start` first, `usage` last.
+ * Reads a complete response into events: `answer-start` first, `usage` last.
  *
  * @throws ProviderFailure for an error in the body: some servers send one with status 200
  * @throws GatewayError `upstream_invalid_response`, with the usage, if there are no choices

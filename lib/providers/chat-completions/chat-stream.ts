@@ -15,7 +15,7 @@ import type { Usage } from '../../core/usage.ts'
 import type { AdapterInput, StreamReader } from '../provider.ts'
 
 /**
- * Creates the reader of one stream. `response-start` comes first; the finish of each choice and the usage
+ * Creates the reader of one stream. `answer-start` comes first; the finish of each choice and the usage
  * come last, on `[DONE]` or from `end`.
  *
  * @throws ProviderFailure for an error inside the stream

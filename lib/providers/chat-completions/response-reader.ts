@@ -145,7 +145,7 @@ export class ResponseReader {
     const fingerprint = nonEmptyText(answer.system_fingerprint)
     const serviceTier = serviceTiers.find(tier => tier === answer.service_tier)
     events.push({
-      type: 'response-start',
+      type: 'answer-start',
       ...fingerprint !== undefined && { fingerprint },
       ...serviceTier !== undefined && { serviceTier }
     })

@@ -8,7 +8,7 @@ import type { ChatInput } from '../../chat/input.ts'
 import type { AdapterInput } from '../provider.ts'
 
 /**
- * Reads a complete response into events: `response-start` first, `choice-end` per candidate, `usage` last. A
+ * Reads a complete response into events: `answer-start` first, `choice-end` per candidate, `usage` last. A
  * blocked prompt gives one choice that ends with `content_filter`.
  *
  * @throws ProviderFailure for an error in the body

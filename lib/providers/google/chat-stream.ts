@@ -15,7 +15,7 @@ import type { Usage } from '../../core/usage.ts'
 import type { AdapterInput, StreamReader } from '../provider.ts'
 
 /**
- * Creates the reader of one stream. `response-start` comes first; the end of each choice and the usage come
+ * Creates the reader of one stream. `answer-start` comes first; the end of each choice and the usage come
  * from `end`, because the stream has no final message.
  *
  * @throws ProviderFailure for an error inside the stream

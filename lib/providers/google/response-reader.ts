@@ -224,5 +224,5 @@ function numbered (candidates: readonly Candidate[]): Array<{ number: number, ca
 
 function startOf ({ usageMetadata }: GenerateContentResponse): ResponseStart {
   const serviceTier = tiers.get(nonEmptyText(usageMetadata?.serviceTier)?.toLowerCase())
-  return { type: 'response-start', ...serviceTier !== undefined && { serviceTier } }
+  return { type: 'answer-start', ...serviceTier !== undefined && { serviceTier } }
 }

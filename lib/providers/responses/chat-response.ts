@@ -14,7 +14,7 @@ import type { AdapterInput } from '../provider.ts'
 import type { WireResponse } from './wire.ts'
 
 /**
- * Reads a complete response into events: `response-start` first, `usage` last.
+ * Reads a complete response into events: `answer-start` first, `usage` last.
  *
  * @throws ProviderFailure for a failed response
  * @throws GatewayError `upstream_invalid_response` without output

@@ -14,7 +14,7 @@ import type { AdapterInput, StreamReader } from '../provider.ts'
 import type { WireResponse, WireStreamEvent } from './wire.ts'
 
 /**
- * Creates the reader of one stream. `response-start` comes first; the finish of the choice and the usage come
+ * Creates the reader of one stream. `answer-start` comes first; the finish of the choice and the usage come
  * last, with the event that ends the response. Unknown events are ignored.
  *
  * @throws ProviderFailure for `response.failed` and `error`

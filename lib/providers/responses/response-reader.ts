@@ -110,7 +110,7 @@ export class ResponseReader {
 
   start ({ service_tier: tier }: WireResponse, events: ChatEvent[]): void {
     const serviceTier = tier === 'auto' ? undefined : nonEmptyText(tier) // 'auto': not decided yet
-    events.push({ type: 'response-start', ...serviceTier !== undefined && { serviceTier } })
+    events.push({ type: 'answer-start', ...serviceTier !== undefined && { serviceTier } })
   }
 
   /**

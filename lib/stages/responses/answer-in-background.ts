@@ -80,7 +80,7 @@ export function answerInBackground (
 function queuedResponse (call: RoutedChatCall, context: ResponsesContext): ResponseObject {
   const [route] = call.routes
   const started = startedResponse({
-    head: { type: 'response-start', id: '', model: route.modelId, createdSeconds: nowSeconds() },
+    head: { type: 'answer-start', id: '', model: route.modelId, createdSeconds: nowSeconds() },
     call,
     route,
     context

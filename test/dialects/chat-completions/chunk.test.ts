@@ -3,7 +3,7 @@ import { ChunkBuilder, completionUsage } from '../../../lib/dialects/chat-comple
 import type { AnswerHead } from '../../../lib/dialects/dialect.ts'
 import type { ChatEvent } from '../../../lib/core/events.ts'
 
-const head: AnswerHead = { type: 'response-start', id: 'chatcmpl-1', model: 'x/m', createdSeconds: 7 }
+const head: AnswerHead = { type: 'answer-start', id: 'chatcmpl-1', model: 'x/m', createdSeconds: 7 }
 const frame = { id: 'chatcmpl-1', object: 'chat.completion.chunk', created: 7, model: 'x/m' }
 const roleOf = (index: number): object => ({
   index,

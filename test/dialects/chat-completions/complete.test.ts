@@ -13,7 +13,7 @@ import type { ChatInput } from '../../../lib/chat/input.ts'
 import { rounds } from '../../support/rounds.ts'
 
 t.test('all batches of an answer are folded into one completion, compared in full', async t => {
-  const head = { type: 'response-start', id: 'chatcmpl-1', model: 'x/m', createdSeconds: 7 } as const
+  const head = { type: 'answer-start', id: 'chatcmpl-1', model: 'x/m', createdSeconds: 7 } as const
   const batches: ReadonlyArray<{ readonly events: readonly ChatEvent[] }> = [
     {
       events: [
@@ -56,7 +56,7 @@ t.test('all batches of an answer are folded into one completion, compared in ful
 })
 
 const head: AnswerHead = {
-  type: 'response-start',
+  type: 'answer-start',
   id: 'chatcmpl-1',
   model: 'x/m',
   createdSeconds: 1763686800,
@@ -368,7 +368,7 @@ t.test("normalise adds the gateway's own head, and ends choices once", async t =
       { type: 'choice-end', choice: 0, reason: 'stop' }
     ],
     [
-      { type: 'response-start', model: 'other' },
+      { type: 'answer-start', model: 'other' },
       { type: 'choice-end', choice: 0, reason: 'length' },
       { type: 'text-delta', choice: 0, text: 'b' }
     ],
@@ -377,7 +377,7 @@ t.test("normalise adds the gateway's own head, and ends choices once", async t =
   const out = await collect(normalise()(source([first, ...rest.map(events => ({ call, route, events }))])))
   const events = out.flatMap(({ events }) => events)
   t.match(events, [
-    { type: 'response-start', id: /^chatcmpl-[0-9a-f]{32}$/, model: 'x/m', createdSeconds: Number },
+    { type: 'answer-start', id: /^chatcmpl-[0-9a-f]{32}$/, model: 'x/m', createdSeconds: Number },
     { type: 'text-delta', text: 'a' },
     { type: 'text-delta', text: 'b' },
     { type: 'choice-end', reason: 'stop' },
@@ -445,7 +445,7 @@ t.test('audio with non-text data does not fail', async t => {
   const { choices: [choice] } = toCompletion([
     {
       events: [
-        { type: 'response-start', id: 'chatcmpl-1', model: 'x/m', createdSeconds: 7 },
+        { type: 'answer-start', id: 'chatcmpl-1', model: 'x/m', createdSeconds: 7 },
         { type: 'audio-delta', choice: 0, audio: { data } },
         { type: 'choice-end', choice: 0, reason: 'stop' }
       ]

@@ -9,7 +9,7 @@ import type { ChatInput } from '../../../lib/chat/input.ts'
 import type { ChatEvent } from '../../../lib/core/events.ts'
 import type { AnswerHead } from '../../../lib/dialects/dialect.ts'
 
-const head = { type: 'response-start', id: 'chatcmpl-1', model: 'x/m', createdSeconds: 7 } as const
+const head = { type: 'answer-start', id: 'chatcmpl-1', model: 'x/m', createdSeconds: 7 } as const
 const text = (text: string, choice = 0): ChatEvent => ({ type: 'text-delta', choice, text })
 
 function printer (options?: NonNullable<ChatInput['stream_options']>, start: AnswerHead = head) {
@@ -126,7 +126,7 @@ t.test('every batch is printed exactly as its chunks would be', async t => {
 })
 
 const heads: fc.Arbitrary<AnswerHead> = fc.record({
-  type: fc.constant('response-start' as const),
+  type: fc.constant('answer-start' as const),
   // Other pipelines may set their own ids.
   id: fc.oneof(fc.stringMatching(/^chatcmpl-[\da-f]{1,8}$/), fc.string({ unit: 'binary', maxLength: 8 })),
   model: fc.constantFrom('x/m', 'x/"ü', '"content":""'),

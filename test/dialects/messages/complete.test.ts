@@ -100,7 +100,7 @@ t.test('the complete answer equals the fold of its events', async t => {
   t.match(
     await complete([
       [
-        { type: 'response-start' },
+        { type: 'answer-start' },
         { type: 'text-delta', choice: 0, text: 'Hi' },
         { type: 'choice-end', choice: 0, reason: 'stop' }
       ]

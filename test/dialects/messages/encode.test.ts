@@ -9,7 +9,7 @@ import type { MessagesContext } from '../../../lib/dialects/messages/input.ts'
 import type { FramePrinter } from '../../../lib/wire/sse-frames.ts'
 
 const call = callWith()
-const head: ChatEvent = { type: 'response-start', id: 'chatcmpl-1', model: 'one/m', createdSeconds: 7 }
+const head: ChatEvent = { type: 'answer-start', id: 'chatcmpl-1', model: 'one/m', createdSeconds: 7 }
 
 function printer (): FramePrinter<ChatEvent> {
   return encodeMessage(answerStart<MessagesContext>({ call, route, events: [head] }))

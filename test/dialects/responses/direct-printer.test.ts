@@ -183,7 +183,7 @@ t.test(
 t.test('an answer in another format is translated, also if it fails before its first event', async t => {
   const translated = printer()
   const events = streamEvents(
-    printedText(translated, [{ type: 'response-start' }]) +
+    printedText(translated, [{ type: 'answer-start' }]) +
       printedText(translated, [{ type: 'text-delta', choice: 0, text: 'Hi' }]) +
       translated.end()
   )

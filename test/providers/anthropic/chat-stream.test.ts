@@ -32,7 +32,7 @@ t.test('a stream that breaks off is an error, not an end', async t => {
 t.test('a second answer in one stream is refused, a repeated first one is not', async t => {
   const second = { type: 'message_start', message: { id: 'msg_2' } }
   t.throws(() => eventsOf(start, textStart, half, second), { code: 'upstream_invalid_response' })
-  t.equal(eventsOf(start, start, finish, stop).filter(event => event.type === 'response-start').length, 1)
+  t.equal(eventsOf(start, start, finish, stop).filter(event => event.type === 'answer-start').length, 1)
 })
 
 t.test('the stream ends with its last event: nothing after it is read', async t => {

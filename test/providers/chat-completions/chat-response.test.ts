@@ -20,7 +20,7 @@ t.test('a complete answer gives the events of the equivalent stream', async t =>
     usage: { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 }
   }
   t.same(readResponse(chatCompletions, complete, ask()), [
-    { type: 'response-start', fingerprint: 'fp_1', serviceTier: 'default' },
+    { type: 'answer-start', fingerprint: 'fp_1', serviceTier: 'default' },
     { type: 'extra', scope: 'message', choice: 0, fields: { mood: 'calm' } },
     { type: 'reasoning-delta', choice: 0, text: 'hm' },
     { type: 'text-delta', choice: 0, text: 'Hello' },

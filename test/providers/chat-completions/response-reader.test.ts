@@ -89,7 +89,7 @@ t.test('thinking without a signature ends at the next text or with its choice', 
   )
   t.same(
     called.map(({ type }) => type),
-    ['response-start', 'thinking-block', 'tool-call-start', 'tool-call-delta', 'tool-call-end', 'choice-end']
+    ['answer-start', 'thinking-block', 'tool-call-start', 'tool-call-delta', 'tool-call-end', 'choice-end']
   )
 })
 
@@ -165,8 +165,8 @@ t.test('choices are numbered as requested, however the server numbers them', asy
 t.test('a tier that is not in the contract is dropped', async t => {
   const head = (tier: string): unknown =>
     readResponse(chatCompletions, { service_tier: tier, choices: [{ message: { content: 'a' } }] }, ask())[0]
-  t.same(head('on_demand'), { type: 'response-start' })
-  t.same(head('priority'), { type: 'response-start', serviceTier: 'priority' })
+  t.same(head('on_demand'), { type: 'answer-start' })
+  t.same(head('priority'), { type: 'answer-start', serviceTier: 'priority' })
 })
 
 /** Returns the events of a stream of these choices. */

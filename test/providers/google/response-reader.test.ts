@@ -67,7 +67,7 @@ t.test(
 t.test('a block reason is shown only if it is an enum name, since other text may be a secret', async t => {
   for (const [blockReason, shown] of [['IMAGE_SAFETY', 'IMAGE_SAFETY'], ['sk-secret-1', 'OTHER']]) {
     t.match(readResponse(googleChat, { promptFeedback: { blockReason } }, googleAsk()), [
-      { type: 'response-start' },
+      { type: 'answer-start' },
       { type: 'refusal-delta', text: `The provider blocked the prompt: ${shown}.` },
       { type: 'choice-end', reason: 'content_filter' }
     ])

@@ -2,9 +2,9 @@
 
 import type { Static } from 'typebox'
 import { countedLimitNames, type CountedLimitName } from '../../../../schemas/config/counted-limits.ts'
-import type { BudgetConfig, KeyLimitsConfig } from '../../../../schemas/config/keys.ts'
+import type { BudgetConfig, PartyLimitsConfig } from '../../../../schemas/config/keys.ts'
 
-export type Limits = Static<typeof KeyLimitsConfig>
+export type Limits = Static<typeof PartyLimitsConfig>
 export type Budget = Static<typeof BudgetConfig>
 export type BudgetPeriod = NonNullable<Budget['per']>
 

@@ -1,14 +1,14 @@
 /** Converts limits of keys between the form of the admin API and that of the store. */
 
 import type { Static } from 'typebox'
-import type { BudgetConfig, KeyLimitsConfig, KeyLimitsRequest } from '../../schemas/config/keys.ts'
+import type { BudgetConfig, PartyLimitsConfig } from '../../schemas/config/keys.ts'
 import { GatewayError } from '../core/errors.ts'
 import { budgetProblems } from './check-budgets.ts'
 import { limitFields } from '../limits/limit-table.ts'
 import type { Budget, PartyLimits } from '../core/key.ts'
 
 /** @throws GatewayError `invalid_value` for contradictory budgets */
-export function toKeyLimits (wanted: Static<typeof KeyLimitsRequest>): PartyLimits {
+export function toPartyLimits (wanted: Static<typeof PartyLimitsConfig>): PartyLimits {
   const [problem] = budgetProblems(wanted)
   if (problem !== undefined) {
     const param = ['limits', ...problem.path].join('.')
@@ -25,7 +25,7 @@ export function toKeyLimits (wanted: Static<typeof KeyLimitsRequest>): PartyLimi
   }
 }
 
-export function fromKeyLimits (limits: PartyLimits): Static<typeof KeyLimitsConfig> {
+export function fromPartyLimits (limits: PartyLimits): Static<typeof PartyLimitsConfig> {
   const { budget, budgets, strict } = limits
   return {
     ...Object.fromEntries(

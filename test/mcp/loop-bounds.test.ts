@@ -1,5 +1,5 @@
 import t from 'tap'
-import { LoopLimits, type LoopState } from '../../lib/mcp/loop-limits.ts'
+import { LoopBounds, type LoopState } from '../../lib/mcp/loop-bounds.ts'
 import type { TurnToolCall } from '../../lib/chat/turn.ts'
 
 const call = (name: string, argumentsText = '{}'): TurnToolCall => ({
@@ -21,7 +21,7 @@ const state = (parts: Partial<LoopState> = {}): LoopState => ({
 })
 
 t.test('a loop continues until a limit is reached', async t => {
-  const loop = new LoopLimits(limits, { max_turns: 3 })
+  const loop = new LoopBounds(limits, { max_turns: 3 })
   t.equal(
     loop.stopReason([], state({ turn: 3, outOfTime: true })),
     undefined,
@@ -33,7 +33,7 @@ t.test('a loop continues until a limit is reached', async t => {
 
 t.test('each limit has its reason, and the first one reached counts', async t => {
   const reason = (calls: TurnToolCall[], parts: Partial<LoopState>) =>
-    new LoopLimits(limits, { max_turns: 3 }).stopReason(calls, state(parts))
+    new LoopBounds(limits, { max_turns: 3 }).stopReason(calls, state(parts))
   const broke = { canAffordTurn: () => false }
   t.equal(reason([call('a')], { turn: 3, outOfTime: true, tokens: 100, ...broke }), 'max_turns')
   t.equal(reason([call('a')], { outOfTime: true, tokens: 100, ...broke }), 'deadline')
@@ -43,7 +43,7 @@ t.test('each limit has its reason, and the first one reached counts', async t =>
 })
 
 t.test('identical calls are limited in number', async t => {
-  const loop = new LoopLimits(limits, {})
+  const loop = new LoopBounds(limits, {})
   t.same(
     [1, 2, 3].map(turn =>
       loop.stopReason(
@@ -61,19 +61,19 @@ t.test('identical calls are limited in number', async t => {
 })
 
 t.test('ten turns is the default', async t => {
-  const loop = new LoopLimits(limits, {})
+  const loop = new LoopBounds(limits, {})
   t.same([9, 10, 11].map(turn => loop.isLastTurn(turn)), [false, true, false])
 })
 
 t.test('the request limits the calls of all turns together', async t => {
-  const loop = new LoopLimits(limits, { max_tool_calls: 3 })
+  const loop = new LoopBounds(limits, { max_tool_calls: 3 })
   const refusal = 'The request allows no more tool calls.'
   t.same(
     [2, 2, 1].map(count => loop.admit(calls(count))),
     [[undefined, undefined], [undefined, refusal], [refusal]]
   )
   t.same(
-    new LoopLimits(limits, {}).admit(calls(100)),
+    new LoopBounds(limits, {}).admit(calls(100)),
     calls(100).map(() => undefined)
   )
 })
@@ -82,9 +82,9 @@ t.test(
   'approved calls are limited per turn and by identical arguments, like those of the model',
   async t => {
     const perTurn = 'The maximum number of tool calls in one turn is 2.'
-    t.same(new LoopLimits(limits, {}).admitApproved(calls(4)), [undefined, undefined, perTurn, perTurn])
+    t.same(new LoopBounds(limits, {}).admitApproved(calls(4)), [undefined, undefined, perTurn, perTurn])
     const identical = 'The maximum number of calls to a tool with the same arguments is 2.'
-    const loop = new LoopLimits({ ...limits, callsPerTurn: 8 }, { max_tool_calls: 3 })
+    const loop = new LoopBounds({ ...limits, callsPerTurn: 8 }, { max_tool_calls: 3 })
     t.same(loop.admitApproved([call('a'), call('a'), call('a'), call('a', '{"x":1}'), call('b')]), [
       undefined,
       undefined,

@@ -5,7 +5,7 @@ import type { ChatInput } from '../chat/input.ts'
 import type { ToolSettings } from '../core/settings.ts'
 import type { TurnToolCall } from '../chat/turn.ts'
 
-export type ToolLimits = Pick<ToolSettings, 'loopMs' | 'loopTokens' | 'callsPerTurn' | 'maxIdenticalCalls'>
+export type ToolBounds = Pick<ToolSettings, 'loopMs' | 'loopTokens' | 'callsPerTurn' | 'maxIdenticalCalls'>
 
 /** Why the loop ended although the model had called server tools. */
 export type StopReason = 'max_turns' | 'deadline' | 'tokens' | 'budget' | 'calls_per_turn' | 'repeated_call'
@@ -26,15 +26,15 @@ export interface LoopState {
   readonly canAffordTurn: () => boolean
 }
 
-export class LoopLimits {
-  readonly #limits: ToolLimits
+export class LoopBounds {
+  readonly #bounds: ToolBounds
   readonly #maxTurns: number
   #callsLeft: number
   /** How often each call was made, by name and arguments. */
   readonly #made = new Map<string, number>()
 
-  constructor (limits: ToolLimits, request: Pick<ChatInput, 'max_turns' | 'max_tool_calls'>) {
-    this.#limits = limits
+  constructor (bounds: ToolBounds, request: Pick<ChatInput, 'max_turns' | 'max_tool_calls'>) {
+    this.#bounds = bounds
     this.#maxTurns = request.max_turns ?? defaultTurns
     this.#callsLeft = request.max_tool_calls ?? Infinity
   }
@@ -50,7 +50,7 @@ export class LoopLimits {
    * model turn to stop.
    */
   admitApproved (calls: readonly TurnToolCall[]): Refusals {
-    const { callsPerTurn, maxIdenticalCalls } = this.#limits
+    const { callsPerTurn, maxIdenticalCalls } = this.#bounds
     let admitted = 0
     return calls.map(call => {
       if (admitted === callsPerTurn) {
@@ -81,16 +81,16 @@ export class LoopLimits {
     if (calls.length === 0) return undefined
     if (this.isLastTurn(turn)) return 'max_turns'
     if (outOfTime) return 'deadline'
-    if (tokens >= this.#limits.loopTokens) return 'tokens'
+    if (tokens >= this.#bounds.loopTokens) return 'tokens'
     if (!canAffordTurn()) return 'budget'
-    if (calls.length > this.#limits.callsPerTurn) return 'calls_per_turn'
+    if (calls.length > this.#bounds.callsPerTurn) return 'calls_per_turn'
     return this.#areRepeated(calls) ? 'repeated_call' : undefined
   }
 
   #areRepeated (calls: readonly TurnToolCall[]): boolean {
     let repeated = false
     for (const call of calls) {
-      repeated ||= this.#timesMade(call) >= this.#limits.maxIdenticalCalls
+      repeated ||= this.#timesMade(call) >= this.#bounds.maxIdenticalCalls
       this.#noteMade(call)
     }
     return repeated
