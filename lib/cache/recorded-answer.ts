@@ -10,8 +10,8 @@ import type { ChatEvent } from '../core/events.ts'
 type Form = 'events' | 'frames' | 'complete'
 
 /**
- * Version of `Recorded` and its events. A new one when they change: gateways of two versions may share a Redis, and
- * neither can read what the other stored.
+ * Version of `Recorded` and its events; increased when they change. Gateways of two versions may share a
+ * Redis, and neither can read what the other stored.
  */
 export const recordedVersion = 2
 

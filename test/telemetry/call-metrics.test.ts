@@ -80,7 +80,8 @@ t.test('a call counts with its usage, its attempts and its fallback', async t =>
 
 t.test('a capped answer of the first choice is no fallback', async t => {
   const first = route('one/a')
-  const routing = { modelId: 'one/a', providerId: 'one', routes: [first, route('two/b')], chosen: { ...first } }
+  const routes = [first, route('two/b')] as const
+  const routing = { modelId: 'one/a', providerId: 'one', routes, chosen: { ...first } }
   t.notMatch(observed({ routing, end: { outcome: 'ok', status: 200 } }).join(), 'headgate_fallbacks_total')
 })
 
