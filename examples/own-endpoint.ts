@@ -3,8 +3,9 @@
  *
  *     npx tsc && node own-endpoint.js
  *
- * `POST /v1/ask` is the core of a chat: no tools on the gateway, no deferral, no dry run, and none of the
- * checks that go with them, such as those of addresses; `chat` of `headgate/pipelines` has it all.
+ * `POST /v1/ask` is the core of a chat, with the guards of the configuration: no tools on the gateway, no
+ * deferral, no dry run, and none of the checks that go with them, such as those of addresses; `chat` of
+ * `headgate/pipelines` has it all.
  */
 
 import { createGateway, createLog, type Endpoint, type Gateway, type Services } from 'headgate'
@@ -14,10 +15,14 @@ import { ChatRequest } from 'headgate/schemas'
 import {
   answerReply,
   auth,
+  chain,
   chatInput,
   estimateChat,
+  inspectAnswer,
+  inspectRequest,
   limits,
   map,
+  namedGuards,
   normalise,
   pipeline,
   providerCall,
@@ -43,11 +48,12 @@ export function ask (services: Services): Endpoint {
     handle: pipeline(
       auth(services),
       validChat,
+      namedGuards(services),
       map(chatInput),
       routeModel(services),
       limits(services, { estimate: estimateChat }),
-      providerCall(services, 'chat'),
-      recordUsage(),
+      inspectRequest(services.textGuards, chatCompletions),
+      inspectAnswer(services.textGuards, undefined, chain(providerCall(services, 'chat'), recordUsage())),
       normalise(),
       answerReply(chatCompletions)
     )

@@ -182,7 +182,7 @@ export function refine<C extends object, F extends object> (call: C, fields: F):
 
 /**
  * Returns a copy of the call with further or other fields: for work that runs alongside the call, or more
- * than once. Not by `{ ...fields, ...call }`, which takes 70 times as long.
+ * than once.
  */
 export function extend<C extends object, F extends object> (call: C, fields: F): Omit<C, keyof F> & F {
   return Object.assign({}, call, fields)

@@ -1,9 +1,10 @@
 /**
  * Defines the error class and the table of error codes.
  *
- * A pipeline that rejects becomes an HTTP answer with `status` and `toBody()`; after the first batch, the
- * same body is the last message of the stream. Messages address the caller and never contain a key; of a
- * provider's error at most its message, without secrets. The rest goes into `cause`, for the log.
+ * A pipeline that rejects becomes a reply with `status` and `toBody()`; after the first batch, the error is
+ * the last message of the event stream, in the form of its dialect. Messages address the caller and never
+ * contain a key; of a provider's error at most its message, without secrets. The rest goes into `cause`, for
+ * the log.
  */
 
 import type { ErrorBody, ValidationErrorBody } from '../../schemas/errors.ts'

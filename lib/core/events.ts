@@ -63,7 +63,7 @@ export interface ToolServerError {
   readonly recommendation?: string
 }
 
-export interface ResponseStart {
+export interface AnswerStartEvent {
   readonly type: 'answer-start'
   /** Absent until `normalise` sets the gateway's own id. */
   readonly id?: string
@@ -77,7 +77,7 @@ export interface ResponseStart {
 }
 
 export type ChatEvent =
-  | ResponseStart
+  | AnswerStartEvent
   | {
     readonly type: 'text-delta'
     readonly choice: number

@@ -1,8 +1,8 @@
 /**
- * The facts of one call: set as they become known (`lib/README.md` lists where), read by the log line, the
- * usage ledger, metrics, spans and headers of the reply. They have no credentials, and bodies only if the
- * project keeps them. `request.target` and `guards.placeholders` may hold secrets and are never printed
- * unchanged.
+ * The facts of one call, set as they become known. The log line, the usage ledger, metrics, spans and headers
+ * of the reply are made of them, and later stages read a few, such as the reserved cost. They have no
+ * credentials, and bodies only if the project keeps them. `request.target` and `guards.placeholders` may hold
+ * secrets and are never printed unchanged.
  */
 
 import type { BodyCapture } from './body-capture.ts'

@@ -11,7 +11,7 @@ import type { ChatCall, ChatInput } from '../chat/input.ts'
 import type { Batch, Call, RoutedCall, ValidCall } from '../core/call.ts'
 import type { DirectRequest } from '../core/direct-request.ts'
 import type { GatewayError } from '../core/errors.ts'
-import type { ChatEvent, DirectDialect, ResponseStart } from '../core/events.ts'
+import type { ChatEvent, DirectDialect, AnswerStartEvent } from '../core/events.ts'
 import type { ModelEntry } from '../core/model.ts'
 import type { ProviderUse } from '../core/provider-use.ts'
 import type { ProviderTraits, Quirks } from '../core/provider-traits.ts'
@@ -163,7 +163,8 @@ export type DialectCall<C> = ChatCall & { readonly context: C }
 export type ChatBatch = Batch<ChatInput, ChatEvent>
 
 /** The fields that `normalise` guarantees on the first event. */
-export type AnswerHead = Required<Pick<ResponseStart, 'id' | 'model' | 'createdSeconds'>> & ResponseStart
+export type AnswerHead =
+  Required<Pick<AnswerStartEvent, 'id' | 'model' | 'createdSeconds'>> & AnswerStartEvent
 
 /** What is known when an answer begins. */
 export interface AnswerStart<C = unknown> {

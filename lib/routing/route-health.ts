@@ -76,6 +76,8 @@ export class RouteHealth {
   adopt (before: RouteHealth, isSame: (providerId: string) => boolean): void {
     this.toolCalls = before.toolCalls
     this.sessions = before.sessions
+    this.hedgeBudget = before.hedgeBudget
+    this.slowStreamBudget = before.slowStreamBudget
     for (const [providerId, budget] of before.#budgets) {
       if (isSame(providerId)) this.#budgets.set(providerId, budget)
     }

@@ -47,7 +47,7 @@ const isAuthority = /^[\w.:[\]-]{1,262}$/
 type NeededServices = Pick<Services, 'settings' | 'admin'>
 
 /**
- * Authenticates a call of the admin API: one in, the same one with its principal out.
+ * Authenticates a call of the admin API: one in, a copy with its principal out.
  *
  * A request with a cookie must come from the gateway's own pages, unless the route says otherwise. Browsers
  * tell where a request comes from. In addition, each request carries a token that only pages of the same

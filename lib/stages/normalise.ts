@@ -8,7 +8,7 @@ import type { Transformer } from '../pipeline/fused-stages.ts'
 import { completionId } from '../text/ids.ts'
 import type { ChatInput } from '../chat/input.ts'
 import type { ChatBatch } from '../dialects/dialect.ts'
-import type { ChatEvent, ResponseStart } from '../core/events.ts'
+import type { ChatEvent, AnswerStartEvent } from '../core/events.ts'
 import type { Route } from '../core/route.ts'
 import { nowSeconds } from '../core/reply.ts'
 
@@ -115,7 +115,7 @@ function passesUnchanged (events: readonly ChatEvent[]): boolean {
 }
 
 function startOf (event: ChatEvent | undefined, route: Route, promptTokens: number | undefined): ChatEvent {
-  const { fingerprint, serviceTier }: Partial<ResponseStart> = event?.type === 'answer-start' ? event : {}
+  const { fingerprint, serviceTier }: Partial<AnswerStartEvent> = event?.type === 'answer-start' ? event : {}
   return {
     type: 'answer-start',
     id: completionId(),

@@ -135,7 +135,7 @@ const otherMetrics: readonly CallMetric[] = [
   {
     name: 'headgate_attempts_total',
     help:
-      'Requests sent to providers, by the model of each and its outcome: ok, or why its answer was not used.',
+      'Attempts at models, by outcome: ok, or why the answer was not used. One in several requests counts once.',
     count: ({ record: { routing: { attempts = [] } }, modelOf }, add) => {
       for (const { route, reason = 'ok' } of attempts) {
         const outcome = reason.replaceAll(' ', '_')

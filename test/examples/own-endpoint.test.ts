@@ -21,3 +21,17 @@ t.test('a custom endpoint works, complete and streamed, next to all others', asy
   t.equal((await post('/v1/ask', { messages: 7 })).status, 422)
   t.equal((await post('/v1/chat/completions', {})).status, 200)
 })
+
+t.test('the guards of the configuration inspect it', async t => {
+  const cwd = t.testdir({
+    'headgate.yaml': 'stages:\n  - { name: mail, use: pattern, at: [request], patterns: [email], action: mask }\n'
+  })
+  const { gateway, url } = await startGateway({ PORT: '0', HOST: '127.0.0.1' }, cwd)
+  t.teardown(async () => await gateway.close())
+  const response = await fetch(`${url}/v1/ask`, {
+    method: 'POST',
+    headers: { authorization: 'Bearer secret', 'content-type': 'application/json' },
+    body: JSON.stringify({ model: 'sandbox/echo', messages: 'Is a@example.com there?' })
+  })
+  t.match(await response.json(), { choices: [{ message: { content: /Is \[email\] there\?/ } }] })
+})

@@ -220,6 +220,8 @@ t.test('the state of another process applies until this one knows something newe
   t.match(health.cooldown(b, 'key-1'), { reason: 'rate_limited', origin: 'another_process' })
   const after = new RouteHealth(now)
   after.adopt(health, id => id === 'two')
+  t.equal(after.hedgeBudget, health.hedgeBudget, 'extra requests count across a reload')
+  t.equal(after.slowStreamBudget, health.slowStreamBudget)
   t.same([after.pauseMs('two'), after.cooldown(a, 'key-1')], [9000, undefined])
 })
 

@@ -16,7 +16,7 @@ import { logprobsOf } from './logprobs.ts'
 import { readUsageMetadata } from './usage.ts'
 import { numberOf, objectOf, nonEmptyText } from '../../json/type-guards.ts'
 import type { ChatInput } from '../../chat/input.ts'
-import type { ChatEvent, ResponseStart } from '../../core/events.ts'
+import type { ChatEvent, AnswerStartEvent } from '../../core/events.ts'
 import type { Usage } from '../../core/usage.ts'
 import type { AnswerPart, Candidate, GenerateContentResponse, UsageMetadata } from './wire.ts'
 
@@ -222,7 +222,7 @@ function numbered (candidates: readonly Candidate[]): Array<{ number: number, ca
   }).toSorted((a, b) => a.number - b.number)
 }
 
-function startOf ({ usageMetadata }: GenerateContentResponse): ResponseStart {
+function startOf ({ usageMetadata }: GenerateContentResponse): AnswerStartEvent {
   const serviceTier = tiers.get(nonEmptyText(usageMetadata?.serviceTier)?.toLowerCase())
   return { type: 'answer-start', ...serviceTier !== undefined && { serviceTier } }
 }
