@@ -6,6 +6,7 @@ import { capabilityNames } from '../../schemas/catalogue.ts'
 import { nearestWord } from '../text/nearest-word.ts'
 import { sandboxModels } from '../sandbox/sandbox-models.ts'
 import { kindOf, kinds, simulatorId } from '../providers/kinds.ts'
+import { isPattern } from '../models/name-patterns.ts'
 import { ModelSettings } from '../../schemas/chat.ts'
 import { explain } from '../validation/explain.ts'
 import { routeTargets } from './route-targets.ts'
@@ -37,6 +38,12 @@ export function checkModels (config: Config, known: KnownNames, report: Report):
     const path = ['models', id]
     if (Object.hasOwn(routes, id)) report.add(['routes', id], 'is also the name of a model', { part: 'name' })
     if (alias !== undefined) {
+      if (alias.split('*').length > id.split('*').length) {
+        report.add(
+          [...path, 'alias'],
+          'has more wildcards than its name: each `*` stands for what one in the name matched'
+        )
+      }
       checkTarget([...path, 'alias'], id, alias)
       for (const name of Object.keys(changes)) {
         report.add([...path, name], 'not together with alias', { part: 'name' })
@@ -50,6 +57,7 @@ export function checkModels (config: Config, known: KnownNames, report: Report):
   }
   for (const [name, entry] of Object.entries(routes)) {
     for (const { id, path, settings } of routeTargets(name, entry)) {
+      if (isPattern(id)) report.add(path, 'must name one model: only aliases may have wildcards')
       checkTarget(path, name, id)
       if (settings !== undefined) checkSettings([...path, 'settings'], settings, report)
     }

@@ -16,7 +16,7 @@ import { nearestWord } from '../text/nearest-word.ts'
 import { catalogueOf } from './catalogue.ts'
 import { collectModels, kindsById, modelOfSnapshot, snapshotOf } from './known-models.ts'
 import { withoutDate } from './dated-names.ts'
-import { isPattern, patternFinder } from './name-patterns.ts'
+import { fillPattern, isPattern, patternFinder } from './name-patterns.ts'
 import { orderForCall, orderRoutes, type OrderingInputs } from './route-strategies.ts'
 import { familyTraits } from './traits.ts'
 import type { ModelRegistry } from './model-registry.ts'
@@ -116,7 +116,8 @@ export function buildIndex (
   const find = modelFinder(entries)
   const routeOf = routeMaker(settings, variantOf)
   const ownerOf = ownerFinder(kinds, enabled)
-  const patternOf = patternFinder(aliasPatterns(settings))
+  const patterns = aliasPatterns(settings)
+  const patternOf = patternFinder(patterns.keys())
   const { families } = catalogueOf(settings)
   const routeTo = (providerId: string, model: string): Route | undefined => {
     const modelId = `${providerId}/${model}`
@@ -144,13 +145,25 @@ export function buildIndex (
     return route === undefined ? [] : [route]
   }
   const unlisted = memoized((id: string): readonly Route[] => {
-    const pattern = patternOf(id)
-    return pattern === undefined ? withoutPatterns(id) : routes.get(pattern) ?? []
+    let name = id
+    const passed = new Set<string>()
+    for (;;) {
+      const pattern = patternOf(name)
+      if (pattern === undefined || passed.has(pattern)) return withoutPatterns(name)
+      const target = patterns.get(pattern) ?? ''
+      if (!isPattern(target)) return routes.get(pattern) ?? []
+      passed.add(pattern)
+      name = fillPattern(pattern, target, name)
+      const existing = routes.get(name)
+      if (existing !== undefined) return existing
+      if (enabled.has(name.slice(0, Math.max(0, name.indexOf('/'))))) return withoutPatterns(name)
+    }
   })
   const resolve = (id: string): readonly Route[] => routes.get(id) ?? unlisted(id)
 
   for (const [name, targets] of resolveAliases(settings, entries, withoutPatterns)) {
-    if (targets.length > 0) routes.set(name, targets)
+    const isFilled = isPattern(patterns.get(name) ?? '')
+    if (targets.length > 0 && !isFilled) routes.set(name, targets)
     else routes.delete(name)
   }
   for (const name of unaliased(idsByName.keys(), settings)) {
@@ -230,8 +243,9 @@ function ownerFinder (
   }
 }
 
-function aliasPatterns ({ models }: Settings): readonly string[] {
-  return models.filter(({ alias, id }) => alias !== undefined && isPattern(id)).map(({ id }) => id)
+/** Returns the target of each alias whose name has wildcards. */
+function aliasPatterns ({ models }: Settings): ReadonlyMap<string, string> {
+  return new Map(models.flatMap(({ alias, id }) => alias !== undefined && isPattern(id) ? [[id, alias]] : []))
 }
 
 /** Returns the names that no configured alias or route has. */

@@ -9,7 +9,9 @@ import { Closed, Text, word } from './entries.ts'
 export const ModelConfig = Closed(
   {
     alias: Type.Optional(
-      Text('Another model or route this name stands for. Must be the only field of its entry.')
+      Text(
+        'Another model or route this name stands for. A `*` is what the one in the name matched. Must be the only field of its entry.'
+      )
     ),
     hidden: Type.Boolean({ default: false, description: 'Usable, but not listed.' }),
     status: Type.Optional(

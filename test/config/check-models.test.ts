@@ -49,6 +49,16 @@ keys:
   )
 })
 
+t.test('a wildcard in a target needs one in the name, and routes name models', async t => {
+  t.same(lines(t, `providers: {gpu: {kind: vllm}}
+models: {"fast-*": {alias: gpu/*}, fast: {alias: gpu/*}, "a-*": {alias: "gpu/*-*"}}
+routes: {all: [gpu/x, gpu/*]}`), [
+    'headgate.yaml:2:50  models.fast.alias  has more wildcards than its name: each `*` stands for what one in the name matched',
+    'headgate.yaml:2:73  models["a-*"].alias  has more wildcards than its name: each `*` stands for what one in the name matched',
+    'headgate.yaml:3:23  routes.all[1]  must name one model: only aliases may have wildcards'
+  ])
+})
+
 t.test('a likely mistake is a warning, not a problem', async t => {
   const cwd = directory(t, { 'headgate.yaml': `providers:
   gpu: {kind: vllm, options: {pace: 1}}

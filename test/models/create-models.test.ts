@@ -457,6 +457,27 @@ t.test('an alias with a wildcard stands for names that nothing else has', async 
   t.notOk([...index.names()].some(name => name.includes('*')))
 })
 
+t.test('a wildcard of an alias is what the one in its name matched', async t => {
+  const models = [
+    modelSettings('claude-*', { alias: 'a/claude-*' }),
+    modelSettings('eu/*/fast-*', { alias: 'b/*:*' }),
+    modelSettings('own-*', { alias: 'claude-*' }),
+    modelSettings('*', { alias: 'b/*' })
+  ]
+  const index = indexOf(['a/claude-known', 'b/y'], { models })
+  const asked = {
+    'claude-known': 'a/claude-known',
+    'claude-new': 'a/claude-new',
+    'own-new': 'a/claude-new',
+    'eu/x/fast-1': 'b/x:1',
+    y: 'b/y',
+    other: 'b/other',
+    'b/other': 'b/other'
+  }
+  for (const [name, id] of Object.entries(asked)) t.same(resolved(index, name), [id], name)
+  t.notOk([...index.names()].some(name => name.includes('*')))
+})
+
 t.test('a bare name is listed if only models of one provider have it, known or not', async t => {
   const providers = [
     providerSettings('second', 'anthropic'),

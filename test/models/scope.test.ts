@@ -19,7 +19,10 @@ t.test('a pattern is a model, all models of a provider, or all', async t => {
     ['open*', 'openai/gpt-5', false],
     ['*', 'x/y', true],
     ['router/a/*', 'router/a/b', true],
-    ['router/a/*', 'router/b', false]
+    ['router/a/*', 'router/b', false],
+    ['a/claude-*', 'a/claude-x', true],
+    ['a/claude-*', 'a/gpt-x', false],
+    ['*/claude-*', 'a/claude-x', false]
   ] as const) {
     t.equal(mayUseModel(key('none/x', pattern), id), expected, `${pattern} for ${id}`)
   }
