@@ -11,6 +11,7 @@ import { readSettings } from '../config/read-settings.ts'
 import { Secret } from '../core/secret.ts'
 import { importBifrostConfig } from '../import/bifrost-config.ts'
 import { importLitellmConfig } from '../import/litellm-config.ts'
+import { readLitellmFile } from '../import/read-litellm-file.ts'
 import {
   importLitellmDatabase,
   litellmTables,
@@ -143,14 +144,16 @@ function isSource (name: string | undefined): name is Source {
 }
 
 async function read (source: Source, { config, database }: Values, terminal: Terminal): Promise<Imported> {
-  const file = config === undefined
-    ? {}
-    : readDocument(readText(resolve(terminal.cwd, config), config), config).value
-  if (source === 'bifrost') return importBifrostConfig(file, terminal.env, Date.now())
-  if (database === undefined) return importLitellmConfig(file)
+  const textOfFile = (path: string): string => readText(resolve(terminal.cwd, path), path)
+  if (source === 'bifrost') {
+    const file = config === undefined ? {} : readDocument(textOfFile(config), config).value
+    return importBifrostConfig(file, terminal.env, Date.now())
+  }
+  const file = config === undefined ? {} : readLitellmFile(config, textOfFile)
+  if (database === undefined) return importLitellmConfig(file, { env: terminal.env })
   const tables = await readTables(database, terminal)
   const decrypted = decryption(saltKeyOf(file, terminal), await loadOpenBox())
-  return importLitellmDatabase(file, tables, decrypted, Date.now())
+  return importLitellmDatabase(file, tables, decrypted, Date.now(), terminal.env)
 }
 
 async function readTables (database: string, { env }: Terminal): Promise<ForeignTables> {

@@ -25,7 +25,7 @@ import {
 import { freeSlug, plainArguments, toolServerSlug } from './imported-tool-servers.ts'
 import type { ImportedConfig } from './imported-config.ts'
 import { isContainer, isObject, type JsonObject } from '../json/type-guards.ts'
-import { isPattern, patternFinder } from '../models/name-patterns.ts'
+import { fillPattern, isPattern, patternFinder } from '../models/name-patterns.ts'
 
 export interface ImportedLitellm extends ImportedConfig {
   /** The names of the guards of each guardrail, which keys and teams may name. */
@@ -42,7 +42,12 @@ const strategies: ReadonlyMap<string, readonly [strategy: string, verdict: Verdi
   ['cost-based-routing', ['cheapest', 'approximate']]
 ])
 
-const fallbackEntries: ReadonlyArray<readonly [entry: string, verdict: Verdict, note: string]> = [
+/** LiteLLM's limit, `max_fallbacks`. */
+const maxFallbackDepth = 5
+
+type FallbackField = 'fallbacks' | 'context_window_fallbacks'
+
+const fallbackEntries: ReadonlyArray<readonly [entry: FallbackField, verdict: Verdict, note: string]> = [
   ['fallbacks', 'exact', 'the last models of the route'],
   [
     'context_window_fallbacks',
@@ -51,21 +56,39 @@ const fallbackEntries: ReadonlyArray<readonly [entry: string, verdict: Verdict, 
   ]
 ]
 
-/**
- * @param file the parsed `config.yaml`
- * @param stored budgets that its database has
- */
-export function importLitellmConfig (
+export interface LitellmConfigOptions {
+  readonly nowMs?: number
+  /** Budgets that the database has. */
+  readonly stored?: StoredBudgets
+  /** Variables whose values addresses and other entries that are no secrets refer to. */
+  readonly env?: Readonly<Record<string, string | undefined>>
+}
+
+/** @param file the parsed `config.yaml`, with the files that it includes */
+export function importLitellmConfig (file: JsonObject, options: LitellmConfigOptions = {}): ImportedLitellm {
+  const { imported, shadowed } = convert(file, options)
+  // a name that is also the id of a model would hide that model from the routes that lead to it
+  return shadowed.size === 0 ? imported : convert(file, options, shadowed).imported
+}
+
+interface Converted {
+  readonly imported: ImportedLitellm
+  /** Providers that have a model whose id is also a name of the file. */
+  readonly shadowed: ReadonlySet<string>
+}
+
+function convert (
   file: JsonObject,
-  nowMs = Date.now(),
-  stored: StoredBudgets = { tags: [] }
-): ImportedLitellm {
+  { nowMs = Date.now(), stored = { tags: [] }, env = {} }: LitellmConfigOptions,
+  reserved: ReadonlySet<string> = new Set()
+): Converted {
   const plan = new ImportPlan(file)
   const secrets = new ImportedSecrets(file, plan)
   readVariables(file, secrets, plan)
   const clock = budgetClock(file, nowMs)
-  const models = new LitellmModels(file, plan, secrets, clock)
+  const models = new LitellmModels(file, plan, secrets, clock, { env, reserved })
   const routing = new LitellmRouting(file, models, plan)
+  const sections = routing.sections()
   const servers = toolServers(file, secrets, plan)
   const callbacks = readCallbacks(file, plan, secrets)
   const { stages, stagesOf } = readGuardrails(listOf(file['guardrails']), { plan, secrets, models })
@@ -81,12 +104,15 @@ export function importLitellmConfig (
     if (isOff) plan.note(entry, 'exact', 'off')
     else plan.note(entry, verdict, note)
   }
+  for (const field of Object.keys(file)) {
+    if (field.startsWith('x-')) plan.note(field, 'exact', 'read where an entry refers to it')
+  }
   plan.noteOthers()
-  return {
+  const imported: ImportedLitellm = {
     config: {
       server: { compatibility: 'litellm' },
       providers: Object.fromEntries(models.providers),
-      ...routing.sections(),
+      ...sections,
       ...!isEmpty(servers) && { mcp_servers: servers },
       ...!isEmpty(limits) && { limits },
       ...endUsers !== undefined && { end_users: endUsers },
@@ -98,6 +124,7 @@ export function importLitellmConfig (
     rows: [...plan.rows, metadataRow],
     stagesOf
   }
+  return { imported, shadowed: routing.shadowed(sections) }
 }
 
 /** Belongs to no entry: LiteLLM accepts any `metadata` from callers without a setting. */
@@ -143,8 +170,13 @@ class LitellmRouting {
   readonly #models: LitellmModels
   readonly #plan: ImportPlan
   readonly #strategy: string
-  readonly #fallbacks = new Map<string, Set<string>>()
+  /** The lists of each kind, by the name that they are for; `*` is for names without one. */
+  readonly #fallbacks: Readonly<Record<FallbackField, Map<string, string[]>>> = {
+    fallbacks: new Map(), context_window_fallbacks: new Map()
+  }
+
   readonly #aliases = new Map<string, string>()
+  #findPattern: ((name: string) => string | undefined) | undefined
 
   constructor (file: JsonObject, models: LitellmModels, plan: ImportPlan) {
     this.#models = models
@@ -169,15 +201,14 @@ class LitellmRouting {
   }
 
   /** Returns `models` and `routes`. */
-  sections (): JsonObject {
+  sections (): { readonly models?: JsonObject, readonly routes?: JsonObject } {
     const models = new Map<string, unknown>(this.#models.known)
     const routes = new Map<string, unknown>()
     for (const [name, deployments] of this.#models.deployments) {
-      const wanted = [...this.#fallbacks.get(name) ?? []]
-      const fallbacks = wanted.flatMap(other => other === name ? [] : this.#modelsOf(other))
+      const fallbacks = isPattern(name) ? [] : this.#fallbacksOf(name)
       const [first, ...others] = deployments
       if (first === undefined) continue
-      if (name.includes('*')) {
+      if (isPattern(name)) {
         if (first.model !== name) models.set(name, { alias: first.model })
         for (const { path } of others) {
           this.#plan.note(
@@ -194,15 +225,20 @@ class LitellmRouting {
         routes.set(name, this.#route(deployments, fallbacks))
       } else if (first.model !== name) models.set(name, { alias: first.model })
     }
+    const own = this.#namesWithOwnFallbacks()
+    for (const name of own) routes.set(name, this.#route(this.#deploymentsOf(name), this.#fallbacksOf(name)))
     for (const [alias, name] of this.#aliases) {
+      if (own.has(alias)) continue
       const isTaken = routes.has(alias) || models.has(alias)
-      if (this.#isServed(alias) && !isTaken) models.set(alias, { alias: name })
-      else
-        this.#plan.note(
-          `router_settings.model_group_alias.${alias}`,
-          'unsupported',
-          isTaken ? 'a model has this name' : `no entry of model_list serves ${name}`
-        )
+      if (this.#isServed(alias) && !isTaken && !/\s/.test(alias)) {
+        const target = this.#targetOf(alias) ?? name
+        const [served] = this.#models.deployments.has(target) ? [] : this.#deploymentsOf(target)
+        models.set(alias, { alias: served?.model ?? name })
+      } else {
+        const why = isTaken ? 'a model has this name' : `no entry of model_list serves ${name}`
+        const path = `router_settings.model_group_alias.${alias}`
+        this.#plan.note(path, 'unsupported', /\s/.test(alias) ? 'names have no spaces here' : why)
+      }
     }
     return {
       ...models.size > 0 && { models: Object.fromEntries(models) },
@@ -210,18 +246,40 @@ class LitellmRouting {
     }
   }
 
+  /** Returns the providers with a model whose id is the name of something else. */
+  shadowed ({ models = {}, routes = {} }: ReturnType<LitellmRouting['sections']>): ReadonlySet<string> {
+    const isName = (id: string): boolean =>
+      Object.hasOwn(routes, id) || objectOf(models[id])['alias'] !== undefined
+    const behind = [...this.#models.deployments.values(), ...[...this.#namesWithOwnFallbacks()].map(
+      name => this.#deploymentsOf(name)
+    )]
+    const ids = behind.flat().map(({ model }) => model)
+    return new Set(ids.filter(isName).map(id => id.slice(0, id.indexOf('/'))))
+  }
+
+  /** Returns the names without an entry of their own, such as aliases, that have fallbacks. */
+  #namesWithOwnFallbacks (): ReadonlySet<string> {
+    const named = Object.values(this.#fallbacks).flatMap(lists => [...lists.keys()])
+    return new Set(named.filter(
+      name => !isPattern(name) && !this.#models.deployments.has(name) && this.#isServed(name)
+    ))
+  }
+
   #readFallbacks (settings: JsonObject, section: string): void {
     for (const [field, verdict, note] of fallbackEntries) {
       for (const [index, fallback] of listOf(settings[field]).entries()) {
         const path = `${section}.${field}[${index}]`
-        for (const [name, others] of entriesOf(fallback)) {
-          const unknown = listOf(others)
-            .map(String)
-            .find(other => !this.#isServed(other))
+        const entries = typeof fallback === 'string' ? [['*', [fallback]] as const] : entriesOf(fallback)
+        for (const [name, others] of entries) {
+          const names = namesOf(others)
+          const unknown = [...name === '*' ? [] : [name], ...names].find(each => !this.#isServed(each))
           if (unknown !== undefined) {
             this.#plan.note(path, 'unsupported', `no entry of model_list serves ${unknown}`)
+          } else if (name !== '*' && isPattern(name)) {
+            this.#plan.note(path, 'unsupported', 'names with `*` have no fallbacks: list the models')
           }
-          this.#addFallbacks(name, others)
+          this.#addFallbacks(field, name, names)
+          if (name === '*') this.#noteGeneric(path, note)
         }
         this.#plan.note(path, verdict, note)
       }
@@ -231,16 +289,45 @@ class LitellmRouting {
       'unsupported',
       'a request whose content a provider refuses ends there: no other model gets it'
     )
-    this.#addFallbacks('*', settings['default_fallbacks'])
-    this.#plan.note(`${section}.default_fallbacks`, 'exact', 'the last models of every route')
+    const general = namesOf(settings['default_fallbacks'])
+    this.#addFallbacks('fallbacks', '*', general)
+    const unknown = general.find(each => !this.#isServed(each))
+    const path = `${section}.default_fallbacks`
+    if (unknown !== undefined) {
+      this.#plan.note(path, 'unsupported', `no entry of model_list serves ${unknown}`)
+    }
+    this.#noteGeneric(path, 'the last models of every route without fallbacks of its own')
+    this.#plan.note(path, 'exact', 'the last models of every route without fallbacks of its own')
   }
 
-  #addFallbacks (name: string, others: unknown): void {
-    for (const one of name === '*' ? this.#models.deployments.keys() : [name]) {
-      const known = this.#fallbacks.get(one) ?? new Set()
-      for (const other of listOf(others)) known.add(String(other))
-      this.#fallbacks.set(one, known)
+  /** Notes where fallbacks for all names are less than that. */
+  #noteGeneric (path: string, note: string): void {
+    if ([...this.#models.deployments.keys()].some(isPattern)) {
+      this.#plan.note(path, 'approximate', `${note}; names with \`*\` have none`)
     }
+  }
+
+  #addFallbacks (field: FallbackField, name: string, others: readonly string[]): void {
+    if (others.length === 0) return
+    const lists = this.#fallbacks[field]
+    lists.set(name, [...lists.get(name) ?? [], ...others])
+  }
+
+  /** Returns the models to try after those of a name. A fallback is followed by its own ones. */
+  #fallbacksOf (name: string): readonly Deployment[] {
+    const seen = new Set([name])
+    const follow = (from: string, depth: number): void => {
+      for (const lists of Object.values(this.#fallbacks)) {
+        for (const other of lists.get(from) ?? lists.get('*') ?? []) {
+          if (seen.has(other)) continue
+          seen.add(other)
+          if (depth < maxFallbackDepth) follow(other, depth + 1)
+        }
+      }
+    }
+    follow(name, 1)
+    seen.delete(name)
+    return [...seen].flatMap(other => this.#deploymentsOf(other))
   }
 
   #readAttempts (settings: JsonObject, section: string): void {
@@ -263,49 +350,61 @@ class LitellmRouting {
   }
 
   /** Returns the models behind a name: groups that stand in for each other cannot refer to each other. */
-  #modelsOf (name: string): readonly string[] {
+  #deploymentsOf (name: string): readonly Deployment[] {
     const target = this.#targetOf(name)
     if (target === undefined) return []
-    return this.#models.deployments.get(target)?.map(({ model }) => model) ?? [target]
+    const found = this.#models.deployments.get(target)
+    if (found !== undefined) return found
+    const pattern = this.#patternOf(target) ?? ''
+    return (this.#models.deployments.get(pattern) ?? []).slice(0, 1).map(
+      first => ({ ...first, model: fillPattern(pattern, first.model, target), settings: {} })
+    )
   }
 
   /** Returns the name of `model_list` that a name leads to, or one that an entry with `*` serves. */
   #targetOf (name: string): string | undefined {
-    const names = [...this.#models.deployments.keys()]
     const passed = new Set<string>()
     for (let at: string | undefined = name; at !== undefined && !passed.has(at); at = this.#aliases.get(at)) {
-      if (names.includes(at) || patternFinder(names.filter(isPattern))(at) !== undefined) return at
+      if (this.#models.deployments.has(at) || this.#patternOf(at) !== undefined) return at
       passed.add(at)
     }
     return undefined
   }
 
+  /** Returns the name with `*` that matches a name. */
+  #patternOf (name: string): string | undefined {
+    this.#findPattern ??= patternFinder([...this.#models.deployments.keys()].filter(isPattern))
+    return this.#findPattern(name)
+  }
+
   /** Fallbacks have no weight: weight 0 comes last. */
-  #route (deployments: readonly Deployment[], fallbacks: readonly string[]): JsonObject {
+  #route (deployments: readonly Deployment[], fallbacks: readonly Deployment[]): JsonObject {
     const isOrdered = deployments.some(({ order }) => order !== undefined)
     const strategy = isOrdered || deployments.length === 1 ? 'in_order' : this.#strategy
     const isWeighted = strategy === 'weighted'
     const seen = new Set<string>()
-    const models = deployments
-      .toSorted((a, b) => (a.order ?? Infinity) - (b.order ?? Infinity) || 0)
+    const ordered = deployments.toSorted((a, b) => (a.order ?? Infinity) - (b.order ?? Infinity) || 0)
+    const models = [...ordered, ...fallbacks.map(other => ({ ...other, weight: 0 }))]
       .filter(({ model }) => !seen.has(model) && seen.add(model))
       .map(({ model, weight, settings }) => {
         const more = {
           ...isWeighted && weight !== undefined && { weight },
-          ...!isEmpty(settings) && { settings }
+          // a copy: one object in several routes would be printed as an alias of YAML
+          ...!isEmpty(settings) && { settings: structuredClone(settings) }
         }
         return isEmpty(more) ? model : { model, ...more }
       })
-    const others = new Set(fallbacks.filter(model => !seen.has(model)))
-    return {
-      strategy,
-      models: [...models, ...[...others].map(model => (isWeighted ? { model, weight: 0 } : model))]
-    }
+    return { strategy, models }
   }
 
   #isServed (name: string): boolean {
     return this.#targetOf(name) !== undefined
   }
+}
+
+/** Returns the names in a list of fallbacks, where some may be `{ model, … }`. */
+function namesOf (list: unknown): readonly string[] {
+  return listOf(list).map(entry => String(objectOf(entry)['model'] ?? entry))
 }
 
 function toolServers (file: JsonObject, secrets: ImportedSecrets, plan: ImportPlan): JsonObject {
@@ -321,18 +420,22 @@ function toolServers (file: JsonObject, secrets: ImportedSecrets, plan: ImportPl
     const slug = freeSlug(toolServerSlug('litellm', name), servers)
     for (const field of ['authentication_token', 'auth_value', 'auth_type']) {
       const header = `set \`headers\` of ${slug} to a variable that holds the whole value`
-      plan.note(`${path}.${field}`, 'manual', header)
+      if (server[field] !== 'none') plan.note(`${path}.${field}`, 'manual', header)
     }
     for (const field of ['url', 'transport', 'command', 'description', 'spec_version']) {
       plan.note(`${path}.${field}`, 'exact', `tool server ${slug}`)
     }
+    const allowed = listOf(server['allowed_tools']).map(String)
+    plan.note(`${path}.allowed_tools`, 'exact', `\`allowed_tools\` of ${slug}`)
+    if (server['auth_type'] === 'none') plan.note(`${path}.auth_type`, 'exact', 'the server needs no key')
+    const only = allowed.length > 0 ? { allowed_tools: allowed } : {}
     const field = fixed === undefined ? 'headers' : 'static_headers'
     const sent = secrets.referAll(headers, `mcp_${name}`, `${path}.${field}`)
     const variables = secrets.referAll(env, `mcp_${name}`, `${path}.env`)
     const args = plainArguments(server['args'], `${path}.args`, plan)
     servers[slug] = command === undefined
-      ? { url, ...!isEmpty(sent) && { headers: sent } }
-      : { command, ...args.length > 0 && { args }, ...!isEmpty(variables) && { env: variables } }
+      ? { url, ...!isEmpty(sent) && { headers: sent }, ...only }
+      : { command, ...args.length > 0 && { args }, ...!isEmpty(variables) && { env: variables }, ...only }
   }
   return servers
 }

@@ -37,12 +37,14 @@ export function importLitellmDatabase (
   file: JsonObject,
   tables: ForeignTables,
   decryption: Decryption,
-  nowMs: number
+  nowMs: number,
+  env: Readonly<Record<string, string | undefined>> = {}
 ): ImportedDatabase {
   const plan = new ColumnPlan(litellmColumns)
   const { document, paths, servers } = new DocumentReader(file, tables.rows, plan, decryption)
   const clock = budgetClock(document, nowMs)
-  const imported = importLitellmConfig(document, nowMs, readStoredBudgets(tables.rows, document, plan, clock))
+  const stored = readStoredBudgets(tables.rows, document, plan, clock)
+  const imported = importLitellmConfig(document, { nowMs, stored, env })
   const { organisation, usage } = readAccess({
     rows: tables.rows,
     plan,

@@ -9,6 +9,10 @@ import { litellmProviders, splitModel, type ProviderRow } from '../models/litell
 import { variableIn, type ImportedSecrets } from './secrets.ts'
 import { isEmpty, isPlainAddress, listOf, milliseconds, numberOf, objectOf, textOf } from './values.ts'
 import { unknownAddress, type ImportedProvider } from './imported-config.ts'
+import { kinds } from '../providers/kinds.ts'
+import { explain } from '../validation/explain.ts'
+import { ModelSettings } from '../../schemas/chat.ts'
+import { priceOf } from '../models/price-map.ts'
 import { withoutTrailingSlashes } from '../text/without-trailing-slashes.ts'
 import type { JsonObject } from '../json/type-guards.ts'
 
@@ -31,12 +35,11 @@ const requestFields = [
   'parallel_tool_calls'
 ] as const
 
-const tokenPrices = {
-  input_cost_per_token: 'input',
-  output_cost_per_token: 'output',
-  cache_read_input_token_cost: 'cached_input',
-  cache_creation_input_token_cost: 'cache_write'
-} as const
+/** Parameters that may name a variable, and that the configuration here contains as they are. */
+const plainParams = [
+  'model', 'custom_llm_provider', 'api_base', 'base_url', 'api_version', 'timeout', 'stream_timeout',
+  'max_retries', 'num_retries', 'rpm', 'tpm', 'weight', 'order'
+] as const
 
 const capabilities = {
   max_input_tokens: 'input_token_limit',
@@ -82,6 +85,19 @@ const noted: ReadonlyArray<readonly [entry: string, verdict: Verdict, note: stri
   ['model_info.base_model', 'approximate', 'a price comes from the catalogue or from `models`']
 ]
 
+export interface LitellmModelsOptions {
+  /** Variables whose values addresses and other entries that are no secrets refer to. */
+  readonly env?: Readonly<Record<string, string | undefined>>
+  /** Names that no provider may get. */
+  readonly reserved?: ReadonlySet<string>
+}
+
+/** The address of a provider; `source` distinguishes those that the file does not contain. */
+interface Address {
+  readonly url: string | undefined
+  readonly source?: string
+}
+
 export class LitellmModels {
   readonly #plan: ImportPlan
   readonly #secrets: ImportedSecrets
@@ -97,9 +113,19 @@ export class LitellmModels {
   /** Entries of `limits.models`, by id; of several deployments of one model, the first counts. */
   readonly budgets = new Map<string, JsonObject>()
   readonly #clock: BudgetClock
+  readonly #env: Readonly<Record<string, string | undefined>>
+  readonly #reserved: ReadonlySet<string>
 
   /** @param file the parsed `config.yaml` */
-  constructor (file: JsonObject, plan: ImportPlan, secrets: ImportedSecrets, clock: BudgetClock) {
+  constructor (
+    file: JsonObject,
+    plan: ImportPlan,
+    secrets: ImportedSecrets,
+    clock: BudgetClock,
+    { env = {}, reserved = new Set() }: LitellmModelsOptions = {}
+  ) {
+    this.#env = env
+    this.#reserved = reserved
     this.#clock = clock
     this.#plan = plan
     this.#secrets = secrets
@@ -115,12 +141,32 @@ export class LitellmModels {
 
   #readModel (entry: JsonObject, path: string): void {
     const given = objectOf(entry['litellm_params'])
-    const params = { ...this.#credentials.get(String(given['litellm_credential_name'])), ...given }
-    const [prefix, model] = splitModel(String(params['model']), textOf(params['custom_llm_provider']))
+    const params = this.#withVariables(
+      { ...this.#credentials.get(String(given['litellm_credential_name'])), ...given },
+      `${path}.litellm_params`
+    )
+    const wanted = params['model']
+    const name = nameIn(entry['model_name'])
+    const missing = variableIn(wanted)
+    if (name === undefined || typeof wanted !== 'string') {
+      const field = name === undefined ? 'model_name' : 'litellm_params.model'
+      this.#plan.note(path, 'unsupported', `has no \`${field}\``)
+      return
+    }
+    if (missing !== undefined) {
+      this.#plan.note(path, 'manual', `set ${missing}, which names its model, and import again`)
+      return
+    }
+    const spaced = [name, wanted].find(text => /\s/.test(text))
+    if (spaced !== undefined) {
+      this.#plan.note(path, 'unsupported', `${spaced}: names have no spaces here, so give it another one`)
+      return
+    }
+    const [prefix, model] = splitModel(wanted, textOf(params['custom_llm_provider']))
     const row = litellmProviders.get(prefix)
     if (row === undefined) {
       const why = prefix === '' ? 'write it as `provider/model`' : `no provider here serves \`${prefix}/…\``
-      this.#plan.note(path, 'unsupported', `${String(params['model'])}: ${why}`)
+      this.#plan.note(path, 'unsupported', `${wanted}: ${why}`)
       return
     }
     const id = `${this.#providerFor(prefix, row, params, `${path}.litellm_params`)}/${model}`
@@ -130,18 +176,15 @@ export class LitellmModels {
       row.baseUrl === undefined ? 'exact' : 'approximate',
       row.baseUrl === undefined ? id : `${id}, by the API of OpenAI that ${prefix} has as well`
     )
-    const settings = Object.fromEntries(requestFields.flatMap(field => {
-      this.#plan.note(`${path}.litellm_params.${field}`, 'exact', 'a default of requests to the model')
-      return params[field] === undefined ? [] : [[field, params[field]]]
-    }))
+    const settings = this.#defaultsOf(params, `${path}.litellm_params`)
     this.#readFacts(params, objectOf(entry['model_info']), id, path)
     const budget = readModelBudget(id, params, `${path}.litellm_params`, this.#plan, this.#clock)
     if (budget !== undefined && !this.budgets.has(id)) this.budgets.set(id, budget)
     for (const [field, verdict, note] of noted) this.#plan.note(`${path}.${field}`, verdict, note)
     for (const field of Object.keys(objectOf(entry['model_info']))) {
-      this.#plan.note(`${path}.model_info.${field}`, 'approximate', 'only a description')
+      const at = `${path}.model_info.${field}`
+      if (!this.#plan.has(at)) this.#plan.note(at, 'approximate', 'only a description')
     }
-    const name = String(entry['model_name'])
     const others = this.deployments.get(name) ?? []
     this.deployments.set(name, [...others, {
       model: id,
@@ -152,24 +195,59 @@ export class LitellmModels {
     }])
   }
 
+  /** Replaces variables in parameters that are no secrets by their values. */
+  #withVariables (params: JsonObject, path: string): JsonObject {
+    const found = plainParams.flatMap((field): Array<[string, unknown]> => {
+      const variable = variableIn(params[field])
+      if (variable === undefined) return []
+      const value = textOf(this.#env[variable])
+      if (value !== undefined) return [[field, value]]
+      if (/^(?:model|api_base|base_url)$/.test(field)) return []
+      const note = `set ${variable} and import again, or write its value here`
+      this.#plan.note(`${path}.${field}`, 'manual', note)
+      return [[field, undefined]]
+    })
+    return { ...params, ...Object.fromEntries(found) }
+  }
+
+  /** Returns defaults of requests, without those that no request may have. */
+  #defaultsOf (params: JsonObject, path: string): JsonObject {
+    return Object.fromEntries(requestFields.flatMap((field): Array<[string, unknown]> => {
+      const value = params[field]
+      if (value === undefined || value === null) return []
+      const [problem] = explain(ModelSettings, { [field]: value }, { loc: [] })
+      const at = `${path}.${field}`
+      if (problem === undefined) this.#plan.note(at, 'exact', 'a default of requests to the model')
+      else this.#plan.note(at, 'unsupported', `is not valid in a request: ${problem.msg}`)
+      return problem === undefined ? [[field, value]] : []
+    }))
+  }
+
   /** Returns the name of the provider with these settings: models with equal settings share one. */
   #providerFor (prefix: string, row: ProviderRow, params: JsonObject, path: string): string {
-    const settings = this.#settingsOf(prefix, row, params, path)
-    const printed = JSON.stringify(settings)
+    const address = this.#address(row, params, path)
+    const settings = this.#settingsOf(prefix, row, params, { path, url: address.url })
+    const printed = JSON.stringify([settings, address.source])
     let id = this.#bySettings.get(printed)
     if (id === undefined) {
       const name = nameOf(prefix, row, settings)
       id = name
-      for (let number = 2; this.providers.has(id); number++) id = `${name}-${number}`
+      for (let number = 2; this.providers.has(id) || this.#reserved.has(id); number++) {
+        id = `${name}-${number}`
+      }
       this.#bySettings.set(printed, id)
       this.providers.set(id, settings)
     }
     return id
   }
 
-  #settingsOf (prefix: string, row: ProviderRow, params: JsonObject, path: string): ImportedProvider {
+  #settingsOf (
+    prefix: string,
+    row: ProviderRow,
+    params: JsonObject,
+    { path, url: own }: { readonly path: string, readonly url: string | undefined }
+  ): ImportedProvider {
     const note = (field: string, what: string): void => this.#plan.note(`${path}.${field}`, 'exact', what)
-    const own = this.#address(params, path)
     const address = own ?? row.baseUrl
     const isOther = own !== undefined && row.kind === 'openai' && !isOpenAi(own)
     const settings: ImportedProvider = { kind: isOther ? 'openai-compatible' : row.kind }
@@ -202,31 +280,41 @@ export class LitellmModels {
     return settings
   }
 
-  #address (params: JsonObject, path: string): string | undefined {
+  #address (row: ProviderRow, params: JsonObject, path: string): Address {
+    const { kind, addressVariable: usual = '', baseUrl } = row
     const field = params['api_base'] === undefined ? 'base_url' : 'api_base'
-    const address = textOf(params[field])
-    if (address === undefined) return undefined
-    const variable = variableIn(address)
-    if (variable === undefined && isPlainAddress(address)) {
+    const given = textOf(params[field])
+    const text = given ?? textOf(this.#env[usual])
+    if (text !== undefined && isPlainAddress(text)) {
       this.#plan.note(`${path}.${field}`, 'exact', '`base_url` of the provider')
-      return withoutTrailingSlashes(address)
+      return { url: withoutTrailingSlashes(text) }
     }
-    const source =
-      variable === undefined ? 'it, without its user, query and fragment' : `the value of ${variable}`
-    this.#plan.note(`${path}.${field}`, 'manual', `set \`base_url\` of the provider to ${source}`)
-    return unknownAddress
+    if (text === undefined && (baseUrl ?? kinds[kind].baseUrl) !== undefined) return { url: undefined }
+    const variable = text === undefined ? usual : variableIn(text)
+    const source = variable === undefined
+      ? 'it, without its user, query and fragment'
+      : variable === '' ? 'the address of its service' : `the value of ${variable}`
+    const at = given === undefined ? 'model' : field
+    this.#plan.note(`${path}.${at}`, 'manual', `set \`base_url\` of the provider to ${source}`)
+    return { url: unknownAddress, source: variable ?? text ?? '' }
   }
 
   /** Reads prices, limits and capabilities, which are in either of two places. */
   #readFacts (params: JsonObject, info: JsonObject, id: string, path: string): void {
-    const price: Record<string, number> = {}
     const can: Record<string, number | boolean> = {}
+    const costs: Record<string, unknown> = { mode: info['mode'] }
+    for (const values of [info, params]) {
+      for (const [field, value] of Object.entries(values)) {
+        if (/_cost|cost_per|tiered_pricing/.test(field)) costs[field] = numberOf(value) ?? value
+      }
+    }
+    const price = priceOf(costs)
     for (const [where, values] of [['litellm_params', params], ['model_info', info]] as const) {
-      for (const [from, to] of Object.entries(tokenPrices)) {
-        const usd = numberOf(values[from])
-        if (usd === undefined) continue
-        price[to] ??= Number((usd * 1e6).toPrecision(12))
-        this.#plan.note(`${path}.${where}.${from}`, 'exact', `\`price.${to}\` of ${id}`)
+      for (const field of Object.keys(values).filter(each => each !== 'mode' && Object.hasOwn(costs, each))) {
+        const { [field]: _, ...others } = costs
+        const isRead = JSON.stringify(priceOf(others)) !== JSON.stringify(price)
+        const note = isRead ? `\`price\` of ${id}` : `set \`price\` of ${id} under \`models\``
+        this.#plan.note(`${path}.${where}.${field}`, isRead ? 'exact' : 'manual', note)
       }
       for (const [from, to] of Object.entries(capabilities)) {
         const value = values[from]
@@ -235,9 +323,14 @@ export class LitellmModels {
         this.#plan.note(`${path}.${where}.${from}`, 'exact', `\`capabilities.${to}\` of ${id}`)
       }
     }
-    if (isEmpty(price) && isEmpty(can) || id.includes('*')) return
-    this.known.set(id, { ...!isEmpty(can) && { capabilities: can }, ...!isEmpty(price) && { price } })
+    if (price === undefined && isEmpty(can) || id.includes('*')) return
+    this.known.set(id, { ...!isEmpty(can) && { capabilities: can }, ...price !== undefined && { price } })
   }
+}
+
+/** Returns the name of a model; names that are numbers count as text. */
+function nameIn (value: unknown): string | undefined {
+  return typeof value === 'number' ? String(value) : textOf(value)
 }
 
 /** Names a provider: by its kind if it is that service, otherwise by its prefix or its host. */

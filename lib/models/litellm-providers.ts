@@ -8,6 +8,8 @@ export interface ProviderRow {
   readonly kind: ProviderKind
   /** The variable from which LiteLLM reads the key of an entry without one. */
   readonly variable?: string
+  /** The variable from which LiteLLM reads the address of an entry without one. */
+  readonly addressVariable?: string
   /** For a service with OpenAI's API and no kind of its own. */
   readonly baseUrl?: string
 }
@@ -17,8 +19,8 @@ const compatible = 'openai-compatible'
 const rows: Readonly<Record<string, ProviderRow>> = {
   openai: { kind: 'openai', variable: 'OPENAI_API_KEY' },
   'text-completion-openai': { kind: 'openai', variable: 'OPENAI_API_KEY' },
-  azure: { kind: 'azure-openai', variable: 'AZURE_API_KEY' },
-  azure_text: { kind: 'azure-openai', variable: 'AZURE_API_KEY' },
+  azure: { kind: 'azure-openai', variable: 'AZURE_API_KEY', addressVariable: 'AZURE_API_BASE' },
+  azure_text: { kind: 'azure-openai', variable: 'AZURE_API_KEY', addressVariable: 'AZURE_API_BASE' },
   anthropic: { kind: 'anthropic', variable: 'ANTHROPIC_API_KEY' },
   gemini: { kind: 'google', variable: 'GEMINI_API_KEY' },
   xai: { kind: 'xai', variable: 'XAI_API_KEY' },
@@ -28,15 +30,19 @@ const rows: Readonly<Record<string, ProviderRow>> = {
   deepseek: { kind: 'deepseek', variable: 'DEEPSEEK_API_KEY' },
   together_ai: { kind: 'together', variable: 'TOGETHERAI_API_KEY' },
   openrouter: { kind: 'openrouter', variable: 'OPENROUTER_API_KEY' },
-  ollama: { kind: 'ollama' },
-  ollama_chat: { kind: 'ollama' },
-  hosted_vllm: { kind: 'vllm', variable: 'HOSTED_VLLM_API_KEY' },
+  ollama: { kind: 'ollama', addressVariable: 'OLLAMA_API_BASE' },
+  ollama_chat: { kind: 'ollama', addressVariable: 'OLLAMA_API_BASE' },
+  hosted_vllm: { kind: 'vllm', variable: 'HOSTED_VLLM_API_KEY', addressVariable: 'HOSTED_VLLM_API_BASE' },
   vllm: { kind: 'vllm' },
-  lm_studio: { kind: 'lm-studio', variable: 'LM_STUDIO_API_KEY' },
+  lm_studio: { kind: 'lm-studio', variable: 'LM_STUDIO_API_KEY', addressVariable: 'LM_STUDIO_API_BASE' },
   llamafile: { kind: 'llama.cpp' },
   custom_openai: { kind: compatible },
   openai_like: { kind: compatible },
-  litellm_proxy: { kind: compatible, variable: 'LITELLM_PROXY_API_KEY' },
+  litellm_proxy: {
+    kind: compatible,
+    variable: 'LITELLM_PROXY_API_KEY',
+    addressVariable: 'LITELLM_PROXY_API_BASE'
+  },
   perplexity: { kind: compatible, variable: 'PERPLEXITYAI_API_KEY', baseUrl: 'https://api.perplexity.ai' },
   cerebras: { kind: compatible, variable: 'CEREBRAS_API_KEY', baseUrl: 'https://api.cerebras.ai/v1' },
   nvidia_nim: {
@@ -87,11 +93,14 @@ const bareNames: ReadonlyArray<readonly [name: RegExp, provider: string]> = [
   [/^deepseek-/, 'deepseek']
 ]
 
+/** Parts of a name that choose an API of the provider, and that the provider itself does not know. */
+const apiPrefixes = /^(?:responses|o_series|gpt5_series)\//
+
 /** Splits `azure/my-deployment` into its provider and the provider's name of the model. */
 export function splitModel (model: string, provider?: string): readonly [provider: string, model: string] {
   const slash = model.indexOf('/')
   const prefix = model.slice(0, Math.max(0, slash))
-  if (provider !== undefined && provider !== prefix) return [provider, model]
-  if (slash !== -1) return [prefix, model.slice(slash + 1)]
+  if (provider !== undefined && provider !== prefix) return [provider, model.replace(apiPrefixes, '')]
+  if (slash !== -1) return [prefix, model.slice(slash + 1).replace(apiPrefixes, '')]
   return [bareNames.find(([name]) => name.test(model))?.[1] ?? '', model]
 }

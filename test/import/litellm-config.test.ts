@@ -7,8 +7,12 @@ import type { ImportedConfig } from '../../lib/import/imported-config.ts'
 import type { Settings } from '../../lib/core/settings.ts'
 import type { Test } from 'tap'
 
-function imported (yaml: string): ImportedConfig {
-  return importLitellmConfig(readDocument(yaml, 'config.yaml').value)
+function imported (yaml: string, env: Readonly<Record<string, string>> = {}): ImportedConfig {
+  return importLitellmConfig(readDocument(yaml, 'config.yaml').value, { env })
+}
+
+function noted ({ rows }: ImportedConfig): Record<string, string> {
+  return Object.fromEntries(rows.map(({ path, verdict, note }) => [path, `${verdict}: ${note}`]))
 }
 
 /** Loads the imported configuration as the gateway does, with a value for every variable. */
@@ -453,7 +457,11 @@ t.test('names, weights, fallbacks, settings and prices are those of the file', a
     routes: {
       big: {
         strategy: 'in_order',
-        models: ['anthropic/claude-opus-4-5', 'openai/gpt-5-mini', 'google/gemini-2.5-pro']
+        models: [
+          'anthropic/claude-opus-4-5',
+          { model: 'openai/gpt-5-mini', settings: { temperature: 0, max_tokens: 500 } },
+          'google/gemini-2.5-pro'
+        ]
       },
       small: {
         models: [
@@ -588,4 +596,173 @@ t.test('programs that send arbitrary metadata keep working', async t => {
   const made = imported('model_list: [{ model_name: m, litellm_params: { model: openai/gpt-4o } }]')
   t.equal(settingsOf(t, made).server.compatibility, 'litellm')
   t.match(made.rows.at(-1), { verdict: 'approximate', note: /`server\.compatibility: litellm`/ })
+})
+
+t.test('fallbacks of a name that only an alias or a wildcard serves become a route of that name', async t => {
+  const made = imported(`
+model_list:
+  - { model_name: "openai/*", litellm_params: { model: "openai/*", api_key: os.environ/OPENAI_API_KEY } }
+  - { model_name: "claude-*", litellm_params: { model: "anthropic/claude-*" } }
+  - { model_name: small, litellm_params: { model: groq/llama, temperature: 0 } }
+litellm_settings: { fallbacks: [{ openai/gpt-4o: [claude-x] }, { agent: [claude-y] }, { gone: [small] }, { "openai/*": [small] }] }
+router_settings: { model_group_alias: { agent: small, mini: openai/gpt-4o-mini } }
+`)
+  t.match(made.config, {
+    models: {
+      'openai/*': { alias: 'openai-2/*' },
+      'claude-*': { alias: 'anthropic/claude-*' },
+      mini: { alias: 'openai-2/gpt-4o-mini' }
+    },
+    routes: {
+      'openai/gpt-4o': { models: ['openai-2/gpt-4o', 'anthropic/claude-x'] },
+      agent: { models: [{ model: 'groq/llama', settings: { temperature: 0 } }, 'anthropic/claude-y'] }
+    }
+  })
+  t.match(noted(made), {
+    'litellm_settings.fallbacks[0]': 'exact: the last models of the route',
+    'litellm_settings.fallbacks[2]': 'unsupported: no entry of model_list serves gone',
+    'litellm_settings.fallbacks[3]': 'unsupported: names with `*` have no fallbacks: list the models'
+  })
+  t.ok(settingsOf(t, made))
+})
+
+t.test('fallbacks for all names are for those without their own, and a fallback has fallbacks itself', async t => {
+  const made = imported(`
+model_list:
+  - { model_name: a, litellm_params: { model: openai/a } }
+  - { model_name: b, litellm_params: { model: openai/b } }
+  - { model_name: c, litellm_params: { model: openai/c } }
+  - { model_name: d, litellm_params: { model: openai/d } }
+  - { model_name: last, litellm_params: { model: openai/last, max_tokens: 5 } }
+litellm_settings: { fallbacks: [{ a: [b, d] }, { b: [{ model: c }] }, { c: [a] }], default_fallbacks: [last] }
+`)
+  const last = { model: 'openai/last', settings: { max_tokens: 5 } }
+  t.match(made.config['routes'], {
+    a: { models: ['openai/a', 'openai/b', 'openai/c', 'openai/d', last] },
+    b: { models: ['openai/b', 'openai/c', 'openai/a', 'openai/d', last] },
+    d: { models: ['openai/d', last] }
+  })
+  t.same(unsupported(made), [])
+})
+
+t.test('a name that is also the id of a model leads where it led, and hides nothing', async t => {
+  const made = imported(`
+model_list:
+  - { model_name: openai/gpt-4o, litellm_params: { model: openai/gpt-4o, temperature: 0.1 } }
+  - { model_name: anthropic/claude, litellm_params: { model: azure/mine, api_base: "https://x.openai.azure.com" } }
+  - { model_name: big, litellm_params: { model: anthropic/claude } }
+  - { model_name: groq/same, litellm_params: { model: groq/same } }
+router_settings: { model_group_alias: { xai/grok: big } }
+`)
+  t.match(made.config, {
+    providers: { 'openai-2': { kind: 'openai' }, 'anthropic-2': { kind: 'anthropic' }, groq: {} },
+    models: { 'anthropic/claude': { alias: 'azure-openai/mine' }, big: { alias: 'anthropic-2/claude' } },
+    routes: { 'openai/gpt-4o': { models: [{ model: 'openai-2/gpt-4o', settings: { temperature: 0.1 } }] } }
+  })
+  t.notOk(Object.hasOwn(Object(made.config['models']), 'groq/same'))
+  t.ok(settingsOf(t, made))
+})
+
+t.test('addresses and other entries get the values of variables; without them each keeps its provider', async t => {
+  const yaml = `
+model_list:
+  - { model_name: q, litellm_params: { model: hosted_vllm/q, api_base: os.environ/ONE } }
+  - { model_name: q, litellm_params: { model: hosted_vllm/q, api_base: os.environ/TWO, timeout: os.environ/SECONDS } }
+  - { model_name: z, litellm_params: { model: azure/z, api_version: os.environ/VERSION, api_key: os.environ/KEY } }
+  - { model_name: n, litellm_params: { model: os.environ/MODEL } }
+`
+  const unset = imported(yaml)
+  t.match(unset.config, {
+    providers: {
+      vllm: { base_url: 'https://base-url.invalid' },
+      'vllm-2': { base_url: 'https://base-url.invalid' },
+      'azure-openai': { base_url: 'https://base-url.invalid', api_key: 'env:KEY' }
+    },
+    routes: { q: { models: ['vllm/q', 'vllm-2/q'] } }
+  })
+  t.match(noted(unset), {
+    'model_list[1].litellm_params.timeout': 'manual: set SECONDS and import again, or write its value here',
+    'model_list[2].litellm_params.model': 'manual: set `base_url` of the provider to the value of AZURE_API_BASE',
+    'model_list[2].litellm_params.api_version': /^manual: set VERSION/,
+    'model_list[3]': 'manual: set MODEL, which names its model, and import again'
+  })
+  t.ok(settingsOf(t, unset))
+  const set = imported(yaml, {
+    ONE: 'http://one/v1',
+    TWO: 'http://user:hidden@two/v1',
+    SECONDS: '3',
+    VERSION: '2025-01-01',
+    KEY: 'hidden',
+    AZURE_API_BASE: 'https://x.openai.azure.com/', MODEL: 'openai/gpt-4o'
+  })
+  t.match(set.config, {
+    providers: {
+      vllm: { base_url: 'http://one/v1' },
+      'vllm-2': { base_url: 'https://base-url.invalid', timeouts: { response_ms: 3000 } },
+      'azure-openai': { base_url: 'https://x.openai.azure.com', options: { api_version: '2025-01-01' } }
+    },
+    models: { n: { alias: 'openai/gpt-4o' } }
+  })
+  t.notMatch(JSON.stringify([set.config, set.rows]), /hidden/)
+})
+
+t.test('one entry that cannot be kept does not prevent the others', async t => {
+  const made = imported(`
+x-shared: { note: of the operator }
+model_list:
+  - { model_name: my model, litellm_params: { model: openai/a } }
+  - { model_name: fine, litellm_params: { model: openai/a, max_tokens: "100", temperature: 0.2, top_p: null } }
+  - { model_name: 4, litellm_params: { model: openai/responses/four } }
+  - { litellm_params: { model: openai/a } }
+  - { model_name: empty }
+  - { model_name: o, litellm_params: { model: azure/o_series/mine, api_base: "https://x.openai.azure.com" } }
+router_settings: { model_group_alias: { "other name": fine } }
+`)
+  t.match(made.config, {
+    models: { 4: { alias: 'openai/four' }, o: { alias: 'azure-openai/mine' } },
+    routes: { fine: { models: [{ model: 'openai/a', settings: { temperature: 0.2 } }] } }
+  })
+  t.match(noted(made), {
+    'x-shared': 'exact: read where an entry refers to it',
+    'model_list[0]': 'unsupported: my model: names have no spaces here, so give it another one',
+    'model_list[1].litellm_params.max_tokens': /^unsupported: is not valid in a request: /,
+    'model_list[3]': 'unsupported: has no `model_name`',
+    'model_list[4]': 'unsupported: has no `litellm_params.model`',
+    'router_settings.model_group_alias.other name': 'unsupported: names have no spaces here'
+  })
+  t.ok(settingsOf(t, made))
+})
+
+t.test('the plan names each price that was read, and each that was not', async t => {
+  const made = imported(`
+model_list:
+  - model_name: own
+    litellm_params: { model: openai/own, api_base: "http://a:1/v1", input_cost_per_token: 3.0e-6, input_cost_per_weight: 1 }
+    model_info: { id: own-1, mode: chat, output_cost_per_token: "0.000015", input_cost_per_token_above_200k_tokens: 6.0e-6, output_cost_per_image: 0.04, supports_reasoning: true }
+  - { model_name: ear, litellm_params: { model: openai/ear, api_base: "http://a:1/v1" }, model_info: { input_cost_per_second: 0.0001 } }
+`)
+  t.match(made.config['models'], {
+    'a-1/own': { price: { input: 3, output: 15, long_prompt: { above_prompt_tokens: 200_000, input: 6 } } },
+    'a-1/ear': { price: { per_minute: 0.006 } }
+  })
+  t.match(noted(made), {
+    'model_list[0].litellm_params.input_cost_per_token': 'exact: `price` of a-1/own',
+    'model_list[0].litellm_params.input_cost_per_weight': 'manual: set `price` of a-1/own under `models`',
+    'model_list[0].model_info.id': 'exact: models go by their names',
+    'model_list[0].model_info.mode': 'exact: the endpoint of a call decides',
+    'model_list[0].model_info.output_cost_per_token': 'exact: `price` of a-1/own',
+    'model_list[0].model_info.input_cost_per_token_above_200k_tokens': 'exact: `price` of a-1/own',
+    'model_list[0].model_info.output_cost_per_image': 'manual: set `price` of a-1/own under `models`',
+    'model_list[0].model_info.supports_reasoning': 'approximate: only a description',
+    'model_list[1].model_info.input_cost_per_second': 'exact: `price` of a-1/ear'
+  })
+})
+
+t.test('the tools that a tool server is limited to stay the only ones', async t => {
+  const made = imported(`
+mcp_servers:
+  s: { url: "http://tools.example.com/mcp", allowed_tools: [search], auth_type: none }
+`)
+  t.match(made.config['mcp_servers'], { 'litellm/s': { allowed_tools: ['search'] } })
+  t.match(noted(made), { 'mcp_servers.s.auth_type': /^exact/, 'mcp_servers.s.allowed_tools': /^exact/ })
 })

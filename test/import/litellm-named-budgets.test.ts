@@ -22,7 +22,7 @@ t.test('the spending limit of a model becomes a budget of the model', async t =>
   const model_list = [params, { ...params, max_budget: 99 }, { ...params, model: 'openai/*' }].map(
     (litellm_params, index) => ({ model_name: index === 2 ? '*' : 'm', litellm_params })
   )
-  const imported = importLitellmConfig({ model_list }, nowMs)
+  const imported = importLitellmConfig({ model_list }, { nowMs })
   t.match(imported.config, {
     limits: {
       models: [
@@ -43,7 +43,7 @@ t.test('the spending limit of a model becomes a budget of the model', async t =>
 })
 
 t.test('the budget of all end users is imported, and one without a period restarts', async t => {
-  const imported = importLitellmConfig({ litellm_settings: { max_end_user_budget: 0.5 } }, nowMs)
+  const imported = importLitellmConfig({ litellm_settings: { max_end_user_budget: 0.5 } }, { nowMs })
   t.same(imported.config['end_users'], {
     default_budget: { usd: 0.5, every: '366d', from: '2026-01-01T00:00:00Z', unpriced: 'allow' }
   })
@@ -52,7 +52,7 @@ t.test('the budget of all end users is imported, and one without a period restar
   })
   t.match(load(t, JSON.stringify(imported.config)).endUsers, { defaultBudget: { usd: 0.5, every: '366d' } })
   const named = { litellm_settings: { max_end_user_budget_id: 'of-users' } }
-  t.match(notes(importLitellmConfig(named, nowMs)), {
+  t.match(notes(importLitellmConfig(named, { nowMs })), {
     'litellm_settings.max_end_user_budget_id':
       /^manual: set `end_users.default_budget`, or give its --database/
   })
@@ -60,7 +60,7 @@ t.test('the budget of all end users is imported, and one without a period restar
     ['LiteLLM_BudgetTable', [{ budget_id: 'of-users', max_budget: 2, budget_duration: '1d' }]]
   ])
   const stored = readStoredBudgets(tables, named, new ColumnPlan({}), clock)
-  const found = importLitellmConfig(named, nowMs, stored)
+  const found = importLitellmConfig(named, { nowMs, stored })
   t.same(found.config['end_users'], { default_budget: { usd: 2, per: 'day', unpriced: 'allow' } })
   t.match(notes(found), {
     'litellm_settings.max_end_user_budget_id': 'exact: `end_users.default_budget`: $2 a day'
