@@ -25,8 +25,12 @@ import { checkModels, type KnownNames } from './check-models.ts'
 import { isUsageColumn, usageColumns } from '../stores/usage-columns.ts'
 import { parseIsoDate } from './parse-iso-date.ts'
 import { kindOf, kinds } from '../providers/kinds.ts'
+import { litellmProviders } from '../models/litellm-providers.ts'
 import type { Path } from './path.ts'
 import type { Report } from './report.ts'
+
+/** Endpoints of the APIs that providers have. */
+const endpointPath = /\/(?:chat\/completions|completions|responses|messages|embeddings)\/*$/
 
 /** Reports conflicts between entries that are valid individually. */
 export function checkCrossReferences (config: Config, known: KnownNames, report: Report): void {
@@ -74,11 +78,18 @@ function checkProviders ({ providers }: Config, report: Report): void {
     else checkOptions(id, kindOf(id, kind), options, report)
     if (baseUrl !== undefined) {
       if (!URL.canParse(baseUrl)) report.add(['providers', id, 'base_url'], 'is not a valid URL')
+      else if (endpointPath.test(new URL(baseUrl).pathname)) {
+        const message = 'ends in the path of an endpoint, which each request adds: leave it out'
+        report.warn(['providers', id, 'base_url'], message)
+      }
     } else if (kinds[kindOf(id, kind)].baseUrl === undefined) {
       const meant = kind === undefined ? nearestWord(id, Object.keys(kinds)) : undefined
+      // the name that another gateway has for a service
+      const named = kind === undefined ? litellmProviders.get(id)?.kind : undefined
+      const like = meant === undefined ? undefined : `providers.${meant}`
       report.add(['providers', id, 'base_url'], 'is required: this kind has no public address', {
         part: 'name',
-        suggestion: meant === undefined ? undefined : `providers.${meant}`,
+        suggestion: named === undefined || named === kindOf(id, kind) ? like : `kind: ${named}`,
         unless: ['providers', id, 'kind']
       })
     }
@@ -173,7 +184,10 @@ function checkToolServers ({ mcp_servers: servers, tools }: Config, report: Repo
 /**
  * Refuses a port in the host: colons are allowed in IPv6 addresses only, and the port is a separate entry.
  */
-function checkListening ({ server: { host } }: Config, report: Report): void {
+function checkListening ({ server: { host, data_dir: directory } }: Config, report: Report): void {
+  if (/^~(?:\/|$)/.test(directory)) {
+    report.add(['server', 'data_dir'], 'begins with `~`, which only shells replace: write the whole path')
+  }
   if (host.includes(':') && isIP(host) === 0) {
     report.add(['server', 'host'], 'is not a valid address; the port is `server.port`')
   }

@@ -56,7 +56,11 @@ export function checkModels (config: Config, known: KnownNames, report: Report):
     else report.add(path, message, { part: 'name', unless: [...path, 'alias'] })
   }
   for (const [name, entry] of Object.entries(routes)) {
-    for (const { id, path, settings } of routeTargets(name, entry)) {
+    const strategy = Array.isArray(entry) ? undefined : entry.strategy
+    for (const { id, path, weight = 1, settings } of routeTargets(name, entry)) {
+      if (weight !== 1 && strategy !== 'weighted') {
+        report.warn([...path, 'weight'], 'has no effect: only `strategy: weighted` uses it', { part: 'name' })
+      }
       if (isPattern(id)) report.add(path, 'must name one model: only aliases may have wildcards')
       checkTarget(path, name, id)
       if (settings !== undefined) checkSettings([...path, 'settings'], settings, report)

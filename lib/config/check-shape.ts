@@ -124,6 +124,10 @@ function describe (error: ErrorObject, path: Path, report: Report): void {
     case 'additionalProperties': {
       const foreign = path.length === 1 ? namesOfOthers.get(String(params.additionalProperty)) : undefined
       if (foreign !== undefined) return report.add(path, foreign, { part: 'name' })
+      if (params.additionalProperty === '<<') {
+        const message = 'merge keys are not read: write the entries, or name the whole map (`*name`)'
+        return report.add(path, message, { part: 'name' })
+      }
       const known = isObject(parentSchema.properties) ? Object.keys(parentSchema.properties) : []
       const meant = nearestWord(String(params.additionalProperty), known)
       const suggestion = meant === undefined ? undefined : formatPath([...path.slice(0, -1), meant])

@@ -1,5 +1,6 @@
 import t from 'tap'
 import { readSettings } from '../../lib/config/read-settings.ts'
+import { formatWarnings } from '../../lib/config/problems.ts'
 import { lines, load } from '../support/config.ts'
 
 t.test('the proxy for tools is a URL, with its credentials in a separate entry', async t => {
@@ -449,4 +450,25 @@ end_users: { budgets: [{ usd: 1, every: 20s, from: '${off}' }] }
       `end_users.budgets[0].${from}`
     ]
   )
+})
+
+t.test('addresses with the path of an endpoint, and services by other names, are recognised', async t => {
+  const cwd = t.testdir({ 'headgate.yaml': `providers:
+  a: {kind: vllm, base_url: "http://h/v1/chat/completions"}
+  b: {kind: vllm, base_url: "http://h/v1/messages-of-mine"}` })
+  t.same(formatWarnings(readSettings({ env: {}, cwd }).warnings), [
+    'headgate.yaml:2:29  providers.a.base_url  warning: ends in the path of an endpoint, which each request adds: leave it out'
+  ])
+  t.same(lines(t, 'providers:\n  gemini: {}\n  azure: {}\n  mine: {}'), [
+    'headgate.yaml:2:3  providers.gemini.base_url  is required: this kind has no public address; did you mean kind: google?',
+    'headgate.yaml:3:3  providers.azure.base_url  is required: this kind has no public address; did you mean kind: azure-openai?',
+    'headgate.yaml:4:3  providers.mine.base_url  is required: this kind has no public address'
+  ])
+})
+
+t.test('a data folder that a shell would have to find is refused', async t => {
+  t.same(lines(t, 'server: {data_dir: ~/gateway}'), [
+    'headgate.yaml:1:20  server.data_dir  begins with `~`, which only shells replace: write the whole path'
+  ])
+  t.match(load(t, 'server: {data_dir: ./~x}').server.dataDir, /~x$/)
 })

@@ -59,6 +59,16 @@ routes: {all: [gpu/x, gpu/*]}`), [
   ])
 })
 
+t.test('a weight that nothing uses is a warning', async t => {
+  const cwd = directory(t, { 'headgate.yaml': `providers: {gpu: {kind: vllm}}
+routes:
+  a: {models: [{model: gpu/x, weight: 3}, {model: gpu/y, weight: 1}]}
+  b: {strategy: weighted, models: [{model: gpu/x, weight: 3}, gpu/y]}` })
+  t.same(formatWarnings(readSettings({ env: {}, cwd }).warnings), [
+    'headgate.yaml:3:31  routes.a.models[0].weight  warning: has no effect: only `strategy: weighted` uses it'
+  ])
+})
+
 t.test('a likely mistake is a warning, not a problem', async t => {
   const cwd = directory(t, { 'headgate.yaml': `providers:
   gpu: {kind: vllm, options: {pace: 1}}

@@ -191,3 +191,10 @@ t.test('sections known from other gateways get a hint about the entry to use her
     /general_settings/
   ])
 })
+
+t.test('merge keys are refused with what to write in their place', async t => {
+  t.same(lines(t, 'providers:\n  a: &a {kind: ollama}\n  b: {<<: *a}\n  c: *a'), [
+    'headgate.yaml:3:3  providers.b.base_url  is required: this kind has no public address',
+    'headgate.yaml:3:7  providers.b["<<"]  merge keys are not read: write the entries, or name the whole map (`*name`)'
+  ])
+})
