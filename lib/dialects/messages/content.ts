@@ -28,8 +28,8 @@ export function partsOf (
 ): UserPart[] {
   switch (block.type) {
     case 'text': return textPart(block)
-    case 'image': return imageParts(block, param, refuse).map(part => marked(part, block))
-    case 'document': return documentParts(block, param, refuse).map(part => marked(part, block))
+    case 'image': return withMark(imageParts(block, param, refuse), block)
+    case 'document': return withMark(documentParts(block, param, refuse), block)
     case 'tool_reference': return [{ type: 'text', text: `Tool ${block.tool_name} is now available.` }]
     case 'tool_result':
     case 'tool_use':
@@ -53,6 +53,11 @@ function marked<P extends UserPart> (
   return mark === undefined || mark === null ? part : { ...part, cache_control: mark }
 }
 
+/** Marks the last part of a block: a request may have only a few marks. */
+function withMark (parts: UserPart[], block: MessagesImageBlock | MessagesDocumentBlock): UserPart[] {
+  return parts.map((part, index) => index === parts.length - 1 ? marked(part, block) : part)
+}
+
 function imageParts ({ source }: MessagesImageBlock, param: string, refuse: Refuse): UserPart[] {
   switch (source.type) {
     case 'base64':
@@ -70,17 +75,21 @@ function documentParts (
   param: string,
   refuse: Refuse
 ): UserPart[] {
-  const about = [title, context].filter(text => typeof text === 'string' && text !== '').join('\n')
+  const isNamed = typeof title === 'string' && title !== ''
+  // A file has a name, so that only its context is left to say.
+  const about = [source.type === 'base64' ? '' : title, context]
+    .filter(text => typeof text === 'string' && text !== '')
+    .join('\n')
   const introduced = (parts: UserPart[]): UserPart[] =>
     about === '' ? parts : [{ type: 'text', text: about }, ...parts]
   switch (source.type) {
-    case 'base64': return [{
+    case 'base64': return introduced([{
       type: 'file',
       file: {
         file_data: `data:${source.media_type};base64,${source.data}`,
-        filename: typeof title === 'string' && title !== '' ? title : 'document.pdf'
+        filename: isNamed ? title : 'document.pdf'
       }
-    }]
+    }])
     case 'text': return introduced(source.data === '' ? [] : [{ type: 'text', text: source.data }])
     case 'content': return introduced(typeof source.content === 'string'
       ? [{ type: 'text', text: source.content }]

@@ -6,7 +6,7 @@
 
 import { addReasoningDetails } from '../../chat/reasoning-details.ts'
 import { hasTurnOrder, TurnOrder } from '../../chat/turn-order.ts'
-import type { JsonObject } from '../../json/type-guards.ts'
+import { property, type JsonObject } from '../../json/type-guards.ts'
 import { toolResultText } from '../tool-result-text.ts'
 import { isSealed, openSealed } from '../../json/sealed.ts'
 import { otherText, partsOf, textPart, type Refuse } from './content.ts'
@@ -119,10 +119,11 @@ class ConversationReader {
   }
 
   #addResult (block: MessagesToolResultBlock, param: string): void {
-    const { tool_use_id: id, content, is_error: isError, cache_control: mark = null } = block
+    const { tool_use_id: id, content, is_error: isError } = block
     const parts = blocksOf(content ?? []).flatMap((block, index) =>
       partsOf(block, `${param}.content.${index}`, this.#refuse)
     )
+    const mark = block.cache_control ?? lastMark(parts) ?? null
     const given = toolResultText(id, parts, this.#shown)
     const text = isError === true && !/^error/i.test(given) ? `Error: ${given}` : given
     const callId = providerToolId(id)
@@ -228,6 +229,12 @@ function addTexts ({ order, content }: Turn, parts: readonly TextPart[]): void {
 function addThinking ({ order, thinking }: Turn, block: JsonObject): void {
   order.add('thinking')
   thinking.push(block)
+}
+
+/** Returns the mark of the last marked text: all texts of a result become one. */
+function lastMark (parts: readonly UserPart[]): MessagesTextBlock['cache_control'] {
+  const marked = parts.findLast(part => part.type === 'text' && 'cache_control' in part)
+  return property(marked, 'cache_control') as MessagesTextBlock['cache_control'] // copied from a block
 }
 
 /** Joins the texts of an answer: many servers take no list. Parts with cache marks stay as they are. */

@@ -53,6 +53,26 @@ t.test('a document is a file, or texts with an introduction from its title and c
   t.strictSame(parts({ type: 'document', source: { type: 'content', content: 'inside' } }).parts, [
     { type: 'text', text: 'inside' }
   ])
+  const source = { type: 'base64' as const, media_type: 'application/pdf', data: 'JVBE' }
+  t.strictSame(parts({ type: 'document', title: 'A', context: 'of me', source }).parts, [
+    { type: 'text', text: 'of me' },
+    { type: 'file', file: { file_data: 'data:application/pdf;base64,JVBE', filename: 'A' } }
+  ])
+})
+
+t.test('the cache mark of a document stays on its last part', async t => {
+  const words = ['a', 'b', 'c'].map(text => ({ type: 'text' as const, text }))
+  const document = {
+    type: 'document' as const,
+    title: 'A',
+    source: { type: 'content' as const, content: words }
+  }
+  t.strictSame(parts({ ...document, cache_control: mark }).parts, [
+    { type: 'text', text: 'A' },
+    { type: 'text', text: 'a' },
+    { type: 'text', text: 'b' },
+    { type: 'text', text: 'c', cache_control: mark }
+  ])
 })
 
 t.test('content that cannot be translated is refused, with its place', async t => {

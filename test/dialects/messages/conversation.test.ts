@@ -46,6 +46,12 @@ t.test('the cache mark of a tool result stays with its text', async t => {
     {},
     { role: 'tool', tool_call_id: 'a', content: [{ type: 'text', text: 'Error: seen', ...mark }] }
   ])
+  const texts = [{ type: 'text' as const, text: 'a', ...mark }, { type: 'text' as const, text: 'b' }]
+  t.strictSame(
+    conversation([{ role: 'user', content: [{ ...result, content: texts }] }]),
+    [{ role: 'tool', tool_call_id: 'a', content: [{ type: 'text', text: 'a\nb', ...mark }] }],
+    'also where a part of it has the mark'
+  )
   t.match(conversation([{ role: 'user', content: [{ ...result, cache_control: null }] }]), [
     { content: 'seen' }
   ])
