@@ -10,7 +10,7 @@
 
 import { GatewayError } from '../../core/errors.ts'
 import { repairSchemaKeywords } from '../../chat/schema-keywords.ts'
-import { isContainer, objectOf } from '../../json/type-guards.ts'
+import { isContainer, isList, objectOf } from '../../json/type-guards.ts'
 
 type Schema = Record<string, unknown>
 
@@ -136,12 +136,14 @@ class Schemas {
     if (reference !== undefined) return this.#reference(reference, given)
     const result: Schema = {}
     this.#steps.take(sizeOf(given), this.#param)
-    for (const [key, inner] of Object.entries(this.flat(given))) this.#cleanKeyword(result, key, inner)
+    const flat = this.flat(given)
+    for (const [key, inner] of Object.entries(flat)) this.#cleanKeyword(result, key, inner)
     const isArray = [result['type']].flat().includes('array')
     if (isArray && result['items'] === undefined && result['prefixItems'] === undefined) result['items'] = {}
     if (isOtherThanObject(result['type'])) dropObjectKeywords(result)
     alignRequired(result)
-    return result
+    const { enum: members } = flat
+    return isList(members) && members.includes(null) ? orNull(result, members) : result
   }
 
   /** Merges a schema, its reference and its `allOf` branches; the schema's own keywords win. */
@@ -189,7 +191,7 @@ class Schemas {
         else this.#cleanKeyword(result, 'enum', [inner])
         break
       case 'enum': {
-        // Empty strings and null are not allowed here; the other members stay.
+        // Empty strings and null are not allowed here; the other members stay, and null becomes a branch.
         const members = Array.isArray(inner) ? inner.filter(member => member !== '' && member !== null) : []
         if (members.length > 0) result['enum'] = members
         break
@@ -285,6 +287,22 @@ function sizeOf (schema: Schema): number {
   for (const _ in schema) size++
   for (const _ in objectOf(properties)) size++
   return size + (Array.isArray(required) ? required.length : 0)
+}
+
+/**
+ * Returns a schema that allows null as well, which cannot be a member of an enum.
+ *
+ * @param schema without the members that the provider refuses
+ * @param members all of them
+ */
+function orNull (schema: Schema, members: readonly unknown[]): Schema {
+  const { type, title, description, ...rest } = schema
+  const texts = { ...title !== undefined && { title }, ...description !== undefined && { description } }
+  if (members.every(member => member === null)) return { type: 'null', ...texts }
+  if (rest['enum'] === undefined) return schema
+  const [first, ...others] = [type ?? []].flat().filter(name => name !== 'null')
+  const named = first === undefined ? {} : { type: others.length === 0 ? first : [first, ...others] }
+  return { ...texts, anyOf: [{ ...named, ...rest }, { type: 'null' }] }
 }
 
 function isOtherThanObject (type: unknown): boolean {

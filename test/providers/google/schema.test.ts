@@ -115,14 +115,16 @@ t.test('a reference to another schema is expanded, and one without a target is d
   )
 })
 
-t.test('an enum has neither empty texts nor null, and required properties exist', async t => {
+t.test('an enum has no empty texts, null is a branch of its own, and required properties exist', async t => {
   t.same(
     functionSchema(
       {
         type: 'object',
         properties: {
           mode: { type: 'string', enum: ['', 'a'] },
-          status: { type: ['string', 'null'], enum: ['x', null] },
+          status: { type: ['string', 'null'], enum: ['x', null], description: 'Of it.' },
+          untyped: { enum: [null, 'x', 1] },
+          wide: { type: ['STRING', 'null'], enum: ['', null] },
           none: { enum: [null] }
         },
         required: ['mode', 'ghost', 'mode']
@@ -133,8 +135,10 @@ t.test('an enum has neither empty texts nor null, and required properties exist'
       type: 'object',
       properties: {
         mode: { type: 'string', enum: ['a'] },
-        status: { type: ['string', 'null'], enum: ['x'] },
-        none: {}
+        status: { description: 'Of it.', anyOf: [{ type: 'string', enum: ['x'] }, { type: 'null' }] },
+        untyped: { anyOf: [{ enum: ['x', 1] }, { type: 'null' }] },
+        wide: { type: ['string', 'null'] },
+        none: { type: 'null' }
       },
       required: ['mode']
     }
