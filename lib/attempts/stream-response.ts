@@ -132,7 +132,9 @@ export class StreamResponse<E extends AnyEvent> implements OpenResponse<E> {
         if (length > maxHeldEvents || (length > 0 && this.#sizeBytes > this.#eventBytes)) return
       }
     } catch (error) {
-      throw withUsage(error, usageIn(this.#buffered))
+      // A provider bills what it has read for a stream that breaks off, unless it reports an error.
+      const isBroken = error instanceof GatewayError && error.code === 'upstream_stream_interrupted'
+      throw withUsage(error, usageIn(this.#buffered) ?? (isBroken ? this.#reader.usageSoFar?.() : undefined))
     } finally {
       slowAfter?.stop()
       over.stop()

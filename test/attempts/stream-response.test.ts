@@ -23,7 +23,9 @@ function reader (): StreamReader<Event> {
   }
 }
 
-function start ({ decoder, ...options }: Partial<StreamOptions & EventStreamReader<Event>> = {}) {
+function start ({
+  decoder, reader: given = reader(), ...options
+}: Partial<StreamOptions & EventStreamReader<Event>> = {}) {
   let cancelled = false
   const body: BodyQueue = new BodyQueue({
     pause: () => undefined,
@@ -33,7 +35,7 @@ function start ({ decoder, ...options }: Partial<StreamOptions & EventStreamRead
     }
   })
   const format: EventStreamReader<Event> = {
-    as: 'events', reader: reader(), json: value => [{ type: 'json', text: JSON.stringify(value) }], decoder
+    as: 'events', reader: given, json: value => [{ type: 'json', text: JSON.stringify(value) }], decoder
   }
   const response = new StreamResponse<Event>(body, format, {
     route: route('one/m'),
@@ -109,6 +111,22 @@ t.test('a failure before any visible output is thrown while opening', async t =>
   const { response, send } = start()
   send(data('head', 'bad'))
   await t.rejects(response.untilVisible(60_000), { code: 'upstream_invalid_response' })
+})
+
+t.test('a stream that breaks before any output has the usage reported so far; one that fails has none', async t => {
+  const usage = { promptTokens: 9, completionTokens: 0, totalTokens: 9 }
+  const opened = async (cut: (given: ReturnType<typeof start>) => void): Promise<unknown> => {
+    const given = start({ reader: Object.assign(reader(), { usageSoFar: () => usage }) })
+    given.send(data('head'))
+    cut(given)
+    return await given.response.untilVisible(60_000).catch((error: unknown) => error)
+  }
+  t.match(await opened(({ body }) => body.end()), { code: 'upstream_stream_interrupted', usage })
+  t.match(
+    await opened(({ body }) => body.fail(new GatewayError('upstream_stream_interrupted'))),
+    { code: 'upstream_stream_interrupted', usage }
+  )
+  t.match(await opened(({ send }) => send(data('bad'))), { code: 'upstream_invalid_response', usage: undefined })
 })
 
 t.test('a stream that ends or breaks without its last message is interrupted', async t => {
