@@ -6,11 +6,12 @@ import { sentItems } from './sent-items.ts'
 import type { ChatInput } from '../../chat/input.ts'
 import type { ProviderAccount, RoutedCall } from '../../core/call.ts'
 import type { DirectRequest } from '../../core/direct-request.ts'
+import type { ProviderTraits } from '../../core/provider-traits.ts'
 import type { ResponsesRequest } from '../../../schemas/responses.ts'
 import type { FitTarget } from '../dialect.ts'
 import type { ResponsesContext } from './input.ts'
 
-type Target = Pick<FitTarget, 'route' | 'model' | 'account'>
+type Target = Pick<FitTarget, 'route' | 'provider' | 'model' | 'account'>
 
 /** @returns `undefined` if the gateway calls the tool servers of the request */
 export function directRequest (
@@ -85,11 +86,11 @@ function replacedFields (
 }
 
 /** Returns the provider's model name, and the parts of the conversation that are not stored there. */
-function conversationFields ({ route, account }: Target, context: ResponsesContext): Record<string, unknown> {
+function conversationFields ({ route, provider, account }: Target, context: ResponsesContext): Record<string, unknown> {
   const { continuation } = context.stored
   const isHere = (origin: ProviderAccount): boolean =>
     origin.providerId === route.providerId && origin.account === account()
-  const input = sentItems(context, isHere, account)
+  const input = sentItems(context, { isHere, account, sealsReasoning: sealsReasoning(provider) })
   const values: Record<string, unknown> = { model: route.model }
   if (continuation !== undefined) {
     values['previous_response_id'] =
@@ -99,6 +100,11 @@ function conversationFields ({ route, account }: Target, context: ResponsesConte
   }
   if (input !== undefined) values['input'] = input
   return values
+}
+
+/** Returns true for a provider that takes reasoning only in the form that it encrypted or stored. */
+function sealsReasoning ({ historyMarks }: ProviderTraits): boolean {
+  return historyMarks?.includes('reasoning_item') === true
 }
 
 /**

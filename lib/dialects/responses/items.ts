@@ -15,7 +15,7 @@ import { property, type JsonObject } from '../../json/type-guards.ts'
 import { shorten } from '../../text/shorten.ts'
 import { toolResultText } from '../tool-result-text.ts'
 import { isSealed } from '../../json/sealed.ts'
-import { openReasoning } from './reasoning-state.ts'
+import { openReasoning, reasoningText } from './reasoning-state.ts'
 import type { Approvals } from './approvals.ts'
 import type { ApprovedCall, ServerCall } from '../../chat/input.ts'
 import type { SentNames } from './sent-names.ts'
@@ -231,9 +231,10 @@ class Reader {
     return turn
   }
 
-  #reasoning ({ id, summary, encrypted_content: sealed }: ReasoningItem): Message {
+  #reasoning (item: ReasoningItem): Message {
+    const { id, summary, encrypted_content: sealed } = item
     const turn = this.#currentTurn()
-    const text = (summary ?? []).map(part => part.text).join('\n\n')
+    const text = (summary ?? []).map(part => part.text).join('\n\n') || reasoningText(item)
     const state = typeof sealed === 'string' ? openReasoning(sealed) : undefined
     const blocks = typeof sealed === 'string' && !isSealed(sealed)
       ? [toThinkingBlock(id ?? '', sealed, text)]

@@ -6,6 +6,7 @@
 import { isObject, nonEmptyText, objectsOf, type JsonObject } from '../../json/type-guards.ts'
 import { openSealed, seal } from '../../json/sealed.ts'
 import type { ExtraFields, ThinkingBlock } from '../../core/events.ts'
+import type { ReasoningItem } from '../../../schemas/response-items.ts'
 
 export interface ReasoningState {
   /** The model that produced the reasoning. */
@@ -19,6 +20,11 @@ export interface ReasoningState {
 
 export function sealReasoning (state: ReasoningState): string {
   return seal(state)
+}
+
+/** Returns reasoning that a server of an open model wrote as text; empty if it is encrypted. */
+export function reasoningText ({ content }: Pick<ReasoningItem, 'content'>): string {
+  return objectsOf(content).flatMap(({ text }) => nonEmptyText(text) ?? []).join('\n\n')
 }
 
 /** Returns the sealed state; `undefined` for anything else. */

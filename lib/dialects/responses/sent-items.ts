@@ -4,22 +4,27 @@
  */
 
 import { contentFor, openContent, toReasoningItem } from '../../chat/reasoning-item.ts'
-import { openReasoning } from './reasoning-state.ts'
+import { openReasoning, reasoningText } from './reasoning-state.ts'
 import type { ProviderAccount } from '../../core/call.ts'
 import type { InputItem, ReasoningItem } from '../../../schemas/response-items.ts'
 import type { ResponsesContext } from './input.ts'
 
-/**
- * Returns the items to send; `undefined` if the request's items stay unchanged.
- *
- * @param isHere returns true for the account that receives the items
- * @param account returns the digest of that account
- */
+/** The provider and account that receive the items. */
+interface Receiver {
+  /** Returns true for this account. */
+  readonly isHere: (origin: ProviderAccount) => boolean
+  /** Returns the digest of the account. */
+  readonly account: () => string
+  /** False if the provider reads reasoning as text, as servers of open models do. */
+  readonly sealsReasoning: boolean
+}
+
+/** Returns the items to send; `undefined` if the request's items stay unchanged. */
 export function sentItems (
   { request: { input }, items, stored }: Pick<ResponsesContext, 'request' | 'items' | 'stored'>,
-  isHere: (origin: ProviderAccount) => boolean,
-  account: () => string
+  receiver: Receiver
 ): readonly object[] | undefined {
+  const { isHere } = receiver
   const { continuation } = stored
   if (
     continuation === undefined &&
@@ -32,14 +37,14 @@ export function sentItems (
     const origin = typeof id === 'string' ? stored.items.get(id)?.origin : undefined
     return origin !== undefined && isHere(origin)
   }
-  const own = items.flatMap(item => sentItem(item, keptHere, account))
+  const own = items.flatMap(item => sentItem(item, keptHere, receiver))
   const isSame =
     typeof input === 'string' ||
     (own.length === (input ?? []).length && own.every((item, index) => item === input?.[index]))
   if (continuation === undefined || (continuation.origin !== undefined && isHere(continuation.origin))) {
     return isSame ? undefined : own
   }
-  return [...continuation.items.flatMap(item => sentItem(item, () => false, account)).map(withoutId), ...own]
+  return [...continuation.items.flatMap(item => sentItem(item, () => false, receiver)).map(withoutId), ...own]
 }
 
 function isReasoning (item: InputItem): item is ReasoningItem {
@@ -51,19 +56,21 @@ function hasState (item: InputItem): boolean {
 }
 
 /**
- * Returns an item as sent; reasoning needs its encrypted state. The state is unavailable if another provider
- * produced the reasoning, or if only another account has it or can read it.
+ * Returns an item as sent; reasoning needs its encrypted state, or text that the provider reads. The state is
+ * unavailable if another provider produced the reasoning, or if only another account has it or can read it.
  */
 function sentItem (
   item: InputItem,
   isKept: (id: unknown) => boolean,
-  account: () => string
+  { account, sealsReasoning }: Receiver
 ): readonly object[] {
   const state = 'encrypted_content' in item ? item.encrypted_content : undefined
   if (!isReasoning(item)) {
     return [typeof state === 'string' ? withState(item, openContent(state).content) : item]
   }
-  if (typeof state !== 'string') return isKept(item.id) ? [item] : []
+  if (typeof state !== 'string') {
+    return isKept(item.id) || (!sealsReasoning && reasoningText(item) !== '') ? [item] : []
+  }
   const sealed = openReasoning(state)
   const reasoning = sealed === undefined
     ? [{ ...item, encrypted_content: state }]

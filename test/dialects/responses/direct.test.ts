@@ -34,6 +34,7 @@ import { fixtures, responsesAsk } from '../../support/responses-api.ts'
 import { batchesOf, collect, route as answering, routedCall } from '../../support/stages.ts'
 import type { ChatInput } from '../../../lib/chat/input.ts'
 import type { RoutedCall } from '../../../lib/core/call.ts'
+import type { ProviderTraits } from '../../../lib/core/provider-traits.ts'
 import type { ResponseArchive, ResponseOrigin } from '../../../lib/dialects/responses/archive.ts'
 import type { ResponsesContext } from '../../../lib/dialects/responses/input.ts'
 import type { Route } from '../../../lib/core/route.ts'
@@ -56,11 +57,14 @@ interface Options extends ResponsesInputOptions {
   readonly call?: Partial<RoutedCall<ChatInput>>
   readonly route?: Partial<Route>
   readonly thinks?: boolean
+  readonly provider?: ProviderTraits
 }
+
+const openai: ProviderTraits = { historyMarks: ['reasoning_item'] }
 
 function sent (
   request: object,
-  { input, call, thinks = false, ...options }: Options = {},
+  { input, call, thinks = false, provider = openai, ...options }: Options = {},
   text = JSON.stringify(request)
 ): string | undefined {
   const made = responsesInput(
@@ -78,6 +82,7 @@ function sent (
   // nothing else is read
   const target = {
     route: { ...route, ...options.route },
+    provider,
     model: { capabilities: { thinking: thinks } } as never,
     account: () => 'a1'
   }
@@ -249,6 +254,25 @@ t.test('a conversation continues by id at its provider, and is sent in full to o
         { type: 'message', role: 'user', content: 'And?' }
       ]
     }
+  )
+})
+
+t.test('reasoning as text goes back to servers of open models, and never to OpenAI', async t => {
+  const content = [{ type: 'reasoning_text', text: 'I look.' }]
+  const reasoning = { id: 'rs_1', type: 'reasoning' as const, summary: [], content }
+  const message = { role: 'user' as const, content: 'And?' }
+  const request = { model: 'mine', input: [reasoning, message] }
+  t.same(sentJson(request, { provider: {} }).input, [reasoning, message])
+  t.same(sentJson(request).input, [message])
+  const empty = { model: 'mine', input: [{ ...reasoning, content: [] }, message] }
+  t.same(sentJson(empty, { provider: {} }).input, [message])
+  const continuation = { id: 'resp_1', rootId: 'resp_1', items: [reasoning] }
+  t.same(
+    sentJson(
+      { model: 'mine', input: [message], previous_response_id: 'resp_1' },
+      { provider: {}, stored: { continuation, items: new Map() } }
+    ).input,
+    [reasoning, message]
   )
 })
 

@@ -125,6 +125,12 @@ t.test('reasoning belongs to the turn that it came from', async t => {
       {}
     ]
   )
+  const content = ['c', 'd'].map(text => ({ type: 'reasoning_text', text }))
+  t.match(
+    read([{ type: 'reasoning', summary: [], content }, call('a'), output('a', '1')]),
+    [{ reasoning_content: 'c\n\nd', tool_calls: [{ id: 'a' }] }, {}],
+    'as text, without a summary'
+  )
 })
 
 t.test('images in results come after all results, which refer to them', async t => {
