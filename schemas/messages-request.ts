@@ -223,9 +223,11 @@ const Thinking = Type.Union([
   Type.Object({ type: Type.String({ pattern: '^(?!enabled$)' }), ...display })
 ])
 
+const OutputFormat = Type.Object({ type: Type.String(), schema: Nullable(AnyObject) })
+
 const OutputConfig = Type.Object({
   effort: Nullable(Type.String(), { description: '`low`, `medium`, `high`, `xhigh` or `max`.' }),
-  format: Nullable(Type.Object({ type: Type.String(), schema: Nullable(AnyObject) }), {
+  format: Nullable(OutputFormat, {
     description: '`{ type: "json_schema", schema }`: the answer is JSON of this form.'
   })
 })
@@ -239,6 +241,7 @@ const prompt = {
   tool_choice: Nullable(ToolChoice),
   thinking: Nullable(Thinking, { description: 'Whether and how long the model thinks first.' }),
   output_config: Nullable(OutputConfig),
+  output_format: Nullable(OutputFormat, { description: 'The older name of `output_config.format`.' }),
   ...cached,
   context_management: Nullable(AnyObject),
   mcp_servers: Nullable(Type.Array(Type.Unknown()), {

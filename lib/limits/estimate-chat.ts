@@ -246,6 +246,7 @@ const readFields: ReadonlySet<string> = new Set([
   'functions',
   'response_format',
   'output_config',
+  'output_format',
   'prompt',
   'generation_config',
   'web_search_options',

@@ -2,7 +2,7 @@
 
 import { refine, type ValidCall } from '../../core/call.ts'
 import { GatewayError } from '../../core/errors.ts'
-import { isObject, textOfValue } from '../../json/type-guards.ts'
+import { isObject, property, textOfValue } from '../../json/type-guards.ts'
 import { conversationOf } from './conversation.ts'
 import { isStrict } from './strict-schema.ts'
 import { thinkingOf } from './thinking.ts'
@@ -76,7 +76,7 @@ function promptOf (call: ValidCall<CountTokensRequest>): {
   const messages = conversationOf(request.system, request.messages, refuse)
   const { tools, names } = toolsOf(request.tools, toolChanges(request.messages, refuse), refuse)
   const { choice, parallel } = toolChoiceOf(request.tool_choice)
-  const { thinking, output_config: output } = request
+  const { thinking, output_config: output, output_format: olderFormat } = request
   return {
     context: {
       request,
@@ -89,7 +89,7 @@ function promptOf (call: ValidCall<CountTokensRequest>): {
     base: Object.assign(
       { model: request.model, messages, callerNames, asWritten: request } satisfies ChatInput,
       thinkingOf(request),
-      formatOf(output?.format),
+      formatOf(output?.format ?? olderFormat),
       tools.length > 0 && { tools: [...tools] },
       choice !== undefined && tools.length > 0 && { tool_choice: choice },
       parallel === false && tools.length > 0 && { parallel_tool_calls: false }
@@ -129,11 +129,11 @@ function threadRefusal ({
   return refusal
 }
 
-function vendorOnly ({
-  mcp_servers: servers = [],
-  context_management: management
-}: CountTokensRequest): GatewayError | undefined {
+function vendorOnly (request: CountTokensRequest): GatewayError | undefined {
+  const { mcp_servers: servers = [], context_management: management } = request
   if (servers.length > 0) return anthropicOnly('mcp_servers')
+  // Its answer is a summary; a token count ignores it.
+  if ('max_tokens' in request && isObject(property(request, 'compaction'))) return anthropicOnly('compaction')
   const edits = management?.['edits']
   const compacts =
     Array.isArray(edits) &&
@@ -149,7 +149,7 @@ function anthropicOnly (param: string): GatewayError {
 }
 
 function formatOf (
-  format: NonNullable<CountTokensRequest['output_config']>['format']
+  format: CountTokensRequest['output_format'] | null
 ): Pick<ChatInput, 'response_format'> {
   if (format?.type !== 'json_schema' || !isObject(format.schema)) return {}
   return {

@@ -128,6 +128,7 @@ export const messagesRequestTexts = new PlaceTable({
   'thinking.display': anyWord,
   'output_config.effort': anyWord,
   'output_config.format.schema.**': jsonSchema,
+  'output_format.schema.**': jsonSchema,
   'context_management.**': fixed,
   'thread.**': fixed,
   'container.**': fixed,

@@ -70,6 +70,16 @@ t.test('request fields are mapped to those of a chat request', async t => {
     }).input.response_format,
     { json_schema: { strict: false } }
   )
+  const format = { type: 'json_schema', schema: { type: 'object', properties: { a: {} } } }
+  t.match(
+    read({ output_format: format }).input.response_format,
+    { json_schema: { schema: format.schema } },
+    'also under its older name'
+  )
+  t.match(
+    read({ output_format: { ...format, schema: {} }, output_config: { format } }).input.response_format,
+    { json_schema: { schema: format.schema } }
+  )
 })
 
 t.test('system prompts keep their positions, without the billing line for Anthropic', async t => {
@@ -312,6 +322,7 @@ t.test('Anthropic-only features are recorded, for providers that lack them', asy
     ],
     [{ mcp_servers: [{ type: 'url', url: 'https://a.example' }] }, /^mcp_servers/],
     [{ context_management: { edits: [{ type: 'compact_20260112' }] } }, /^context_management/],
+    [{ compaction: { type: 'summarize' } }, /^compaction: not supported/],
     [
       { messages: [{ role: 'user', content: [{ type: 'image', source: { type: 'file', file_id: 'f' } }] }] },
       /stored at Anthropic/
@@ -335,6 +346,8 @@ t.test('Anthropic-only features are recorded, for providers that lack them', asy
     read({ context_management: { edits: [{ type: 'clear_thinking_20251015' }] } }).context.untranslatable,
     undefined
   )
+  const counted = { model: 'm', messages: [], compaction: { type: 'summarize' } }
+  t.equal(countTokensInput(routedCall(counted)).context.untranslatable, undefined)
 })
 
 t.test('a thread is refused with the message that makes clients continue without one', async t => {
