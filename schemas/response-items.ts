@@ -46,6 +46,7 @@ export const MessageItem = Type.Object({
   type: Type.Optional(Type.Literal('message')),
   role: OneOf(['user', 'system', 'developer', 'assistant']),
   content: Type.Union([Type.String(), Type.Array(MessagePart)]),
+  phase: Nullable(Type.String({ description: 'Of an answer: send it back unchanged.' })),
   ...optionalId
 }, { description: 'A message. An item without `type` is a message.' })
 export type MessageItem = Static<typeof MessageItem>
@@ -261,7 +262,10 @@ export const OutputItem = Type.Union([
     type: Type.Literal('message'),
     status: itemStatus,
     role: Type.Literal('assistant'),
-    content: Type.Array(OutputPart)
+    content: Type.Array(OutputPart),
+    phase: Type.Optional(
+      Type.String({ description: '`commentary` or `final_answer`, where the model says so.' })
+    )
   }),
   Type.Object({
     id: Type.String(),

@@ -3,6 +3,8 @@
  * place. A message holds thinking, texts and calls in separate lists. If thinking came after a text or a
  * call, its field `turn_order` lists them, as in `['thinking', 'text', 'thinking', 'call']`, and each text is
  * a part of its content. Only the adapters of these providers read the field, and none sends it.
+ *
+ * The field `text_phases` has the phase of each text of a message, which OpenAI wants back as well.
  */
 
 import { isList, property } from '../json/type-guards.ts'
@@ -35,6 +37,30 @@ export class TurnOrder {
 /** Returns true for a message with thinking after a text or a call. */
 export function hasTurnOrder (message: object): boolean {
   return isList(property(message, 'turn_order'))
+}
+
+/** Records the phases of the texts of a turn, in their order. */
+export class TextPhases {
+  readonly #phases: Array<string | null> = []
+
+  add (phase: string | null = null, count = 1): void {
+    for (let added = 0; added < count; added++) this.#phases.push(phase)
+  }
+
+  get last (): string | null | undefined {
+    return this.#phases.at(-1)
+  }
+
+  /** Returns the field of the message: none if no text has a phase. */
+  get field (): { readonly text_phases?: ReadonlyArray<string | null> } {
+    return this.#phases.every(phase => phase === null) ? {} : { text_phases: this.#phases }
+  }
+}
+
+/** Returns the phases of the texts of a message, `null` for a text without one. Empty if none has one. */
+export function textPhases (message: object): ReadonlyArray<string | null> {
+  const phases = property(message, 'text_phases')
+  return isList(phases) ? phases.map(phase => typeof phase === 'string' ? phase : null) : []
 }
 
 /** Returns the content of an assistant message as parts. */

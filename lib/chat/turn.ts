@@ -3,7 +3,7 @@
 import { objectOf, type JsonObject } from '../json/type-guards.ts'
 import { parseBounded } from '../json/parse-bounded.ts'
 import { addReasoningDetails } from './reasoning-details.ts'
-import { hasTurnOrder, TurnOrder } from './turn-order.ts'
+import { hasTurnOrder, TextPhases, TurnOrder } from './turn-order.ts'
 import type { AssistantMessage, ToolCall } from '../../schemas/messages.ts'
 import type { ChatEvent, ExtraFields, FinishReason, ThinkingBlock } from '../core/events.ts'
 import type { Usage } from '../core/usage.ts'
@@ -22,6 +22,7 @@ export interface TurnToolCall {
 /** Collects the first choice of a turn. */
 export class Turn {
   readonly #order = new TurnOrder()
+  readonly #phases = new TextPhases()
   readonly #texts: string[] = []
   #refusal = ''
   #reasoning = ''
@@ -35,7 +36,7 @@ export class Turn {
     if ('choice' in event && event.choice !== 0) return
     switch (event.type) {
       case 'text-delta':
-        this.#addText(event.text)
+        this.#addText(event.text, event.phase)
         break
       case 'refusal-delta':
         this.#refusal += event.text
@@ -85,10 +86,14 @@ export class Turn {
     }
   }
 
-  #addText (text: string): void {
+  #addText (text: string, phase: string | undefined): void {
     if (text === '') return
-    const last = this.#order.last === 'text' ? this.#texts.pop() : undefined
-    if (last === undefined) this.#order.add('text')
+    const continues = this.#order.last === 'text' && (phase ?? null) === this.#phases.last
+    const last = continues ? this.#texts.pop() : undefined
+    if (!continues) {
+      this.#order.add('text')
+      this.#phases.add(phase)
+    }
     this.#texts.push((last ?? '') + text)
   }
 
@@ -112,13 +117,15 @@ export class Turn {
   message (): AssistantMessage {
     const calls = this.calls()
     const order = this.#order.field
-    const texts = hasTurnOrder(order)
+    const phases = this.#phases.field
+    const texts = hasTurnOrder(order) || phases.text_phases !== undefined
       ? this.#texts.map(text => ({ type: 'text' as const, text }))
       : this.#texts.join('')
     return {
       role: 'assistant',
       content: texts.length === 0 ? null : texts,
       ...order,
+      ...phases,
       ...this.#refusal !== '' && { refusal: this.#refusal },
       ...this.#reasoning !== '' && { reasoning_content: this.#reasoning },
       ...this.#blocks.length > 0 && { thinking_blocks: this.#blocks.map(block => ({ ...block })) },

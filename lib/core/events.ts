@@ -83,6 +83,8 @@ export type ChatEvent =
     readonly choice: number
     readonly text: string
     readonly logprobs?: Logprobs
+    /** What OpenAI calls the message of this text: `commentary`, `final_answer`. */
+    readonly phase?: string
   }
   | { readonly type: 'reasoning-delta', readonly choice: number, readonly text: string }
   | {

@@ -113,7 +113,7 @@ t.test('a failure before any visible output is thrown while opening', async t =>
   await t.rejects(response.untilVisible(60_000), { code: 'upstream_invalid_response' })
 })
 
-t.test('a stream that breaks before any output has the usage reported so far; one that fails has none', async t => {
+t.test('a stream that breaks before any output has the usage reported so far', async t => {
   const usage = { promptTokens: 9, completionTokens: 0, totalTokens: 9 }
   const opened = async (cut: (given: ReturnType<typeof start>) => void): Promise<unknown> => {
     const given = start({ reader: Object.assign(reader(), { usageSoFar: () => usage }) })
@@ -126,7 +126,8 @@ t.test('a stream that breaks before any output has the usage reported so far; on
     await opened(({ body }) => body.fail(new GatewayError('upstream_stream_interrupted'))),
     { code: 'upstream_stream_interrupted', usage }
   )
-  t.match(await opened(({ send }) => send(data('bad'))), { code: 'upstream_invalid_response', usage: undefined })
+  const failed = await opened(({ send }) => send(data('bad')))
+  t.match(failed, { code: 'upstream_invalid_response', usage: undefined })
 })
 
 t.test('a stream that ends or breaks without its last message is interrupted', async t => {

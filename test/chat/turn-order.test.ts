@@ -1,5 +1,5 @@
 import t from 'tap'
-import { inTurnOrder, TurnOrder } from '../../lib/chat/turn-order.ts'
+import { inTurnOrder, TextPhases, textPhases, TurnOrder } from '../../lib/chat/turn-order.ts'
 import type { AssistantMessage } from '../../schemas/messages.ts'
 
 t.test('a turn has an order only if thinking came after a text or a call', async t => {
@@ -32,4 +32,16 @@ t.test('parts without a place: thinking comes first, texts and calls come last',
     ['f', 'T1', 'T2', 'g', 'h', 'a'])
   t.strictSame(arranged(['call', 'call', 'text', 'thinking', 'text', 'thinking', 'thinking']),
     ['f', 'g', 'h', 'a'])
+})
+
+t.test('texts have phases only if one of them has', async t => {
+  const phases = new TextPhases()
+  phases.add()
+  t.strictSame(phases.field, {})
+  phases.add('commentary', 2)
+  phases.add(null, 0)
+  t.equal(phases.last, 'commentary')
+  t.strictSame(textPhases(phases.field), [null, 'commentary', 'commentary'])
+  t.strictSame(textPhases({ text_phases: ['a', 1] }), ['a', null])
+  t.strictSame(textPhases({ text_phases: 'a' }), [])
 })

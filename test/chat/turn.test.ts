@@ -120,3 +120,13 @@ t.test('texts stay apart if thinking came between a text and a call', async t =>
   t.equal(usual.content, 'ab')
   t.notOk('turn_order' in usual)
 })
+
+t.test('texts of different phases stay apart', async t => {
+  const text = (text: string, phase?: string): ChatEvent =>
+    ({ type: 'text-delta', choice: 0, text, ...phase !== undefined && { phase } })
+  t.match(turnOf(text('a', 'commentary'), text('b', 'commentary'), text('c', 'final_answer')).message(), {
+    content: [{ type: 'text', text: 'ab' }, { type: 'text', text: 'c' }],
+    text_phases: ['commentary', 'final_answer']
+  })
+  t.notOk('text_phases' in turnOf(text('a')).message())
+})

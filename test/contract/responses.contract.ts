@@ -143,7 +143,7 @@ if (api !== undefined) {
     t.ok(accepts(body), name, { errors: accepts.errors })
     const { call, route, context } = directStart(body as ResponsesRequest) // checked above
     const { body: sent } =
-      directRequest(call, { route, model: undefined, account: () => 'a1' }, context) ?? {}
+      directRequest(call, { route, provider: {}, model: undefined, account: () => 'a1' }, context) ?? {}
     api.check('CreateResponse', JSON.parse(String(sent)), `direct: ${name}`)
   }
 

@@ -11,11 +11,12 @@ import {
   type SeenRequest
 } from '../support/upstream.ts'
 import { chatUpstreamAt, testGateway, testKey, upstreamAt, type TestGateway } from '../support/gateway.ts'
-import { openaiScript } from '../support/openai-responses.ts'
+import { openaiResponse, openaiScript } from '../support/openai-responses.ts'
 import { openDatabase } from '../../lib/stores/open-database.ts'
 import { Secret } from '../../lib/core/secret.ts'
-import { providerSettings } from '../support/settings.ts'
+import { providerSettings, settings } from '../support/settings.ts'
 import { streamEvents } from '../support/responses.ts'
+import { startToolServer } from '../support/tool-server.ts'
 import type { Test } from 'tap'
 
 const path = '/v1/responses'
@@ -680,4 +681,54 @@ t.test('a broken stream ends with response.failed', async t => {
   })
   t.notOk(events.some(({ type }) => type === 'error'))
   t.ok(text.endsWith('data: [DONE]\n\n'))
+})
+
+t.test('a tool loop at OpenAI keeps the phase of each message, complete and streamed', async t => {
+  const server = await startToolServer(t)
+  const message = (text: string, phase: string) => ({
+    ...openaiResponse(0).output[0], id: `msg_${phase}`, phase, content: [{ type: 'output_text', text }]
+  })
+  const call = { type: 'function_call', id: 'fc_1', call_id: 'call_1', name: 'echo', arguments: '{}' }
+  const provider = await fakeUpstream(({ text, json }, number) => {
+    const output = text.includes('function_call_output')
+      ? [message('Seen.', 'final_answer')]
+      : [message('Let me look.', 'commentary'), call]
+    const response = openaiResponse(number, { output })
+    if (Reflect.get(Object(json), 'stream') !== true) return { pieces: [JSON.stringify(response)] }
+    const events = [
+      ...output.map((item, at) => ({ type: 'response.output_item.done', output_index: at, item })),
+      { type: 'response.completed', response }
+    ]
+    return { headers: eventStream, pieces: events.map(event => `data: ${JSON.stringify(event)}\n\n`) }
+  })
+  t.teardown(provider.close)
+  const api = await testGateway(t, {
+    providers: [upstreamAt(`${provider.url}/v1`)],
+    tools: {
+      ...settings().tools,
+      connectMs: 10_000,
+      callMs: 10_000,
+      loopMs: 20_000,
+      allowedHosts: ['127.0.0.1']
+    }
+  })
+  const tools = [{ type: 'mcp', server_label: 'mine', server_url: server.url, require_approval: 'never' }]
+  const request = { model: 'openai/gpt-5.4', reasoning: { effort: 'low' }, input: 'Look.', tools }
+  const messages = [
+    { type: 'message', phase: 'commentary', content: [{ text: 'Let me look.' }] },
+    { type: 'message', phase: 'final_answer', content: [{ text: 'Seen.' }] }
+  ]
+  const shown = (output: unknown): unknown =>
+    (output as Array<{ readonly type: string }>).filter(({ type }) => type === 'message')
+  t.match(shown(Reflect.get(Object(await (await api.post(path, request)).json()), 'output')), messages)
+  const events = streamEvents(await (await api.post(path, { ...request, stream: true })).text())
+  t.match(shown(Reflect.get(Object(events.at(-1)?.['response']), 'output')), messages)
+  for (const { json } of [provider.requests[1], provider.requests[3]] as Array<{ readonly json: unknown }>) {
+    t.match(Reflect.get(Object(json), 'input'), [
+      { role: 'user' },
+      { type: 'message', role: 'assistant', phase: 'commentary', content: 'Let me look.' },
+      { type: 'function_call' },
+      { type: 'function_call_output' }
+    ])
+  }
 })

@@ -86,7 +86,10 @@ function replacedFields (
 }
 
 /** Returns the provider's model name, and the parts of the conversation that are not stored there. */
-function conversationFields ({ route, provider, account }: Target, context: ResponsesContext): Record<string, unknown> {
+function conversationFields (
+  { route, provider, account }: Target,
+  context: ResponsesContext
+): Record<string, unknown> {
   const { continuation } = context.stored
   const isHere = (origin: ProviderAccount): boolean =>
     origin.providerId === route.providerId && origin.account === account()

@@ -8,7 +8,7 @@
 import { addReasoningDetails } from '../../chat/reasoning-details.ts'
 import { toThinkingBlock } from '../../chat/reasoning-item.ts'
 import { nameTools, toolKey, type NamedTool } from '../../chat/tool-names.ts'
-import { TurnOrder } from '../../chat/turn-order.ts'
+import { TextPhases, TurnOrder } from '../../chat/turn-order.ts'
 import { GatewayError } from '../../core/errors.ts'
 import { append } from '../../json/append.ts'
 import { property, type JsonObject } from '../../json/type-guards.ts'
@@ -79,6 +79,7 @@ class Reader {
   readonly #byItem: Message[] = []
   #turn: Turn | undefined
   #order = new TurnOrder()
+  #phases = new TextPhases()
   /** Fields that belong to the next call of the turn. */
   #callFields: Readonly<Record<string, unknown>> = {}
   /** Images of results: not every provider accepts them in a tool message. */
@@ -191,8 +192,8 @@ class Reader {
     }
   }
 
-  #message ({ role, content }: MessageItem, path: string): Message {
-    if (role === 'assistant') return this.#assistantText(content, path)
+  #message ({ role, content, phase }: MessageItem, path: string): Message {
+    if (role === 'assistant') return this.#assistantText(content, path, phase)
     const message: Message =
       role === 'user'
         ? {
@@ -219,7 +220,11 @@ class Reader {
     return message
   }
 
-  #assistantText (content: MessageItem['content'], path: string): Message {
+  #assistantText (
+    content: MessageItem['content'],
+    path: string,
+    phase: MessageItem['phase']
+  ): Message {
     const turn = this.#currentTurn()
     const parts =
       typeof content === 'string'
@@ -227,6 +232,8 @@ class Reader {
         : content.map(assistantPart(path))
     const said = parts.filter(part => part.type !== 'text' || part.text !== '')
     this.#order.add('text', said.length)
+    this.#phases.add(phase, said.length)
+    Object.assign(turn, this.#phases.field) // later texts are added to the same list
     if (said.length > 0) append(turn.content ??= [], said)
     return turn
   }
@@ -364,6 +371,7 @@ class Reader {
     if (this.#turn === undefined) {
       this.#turn = { role: 'assistant' }
       this.#order = new TurnOrder()
+      this.#phases = new TextPhases()
       this.#messages.push(this.#turn)
     }
     return this.#turn

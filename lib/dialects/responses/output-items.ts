@@ -90,7 +90,7 @@ export class OutputItems {
     switch (event.type) {
       case 'text-delta':
         if (event.text !== '') {
-          this.#message().write('output_text', event.text, this.#logprobsOf(event.logprobs))
+          this.#message(event.phase).write('output_text', event.text, this.#logprobsOf(event.logprobs))
         }
         break
       case 'refusal-delta':
@@ -196,11 +196,12 @@ export class OutputItems {
     }
   }
 
-  #message (): OpenMessage {
+  /** Returns the open message, or a new one if the phase differs. */
+  #message (phase?: string): OpenMessage {
     const last = this.#line.at(-1)
-    if (last instanceof OpenMessage) return last
+    if (last instanceof OpenMessage && (phase === undefined || phase === last.phase)) return last
     this.#sealDetails()
-    const message = new OpenMessage(this.#listener)
+    const message = new OpenMessage(this.#listener, phase)
     this.#begin(message)
     if (this.#annotations.length > 0) message.annotate(this.#annotations.splice(0))
     return message

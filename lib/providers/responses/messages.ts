@@ -1,7 +1,7 @@
 /** Converts messages to items: an assistant message becomes its reasoning, texts and calls. */
 
 import { contentFor, toReasoningItem } from '../../chat/reasoning-item.ts'
-import { hasTurnOrder, inTurnOrder } from '../../chat/turn-order.ts'
+import { hasTurnOrder, inTurnOrder, textPhases } from '../../chat/turn-order.ts'
 import { answerTexts } from '../chat-completions/messages.ts'
 import { inputContent } from './content.ts'
 import { toolCallIdOf } from './tool-call-id.ts'
@@ -42,13 +42,18 @@ export function wireConversation (messages: readonly Message[], account?: () => 
 
 function answerItems (message: AssistantMessage, account: (() => string) | undefined): InputItem[] {
   const parts = answerTexts(message)
+  const phases = textPhases(message)
   // As parts of one item, the API accepts texts only with the provider's ids.
-  const texts = hasTurnOrder(message) ? parts : [parts.join('')]
+  const texts = hasTurnOrder(message) || phases.length > 0 ? parts : [parts.join('')]
   return inTurnOrder<InputItem>(message, {
     thinking: (message.thinking_blocks ?? []).map(block => reasoningItems(block, account)),
-    text: texts.map(text => text === '' ? [] : [{ type: 'message', role: 'assistant', content: text }]),
+    text: texts.map((text, index) => text === '' ? [] : [assistantItem(text, phases[index])]),
     call: (message.tool_calls ?? []).map(call => [callItem(call)])
   })
+}
+
+function assistantItem (content: string, phase: string | null | undefined): InputItem {
+  return { type: 'message', role: 'assistant', content, ...typeof phase === 'string' && { phase } }
 }
 
 /** Drops reasoning of other providers and accounts, which this account could not read. */

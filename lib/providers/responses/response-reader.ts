@@ -20,6 +20,7 @@ type OpenItem = MessageItem | ReasoningItem | CallItem
 interface MessageItem extends Item {
   readonly type: 'message'
   readonly startIndex: number
+  readonly phase: string | undefined
 }
 
 interface ReasoningItem extends Item {
@@ -131,6 +132,7 @@ export class ResponseReader {
           ...labels,
           type,
           startIndex: this.#textLength,
+          phase: nonEmptyText(item.phase),
           isDone: false,
           isWritten: false,
           text: ''
@@ -175,7 +177,14 @@ export class ResponseReader {
     open.isWritten = true
     if (type === 'text-delta') this.#textLength += text.length
     const content = Array.isArray(logprobs) && logprobs.length > 0 ? logprobs : undefined
-    events.push({ type, choice, text, ...content !== undefined && { logprobs: { content } } })
+    const phase = open.type === 'message' && type === 'text-delta' ? open.phase : undefined
+    events.push({
+      type,
+      choice,
+      text,
+      ...content !== undefined && { logprobs: { content } },
+      ...phase !== undefined && { phase }
+    })
   }
 
   /**

@@ -18,6 +18,8 @@ export interface WireItem {
   id?: unknown
   type?: unknown
   content?: unknown
+  /** Of a message. */
+  phase?: unknown
   summary?: unknown
   encrypted_content?: unknown
   call_id?: unknown
@@ -59,7 +61,8 @@ export type InputPart =
   | { type: 'input_file', file_data?: string, file_id?: string, filename?: string }
 
 export type InputItem =
-  | { type: 'message', role: 'system' | 'developer' | 'user' | 'assistant', content: string | InputPart[] }
+  | { type: 'message', role: 'system' | 'developer' | 'user', content: string | InputPart[] }
+  | { type: 'message', role: 'assistant', content: string, phase?: string }
   | ReasoningItem
   | { type: 'function_call', call_id: string, name: string, arguments: string }
   | { type: 'custom_tool_call', call_id: string, name: string, input: string }

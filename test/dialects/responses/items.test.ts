@@ -133,6 +133,24 @@ t.test('reasoning belongs to the turn that it came from', async t => {
   )
 })
 
+t.test('texts keep their phases', async t => {
+  t.match(
+    read([
+      said('a'),
+      { type: 'message', role: 'assistant', content: 'b', phase: 'commentary' },
+      call('a'),
+      output('a', '1'),
+      { type: 'message', role: 'assistant', content: 'c', phase: 'final_answer' }
+    ]),
+    [
+      { content: [{ text: 'a' }, { text: 'b' }], text_phases: [null, 'commentary'] },
+      { role: 'tool' },
+      { content: [{ text: 'c' }], text_phases: ['final_answer'] }
+    ]
+  )
+  t.notOk('text_phases' in Object(Object(read([said('a')]))[0]))
+})
+
 t.test('images in results come after all results, which refer to them', async t => {
   const result = (output: Extract<InputItem, { type: 'function_call_output' }>['output']): InputItem => ({
     type: 'function_call_output',

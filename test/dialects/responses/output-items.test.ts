@@ -46,6 +46,21 @@ t.test('text, reasoning and calls become items, in the order in which they begin
   ])
 })
 
+t.test('a text of another phase is another message', async t => {
+  const text = (text: string, phase: string): ChatEvent => ({ type: 'text-delta', choice: 0, text, phase })
+  const { done } = items([
+    text('Let', 'commentary'),
+    text(' me.', 'commentary'),
+    text('7', 'final_answer'),
+    stop
+  ])
+  t.match(done, [
+    { type: 'message', phase: 'commentary', content: [{ text: 'Let me.' }] },
+    { type: 'message', phase: 'final_answer', content: [{ text: '7' }] }
+  ])
+  t.notOk('phase' in Object(items([says('a'), stop]).done[0]))
+})
+
 t.test('thinking blocks that wait for a call to finish are all kept', async t => {
   const thought = (signature: string): ChatEvent => ({
     type: 'thinking-block',

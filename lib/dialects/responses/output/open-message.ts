@@ -3,7 +3,7 @@
 import { nonEmptyText, numberOf, objectOf } from '../../../json/type-guards.ts'
 import { append } from '../../../json/append.ts'
 import { itemId } from '../item-ids.ts'
-import { OpenItem, type TextPlace } from './open-item.ts'
+import { OpenItem, type ItemListener, type TextPlace } from './open-item.ts'
 import type { OutputItem, OutputPart } from '../../../../schemas/response-items.ts'
 
 type Message = Extract<OutputItem, { type: 'message' }>
@@ -11,8 +11,15 @@ type Message = Extract<OutputItem, { type: 'message' }>
 /** Writes a message; each part begins with its first content. */
 export class OpenMessage extends OpenItem {
   readonly id = itemId('msg')
+  readonly phase: string | undefined
   readonly #parts: OutputPart[] = []
   #place: TextPlace | undefined
+
+  /** @param phase as the provider gives it */
+  constructor (listener: ItemListener, phase?: string) {
+    super(listener)
+    this.phase = phase
+  }
 
   write (kind: OutputPart['type'], text: string, logprobs: readonly unknown[]): void {
     this.step(() => {
@@ -44,7 +51,7 @@ export class OpenMessage extends OpenItem {
   }
 
   protected opening (): Message {
-    return { id: this.id, type: 'message', status: 'in_progress', role: 'assistant', content: [] }
+    return this.#item('in_progress', [])
   }
 
   protected close (): void {
@@ -52,7 +59,12 @@ export class OpenMessage extends OpenItem {
   }
 
   protected complete (): Message {
-    return { id: this.id, type: 'message', status: this.status, role: 'assistant', content: this.#parts }
+    return this.#item(this.status, this.#parts)
+  }
+
+  #item (status: Message['status'], content: OutputPart[]): Message {
+    const { id, phase } = this
+    return { id, type: 'message', status, role: 'assistant', content, ...phase !== undefined && { phase } }
   }
 
   /** Returns the open part, or a new one if the kind differs. */
