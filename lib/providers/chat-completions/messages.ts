@@ -4,7 +4,7 @@
  * Unknown roles are mapped to known ones.
  */
 
-import { answerParts, hasTurnOrder } from '../../chat/turn-order.ts'
+import { answerParts, hasTurnOrder, textPhases } from '../../chat/turn-order.ts'
 import { GatewayError } from '../../core/errors.ts'
 import type {
   AssistantMessage, AssistantPart, Message, ToolCall, UserPart
@@ -83,9 +83,10 @@ function wireMessage (given: Message, index: number, quirks: Quirks): Message {
   }
 }
 
-/** Returns true for an answer that is a list only because thinking stood between its texts. */
+/** Returns true for an answer that is a list only because of thinking between its texts, or their phases. */
 function isApart (message: Message): boolean {
-  if (message.role !== 'assistant' || !hasTurnOrder(message)) return false
+  if (message.role !== 'assistant') return false
+  if (!hasTurnOrder(message) && textPhases(message).length === 0) return false
   return answerParts(message.content).every(part => part.type === 'text' && !('cache_control' in part))
 }
 

@@ -214,15 +214,18 @@ t.test('the texts of a list are joined for servers that take only a text, for ev
   t.same(contents({}), messages.map(({ content }) => content))
 })
 
-t.test('texts with thinking between them are one text, unless one has a cache mark', async t => {
-  const sent = (...parts: ReadonlyArray<{ type: 'text', text: string }>): unknown => {
-    const order = { turn_order: ['text', 'thinking', 'text'] }
-    const messages: ChatInput['messages'] = [{ role: 'assistant', content: [...parts], ...order }]
+t.test('texts with thinking between them or with phases are one text, unless one has a mark', async t => {
+  const order = { turn_order: ['text', 'thinking', 'text'] }
+  const sentWith = (fields: object, parts: ReadonlyArray<{ type: 'text', text: string }>): unknown => {
+    const messages: ChatInput['messages'] = [{ role: 'assistant', content: [...parts], ...fields }]
     return body({ messages }, {})['messages']
   }
+  const sent = (...parts: ReadonlyArray<{ type: 'text', text: string }>): unknown => sentWith(order, parts)
   const [one, two] = [{ type: 'text', text: 'one' }, { type: 'text', text: 'two' }] as const
   const marked = { ...two, cache_control: { type: 'ephemeral' } }
   t.strictSame(sent(one, two), [{ role: 'assistant', content: 'onetwo' }])
+  const phases = { text_phases: ['commentary', 'final_answer'] }
+  t.strictSame(sentWith(phases, [one, two]), [{ role: 'assistant', content: 'onetwo' }])
   t.strictSame(sent(one, marked), [{ role: 'assistant', content: [one, marked] }])
 })
 
