@@ -2,12 +2,6 @@
 
 import { retryAfterMs, type RateLimits, type RefusedDecision } from './reservation.ts'
 import type { Account, SumAccount } from './call-accounts.ts'
-import { projectNamesOf, type ApiKey } from '../core/key.ts'
-import { usageRow } from '../usage/usage-row.ts'
-import type { Call } from '../core/call.ts'
-import type { ModelRegistry } from '../models/model-registry.ts'
-import { usageOfTokens, type UsageCost } from '../core/usage.ts'
-import type { Settings } from '../core/settings.ts'
 import type { UsageRow } from '../stores/tables.ts'
 
 /** Returns `x-ratelimit-limit-requests`, `-remaining-`, `-reset-`, and the same for tokens. */
@@ -93,40 +87,10 @@ export function costHeaders (
   return estimated === 1 ? { ...headers, 'x-headgate-cost-status': 'estimated' } : headers
 }
 
-/**
- * Returns the cost of a call so far, as its usage row would state it; `undefined` for a call without a
- * record.
- */
-export function usageCostOf (call: Call, models: Pick<ModelRegistry, 'find'>): UsageCost | undefined {
-  const row = usageRow(call, models)
-  if (row === undefined) return undefined
-  return {
-    usd: row.cost_nano_usd === null ? null : row.cost_nano_usd / 1e9,
-    isEstimated: row.estimated === 1,
-    usage: usageOfTokens(row.prompt_tokens ?? 0, row.completion_tokens ?? 0)
-  }
-}
-
 /** The header with the amount left of the budget with the least left. */
 export const budgetLeftHeader = 'x-headgate-budget-remaining-usd'
 
 /** Formats an amount without an exponent, to the billionth of a dollar. */
 export function usdText (nanoUsd: number): string {
   return (nanoUsd / 1e9).toFixed(9).replace(/\.?0{1,9}$/, '')
-}
-
-/**
- * Returns a function that tells whether costs are hidden from the project of a key, given by id or name;
- * `undefined` if all projects see costs.
- */
-export function costHiding ({
-  exposeCost,
-  projects
-}: Settings['usage']): ((key: ApiKey) => boolean) | undefined {
-  if (exposeCost && projects.every(project => project.exposeCost)) return undefined
-  const exposed = new Map(projects.map(({ project, exposeCost: own }) => [project, own]))
-  return key => {
-    const [id, name] = projectNamesOf(key)
-    return !(exposed.get(id) ?? exposed.get(name) ?? exposeCost)
-  }
 }

@@ -12,7 +12,7 @@ import type { Settings } from '../core/settings.ts'
 import type { Database } from '../stores/database.ts'
 import { endUserDigest, type EndUserDigest } from '../stores/end-user-digests.ts'
 import { endUsersOfMonth } from '../stores/party-spending.ts'
-import { ownTags, routeTags } from '../usage/own-tags.ts'
+import { ownTags, routeTags } from '../usage/usage-settings.ts'
 import {
   budgetsOfParties, type Account, type Party, type PartyBudget, type PartyKind
 } from './call-accounts.ts'

@@ -2,7 +2,7 @@
 
 import { refine, type Call, type ValidCall } from '../core/call.ts'
 import { map, type PassThroughStage } from '../pipeline/stage.ts'
-import { usageCostOf } from '../limits/headers.ts'
+import { usageCostOf } from '../usage/usage-row.ts'
 import type { CallOptionFields } from '../../schemas/call-options.ts'
 import type { ModelChoice } from '../../schemas/chat.ts'
 import { noteIgnored } from '../core/record.ts'

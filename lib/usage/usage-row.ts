@@ -10,7 +10,7 @@ import { byUnitColumn, type UnitColumn } from '../../schemas/billed-units.ts'
 import { endpointsWhere } from '../../schemas/endpoints.ts'
 import { rowId } from '../text/ids.ts'
 import { unknownCaller, cutName, type PricedModels } from '../core/record.ts'
-import { amountOf, charactersPerToken, usageOfTokens } from '../core/usage.ts'
+import { amountOf, charactersPerToken, usageOfTokens, type UsageCost } from '../core/usage.ts'
 import { steadyNow } from '../async/steady-clock.ts'
 import { emptyRow } from '../stores/usage-columns.ts'
 import { printSteps } from './call-steps.ts'
@@ -167,6 +167,20 @@ export function usageRow (
     byUnitColumn(({ name, perUnit }) =>
       boundedInteger((amountOf(name, charge.usage, record.usage.units) ?? NaN) * perUnit))
   )
+}
+
+/**
+ * Returns the cost of a call so far, as its usage row would state it; `undefined` for a call without a
+ * record.
+ */
+export function usageCostOf (call: Call, models: PricedModels): UsageCost | undefined {
+  const row = usageRow(call, models)
+  if (row === undefined) return undefined
+  return {
+    usd: row.cost_nano_usd === null ? null : row.cost_nano_usd / 1e9,
+    isEstimated: row.estimated === 1,
+    usage: usageOfTokens(row.prompt_tokens ?? 0, row.completion_tokens ?? 0)
+  }
 }
 
 function cutOrNull (name: string | undefined): string | null {

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { importedTables } from '../support/litellm-tables.ts'
 import { load } from '../support/config.ts'
-import { ownTags } from '../../lib/usage/own-tags.ts'
+import { ownTags } from '../../lib/usage/usage-settings.ts'
 import type { JsonObject } from '../../lib/json/type-guards.ts'
 
 function notesOfTags (

@@ -6,13 +6,12 @@ import {
   rateLimitHeaders,
   refusalHeaders,
   costHeaders,
-  costHiding,
   usdText
 } from '../../lib/limits/headers.ts'
 import fc from 'fast-check'
 import { chatUpstreamAt, testGateway, type TestGateway } from '../support/gateway.ts'
 import { holds } from '../support/property.ts'
-import { modelSettings, settings } from '../support/settings.ts'
+import { modelSettings } from '../support/settings.ts'
 import { storeTest } from '../support/stores.ts'
 import { until } from '../support/until.ts'
 import { fakeUpstream } from '../support/upstream.ts'
@@ -313,13 +312,6 @@ storeTest(
     t.equal(rows.length, 2)
   }
 )
-
-t.test('costs need no check of the key if every project may see them', t => {
-  const { usage } = settings()
-  t.equal(costHiding(usage), undefined)
-  t.equal(costHiding({ ...usage, projects: [{ project: 'a', exposeCost: true, tags: [] }] }), undefined)
-  t.end()
-})
 
 t.test('an amount is a plain decimal that parses to the same number of billionths', t => {
   for (const [nanoUsd, text] of [

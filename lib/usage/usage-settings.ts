@@ -1,4 +1,4 @@
-/** Finds the configured tags of keys, projects and routes. */
+/** Finds what `usage:` of the configuration says about keys, projects and routes. */
 
 import { projectNamesOf, type ApiKey } from '../core/key.ts'
 import type { Settings } from '../core/settings.ts'
@@ -32,4 +32,20 @@ export function routeTags ({
   )
   if (ofRoutes.size === 0) return undefined
   return names => names.flatMap(name => ofRoutes.get(name) ?? [])
+}
+
+/**
+ * Returns a function that tells whether costs are hidden from the project of a key, given by id or name;
+ * `undefined` if all projects see costs.
+ */
+export function costHiding ({
+  exposeCost,
+  projects
+}: Settings['usage']): ((key: ApiKey) => boolean) | undefined {
+  if (exposeCost && projects.every(project => project.exposeCost)) return undefined
+  const exposed = new Map(projects.map(({ project, exposeCost: own }) => [project, own]))
+  return key => {
+    const [id, name] = projectNamesOf(key)
+    return !(exposed.get(id) ?? exposed.get(name) ?? exposeCost)
+  }
 }

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { ownTags, routeTags } from '../../lib/usage/own-tags.ts'
+import { costHiding, ownTags, routeTags } from '../../lib/usage/usage-settings.ts'
 import { testGateway } from '../support/gateway.ts'
 import { settings } from '../support/settings.ts'
 import type { ApiKey } from '../../lib/core/key.ts'
@@ -70,4 +70,11 @@ t.test('a route adds tags to the calls that name it', async t => {
   })
   t.same(tagsOf?.(['fast', 'openai/m', 'smart']), ['c', 'a', 'b'])
   t.same(tagsOf?.(['none']), [])
+})
+
+t.test('costs need no check of the key if every project may see them', t => {
+  const { usage } = settings()
+  t.equal(costHiding(usage), undefined)
+  t.equal(costHiding({ ...usage, projects: [{ project: 'a', exposeCost: true, tags: [] }] }), undefined)
+  t.end()
 })
