@@ -1,6 +1,5 @@
 /** Filters for placeholders: one escapes lookalikes, the other restores values. */
 
-import { GatewayError } from '../core/errors.ts'
 import { maxTagLength, minTagLength } from './keyed-placeholders.ts'
 import type { Placeholders } from '../core/placeholders.ts'
 import type { ReplaceText, TextPlace } from '../json/place-table.ts'
@@ -18,7 +17,6 @@ const lookalike = /<[A-Z\d][A-Z\d_]{0,63}_[a-z2-7]{8,32}>/g
 export class LookalikeFilter implements TextFilter {
   readonly reach = maxLabelLength + maxTagLength + '<_>'.length + 1
   readonly alters = true
-  readonly skipsFixed = true
   readonly #placeholders: Placeholders
   readonly #keepsOwn: boolean
 
@@ -41,11 +39,6 @@ export class LookalikeFilter implements TextFilter {
     }
     return edits
   }
-
-  /** Never called, because fixed texts are skipped. */
-  refusal (): GatewayError {
-    return new GatewayError('internal_error')
-  }
 }
 
 /**
@@ -54,7 +47,6 @@ export class LookalikeFilter implements TextFilter {
  */
 export class PlaceholderFilter implements TextFilter, PlaceFilters {
   readonly alters = true
-  readonly skipsFixed = true
   readonly #placeholders: Placeholders
   #labels = 0
   #expression = /(?!)/g
@@ -84,11 +76,6 @@ export class PlaceholderFilter implements TextFilter, PlaceFilters {
       else edits.push({ start: found.index, end: found.index + match.length, replacement: value })
     }
     return edits
-  }
-
-  /** Never called, because fixed texts are skipped. */
-  refusal (): GatewayError {
-    return new GatewayError('internal_error')
   }
 
   at ({ kind }: TextPlace): TextFilter | undefined {
@@ -124,7 +111,6 @@ export class PlaceholderFilter implements TextFilter, PlaceFilters {
 /** Finds placeholders in incomplete JSON; values are escaped as in a JSON string. */
 class PartOfJson implements TextFilter {
   readonly alters = true
-  readonly skipsFixed = true
   readonly #filter: PlaceholderFilter
 
   constructor (filter: PlaceholderFilter) {
@@ -139,9 +125,5 @@ class PartOfJson implements TextFilter {
     return this.#filter
       .find(text, from, until)
       .map(edit => ({ ...edit, replacement: JSON.stringify(edit.replacement).slice(1, -1) }))
-  }
-
-  refusal (): GatewayError {
-    return this.#filter.refusal()
   }
 }

@@ -99,7 +99,7 @@ async function replaceLong (filter: TextFilter, text: string, { kind }: TextPlac
     const part = text.slice(start, until + filter.reach)
     reported.partStart = start
     for (const edit of filter.find(part, from - start, until - start, reported)) {
-      if (kind === 'fixed') throw filter.refusal(edit)
+      if (kind === 'fixed' && filter.refusal !== undefined) throw filter.refusal(edit)
       result += text.slice(copied, start + edit.start) + edit.replacement
       copied = start + edit.end
     }

@@ -199,7 +199,9 @@ class FilteredText extends RunningText {
     this.#reported.partStart = this.start
     const edits = this.filter.find(this.text.slice(0, until + reach), from, until, this.#reported)
     const [first] = edits
-    if (first !== undefined && this.place.kind === 'fixed') throw this.filter.refusal(first)
+    if (first !== undefined && this.place.kind === 'fixed' && this.filter.refusal !== undefined) {
+      throw this.filter.refusal(first)
+    }
     this.settle(edits, until)
     return until < end
   }

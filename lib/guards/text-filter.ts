@@ -40,8 +40,6 @@ export interface TextFilter {
   readonly reach: number
   /** False for a filter that only reports. */
   readonly alters: boolean
-  /** True to skip texts that cannot be changed. Default: a finding there refuses the call. */
-  readonly skipsFixed?: true
   /**
    * Finds matches that begin at or after `from` and before `until`, in order and without overlaps. Text
    * before `from` is context.
@@ -50,8 +48,8 @@ export interface TextFilter {
    * @throws GatewayError for a finding that refuses the call
    */
   readonly find: (text: string, from: number, until: number, reported?: ReportedEnds) => readonly TextEdit[]
-  /** Returns the error for a finding that cannot be replaced. */
-  readonly refusal: (edit: TextEdit) => GatewayError
+  /** Returns the error for a finding in a text that cannot be changed. Absent: such texts are skipped. */
+  readonly refusal?: (edit: TextEdit) => GatewayError
 }
 
 /** The guards that inspect texts, in order. */
@@ -149,7 +147,7 @@ export class TextFilters implements PlaceFilters {
 
   at ({ part, kind }: TextPlace): TextFilter | undefined {
     const filter = this.#of(part)
-    return kind === 'fixed' && filter?.skipsFixed === true ? undefined : filter
+    return kind === 'fixed' && filter?.refusal === undefined ? undefined : filter
   }
 
   #of (part: TextPlace['part']): TextFilter | undefined {
@@ -176,7 +174,10 @@ export function replaceFindings (filter: TextFilter, text: string, isFixed = fal
   const edits = filter.find(text, 0, Infinity)
   const [first] = edits
   if (first === undefined) return text
-  if (isFixed) throw filter.refusal(first)
+  if (isFixed) {
+    if (filter.refusal === undefined) return text
+    throw filter.refusal(first)
+  }
   let result = ''
   let from = 0
   for (const { start, end, replacement } of edits) {

@@ -5,10 +5,11 @@ import { KeyedPlaceholders } from '../../lib/guards/keyed-placeholders.ts'
 import { GuardFindings } from '../../lib/core/guard-findings.ts'
 import { PatternFilter, type PatternRule } from '../../lib/guards/pattern-filter.ts'
 import { LookalikeFilter, PlaceholderFilter } from '../../lib/guards/placeholder-filter.ts'
-import { replaceFindings } from '../../lib/guards/text-filter.ts'
+import { TextFilters, replaceFindings } from '../../lib/guards/text-filter.ts'
 import { boundedPattern } from '../../lib/text/bounded-pattern.ts'
 import { fixed, text } from '../../lib/json/place-table.ts'
 import { holds } from '../support/property.ts'
+import { routedCall } from '../support/stages.ts'
 
 const secret = randomBytes(32)
 const email = boundedPattern('[a-z]{3}@example\\.(?:com|org)', 20)
@@ -157,7 +158,8 @@ t.test(
     t.match(sent, new RegExp(`^${name} <TEXT_[a-z2-7]{8}>$`))
     t.equal(restored(sent, after), 'ada@example.com <EMAIL_aaaaaaaa>')
     t.equal(new PlaceholderFilter(after).at(fixed), undefined)
-    t.equal(new LookalikeFilter(after).skipsFixed, true)
+    const layer = { filter: () => new LookalikeFilter(after) }
+    t.equal(new TextFilters(layer, routedCall({}), 'request').at(fixed), undefined)
     t.end()
   }
 )
