@@ -95,7 +95,7 @@ async function* inspectedBatches<R> (
   const answer = new RefusableAnswer(call, given)
   const { inspector, delays } = inspection
   const countHeld = heldMemory(inspection, call.takeMemory)
-  const output = delays ? new DelayedOutput<R>() : new DirectOutput<R>()
+  const output = new DecidedOutput<R>()
   let end: AnswerEnd | undefined
   try {
     let reading: Promise<Step<R>> | undefined
@@ -109,8 +109,8 @@ async function* inspectedBatches<R> (
         await inspector.end(output.decided)
       } else {
         reading = undefined
-        const passed = output.onRead(step.batch)
-        if (passed !== undefined) yield passed
+        if (delays) output.last = step.batch
+        else yield step.batch
         // Events that were already passed on are not refused for their size; text above the limit is not
         // inspected.
         if (!delays && heldBytesOf(inspector) > maxHeldBytes) continue
@@ -150,63 +150,35 @@ async function* inSlices<R> (
   }
 }
 
-/** Decides which batches of an inspected answer go out, and when. */
-interface Output<R> {
-  /** Decided events; the inspector appends to it. */
-  readonly decided: ChatEvent[]
-  /** Returns what goes out before a batch is inspected. */
-  readonly onRead: (batch: Batch<R, ChatEvent>) => Batch<R, ChatEvent> | undefined
+/** Holds an answer back, and passes on decided events, from the first one that a caller sees. */
+class DecidedOutput<R> {
+  /** The inspector appends to it. */
+  decided: ChatEvent[] = []
+  /** The last read batch. Absent if batches go on before they are inspected: decided events are dropped. */
+  last: Batch<R, ChatEvent> | undefined
+  #isBegun = false
+
   /**
    * Returns what goes out after events may have been decided.
    *
    * @param end of the answer, if it has ended
    */
-  readonly onDecided: (end: AnswerEnd | undefined) => Batch<R, ChatEvent> | undefined
-  /** Returns what goes out before the error of a refused answer. */
-  readonly onRefusal: () => Batch<R, ChatEvent> | undefined
-}
-
-/** Passes batches on immediately. */
-class DirectOutput<R> implements Output<R> {
-  decided: ChatEvent[] = []
-
-  onRead (batch: Batch<R, ChatEvent>): Batch<R, ChatEvent> {
-    return batch
-  }
-
-  onDecided (): undefined {
-    this.decided = [] // already passed on
-  }
-
-  onRefusal (): undefined {}
-}
-
-/** Passes on decided events, from the first one that a caller sees. */
-class DelayedOutput<R> implements Output<R> {
-  decided: ChatEvent[] = []
-  #last: Batch<R, ChatEvent> | undefined
-  #isBegun = false
-
-  onRead (batch: Batch<R, ChatEvent>): undefined {
-    this.#last = batch
-  }
-
   onDecided (end: AnswerEnd | undefined): Batch<R, ChatEvent> | undefined {
     const isComplete = end !== undefined && !('error' in end)
     return this.#isBegun || isComplete || this.decided.some(isVisibleOutput) ? this.#take() : undefined
   }
 
-  /** Decided events go out first, as with any other error. */
+  /** Returns what goes out before the error of a refused answer: decided events, as with any other error. */
   onRefusal (): Batch<R, ChatEvent> | undefined {
     return this.#isBegun ? this.#take() : undefined
   }
 
   #take (): Batch<R, ChatEvent> | undefined {
-    if (this.#last === undefined || this.decided.length === 0) return undefined
     const { decided } = this
     this.decided = []
+    if (this.last === undefined || decided.length === 0) return undefined
     this.#isBegun = true
-    return { ...this.#last, events: decided }
+    return { ...this.last, events: decided }
   }
 }
 
