@@ -1,6 +1,7 @@
-/** The stages of every endpoint that answers a conversation, in any dialect. */
+/** The stages of every endpoint that answers a conversation or counts its tokens, in any dialect. */
 
 import { chatUses } from '../lib/chat/provider-uses.ts'
+import { countOf } from '../lib/chat/token-count.ts'
 import { checkChatRules } from '../lib/chat/rules.ts'
 import { chatAttributes, chatSettings } from '../lib/chat/model-settings.ts'
 import { chain } from '../lib/pipeline/chain.ts'
@@ -11,6 +12,7 @@ import { checkToolScope } from '../lib/mcp/tool-scope.ts'
 import { speaksDialect } from '../lib/providers/speaks-dialect.ts'
 import { lostReasoning } from '../lib/providers/lost-reasoning.ts'
 import { answerReply } from '../lib/replies/answer-reply.ts'
+import { replyWith } from '../lib/replies/reply-with.ts'
 import { chatRequirements } from '../lib/routing/requirements.ts'
 import { sessionOfCall } from '../lib/routing/session-of-call.ts'
 import { answerEmpty } from '../lib/stages/answer-empty.ts'
@@ -20,6 +22,7 @@ import { cachedAnswer } from '../lib/stages/cached-answer.ts'
 import { capAnswer } from '../lib/stages/cap-answer.ts'
 import { checkAddresses } from '../lib/stages/check-addresses.ts'
 import { checkProviderUses } from '../lib/stages/check-provider-uses.ts'
+import { countPrompt, type CountedPrompt, type CountPromptOptions } from '../lib/stages/count-prompt.ts'
 import { defer } from '../lib/stages/defer.ts'
 import { fitRoutes } from '../lib/stages/fit-routes.ts'
 import { dryRun, type OmittedFields } from '../lib/stages/dry-run.ts'
@@ -39,6 +42,7 @@ import type { TObject } from 'typebox'
 import type { ChatInput, RoutedChatCall } from '../lib/chat/input.ts'
 import type { AuthedCall, Call, RoutedCall, ValidCall } from '../lib/core/call.ts'
 import type { ChatEvent } from '../lib/core/events.ts'
+import type { Reply } from '../lib/core/reply.ts'
 import type { AnswerDialect, ChatBatch, Dialect, WireRequest } from '../lib/dialects/dialect.ts'
 import type { Services } from '../lib/services.ts'
 
@@ -110,6 +114,42 @@ export function conversation<S extends TObject, C> (
       cachedAnswer(answerCache, answerInTurns(services), { isStored: isStoredIn(dialect) })
     ),
     answerReply(dialect)
+  )
+}
+
+/**
+ * Counts the tokens of conversations in one dialect. Only spending of guards counts against limits: clients
+ * send dozens of counts, and providers count free of charge.
+ *
+ * @param validated as above
+ * @param toReply the reply for a count, in that dialect
+ */
+export function promptCount<S extends TObject, C> (
+  services: Services,
+  dialect: Pick<Dialect<S, C>, 'sizes' | 'input' | 'replaceTexts' | 'fit' | 'direct'>,
+  validated: Stage<AuthedCall, ValidCall<WireRequest<S>>>,
+  toReply: (counted: CountedPrompt) => Reply,
+  { afterRules = pass, ...options }: RequestStageOptions & CountPromptOptions = {}
+): Handler<Call> {
+  return pipeline(
+    auth(services),
+    validated,
+    namedGuards(services),
+    map(dialect.sizes(services.settings.limits)),
+    map(dialect.input),
+    afterRules,
+    routeModel(services),
+    dryRun(services, 'chat'),
+    checkProviderUses(services, chatUses, dialect),
+    limits(services, { estimate: estimateChat, onlyGuardCosts: true }),
+    inspectRequest(services.textGuards, { replaceTexts: dialect.replaceTexts }),
+    countPrompt(
+      services, dialect, request => countOf(estimateChat(request).prompt.typical, request), options
+    ),
+    replyWith((counted: CountedPrompt) => {
+      const reply = toReply(counted)
+      return { ...reply, headers: { ...reply.headers, 'x-headgate-token-count': counted.by } }
+    })
   )
 }
 

@@ -1,23 +1,10 @@
 /** Serves Anthropic's Messages API with any provider: messages, and token counts. */
 
-import { chatUses } from '../lib/chat/provider-uses.ts'
-import { countOf } from '../lib/chat/token-count.ts'
-import { map, pass } from '../lib/pipeline/stage.ts'
 import { toJsonReply } from '../lib/core/reply.ts'
 import { messages as dialect } from '../lib/dialects/messages/index.ts'
-import { countTokensInput } from '../lib/dialects/messages/input.ts'
+import { countTokensInput, type MessagesContext } from '../lib/dialects/messages/input.ts'
 import { replaceCountTexts } from '../lib/dialects/messages/replace-texts.ts'
 import { messagesSizes } from '../lib/dialects/messages/sizes.ts'
-import { estimateChat } from '../lib/limits/estimate-chat.ts'
-import { replyWith } from '../lib/replies/reply-with.ts'
-import { auth } from '../lib/stages/auth.ts'
-import { checkProviderUses } from '../lib/stages/check-provider-uses.ts'
-import { countPrompt, type CountedPrompt } from '../lib/stages/count-prompt.ts'
-import { dryRun } from '../lib/stages/dry-run.ts'
-import { inspectRequest } from '../lib/stages/inspect-request.ts'
-import { namedGuards } from '../lib/stages/named-guards.ts'
-import { limits } from '../lib/stages/limits.ts'
-import { routeModel } from '../lib/stages/route-model.ts'
 import { validate } from '../lib/stages/validate.ts'
 import {
   MessagesAnswer,
@@ -27,11 +14,13 @@ import {
 } from '../schemas/messages-answer.ts'
 import { CountTokensRequest, MessagesRequest } from '../schemas/messages-request.ts'
 import { RouteDecision } from '../schemas/route-decision.ts'
-import { conversation, type ConversationOptions, type RequestStageOptions } from './conversation.ts'
+import {
+  conversation, promptCount, type ConversationOptions, type RequestStageOptions
+} from './conversation.ts'
 import { fromProvider, type Docs } from './docs.ts'
 import type { Call } from '../lib/core/call.ts'
 import type { Services } from '../lib/services.ts'
-import { pipeline, type Handler } from './pipeline.ts'
+import type { Handler } from './pipeline.ts'
 
 /** Response headers of this API. */
 const headers: Docs['headers'] = {
@@ -92,32 +81,18 @@ export const countTokensDocs: Docs = {
 
 const validCount = validate(CountTokensRequest)
 
-/**
- * Serves POST /v1/messages/count_tokens. Only spending of guards counts against limits: clients send dozens
- * of counts, and providers count free of charge.
- */
-export function countTokens (
-  services: Services,
-  { afterRules = pass }: RequestStageOptions = {}
-): Handler<Call> {
-  return pipeline(
-    auth(services),
-    validCount,
-    namedGuards(services),
-    map(messagesSizes(services.settings.limits)),
-    map(countTokensInput),
-    afterRules,
-    routeModel(services),
-    dryRun(services, 'chat'),
-    checkProviderUses(services, chatUses, dialect),
-    limits(services, { estimate: estimateChat, onlyGuardCosts: true }),
-    inspectRequest(services.textGuards, { replaceTexts: replaceCountTexts }),
-    countPrompt(services, dialect, request => countOf(estimateChat(request).prompt.typical, request), {
-      passesErrors: true
-    }),
-    replyWith(async ({ id, by, tokens }: CountedPrompt) => {
+const countDialect = {
+  ...dialect, sizes: messagesSizes, input: countTokensInput, replaceTexts: replaceCountTexts
+}
+
+/** Serves POST /v1/messages/count_tokens. */
+export function countTokens (services: Services, options: RequestStageOptions = {}): Handler<Call> {
+  return promptCount<typeof CountTokensRequest, MessagesContext>(
+    services, countDialect, validCount,
+    ({ id, tokens }) => {
       const reply = toJsonReply({ input_tokens: tokens } satisfies TokenCount)
-      return { ...reply, headers: { ...reply.headers, 'request-id': id, 'x-headgate-token-count': by } }
-    })
+      return { ...reply, headers: { ...reply.headers, 'request-id': id } }
+    },
+    { ...options, passesErrors: true }
   )
 }

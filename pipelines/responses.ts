@@ -1,23 +1,11 @@
 /** Serves POST /v1/responses: items in, a response out, complete or streamed. */
 
-import { chatUses } from '../lib/chat/provider-uses.ts'
-import { countOf } from '../lib/chat/token-count.ts'
 import { toJsonReply } from '../lib/core/reply.ts'
 import { chain } from '../lib/pipeline/chain.ts'
-import { map, pass } from '../lib/pipeline/stage.ts'
 import { compaction } from '../lib/dialects/responses/compaction.ts'
 import { responsesDialect } from '../lib/dialects/responses/index.ts'
-import { estimateChat } from '../lib/limits/estimate-chat.ts'
-import { replyWith } from '../lib/replies/reply-with.ts'
-import { auth } from '../lib/stages/auth.ts'
-import { checkProviderUses } from '../lib/stages/check-provider-uses.ts'
-import { inspectRequest } from '../lib/stages/inspect-request.ts'
+import type { ResponsesContext } from '../lib/dialects/responses/input.ts'
 import { answerInBackground } from '../lib/stages/responses/answer-in-background.ts'
-import { countPrompt, type CountedPrompt } from '../lib/stages/count-prompt.ts'
-import { dryRun } from '../lib/stages/dry-run.ts'
-import { namedGuards } from '../lib/stages/named-guards.ts'
-import { limits } from '../lib/stages/limits.ts'
-import { routeModel } from '../lib/stages/route-model.ts'
 import { validate } from '../lib/stages/validate.ts'
 import { ErrorBody } from '../schemas/errors.ts'
 import {
@@ -31,6 +19,7 @@ import {
 import { RouteDecision } from '../schemas/route-decision.ts'
 import {
   conversation,
+  promptCount,
   resumedConversation,
   type ConversationOptions,
   type RequestStageOptions
@@ -38,7 +27,7 @@ import {
 import { fromProvider, type Docs } from './docs.ts'
 import type { Call } from '../lib/core/call.ts'
 import type { Services } from '../lib/services.ts'
-import { pipeline, type Handler } from './pipeline.ts'
+import type { Handler } from './pipeline.ts'
 
 export const responsesDocs: Docs = {
   operationId: 'createResponse',
@@ -106,35 +95,13 @@ export function responses (services: Services, options: ConversationOptions = {}
   })
 }
 
-/**
- * Serves POST /v1/responses/input_tokens. Only spending of guards counts against limits: providers count free
- * of charge.
- */
-export function countInputTokens (
-  services: Services,
-  { afterRules = pass }: RequestStageOptions = {}
-): Handler<Call> {
-  const dialect = responsesDialect(services.responseStore)
-  return pipeline(
-    auth(services),
-    validResponses,
-    namedGuards(services),
-    map(dialect.sizes(services.settings.limits)),
-    map(dialect.input),
-    afterRules,
-    routeModel(services),
-    dryRun(services, 'chat'),
-    checkProviderUses(services, chatUses, dialect),
-    limits(services, { estimate: estimateChat, onlyGuardCosts: true }),
-    inspectRequest(services.textGuards, { replaceTexts: dialect.replaceTexts }),
-    countPrompt(services, dialect, request => countOf(estimateChat(request).prompt.typical, request)),
-    replyWith(async ({ by, tokens }: CountedPrompt) => {
-      const reply = toJsonReply({
-        object: 'response.input_tokens',
-        input_tokens: tokens
-      } satisfies InputTokens)
-      return { ...reply, headers: { ...reply.headers, 'x-headgate-token-count': by } }
-    })
+/** Serves POST /v1/responses/input_tokens. */
+export function countInputTokens (services: Services, options: RequestStageOptions = {}): Handler<Call> {
+  return promptCount<typeof ResponsesRequest, ResponsesContext>(
+    services, responsesDialect(services.responseStore), validResponses,
+    ({ tokens }) =>
+      toJsonReply({ object: 'response.input_tokens', input_tokens: tokens } satisfies InputTokens),
+    options
   )
 }
 

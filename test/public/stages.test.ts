@@ -37,8 +37,9 @@ t.test('every stage and reply is public', async t => {
 })
 
 t.test('every pipeline is public', async t => {
-  // `deferredChat` runs calls for the gateway itself, with `resumedConversation`; the key and model endpoints
-  // of LiteLLM are aliases; the dashboard page is not part of the API.
+  // `deferredChat` runs calls for the gateway itself, with `resumedConversation`; `promptCount` makes the
+  // counts of two dialects; the key and model endpoints of LiteLLM are aliases; the dashboard page is not
+  // part of the API.
   const internal = [
     'aliasDocs',
     'configuredNames',
@@ -51,6 +52,7 @@ t.test('every pipeline is public', async t => {
     'modelsBehind',
     'openApi',
     'otherModels',
+    'promptCount',
     'resumedConversation'
   ]
   t.same((await functionsIn('pipelines', false)).filter(name => !(name in pipelines)).toSorted(), internal)
