@@ -128,13 +128,13 @@ export class ToolLoop {
   /** Returns the call of the first turn, after the calls that the caller has approved. */
   async #firstTurn (): Promise<RoutedChatCall> {
     const { request } = this.#call
-    const call = { ...this.#call, request: withTools(request, this.#open) }
+    const call = extend(this.#call, { request: withTools(request, this.#open) })
     if (request.toolApproval === undefined) return call
     this.#opening = this.#listed()
     if (request.toolApproval.approved.length === 0) return call
     const { ran, events } = await this.#runApproved(request.toolApproval)
     this.#opening = [...this.#opening, ...events]
-    return { ...call, request: withApproved(call.request, ran) }
+    return extend(call, { request: withApproved(call.request, ran) })
   }
 
   /** Passes the answer of one turn on, without calls of server tools. */
