@@ -149,33 +149,28 @@ export class FusedStages<Out> implements AsyncIterableIterator<Out, undefined> {
   }
 
   /**
-   * Yields the last values of each transformer. Those before the one that handles an error are not ended,
-   * since their output is no longer read.
+   * Yields the last values of each transformer, taken through those after it. Transformers before the one
+   * that handles an error are not ended, since their output is no longer read.
    */
   async * #lastValues (first: Failure | undefined): AsyncGenerator<Out, undefined> {
     let failure = first
     for (let at = first?.at ?? 0; at < this.#transformers.length; at = failure?.at ?? at + 1) {
-      failure = yield * this.#lastValuesOf(at, failure)
+      const values = lastValues(this.#transformers[at] as AnyTransformer, failure) // `at` is below the length
+      failure = undefined
+      try {
+        for await (const value of values) {
+          const result = value === undefined ? undefined : this.#push(value, at + 1)
+          if (result instanceof Failure) {
+            failure = result
+            break
+          }
+          if (result !== undefined) yield result.value
+        }
+      } catch (error) {
+        failure = new Failure(error, at + 1)
+      }
     }
     if (failure !== undefined) throw failure.error
-  }
-
-  /**
-   * Yields the last values of one transformer, taken through those after it. Returns the error that ended
-   * them early.
-   */
-  async * #lastValuesOf (at: number, failure?: Failure): AsyncGenerator<Out, Failure | undefined> {
-    const transformer = this.#transformers[at] as AnyTransformer // `at` is below the length
-    try {
-      for await (const value of lastValues(transformer, failure)) {
-        const result = value === undefined ? undefined : this.#push(value, at + 1)
-        if (result instanceof Failure) return result
-        if (result !== undefined) yield result.value
-      }
-      return undefined
-    } catch (error) {
-      return new Failure(error, at + 1)
-    }
   }
 
   async #close (): Promise<void> {
