@@ -75,7 +75,7 @@ export function answerCalls (deps: AnswerDeps): AnswerCall {
   return async (context, target, params = {}) => {
     context.respond = false
     try {
-      await CallInFlight.begin(deps, context, target, params).run()
+      await new CallInFlight(deps, context, target, params).run()
     } catch {
       context.res.destroy()
     }
@@ -93,12 +93,13 @@ class CallInFlight extends RingMember implements OpenCall, EvictableCall {
   readonly #response: ServerResponse
   readonly #target: Endpoint | GatewayError
 
-  static begin (
+  constructor (
     deps: AnswerDeps,
     context: Context,
     target: Endpoint | GatewayError,
     params: Record<string, string>
-  ): CallInFlight {
+  ) {
+    super()
     const { admission, open, options: { beginTrace, journalAnswer } } = deps
     const bounds = deps.bounds()
     const begun = beginCall(context, {
@@ -108,27 +109,15 @@ class CallInFlight extends RingMember implements OpenCall, EvictableCall {
       admission,
       beginTrace,
       journalAnswer,
-      shortenDeadline: ms => open.setEarlierDeadline(inFlight, begun.call.receivedAtMs + ms)
+      shortenDeadline: ms => open.setEarlierDeadline(this, begun.call.receivedAtMs + ms)
     })
-    const inFlight = new CallInFlight(deps, context, target, begun, bounds.callMs)
-    return inFlight
-  }
-
-  private constructor (
-    deps: AnswerDeps,
-    { req, res }: Context,
-    target: Endpoint | GatewayError,
-    begun: BegunCall,
-    callMs: number
-  ) {
-    super()
     this.abort = begun.abort
-    this.deadlineMs = begun.call.receivedAtMs + callMs
+    this.deadlineMs = begun.call.receivedAtMs + bounds.callMs
     this.#call = begun.call
     this.#begun = begun
     this.#deps = deps
-    this.#request = req
-    this.#response = res
+    this.#request = context.req
+    this.#response = context.res
     this.#target = target
   }
 
