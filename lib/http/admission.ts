@@ -127,10 +127,20 @@ export class Admission {
         rateLimits: { 'x-ratelimit-limit-requests': String(limit) }
       })
     }
-    return new CallResources(keyId, calls, {
-      memory: new HeldBytes(keyId, this.#memory, 'memory', this.stalled),
-      disk: new HeldBytes(keyId, this.#disk, 'disk space')
-    })
+    const memory = new HeldBytes(keyId, this.#memory, 'memory', this.stalled)
+    const disk = new HeldBytes(keyId, this.#disk, 'disk space')
+    let isClosed = false
+    return {
+      memory,
+      disk,
+      close: () => {
+        if (isClosed) return
+        isClosed = true
+        calls.release(keyId, 1)
+        memory.close()
+        disk.close()
+      }
+    }
   }
 
   /** Returns memory for data that arrives on connections shared by several calls. */
@@ -146,28 +156,11 @@ function defaultMemoryBytes (): number {
 }
 
 /** The resources held by one call: its slot, memory and disk space. */
-export class CallResources {
+export interface CallResources {
   readonly memory: HeldBytes
   readonly disk: HeldBytes
-  readonly #keyId: string
-  readonly #calls: FairShare
-  #isClosed = false
-
-  constructor (keyId: string, calls: FairShare, { memory, disk }: Pick<CallResources, 'memory' | 'disk'>) {
-    this.memory = memory
-    this.disk = disk
-    this.#keyId = keyId
-    this.#calls = calls
-  }
-
   /** Releases everything; repeated calls have no effect. */
-  close (): void {
-    if (this.#isClosed) return
-    this.#isClosed = true
-    this.#calls.release(this.#keyId, 1)
-    this.memory.close()
-    this.disk.close()
-  }
+  readonly close: () => void
 }
 
 /** Bytes of one kind that are held in the share of a key. */
