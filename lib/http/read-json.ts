@@ -178,21 +178,14 @@ class JsonBodyReader {
     this.#sizeBytes += bytes.length
     try {
       this.#check(bytes)
-      this.#keep(bytes)
+      if (bytes.length === this.#sizeBytes) this.#pieces.push(bytes)
+      else this.#small.push(bytes, this.#bodyBytes && this.#bodyBytes - this.#sizeBytes + bytes.length)
     } catch (error) {
       return this.#fail(error)
     }
     if (this.#sizeBytes === this.#bodyBytes) return this.#onEnd() // `end` would come a turn later
     this.#unpausedBytes += bytes.length + bytesPerPiece
     if (this.#unpausedBytes >= maxBytesPerTurn) void this.#pause()
-  }
-
-  #keep (bytes: Buffer): void {
-    if (bytes.length === this.#sizeBytes) this.#pieces.push(bytes)
-    else {
-      const total = this.#bodyBytes
-      this.#small.push(bytes, total === undefined ? undefined : total - this.#sizeBytes + bytes.length)
-    }
   }
 
   get #small (): SmallPieces {
