@@ -51,7 +51,8 @@ export class CallRecorder {
   readonly #bodyStore: CallBodyStore | undefined
   readonly #warnings: BudgetWarnings
   #bodyRecorder: BodyRecorder | undefined
-  #importing: Promise<void> | undefined
+  /** Resolves at the end of the import of journals and never rejects; `undefined` while there is none. */
+  importing: Promise<void> | undefined
 
   constructor (options: CallRecorderOptions) {
     const { limiter, log, database, usageDatabase, onInterrupted, services } = options
@@ -166,12 +167,7 @@ export class CallRecorder {
 
   /** Starts importing the journals of exited processes. */
   importJournals (): void {
-    this.#importing = this.#ledger?.importJournals().finally(() => { this.#importing = undefined })
-  }
-
-  /** Resolves at the end of that import and never rejects; `undefined` once it is over. */
-  get importing (): Promise<void> | undefined {
-    return this.#importing
+    this.importing = this.#ledger?.importJournals().finally(() => { this.importing = undefined })
   }
 
   /** Starts adding the records of an older store to its rollups. */
