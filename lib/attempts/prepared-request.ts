@@ -71,8 +71,13 @@ export class PreparedRequest<
   send (attempt: SentAttempt, signal?: AbortSignal): Promise<OpenResponse<E>> {
     const call = this.#call
     const { credential, span } = attempt
+    const { journalSent, isFree } = this.#options
     const context = {
-      call, credential, span, attempt, onSent: () => this.#onSent(attempt),
+      call, credential, span, attempt,
+      onSent: () => {
+        attempt.recordSent()
+        journalSent?.(call, isFree)
+      },
       signal: signal === undefined ? call.signal : AbortSignal.any([standardSignal(call.signal), signal])
     }
     if (this.#mustTranslate) return this.#openTranslated(context)
@@ -124,12 +129,6 @@ export class PreparedRequest<
     const { call: { record }, signal, attempt } = context
     return abandoned.openOutlivingCaller({ record, signal }, attempt,
       own => open({ ...context, signal: own }))
-  }
-
-  #onSent (attempt: SentAttempt): void {
-    const { journalSent, isFree } = this.#options
-    attempt.recordSent()
-    journalSent?.(this.#call, isFree)
   }
 
   #partsFor (credential: number | undefined): ReadonlyArray<UpstreamPart<R, E>> {
