@@ -78,7 +78,7 @@ export function planReservation<R> (
   const routes = paysProvider ? pricedRoutes(call, models, budgets, tokens) : call.routes
   const isStrict = isEstimated && sums.some(({ unit, strict }) => unit === 'nanoUsd' && strict)
   const bodyBytes = requestBytes(record.request)
-  const guardCost = budgets.length === 0 ? 0 : costOfGuards(spending, bodyBytes, tokens, budgets, models)
+  const guardCost = spending.length === 0 ? 0 : costOfGuards(spending, bodyBytes, tokens, budgets, models)
   const request: ReservationRequest = {
     accounts,
     ...record.caller.parties !== undefined && { withoutStore: settings.limits.withoutStore },
