@@ -45,7 +45,7 @@ export class RateCounters {
   waitMs (account: RateOrConcurrencyAccount, amount: number, nowMs: number): number {
     const { counting, max } = account
     switch (counting) {
-      case 'open': return this.#openOf(account) < max ? 0 : retryAfterMs
+      case 'open': return (this.#open.get(counterName(account)) ?? 0) < max ? 0 : retryAfterMs
       case 'rate': {
         const over = this.#debtOf(account, nowMs) + (amount - max) * minuteMs
         return Math.max(0, Math.ceil(over / max))
@@ -64,9 +64,10 @@ export class RateCounters {
         return
       }
       case 'open': {
-        const open = this.#openOf(account) + amount
-        if (open === 0) this.#open.delete(counterName(account))
-        else this.#open.set(counterName(account), open)
+        const name = counterName(account)
+        const open = (this.#open.get(name) ?? 0) + amount
+        if (open === 0) this.#open.delete(name)
+        else this.#open.set(name, open)
         return
       }
     }
@@ -92,10 +93,6 @@ export class RateCounters {
   #debtOf (account: RateOrConcurrencyAccount, nowMs: number): number {
     const bucket = this.#buckets.get(bucketName(account))
     return bucket === undefined ? 0 : debtAt(nowMs, bucket, account.max)
-  }
-
-  #openOf (account: RateOrConcurrencyAccount): number {
-    return this.#open.get(counterName(account)) ?? 0
   }
 }
 
