@@ -116,7 +116,11 @@ export class RequestEstimate<R> implements UsageEstimator {
   #request: R | undefined
   readonly #routes: readonly Route[]
   #value: Estimate | undefined
-  #mediaTokens = 0
+  /**
+   * The media tokens to count if the provider reports no usage: strict budgets count the most that a call can
+   * cost.
+   */
+  mediaTokens = 0
 
   constructor (
     { request, routes }: Pick<RoutedCall<R>, 'request' | 'routes'>,
@@ -136,17 +140,9 @@ export class RequestEstimate<R> implements UsageEstimator {
     return this.#value
   }
 
-  /**
-   * Sets the media tokens to count if the provider reports no usage: strict budgets count the most that a
-   * call can cost.
-   */
-  countMediaAs (tokens: number): void {
-    this.#mediaTokens = tokens
-  }
-
   countPrompt (): number | undefined {
     const { prompt, units } = this.value
-    return units === undefined ? prompt.typical + this.#mediaTokens : undefined
+    return units === undefined ? prompt.typical + this.mediaTokens : undefined
   }
 
   countAnswer (share = 1): number {

@@ -154,7 +154,7 @@ class CallLimits<R> {
     }
     if (isStrict) {
       record.cost.maxCostNanoUsd = decision.granted.nanoUsd
-      estimated.countMediaAs(mediaTokens)
+      estimated.mediaTokens = mediaTokens
     }
     return routes.length === call.routes.length ? call : { ...call, routes }
   }

@@ -47,7 +47,7 @@ t.test('an answer without a limit counts as one of usual length per choice', asy
 
 t.test('media count in addition to the prompt once their token counts are known', async t => {
   const estimate = estimated({ prompt: { typical: 60 }, answer: { typical: 30 } })
-  estimate.countMediaAs(40_000)
+  estimate.mediaTokens = 40_000
   t.equal(estimate.countPrompt(), 40_060)
 })
 
