@@ -81,7 +81,9 @@ export class SpendingReader {
     mayBeUnread: boolean
   ): SumKey | undefined | Promise<SumKey | undefined> {
     if (this.#options.readUsed === undefined) return undefined
-    const unread = (): SumKey | undefined => mayBeUnread ? this.#unread(sums) : undefined
+    const unread = (): SumKey | undefined => sums.find(sum =>
+      mayBeUnread && isOfEndUser(sum) && this.#readings.get(sum.name)?.isKnown !== true
+    )
     const pending: Array<Promise<unknown>> = []
     for (const sum of sums) {
       const last = this.#readings.get(sum.name)
@@ -91,10 +93,6 @@ export class SpendingReader {
       pending.push(mayBeUnread && isOfEndUser(sum) ? withTimeout(endUserWaitMs, reading) : reading)
     }
     return pending.length === 0 ? unread() : Promise.all(pending).then(unread)
-  }
-
-  #unread (sums: readonly SumKey[]): SumKey | undefined {
-    return sums.find(sum => isOfEndUser(sum) && this.#readings.get(sum.name)?.isKnown !== true)
   }
 
   /** Reads a sum even if a reading is recent or in progress, which may lack the latest records. */
