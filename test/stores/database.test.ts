@@ -82,6 +82,25 @@ t.test('a clean close leaves one complete file', async t => {
   t.equal(await countOf(await open(t, join(copy, 'other'))), 300)
 })
 
+t.test('the write-ahead log gives back the room that a long reading has made it take', async t => {
+  const directory = t.testdir()
+  const [database, reader] = [await open(t, directory), await open(t, directory)]
+  const logBytes = (): number => statSync(`${database.path}-wal`).size
+  const write = (count: number): void => database.write(prepare => {
+    const insert = prepare('insert into written values (zeroblob(1048576))')
+    for (let number = 0; number < count; number++) insert.run()
+  })
+  database.write(prepare => prepare('create table written (bytes blob)').run())
+  await reader.query.transaction().execute(async transaction => {
+    await transaction.selectFrom('usage').select('id').execute()
+    for (let number = 0; number < 10; number++) write(10)
+  })
+  t.ok(logBytes() > 100 * 1024 * 1024)
+  write(1) // copies the log into the store
+  write(1) // begins it anew
+  t.ok(logBytes() <= 64 * 1024 * 1024)
+})
+
 t.test('a path that refers to another file, or none, is detected', async t => {
   const directory = t.testdir()
   const database = await open(t, directory)

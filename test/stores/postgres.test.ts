@@ -182,6 +182,16 @@ t.test('a store in PostgreSQL', { skip: noPostgres }, async t => {
     t.ok(database.isReachable())
   })
 
+  await t.test('a connection that accepts no writes, such as an old one after a failover, is closed', async t => {
+    const database = await open(t, await postgresPlace(t, { poolSize: 1 }))
+    const { sql } = await import('kysely')
+    await sql`set session characteristics as transaction read only`.execute(database.query)
+    await t.rejects(database.checkWritable(), { name: 'StoreError', message: /read-only/ })
+    t.notOk(database.isReachable(), 'a store that accepts no writes is as good as away')
+    await database.checkWritable()
+    t.ok(database.isReachable())
+  })
+
   await t.test('writability is checked', async t => {
     const database = await open(t, await postgresPlace(t))
     await database.checkWritable()

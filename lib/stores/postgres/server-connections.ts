@@ -86,15 +86,20 @@ function storable (value: unknown): unknown {
   return typeof value === 'string' ? storableText(value) : value
 }
 
-/** The code of a query that was canceled, such as by `statement_timeout`. */
-const canceled = '57014'
+/**
+ * Error codes after which a new connection is needed: a query was canceled, such as by `statement_timeout`,
+ * or a write was refused because only reads are allowed. After a failover an old connection may lead to a
+ * server that is a replica now; a new one looks the host up again.
+ */
+const needsNewConnection: ReadonlySet<unknown> = new Set(['57014', '25006'])
 
 /**
  * Returns true for an error response after which the connection remains usable, and for a value that cannot
- * be read. A query that took too long is none of these: a server that slow is as good as unreachable.
+ * be read. A query that took too long is none of these: a server that slow is as good as unreachable. So is
+ * one that accepts no writes.
  */
 function isRefusal (error: unknown): boolean {
   if (error instanceof RangeError) return true
   if (!(error instanceof Error && 'severity' in error && error.severity === 'ERROR')) return false
-  return !('code' in error && error.code === canceled)
+  return !('code' in error && needsNewConnection.has(error.code))
 }

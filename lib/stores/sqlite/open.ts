@@ -22,6 +22,11 @@ import type * as Sqlite from '@photostructure/sqlite'
 import type { DatabaseOptions, SqliteDatabase } from '../database.ts'
 import type { Tables } from '../tables.ts'
 
+/**
+ * Bytes that the write-ahead log keeps on the disk. It grows while a backup or a long report reads an earlier
+ * state of the store, and would otherwise stay that long until the last process has stopped.
+ */
+const keptLogBytes = 64 * 1024 * 1024
 /** Milliseconds that closing waits for the writes of other processes. */
 const closeTimeoutMs = 1000
 
@@ -122,6 +127,7 @@ function prepared (file: Sqlite.DatabaseSyncInstance): Sqlite.DatabaseSyncInstan
     file.exec(
       'pragma journal_mode = wal; pragma synchronous = normal; pragma foreign_keys = on; pragma secure_delete = on'
     )
+    file.exec(`pragma journal_size_limit = ${keptLogBytes}`)
     migrate(file)
     return file
   } catch (error) {
