@@ -1,7 +1,7 @@
 /**
  * Alerts about the store itself, which cannot be stored: this process sends them, and so does every other one
- * that notices the outage. Their id is the same for an hour, so that receivers can drop duplicates. Once the
- * store is available again, they are stored as well.
+ * that notices the outage. Their id is that of the hour and of the outage within it, so that receivers can
+ * drop duplicates. Once the store is available again, they are stored as well.
  */
 
 import type { AlertDeliveryRow } from '../stores/tables.ts'
@@ -23,6 +23,8 @@ export interface StoreOutageOptions {
 export interface OutageState {
   alert?: Alert | undefined
   deliveries?: readonly Delivery[]
+  /** What distinguishes the last outage from others: its hour, and which one of this hour it was. */
+  identity?: readonly [hourMs: number, number: number]
 }
 
 const hourMs = 3_600_000
@@ -44,7 +46,7 @@ export class StoreOutage {
         event: 'store.away',
         message: 'The store cannot be reached or written: usage records wait in files.',
         data: {}
-      }, [hourOf(nowMs)], nowMs)
+      }, this.#nextIdentity(nowMs), nowMs)
       this.#state.deliveries = channels('store.away').map(channel => waiting(channel, nowMs))
     }
     const { alert, deliveries = [] } = this.#state
@@ -64,14 +66,14 @@ export class StoreOutage {
 
   /** Returns what to store now that the store is available again; nothing if no alert was sent. */
   over (): ReadonlyArray<{ readonly alert: Alert, readonly deliveries: readonly Delivery[] }> {
-    const { alert: away, deliveries = [] } = this.#state
-    if (away === undefined) return []
+    const { alert: away, deliveries = [], identity } = this.#state
+    if (away === undefined || identity === undefined) return []
     const nowMs = Date.now()
     const back = alertOf({
       event: 'store.back',
       message: 'The store can be used again.',
       data: { since: new Date(away.atMs).toISOString() }
-    }, [hourOf(away.atMs)], nowMs)
+    }, identity, nowMs)
     return [
       { alert: away, deliveries },
       {
@@ -85,6 +87,12 @@ export class StoreOutage {
   forget (): void {
     this.#state.alert = undefined
     this.#state.deliveries = []
+  }
+
+  #nextIdentity (nowMs: number): readonly [number, number] {
+    const [lastHour, number] = this.#state.identity ?? [NaN, 0]
+    const hour = hourOf(nowMs)
+    return this.#state.identity = [hour, hour === lastHour ? number + 1 : 1]
   }
 }
 

@@ -7,6 +7,7 @@ import t from 'tap'
 import { AlertStore } from '../../lib/alerts/alert-store.ts'
 import { alertOf } from '../../lib/alerts/alert.ts'
 import { waiting } from '../../lib/alerts/store-outage.ts'
+import { property } from '../../lib/json/type-guards.ts'
 import { pageRequest } from '../../lib/stores/pages.ts'
 import { alertsOn, webhookAt } from '../support/alerts.ts'
 import { storeTest } from '../support/stores.ts'
@@ -353,6 +354,24 @@ storeTest(
     t.match(back, { event: 'store.back', data: { since: String }, deliveries: [{ attempts: 1 }] })
   }
 )
+
+storeTest('each outage of the store within an hour is reported, and its end', async (t, open) => {
+  const database = await open()
+  const { url, requests } = await receiver(t, () => accepted)
+  const degraded: string[] = []
+  const alerts = closing(t, alertsOn(database, { [ops]: webhookAt(url) }, { degraded: () => degraded }))
+  for (const number of [1, 2, 3]) {
+    degraded.push('store')
+    await lookUntil([alerts], () => requests.length === 2 * number - 1, 'the beginning')
+    degraded.pop()
+    await lookUntil([alerts], () => requests.length === 2 * number, 'the end')
+  }
+  t.same(
+    requests.map(({ json }) => property(json, 'type')),
+    ['store.away', 'store.back', 'store.away', 'store.back', 'store.away', 'store.back']
+  )
+  t.equal(new Set(requests.map(({ headers }) => headers['webhook-id'])).size, 6, 'no receiver drops one')
+})
 
 storeTest('Redis that is away for two looks is reported, and when it is back', async (t, open) => {
   const databases = [await open(), await open()] as const
