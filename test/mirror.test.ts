@@ -33,6 +33,7 @@ const elsewhere: Reasons = {
     'pipelines/deferred',
     'needs a provider that defers, a store and two processes'
   ],
+  'deferred/until-stored': ['deferred/task-runner', 'stores the answers of the tasks there'],
   'dialects/chat-completions/index': ['pipelines/chat', 'names the parts of the dialect'],
   'dialects/messages/direct-frames': ['dialects/messages/direct', 'prints what that test reads'],
   'dialects/messages/index': ['pipelines/messages', 'names the parts of the dialect'],

@@ -3,7 +3,8 @@
  *
  * A response belongs to the process that runs it (a lease). If that process dies, the response ends as
  * `failed` instead of starting again, since its tools may already have acted. The running process reads
- * streams as they are written; other processes, and later readers, use the store.
+ * streams as they are written; other processes, and later readers, use the store. While the store is away,
+ * responses go on, and their results wait for it.
  */
 
 import { randomUUID } from 'node:crypto'
@@ -19,6 +20,7 @@ import type { Lease } from '../stores/lease.ts'
 import type { ResponseStore } from '../stores/response-store.ts'
 import type { ResponseObject } from '../../schemas/responses.ts'
 import type { CallEvents } from './detached-call.ts'
+import { untilStored } from './until-stored.ts'
 
 export interface BackgroundRunsOptions {
   readonly events: CallEvents
@@ -84,6 +86,9 @@ export class BackgroundRuns {
   readonly #running = new Map<string, Running>()
   readonly #work = new Set<Promise<void>>()
   #timer: NodeJS.Timeout | undefined
+  #polling: Promise<void> | undefined
+  /** When the store was last away, by `performance.now()`. */
+  #awayMs = -Infinity
 
   constructor (store: ResponseStore, options: BackgroundRunsOptions) {
     this.#store = store
@@ -93,7 +98,12 @@ export class BackgroundRuns {
 
   /** Starts renewing leases, and ends the responses of dead processes. */
   start (): void {
-    const poll = (): void => { this.#poll().catch(this.#options.onFailure) }
+    const poll = (): void => {
+      this.#polling ??= this.#poll().catch((error: unknown) => {
+        this.#awayMs = performance.now()
+        this.#options.onFailure(error)
+      }).finally(() => { this.#polling = undefined })
+    }
     this.#timer = setInterval(poll, this.#options.leaseMs / 6).unref()
     poll()
   }
@@ -103,6 +113,7 @@ export class BackgroundRuns {
     clearInterval(this.#timer)
     for (const { controller } of this.#running.values()) controller.abort(new GatewayError('shutting_down'))
     await Promise.all(this.#work)
+    await this.#polling
   }
 
   /** Resolves when the responses that run now have ended; later ones do not count. */
@@ -159,8 +170,14 @@ export class BackgroundRuns {
    */
   async finish (response: ResponseObject, origin?: ResponseOrigin, placeholders?: string): Promise<void> {
     const running = this.#running.get(response.id)
-    if (running !== undefined) running.isFinishing = true
-    await this.#store.finish(response, this.#owner, origin, placeholders)
+    const finish = async (): Promise<boolean> =>
+      await this.#store.finish(response, this.#owner, origin, placeholders)
+    if (running === undefined) {
+      await finish()
+      return
+    }
+    running.isFinishing = true
+    await this.#untilStored(running, finish)
   }
 
   /**
@@ -249,24 +266,36 @@ export class BackgroundRuns {
     { given, firstFrames, run, failed }: BackgroundWork
   ): Promise<void> {
     const isStreamed = firstFrames.length > 0
+    let isFailing = false
+    const write = async (): Promise<void> => await this.#write(id, running)
     const writing = setInterval(() => {
-      this.#write(id, running).catch(this.#options.onFailure)
+      write().then(() => { isFailing = false }, (error: unknown) => {
+        if (!isFailing) this.#options.onFailure(error)
+        isFailing = true
+      })
     }, writeEveryMs)
+    const update = async (response: ResponseObject): Promise<boolean> =>
+      await this.#untilStored(running, async () => await this.#store.update(response, this.#owner))
     try {
-      if (isStreamed) await this.#write(id, running)
-      await this.#store.update({ ...given.response, status: 'in_progress' }, this.#owner)
+      if (isStreamed) await this.#untilStored(running, write)
+      await update({ ...given.response, status: 'in_progress' })
       await run(running.controller.signal, text => this.#add(running, this.#counted(running, text)))
       if (running.controller.signal.aborted) throw running.controller.signal.reason
     } catch (error) {
       const response = failed(error)
-      const isMine = await this.#store.update(response, this.#owner)
+      const isMine = await update(response)
       if (isMine && isStreamed && !endsStream(running.last)) {
         this.#add(running, endingOf(response, running.stored + running.frames.length))
       }
     } finally {
       clearInterval(writing)
-      if (isStreamed) await this.#write(id, running)
+      if (isStreamed) await this.#untilStored(running, write)
     }
+  }
+
+  async #untilStored<T> ({ controller: { signal } }: Running, write: () => Promise<T>): Promise<T> {
+    const { onFailure, leaseMs } = this.#options
+    return await untilStored(write, { signal, onFailure, leaseMs })
   }
 
   /** @throws GatewayError `file_too_large` for a stream that exceeds the limit of its stored size */
@@ -320,7 +349,9 @@ export class BackgroundRuns {
         }
       }
     }
-    await this.#store.failOrphans(this.#store.now(), {
+    // Leases that ended while the store was away may be those of living processes, which renew them now.
+    const mayEnd = performance.now() - this.#awayMs > this.#options.leaseMs
+    await this.#store.failOrphans(mayEnd ? this.#store.now() : 0, {
       code: 'server_error',
       message: 'The process that worked on this response has ended.'
     })

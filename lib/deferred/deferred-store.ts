@@ -36,6 +36,13 @@ export interface StoredTask {
   readonly task: string
 }
 
+export interface TakeOptions {
+  /** Ids of tasks that are not taken. Default: none. */
+  readonly except?: readonly string[]
+  /** Leases that ended by then are those of dead processes. Default: now. 0 takes only waiting tasks. */
+  readonly endedByMs?: number
+}
+
 export interface LeasedTask extends StoredTask {
   /** How often it was leased and not returned, including this time. */
   readonly attempts: number
@@ -295,10 +302,12 @@ export class DeferredStore {
   /**
    * Leases a task that is waiting, or whose owner has died: the oldest one of the key with the fewest running
    * tasks, so that keys take turns.
-   *
-   * @param except ids of tasks that are not taken
    */
-  async take (lease: Lease, nowMs: number, except: readonly string[] = []): Promise<LeasedTask | undefined> {
+  async take (
+    lease: Lease,
+    nowMs: number,
+    { except = [], endedByMs = nowMs }: TakeOptions = {}
+  ): Promise<LeasedTask | undefined> {
     const row = await this.#use(
       async () =>
         await this.#query
@@ -314,7 +323,7 @@ export class DeferredStore {
               .selectFrom('deferred')
               .select('id')
               .where('state', 'in', ['queued', 'running'])
-              .where('lease_until_ms', '<=', nowMs)
+              .where('lease_until_ms', '<=', endedByMs)
               .where('expires_at_ms', '>', nowMs)
               .$if(except.length > 0, others => others.where('id', 'not in', except))
               .orderBy(eb =>

@@ -7,12 +7,12 @@
  * paid for.
  */
 
-import { sleep } from '../async/sleep.ts'
 import { yieldFairly } from '../async/yield-fairly.ts'
 import { GatewayError } from '../core/errors.ts'
 import type { Deferrals } from './deferrals.ts'
 import type { LeasedTask, StoredAnswer } from './deferred-store.ts'
 import type { Lease } from '../stores/lease.ts'
+import { untilStored } from './until-stored.ts'
 
 export interface TaskRunnerOptions {
   /** @throws the signal's reason when it was aborted; every other failure is an answer */
@@ -32,9 +32,6 @@ export interface TaskRunnerOptions {
 /** One crash is allowed: it may have had another cause. */
 const maxAttempts = 2
 
-/** How long the store may be away, with the usual lease: ten minutes. */
-const maxFinishes = 60
-
 export class TaskRunner {
   readonly #deferrals: Deferrals
   readonly #options: Required<TaskRunnerOptions>
@@ -46,6 +43,8 @@ export class TaskRunner {
   #added = false
   #timer: NodeJS.Timeout | undefined
   #stopped = false
+  /** When the store was last away, by `performance.now()`. */
+  #awayMs = -Infinity
 
   constructor (deferrals: Deferrals, options: TaskRunnerOptions) {
     this.#deferrals = deferrals
@@ -95,7 +94,11 @@ export class TaskRunner {
       this.#pollAgain = true
       return
     }
-    this.#polling = this.#takeAll().catch(this.#options.onFailure).finally(() => {
+    const failed = (error: unknown): void => {
+      this.#awayMs = performance.now()
+      this.#options.onFailure(error)
+    }
+    this.#polling = this.#takeAll().catch(failed).finally(() => {
       this.#polling = undefined
       if (!this.#pollAgain) return
       this.#pollAgain = false
@@ -108,8 +111,13 @@ export class TaskRunner {
     this.#added = false
     while (!this.#stopped && this.#running.size < this.#options.parallel) {
       const { store } = this.#deferrals
-      // Leases of tasks that run here may have expired too, while the store was away.
-      const task = await store.take(this.#lease(), store.now(), [...this.#running.keys()])
+      // Leases may have expired while the store was away: those of tasks that run here, and those of other
+      // living processes, which renew them now.
+      const mayTakeOver = performance.now() - this.#awayMs > this.#options.leaseMs
+      const task = await store.take(this.#lease(), store.now(), {
+        except: [...this.#running.keys()],
+        ...!mayTakeOver && { endedByMs: 0 }
+      })
       if (task === undefined) return
       const controller = new AbortController()
       this.#running.set(task.id, controller)
@@ -147,24 +155,13 @@ export class TaskRunner {
     }
   }
 
-  /** Stores an answer. A failing store is retried; once the signal has aborted, one last time. */
   async #finish (id: string, answer: StoredAnswer, signal: AbortSignal): Promise<void> {
     const { store, owner } = this.#deferrals
     const { keepMs, onFailure, leaseMs } = this.#options
-    for (let finishes = 1; ; finishes++) {
-      try {
-        await store.finish(id, owner, answer, store.now() + keepMs())
-        return
-      } catch (error) {
-        if (signal.aborted || finishes === maxFinishes) throw error
-        onFailure(error)
-      }
-      try {
-        await sleep(Math.min(leaseMs / 30 * 2 ** (finishes - 1), leaseMs / 3), signal)
-      } catch (error) {
-        if (!signal.aborted) throw error
-      }
-    }
+    await untilStored(
+      async () => await store.finish(id, owner, answer, store.now() + keepMs()),
+      { signal, onFailure, leaseMs }
+    )
   }
 
   #lease (): Lease {

@@ -243,3 +243,78 @@ storeTest('a response that is being stored is not cancelled by a renewal that mi
   t.equal(aborted, false)
   await runs.stop()
 })
+
+storeTest('a result waits for a store that is away', async (t, open) => {
+  let isAway = false
+  const store = new ResponseStore({ ...(await open()), storeFileIntact: () => !isAway }, () => ({
+    keeps: true,
+    keepMs: 60_000,
+    maxBytesPerKey: 1_000_000,
+    maxBodyBytes: 1_000_000,
+    maxItems: 100,
+    maxBytes: 1_000_000
+  }))
+  let failures = 0
+  const runs = new BackgroundRuns(store, {
+    events: { onEnd: () => undefined },
+    maxRunning: () => 10,
+    onFailure: () => { failures++ },
+    leaseMs: 90
+  })
+  const response = { ...startedResponse(responsesStart()), id: 'resp_1', status: 'queued' as const }
+  runs.start()
+  await runs.begin({
+    given: { keyId: 'key-1', response, input: [], itemIds: [] },
+    firstFrames: [frame(0)],
+    failed: () => ({ ...response, status: 'failed' }),
+    run: async (_signal, write) => {
+      isAway = true
+      write(frame(1))
+      await runs.finish({ ...response, status: 'completed' })
+    }
+  })
+  await until(() => failures > 9, 'the store to fail')
+  isAway = false
+  await runs.whenIdle()
+  await runs.stop()
+  t.equal(await store.status('key-1', 'resp_1'), 'completed')
+  const stored: string[] = []
+  for await (const frames of store.frames.read('resp_1')) stored.push(...frames)
+  t.same(stored, [0, 1].map(frame))
+})
+
+storeTest('living processes renew their leases before others end their responses', async (t, open) => {
+  const store = new ResponseStore(await open(), () => ({
+    keeps: true,
+    keepMs: 60_000,
+    maxBytesPerKey: 1_000_000,
+    maxBodyBytes: 1_000_000,
+    maxItems: 100,
+    maxBytes: 1_000_000
+  }))
+  const response = { ...startedResponse(responsesStart()), id: 'resp_1', status: 'queued' as const }
+  const kept = { keyId: 'key-1', response, input: [], itemIds: [] }
+  await store.keep(kept, { owner: 'another process', untilMs: store.now() - 1 })
+  const failOrphans = store.failOrphans.bind(store)
+  const states: unknown[] = []
+  t.intercept(store, 'failOrphans', {
+    value: async (...args: Parameters<typeof failOrphans>) => {
+      if (states.length === 0) {
+        states.push('away')
+        throw new Error('the store is away')
+      }
+      await failOrphans(...args)
+      states.push(await store.status('key-1', 'resp_1'))
+    }
+  })
+  const runs = new BackgroundRuns(store, {
+    events: { onEnd: () => undefined },
+    maxRunning: () => 10,
+    onFailure: () => undefined,
+    leaseMs: 600
+  })
+  runs.start()
+  await until(() => states.at(-1) === 'failed', 'the response to fail')
+  await runs.stop()
+  t.same(states.slice(0, 2), ['away', 'queued'])
+})

@@ -3,6 +3,7 @@ import { openDeferrals } from '../../lib/deferred/deferrals.ts'
 import { TaskRunner } from '../../lib/deferred/task-runner.ts'
 import { storeTest } from '../support/stores.ts'
 import { eventually, settles, until } from '../support/until.ts'
+import { withResolvers } from '../support/with-resolvers.ts'
 import type { Database } from '../../lib/stores/database.ts'
 import type { DeferredRow } from '../../lib/stores/tables.ts'
 
@@ -241,4 +242,49 @@ storeTest('a store that does not come back does not block a task forever', async
   await settles(runner.whenIdle(), 'the task to end')
   await runner.stop()
   t.match(await rowOf(database), { state: 'running', body: null })
+})
+
+storeTest('a task of a living process is not run again when the store comes back', async (t, open) => {
+  const database = await open()
+  let nowMs = Date.now()
+  let isAway = false
+  const clocked = { ...database, now: () => nowMs }
+  const started: string[] = []
+  const ended = withResolvers<void>()
+  const leaseMs = 3_600_000 // long enough that nothing happens by itself
+  let failures = 0
+  const runnerOn = async (place: Database): Promise<TaskRunner> => {
+    return new TaskRunner(await openDeferrals(place), {
+      run: async task => {
+        started.push(task)
+        if (task === '"a"') await ended.promise
+        return { status: 200, body: '{}' }
+      },
+      keepMs: () => 10 * leaseMs,
+      onFailure: () => { failures++ },
+      leaseMs
+    })
+  }
+  const { store } = await openDeferrals(clocked)
+  const add = async (id: string): Promise<void> => {
+    await store.add({ id, keyId: 'key-1', task: JSON.stringify(id) }, nowMs + 10 * leaseMs, 10)
+  }
+  await add('a')
+  const runner = await runnerOn(clocked)
+  const other = await runnerOn({ ...clocked, storeFileIntact: () => !isAway })
+  runner.start()
+  await until(() => started.length === 1, 'the task to run')
+  isAway = true
+  other.start()
+  await until(() => failures === 1, 'the store to fail')
+  nowMs += 2 * leaseMs // the lease could not be renewed
+  isAway = false
+  await add('b')
+  other.poll()
+  await until(() => started.length > 1, 'another task')
+  await other.whenIdle()
+  ended.resolve()
+  await runner.whenIdle()
+  await Promise.all([runner.stop(), other.stop()])
+  t.same(started, ['"a"', '"b"'])
 })
