@@ -26,6 +26,24 @@ function prepared (onConnected: buildConnector.Callback, onEnd: () => void): bui
   }
 }
 
+/**
+ * Codes of errors after which undici connects again, without an end: it takes them for those of an open
+ * connection.
+ */
+const repeated: ReadonlySet<unknown> = new Set(['UND_ERR_SOCKET', 'UND_ERR_INFO'])
+
+/** Makes a tunnel that the proxy has closed a failure like any other. */
+function failingOnce (onConnected: buildConnector.Callback): buildConnector.Callback {
+  return (...result) => {
+    const [error] = result
+    if (error === null || !('code' in error && repeated.has(error.code))) onConnected(...result)
+    else {
+      const failure = new Error('the proxy closed the connection before the tunnel was open', { cause: error })
+      onConnected(Object.assign(failure, { code: 'ECONNRESET' }), null)
+    }
+  }
+}
+
 /** Creates clients that connect directly. */
 export function createDirectClient (server: URL, connecting: ConnectorOptions): CreateClient {
   const connect = withConnectTimeout(connecting)
@@ -69,7 +87,7 @@ export function createProxiedClient (
       factory: (server, given: ConnectingOptions) => {
         const connect: buildConnector.connector = (to, onConnected) => {
           // one timeout for the proxy, its answer and TLS
-          given.connect(to, inTime(timeoutMs, leaving, prepared(onConnected, onEnd)))
+          given.connect(to, inTime(timeoutMs, leaving, failingOnce(prepared(onConnected, onEnd))))
         }
         return new Client(server, { ...given, connect }).on('disconnect', onDisconnect)
       }

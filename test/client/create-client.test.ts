@@ -207,6 +207,26 @@ t.test(
   }
 )
 
+t.test('a proxy that closes the connection is asked once', async t => {
+  let asked = 0
+  const proxy = createServer(socket => {
+    asked++
+    socket.on('error', () => undefined).once('data', () => socket.end())
+  }).listen(0, '127.0.0.1')
+  await once(proxy, 'listening')
+  t.teardown(() => {
+    proxy.close()
+  })
+  const { port } = proxy.address() as AddressInfo // of a port
+  const transport = transportTo(t, closedUrl, { proxy: { url: `http://127.0.0.1:${port}` } })
+  await t.rejects(send(transport), {
+    code: 'upstream_unreachable',
+    mayBeBilled: false,
+    cause: { message: 'the proxy closed the connection before the tunnel was open' }
+  })
+  t.equal(asked, 1)
+})
+
 t.test('a tunnel that takes too long ends the call, with one deadline for all its steps', async t => {
   const silent = createServer(socket => {
     socket.on('error', () => socket.destroy()).resume()
