@@ -1,6 +1,6 @@
 /** The reply to a call, and how JSON and event streams are sent. */
 
-/** The response to a call. `http/write-reply` adds the framing and more headers, such as `x-request-id`. */
+/** The response to a call. `http/` adds the framing and more headers, such as `x-request-id`. */
 export interface Reply {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>

@@ -6,7 +6,7 @@ import { chatCompletionsErrors } from '../dialects/chat-completions/errors.ts'
 import { RingMember } from '../async/ring.ts'
 import type { OpenCall, OpenCalls } from './open-calls.ts'
 import { beginCall, type BegunCall, type RequestBounds } from './begin-call.ts'
-import { writeReply, type AddHeaders } from './write-reply.ts'
+import { writeReply } from './write-reply.ts'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Context } from 'koa'
 import type { Call, JournalAnswer } from '../core/call.ts'
@@ -14,6 +14,7 @@ import type { CallTrace } from '../core/call-trace.ts'
 import type { Endpoint } from '../core/endpoint.ts'
 import type { Reply } from '../core/reply.ts'
 import type { Admission, EvictableCall } from './admission.ts'
+import type { AddHeaders } from './reply-headers.ts'
 
 /** Maximum length of method and path in the log. A query may hold secrets and is left out. */
 const maxLoggedTarget = 200

@@ -1,19 +1,14 @@
 /** Writes replies to the socket. */
 
-import { explainRoute } from '../core/explain-route.ts'
-import { hadChoiceOfRoutes } from '../core/record.ts'
 import { writeChunk } from './node-internals.ts'
+import { replyHeaders, type AddHeaders } from './reply-headers.ts'
 import type { ServerResponse } from 'node:http'
-import { toHeaderValue } from '../text/header-value.ts'
 import { TimedMember, sharedTimer, type SharedTimer } from '../async/shared-timer.ts'
 import type { Call, CallSignal } from '../core/call.ts'
 import type { Reply } from '../core/reply.ts'
 
 /** A longer body is written in pieces of this size: bytes, or characters of a text. */
 const pieceLength = 64 * 1024
-
-/** Adds headers of a call to those of its reply. */
-export type AddHeaders = (headers: Record<string, string>, call: Call) => void
 
 /** The response that a reply is written to, and its call. */
 export interface ReplyTarget {
@@ -51,7 +46,7 @@ async function writeComplete (body: Piece, reply: Reply, target: ReplyTarget): P
   await call.journalAnswer?.(call) // first, since the headers include the cost of the call
   if (response.destroyed) return
   response.writeHead(reply.status, {
-    ...headersOf(reply, target),
+    ...replyHeaders(reply, target),
     'content-length': String(Buffer.byteLength(body))
   })
   if (body.length > pieceLength) {
@@ -79,32 +74,6 @@ async function writeInPieces (
     await whenDrained(response, signal)
     onWait?.(false)
   }
-}
-
-/** Returns all headers of a reply: those of the record, of the reply and of the configuration. */
-function headersOf (reply: Reply, { call, addHeaders }: ReplyTarget): Record<string, string> {
-  const { id, record } = call
-  const { request, routing, guards } = record
-  const headers: Record<string, string> = {
-    'x-request-id': id,
-    'x-headgate-overhead-ms': (record.times.overheadMs ?? 0).toFixed(2)
-  }
-  if (record.trace !== undefined) headers['x-headgate-trace-id'] = record.trace.traceId
-  if (routing.modelId !== undefined) headers['x-headgate-model'] = toHeaderValue(routing.modelId)
-  if (routing.requestCount > 0) headers['x-headgate-attempts'] = String(routing.requestCount)
-  if (routing.cache !== undefined) headers['x-headgate-cache'] = routing.cache
-  if (guards.names !== undefined) headers['x-headgate-stages'] = guards.names.join(', ')
-  if (hadChoiceOfRoutes(routing)) headers['x-headgate-route'] = explainRoute(record)
-  if (request.ignoredFields !== undefined) {
-    headers['x-headgate-ignored'] = toHeaderValue(request.ignoredFields.join(', '))
-  }
-  if (request.maxTokens !== undefined) headers['x-headgate-max-tokens'] = String(request.maxTokens)
-  if (routing.upstreamRequestId !== undefined) {
-    headers['x-upstream-request-id'] = toHeaderValue(routing.upstreamRequestId)
-  }
-  Object.assign(headers, reply.headers, record.limits.headers, record.cost.headers)
-  addHeaders?.(headers, call)
-  return headers
 }
 
 /**
@@ -137,7 +106,7 @@ class StreamWriter extends TimedMember {
     const { keepAlive } = reply
     const { response } = this.#target
     try {
-      response.writeHead(reply.status, headersOf(reply, this.#target))
+      response.writeHead(reply.status, replyHeaders(reply, this.#target))
     } catch (error) {
       return this.#settle(this.#break(error))
     }
