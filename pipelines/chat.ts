@@ -30,11 +30,9 @@ export const chatDocs: Docs = {
   dryRun: RouteDecision
 }
 
-export type ChatOptions = ConversationOptions
-
 const validChat = validate(ChatRequest)
 
-export function chat (services: Services, options: ChatOptions = {}): Handler<Call> {
+export function chat (services: Services, options: ConversationOptions = {}): Handler<Call> {
   return conversation(services, chatCompletions, validChat, options)
 }
 

@@ -3,7 +3,7 @@
 export { pipeline, type Handler } from '../../pipelines/pipeline.ts'
 export { createEndpoints } from '../../pipelines/index.ts'
 export { aliasEndpoints } from '../../pipelines/aliases.ts'
-export { chat, type ChatOptions } from '../../pipelines/chat.ts'
+export { chat } from '../../pipelines/chat.ts'
 export {
   conversation,
   type ConversationOptions,
