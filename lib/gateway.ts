@@ -256,7 +256,7 @@ async function openLasting (
     admin,
     degraded: () => [
       ...(options.degraded?.() ?? []),
-      ...(recorder.isDegraded ? ['ledger'] : []),
+      ...(recorder.ledger?.degraded === true ? ['ledger'] : []),
       ...(usageDatabase?.isReachable() === false || database?.isReachable() === false ? ['store'] : []),
       ...((services().usageExports?.failures.size ?? 0) > 0 ? ['exports'] : [])
     ],

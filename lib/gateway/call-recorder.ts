@@ -45,20 +45,21 @@ export interface CallRecorderOptions {
 export class CallRecorder {
   /** Journals a call whose request has been sent to a provider. */
   readonly journalSent: JournalSent
+  /** Absent without a store for usage rows. */
+  readonly ledger: Ledger | undefined
+  /** Resolves at the end of the first import and never rejects; `undefined` once it is over. */
+  importing: Promise<void> | undefined
   readonly #options: CallRecorderOptions
-  readonly #ledger: Ledger | undefined
   readonly #recorder: UsageRecorder
   readonly #bodyStore: CallBodyStore | undefined
   readonly #warnings: BudgetWarnings
   #bodyRecorder: BodyRecorder | undefined
-  /** Resolves at the end of the import of journals and never rejects; `undefined` while there is none. */
-  importing: Promise<void> | undefined
 
   constructor (options: CallRecorderOptions) {
     const { limiter, log, database, usageDatabase, onInterrupted, services } = options
     this.#options = options
     this.#warnings = new BudgetWarnings(log)
-    this.#ledger = usageDatabase && new Ledger(usageDatabase, {
+    this.ledger = usageDatabase && new Ledger(usageDatabase, {
       log,
       retention: () => services().settings.usage,
       beforeStored: async imported => {
@@ -66,7 +67,7 @@ export class CallRecorder {
         if (onInterrupted !== undefined) await this.#reportInterrupted(imported, usageDatabase, onInterrupted)
       }
     })
-    this.#recorder = new UsageRecorder({ ledger: this.#ledger, limiter, services })
+    this.#recorder = new UsageRecorder({ ledger: this.ledger, limiter, services })
     this.journalSent = this.#recorder.journalSent
     this.#bodyStore = database && new CallBodyStore(database)
   }
@@ -162,28 +163,18 @@ export class CallRecorder {
   /** Completes the record of a detached call, before anyone can fetch its answer. */
   readonly endDetached = (call: Call): void => {
     this.end(call)
-    this.#ledger?.flushJournal()
+    this.ledger?.flushJournal()
   }
 
   /** Starts importing the journals of exited processes. */
   importJournals (): void {
-    this.importing = this.#ledger?.importJournals().finally(() => { this.importing = undefined })
-  }
-
-  /** Starts adding the records of an older store to its rollups. */
-  backfillRollups (): void {
-    this.#ledger?.backfillRollups()
-  }
-
-  /** True while usage rows cannot be stored. */
-  get isDegraded (): boolean {
-    return this.#ledger?.degraded === true
+    this.importing = this.ledger?.importJournals().finally(() => { this.importing = undefined })
   }
 
   get load (): { rowsWaiting: number, rowsDropped: number, bodiesDropped: number } {
     return {
-      rowsWaiting: this.#ledger?.waiting ?? 0,
-      rowsDropped: this.#ledger?.dropped ?? 0,
+      rowsWaiting: this.ledger?.waiting ?? 0,
+      rowsDropped: this.ledger?.dropped ?? 0,
       bodiesDropped: this.#bodyRecorder?.dropped ?? 0
     }
   }
@@ -196,6 +187,6 @@ export class CallRecorder {
   /** Stores everything pending. */
   async close (): Promise<void> {
     await this.#bodyRecorder?.close()
-    await this.#ledger?.close()
+    await this.ledger?.close()
   }
 }

@@ -177,7 +177,7 @@ export class OpenedGateway {
       log.warn({ cause: loggableError(error) }, 'failed to delete uploads of an earlier process')
     })
     recorder.importJournals()
-    recorder.backfillRollups()
+    recorder.ledger?.backfillRollups()
     await listed
   }
 
