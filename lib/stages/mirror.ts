@@ -27,7 +27,9 @@ const endpoint = 'mirror'
  * @param random returns a number from 0 up to but not including 1
  */
 export function mirror (
-  services: Pick<Services, 'models' | 'providers' | 'settings' | 'journalSent' | 'mirrors'>,
+  services: Pick<
+    Services, 'models' | 'providers' | 'settings' | 'abandonedAnswers' | 'journalSent' | 'mirrors'
+  >,
   isAnsweredAtOnce: (call: RoutedCall<ChatInput>) => boolean,
   random: () => number = Math.random
 ): PassThroughStage<RoutedCall<ChatInput>> {

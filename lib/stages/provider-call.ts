@@ -6,12 +6,10 @@
  * model thinks for minutes.
  */
 
-import { AbandonedAnswers } from '../attempts/abandoned-answers.ts'
 import { CallAttempts } from '../attempts/call-attempts.ts'
 import { PreparedRequest } from '../attempts/prepared-request.ts'
 import { recordAnswerEnd, recordBrokenAnswer } from '../attempts/route-attempt.ts'
 import { callerError } from '../providers/provider-failure.ts'
-import { RouteHealth } from '../routing/route-health.ts'
 import { done } from '../pipeline/sources.ts'
 import { flatMap, type Stage } from '../pipeline/stage.ts'
 import type { OpenResponse } from '../attempts/open-response.ts'
@@ -20,12 +18,11 @@ import type { SlowStreamPolicy } from '../attempts/stream-pace.ts'
 import type { Batch, RoutedCall } from '../core/call.ts'
 import type { Route } from '../core/route.ts'
 import type { Capability, EventOf, Providers, RequestOf } from '../providers/provider.ts'
+import type { RouteHealth } from '../routing/route-health.ts'
 import type { Services } from '../services.ts'
 
 export interface ProviderCallServices
-  extends
-    Pick<Services, 'providers'>,
-    Partial<Pick<Services, 'abandonedAnswers' | 'journalSent' | 'routeHealth'>> {
+  extends Pick<Services, 'providers' | 'abandonedAnswers' | 'journalSent' | 'routeHealth'> {
   readonly settings: { readonly limits: ResponseBounds }
 }
 
@@ -36,19 +33,13 @@ export interface ProviderCallServices
  *
  * @param services `abandonedAnswers` reads answers to their end after the caller has left, for calls with a
  *   budget and providers with `on_disconnect: drain`; `routeHealth` tracks the gateway's own credentials, so
- *   calls with `X-Provider-Key` neither use nor update it, except for the APIs that a server lacks. Default:
- *   a new instance of each. `journalSent` is called with each request
+ *   calls with `X-Provider-Key` neither use nor update it, except for the APIs that a server lacks.
+ *   `journalSent` is called with each request
  * @param options override those of `settings.limits`
  * @throws GatewayError before the first batch when no route could answer; after it when the answer broke off
  */
 export function providerCall<C extends Capability> (
-  {
-    providers,
-    settings,
-    abandonedAnswers: abandoned = new AbandonedAnswers(),
-    journalSent,
-    routeHealth = new RouteHealth()
-  }: ProviderCallServices,
+  { providers, settings, abandonedAnswers: abandoned, journalSent, routeHealth }: ProviderCallServices,
   capability: C,
   options: Partial<ResponseBounds> = {}
 ): Stage<RoutedCall<RequestOf<C>>, Batch<RequestOf<C>, EventOf<C>>> {

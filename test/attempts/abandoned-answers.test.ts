@@ -169,12 +169,12 @@ t.test(
       pieces: [head + first],
       then: 'stall'
     }))
-    const { providers, settings } = api.gateway.services
+    const { services } = api.gateway
     const unchanged: Stage<ChatBatch> = async function* (source) {
       yield* source
     }
     const handle = pipeline(
-      providerCall({ providers, settings, abandonedAnswers: new AbandonedAnswers({ maxMs: 20 }) }, 'chat'),
+      providerCall({ ...services, abandonedAnswers: new AbandonedAnswers({ maxMs: 20 }) }, 'chat'),
       unchanged,
       recordUsage(),
       normalise(),

@@ -5,6 +5,7 @@
 
 import { createHash } from 'node:crypto'
 import t from 'tap'
+import { AbandonedAnswers } from '../../lib/attempts/abandoned-answers.ts'
 import { chatCompletions } from '../../lib/providers/chat-completions/index.ts'
 import { GatewayError, asGatewayError } from '../../lib/core/errors.ts'
 import { once } from '../../lib/pipeline/sources.ts'
@@ -76,7 +77,12 @@ function simulate (shares: readonly number[], now?: () => number): Simulation {
   }))
   const [first = routes[0], ...others] = routes
   if (first === undefined) throw new Error('no provider')
-  const stage = providerCall({ providers, settings: settings(), routeHealth: new RouteHealth(now) }, 'chat')
+  const stage = providerCall({
+    providers,
+    settings: settings(),
+    abandonedAnswers: new AbandonedAnswers(),
+    routeHealth: new RouteHealth(now)
+  }, 'chat')
   return {
     requests: () => requests,
     failed: () => failed,

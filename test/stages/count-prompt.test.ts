@@ -1,6 +1,8 @@
 /** Prompt counts from a fake of Gemini's API, and the estimate if it gives none. */
 
 import t from 'tap'
+import { AbandonedAnswers } from '../../lib/attempts/abandoned-answers.ts'
+import { RouteHealth } from '../../lib/routing/route-health.ts'
 import { once } from '../../lib/pipeline/sources.ts'
 import { createModels } from '../../lib/models/create-models.ts'
 import { createProvider } from '../../lib/providers/index.ts'
@@ -83,7 +85,9 @@ t.test('a count that takes too long is estimated, an abandoned one is not', asyn
   const services = {
     models: createModels(settings(), new Set(['google'])),
     providers: new Map([['google', createProvider(providerSettings('google', 'google'), transport)]]),
-    settings: settings()
+    settings: settings(),
+    abandonedAnswers: new AbandonedAnswers(),
+    routeHealth: new RouteHealth()
   }
   const request: ChatInput = { model, messages: [{ role: 'user', content: 'Hello' }] }
   const routes = [{ providerId: 'google', model: 'gemini-2.5-flash', modelId: model }] as const

@@ -65,7 +65,9 @@ function services (transports: Record<string, Transport>, parts: Partial<Provide
         )
       ])
     ),
-    settings: { limits }
+    settings: { limits },
+    abandonedAnswers: new AbandonedAnswers(),
+    routeHealth: new RouteHealth()
   }
 }
 
