@@ -62,36 +62,48 @@ interface DeferStages {
 async function deferOrPass (
   call: RoutedChatCall,
   deferrals: Deferrals,
-  { providers, settings, textGuards }: DeferServices,
-  { request, finish }: DeferStages
+  services: DeferServices,
+  stages: DeferStages
 ): Promise<RoutedChatCall> {
+  const { settings: { deferred, limits } } = services
+  const routes = deferringRoutes(call, services)
+  const canStore = deferred.forAllProviders && call.record.request.bodyBytes <= limits.storedBodyBytes
+  if (routes === undefined && !canStore) return call
+  refuseUnsupported(call.request)
+  await checkKept(call, deferrals, deferred.maxBytesPerKey)
+  call.record.request.isDeferred = true
+  throw routes === undefined
+    ? receipt(await storeTask(call, deferrals, deferred), call.routes[0].modelId)
+    : await replyOfProvider(extend(call, { routes }), deferrals, services, stages)
+}
+
+/** Returns the routes whose providers can defer the call; `undefined` if the first one's cannot. */
+function deferringRoutes (
+  call: RoutedChatCall,
+  { providers, textGuards }: DeferServices
+): RoutedChatCall['routes'] | undefined {
   const [first, ...others] = call.routes
   const canDefer = ({ providerId }: Route): boolean =>
     providers.get(providerId)?.adapters.deferred !== undefined
   // An answer deferred by the provider would reach the caller without passing the guards.
-  const isInspected = textGuards !== undefined && altersAnswer(textGuards, call)
-  const native = canDefer(first) && !isInspected
-  if (
-    !native &&
-    (!settings.deferred.forAllProviders || call.record.request.bodyBytes > settings.limits.storedBodyBytes)
-  ) {
-    return call
-  }
-  refuseUnsupported(call.request)
-  await checkKept(call, deferrals, settings.deferred.maxBytesPerKey)
-  call.record.request.isDeferred = true
-  if (!native) throw receipt(await storeTask(call, deferrals, settings.deferred), first.modelId)
+  if (!canDefer(first) || (textGuards !== undefined && altersAnswer(textGuards, call))) return undefined
+  return [first, ...others.filter(canDefer)]
+}
 
-  for await (const { route, events } of request(
-    once(extend(call, { routes: [first, ...others.filter(canDefer)] as const }))
-  )) {
+/** Has a provider defer the call: returns a receipt, or the answer of a provider that gives it at once. */
+async function replyOfProvider (
+  call: RoutedChatCall,
+  { tickets }: Deferrals,
+  { providers }: DeferServices,
+  { request, finish }: DeferStages
+): Promise<EarlyReply> {
+  for await (const { route, events } of request(once(call))) {
     const [event] = events
     const provider = providers.get(route.providerId)
     if (event === undefined || provider === undefined) continue
-    if (typeof event.result !== 'string') {
-      throw await completionAtOnce({ call, route, events: event.result.completion }, finish)
-    }
-    throw receipt(deferrals.tickets.seal(ticketOf(call, route, provider, event.result)), route.modelId)
+    return typeof event.result === 'string'
+      ? receipt(tickets.seal(ticketOf(call, route, provider, event.result)), route.modelId)
+      : await completionAtOnce({ call, route, events: event.result.completion }, finish)
   }
   throw new GatewayError('upstream_invalid_response', { cause: 'the response has no request_id' })
 }
