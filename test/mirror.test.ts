@@ -106,7 +106,9 @@ const elsewhere: Reasons = {
   'wire/openapi-schemas': ['wire/openapi', 'as above'],
   'json/read-long-string': ['json/parse-in-slices', 'reads the long strings of the parser'],
   'keys/party-limits': ['pipelines/admin/keys', 'renames what the admin API sends'],
+  'keys/key-poller': ['keys/key-store', 'reads what other processes wrote there'],
   'keys/key-rows': ['keys/key-store', 'reads what the store wrote'],
+  'keys/loaded-keys': ['keys/key-store', 'the keys that are checked there'],
   'keys/spent-of': ['pipelines/admin/keys', 'the spending in its answers'],
   'keys/watched-parties': ['alerts/alert-rules', 'the keys and projects of the alerts there'],
   'keys/stored-keys': [

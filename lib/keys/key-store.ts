@@ -1,21 +1,17 @@
 /**
  * Stores gateway keys: those of the configuration and those created with `headgate keys`.
  *
- * Only SHA-256 digests are stored, never the keys. All active digests are in memory, so `check` never waits.
- * The store is polled twice a second for keys that another process created or revoked. Polling is one query
- * on a small table, works on any database and file system, and costs a running gateway some 60 µs a second;
- * watching the file would wake up for every unrelated write.
+ * Only SHA-256 digests are stored, never the keys. All active digests are in memory (`loaded-keys`), so
+ * `check` never waits; `key-poller` reads changes made by other processes.
  */
 
-import { randomBytes, timingSafeEqual } from 'node:crypto'
-import { GatewayError } from '../core/errors.ts'
-import { defaultProject, isExpired, type ApiKey, type PartyLimits } from '../core/key.ts'
+import { randomBytes } from 'node:crypto'
+import type { ApiKey, PartyLimits } from '../core/key.ts'
 import type { KeySettings } from '../core/settings.ts'
 import type { Database } from '../stores/database.ts'
 import type { KeyRow } from '../stores/tables.ts'
-import {
-  allGuards, entriesOfRow, fromRow, listedKey, listText, guardsOf, type KeyEntry, type ListedKey
-} from './key-rows.ts'
+import { fromRow, listedKey, listText, type ListedKey } from './key-rows.ts'
+import { KeyPoller, type PollOptions } from './key-poller.ts'
 import type { LimitingField } from './limiting-fields.ts'
 import { digestOf, hintOf, newKeyText } from './key-text.ts'
 import type { Keys } from './keys.ts'
@@ -78,18 +74,12 @@ export interface KeyStore extends Required<Keys> {
   readonly close: () => void
 }
 
-export interface KeyStoreOptions {
-  /** Milliseconds between two polls. Default 500. */
-  readonly pollMs?: number
-  /** Milliseconds for which keys stay valid while the store cannot be read. Default: for ever. */
-  readonly staleMs?: number
+export interface KeyStoreOptions extends PollOptions {
   /**
    * Called after keys were changed here, to notify other processes. They also see the change at their next
    * poll.
    */
   readonly onChange?: () => void
-  /** Called for the first failed poll after a successful one; the loaded keys stay valid. */
-  readonly onFailure?: (error: unknown) => void
 }
 
 /** Means that the name of a new key is taken. */
@@ -100,12 +90,6 @@ export class DuplicateKeyNameError extends Error {
   }
 }
 
-/** Maximum valid keys to remember, so that they need not be digested for every call. */
-const maxAccepted = 1000
-
-/** Maps digests to keys. */
-type Entries = ReadonlyMap<string, KeyEntry>
-
 /**
  * Opens the store.
  *
@@ -114,64 +98,23 @@ type Entries = ReadonlyMap<string, KeyEntry>
 export async function openKeyStore (
   { query }: Database,
   configured: readonly KeySettings[],
-  {
-    pollMs: everyMs = 500,
-    staleMs = Infinity,
-    onFailure = () => {},
-    onChange = () => {}
-  }: KeyStoreOptions = {}
+  { onChange = () => {}, ...options }: KeyStoreOptions = {}
 ): Promise<KeyStore> {
-  let stale = false
-  let readMs = performance.now()
-  const isTooOld = (): boolean => stale && performance.now() - readMs > staleMs
-  const loaded = new LoadedKeys(configured, isTooOld)
-  let seen = ''
-  let begunReads = 0
-  let loadedRead = 0
-
-  const read = async (counts: string): Promise<void> => {
-    const number = ++begunReads
-    const { entries, defaultGuards } = await readStored(query)
-    // A read that began earlier may end later: it lacks keys created since, and still has revoked ones.
-    if (number < loadedRead) return
-    loadedRead = number
-    loaded.setStored(entries, defaultGuards)
-    seen = counts
-  }
+  const poller = new KeyPoller(query, configured, options)
+  const { keys } = poller
+  await poller.start()
   const refresh = async (): Promise<void> => {
-    await read(await countChanges(query))
+    await poller.read()
     onChange()
   }
-  const readChanges = async (): Promise<void> => {
-    const counts = await countChanges(query)
-    if (counts !== seen) await read(counts)
-  }
-
-  await readChanges()
-  readMs = performance.now()
-  /** One poll at a time, however slow the store is. */
-  let polling = false
-  const poll = (): void => {
-    if (polling) return
-    polling = true
-    readChanges().then(() => {
-      stale = false
-      readMs = performance.now()
-    }, (error: unknown) => {
-      if (!stale) onFailure(error)
-      stale = true
-      if (isTooOld()) loaded.recheck()
-    }).finally(() => { polling = false })
-  }
-  const timer = setInterval(poll, everyMs).unref()
 
   return {
-    check: loaded.check,
-    find: loaded.find,
+    check: keys.check,
+    find: keys.find,
 
     create: async wanted => {
       const { name } = wanted
-      if (loaded.configured().some(key => key.name === name)) throw new DuplicateKeyNameError(name)
+      if (keys.configured().some(key => key.name === name)) throw new DuplicateKeyNameError(name)
       const created = await insertKey(query, wanted)
       await refresh()
       return created
@@ -184,10 +127,10 @@ export async function openKeyStore (
         .where('temporary', 'is', null)
         .orderBy('created_at_ms')
         .execute()
-      return [...loaded.configured(), ...rows.map(listedKey)]
+      return [...keys.configured(), ...rows.map(listedKey)]
     },
 
-    configured: () => loaded.configured(),
+    configured: () => keys.configured(),
 
     revoke: async idOrName => {
       const row = await revokeBy(query, 'id', idOrName) ?? await revokeBy(query, 'name', idOrName)
@@ -195,127 +138,11 @@ export async function openKeyStore (
       return row === undefined ? undefined : fromRow(row)
     },
 
-    replaceConfigured: next => loaded.setConfigured(next),
-    isStale: () => stale,
+    replaceConfigured: next => keys.setConfigured(next),
+    isStale: () => poller.isStale,
     refresh,
-    poll,
-    close: () => clearInterval(timer)
-  }
-}
-
-/** The active keys in memory, so that a check never waits. */
-class LoadedKeys {
-  readonly #isTooOld: () => boolean
-  #settings: readonly KeySettings[] = []
-  #configured: Entries = new Map()
-  /** The guards of the default project, to which keys of the configuration belong. */
-  #defaultGuards: readonly string[] | undefined
-  #stored: Entries = new Map()
-  #byId: ReadonlyMap<string, ApiKey> = new Map()
-  /**
-   * Valid keys as presented, since digesting and comparing take 2 µs. Wrong keys are never added, and any
-   * change of the keys clears it.
-   */
-  readonly #accepted = new Map<string, KeyEntry>()
-
-  /** @param isTooOld returns true when stored keys may have been revoked long ago */
-  constructor (configured: readonly KeySettings[], isTooOld: () => boolean) {
-    this.#isTooOld = isTooOld
-    this.setConfigured(configured)
-  }
-
-  readonly check = (presented: string): ApiKey | undefined => {
-    const cached = this.#accepted.get(presented)
-    if (cached !== undefined) return cached.untilMs <= Date.now() ? undefined : cached.key
-    const text = digestOf(presented)
-    const entry = this.#configured.get(text) ?? this.#stored.get(text)
-    // Also compares the digest in constant time, which the map does not.
-    if (entry === undefined || !timingSafeEqual(Buffer.from(text, 'base64'), entry.digest)) return undefined
-    if (!this.#configured.has(text) && this.#isTooOld()) throw unreadable()
-    if (entry.untilMs <= Date.now()) return undefined
-    if (this.#accepted.size >= maxAccepted) this.#accepted.clear()
-    this.#accepted.set(presented, entry)
-    return entry.key
-  }
-
-  readonly find = (id: string): ApiKey | undefined => {
-    const key = this.#byId.get(id)
-    return key === undefined || isExpired(key) ? undefined : key
-  }
-
-  configured (): ListedKey[] {
-    return this.#settings.map(fromSettings).map(([, key]) => (
-      { ...key, source: 'configuration', status: isExpired(key) ? 'expired' : 'active' }
-    ))
-  }
-
-  setConfigured (keys: readonly KeySettings[]): void {
-    this.#settings = keys
-    this.#onReplaced()
-  }
-
-  setStored (entries: Entries, defaultGuards: readonly string[] | undefined): void {
-    this.#stored = entries
-    this.#defaultGuards = defaultGuards
-    this.#onReplaced()
-  }
-
-  /** Forgets valid keys, so that each is checked at its next use. */
-  recheck (): void {
-    this.#accepted.clear()
-  }
-
-  #onReplaced (): void {
-    this.recheck()
-    this.#configured = entriesOf(this.#settings.map(fromSettings).map(([digest, key]) => {
-      const guards = allGuards(key.guards, this.#defaultGuards)
-      return [digest, { ...key, ...guards !== undefined && { guards } }]
-    }))
-    const entries = [...this.#stored.values(), ...this.#configured.values()]
-    this.#byId = new Map(entries.map(({ key }) => [key.id, key]))
-  }
-}
-
-/**
- * Counts rows and their changes. Rows are never deleted, so the counts reveal every change of a key. The
- * default project may have no row.
- */
-async function countChanges (query: Database['query']): Promise<string> {
-  const { made, revoked, changes, stages } = await query
-    .selectFrom('keys')
-    .select(keys => [
-      keys.fn.countAll().as('made'),
-      keys.fn.count('revoked_at_ms').as('revoked'),
-      keys.fn.sum('changes').as('changes'),
-      keys.selectFrom('projects').select('stages').where('id', '=', defaultProject).as('stages')
-    ])
-    .executeTakeFirstOrThrow()
-  return `${made} ${revoked} ${changes} ${stages ?? ''}`
-}
-
-/** Reads the keys that are not revoked, with the rules of their projects. */
-async function readStored (
-  query: Database['query']
-): Promise<{ readonly entries: Entries, readonly defaultGuards: readonly string[] | undefined }> {
-  const rows = await query.selectFrom('keys').selectAll().where('revoked_at_ms', 'is', null).execute()
-  const projects = new Map(
-    (await query.selectFrom('projects').selectAll().execute()).map(project => [project.id, project])
-  )
-  const owners = new Map(
-    (
-      await query
-        .selectFrom('users')
-        .select(['id', 'name', 'limits'])
-        .where('limits', 'is not', null)
-        .execute()
-    ).map(user => [user.id, user])
-  )
-  const ownProject = projects.get(defaultProject)
-  return {
-    entries: new Map(rows.flatMap(row => (
-      entriesOfRow(row, projects.get(row.project_id), owners.get(row.owner_id ?? ''))
-    ))),
-    defaultGuards: ownProject && guardsOf(ownProject)
+    poll: () => poller.poll(),
+    close: () => poller.close()
   }
 }
 
@@ -374,22 +201,4 @@ async function revokeBy (
   return await query.updateTable('keys').set({ revoked_at_ms: Date.now() })
     .where(column, '=', text).where('revoked_at_ms', 'is', null)
     .returningAll().executeTakeFirst()
-}
-
-/** Returns the error for a key that may have been revoked long ago. */
-function unreadable (): GatewayError {
-  return new GatewayError('overloaded', {
-    message: 'Keys cannot be checked at the moment. Try again later.',
-    retryAfterSeconds: 5
-  })
-}
-
-function entriesOf (keys: ReadonlyArray<readonly [digest: string, key: ApiKey]>): Entries {
-  return new Map(keys.map(([digest, key]) => [
-    digest, { key, digest: Buffer.from(digest, 'base64'), untilMs: key.expiresAtMs ?? Infinity }
-  ]))
-}
-
-function fromSettings ({ key, name, ...scope }: KeySettings): readonly [string, ApiKey] {
-  return [digestOf(key.reveal()), { id: `configured:${name}`, name, ...scope }]
 }
