@@ -25,6 +25,7 @@ export interface TolerantAnswerOptions {
 }
 
 const nothing = new Uint8Array()
+const encoder = new TextEncoder()
 const jsonType = 'application/json'
 const streamType = 'text/event-stream'
 
@@ -129,94 +130,112 @@ const maxServerRequests = { besideAnswer: 1000, onItsOwn: 10_000 }
 /** Milliseconds for a server to end a stream after its answer; nothing more is awaited. */
 const lingerMs = 1000
 
-/**
- * Repairs the messages of a stream. If it ends or fails without its answers and cannot be resumed, errors are
- * sent as the answers; also if it is not an event stream, or the server sends too many requests.
- */
 function repairedStream (
   source: ReadableStream<Uint8Array> | null,
   options: TolerantAnswerOptions
 ): ReadableStream<Uint8Array> {
-  const { request } = options
-  const encoder = new TextEncoder()
-  const reader = source?.getReader()
-  let frames = ''
-  const hasNone = (): boolean => frames === ''
-  let isAnswered = false
-  let isResumable = false
-  const owed = (): readonly SentRequest[] => {
-    if (request === undefined) return options.owed?.() ?? []
-    return isAnswered || isResumable ? [] : [request]
-  }
-  // A failed stream cannot be cancelled; its error is irrelevant.
-  const leave = async (): Promise<void> => await reader?.cancel().catch(() => undefined)
-  let lingering: NodeJS.Timeout | undefined
-  let requestsLeft = request === undefined ? maxServerRequests.onItsOwn : maxServerRequests.besideAnswer
-  const messages = sseDecoder(Infinity, ms => { // the answer size is already limited
-    frames += `retry: ${ms}\n`
+  return new ReadableStream<Uint8Array>(new RepairedSource(source, options), { highWaterMark: 0 })
+}
+
+type Controller = ReadableStreamDefaultController<Uint8Array>
+
+/**
+ * Repairs the messages of a stream. If it ends or fails without its answers and cannot be resumed, errors are
+ * sent as the answers; also if it is not an event stream, or the server sends too many requests.
+ */
+class RepairedSource {
+  readonly #options: TolerantAnswerOptions
+  readonly #reader: ReadableStreamDefaultReader<Uint8Array> | undefined
+  readonly #messages = sseDecoder(Infinity, ms => { // the answer size is already limited
+    this.#frames += `retry: ${ms}\n`
   })
-  const read = (message: EventSourceMessage): void => {
-    const data = repairedData(message, options)
-    requestsLeft -= data.filter(isServerRequest).length
-    if (requestsLeft < 0) throw new Error('the server sends requests without end')
-    if (message.id !== undefined) isResumable = true
+  /** Repaired frames that have not been passed on. */
+  #frames = ''
+  #isAnswered = false
+  #isResumable = false
+  #requestsLeft: number
+  #lingering: NodeJS.Timeout | undefined
+
+  constructor (source: ReadableStream<Uint8Array> | null, options: TolerantAnswerOptions) {
+    this.#options = options
+    this.#reader = source?.getReader()
+    this.#requestsLeft =
+      options.request === undefined ? maxServerRequests.onItsOwn : maxServerRequests.besideAnswer
+  }
+
+  async pull (controller: Controller): Promise<void> {
+    while (this.#frames === '') {
+      let piece: { readonly done: boolean, readonly value?: Uint8Array | undefined } | undefined
+      try {
+        piece = await this.#reader?.read()
+      } catch (error) {
+        const hasMemory = property(error, 'code') !== noMemoryCode
+        if (!hasMemory) this.#isResumable = false
+        if (this.#owed().length === 0) return this.#fail(error)
+        return this.#end(controller, hasMemory ? noAnswerCode : noMemoryCode)
+      }
+      try {
+        const { done = true, value = nothing } = piece ?? {}
+        for (const message of done ? this.#messages.end() : this.#messages.push(value)) this.#read(message)
+        if (done) return this.#end(controller)
+      } catch (error) {
+        await this.#leave()
+        this.#isResumable = false
+        if (this.#owed().length === 0 && this.#frames === '') return this.#fail(error)
+        return this.#end(controller) // earlier frames may hold the answer
+      }
+    }
+    controller.enqueue(encoder.encode(this.#frames))
+    this.#frames = ''
+  }
+
+  async cancel (reason: unknown): Promise<void> {
+    clearTimeout(this.#lingering)
+    await this.#reader?.cancel(reason)
+  }
+
+  #read (message: EventSourceMessage): void {
+    const { request } = this.#options
+    const data = repairedData(message, this.#options)
+    this.#requestsLeft -= data.filter(isServerRequest).length
+    if (this.#requestsLeft < 0) throw new Error('the server sends requests without end')
+    if (message.id !== undefined) this.#isResumable = true
     if (request !== undefined && data.some(message => answers(message, request))) {
-      isAnswered = true
-      lingering ??= setTimeout(() => void leave(), lingerMs).unref()
+      this.#isAnswered = true
+      this.#lingering ??= setTimeout(() => void this.#leave(), lingerMs).unref()
     }
     // The older transport sends its address in a separate event. Of other events without a message, only the
     // id is kept.
     const isOther = message.event !== undefined && message.event !== 'message'
-    if (data.length === 0) frames += frameOf(message, isOther ? message.data : '')
-    for (const one of data) frames += frameOf(message, JSON.stringify(one))
+    if (data.length === 0) this.#frames += frameOf(message, isOther ? message.data : '')
+    for (const one of data) this.#frames += frameOf(message, JSON.stringify(one))
   }
-  const end = (controller: ReadableStreamDefaultController<Uint8Array>, code = noAnswerCode): void => {
-    clearTimeout(lingering)
-    for (const one of owed()) {
-      frames += frameOf({ data: '' }, JSON.stringify(noAnswer(one, code)))
-      options.onAnswer(one)
+
+  /** Returns the requests that the stream must still answer. */
+  #owed (): readonly SentRequest[] {
+    const { request, owed } = this.#options
+    if (request === undefined) return owed?.() ?? []
+    return this.#isAnswered || this.#isResumable ? [] : [request]
+  }
+
+  #end (controller: Controller, code = noAnswerCode): void {
+    clearTimeout(this.#lingering)
+    for (const one of this.#owed()) {
+      this.#frames += frameOf({ data: '' }, JSON.stringify(noAnswer(one, code)))
+      this.#options.onAnswer(one)
     }
-    if (frames !== '') controller.enqueue(encoder.encode(frames))
+    if (this.#frames !== '') controller.enqueue(encoder.encode(this.#frames))
     controller.close()
   }
-  const fail = (error: unknown): never => {
-    clearTimeout(lingering)
+
+  #fail (error: unknown): never {
+    clearTimeout(this.#lingering)
     throw error
   }
-  return new ReadableStream<Uint8Array>(
-    {
-      async pull (controller) {
-        while (hasNone()) {
-          let piece: { readonly done: boolean, readonly value?: Uint8Array | undefined } | undefined
-          try {
-            piece = await reader?.read()
-          } catch (error) {
-            const hasMemory = property(error, 'code') !== noMemoryCode
-            if (!hasMemory) isResumable = false
-            if (owed().length === 0) return fail(error)
-            return end(controller, hasMemory ? noAnswerCode : noMemoryCode)
-          }
-          try {
-            const { done = true, value = nothing } = piece ?? {}
-            for (const message of done ? messages.end() : messages.push(value)) read(message)
-            if (done) return end(controller)
-          } catch (error) {
-            await leave()
-            isResumable = false
-            if (owed().length === 0 && hasNone()) return fail(error)
-            return end(controller) // earlier frames may hold the answer
-          }
-        }
-        controller.enqueue(encoder.encode(frames))
-        frames = ''
-      },
-      cancel: async reason => {
-        clearTimeout(lingering)
-        await reader?.cancel(reason)
-      }
-    },
-    { highWaterMark: 0 }
-  )
+
+  async #leave (): Promise<void> {
+    await this.#reader?.cancel().catch(() => undefined) // a failed stream: its error is irrelevant
+  }
 }
 
 /** Returns the messages of an event: one, several for a list, none if its data is no message. */
