@@ -255,79 +255,77 @@ function contentOf (content: unknown): JsonObject[] {
 
 /** Returns a block of a known type with all required members; others become text that names their type. */
 function blockOf (block: unknown): JsonObject {
-  if (!isObject(block)) return { type: 'text', text: textOf(block) }
-  const {
-    type,
-    text,
-    data,
-    mimeType,
-    resource,
-    uri,
-    name,
-    annotations: _,
-    _meta: __,
-    icons: ___,
-    ...rest
-  } = block
-  const common = withoutNulls(rest)
+  if (!isObject(block)) return textBlock(textOf(block))
+  const { type, text } = block
   switch (type) {
-    case 'text':
-      return { ...common, type, text: textOf(text ?? '') }
+    case 'text': return { ...common(block), type, text: textOf(text ?? '') }
     case 'image':
-    case 'audio': {
-      const media = base64Of(data)
-      if (media === undefined) return { type: 'text', text: `[${type} without data]` }
-      return { ...common, type, data: media, mimeType: nonEmptyText(mimeType) ?? mediaTypeOf(media) }
-    }
-    case 'resource': {
-      if (!isObject(resource)) return { type: 'text', text: '[resource without content]' }
-      const {
-        uri: address,
-        text: words,
-        blob,
-        mimeType: mediaType,
-        _meta: ____,
-        ...facts
-      } = withoutNulls(resource)
-      const inside = {
-        ...facts,
-        uri: nonEmptyText(address) ?? 'unknown:',
-        ...typeof mediaType === 'string' && { mimeType: mediaType }
-      }
-      const media = base64Of(blob)
-      if (media !== undefined) return { ...common, type, resource: { ...inside, blob: media } }
-      return { ...common, type, resource: { ...inside, text: textOf(words ?? '') } }
-    }
-    case 'resource_link': {
-      const label = nonEmptyText(name)
-      if (nonEmptyText(uri) === undefined) {
-        return { type: 'text', text: `[resource without an address${label === undefined ? '' : `: ${label}`}]` }
-      }
-      const { title, description, size, ...facts } = common
-      const bytes = numberOf(size)
-      return {
-        ...facts,
-        type,
-        uri,
-        name: label ?? uri,
-        ...typeof title === 'string' && { title },
-        ...typeof description === 'string' && { description },
-        ...bytes !== undefined && { size: bytes },
-        ...typeof mimeType === 'string' && { mimeType }
-      }
-    }
+    case 'audio': return mediaBlock(block, type)
+    case 'resource': return resourceBlock(block)
+    case 'resource_link': return linkBlock(block)
     case undefined:
-    case null:
-      return { type: 'text', text: typeof text === 'string' ? text : textOf(block) }
-    default:
-      return {
-        type: 'text',
-        text:
-          typeof text === 'string'
-            ? text
-            : `[content of the unknown type ${textOfValue(type).slice(0, 64)}]`
-      }
+    case null: return textBlock(typeof text === 'string' ? text : textOf(block))
+    default: return textBlock(
+      typeof text === 'string' ? text : `[content of the unknown type ${textOfValue(type).slice(0, 64)}]`
+    )
   }
+}
+
+function textBlock (text: string): JsonObject {
+  return { type: 'text', text }
+}
+
+function mediaBlock (block: JsonObject, type: 'image' | 'audio'): JsonObject {
+  const { data, mimeType } = block
+  const media = base64Of(data)
+  if (media === undefined) return textBlock(`[${type} without data]`)
+  return { ...common(block), type, data: media, mimeType: nonEmptyText(mimeType) ?? mediaTypeOf(media) }
+}
+
+function resourceBlock (block: JsonObject): JsonObject {
+  const { resource } = block
+  if (!isObject(resource)) return textBlock('[resource without content]')
+  const { uri, mimeType, text, blob } = resource
+  const media = base64Of(blob)
+  return {
+    ...common(block),
+    type: 'resource',
+    resource: {
+      ...withoutNulls(resource, ['uri', 'mimeType', 'text', 'blob', '_meta']),
+      uri: nonEmptyText(uri) ?? 'unknown:',
+      ...typeof mimeType === 'string' && { mimeType },
+      ...media === undefined ? { text: textOf(text ?? '') } : { blob: media }
+    }
+  }
+}
+
+function linkBlock (block: JsonObject): JsonObject {
+  const { uri, name, title, description, mimeType } = block
+  const label = nonEmptyText(name)
+  if (nonEmptyText(uri) === undefined) {
+    return textBlock(`[resource without an address${label === undefined ? '' : `: ${label}`}]`)
+  }
+  const size = numberOf(block['size'])
+  return {
+    ...withoutNulls(common(block), ['title', 'description', 'size']),
+    type: 'resource_link',
+    uri,
+    name: label ?? uri,
+    ...typeof title === 'string' && { title },
+    ...typeof description === 'string' && { description },
+    ...size !== undefined && { size },
+    ...typeof mimeType === 'string' && { mimeType }
+  }
+}
+
+/** The members that a block is rebuilt from, and those that the client library may refuse. */
+const rebuilt = [
+  'type', 'text', 'data', 'mimeType', 'resource', 'uri', 'name', 'annotations', '_meta', 'icons'
+]
+
+/** Returns the other members of a block, which are passed on. */
+function common (block: JsonObject): JsonObject {
+  return withoutNulls(block, rebuilt)
 }
 
 /**
@@ -350,6 +348,9 @@ function textOf (value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value) ?? ''
 }
 
-function withoutNulls (value: JsonObject): JsonObject {
-  return Object.fromEntries(Object.entries(value).filter(([, member]) => member !== null))
+/** @param omitted members that are left out as well */
+function withoutNulls (value: JsonObject, omitted: readonly string[] = []): JsonObject {
+  return Object.fromEntries(
+    Object.entries(value).filter(([name, member]) => member !== null && !omitted.includes(name))
+  )
 }
