@@ -49,8 +49,6 @@ export function watchSettings (
 ): SettingsWatch {
   const file = configFile(sources).path
   const dotenv = resolve(sources.cwd, '.env')
-  // Watches directories, not files: replacing a file by renaming ends a watch on it.
-  const watched = new Map<string, { readonly names: Set<string>, readonly watcher: FSWatcher }>()
   let timer: NodeJS.Timeout | undefined
   let expected = inUse?.hasFile ?? existsSync(file)
   const filled: FilledFiles = { configuration: inUse?.hasEntries ?? false, dotenv: hasVariables(sources.cwd) }
@@ -75,34 +73,12 @@ export function watchSettings (
     firstChangeMs ??= nowMs
     timer = setTimeout(reload, Math.max(0, Math.min(debounceMs, firstChangeMs + maxDelayMs - nowMs)))
   }
-  const watchPath = (path: string): void => {
-    const directory = dirname(path)
-    const known = watched.get(directory)
-    if (known !== undefined) {
-      known.names.add(basename(path))
-      return
-    }
-    const names = new Set([basename(path)])
-    const watcher = watch(directory, (_event, name) => {
-      const isGone = !existsSync(directory)
-      if (isGone) {
-        watcher.close()
-        watched.delete(directory)
-      }
-      // Mounted volumes swap all their files through names that begin with `..`.
-      if (isGone || name === null || names.has(name) || name.startsWith('..')) reloadSoon()
-    }).on('error', error => {
-      const message = `configuration changes are no longer detected: ${error.message}`
-      onProblem(new ConfigError([{ file: directory, line: 0, column: 0, path: '', message }]))
-    })
-    watched.set(directory, { names, watcher })
-  }
-  const watchFile = (path: string): void => withTarget(path).forEach(watchPath)
+  const watched = new WatchedFiles(reloadSoon, onProblem)
   // A missing directory is reported as a problem of the file in it.
-  const watchNamed = (path: string): void => { if (existsSync(dirname(path))) watchFile(path) }
+  const watchNamed = (path: string): void => { if (existsSync(dirname(path))) watched.add(path) }
 
-  watchFile(dotenv)
-  watchFile(file)
+  watched.add(dotenv)
+  watched.add(file)
   let seen = inUse === undefined ? attempt(sources, { expected, filled }, watchNamed).fingerprint : undefined
   if (inUse !== undefined) reloadSoon()
   const forget = (): void => { seen = '' }
@@ -116,8 +92,52 @@ export function watchSettings (
     close () {
       clearTimeout(timer)
       process.off('SIGHUP', onHangUp)
-      for (const { watcher } of watched.values()) watcher.close()
+      watched.close()
     }
+  }
+}
+
+/** Watches directories, not files: replacing a file by renaming ends a watch on it. */
+class WatchedFiles {
+  readonly #onChange: () => void
+  readonly #onProblem: (error: ConfigError) => void
+  readonly #directories = new Map<string, { readonly names: Set<string>, readonly watcher: FSWatcher }>()
+
+  constructor (onChange: () => void, onProblem: (error: ConfigError) => void) {
+    this.#onChange = onChange
+    this.#onProblem = onProblem
+  }
+
+  /** Watches a file and the one it links to; without effect for one that is watched already. */
+  add (path: string): void {
+    for (const each of withTarget(path)) {
+      const directory = dirname(each)
+      const names = this.#directories.get(directory)?.names ?? this.#watch(directory)
+      names.add(basename(each))
+    }
+  }
+
+  close (): void {
+    for (const { watcher } of this.#directories.values()) watcher.close()
+  }
+
+  /** Returns the names of files in the directory whose changes count. */
+  #watch (directory: string): Set<string> {
+    const names = new Set<string>()
+    const watcher = watch(directory, (_event, name) => {
+      const isGone = !existsSync(directory)
+      if (isGone) {
+        watcher.close()
+        this.#directories.delete(directory)
+      }
+      // Mounted volumes swap all their files through names that begin with `..`.
+      if (isGone || name === null || names.has(name) || name.startsWith('..')) this.#onChange()
+    }).on('error', error => {
+      const message = `configuration changes are no longer detected: ${error.message}`
+      this.#onProblem(new ConfigError([{ file: directory, line: 0, column: 0, path: '', message }]))
+    })
+    this.#directories.set(directory, { names, watcher })
+    return names
   }
 }
 

@@ -65,23 +65,14 @@ export function sessionFetch ({
     if (sent !== undefined) unanswered.set(idText(sent.id), sent)
     unanswered.delete(idText(cancels))
     if (page === 'first') listing.bytes = 0
-    const request = new AbortController()
-    const session = init?.signal
-    const forward = (): void => request.abort(session?.reason)
-    if (session != null) {
-      if (session.aborted) forward()
-      setMaxListeners(0, session) // one for each open request
-      session.addEventListener('abort', forward)
-    }
+    const { request, release } = requestAbort(init?.signal, oneWay === undefined ? undefined : oneWayMs)
     if (id !== undefined) openRequests.set(id, request)
-    const timer = oneWay === undefined ? undefined : setTimeout(() => request.abort(), oneWayMs)
     if (oneWay === 'reply') openReplies++
     let hasEnded = false
     const onEnd = (): void => {
       if (oneWay === 'reply' && !hasEnded) openReplies--
       hasEnded = true
-      clearTimeout(timer)
-      session?.removeEventListener('abort', forward)
+      release()
       openRequests.delete(id)
     }
     try {
@@ -116,6 +107,31 @@ export function sessionFetch ({
       throw error
     } finally {
       openRequests.get(cancels)?.abort()
+    }
+  }
+}
+
+/**
+ * Returns the abort of one request. Until it is released, it also follows the session's, and aborts after the
+ * time limit, if there is one.
+ */
+function requestAbort (
+  session: AbortSignal | null | undefined,
+  timeoutMs: number | undefined
+): { readonly request: AbortController, readonly release: () => void } {
+  const request = new AbortController()
+  const forward = (): void => request.abort(session?.reason)
+  if (session != null) {
+    if (session.aborted) forward()
+    setMaxListeners(0, session) // one for each open request
+    session.addEventListener('abort', forward)
+  }
+  const timer = timeoutMs === undefined ? undefined : setTimeout(() => request.abort(), timeoutMs)
+  return {
+    request,
+    release: () => {
+      clearTimeout(timer)
+      session?.removeEventListener('abort', forward)
     }
   }
 }
