@@ -10,11 +10,11 @@ import { rateLimitsIn } from '../providers/retry-after.ts'
 import { yieldFairly } from '../async/yield-fairly.ts'
 import { readErrorAnswer } from '../providers/error-body.ts'
 import { StreamResponse } from './stream-response.ts'
+import { AnswerMemory } from './answer-memory.ts'
+import { PieceResponse, bufferedResponse, type AnyEvent, type OpenResponse } from './open-response.ts'
 import {
-  AnswerMemory, PieceResponse, bufferedResponse, looksLikeStream, openingBrace, parseResponseBytes,
-  readCompleteStream, readOrRefuse, withoutComments,
-  type AnyEvent, type OpenResponse
-} from './open-response.ts'
+  looksLikeStream, openingBrace, parseResponseBytes, readCompleteStream, readOrRefuse, withoutComments
+} from './parse-response.ts'
 import type { SlowStreamPolicy } from './stream-pace.ts'
 import type { Call, CallSignal, RoutedCall } from '../core/call.ts'
 import type { ChildSpan, Propagation } from '../core/call-trace.ts'

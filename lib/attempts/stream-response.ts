@@ -6,10 +6,9 @@ import {
 } from '../providers/provider-failure.ts'
 import { sseDecoder, type StreamDecoder } from '../wire/sse-decoder.ts'
 import { StreamPace, tooSlow, type SlowStreamPolicy } from './stream-pace.ts'
-import {
-  asInterrupted, parseResponseBytes, readerError, usageIn,
-  type AnswerMemory, type AnyEvent, type OpenResponse
-} from './open-response.ts'
+import { asInterrupted, parseResponseBytes, readerError } from './parse-response.ts'
+import { usageIn, type AnyEvent, type OpenResponse } from './open-response.ts'
+import type { AnswerMemory } from './answer-memory.ts'
 import { reportedBy, type ReportedUsage } from '../core/usage.ts'
 import type { Route } from '../core/route.ts'
 import type { EventSourceMessage } from 'eventsource-parser'

@@ -4,7 +4,7 @@
  */
 
 import { GatewayError } from '../core/errors.ts'
-import { readOrRefuse } from '../attempts/open-response.ts'
+import { readOrRefuse } from '../attempts/parse-response.ts'
 import { parseBounded } from '../json/parse-bounded.ts'
 import type { TextAtPoint } from '../guards/text-judge.ts'
 import type { Adapter, AdapterInput, Provider } from '../providers/provider.ts'

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { GatewayError } from '../../lib/core/errors.ts'
 import { BodyQueue } from '../../lib/client/body-queue.ts'
-import { AnswerMemory } from '../../lib/attempts/open-response.ts'
+import { AnswerMemory } from '../../lib/attempts/answer-memory.ts'
 import { StreamResponse, type StreamOptions } from '../../lib/attempts/stream-response.ts'
 import { route } from '../support/routes.ts'
 import { until } from '../support/until.ts'

@@ -1,4 +1,4 @@
-import { AnswerMemory } from '../../lib/attempts/open-response.ts'
+import { AnswerMemory } from '../../lib/attempts/answer-memory.ts'
 import { BodyQueue } from '../../lib/client/body-queue.ts'
 import { StreamResponse } from '../../lib/attempts/stream-response.ts'
 import { route } from './routes.ts'

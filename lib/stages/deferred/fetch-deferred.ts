@@ -8,7 +8,7 @@ import { fetchCompletion, type CompletionFetch } from '../../deferred/fetch-comp
 import { notFound } from '../../deferred/open-ticket.ts'
 import { pendingReply } from '../../deferred/stored-reply.ts'
 import { toCompletion } from '../../dialects/chat-completions/complete.ts'
-import { parseResponseBytes, readOrRefuse } from '../../attempts/open-response.ts'
+import { parseResponseBytes, readOrRefuse } from '../../attempts/parse-response.ts'
 import type { ChatInput } from '../../chat/input.ts'
 import type { Route } from '../../core/route.ts'
 import type { StoredAnswer } from '../../deferred/deferred-store.ts'
