@@ -3,7 +3,7 @@
 import { standardSignal } from '../async/cancellation.ts'
 import { mergeSettings } from '../chat/merge-settings.ts'
 import type { JournalSent, RoutedCall } from '../core/call.ts'
-import { isLargeRequest } from '../core/record.ts'
+import { isLargeRequest } from '../core/request-size.ts'
 import { accountDigest } from '../providers/credential.ts'
 import { ProviderFailure } from '../providers/provider-failure.ts'
 import { shareOf, sendParts } from './send-parts.ts'

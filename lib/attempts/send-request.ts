@@ -4,7 +4,8 @@
  */
 
 import { GatewayError } from '../core/errors.ts'
-import { needsSlices, cutName } from '../core/record.ts'
+import { needsSlices } from '../core/request-size.ts'
+import { cutName } from '../core/record.ts'
 import { ProviderFailure, type Failure } from '../providers/provider-failure.ts'
 import { rateLimitsIn } from '../providers/retry-after.ts'
 import { yieldFairly } from '../async/yield-fairly.ts'

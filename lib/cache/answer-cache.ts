@@ -8,7 +8,7 @@
 
 import { createHmac } from 'node:crypto'
 import { callOptionNames } from '../../schemas/call-options.ts'
-import { needsSlices } from '../core/record.ts'
+import { needsSlices } from '../core/request-size.ts'
 import { projectIdOf } from '../core/key.ts'
 import { cacheTerms, type AnswerCacheSettings, type CacheTerms } from './cache-terms.ts'
 import { Flight } from './flight.ts'

@@ -5,6 +5,7 @@
  * secrets and are never printed unchanged.
  */
 
+import type { Attribution } from './call-attribution.ts'
 import type { BodyCapture } from './body-capture.ts'
 import type { CallTrace, ChildSpan } from './call-trace.ts'
 import { asGatewayError, type ErrorCode } from './errors.ts'
@@ -49,33 +50,6 @@ export class RequestFacts {
   isDeferred: boolean | undefined = undefined
 }
 
-/** The sizes of a request in memory, in bytes. */
-export type RequestSize = Pick<RequestFacts, 'bodyBytes' | 'storedInputBytes'>
-
-/** Returns the size of a request, including the stored responses that it continues. */
-export function requestBytes ({ bodyBytes, storedInputBytes }: RequestSize): number {
-  return bodyBytes + storedInputBytes
-}
-
-/**
- * Each step of a larger request runs in its own turn of the event loop. Checking, translating and printing
- * 60,000 values take 10 to 30 ms each, the first time.
- */
-export const sliceBytes = 256 * 1024
-
-/** Returns true for a request so large that each step of it runs in its own turn of the event loop. */
-export function needsSlices (request: RequestSize): boolean {
-  return requestBytes(request) > sliceBytes
-}
-
-/** Copying 60 MB takes 50 ms, and searching them 100 ms. */
-const largeRequestBytes = 1024 * 1024
-
-/** Returns true for a request that is printed in slices, and whose text is not kept. */
-export function isLargeRequest (request: RequestSize): boolean {
-  return requestBytes(request) >= largeRequestBytes
-}
-
 const maxIgnoredFields = 20
 const maxIgnoredName = 64
 
@@ -84,14 +58,6 @@ export function noteIgnored (request: Partial<Pick<RequestFacts, 'ignoredFields'
   const ignored = request.ignoredFields ??= []
   const shown = name.slice(0, maxIgnoredName)
   if (ignored.length < maxIgnoredFields && !ignored.includes(shown)) ignored.push(shown)
-}
-
-/** Labels of a call, as its caller states them. */
-export interface Attribution {
-  tags: readonly string[] | undefined
-  endUser: string | undefined
-  session: string | undefined
-  metadata: Readonly<Record<string, string>> | undefined
 }
 
 /** On whose behalf a call is made. */
@@ -120,40 +86,6 @@ export class CallerFacts implements Attribution {
   unsentMetadata: Readonly<Record<string, unknown>> | undefined = undefined
   /** True if the caller sent their own key for the provider, who bills them. */
   usesOwnProviderKey: boolean | undefined = undefined
-}
-
-/** The attribution of a call whose request has not been inspected yet: nothing is kept. */
-export const unknownCaller: Attribution = {
-  tags: undefined, endUser: undefined, session: undefined, metadata: undefined
-}
-
-/** On whose behalf a deferred call was made. */
-export interface KeptAttribution extends Partial<Attribution> {
-  /** True if `endUser` is a digest. Absent, as in earlier versions: unknown. */
-  readonly hashed?: boolean | undefined
-}
-
-/** Returns the attribution of a call, for another call that does its work. */
-export function attributionIn (
-  { tags, endUser, session, metadata, digestEndUser }: CallerFacts
-): KeptAttribution {
-  const hashed = digestEndUser !== undefined
-  return { tags, endUser, session, metadata, ...endUser !== undefined && { hashed } }
-}
-
-/** The form of digests by `stores/end-user-digests`. */
-const digestForm = /^[\w-]{22}$/
-
-/**
- * Returns the end user of a call admitted earlier, for the record of the call that does its work: a digest,
- * even if names were still stored as given at that time.
- */
-export function keptEndUser (
-  { endUser, hashed }: KeptAttribution,
-  { digestEndUser }: CallerFacts
-): string | undefined {
-  if (endUser === undefined || (hashed ?? digestForm.test(endUser))) return endUser
-  return digestEndUser?.(endUser) ?? endUser
 }
 
 /** A route that was skipped, or whose attempt failed or lost to another one. */

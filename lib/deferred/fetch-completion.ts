@@ -6,7 +6,8 @@
  * either gets the completion or knows that it is lost.
  */
 
-import { noteError, keptEndUser } from '../core/record.ts'
+import { noteError } from '../core/record.ts'
+import { keptEndUser } from '../core/call-attribution.ts'
 import { noteUsage } from '../core/usage-facts.ts'
 import { GatewayError } from '../core/errors.ts'
 import { printText } from '../json/print-in-slices.ts'

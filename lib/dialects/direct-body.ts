@@ -4,7 +4,7 @@
  */
 
 import { countKeys, readObjectText, replaceFields, type ObjectText } from '../json/object-text.ts'
-import { isLargeRequest } from '../core/record.ts'
+import { isLargeRequest } from '../core/request-size.ts'
 import { printInSlices } from '../json/print-in-slices.ts'
 import type { RequestMedia, RoutedCall } from '../core/call.ts'
 import type { DirectRequest } from '../core/direct-request.ts'

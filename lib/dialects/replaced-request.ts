@@ -1,6 +1,6 @@
 import { renewAttribution } from '../validation/attribution.ts'
 import { refine, type CallerBody, type RoutedCall } from '../core/call.ts'
-import { isLargeRequest } from '../core/record.ts'
+import { isLargeRequest } from '../core/request-size.ts'
 import { spliceStrings } from '../json/splice-strings.ts'
 
 /**

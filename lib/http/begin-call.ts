@@ -3,7 +3,8 @@
  * stage asks for it.
  */
 
-import { CallRecord, isLargeRequest } from '../core/record.ts'
+import { CallRecord } from '../core/record.ts'
+import { isLargeRequest } from '../core/request-size.ts'
 import { GatewayError } from '../core/errors.ts'
 import { requestId } from '../text/ids.ts'
 import { MediaStrings } from '../json/media-strings.ts'

@@ -2,7 +2,7 @@
 
 import { isUtf8 } from 'node:buffer'
 import { GatewayError } from '../core/errors.ts'
-import { sliceBytes } from '../core/record.ts'
+import { sliceBytes } from '../core/request-size.ts'
 import { formatMegabytes } from '../text/format-megabytes.ts'
 import { yieldFairly } from '../async/yield-fairly.ts'
 import { isDeeperThan } from '../json/parse-bounded.ts'

@@ -4,7 +4,8 @@
  */
 
 import { GatewayError } from '../core/errors.ts'
-import { requestBytes, type CallRecord } from '../core/record.ts'
+import { requestBytes } from '../core/request-size.ts'
+import type { CallRecord } from '../core/record.ts'
 import { costOfJudged, costOfWasted } from '../usage/call-cost.ts'
 import { maxUnitCostOf, costNanoUsd } from '../usage/cost.ts'
 import { estimateChat } from './estimate-chat.ts'

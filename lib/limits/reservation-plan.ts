@@ -5,7 +5,7 @@
 
 import { GatewayError } from '../core/errors.ts'
 import { charactersPerToken } from '../core/usage.ts'
-import { requestBytes } from '../core/record.ts'
+import { requestBytes } from '../core/request-size.ts'
 import { rowId } from '../text/ids.ts'
 import {
   budgetsOfParties,

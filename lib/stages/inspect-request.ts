@@ -1,7 +1,7 @@
 /** Runs the guards on a request, and replaces what they find, before it is sent. */
 
 import { replaceNames } from '../validation/attribution.ts'
-import { needsSlices } from '../core/record.ts'
+import { needsSlices } from '../core/request-size.ts'
 import { judgeTexts } from '../guards/gathered-texts.ts'
 import { replaceInSlices } from '../guards/replace-in-slices.ts'
 import { TextFilters, altersAnswer, type TextLayer, type TextGuards } from '../guards/text-filter.ts'

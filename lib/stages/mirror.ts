@@ -1,6 +1,7 @@
 /** Sends a share of a route's calls to another model as well, after their callers have got their answers. */
 
-import { CallRecord, needsSlices } from '../core/record.ts'
+import { CallRecord } from '../core/record.ts'
+import { needsSlices } from '../core/request-size.ts'
 import { chain } from '../pipeline/chain.ts'
 import { once } from '../pipeline/sources.ts'
 import { map, pass, type PassThroughStage } from '../pipeline/stage.ts'

@@ -10,7 +10,7 @@
 import type { Static, TSchema } from 'typebox'
 import { refine, type AuthedCall, type ValidCall } from '../core/call.ts'
 import { noteAttribution } from '../validation/attribution.ts'
-import { needsSlices } from '../core/record.ts'
+import { needsSlices } from '../core/request-size.ts'
 import { yieldFairly } from '../async/yield-fairly.ts'
 import { GatewayError, ValidationError, type ValidationDetail } from '../core/errors.ts'
 import { map, type Stage } from '../pipeline/stage.ts'

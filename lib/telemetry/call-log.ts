@@ -2,7 +2,8 @@
 
 import { candidatesOf, printAttempts } from '../core/explain-route.ts'
 import { clientAddress } from '../net/client-address.ts'
-import { unknownCaller, hadChoiceOfRoutes, cutName, type CallRecord } from '../core/record.ts'
+import { unknownCaller } from '../core/call-attribution.ts'
+import { hadChoiceOfRoutes, cutName, type CallRecord } from '../core/record.ts'
 import { loggableError } from '../text/describe-error.ts'
 import type { Call } from '../core/call.ts'
 import { recordedUnits } from '../../schemas/billed-units.ts'

@@ -9,14 +9,9 @@
  * @see https://opentelemetry.io/docs/specs/semconv/http/http-spans/
  */
 
+import { unknownCaller } from '../core/call-attribution.ts'
 import {
-  unknownCaller,
-  cutName,
-  type CallRecord,
-  type ToolListing,
-  type ToolRun,
-  type SentPart,
-  type RecordedAttempt
+  cutName, type CallRecord, type ToolListing, type ToolRun, type SentPart, type RecordedAttempt
 } from '../core/record.ts'
 import { clientScheme } from '../net/client-scheme.ts'
 import type { Finding } from '../core/guard-findings.ts'

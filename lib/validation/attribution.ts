@@ -1,13 +1,7 @@
 /** Records on whose behalf a call is made, as its caller states: tags, end user, session and metadata. */
 
-import {
-  noteIgnored,
-  unknownCaller,
-  cutName,
-  type RequestFacts,
-  type Attribution,
-  type CallerFacts
-} from '../core/record.ts'
+import { noteIgnored, cutName, type RequestFacts, type CallerFacts } from '../core/record.ts'
+import { unknownCaller, type Attribution } from '../core/call-attribution.ts'
 import { isObject, type JsonObject } from '../json/type-guards.ts'
 import { freeText, memberName, PlaceTable, text, type ReplaceText } from '../json/place-table.ts'
 import { partsOf } from '../json/print-in-slices.ts'

@@ -1,22 +1,7 @@
 import t from 'tap'
 import { GatewayError } from '../../lib/core/errors.ts'
 import {
-  CallRecord,
-  noteError,
-  noteToolCall,
-  ToolFacts,
-  isLargeRequest,
-  needsSlices,
-  noteIgnored,
-  requestBytes,
-  RequestFacts,
-  sliceBytes,
-  attributionIn,
-  CallerFacts,
-  keptEndUser,
-  unknownCaller,
-  hadChoiceOfRoutes,
-  RoutingFacts,
+  CallRecord, noteError, noteToolCall, ToolFacts, noteIgnored, RequestFacts, hadChoiceOfRoutes, RoutingFacts,
   cutName
 } from '../../lib/core/record.ts'
 import { noteOutput, noteUsage } from '../../lib/core/usage-facts.ts'
@@ -59,18 +44,6 @@ t.test('ids of tool calls are recorded in order, and a call without one is left 
   t.same(tools.callIds, ['a', 'b'])
 })
 
-t.test('the size of a request includes the stored responses that it continues', async t => {
-  const request = new RequestFacts()
-  request.bodyBytes = sliceBytes
-  t.notOk(needsSlices(request))
-  request.storedInputBytes = 1
-  t.equal(requestBytes(request), sliceBytes + 1)
-  t.ok(needsSlices(request))
-  t.notOk(isLargeRequest(request))
-  request.storedInputBytes = 1024 * 1024
-  t.ok(isLargeRequest(request))
-})
-
 t.test('ignored fields are recorded once, up to 20, each cut at 64 characters', async t => {
   const request = new RequestFacts()
   noteIgnored(request, 'x'.repeat(100))
@@ -78,26 +51,6 @@ t.test('ignored fields are recorded once, up to 20, each cut at 64 characters', 
   t.same(request.ignoredFields, ['x'.repeat(64)])
   for (let number = 0; number < 30; number++) noteIgnored(request, `field ${number}`)
   t.equal(request.ignoredFields?.length, 20)
-})
-
-t.test('attribution says whether its end user is a digest', async t => {
-  const caller = new CallerFacts()
-  t.same(attributionIn(caller), unknownCaller)
-  caller.endUser = 'ada'
-  t.match(attributionIn(caller), { endUser: 'ada', hashed: false })
-  caller.digestEndUser = name => `digest of ${name}`
-  t.match(attributionIn(caller), { endUser: 'ada', hashed: true })
-})
-
-t.test('the end user of an earlier call is digested once', async t => {
-  const caller = new CallerFacts()
-  t.equal(keptEndUser({ endUser: 'ada', hashed: false }, caller), 'ada')
-  caller.digestEndUser = name => `digest of ${name}`
-  t.equal(keptEndUser({ endUser: 'ada', hashed: false }, caller), 'digest of ada')
-  t.equal(keptEndUser({ endUser: 'ada' }, caller), 'digest of ada', 'a record of an earlier version')
-  t.equal(keptEndUser({ endUser: 'digest', hashed: true }, caller), 'digest')
-  t.equal(keptEndUser({ endUser: 'x'.repeat(22) }, caller), 'x'.repeat(22), 'it has the form of a digest')
-  t.equal(keptEndUser({}, caller), undefined)
 })
 
 t.test('a call had several routes if one was left over, or one failed or was skipped', async t => {

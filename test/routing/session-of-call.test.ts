@@ -1,6 +1,6 @@
 import t from 'tap'
 import { noteAttribution } from '../../lib/validation/attribution.ts'
-import { unknownCaller } from '../../lib/core/record.ts'
+import { unknownCaller } from '../../lib/core/call-attribution.ts'
 import { orderForCall, orderRoutes } from '../../lib/models/route-strategies.ts'
 import { CredentialPool } from '../../lib/routing/credential-pool.ts'
 import { sessionOfCall } from '../../lib/routing/session-of-call.ts'
