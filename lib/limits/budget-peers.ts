@@ -22,7 +22,7 @@ import type { SqliteDatabase } from '../stores/database.ts'
 import type { Statement } from '../stores/sqlite/statement-cache.ts'
 import { UnrecordedSpending } from './unrecorded-spending.ts'
 import type { ActualUsage } from './reservation.ts'
-import { heldSumName, heldSumOf, type HeldSum, type Holding, type SumKey } from './call-accounts.ts'
+import { heldSumName, heldSumOf, type HeldSum, type Holding, type SumKey } from './sum-keys.ts'
 
 /** The state of a sum across all gateways on the store. */
 export interface SharedSum {

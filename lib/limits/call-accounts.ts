@@ -1,7 +1,6 @@
 /**
- * The accounts that a call counts in, one for each limit of each party that applies to it, and, for limits
- * per window, the sum of the current window. Counters in memory, in Redis and in worker messages all iterate
- * over this list.
+ * The accounts that a call counts in, one for each limit of each party that applies to it. Counters in
+ * memory, in Redis and in worker messages all iterate over this list.
  */
 
 import {
@@ -18,7 +17,7 @@ import {
   type SumName
 } from '../core/key.ts'
 import { limitFields } from './limit-table.ts'
-import { periodAt, windowName, windowOfBudget, type Period, type Window } from './windows.ts'
+import { windowName, windowOfBudget, type Window } from './windows.ts'
 
 /** What accounts count; money is in billionths of a dollar, as in usage rows. */
 export type Unit = CountedUnit | 'nanoUsd'
@@ -176,11 +175,6 @@ function byWindow (budgets: readonly Budget[]): WindowBudgets[] {
   return [...windows.values()]
 }
 
-/** Names a party in counters. Keys and projects use their ids, which never collide. */
-export function counterName ({ party, partyId }: Pick<Account, 'party' | 'partyId'>): string {
-  return party === 'key' || party === 'project' ? partyId : `${party}:${partyId}`
-}
-
 /**
  * Returns true for a unit that is billed instead of tokens. A call that uses none of it passes the limit even
  * when the limit is used up.
@@ -199,62 +193,4 @@ export function usageLimits (limits: PartyLimits): PartyLimits {
   const kept: { -readonly [Name in keyof PartyLimits]: PartyLimits[Name] } = { ...limits }
   for (const { member, row } of limitFields) if (isPerCall(row.unit)) delete kept[member]
   return kept
-}
-
-/** The sum of one party, unit and period. */
-export interface SumKey {
-  /** Unique across all sums. */
-  readonly name: string
-  /** Unique for the party; part of the Redis key. */
-  readonly field: string
-  readonly party: string
-  readonly unit: Unit
-  readonly period: Period
-}
-
-/** Returns the sum of an account at a time in Unix milliseconds. */
-export function sumKeyOf (
-  { party, partyId, unit, window }: Pick<SumAccount, 'party' | 'partyId' | 'unit' | 'window'>,
-  nowMs: number
-): SumKey {
-  const key = counterName({ party, partyId })
-  const period = periodAt(window, nowMs)
-  // Money has been called `budget` in Redis since the first version.
-  const field = `${unit === 'nanoUsd' ? 'budget' : unit}:${period.name}:${period.fromMs}`
-  return { name: `${field} ${key}`, field, party: key, unit, period }
-}
-
-/** A counter of a call: an account and, for sums, the sum at the time of the call. */
-export type Counter =
-  | { readonly account: SumAccount, readonly sum: SumKey }
-  | { readonly account: RateOrConcurrencyAccount, readonly sum?: undefined }
-
-/** Returns the counters of a call at a time in Unix milliseconds, in the order of its accounts. */
-export function countersOf (accounts: readonly Account[], nowMs: number): Counter[] {
-  return accounts.map(account => (
-    account.counting === 'sum' ? { account, sum: sumKeyOf(account, nowMs) } : { account }
-  ))
-}
-
-/** Lists the sums among counters. */
-export function sumsOf (counters: readonly Counter[]): SumKey[] {
-  return counters.flatMap(({ sum }) => sum === undefined ? [] : [sum])
-}
-
-/** A sum as gateways on one store share it: windows with the same start are one sum. */
-export interface HeldSum extends Pick<SumKey, 'party' | 'unit'> {
-  readonly fromMs: number
-}
-
-/** An amount that a process has reserved, or used but not recorded yet. */
-export interface Holding extends HeldSum {
-  readonly amount: number
-}
-
-export function heldSumOf ({ party, unit, period: { fromMs } }: SumKey): HeldSum {
-  return { party, unit, fromMs }
-}
-
-export function heldSumName ({ party, unit, fromMs }: HeldSum): string {
-  return `${unit} ${fromMs} ${party}`
 }

@@ -26,7 +26,7 @@ import {
   type ActualUsage
 } from './reservation.ts'
 import { SumCounters } from './sum-counters.ts'
-import { countersOf, sumsOf, type Counter, type SumKey } from './call-accounts.ts'
+import { countersOf, sumsOf, type Counter, type SumKey } from './sum-keys.ts'
 
 /** The amount of a reservation in one counter. */
 type Part = Counter & { readonly amount: number }

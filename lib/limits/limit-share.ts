@@ -8,7 +8,8 @@
 
 import { LimitCounters } from './counters.ts'
 import type { LimitDecision, ReservationRequest, ActualUsage } from './reservation.ts'
-import { countersOf, sumsOf, type SumKey, type Account } from './call-accounts.ts'
+import { countersOf, sumsOf, type SumKey } from './sum-keys.ts'
+import type { Account } from './call-accounts.ts'
 import { SpendingReader, type SpendingReaderOptions } from './spending-reader.ts'
 
 export interface LimitShareOptions extends Pick<SpendingReaderOptions, 'readUsed' | 'onFailure'> {

@@ -16,7 +16,7 @@ import {
   type ActualUsage,
   type RecordedUsage
 } from './reservation.ts'
-import { countersOf, sumsOf, type SumKey } from './call-accounts.ts'
+import { countersOf, sumsOf, type SumKey } from './sum-keys.ts'
 import { isSqlite, type Database } from '../stores/database.ts'
 import type { Log } from '../log/log.ts'
 import { BudgetPeers, type SharedStore } from './budget-peers.ts'

@@ -9,7 +9,8 @@
  */
 
 import { PrunedMap } from '../async/pruned-map.ts'
-import { counterName, type Account, type RateOrConcurrencyAccount, type Unit } from './call-accounts.ts'
+import { counterName } from './sum-keys.ts'
+import type { Account, RateOrConcurrencyAccount, Unit } from './call-accounts.ts'
 import { retryAfterMs, type RateLimits, type RateLimitStatus } from './reservation.ts'
 
 interface Bucket {

@@ -7,7 +7,8 @@ import { countedLimits } from '../../schemas/config/counted-limits.ts'
 import { dayMs } from '../core/day.ts'
 import { lostAfterMs, type RedisServer } from '../coordination/redis-server.ts'
 import { CountBatch, type CountedAccount } from './count-batch.ts'
-import { counterName, countersOf, sumsOf, type Unit, type Counter, type SumKey } from './call-accounts.ts'
+import { counterName, countersOf, sumsOf, type Counter, type SumKey } from './sum-keys.ts'
+import type { Unit } from './call-accounts.ts'
 import {
   amountToReserve,
   maxRequested,

@@ -8,7 +8,8 @@
  */
 
 import { GatewayError } from '../core/errors.ts'
-import { counterName, isPerCall, countersOf, sumsOf, type Account, type SumKey } from './call-accounts.ts'
+import { counterName, countersOf, sumsOf, type SumKey } from './sum-keys.ts'
+import { isPerCall, type Account } from './call-accounts.ts'
 import { LimitShare } from './limit-share.ts'
 import {
   isLeased, RedisCounters, renewEveryMs, type RedisDecision, type RedisReservation

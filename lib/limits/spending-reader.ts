@@ -3,7 +3,8 @@
 import { PrunedMap } from '../async/pruned-map.ts'
 import { withTimeout } from '../async/with-timeout.ts'
 import { endUserPrefix } from '../stores/party-spending.ts'
-import { counterName, type Account, type SumKey } from './call-accounts.ts'
+import { counterName, type SumKey } from './sum-keys.ts'
+import type { Account } from './call-accounts.ts'
 import { endUserWaitMs } from './end-user-names.ts'
 import {
   retryAfterMs,

@@ -11,7 +11,7 @@
 import { PrunedMap } from '../async/pruned-map.ts'
 import { addRefund, unrecordedRefunds, type Refunds } from '../usage/refunds.ts'
 import type { SumRefusalReason } from './reservation.ts'
-import { heldSumOf, type Holding, type SumKey } from './call-accounts.ts'
+import { heldSumOf, type Holding, type SumKey } from './sum-keys.ts'
 
 /** The state of a sum. */
 interface Sum {

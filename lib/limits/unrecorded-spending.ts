@@ -5,7 +5,7 @@
 
 import { yieldFairly } from '../async/yield-fairly.ts'
 import type { UsageRowKey } from './reservation.ts'
-import { heldSumName, type HeldSum, type Holding } from './call-accounts.ts'
+import { heldSumName, type HeldSum, type Holding } from './sum-keys.ts'
 
 /** Returns the ids of the rows that are in the store. */
 export type FindRecorded = (rows: readonly UsageRowKey[]) => Promise<ReadonlySet<string>>

@@ -8,13 +8,9 @@ import { abortable } from '../async/cancellation.ts'
 import { sleep } from '../async/sleep.ts'
 import { budgetText, nanoUsdOf } from '../core/key.ts'
 import {
-  usageLimits,
-  limitAccountsOf,
-  limitedParties,
-  counterName,
-  type Party,
-  type SumAccount
+  usageLimits, limitAccountsOf, limitedParties, type Party, type SumAccount
 } from '../limits/call-accounts.ts'
+import { counterName } from '../limits/sum-keys.ts'
 import { budgetLeftHeader, usdText, budgetLeft, rateLimitHeaders, refusalHeaders } from '../limits/headers.ts'
 import { refusalError } from '../limits/refusal-error.ts'
 import { RequestEstimate, type EstimateRequest } from '../limits/estimate.ts'

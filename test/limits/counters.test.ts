@@ -1,6 +1,6 @@
 import t from 'tap'
 import { LimitCounters } from '../../lib/limits/counters.ts'
-import { countersOf, sumsOf } from '../../lib/limits/call-accounts.ts'
+import { countersOf, sumsOf } from '../../lib/limits/sum-keys.ts'
 import { dayMs } from '../../lib/core/day.ts'
 import { KeyCounters, reasonOf, requestOf, type KeyDecision } from '../support/limits.ts'
 import type { PartyLimits } from '../../lib/core/key.ts'

@@ -10,7 +10,8 @@ import { join } from 'node:path'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import t from 'tap'
 import { processState } from '../../lib/async/process-name.ts'
-import { limitAccountsOf, counterName } from '../../lib/limits/call-accounts.ts'
+import { limitAccountsOf } from '../../lib/limits/call-accounts.ts'
+import { counterName } from '../../lib/limits/sum-keys.ts'
 import {
   requestedOfSum,
   type LimitDecision,

@@ -4,7 +4,8 @@
  * windows from a clock.
  */
 
-import { limitAccountsOf, counterName, type SumAccount } from '../../lib/limits/call-accounts.ts'
+import { limitAccountsOf, type SumAccount } from '../../lib/limits/call-accounts.ts'
+import { counterName } from '../../lib/limits/sum-keys.ts'
 import { requestedOfSum } from '../../lib/limits/reservation.ts'
 import { LocalLimiter, readUsedFrom } from '../../lib/limits/limiter.ts'
 import { randomFrom } from '../support/limits.ts'

@@ -1,5 +1,6 @@
 import t from 'tap'
-import { limitAccountsOf, countersOf, sumsOf } from '../../lib/limits/call-accounts.ts'
+import { limitAccountsOf } from '../../lib/limits/call-accounts.ts'
+import { countersOf, sumsOf } from '../../lib/limits/sum-keys.ts'
 import { endUserWaitMs } from '../../lib/limits/end-user-names.ts'
 import { nothingReserved, type LimitDecision } from '../../lib/limits/reservation.ts'
 import { SpendingReader, type SpendingReaderOptions } from '../../lib/limits/spending-reader.ts'

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { SumCounters } from '../../lib/limits/sum-counters.ts'
-import { sumKeyOf } from '../../lib/limits/call-accounts.ts'
+import { sumKeyOf } from '../../lib/limits/sum-keys.ts'
 import { recordedAfterMs } from '../../lib/usage/refunds.ts'
 
 const noonMs = Date.UTC(2025, 10, 21, 12)

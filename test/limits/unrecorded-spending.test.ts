@@ -2,7 +2,7 @@ import t from 'tap'
 import { UnrecordedSpending, type FindRecorded } from '../../lib/limits/unrecorded-spending.ts'
 import { turnsDuring } from '../support/turns-during.ts'
 import type { UsageRowKey } from '../../lib/limits/reservation.ts'
-import type { HeldSum } from '../../lib/limits/call-accounts.ts'
+import type { HeldSum } from '../../lib/limits/sum-keys.ts'
 
 const day = 86_400_000
 

@@ -2,7 +2,8 @@
  * Limiters from the view of a key: calls of one key with its limits, in tokens and billionths of a dollar.
  */
 
-import { limitAccountsOf, type PartyKind, type Holding, type SumKey } from '../../lib/limits/call-accounts.ts'
+import { limitAccountsOf, type PartyKind } from '../../lib/limits/call-accounts.ts'
+import type { Holding, SumKey } from '../../lib/limits/sum-keys.ts'
 import type { LimitCounters } from '../../lib/limits/counters.ts'
 import type {
   LimitDecision,
