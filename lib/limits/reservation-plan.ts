@@ -3,7 +3,6 @@
  * everything it may use has a price, and the most it may use of each unit.
  */
 
-import { GatewayError } from '../core/errors.ts'
 import { charactersPerToken } from '../core/usage.ts'
 import { requestBytes } from '../core/request-size.ts'
 import { rowId } from '../text/ids.ts'
@@ -12,18 +11,17 @@ import {
   limitAccountsOf,
   limitedParties,
   isNonTokenUnit,
-  partyText,
   type Party,
   type PartyBudget,
   type SumAccount
 } from './call-accounts.ts'
-import { noTokens, requestedUnits, type Estimate } from './estimate.ts'
-import { costFor, maxCompletionOf, maxCostOf, maxMediaTokens, type Amounts } from './max-cost.ts'
+import { requestedUnits, type Estimate } from './estimate.ts'
+import { maxCompletionOf, maxCostOf, maxMediaTokens, type Amounts } from './max-cost.ts'
 import type { NamedBudgets } from './named-budgets.ts'
 import type { RequestedAmount, ReservationRequest } from './reservation.ts'
+import { checkGuardsPriced, pricedRoutes } from './unpriced.ts'
 import type { ModelRegistry } from '../models/model-registry.ts'
 import type { RoutedCall } from '../core/call.ts'
-import type { Price } from '../core/model.ts'
 import type { Route } from '../core/route.ts'
 import type { Settings } from '../core/settings.ts'
 import type { JudgeSpending } from '../guards/text-judge.ts'
@@ -176,90 +174,4 @@ export function budgetsOf (
   if (call.record.caller.usesOwnProviderKey === true) return []
   const own = budgetsOfParties(limitedParties(call.key, defaultKeyLimits))
   return namedBudgets === undefined ? own : [...own, ...namedBudgets.budgetsOf(call)]
-}
-
-/** Returns the first budget that requires a price. Soft budgets refuse no model. */
-function onlyPriced (budgets: readonly PartyBudget[]): PartyBudget | undefined {
-  return budgets.find(({ budget: { unpriced, soft } }) => unpriced !== 'allow' && soft !== true)
-}
-
-/**
- * Checks a field that changes the bill in a way that no price covers.
- *
- * @throws GatewayError `insufficient_permissions` if a budget requires a price
- */
-export function checkPriced (param: string | undefined, budgets: readonly PartyBudget[]): void {
-  const refusing = onlyPriced(budgets)
-  if (param === undefined || refusing === undefined) return
-  throw new GatewayError('insufficient_permissions', {
-    message: `No price is known for \`${param}\`, and ${partyText(refusing)} has a budget. ` +
-      'Leave it out, or set `unpriced: allow` on the budget.',
-    param
-  })
-}
-
-/**
- * Checks the models that guards call.
- *
- * @throws GatewayError `insufficient_permissions` if a budget requires a price and a model has none
- */
-export function checkGuardsPriced (
-  routes: readonly Route[],
-  models: Pick<ModelRegistry, 'find'>,
-  budgets: readonly PartyBudget[]
-): void {
-  const refusing = onlyPriced(budgets)
-  if (refusing === undefined) return
-  const unpriced = routes.find(({ modelId }) => models.find(modelId)?.price === undefined)
-  if (unpriced === undefined) return
-  throw new GatewayError('insufficient_permissions', {
-    message:
-      `A guard asks the model \`${unpriced.modelId}\` about this call. No price is known for that model, ` +
-      `and ${partyText(refusing)} has a budget. ` +
-      'Set its price in the configuration, or `unpriced: allow` on the budget.'
-  })
-}
-
-/**
- * Returns the routes whose models have a price for everything the call may use, if a budget counts it. The
- * record lists the others as skipped.
- *
- * @throws GatewayError `insufficient_permissions` if no route has, or if the call uses a field without a
- *   price
- */
-export function pricedRoutes (
-  { routes, record }: Pick<RoutedCall<unknown>, 'routes' | 'record'>,
-  models: Pick<ModelRegistry, 'find'>,
-  budgets: readonly PartyBudget[],
-  estimate?: Estimate
-): RoutedCall<unknown>['routes'] {
-  const refusing = onlyPriced(budgets)
-  if (refusing === undefined) return routes
-  checkPriced(estimate?.unpriced, budgets)
-  const unpriced = routes.filter(({ modelId }) => !isPriced(models.find(modelId)?.price, estimate))
-  if (unpriced.length === 0) return routes
-  const [first, ...others] = routes.filter(route => !unpriced.includes(route))
-  if (first !== undefined) {
-    record.routing.unusedRoutes = [
-      ...(record.routing.unusedRoutes ?? []),
-      ...unpriced.map(route => ({ route, reason: 'price_unknown' }))
-    ]
-    return [first, ...others]
-  }
-  throw new GatewayError('insufficient_permissions', {
-    message:
-      `No price is known for the model \`${routes[0].modelId}\`, and ${partyText(refusing)} has a budget. ` +
-      'Set its price in the configuration, or `unpriced: allow` on the budget.',
-    param: 'model'
-  })
-}
-
-function isPriced (price: Price | undefined, { prompt, answer, units }: Estimate = noTokens): boolean {
-  return price !== undefined && costFor(price, {
-    prompt: prompt.typical,
-    completion: answer.typical,
-    units: units?.typical,
-    writesCache: prompt.writesCache,
-    searches: answer.searches
-  }) !== undefined
 }

@@ -4,7 +4,8 @@
  */
 
 import { GatewayError } from '../core/errors.ts'
-import { budgetsOf, checkPriced } from '../limits/reservation-plan.ts'
+import { budgetsOf } from '../limits/reservation-plan.ts'
+import { checkPriced } from '../limits/unpriced.ts'
 import { mayNameUrls } from '../mcp/tool-scope.ts'
 import { mayUseModel } from '../models/scope.ts'
 import { map, type PassThroughStage } from '../pipeline/stage.ts'
