@@ -19,7 +19,8 @@ import { providerCall } from '../lib/stages/provider-call.ts'
 import { recordUsage } from '../lib/stages/record-usage.ts'
 import { formTextsAt, textsAt } from '../lib/stages/texts-at.ts'
 import { routeModel } from '../lib/stages/route-model.ts'
-import { validate, validateForm } from '../lib/stages/validate.ts'
+import { validate } from '../lib/stages/validate.ts'
+import { validateForm } from '../lib/stages/validate-form.ts'
 import {
   ImageAnswer,
   ImageEditRequest,

@@ -18,7 +18,7 @@ import { providerCall } from '../lib/stages/provider-call.ts'
 import { recordUsage } from '../lib/stages/record-usage.ts'
 import { routeModel } from '../lib/stages/route-model.ts'
 import { formTextsAt } from '../lib/stages/texts-at.ts'
-import { validateForm } from '../lib/stages/validate.ts'
+import { validateForm } from '../lib/stages/validate-form.ts'
 import {
   TranscriptionAnswer,
   TranscriptionRequest,

@@ -89,6 +89,7 @@ const elsewhere: Reasons = {
   'apply/organisation-file': ['cli/apply', 'the file of the command'],
   'config/check-document': ['config/read-catalogue', 'checks the files that are read there'],
   'attempts/prepared-request': ['stages/provider-call', 'the requests of the stage'],
+  'validation/form': ['stages/validate-form', 'parses the forms of that test'],
   'attempts/delete-response': ['pipelines/responses', 'one request to a provider'],
   'attempts/stream-pace': ['attempts/stream-response', 'watches the streams that are read there'],
   'usage/call-filter': ['pipelines/admin/usage', 'narrows what is summed and listed there'],

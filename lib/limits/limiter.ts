@@ -4,6 +4,7 @@
  */
 
 import { setTimeout as sleep } from 'node:timers/promises'
+import { abortable } from '../async/cancellation.ts'
 import { steadyNow } from '../async/steady-clock.ts'
 import { loggableError } from '../text/describe-error.ts'
 import { hasAbandonedJournal } from '../usage/journal-name.ts'
@@ -18,6 +19,7 @@ import {
 } from './reservation.ts'
 import { countersOf, sumsOf, type SumKey } from './sum-keys.ts'
 import { isSqlite, type Database } from '../stores/database.ts'
+import type { CallSignal } from '../core/call.ts'
 import type { Log } from '../log/log.ts'
 import { BudgetPeers, type SharedStore } from './budget-peers.ts'
 import { retryWhenLocked } from '../stores/retry-when-locked.ts'
@@ -250,4 +252,26 @@ export function createLimiter (usageDatabase: Database | undefined, log: Log): L
 export function readUsedFrom ({ query }: Pick<Database, 'query'>): ReadUsed {
   return async ({ party, unit, period }) =>
     isSummedUnit(unit) ? await usedSince(query, unit, party, period.fromMs, period.endMs) : 0
+}
+
+/** Waits for a decision. If the call ends first, a reservation that is granted later is released. */
+export async function untilAborted (
+  limiter: Limiter,
+  decision: LimitDecision | Promise<LimitDecision>,
+  signal: CallSignal
+): Promise<LimitDecision> {
+  if (!(decision instanceof Promise)) return decision
+  try {
+    return await abortable(decision, signal)
+  } catch (error) {
+    decision.then(
+      late => {
+        if (late.admitted) limiter.settle(late.reservation, cancelledUsage)
+      },
+      () => {
+        /* nothing is reserved */
+      }
+    )
+    throw error
+  }
 }

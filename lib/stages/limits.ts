@@ -4,29 +4,21 @@
  */
 
 import { steadyNow } from '../async/steady-clock.ts'
-import { abortable } from '../async/cancellation.ts'
 import { sleep } from '../async/sleep.ts'
 import { budgetText, nanoUsdOf } from '../core/key.ts'
-import {
-  usageLimits, limitAccountsOf, limitedParties, type Party, type SumAccount
-} from '../limits/call-accounts.ts'
+import { limitedParties, type Party, type SumAccount } from '../limits/call-accounts.ts'
 import { counterName } from '../limits/sum-keys.ts'
 import { budgetLeftHeader, usdText, budgetLeft, rateLimitHeaders, refusalHeaders } from '../limits/headers.ts'
 import { refusalError } from '../limits/refusal-error.ts'
 import { RequestEstimate, type EstimateRequest } from '../limits/estimate.ts'
 import { planReservation, type ReservationPlan } from '../limits/reservation-plan.ts'
-import {
-  cancelledUsage,
-  type LimitDecision,
-  type RefusedDecision,
-  type ReservationRequest
-} from '../limits/reservation.ts'
+import { untilAborted } from '../limits/limiter.ts'
+import type { LimitDecision, RefusedDecision, ReservationRequest } from '../limits/reservation.ts'
 import { periodAt } from '../limits/windows.ts'
 import { map, type PassThroughStage } from '../pipeline/stage.ts'
 import { spendingOn } from '../guards/text-filter.ts'
-import type { AuthedCall, CallSignal, RoutedCall } from '../core/call.ts'
+import type { CallSignal, RoutedCall } from '../core/call.ts'
 import type { ExceededBudget } from '../core/record.ts'
-import type { Limiter } from '../limits/limiter.ts'
 import type { Services } from '../services.ts'
 
 export interface LimitsOptions<R> {
@@ -172,52 +164,6 @@ class CallLimits<R> {
   #waits (decision: LimitDecision): decision is RefusedDecision {
     return !decision.admitted && this.#options.waitForCapacity === true && decision.waitMs > 0
   }
-}
-
-/** Waits for a decision. If the call ends first, a reservation that is granted later is released. */
-async function untilAborted (
-  limiter: Limiter,
-  decision: LimitDecision | Promise<LimitDecision>,
-  signal: CallSignal
-): Promise<LimitDecision> {
-  if (!(decision instanceof Promise)) return decision
-  try {
-    return await abortable(decision, signal)
-  } catch (error) {
-    decision.then(
-      late => {
-        if (late.admitted) limiter.settle(late.reservation, cancelledUsage)
-      },
-      () => {
-        /* nothing is reserved */
-      }
-    )
-    throw error
-  }
-}
-
-/**
- * Counts usage without refusing: one call in, the same call out. For calls that fetch the result of an
- * admitted call.
- */
-export function countOnly ({
-  limiter,
-  settings
-}: Pick<Services, 'limiter' | 'settings'>): PassThroughStage<AuthedCall> {
-  const reserve = async <C extends AuthedCall>(call: C, parties: readonly Party[]): Promise<C> => {
-    const accounts = limitAccountsOf(parties.map(party => ({ ...party, limits: usageLimits(party.limits) })))
-    const decision = await untilAborted(
-      limiter,
-      limiter.reserve({ accounts, wanted: {}, purpose: 'count' }),
-      call.signal
-    )
-    if (decision.admitted) call.record.limits.reservation = decision.reservation
-    return call
-  }
-  return map(<C extends AuthedCall>(call: C): C | Promise<C> => {
-    const parties = limitedParties(call.key, settings.limits.defaultKeyLimits)
-    return parties.length === 0 ? call : reserve(call, parties)
-  })
 }
 
 /** Lists exhausted soft budgets; `undefined` if there are none. */

@@ -6,7 +6,7 @@ import { maxEndUsers } from '../../lib/limits/end-user-names.ts'
 import { LocalLimiter, type Limiter } from '../../lib/limits/limiter.ts'
 import { NamedBudgets } from '../../lib/limits/named-budgets.ts'
 import { createModels } from '../../lib/models/create-models.ts'
-import { countOnly, limits } from '../../lib/stages/limits.ts'
+import { limits } from '../../lib/stages/limits.ts'
 import { settings } from '../support/settings.ts'
 import { estimateOf, type Estimate } from '../../lib/limits/estimate.ts'
 import { collect, routedCall } from '../support/stages.ts'
@@ -150,14 +150,6 @@ t.test('a patient call waits until there is room, or until it ends', async t => 
     )
   )
   await t.rejects(left, { name: 'TimeoutError' })
-})
-
-t.test('a call admitted earlier is counted and never refused', async t => {
-  const stage = countOnly({ limiter: new LocalLimiter(), settings: settings() })
-  for (let time = 0; time < 3; time++) {
-    const [counted] = await collect(stage(once(call({ tokensPerMinute: 1 }))))
-    t.type(counted?.record.limits.reservation, 'number')
-  }
 })
 
 t.test(
