@@ -6,7 +6,7 @@ import { validate } from '../lib/stages/validate.ts'
 import { ChatRequest } from '../schemas/chat.ts'
 import { ChatCompletion, ChatCompletionChunk } from '../schemas/chat-completion.ts'
 import { RouteDecision } from '../schemas/route-decision.ts'
-import { conversation, resumedConversation, type ConversationOptions } from './conversation.ts'
+import { conversation, resumedConversation, type RequestStageOptions } from './conversation.ts'
 import { fromProvider, type Docs } from './docs.ts'
 import type { ChatInput } from '../lib/chat/input.ts'
 import type { Call, RoutedCall } from '../lib/core/call.ts'
@@ -32,7 +32,7 @@ export const chatDocs: Docs = {
 
 const validChat = validate(ChatRequest)
 
-export function chat (services: Services, options: ConversationOptions = {}): Handler<Call> {
+export function chat (services: Services, options: RequestStageOptions = {}): Handler<Call> {
   return conversation(services, chatCompletions, validChat, options)
 }
 

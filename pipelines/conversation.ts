@@ -57,8 +57,8 @@ export interface RequestStageOptions {
 
 export interface ConversationOptions extends RequestStageOptions {
   /**
-   * A stage before the request is sent: the routes are known, and usage is reserved. Deferred calls do not
-   * pass it, so a guard belongs in `afterRules`. Default: none.
+   * A stage of the dialect before the request is sent, such as one that answers in the background: the routes
+   * are known, and usage is reserved. Deferred calls do not pass it. Default: none.
    */
   readonly beforeAnswer?: Stage<RoutedChatCall>
 }

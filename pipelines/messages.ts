@@ -14,9 +14,7 @@ import {
 } from '../schemas/messages-answer.ts'
 import { CountTokensRequest, MessagesRequest } from '../schemas/messages-request.ts'
 import { RouteDecision } from '../schemas/route-decision.ts'
-import {
-  conversation, promptCount, type ConversationOptions, type RequestStageOptions
-} from './conversation.ts'
+import { conversation, promptCount, type RequestStageOptions } from './conversation.ts'
 import { fromProvider, type Docs } from './docs.ts'
 import type { Call } from '../lib/core/call.ts'
 import type { Services } from '../lib/services.ts'
@@ -55,7 +53,7 @@ export const messagesDocs: Docs = {
 
 const validMessages = validate(MessagesRequest)
 
-export function messages (services: Services, options: ConversationOptions = {}): Handler<Call> {
+export function messages (services: Services, options: RequestStageOptions = {}): Handler<Call> {
   return conversation(services, dialect, validMessages, options)
 }
 

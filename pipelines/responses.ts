@@ -1,7 +1,6 @@
 /** Serves POST /v1/responses: items in, a response out, complete or streamed. */
 
 import { toJsonReply } from '../lib/core/reply.ts'
-import { chain } from '../lib/pipeline/chain.ts'
 import { compaction } from '../lib/dialects/responses/compaction.ts'
 import { responsesDialect } from '../lib/dialects/responses/index.ts'
 import type { ResponsesContext } from '../lib/dialects/responses/input.ts'
@@ -17,13 +16,7 @@ import {
   ResponseStreamEvent
 } from '../schemas/responses.ts'
 import { RouteDecision } from '../schemas/route-decision.ts'
-import {
-  conversation,
-  promptCount,
-  resumedConversation,
-  type ConversationOptions,
-  type RequestStageOptions
-} from './conversation.ts'
+import { conversation, promptCount, resumedConversation, type RequestStageOptions } from './conversation.ts'
 import { fromProvider, type Docs } from './docs.ts'
 import type { Call } from '../lib/core/call.ts'
 import type { Services } from '../lib/services.ts'
@@ -85,14 +78,10 @@ export const compactDocs: Docs = {
 const validResponses = validate(ResponsesRequest)
 
 /** Serves POST /v1/responses. */
-export function responses (services: Services, options: ConversationOptions = {}): Handler<Call> {
+export function responses (services: Services, options: RequestStageOptions = {}): Handler<Call> {
   const dialect = responsesDialect(services.responseStore)
   const inBackground = answerInBackground(services, resumedConversation(services, dialect))
-  return conversation(services, dialect, validResponses, {
-    ...options,
-    beforeAnswer:
-      options.beforeAnswer === undefined ? inBackground : chain(options.beforeAnswer, inBackground)
-  })
+  return conversation(services, dialect, validResponses, { ...options, beforeAnswer: inBackground })
 }
 
 /** Serves POST /v1/responses/input_tokens. */
@@ -108,6 +97,6 @@ export function countInputTokens (services: Services, options: RequestStageOptio
 const validCompact = validate(CompactRequest)
 
 /** Serves POST /v1/responses/compact. */
-export function compact (services: Services, options: ConversationOptions = {}): Handler<Call> {
+export function compact (services: Services, options: RequestStageOptions = {}): Handler<Call> {
   return conversation(services, compaction(services.responseStore), validCompact, options)
 }

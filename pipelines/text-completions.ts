@@ -54,7 +54,7 @@ export const completionsDocs: Docs = {
 
 export interface CompletionsOptions {
   /**
-   * A stage of your own, such as a text filter, as in `ConversationOptions`. It sees the prompt as one
+   * A stage of your own, such as a text filter, as in `RequestStageOptions`. It sees the prompt as one
    * message, and in `text`, with the suffix; a provider gets one or the other. Default: none.
    */
   readonly afterRules?: Stage<ValidCall<TextInput>>
