@@ -175,12 +175,7 @@ async function openGateway (settings: Settings, options: GatewayOptions, opened:
         onCreated: created => { own = created }
       }
     },
-    endpoints: options.endpoints ?? (services => allEndpoints(services, settings)),
-    onReplaced: ({ limits }) => {
-      app.applyBounds(limits)
-      server.server.headersTimeout = limits.headersMs
-    },
-    whenIdle: async () => await Promise.all([app.whenIdle(), work?.whenIdle()])
+    endpoints: options.endpoints ?? (services => allEndpoints(services, settings))
   })
   opened.push(async () => await live.close())
   const app = openApp(settings, options, { live, recorder, tracer, stop })

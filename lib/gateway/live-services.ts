@@ -25,8 +25,12 @@ export interface LiveServicesOptions {
   /** Returns what services need in addition to the settings. */
   readonly serviceOptions: (settings: Settings) => Promise<ServiceOptions>
   readonly endpoints: (services: Services) => readonly Endpoint[]
-  /** Called with each configuration that takes effect after the first. */
-  readonly onReplaced: (settings: Settings) => void
+}
+
+/** What a new configuration affects besides the services. */
+export interface ReplacementHooks {
+  /** Called when it takes effect. */
+  readonly onReplaced: () => void
   /** Resolves when no open call uses earlier services. */
   readonly whenIdle: () => Promise<unknown>
 }
@@ -68,13 +72,13 @@ export class LiveServices {
   }
 
   /** Replaces the configuration once its providers have listed their models, or after 5 seconds. */
-  async replace (settings: Settings): Promise<void> {
-    const replaced = this.#replaced.then(async () => await this.#replace(settings))
+  async replace (settings: Settings, hooks: ReplacementHooks): Promise<void> {
+    const replaced = this.#replaced.then(async () => await this.#replace(settings, hooks))
     this.#replaced = replaced.catch(() => undefined) // the caller gets the error
     await replaced
   }
 
-  async #replace (settings: Settings): Promise<void> {
+  async #replace (settings: Settings, { onReplaced, whenIdle }: ReplacementHooks): Promise<void> {
     const before = this.current
     const services = await created(settings, {
       ...await this.#options.serviceOptions(settings), previous: before
@@ -86,12 +90,11 @@ export class LiveServices {
       return
     }
     this.endpoints = endpoints
-    this.#options.onReplaced(settings)
+    onReplaced()
     this.current = services
     this.#digests = providerDigests(settings.providers)
     this.#outgoing.add(before)
-    void this.#options
-      .whenIdle()
+    void whenIdle()
       .then(async () => {
         await before.mirrors?.whenIdle()
         await before.close()

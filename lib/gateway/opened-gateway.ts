@@ -110,7 +110,14 @@ export class OpenedGateway {
   }
 
   readonly reload = async (settings: Settings): Promise<void> => {
-    await this.#options.live.replace(settings)
+    const { live, app, server: { server }, work } = this.#options
+    await live.replace(settings, {
+      onReplaced: () => {
+        app.applyBounds(settings.limits)
+        server.headersTimeout = settings.limits.headersMs
+      },
+      whenIdle: async () => await Promise.all([app.whenIdle(), work?.whenIdle()])
+    })
   }
 
   #poll (): void {
