@@ -132,7 +132,8 @@ const decisions = `
 | A stream that has only begun, with the role | nothing is sent before the first output, so that a failure can still lead to another attempt or a status. A comment follows every 15 seconds |
 | Tokens instead of text for Google's embeddings | 400 on \`input\` |
 | Embedding inputs for a model without limits in the catalogue | at most 8,192 tokens each and 300,000 together |
-| \`srt\`, \`vtt\` or \`verbose_json\` from a model that does not support it | made from timed words, if the model returns them; otherwise 400 on \`response_format\` |
+| A transcript as \`text\`, \`srt\` or \`vtt\` | made from JSON, which also has times and usage, if the model writes it; otherwise requested as it is |
+| \`srt\`, \`vtt\` or \`verbose_json\` from a model that writes no times | 400 on \`response_format\` |
 | A language that is not an ISO 639-1 code | sent on; the provider decides |
 | Image parameters that only some models have, without \`model\` | the first default model that supports all of them; if none does, the first one, and 400 with the parameter |
 `

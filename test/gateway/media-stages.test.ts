@@ -216,15 +216,24 @@ t.test('a finding across several segments removes them all, and refuses subtitle
     compression_ratio: 1,
     no_speech_prob: 0
   })
-  const { api } = await start(
-    t,
-    json({
-      language: 'english',
-      duration: 2,
-      text: `It is ${ticket}.`,
-      segments: [part(0, ' It is TCK-'), part(1, '123456.')]
-    })
-  )
+  const verbose = json({
+    language: 'english',
+    duration: 2,
+    text: `It is ${ticket}.`,
+    segments: [part(0, ' It is TCK-'), part(1, '123456.')]
+  })
+  const subtitles: Script = {
+    headers: { 'content-type': 'text/plain' },
+    pieces: [
+      '1\n00:00:00,000 --> 00:00:01,000\nIt is TCK-\n\n2\n00:00:01,000 --> 00:00:02,000\n123456.\n\n'
+    ]
+  }
+  const { api } = await start(t, ({ text }) => (/\r\n(?:srt|vtt)\r\n/.test(text) ? subtitles : verbose))
+  for (const format of ['srt', 'vtt']) {
+    const refused = await record(api, { response_format: format })
+    t.equal(refused.status, 400, format)
+    t.match(await refused.json(), { error: { code: 'content_refused' } })
+  }
   const answer = (await (await record(api, { response_format: 'verbose_json' })).json()) as Json
   t.equal(answer['text'], 'It is [ticket].')
   t.notMatch(JSON.stringify(answer), /123456|"tokens"/)

@@ -93,11 +93,12 @@ t.test('each format has its own body and media type, written by the gateway if t
     srt: ['1\n00:00:00,000 --> 00:00:01,500\nNative.\n\n', 'text/plain; charset=utf-8'],
     vtt: ['WEBVTT\n\n00:00.000 --> 00:01.500\nNative.\n\n', 'text/plain; charset=utf-8']
   }
+  const traits = { transcription: { formats: ['text', 'srt', 'vtt'] } } as const
   const { upstream, api } = await start(t, async request => {
     const format = (await partsOf(request)).find(([name]) => name === 'response_format')?.[1]
     const [body = '', type = ''] = native[typeof format === 'string' ? format : ''] ?? []
     return { headers: { 'content-type': type }, pieces: [body] }
-  })
+  }, {}, { models: [{ id: 'openai/text-only', traits, hidden: false }] })
   const json = 'application/json; charset=utf-8'
   const plain = 'text/plain; charset=utf-8'
   const cue = '00:00:00,000 --> 00:00:01,500'
@@ -105,9 +106,11 @@ t.test('each format has its own body and media type, written by the gateway if t
     readonly [model: string, format: string, sentFormat: string, type: string, body: string | RegExp]
   > = [
     ['openai/whisper-1', '', 'json', json, '{"text":"Hello.","usage":{"type":"duration","seconds":2}}'],
-    ['openai/whisper-1', 'text', 'text', plain, '{"looks": "like JSON"}\n'],
-    ['openai/whisper-1', 'srt', 'srt', plain, native['srt']?.[0] ?? ''],
-    ['openai/whisper-1', 'vtt', 'vtt', 'text/vtt; charset=utf-8', native['vtt']?.[0] ?? ''],
+    ['openai/text-only', 'text', 'text', plain, '{"looks": "like JSON"}\n'],
+    ['openai/text-only', 'srt', 'srt', plain, native['srt']?.[0] ?? ''],
+    ['openai/text-only', 'vtt', 'vtt', 'text/vtt; charset=utf-8', native['vtt']?.[0] ?? ''],
+    ['openai/whisper-1', 'text', 'json', plain, 'Hello.\n'],
+    ['openai/whisper-1', 'srt', 'verbose_json', plain, `1\n${cue}\nHello.\n\n`],
     [
       'openai/whisper-1',
       'verbose_json',
@@ -141,6 +144,20 @@ t.test('each format has its own body and media type, written by the gateway if t
       'response_format',
       sentFormat
     ])
+  }
+})
+
+t.test('the seconds of a recording are recorded, whatever the format of its transcript', async t => {
+  const { api } = await start(t, async request => {
+    const format = (await partsOf(request)).find(([name]) => name === 'response_format')?.[1]
+    return format === 'json' || format === 'verbose_json'
+      ? { pieces: [JSON.stringify(verbose)] }
+      : { headers: { 'content-type': 'text/plain' }, pieces: ['Hello.\n'] }
+  })
+  for (const [index, format] of ['text', 'srt', 'vtt'].entries()) {
+    await (await sendForm(api, transcriptions, { model: 'openai/whisper-1', response_format: format })).text()
+    await until(() => api.lines.length === index + 1, 'a line in the log')
+    t.match(api.lines[index], { audio_seconds: 2 }, format)
   }
 })
 
@@ -415,13 +432,13 @@ t.test('25 MB are accepted, one byte more is refused', async t => {
 })
 
 t.test('another model transcribes if the first cannot, and a retry sends the recording again', async t => {
-  const subtitles = '1\n00:00:00,000 --> 00:00:01,000\nx\n\n'
+  const subtitles = '1\n00:00:00,000 --> 00:00:01,500\nHello.\n\n'
   const { upstream, api } = await start(
     t,
     (_request, number) =>
       number === 0
         ? { status: 503, pieces: ['{}'] }
-        : { headers: { 'content-type': 'text/plain' }, pieces: [subtitles] },
+        : { pieces: [JSON.stringify(verbose)] },
     { retries: 1 }
   )
   const response = await sendForm(api, transcriptions, {

@@ -349,10 +349,13 @@ t.test('a web page in place of a transcript or audio is an error, whatever its c
   if (transcription === undefined || speech === undefined) throw new Error('no such formats')
   const page = Buffer.from('\n<!DOCTYPE html><title>Sign in</title>')
   const request = { ...transcription.request, model: ['x/whisper-1'], format: 'srt' }
-  const asked = { ...transcription, request }
+  const given = input({ ...transcription, request }, false)
+  // a model that writes subtitles alone; others are asked for JSON
+  const traits = { transcription: { formats: ['srt'] } } as const
+  const asked = { ...given, route: { ...given.route, traits } }
   for (const type of ['text/html', 'text/plain', 'application/x-subrip']) {
     const head = { status: 200, headers: { 'content-type': type } }
-    const reader = (transcription.adapter as AnyAdapter).read(head, input(asked, false))
+    const reader = (transcription.adapter as AnyAdapter).read(head, asked)
     const read = (text: string): unknown => reader.as === 'text' ? reader.read(text) : t.fail(reader.as)
     t.throws(() => read(page.toString()), { code: 'upstream_invalid_response' }, type)
     t.match(read('1\n00:00:00,000 --> 00:00:01,000\n<i>html</i>'), [{ type: 'transcript-end' }])

@@ -2,7 +2,9 @@
  * `POST /audio/transcriptions` and `/audio/translations`: the request is a form, the answer JSON, text or
  * events.
  *
- * If the model cannot write a format, another one is requested from which the gateway can derive it.
+ * Texts and subtitles are requested as JSON where the model writes it, and made here: a transcript that is
+ * only text has neither its usage nor its length, and guards would not find what continues in the next
+ * subtitle.
  *
  * @see https://platform.openai.com/docs/api-reference/audio/createTranscription
  */
@@ -91,13 +93,13 @@ function checkSupport (input: AdapterInput<RecordingInput>, model: Transcription
 function formatFor (input: AdapterInput<RecordingInput>): TranscriptFormat {
   const { format } = input.request
   const { formats } = transcriptionTraits(input.route)
-  if (formats.includes(format)) return format
   const source = sources[format]
   if (source !== undefined && formats.includes(source)) return source
+  if (formats.includes(format)) return format
   throw unsupported(input, 'response_format', `write the format ${format}`)
 }
 
-/** Formats that can be derived from another one. */
+/** Formats that can be derived from another one, which says more. */
 const sources: Readonly<Partial<Record<TranscriptFormat, TranscriptFormat>>> = {
   text: 'json', srt: 'verbose_json', vtt: 'verbose_json'
 }
