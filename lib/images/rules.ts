@@ -65,8 +65,7 @@ export function hasParameters (
     fileCount(request) <= maxFiles &&
     isOneOf(size, sizes) &&
     isOneOf(quality, qualities) &&
-    // a name of the catalogue or the configuration
-    !unsupported.some(field => isSet(request[field as keyof ImageParameters]))
+    !unsupported.some(field => asksFor(request, field))
   )
 }
 
@@ -89,8 +88,7 @@ export function checkImageRules (
     })
   }
   for (const field of family.unsupported) {
-    if (isSet(request[field as keyof ImageParameters])) {
-      // a name of the catalogue or the configuration
+    if (asksFor(request, field)) {
       throw new GatewayError('unsupported_parameter', {
         message: `${model} does not support \`${field}\`.`,
         param: field
@@ -116,9 +114,13 @@ function fileCount ({ image = [] }: ImageParameters): number {
   return Array.isArray(image) ? image.length : 1
 }
 
-/** `false` asks for nothing: a client that always writes `stream` out is no mistake. */
-function isSet (value: unknown): boolean {
-  return value !== undefined && value !== false
+/**
+ * Returns true if a field asks for something that a model without this field does not do anyway: clients
+ * write out `stream: false`, and models without a `response_format` always answer in base64.
+ */
+function asksFor (request: ImageParameters, field: string): boolean {
+  const value = request[field as keyof ImageParameters] // a name of the catalogue or the configuration
+  return value !== undefined && value !== false && !(field === 'response_format' && value === 'b64_json')
 }
 
 /** Returns true for a text of more code points than `limit`, without counting further than that. */

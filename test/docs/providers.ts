@@ -135,6 +135,7 @@ const decisions = `
 | A transcript as \`text\`, \`srt\` or \`vtt\` | made from JSON, which also has times and usage, if the model writes it; otherwise requested as it is |
 | \`srt\`, \`vtt\` or \`verbose_json\` from a model that writes no times | 400 on \`response_format\` |
 | A language that is not an ISO 639-1 code | sent on; the provider decides |
+| \`response_format: b64_json\` for an image model that always answers in base64 | left out; \`url\` is 400 |
 | Image parameters that only some models have, without \`model\` | the first default model that supports all of them; if none does, the first one, and 400 with the parameter |
 `
 

@@ -92,7 +92,7 @@ const rows: ReadonlyArray<
   [c, { style: 'natural' }, unsupported('style')],
   [a, { response_format: 'url' }, undefined],
   [b, { response_format: 'b64_json' }, undefined],
-  [c, { response_format: 'b64_json' }, unsupported('response_format')],
+  [c, { response_format: 'b64_json' }, undefined],
   ...([a, b] as const).flatMap(family =>
     (
       [

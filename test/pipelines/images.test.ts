@@ -163,6 +163,21 @@ t.test(
   }
 )
 
+t.test('models that always answer in base64 are not sent the format, in calls that ask for it', async t => {
+  const { upstream, api } = await start(t, { pieces: ['{"created":1,"data":[{"b64_json":"AAAA"}]}'] })
+  const request = { prompt: 'cat', response_format: 'b64_json', output_format: 'webp' }
+  for (const model of [newest, 'openai/gpt-image-1.5', 'openai/gpt-image-2', undefined]) {
+    const response = await api.post(path, { ...request, model })
+    t.match(await response.json(), { data: [{ b64_json: 'AAAA' }] }, String(model))
+    t.same(upstream.requests.pop()?.json, {
+      prompt: 'cat', output_format: 'webp', model: model?.slice('openai/'.length) ?? 'gpt-image-1'
+    })
+  }
+  const refused = await api.post(path, { ...request, model: 'openai/gpt-image-1.5', response_format: 'url' })
+  t.match(await refused.json(), { error: { code: 'unsupported_parameter', param: 'response_format' } })
+  t.equal(upstream.requests.length, 0)
+})
+
 t.test('in a list of models unsuitable ones are skipped, the rest are tried', async t => {
   const { upstream, api } = await start(t, request =>
     Reflect.get(Object(request.json), 'model') === 'gpt-image-1'

@@ -16,10 +16,10 @@ import type { Adapter, UpstreamRequest } from '../provider.ts'
 
 export const openaiImageEdits: Adapter<ImageEdit, ImageEvent> = {
   request: input => {
-    const { image, mask, ...request } = input.request
+    const { image, mask } = input.request
     const fields = {
       model: input.route.model,
-      ...pick(request, [
+      ...pick(input, [
         'prompt',
         'n',
         'size',
@@ -48,9 +48,8 @@ export const openaiImageEdits: Adapter<ImageEdit, ImageEvent> = {
 
 export const openaiImageVariations: Adapter<ImageVariation, ImageEvent> = {
   request: input => {
-    const { image, ...request } = input.request
-    const fields = { model: input.route.model, ...pick(request, ['n', 'size', 'response_format', 'user']) }
-    return formRequest('/images/variations', fields, [filePart('image', image)], false)
+    const fields = { model: input.route.model, ...pick(input, ['n', 'size', 'response_format', 'user']) }
+    return formRequest('/images/variations', fields, [filePart('image', input.request.image)], false)
   },
   read: readImages,
   error: readError

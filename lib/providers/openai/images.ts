@@ -35,7 +35,7 @@ function imageRequest (input: AdapterInput<ImageRequest>): UpstreamRequest {
       accept: input.streamed ? 'text/event-stream' : 'application/json'
     },
     body: JSON.stringify({
-      ...pick(input.request, forwarded),
+      ...pick(input, forwarded),
       ...outputFields(input),
       model: input.route.model
     })
@@ -61,11 +61,15 @@ export function outputFields ({
   }
 }
 
-/** Returns the named fields that are present. */
-export function pick<T extends object> (from: T, fields: ReadonlyArray<keyof T>): Partial<T> {
+/** Returns the named fields that are present, without those that the model refuses. */
+export function pick<T extends object> (
+  { request, route }: Pick<AdapterInput<T>, 'request' | 'route'>,
+  fields: ReadonlyArray<keyof T & string>
+): Partial<T> {
+  const refused = route.traits?.images?.unsupported
   const picked: Partial<T> = {}
   for (const field of fields) {
-    if (from[field] !== undefined) picked[field] = from[field]
+    if (request[field] !== undefined && refused?.includes(field) !== true) picked[field] = request[field]
   }
   return picked
 }
