@@ -9,6 +9,11 @@
 import type { AdapterInput } from './provider.ts'
 import type { ChatInput } from '../chat/input.ts'
 
+/** Returns the caller's name for a field of an embeddings request that a provider rejected. */
+export function callerField (field: string, { quirks }: Pick<AdapterInput<unknown>, 'quirks'>): string {
+  return originalName(field, quirks.rename)
+}
+
 /** Returns the location in the caller's body of a parameter that an adapter or a provider rejected. */
 export function callerParam (param: string, { request, quirks }: AdapterInput<ChatInput>): string {
   const { messages, originalInput } = request
@@ -25,7 +30,7 @@ export function callerParam (param: string, { request, quirks }: AdapterInput<Ch
 function writtenField (
   field: string,
   request: ChatInput,
-  renamed: Readonly<Record<string, string>> = {}
+  renamed: Readonly<Record<string, string>> | undefined
 ): string {
   const [name = field] = field.split(/[.[]/, 1)
   const written = request.callerNames?.[name]
@@ -44,5 +49,9 @@ function writtenField (
   ) {
     return 'max_completion_tokens'
   }
+  return originalName(field, renamed)
+}
+
+function originalName (field: string, renamed: Readonly<Record<string, string>> = {}): string {
   return Object.entries(renamed).find(([, name]) => name === field)?.[0] ?? field
 }

@@ -2,7 +2,7 @@
 
 import { isOwnHost } from '../net/own-host.ts'
 import type { ProviderSettings } from '../core/settings.ts'
-import { callerParam } from './caller-param.ts'
+import { callerField, callerParam } from './caller-param.ts'
 import { authorizeWith } from './credential.ts'
 import { kinds } from './kinds.ts'
 import { promptAsMessage } from './prompt-as-message.ts'
@@ -12,7 +12,8 @@ import type { Provider, Transport } from './provider.ts'
 /** @param transport sends requests to this provider */
 export function createProvider (settings: ProviderSettings, transport: Transport): Provider {
   const { baseUrl, credential, adapters, quirks, customAddressQuirks, traits = {} } = kinds[settings.kind]
-  const { chat, ...others } = typeof adapters === 'function' ? adapters(settings.options) : adapters
+  const { chat, embeddings, ...others } =
+    typeof adapters === 'function' ? adapters(settings.options) : adapters
   const keys =
     settings.apiKeys?.map(({ key }) => key) ?? (settings.apiKey === undefined ? [] : [settings.apiKey])
   return {
@@ -28,10 +29,11 @@ export function createProvider (settings: ProviderSettings, transport: Transport
     onDisconnect: settings.onDisconnect,
     quirks: { ...quirks, ...settings.baseUrl !== baseUrl && customAddressQuirks, ...settings.quirks },
     traits,
-    adapters:
-      chat === undefined
-        ? others
-        : { textCompletion: promptAsMessage(chat), ...others, chat: { ...chat, callerParam } }
+    adapters: {
+      ...chat !== undefined && { textCompletion: promptAsMessage(chat), chat: { ...chat, callerParam } },
+      ...embeddings !== undefined && { embeddings: { ...embeddings, callerParam: callerField } },
+      ...others
+    }
   }
 }
 

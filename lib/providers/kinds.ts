@@ -197,7 +197,7 @@ export const kinds: Readonly<Record<ProviderKind, Kind>> = {
       tokenLimitField: 'max_tokens',
       omit: [...accountFields, 'logit_bias', 'logprobs', 'top_logprobs', 'user'],
       extraFields: ['safe_prompt', 'prompt_mode'],
-      rename: { seed: 'random_seed' },
+      rename: { seed: 'random_seed', dimensions: 'output_dimension' },
       // Streams end with the usage anyway.
       streamUsage: false,
       messageNames: 'none',

@@ -136,7 +136,7 @@ const QuirksConfig = Section(
     rename: Type.Optional(
       Type.Record(Type.String(), Text('Its name at the provider.'), {
         description:
-          'Renamed fields of a chat request: the name in this API, then the name at the provider.',
+          'Renamed fields of a chat request, and `dimensions` of one for embeddings: the name in this API, then the name at the provider.',
         propertyNames: word
       })
     ),

@@ -297,6 +297,34 @@ t.test(
   }
 )
 
+t.test('a field that a provider names differently has its name there, and the caller\'s in errors', async t => {
+  const { upstream, api } = await start(
+    t,
+    (request, number) =>
+      number === 0
+        ? answering(request)
+        : {
+            status: 422,
+            pieces: [
+              JSON.stringify({
+                object: 'error',
+                message: {
+                  detail: [{ type: 'x', loc: ['body', 'output_dimension'], msg: 'At most 3072' }]
+                },
+                type: 'invalid_request_error'
+              })
+            ]
+          },
+    'mistral'
+  )
+  const request = { model: 'mistral/codestral-embed', input: 'hi', dimensions: 256 }
+  t.equal((await api.post(path, request)).status, 200)
+  t.same(upstream.requests[0]?.json, { model: 'codestral-embed', input: 'hi', output_dimension: 256 })
+  const refused = await api.post(path, { ...request, dimensions: 9999 })
+  t.equal(refused.status, 400)
+  t.match(await json(refused), { error: { param: 'dimensions', message: 'output_dimension: At most 3072' } })
+})
+
 t.test('keys and their rights are checked first', async t => {
   const upstream = await fakeUpstream(answering)
   t.teardown(upstream.close)

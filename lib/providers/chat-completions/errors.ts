@@ -49,12 +49,30 @@ function saidIn (body: unknown): Said {
   }
   const inner = objectOf(outer['error']) ?? outer
   const words = outer['error'] ?? outer['message'] ?? outer['detail']
+  const invalid = invalidField(words)
   return {
-    message: nonEmptyText(inner['message']) ?? nonEmptyText(words),
+    message: nonEmptyText(inner['message']) ?? nonEmptyText(words) ?? invalid?.message,
     code: codeOf(inner['code']) ?? codeOf(outer['code']),
     type: nonEmptyText(inner['type']),
-    param: nonEmptyText(inner['param'])
+    param: nonEmptyText(inner['param']) ?? invalid?.param
   }
+}
+
+/**
+ * Reads the first of a list of invalid fields, as pydantic prints it:
+ * `{ detail: [{ loc: ['body', 'messages', 0, 'role'], msg: 'Field required' }] }`.
+ */
+function invalidField (words: unknown): Pick<Said, 'message' | 'param'> | undefined {
+  const rows = Array.isArray(words) ? words : objectOf(words)?.['detail']
+  const { loc, msg } = objectOf(Array.isArray(rows) ? rows[0] : undefined) ?? {}
+  const reason = nonEmptyText(msg)
+  if (reason === undefined) return undefined
+  const [place, field, ...rest] = Array.isArray(loc) ? loc : []
+  const name = place === 'body' ? nonEmptyText(field) : undefined
+  if (name === undefined) return { message: reason, param: undefined }
+  // Names of types may follow the index, which are no fields.
+  const param = typeof rest[0] === 'number' ? `${name}[${rest[0]}]` : name
+  return { message: `${param}: ${reason}`, param }
 }
 
 /** Returns an error code as text, if there is one. */

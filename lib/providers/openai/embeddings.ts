@@ -27,7 +27,7 @@ function embeddingsRequest (adapterInput: AdapterInput<EmbeddingsRequest>): Upst
   const { input, encoding_format: form, dimensions, user } = request
   const body: Record<string, unknown> = { model: route.model, input }
   if (form !== undefined && quirks.base64Embeddings !== false) body['encoding_format'] = form
-  if (dimensions !== undefined) body['dimensions'] = dimensions
+  if (dimensions !== undefined) body[quirks.rename?.['dimensions'] ?? 'dimensions'] = dimensions
   if (user !== undefined && quirks.omit?.includes('user') !== true) body['user'] = user
   return {
     method: 'POST',

@@ -180,6 +180,26 @@ t.test('an error status is mapped, and its message reaches only the caller who c
   })
   row(410, { error: 'Live search is deprecated' }, { status: 400, code: 'unsupported_parameter' })
   row(422, { detail: 'bad' }, { status: 400, failure: 'caller' })
+  const lists: ReadonlyArray<readonly [loc: unknown, message: string, param: string | undefined]> = [
+    [['body', 'output_dimension'], 'output_dimension: Too large', 'output_dimension'],
+    [['body', 'messages', 1, 'user', 'content'], 'messages[1]: Too large', 'messages[1]'],
+    [['body', 'input', 'list[str]', 0], 'input: Too large', 'input'],
+    [['body', 7], 'Too large', undefined],
+    [['query', 'version'], 'Too large', undefined],
+    [undefined, 'Too large', undefined]
+  ]
+  for (const [loc, message, param] of lists) {
+    const detail = [
+      { type: 'x', loc, msg: 'Too large', input: 'secret' },
+      { loc: ['body', 'other'], msg: 'y' }
+    ]
+    for (const body of [{ detail }, { object: 'error', message: { detail } }]) {
+      row(422, body, { status: 400, failure: 'caller', message, param })
+    }
+  }
+  for (const detail of [[], [null], [{ loc: ['body', 'n'] }], [{ msg: 5 }]]) {
+    row(422, { detail }, { status: 400 })
+  }
   row(500, said('boom sk-secret123'), {
     status: 502,
     code: 'upstream_error',
