@@ -239,7 +239,9 @@ t.test('a stream is relayed frame by frame, even if the finished image comes fir
 
 t.test('an answer of the other kind than requested is converted', async t => {
   const { api } = await start(t, request => Reflect.get(Object(request.json), 'stream') === true
-    ? { pieces: ['{"created":7,"data":[{"b64_json":"AAAA"},{"b64_json":"BBBB"}],"output_format":"png"}'] }
+    ? { pieces: [JSON.stringify({
+        created: 7, data: [{ b64_json: 'AAAA' }, { b64_json: 'BBBB' }], output_format: 'png', usage
+      })] }
     : { headers: eventStream, pieces: [frame('completed', 'CCCC', { usage })] })
   const streamed = messages(await (await api.post(path, { prompt: 'x', stream: true })).text())
   t.same(
@@ -248,8 +250,10 @@ t.test('an answer of the other kind than requested is converted', async t => {
       type: 'image_generation.completed',
       b64_json: base64,
       created_at: 7,
-      output_format: 'png'
-    }))
+      output_format: 'png',
+      ...base64 === 'BBBB' && { usage }
+    })),
+    'the usage of both comes once'
   )
   t.match(await (await api.post(path, { prompt: 'x' })).json(), {
     created: Number,

@@ -4,7 +4,7 @@ import { inBandError } from '../chat-completions/errors.ts'
 import { ProviderFailure, invalidResponse } from '../provider-failure.ts'
 import { countOf, nonEmptyText, numberOf, objectOf } from '../../json/type-guards.ts'
 import type { ImageData, ImageEvent } from '../../core/events.ts'
-import { maxCount, possibleUsage, type Usage } from '../../core/usage.ts'
+import { possibleUsage, type Usage } from '../../core/usage.ts'
 import { nowSeconds } from '../../core/reply.ts'
 
 const aboutFields = ['usage', 'size', 'quality', 'background', 'output_format']
@@ -36,7 +36,8 @@ export function readImageResponse (body: unknown): ImageEvent[] {
   const about: Record<string, unknown> = {}
   for (const field of aboutFields) {
     const value = answer[field]
-    if (value === undefined || value === null || (field === 'usage' && isImpossible(value))) continue
+    const isUnreadable = field === 'usage' && usage === undefined // such as a price
+    if (value === undefined || value === null || isUnreadable) continue
     about[field] = value
   }
   const events: ImageEvent[] = [{
@@ -59,10 +60,6 @@ function imageOf (value: unknown): ImageData[] {
     ...base64 !== undefined && { b64_json: base64 },
     ...typeof prompt === 'string' && { revised_prompt: prompt }
   }]
-}
-
-function isImpossible (usage: unknown): boolean {
-  return Object.values(objectOf(usage) ?? {}).some(count => (countOf(count) ?? 0) > maxCount)
 }
 
 /** Reads token counts in the image API's format; `undefined` if none were reported. */

@@ -27,9 +27,11 @@ function frameOf (event: ImageEvent, prefix: string): string {
     case 'image-partial':
     case 'image-end': return sseData(event.json)
     case 'image-answer': {
-      const { data, about, createdSeconds } = event
-      return data.map(image => sseData(JSON.stringify({
-        type: `${prefix}.completed`, ...image, created_at: createdSeconds, ...about
+      const { data, about: { usage, ...about }, createdSeconds } = event
+      return data.map((image, index) => sseData(JSON.stringify({
+        type: `${prefix}.completed`, ...image, created_at: createdSeconds, ...about,
+        // Clients add up the usage of the images, and this one is of all of them.
+        ...index === data.length - 1 && usage !== undefined && { usage }
       }))).join('')
     }
     case 'usage': return ''

@@ -10,6 +10,11 @@ t.test('an answer without images is valid, one with neither images nor a time is
     readImageResponse({ data: [{ url: 'u', b64_json: 5 }, null], size: '1x1', quality: null, other: 1 }),
     [{ data: [{ url: 'u' }], about: { size: '1x1' } }]
   )
+  t.match(
+    readImageResponse({ created: 7, data: [{ url: 'u' }], usage: { cost_in_usd_ticks: 200_000_000 } }),
+    [{ data: [{ url: 'u' }], about: { usage: undefined } }],
+    'a price is no usage'
+  )
   const others = [{ data: {} }, { created: 7, data: 'u' }, { data: [{ url: '' }] }]
   for (const body of [null, [], 'text', {}, ...others]) {
     t.throws(() => readImageResponse(body), { code: 'upstream_invalid_response' }, JSON.stringify(body))
