@@ -23,6 +23,7 @@ import { mistralAdapters } from './mistral/index.ts'
 import { openaiAdapters } from './openai/index.ts'
 import { responsesTokenCount } from './responses/token-count.ts'
 import { textCompletionOf } from './prompt-as-message.ts'
+import { togetherAdapters } from './together/index.ts'
 import { xaiAdapters } from './xai/index.ts'
 import type { Credential } from './credential.ts'
 import type { ModelList } from './model-list.ts'
@@ -327,7 +328,7 @@ export const kinds: Readonly<Record<ProviderKind, Kind>> = {
   together: {
     baseUrl: 'https://api.together.ai/v1',
     credential: bearer,
-    adapters: { ...openaiAdapters, textCompletion },
+    adapters: { ...togetherAdapters(openaiAdapters), textCompletion },
     quirks: { ...selfHosted, extraFields: ['top_k'], base64Embeddings: false }
   },
   'azure-openai': {
