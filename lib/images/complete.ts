@@ -4,6 +4,7 @@ import { GatewayError } from '../core/errors.ts'
 import type { Batch } from '../core/call.ts'
 import type { ImageData, ImageEvent } from '../core/events.ts'
 import { nowSeconds } from '../core/reply.ts'
+import { objectOf } from '../json/type-guards.ts'
 
 /** Folds batches into `{ created, data, … }`, with `data` always present: the images of all requests. */
 export function toImages (batches: ReadonlyArray<Batch<unknown, ImageEvent>>): object {
@@ -30,6 +31,10 @@ function imageIn (json: string): ImageData {
   } catch (cause) {
     throw new GatewayError('upstream_invalid_response', { cause })
   }
-  const image: unknown = Reflect.get(Object(frame), 'b64_json')
-  return typeof image === 'string' ? { b64_json: image } : {}
+  const { b64_json, url, revised_prompt } = objectOf(frame) ?? {}
+  return {
+    ...typeof url === 'string' && { url },
+    ...typeof b64_json === 'string' && { b64_json },
+    ...typeof revised_prompt === 'string' && { revised_prompt }
+  }
 }

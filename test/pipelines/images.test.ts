@@ -261,6 +261,19 @@ t.test('an answer of the other kind than requested is converted', async t => {
   })
 })
 
+t.test('a finished image of a stream may be an address, with the prompt as the model rewrote it', async t => {
+  const image = { url: 'https://images.example/1.png', revised_prompt: 'A cat.' }
+  const event = { type: 'image_generation.completed', ...image, created_at: 7 }
+  const { api } = await start(t, {
+    headers: eventStream, pieces: [`data: ${JSON.stringify(event)}\n\n`, 'data: [DONE]\n\n']
+  })
+  const streamed = await api.post(path, { model: 'openai/other', prompt: 'x', stream: true })
+  const [end, done] = messages(await streamed.text())
+  t.same([JSON.parse(end ?? ''), done], [event, '[DONE]'])
+  const complete = await api.post(path, { model: 'openai/other', prompt: 'x' })
+  t.match(await complete.json(), { data: [image] })
+})
+
 t.test('a failing stream gives a status before the first image, and a named error after it', async t => {
   const failing = async (script: Script, body: object = {}): Promise<Response> => {
     const { api } = await start(t, script)

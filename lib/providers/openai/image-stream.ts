@@ -9,7 +9,7 @@ import { GatewayError } from '../../core/errors.ts'
 import { inBandError } from '../chat-completions/errors.ts'
 import { ProviderFailure, invalidResponse } from '../provider-failure.ts'
 import { parseBounded } from '../../json/parse-bounded.ts'
-import { objectOf } from '../../json/type-guards.ts'
+import { nonEmptyText, objectOf } from '../../json/type-guards.ts'
 import { imageUsage } from './image-response.ts'
 import type { EventSourceMessage } from 'eventsource-parser'
 import type { ExtraFields, ImageEvent } from '../../core/events.ts'
@@ -74,7 +74,9 @@ export function readImageStream ({
     const line = oneLine(data)
     // Our frames have no event name, so the JSON must contain the type.
     const json = (name: string): string => message['type'] === undefined ? withType(line, name) : line
-    take(message, image.end > image.start, event, json, into)
+    // Servers that do not stream may send the address of an image.
+    const hasImage = image.end > image.start || nonEmptyText(message['url']) !== undefined
+    take(message, hasImage, event, json, into)
   }
 
   return {
