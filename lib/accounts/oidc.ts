@@ -5,8 +5,9 @@
  * @see https://openid.net/specs/openid-connect-core-1_0.html#CodeFlowAuth
  */
 
-import type { Configuration, CustomFetch } from 'openid-client'
+import type { ClientAuth, Configuration, CustomFetch, ServerMetadata } from 'openid-client'
 import type { OidcSettings } from '../core/settings.ts'
+import { isObject } from '../json/type-guards.ts'
 import { isLoopback } from '../net/loopback.ts'
 import { loadUndici } from '../net/load-undici.ts'
 
@@ -99,14 +100,18 @@ async function discover (settings: OidcSettings): Promise<Configuration> {
 }
 
 async function load ({ issuer, clientId, clientSecret }: OidcSettings): Promise<Configuration> {
-  const { allowInsecureRequests, ClientSecretBasic, customFetch, discovery, None } =
+  const { allowInsecureRequests, ClientSecretBasic, ClientSecretPost, customFetch, discovery, None } =
     await import('openid-client')
   const server = new URL(issuer)
+  const secretAuth = (secret: string): ClientAuth => {
+    const [basic, post] = [ClientSecretBasic(secret), ClientSecretPost(secret)]
+    return (provider, ...request) => (acceptsBasic(provider) ? basic : post)(provider, ...request)
+  }
   return await discovery(
     server,
     clientId,
     undefined,
-    clientSecret === undefined ? None() : ClientSecretBasic(clientSecret.reveal()),
+    clientSecret === undefined ? None() : secretAuth(clientSecret.reveal()),
     {
       timeout: timeoutSeconds,
       [customFetch]: fetchFromOidc,
@@ -114,6 +119,11 @@ async function load ({ issuer, clientId, clientSecret }: OidcSettings): Promise<
       ...server.protocol === 'http:' && isLoopback(server.hostname) && { execute: [allowInsecureRequests] }
     }
   )
+}
+
+/** Returns whether a provider takes the secret of a client in a header: unless it names other ways only. */
+function acceptsBasic ({ token_endpoint_auth_methods_supported: methods }: ServerMetadata): boolean {
+  return methods?.includes('client_secret_basic') !== false || !methods.includes('client_secret_post')
 }
 
 /**
@@ -124,10 +134,9 @@ const fetchFromOidc: CustomFetch = async (url, { body, ...options }) => {
   return await loadUndici().fetch(url, { ...options, ...body !== null && body !== undefined && { body } })
 }
 
-function personOf (claims: Readonly<Record<string, unknown>>, { groupsClaim }: OidcSettings): OidcPerson {
+function personOf (claims: Readonly<Record<string, unknown>>, settings: OidcSettings): OidcPerson {
   const text = (name: string): string | undefined =>
     typeof claims[name] === 'string' && claims[name] !== '' ? claims[name] : undefined
-  const groups = claims[groupsClaim]
   const email = text('email')
   const subject = text('sub') ?? ''
   if (subject.length > maxSubjectLength) throw new Error('the provider sent a subject that is too long')
@@ -136,7 +145,30 @@ function personOf (claims: Readonly<Record<string, unknown>>, { groupsClaim }: O
     subject,
     name: (text('name') ?? text('preferred_username') ?? email ?? 'User').slice(0, 100),
     email: email !== undefined && email.length <= maxEmailLength ? email : undefined,
-    emailVerified: claims['email_verified'] === true,
-    groups: Array.isArray(groups) ? groups.filter(group => typeof group === 'string') : []
+    // Some providers print the value as text.
+    emailVerified: claims['email_verified'] === true || claims['email_verified'] === 'true',
+    groups: groupsOf(claims, settings)
   }
+}
+
+/**
+ * Returns the groups of a person. Some providers send a single one without a list.
+ *
+ * @throws Error if groups decide the role and the provider keeps them elsewhere, as Microsoft Entra does for
+ *   people with many: without groups, an admin would become what everybody is
+ */
+function groupsOf (
+  claims: Readonly<Record<string, unknown>>,
+  { groupsClaim, roles }: OidcSettings
+): readonly string[] {
+  const { [groupsClaim]: groups, _claim_names: elsewhere } = claims
+  if (
+    groups === undefined &&
+    isObject(elsewhere) &&
+    Object.hasOwn(elsewhere, groupsClaim) &&
+    Object.keys(roles).length > 0
+  ) {
+    throw new Error('the provider keeps the groups elsewhere: have it send only those of this client')
+  }
+  return (Array.isArray(groups) ? groups : [groups]).filter(group => typeof group === 'string')
 }

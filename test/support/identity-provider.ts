@@ -7,9 +7,12 @@ import type { Test } from 'tap'
 
 export interface TestPerson {
   readonly email?: string
-  readonly email_verified?: boolean
+  readonly email_verified?: boolean | string
   readonly name?: string
-  readonly groups?: readonly string[]
+  readonly groups?: string | readonly string[]
+  /** Claims that are kept elsewhere, with the name of the place. */
+  readonly _claim_names?: Readonly<Record<string, string>>
+  readonly _claim_sources?: Readonly<Record<string, object>>
 }
 
 export interface IdentityProvider {
@@ -24,7 +27,11 @@ export interface IdentityProvider {
 
 export const client = { id: 'headgate', secret: 'a secret of the client' }
 
-export async function identityProvider (t: Test): Promise<IdentityProvider> {
+/** @param authMethod how the client must send its secret */
+export async function identityProvider (
+  t: Test,
+  authMethod: 'client_secret_basic' | 'client_secret_post' = 'client_secret_basic'
+): Promise<IdentityProvider> {
   const server = createServer()
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
   t.teardown(() => { server.close().closeAllConnections() })
@@ -36,12 +43,14 @@ export async function identityProvider (t: Test): Promise<IdentityProvider> {
       {
         client_id: client.id,
         client_secret: client.secret,
+        token_endpoint_auth_method: authMethod,
         redirect_uris: ['https://nowhere.example'],
         scope: 'openid email profile groups'
       }
     ],
     claims: { openid: ['sub'], email: ['email', 'email_verified'], profile: ['name'], groups: ['groups'] },
     scopes: ['openid', 'email', 'profile', 'groups'],
+    clientAuthMethods: [authMethod],
     pkce: { required: () => true },
     features: { devInteractions: { enabled: false } },
     cookies: { keys: ['a key of the test'] },

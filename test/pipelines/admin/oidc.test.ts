@@ -25,8 +25,12 @@ interface Place extends AdminGateway {
 // eslint-disable-next-line -- tests read whatever fields they expect
 interface Arrival { readonly at: string, readonly session: any }
 
-async function open (t: Test, parts: Partial<OidcSettings> = {}): Promise<Place> {
-  const provider = await identityProvider(t)
+async function open (
+  t: Test,
+  parts: Partial<OidcSettings> = {},
+  ...auth: Parameters<typeof identityProvider> extends [Test, ...infer Rest] ? Rest : never
+): Promise<Place> {
+  const provider = await identityProvider(t, ...auth)
   const oidc: OidcSettings = {
     name: 'Example',
     issuer: provider.issuer,
@@ -273,6 +277,41 @@ t.test('groups decide the role at every sign-in; without a listed group no one s
     (await admin.accounts.audit.list({ action: 'session.sign_in_failed' }, { limit: 50 })).data
   const noted = await eventually(failed, acts => acts.length >= 3, 'the failures in the audit log')
   t.same(noted.map(({ after }) => after), Array.from({ length: 3 }, () => ({ by: 'oidc' })))
+})
+
+t.test('a provider may send one group without a list, and print that an email is verified', async t => {
+  const { come } = await open(t, { roles: { ops: 'admin' }, allowedDomains: ['example.com'] })
+  const { session } = await come('subject-1', { ...ada, email_verified: 'true', groups: 'ops' })
+  t.equal(session?.user.role, 'admin')
+  t.match(await come('subject-2', { email: 'b@example.com', email_verified: 'false', groups: 'ops' }), {
+    at: '/dashboard/?refused=domain_not_allowed'
+  })
+})
+
+t.test('nobody loses a role because the provider keeps their groups elsewhere', async t => {
+  const { come, user, admin, api } = await open(t, { roles: { ops: 'admin' }, defaultRole: 'viewer' })
+  await user('owner')
+  t.equal((await come('subject-1', { ...ada, groups: ['ops'] })).session.user.role, 'admin')
+  const elsewhere = {
+    _claim_names: { groups: 'directory' },
+    _claim_sources: { directory: { endpoint: 'https://directory.example.com/groups' } }
+  }
+  t.match(await come('subject-1', { ...ada, ...elsewhere }), {
+    at: '/dashboard/?refused=provider_failed',
+    session: undefined
+  })
+  t.equal((await admin.accounts.users.findByEmail(ada.email))?.role, 'admin')
+  const { cause } = await eventually(
+    async () => api.lines.find(({ endpoint, cause }) => endpoint !== undefined && cause !== undefined) ?? {},
+    line => line['cause'] !== undefined,
+    'the reason in the log'
+  )
+  t.match(JSON.stringify(cause), 'keeps the groups elsewhere')
+})
+
+t.test('the secret of the client is sent as the provider reads it', async t => {
+  const { come } = await open(t, {}, 'client_secret_post')
+  t.match(await come('subject-1', ada), { at: '/dashboard/', session: { user: { name: ada.name } } })
 })
 
 t.test('the last owner keeps the role, whatever the groups say', async t => {
