@@ -119,6 +119,13 @@ export class Projects {
     return pageOf(projects, page, ({ created_at_ms: ms, id }) => ({ ms: ms ?? 0, id }), project => project)
   }
 
+  /** Returns the names of all active projects, in order of creation. */
+  async names (only: ReadonlySet<string> | undefined): Promise<Array<Pick<ProjectRow, 'id' | 'name'>>> {
+    let rows = this.#query.selectFrom('projects').select(['id', 'name']).where('archived_at_ms', 'is', null)
+    if (only !== undefined) rows = rows.where('id', 'in', [...only, ''])
+    return await this.#use(async () => await rows.orderBy('created_at_ms').orderBy('id').execute())
+  }
+
   async find (id: string): Promise<Project | undefined> {
     const row = await this.#use(
       async () => await this.#rows().where('projects.id', '=', id).executeTakeFirst()

@@ -205,7 +205,7 @@ async function describeSession (
       ? undefined
       : new Set((await accounts.users.projectsOf([id])).get(id))
   const [projects, passkeys] = [
-    await accounts.projects.list({ limit: 200 }, seen),
+    await accounts.projects.names(seen),
     await accounts.passkeys.list(id)
   ]
   return {
@@ -214,7 +214,7 @@ async function describeSession (
     has_password: password !== null,
     passkeys: passkeys.length,
     needs_credential: !await accounts.users.haveCredential(id),
-    projects: projects.data.map(({ id, name }) => ({ id, name })),
+    projects,
     version,
     public_url: origin.url,
     features: {

@@ -68,6 +68,21 @@ t.test('a session says whether bodies of calls are kept', async t => {
   t.equal(await keptBodies(), true)
 })
 
+t.test('a session names every project that its user sees', async t => {
+  const { admin: { accounts: { projects } }, user } = await adminGateway(t)
+  const made = await Promise.all(Array.from({ length: 210 }, async (_, number) =>
+    await projects.create({ name: `Project ${number}` })))
+  const [first, archived] = made
+  await projects.archive(archived?.id ?? '')
+  const seenBy = async (role: 'admin' | 'member', of: readonly string[] = []): Promise<string[]> => {
+    const { body } = await (await user(role, of)).send('GET /admin/v1/session')
+    return body.projects.map((project: { name: string }) => project.name)
+  }
+  t.equal((await seenBy('admin')).length, 210, 'with the default project, without the archived one')
+  t.same(await seenBy('member', [first?.id ?? '']), ['Project 0'])
+  t.same(await seenBy('member'), [])
+})
+
 t.test('a wrong password and an unknown email look alike, and guessing is soon blocked', async t => {
   const place = await adminGateway(t)
   const { user } = await place.user('owner')
