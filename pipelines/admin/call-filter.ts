@@ -2,6 +2,7 @@
 
 import { maySee } from '../../lib/accounts/roles.ts'
 import { callNumbers } from '../../schemas/admin/calls.ts'
+import { maxMilliseconds } from '../../schemas/admin/common.ts'
 import { GatewayError } from '../../lib/core/errors.ts'
 import type { AdminCall } from '../../lib/stages/admin-auth.ts'
 import type { CallFilter, ListedColumn } from '../../lib/usage/call-filter.ts'
@@ -15,8 +16,8 @@ export async function callFilter (
   const endUser = search.get('end_user') ?? ''
   const list = (name: string): string[] | undefined => listOf(search, name)
   return {
-    fromMs: integerOf(search, 'from_ms'),
-    untilMs: integerOf(search, 'until_ms'),
+    fromMs: momentOf(search, 'from_ms'),
+    untilMs: momentOf(search, 'until_ms'),
     projects: visibleProjects(call, list('project')),
     keys: list('key'),
     models: list('model'),
@@ -85,9 +86,14 @@ function rangesOf (search: URLSearchParams): NonNullable<CallFilter['ranges']> {
   return ranges.filter(([, min, max]) => min !== undefined || max !== undefined)
 }
 
-function flagOf (search: URLSearchParams, name: string): boolean | undefined {
+export function flagOf (search: URLSearchParams, name: string): boolean | undefined {
   const text = search.get(name)
-  return text === null || text === '' ? undefined : text === 'true'
+  if (text === null || text === '') return undefined
+  if (text === 'true' || text === 'false') return text === 'true'
+  throw new GatewayError('invalid_value', {
+    param: name,
+    message: `\`${name}\` must be \`true\` or \`false\`.`
+  })
 }
 
 /** Returns the projects that a request is about: `undefined` for all of them. */
@@ -106,13 +112,22 @@ export function listOf (search: URLSearchParams, name: string): string[] | undef
   return items.length === 0 ? undefined : items.slice(0, 200)
 }
 
-export function integerOf (search: URLSearchParams, name: string): number | undefined {
+/** Reads a time in Unix milliseconds. */
+export function momentOf (search: URLSearchParams, name: string): number | undefined {
+  return integerOf(search, name, maxMilliseconds)
+}
+
+function integerOf (
+  search: URLSearchParams,
+  name: string,
+  max = Number.MAX_SAFE_INTEGER
+): number | undefined {
   const text = search.get(name)
   if (text === null || text === '') return undefined
   const number = Number(text)
-  if (!/^\d{1,16}$/.test(text) || !Number.isSafeInteger(number)) {
+  if (!/^\d{1,16}$/.test(text) || number > max) {
     throw new GatewayError('invalid_value', {
-      param: name, message: `\`${name}\` must be a whole number, at most ${Number.MAX_SAFE_INTEGER}.`
+      param: name, message: `\`${name}\` must be a whole number, at most ${max}.`
     })
   }
   return number

@@ -11,7 +11,7 @@ import { pageRequest } from '../../lib/stores/pages.ts'
 import type { LiveCalls } from '../../schemas/admin/calls.ts'
 import { adminRoutes } from '../../schemas/admin/routes.ts'
 import { notFound, param, principalOf, report } from './acts.ts'
-import { callFilter, integerOf } from './call-filter.ts'
+import { callFilter, momentOf } from './call-filter.ts'
 import { printPages } from '../../lib/usage/export-usage.ts'
 import { AdminReply, csvReply, type AdminHandlers, type AdminRequest } from './handler.ts'
 
@@ -50,7 +50,7 @@ export const callHandlers: AdminHandlers<
     const { projects } = principalOf(call)
     const found = await report(call, 'findCall', param(call, 'call_id'), {
       projects: projects && [...projects],
-      atMs: integerOf(call.search, 'at_ms'),
+      atMs: momentOf(call.search, 'at_ms'),
       traceUrl: settings.telemetry.traceUrl
     })
     if (found === undefined) throw notFound('call_id', 'call')

@@ -6,7 +6,7 @@ import { isAttributed, namesIn } from '../../lib/usage/usage-parts.ts'
 import { bucketMs, type UsageReportRequest } from '../../lib/usage/usage-report.ts'
 import { bucketNames, groupingNames, type Usage } from '../../schemas/admin/usage.ts'
 import { report } from './acts.ts'
-import { callFilter } from './call-filter.ts'
+import { callFilter, flagOf } from './call-filter.ts'
 import { csvReply, type AdminHandlers, type AdminRequest } from './handler.ts'
 
 const dayMs = 86_400_000
@@ -72,7 +72,7 @@ async function reportRequest (
     origin,
     bucket,
     groupBy,
-    compare: search.get('compare') === 'true'
+    compare: flagOf(search, 'compare')
   }
 }
 

@@ -37,7 +37,7 @@ export function Page<T extends TSchema> (entry: T) {
 }
 
 /** The maximum of a `Date`. */
-const maxMilliseconds = 8_640_000_000_000_000
+export const maxMilliseconds = 8_640_000_000_000_000
 export const Milliseconds = Type.Integer({
   minimum: 0,
   maximum: maxMilliseconds,

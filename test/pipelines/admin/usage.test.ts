@@ -324,7 +324,10 @@ t.test('calls are found by every filter, in pages', async t => {
   const first = (await send('GET /admin/v1/calls?limit=3')).body
   const rest = (await send(`GET /admin/v1/calls?limit=3&cursor=${first.next_cursor}`)).body
   t.equal(new Set([...first.data, ...rest.data].map(({ id }: { id: string }) => id)).size, 4)
-  for (const query of ['from_ms=x', 'min_cost_usd=-1', 'max_turns=many', 'status=abc', 'status=429,4.5']) {
+  for (const query of [
+    'from_ms=x', 'min_cost_usd=-1', 'max_turns=many', 'status=abc', 'status=429,4.5', 'streamed=1',
+    'cached=yes'
+  ]) {
     const { status, body } = await send(`GET /admin/v1/calls?${query}`)
     t.match([status, body.error], [400, { code: 'invalid_value', param: query.split('=', 1)[0] }], query)
   }
@@ -332,9 +335,12 @@ t.test('calls are found by every filter, in pages', async t => {
     'bucket=week',
     'group_by=colour',
     'from_ms=5&until_ms=4',
-    `from_ms=0&until_ms=${now}&bucket=hour`
+    `from_ms=0&until_ms=${now}&bucket=hour`,
+    'compare=1',
+    'from_ms=9007199254000000&until_ms=9007199254740991' // later than any `Date`
   ]) {
     t.equal((await send(`GET /admin/v1/usage?${query}`)).status, 400, query)
+    t.equal((await send(`GET /admin/v1/usage.csv?${query}`)).status, 400, query)
   }
 })
 
