@@ -574,6 +574,43 @@ t.test('in a browser', { skip: noBrowser }, async t => {
     await page.context().close()
   })
 
+  t.test('every list can be continued, and everybody can be made a member', async t => {
+    const place = await adminGateway(t)
+    const { accounts } = place.admin
+    const { id: project } = await accounts.projects.create({ name: 'Large' })
+    const people = await Promise.all(Array.from({ length: 210 }, async (_, number) =>
+      await accounts.users.create({ name: `Person ${number}`, role: 'member' })))
+    for (const { id } of people.slice(0, 60)) await accounts.users.join(id, project)
+    for (let number = 0; number < 60; number++) {
+      await accounts.adminKeys.create({ name: `Program ${number}`, role: 'viewer', createdBy: 'Owner' })
+    }
+    const { send } = await place.user('owner')
+    for (let number = 0; number < 60; number++) {
+      await send('POST /admin/v1/invitations', { role: 'viewer', email: `guest-${number}@example.com` })
+    }
+    const { page, faults } = await visit(browser, place.api.url)
+    await enter(page, place)
+    const rowsIn = (name: string) => page.getByRole('table', { name, exact: true }).locator('tbody tr')
+    const seen = async (name: string, address: string): Promise<void> => {
+      await page.goto(`${place.api.url}/dashboard${address}`)
+      const card = page.locator('.card').filter({ has: page.getByRole('table', { name, exact: true }) })
+      await card.getByRole('button', { name: 'Show more' }).click()
+      await eventually(async () => await rowsIn(name).count(), count => count === 60, `60 ${name}`)
+      t.equal(await card.getByRole('button', { name: 'Show more' }).count(), 0, name)
+    }
+    await seen('Admin API keys', '/members')
+    await seen('Open invitations', '/members')
+    await seen('Members', `/projects/${project}`)
+    await page.getByRole('button', { name: 'Add member' }).click()
+    const person = page.getByLabel('Person')
+    await person.getByRole('option', { name: 'Person 209' }).waitFor({ state: 'attached' })
+    // without those who are members, and without the placeholder
+    const all = (await accounts.users.list({ limit: 400 })).data.length
+    t.equal(await person.getByRole('option').count() - 1, all - 60)
+    t.same(faults, [])
+    await page.context().close()
+  })
+
   t.test('calls are filtered by every column', async t => {
     const { page, faults } = await visit(browser, url)
     await enter(page, gateway)

@@ -22,12 +22,21 @@ type Entry = Answer<'GET /admin/v1/audit'>['data'][number]
 const kinds = [
   { value: '', label: 'All acts' },
   { value: 'key', label: 'Keys' },
+  { value: 'admin_key', label: 'Admin API keys' },
   { value: 'project', label: 'Projects' },
+  { value: 'member', label: 'Members of projects' },
   { value: 'user', label: 'Users' },
+  { value: 'passkey', label: 'Passkeys' },
   { value: 'identity', label: 'Identities' },
+  { value: 'link', label: 'Sign-in links' },
   { value: 'invitation', label: 'Invitations' },
   { value: 'session', label: 'Sessions' },
-  { value: 'configuration', label: 'Configuration' }
+  { value: 'call', label: 'Bodies of calls' },
+  { value: 'end_user', label: 'End users' },
+  { value: 'configuration', label: 'Configuration' },
+  { value: 'alert', label: 'Alerts' },
+  { value: 'usage_export', label: 'Usage exports' },
+  { value: 'import', label: 'Imports' }
 ]
 
 const columns = (open: (entry: Entry) => void): ReadonlyArray<Column<Entry>> => [

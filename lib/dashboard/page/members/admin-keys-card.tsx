@@ -12,6 +12,7 @@ import { Dialog } from '../parts/dialog.tsx'
 import { Empty } from '../parts/empty.tsx'
 import { Input } from '../parts/input.tsx'
 import { Moment } from '../parts/moment.tsx'
+import { More } from '../parts/more.tsx'
 import { Failure } from '../parts/notice.tsx'
 import { Select } from '../parts/select.tsx'
 import { Table, type Column } from '../parts/table.tsx'
@@ -25,7 +26,7 @@ import { parseScopes, scopes } from './scopes.ts'
 type AdminKey = Answer<'GET /admin/v1/admin-keys'>['data'][number]
 
 export function AdminKeysCard (): JSX.Element {
-  const { rows, error, update, reload } = usePages('admin keys', (cursor, signal) =>
+  const { rows, more, error, update, reload } = usePages('admin keys', (cursor, signal) =>
     api('GET /admin/v1/admin-keys', { query: { cursor }, ...signal !== undefined && { signal } })
   )
   const creating = useSignal(false)
@@ -90,14 +91,17 @@ export function AdminKeysCard (): JSX.Element {
     >
       <Failure error={error} retry={() => void reload()} />
       {error === undefined && (
-        <Table
-          label='Admin API keys'
-          compact
-          columns={columns}
-          rows={rows}
-          id={({ id }) => id}
-          empty={<Empty icon='key' title='No admin API keys' />}
-        />
+        <>
+          <Table
+            label='Admin API keys'
+            compact
+            columns={columns}
+            rows={rows}
+            id={({ id }) => id}
+            empty={<Empty icon='key' title='No admin API keys' />}
+          />
+          <More onClick={more} />
+        </>
       )}
       {creating.value && (
         <NewAdminKey

@@ -7,6 +7,7 @@ import { Clip } from '../parts/clip.tsx'
 import { Card } from '../parts/card.tsx'
 import { Failure } from '../parts/notice.tsx'
 import { Moment } from '../parts/moment.tsx'
+import { More } from '../parts/more.tsx'
 import { Table } from '../parts/table.tsx'
 import { date } from '../format/time.ts'
 import { useAction } from '../state/action.ts'
@@ -15,13 +16,16 @@ type Invitation = Answer<'GET /admin/v1/invitations'>['data'][number]
 
 export function InvitationsCard ({
   invitations,
+  more,
   onWithdrawn
 }: {
   readonly invitations: readonly Invitation[]
+  /** Shows older ones; absent if there are none. */
+  readonly more: (() => void) | undefined
   readonly onWithdrawn: (id: string) => void
 }): JSX.Element | null {
   const { run, busy, error } = useAction()
-  if (invitations.length === 0) return null
+  if (invitations.length === 0 && more === undefined) return null
   const withdraw = (id: string): void => {
     void run(async () => {
       await api('DELETE /admin/v1/invitations/:invitation_id', { at: { invitation_id: id } })
@@ -66,6 +70,7 @@ export function InvitationsCard ({
           }
         ]}
       />
+      <More onClick={more} />
     </Card>
   )
 }

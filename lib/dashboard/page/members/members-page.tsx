@@ -108,6 +108,7 @@ export function MembersPage (): JSX.Element {
         )}
         <InvitationsCard
           invitations={invitations.rows ?? []}
+          more={invitations.more}
           onWithdrawn={id => invitations.update(rows => rows.filter(row => row.id !== id))}
         />
         <AdminKeysCard />

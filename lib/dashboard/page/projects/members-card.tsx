@@ -10,6 +10,7 @@ import { Confirm } from '../parts/confirm.tsx'
 import { Dialog } from '../parts/dialog.tsx'
 import { Empty } from '../parts/empty.tsx'
 import { Moment } from '../parts/moment.tsx'
+import { More } from '../parts/more.tsx'
 import { Failure } from '../parts/notice.tsx'
 import { Select } from '../parts/select.tsx'
 import { Table, type Column } from '../parts/table.tsx'
@@ -18,11 +19,12 @@ import { usePages } from '../state/pages.ts'
 import { useResource } from '../state/resource.ts'
 import { may } from '../state/session.ts'
 
+type User = Answer<'GET /admin/v1/users'>['data'][number]
 type Member = Answer<'GET /admin/v1/projects/:project_id/members'>['data'][number]
 
 export function MembersCard ({ project }: { readonly project: string }): JSX.Element {
   const at = { project_id: project }
-  const { rows, error, update, reload } = usePages(project, (cursor, signal) =>
+  const { rows, more, error, update, reload } = usePages(project, (cursor, signal) =>
     api('GET /admin/v1/projects/:project_id/members', {
       at,
       query: { cursor },
@@ -81,23 +83,25 @@ export function MembersCard ({ project }: { readonly project: string }): JSX.Ele
     >
       <Failure error={error} retry={() => void reload()} />
       {error === undefined && (
-        <Table
-          label='Members'
-          compact
-          columns={columns}
-          rows={rows}
-          id={member => member.user_id}
-          empty={
-            <Empty icon='people' title='No members yet'>
-              Owners and admins see every project; others those they are members of.
-            </Empty>
-          }
-        />
+        <>
+          <Table
+            label='Members'
+            compact
+            columns={columns}
+            rows={rows}
+            id={member => member.user_id}
+            empty={
+              <Empty icon='people' title='No members yet'>
+                Owners and admins see every project; others those they are members of.
+              </Empty>
+            }
+          />
+          <More onClick={more} />
+        </>
       )}
       {adding.value && (
         <AddMember
           project={project}
-          present={rows ?? []}
           onClose={() => {
             adding.value = false
           }}
@@ -126,19 +130,32 @@ export function MembersCard ({ project }: { readonly project: string }): JSX.Ele
   )
 }
 
+async function allUsers (signal: AbortSignal): Promise<readonly User[]> {
+  const users: User[] = []
+  let cursor: string | null | undefined
+  do {
+    const page: Answer<'GET /admin/v1/users'> = await api('GET /admin/v1/users', {
+      query: { limit: 200, cursor: cursor ?? undefined },
+      signal
+    })
+    users.push(...page.data)
+    cursor = page.next_cursor
+  } while (cursor !== null)
+  return users
+}
+
 interface AddMemberProps {
   readonly project: string
-  readonly present: readonly Member[]
   readonly onClose: () => void
   readonly onAdded: (member: Member) => void
 }
 
-function AddMember ({ project, present, onClose, onAdded }: AddMemberProps): JSX.Element {
-  const users = useResource('users', signal => api('GET /admin/v1/users', { query: { limit: 200 }, signal }))
+function AddMember ({ project, onClose, onAdded }: AddMemberProps): JSX.Element {
+  const users = useResource('users', allUsers)
   const user = useSignal('')
   const { run, busy, error } = useAction()
-  const choices = (users.data?.data ?? [])
-    .filter(({ id }) => !present.some(member => member.user_id === id))
+  const choices = (users.data ?? [])
+    .filter(({ projects }) => !projects.includes(project))
     .map(({ id, name, email }) => ({ value: id, label: email === null ? name : `${name} (${email})` }))
   const add = (): void => {
     void run(async () => {
