@@ -574,6 +574,38 @@ t.test('in a browser', { skip: noBrowser }, async t => {
     await page.context().close()
   })
 
+  t.test('a form changes only what was changed in it: what others changed meanwhile stays', async t => {
+    const { page, faults } = await visit(browser, url)
+    await enter(page, gateway)
+    const { send } = await gateway.user('owner')
+    const key = (await send('POST /admin/v1/keys', { name: 'Shared' })).body.key
+    const project = (await send('POST /admin/v1/projects', { name: 'Common' })).body
+    const limits = { budget: { usd: 3, per: 'day' } }
+    const dialog = page.getByRole('dialog')
+    await page.goto(`${url}/dashboard/keys/${key.id}`)
+    await page.getByRole('button', { name: 'Actions for Shared' }).click()
+    await page.getByRole('menuitem', { name: 'Edit' }).click()
+    await send(`POST /admin/v1/keys/${key.id}`, { limits, models: ['sandbox/echo'] })
+    await dialog.getByLabel('Name').fill('Shared again')
+    await dialog.getByRole('button', { name: 'Save' }).click()
+    await dialog.waitFor({ state: 'detached' })
+    t.match((await send(`GET /admin/v1/keys/${key.id}`)).body, {
+      name: 'Shared again', limits, models: ['sandbox/echo']
+    })
+    await page.goto(`${url}/dashboard/projects/${project.id}`)
+    await page.getByRole('button', { name: 'Actions for Common' }).click()
+    await page.getByRole('menuitem', { name: 'Edit' }).click()
+    await send(`POST /admin/v1/projects/${project.id}`, { limits, models: ['sandbox/echo'] })
+    await dialog.getByLabel('Name').fill('Common again')
+    await dialog.getByRole('button', { name: 'Save' }).click()
+    await dialog.waitFor({ state: 'detached' })
+    t.match((await send(`GET /admin/v1/projects/${project.id}`)).body, {
+      name: 'Common again', limits, models: ['sandbox/echo']
+    })
+    t.same(faults, [])
+    await page.context().close()
+  })
+
   t.test('every list can be continued, and everybody can be made a member', async t => {
     const place = await adminGateway(t)
     const { accounts } = place.admin

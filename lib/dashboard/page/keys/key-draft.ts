@@ -78,24 +78,31 @@ export function newKeyOf (draft: KeyDraft): RequestBody<'POST /admin/v1/keys'> {
   }
 }
 
-/** Returns the request that changes the key into the draft. */
+/**
+ * Returns the request that changes the key into the draft. It has only what differs, so that changes that
+ * others made since the key was read stay.
+ */
 export function keyChangeOf (
   draft: KeyDraft,
   key: Static<typeof Key>
 ): RequestBody<'POST /admin/v1/keys/:key_id'> {
+  const before = draftKey(key)
+  const differs = (...fields: ReadonlyArray<keyof KeyDraft>): boolean =>
+    fields.some(field => JSON.stringify(draft[field]) !== JSON.stringify(before[field]))
   return {
-    name: draft.name.trim(),
-    endpoints: draft.endpoints && [...draft.endpoints],
-    models: draft.models && [...draft.models],
-    mcp_servers: draft.toolServers && [...draft.toolServers],
-    mcp_urls: draft.toolUrls,
-    ...draft.providerObjects !== key.provider_objects && { provider_objects: draft.providerObjects },
-    stages: draft.stages && [...draft.stages],
+    ...differs('name') && { name: draft.name.trim() },
+    ...differs('endpoints') && { endpoints: draft.endpoints && [...draft.endpoints] },
+    ...differs('models') && { models: draft.models && [...draft.models] },
+    // Servers decide about URLs as well.
+    ...differs('toolServers', 'toolUrls') && {
+      mcp_servers: draft.toolServers && [...draft.toolServers],
+      mcp_urls: draft.toolUrls
+    },
+    ...differs('providerObjects') && { provider_objects: draft.providerObjects },
+    ...differs('stages') && { stages: draft.stages && [...draft.stages] },
     // A date is the end of that day: the moment that was there stays when its day was not changed.
-    ...(draft.expiryDate !== draftKey(key).expiryDate || draft.expiry !== draftKey(key).expiry
-      ? { expires_at_ms: expiryOf(draft) }
-      : {}),
-    limits: limitsOf(draft.limits)
+    ...differs('expiry', 'expiryDate') && { expires_at_ms: expiryOf(draft) },
+    ...differs('limits') && { limits: limitsOf(draft.limits) }
   }
 }
 

@@ -49,14 +49,17 @@ export function ProjectDialog ({ project, onClose, onSaved }: ProjectDialogProps
       }
     })
   }
-  const change = async ({ id }: Project): Promise<Project> =>
+  // Only what differs, so that changes that others made since the project was read stay.
+  const change = async (before: Project): Promise<Project> =>
     api('POST /admin/v1/projects/:project_id', {
-      at: { project_id: id },
+      at: { project_id: before.id },
       body: {
-        name: name.value.trim(),
-        models: models.value && [...models.value],
-        stages: stages.value.length === 0 ? null : [...stages.value],
-        limits: limitsOf(limits.value)
+        ...name.value.trim() !== before.name && { name: name.value.trim() },
+        ...differ(models.value, before.models) && { models: models.value && [...models.value] },
+        ...differ(stages.value, before.stages ?? []) && {
+          stages: stages.value.length === 0 ? null : [...stages.value]
+        },
+        ...differ(limits.value, draftLimits(before.limits)) && { limits: limitsOf(limits.value) }
       }
     })
   return (
@@ -120,4 +123,8 @@ export function ProjectDialog ({ project, onClose, onSaved }: ProjectDialogProps
       <Failure error={error} fields={keyFieldNames} />
     </Dialog>
   )
+}
+
+function differ (one: unknown, other: unknown): boolean {
+  return JSON.stringify(one) !== JSON.stringify(other)
 }
