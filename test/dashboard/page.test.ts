@@ -606,6 +606,28 @@ t.test('in a browser', { skip: noBrowser }, async t => {
     await page.context().close()
   })
 
+  t.test('a name that begins like a suggested one can be typed', async t => {
+    const { page, faults } = await visit(browser, url)
+    await enter(page, gateway)
+    await page.goto(`${url}/dashboard/keys?new`)
+    const dialog = page.getByRole('dialog')
+    await dialog.getByText('Permissions').click()
+    await dialog.getByRole('group', { name: 'Models' }).getByRole('button', { name: 'Only these' }).click()
+    const models = dialog.getByRole('combobox', { name: 'Models' })
+    await page.locator('datalist option[value="sandbox/echo"]').waitFor({ state: 'attached' })
+    await models.pressSequentially('sandbox/echo-2')
+    await models.press('Enter')
+    t.same(await dialog.locator('.tag').allTextContents(), ['sandbox/echo-2'])
+    // As browsers do for a chosen suggestion.
+    await page.evaluate(`
+      document.activeElement.value = 'sandbox/echo'
+      document.activeElement.dispatchEvent(new Event('input', { bubbles: true }))`)
+    await dialog.getByRole('button', { name: 'Remove sandbox/echo', exact: true }).waitFor()
+    t.same(await dialog.locator('.tag').allTextContents(), ['sandbox/echo-2', 'sandbox/echo'])
+    t.same(faults, [])
+    await page.context().close()
+  })
+
   t.test('every list can be continued, and everybody can be made a member', async t => {
     const place = await adminGateway(t)
     const { accounts } = place.admin

@@ -33,8 +33,9 @@ export function TagInput ({
     text.value = ''
     if (value !== '' && !values.includes(value)) onChange([...values, value])
   }
-  const type = (value: string): void => {
-    if (suggestions.includes(value) || /[,\s]$/.test(value)) add(value.replace(/[,\s]+$/, ''))
+  const change = (event: Event, value: string): void => {
+    const isDone = /[,\s]$/.test(value) || (isChosen(event) && suggestions.includes(value))
+    if (isDone) add(value.replace(/[,\s]+$/, ''))
     else text.value = value
   }
   return (
@@ -59,7 +60,7 @@ export function TagInput ({
             value={text.value}
             placeholder={values.length === 0 ? placeholder : undefined}
             autocomplete='off'
-            onInput={event => type(event.currentTarget.value)}
+            onInput={event => change(event, event.currentTarget.value)}
             onBlur={() => add(text.value.trim())}
             onKeyDown={event => {
               if (event.key === 'Enter' && text.value !== '') {
@@ -79,4 +80,9 @@ export function TagInput ({
       )}
     </Field>
   )
+}
+
+/** Returns true for a suggestion that was chosen. A typed one may be the start of a longer name. */
+function isChosen (event: Event): boolean {
+  return !(event instanceof InputEvent) || event.inputType === 'insertReplacementText'
 }
