@@ -1054,6 +1054,37 @@ t.test('in a browser', { skip: noBrowser }, async t => {
     }
   )
 
+  t.test('days of charts are those of UTC, wherever the reader is', async t => {
+    const place = await adminGateway(t)
+    const [from, until] = [Date.UTC(2026, 2, 1), Date.UTC(2026, 2, 13)]
+    await place.database.insertUsage([usageRowOf(1, { at_ms: from + 60_000, duration_ms: 119_700 })])
+    const labels = []
+    for (const timeZone of ['UTC', 'America/New_York', 'Pacific/Auckland']) {
+      const { page, faults } = await visit(browser, place.api.url, { timeZone })
+      await page.addInitScript(`
+        window.drawn = []
+        const { fillText } = CanvasRenderingContext2D.prototype
+        CanvasRenderingContext2D.prototype.fillText = function (text, x, y) {
+          drawn.push([text, Math.round(x)])
+          return fillText.call(this, text, x, y)
+        }`)
+      await enter(page, place)
+      await page.goto(`${place.api.url}/dashboard/?from=${from}&until=${until}`)
+      await page.getByRole('group', { name: 'Calls', exact: true }).locator('canvas').waitFor()
+      const days = "JSON.stringify([...new Set(drawn.filter(([text]) => /^[A-Z][a-z]+ \\d+$/.test(text)).map(String))])"
+      labels.push(await page.evaluate(days))
+      t.same(faults, [])
+      await page.context().close()
+    }
+    t.match(labels[0], /Mar 1,.*Mar 4,/)
+    t.same(labels.slice(1), [labels[0], labels[0]])
+    const { page } = await visit(browser, place.api.url)
+    await enter(page, place)
+    await page.goto(`${place.api.url}/dashboard/calls?period=all`)
+    await page.getByText('2 min 0 s').waitFor()
+    await page.context().close()
+  })
+
   t.test('the first hour of a gateway is shown by minute', async t => {
     const place = await adminGateway(t, { providers: [sandbox] })
     const minuteMs = 60_000

@@ -37,17 +37,20 @@ export interface VisitOptions {
   readonly width?: number
   readonly height?: number
   readonly dark?: boolean
+  /** Such as `Pacific/Auckland`. */
+  readonly timeZone?: string
 }
 
 /** Opens a page in a new browser context: no cookies, nothing cached. */
 export async function visit (
   browser: Browser,
   origin: string,
-  { width = 1280, height = 800, dark = false }: VisitOptions = {}
+  { width = 1280, height = 800, dark = false, timeZone }: VisitOptions = {}
 ): Promise<Visit> {
   const context = await browser.newContext({
     colorScheme: dark ? 'dark' : 'light',
-    viewport: { width, height }
+    viewport: { width, height },
+    ...timeZone !== undefined && { timezoneId: timeZone }
   })
   const page = await context.newPage()
   page.setDefaultTimeout(10_000)

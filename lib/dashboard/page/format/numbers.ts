@@ -34,9 +34,10 @@ export function share (value: number): string {
 /** Prints `840 ms`, `1.2 s` or `3 min 4 s`. */
 export function duration (ms: number): string {
   if (ms < 1) return '<1 ms'
-  if (ms < 1000) return `${Math.round(ms)} ms`
-  if (ms < 60_000) return `${(ms / 1000).toFixed(ms < 10_000 ? 2 : 1)} s`
-  return `${Math.floor(ms / 60_000)} min ${Math.round(ms % 60_000 / 1000)} s`
+  if (ms < 999.5) return `${Math.round(ms)} ms`
+  if (ms < 59_950) return `${(ms / 1000).toFixed(ms < 9995 ? 2 : 1)} s`
+  const seconds = Math.round(ms / 1000)
+  return `${Math.floor(seconds / 60)} min ${seconds % 60} s`
 }
 
 /** Prints `840 ms`, `1.2 s` or `3.1 min`. */

@@ -46,6 +46,7 @@ export function chartOptions (
     width: element.clientWidth,
     height: element.clientHeight,
     ms: 1,
+    ...bucket === 'day' && { tzDate: (atMs: number) => uPlot.tzDate(new Date(atMs), 'Etc/UTC') },
     padding: [8, 18, 0, 0],
     legend: { show: false },
     cursor: {
@@ -111,13 +112,14 @@ export function bucketMs (bucket: ChartProps['bucket']): number {
   return { minute: 60_000, hour: 3_600_000, day: 86_400_000 }[bucket]
 }
 
-const day = new Intl.DateTimeFormat('en', { month: 'short', day: 'numeric' })
+const date = { month: 'short', day: 'numeric' } as const
+const utcDay = new Intl.DateTimeFormat('en', { ...date, timeZone: 'UTC' })
+const day = new Intl.DateTimeFormat('en', date)
 const hour = new Intl.DateTimeFormat('en', { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' })
 
 /** Days are days of UTC; hours are those of the reader, with the date at midnight. */
 function tick (atMs: number, bucket: ChartProps['bucket']): string {
+  if (bucket === 'day') return atMs % bucketMs('day') === 0 ? utcDay.format(atMs) : ''
   const moment = new Date(atMs)
-  return bucket === 'day' || (moment.getHours() === 0 && moment.getMinutes() === 0)
-    ? day.format(moment)
-    : hour.format(moment)
+  return moment.getHours() === 0 && moment.getMinutes() === 0 ? day.format(moment) : hour.format(moment)
 }
