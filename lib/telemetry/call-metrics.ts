@@ -1,5 +1,5 @@
 /**
- * Counts ended calls. Each metric is one row of `callMetrics` or `otherMetrics`.
+ * Counts ended calls. Each metric is one row of `callMetrics` or `ownLabelMetrics`.
  *
  * Labels are bounded: unknown model names count as `other`, and so do new names beyond the maximum.
  */
@@ -122,8 +122,8 @@ const callMetrics: readonly CallMetric[] = [
   }
 ]
 
-/** Metrics with labels of their choice. */
-const otherMetrics: readonly CallMetric[] = [
+/** Each row chooses its labels. */
+const ownLabelMetrics: readonly CallMetric[] = [
   {
     name: 'headgate_overhead_seconds',
     help: 'Time the gateway itself takes until the head of the answer.',
@@ -271,7 +271,7 @@ export class CallMetrics {
     this.#isKnown = isKnown
     this.#kindOf = kindOf
     this.#maxSeries = limit
-    this.#others = otherMetrics.map(metric => new Series(metric, limit))
+    this.#others = ownLabelMetrics.map(metric => new Series(metric, limit))
   }
 
   observe ({ record, receivedAtMs }: Pick<Call, 'record' | 'receivedAtMs'>, row?: Row): void {
@@ -302,7 +302,7 @@ export class CallMetrics {
       ...callMetrics.map((metric, index) =>
         familyOf(metric, calls.flatMap(({ labels, series }) => series[index]?.samples(labels) ?? []))
       ),
-      ...otherMetrics.map((metric, index) => familyOf(metric, this.#others[index]?.samples() ?? []))
+      ...ownLabelMetrics.map((metric, index) => familyOf(metric, this.#others[index]?.samples() ?? []))
     ]
   }
 

@@ -115,7 +115,7 @@ export class Metrics {
     const source = { services, load: load(), exports: this.#exports(), reloads: this.#reloads }
     return [
       ...this.#calls.families(),
-      ...otherMetrics.flatMap(({ samples, ...family }) => {
+      ...gatewayMetrics.flatMap(({ samples, ...family }) => {
         const found = samples(source)
         return found === undefined ? [] : { ...family, samples: found }
       }),
@@ -138,7 +138,7 @@ interface Metric extends Omit<Family, 'samples'> {
 }
 
 /** Everything except calls and the process itself, in the order in which it is printed. */
-const otherMetrics: readonly Metric[] = [
+const gatewayMetrics: readonly Metric[] = [
   {
     name: 'headgate_configuration_reloads_total',
     help: 'Configuration changes that a process noticed: applied or rejected.',
