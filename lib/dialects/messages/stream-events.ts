@@ -22,11 +22,11 @@ import type { MessagesContext } from './input.ts'
 
 type Delta = Extract<MessagesStreamEvent, { type: 'content_block_delta' }>['delta']
 
-interface OpenCall { readonly type: 'tool_use', readonly call: number, text: string }
+interface OpenToolCall { readonly type: 'tool_use', readonly call: number, text: string }
 
 type CallPiece = ChatEvent & { readonly type: 'tool-call-delta' | 'tool-call-end' }
 
-type OpenBlock = { readonly type: 'text' | 'thinking' } | OpenCall
+type OpenBlock = { readonly type: 'text' | 'thinking' } | OpenToolCall
 
 /** Converts the events of one answer to stream events. Call `of` for every event in order, then `end`. */
 export class StreamEvents {
@@ -210,12 +210,12 @@ export class StreamEvents {
     }
   }
 
-  #readCall (event: CallPiece, open: OpenCall): void {
+  #readCall (event: CallPiece, open: OpenToolCall): void {
     if (event.type === 'tool-call-end') this.#closeCall(open)
     else this.#addArguments(event.text, open)
   }
 
-  #addArguments (text: string, open: OpenCall): void {
+  #addArguments (text: string, open: OpenToolCall): void {
     if (text === '') return
     open.text += text
     this.#characters += text.length
@@ -296,7 +296,7 @@ export class StreamEvents {
    * Closes the open call and processes the events that waited for it. These may open other calls; each event
    * waits once.
    */
-  #closeCall (open: OpenCall): void {
+  #closeCall (open: OpenToolCall): void {
     this.#endCall(open)
     while (this.#isWaiting) {
       const event = this.#waiting[this.#waitingAt++]
@@ -314,11 +314,11 @@ export class StreamEvents {
     return this.#waitingAt < this.#waiting.length
   }
 
-  get #openCall (): OpenCall | undefined {
+  get #openCall (): OpenToolCall | undefined {
     return this.#open?.type === 'tool_use' ? this.#open : undefined
   }
 
-  #readPieces (open: OpenCall): void {
+  #readPieces (open: OpenToolCall): void {
     const pieces = this.#pieces.get(open.call) ?? []
     this.#pieces.delete(open.call)
     for (const piece of pieces) {
@@ -327,7 +327,7 @@ export class StreamEvents {
     }
   }
 
-  #endCall ({ call, text }: OpenCall): void {
+  #endCall ({ call, text }: OpenToolCall): void {
     this.#broken ||= !isObjectText(text)
     this.#closedCalls.add(call)
     this.#close()

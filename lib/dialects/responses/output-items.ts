@@ -9,7 +9,7 @@
 import { addReasoningDetails } from '../../chat/reasoning-details.ts'
 import { append } from '../../json/append.ts'
 import type { JsonObject } from '../../json/type-guards.ts'
-import { OpenCall } from './output/open-call.ts'
+import { OpenToolCall } from './output/open-tool-call.ts'
 import { OpenCustomCall } from './output/open-custom-call.ts'
 import { OpenFunctionCall } from './output/open-function-call.ts'
 import { OpenMessage } from './output/open-message.ts'
@@ -54,7 +54,7 @@ export class OutputItems {
   /** Unfinished items in order of arrival; only the first is written. */
   readonly #line: OpenItem[] = []
   readonly #done: OutputItem[] = []
-  readonly #calls = new Map<number, OpenCall>()
+  readonly #calls = new Map<number, OpenToolCall>()
   /** Calls since the last item began that ended without complete arguments. */
   readonly #brokenOff = new Set<OpenItem>()
   /** Reasoning to be sealed before the next message or call. */
@@ -267,7 +267,7 @@ export class OutputItems {
    * Leaves a call open if its arguments are missing or incomplete: the finish reason shows later whether the
    * answer was truncated.
    */
-  #endCall (call: OpenCall | undefined): void {
+  #endCall (call: OpenToolCall | undefined): void {
     if (call === undefined) return
     if (call.isComplete) this.#end(call)
     else this.#brokenOff.add(call)
@@ -284,7 +284,7 @@ export class OutputItems {
   /** Queues an item, and ends items that must not overlap with it. */
   #begin (item: OpenItem): void {
     const last = this.#line.at(-1)
-    if (last !== undefined && !(last instanceof OpenCall)) this.#end(last)
+    if (last !== undefined && !(last instanceof OpenToolCall)) this.#end(last)
     for (const call of this.#brokenOff) this.#end(call) // the answer continued, so it was not truncated
     this.#brokenOff.clear()
     this.#line.push(item)

@@ -51,7 +51,7 @@ type Turn =
   | { readonly role: 'assistant', readonly blocks: AssistantBlock[] }
 
 /** A call that waits for its result. */
-interface OpenCall {
+interface UnansweredToolCall {
   readonly id: string
   readonly sentId?: string
   readonly param: string
@@ -61,15 +61,15 @@ interface OpenCall {
 }
 
 /** The calls of one turn in order, indexed by id or function name. */
-class OpenCalls {
-  readonly list: OpenCall[] = []
+class UnansweredToolCalls {
+  readonly list: UnansweredToolCall[] = []
   readonly #byId = new Map<string, SameCalls>()
   readonly #byName = new Map<string, SameCalls>()
   /** Number of calls with a result. */
   results = 0
 
   /** @param sentId unique id that is sent upstream: some servers reuse ids in every answer */
-  add (open: OpenCall, sentId: string): void {
+  add (open: UnansweredToolCall, sentId: string): void {
     const call = { ...open, sentId }
     this.list.push(call)
     addTo(this.#byId, call.id, call)
@@ -99,9 +99,9 @@ class OpenCalls {
 type ResultKey = { readonly id: string } | { readonly name: string }
 
 /** Calls with the same id or name; `next` is the index of the call that gets the next result. */
-interface SameCalls { readonly calls: OpenCall[], next: number }
+interface SameCalls { readonly calls: UnansweredToolCall[], next: number }
 
-function addTo (calls: Map<string, SameCalls>, key: string, call: OpenCall): void {
+function addTo (calls: Map<string, SameCalls>, key: string, call: UnansweredToolCall): void {
   const same = calls.get(key)
   if (same === undefined) calls.set(key, { calls: [call], next: 0 })
   else same.calls.push(call)
@@ -112,7 +112,7 @@ class Turns {
   readonly #ids = new UniqueIds()
   readonly #system: TextBlock[] = []
   readonly #turns: Turn[] = []
-  #calls = new OpenCalls()
+  #calls = new UnansweredToolCalls()
   #userContent: ContentBlock[] = []
   #functionCalls = 0
 
@@ -201,7 +201,7 @@ class Turns {
       if (result !== undefined) blocks.push(result)
     }
     append(blocks, this.#userContent)
-    this.#calls = new OpenCalls()
+    this.#calls = new UnansweredToolCalls()
     this.#userContent = []
   }
 
@@ -238,7 +238,7 @@ function append<B> (to: B[], blocks: readonly B[]): void {
   for (const block of blocks) to.push(block)
 }
 
-interface ToolUse { readonly block: ToolUseBlock, readonly open: OpenCall }
+interface ToolUse { readonly block: ToolUseBlock, readonly open: UnansweredToolCall }
 
 function toolUses ({ tool_calls: calls }: AssistantMessage, param: string): ToolUse[] {
   return (calls ?? []).map((call, index) => {

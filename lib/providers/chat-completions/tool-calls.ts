@@ -21,7 +21,7 @@ import { backslash, closeList, closeObject, openList, openObject, quote } from '
 
 type Kind = 'function' | 'custom'
 
-interface OpenCall {
+interface OpenToolCall {
   readonly wireId: string | undefined
   /** True for a call that began without an index. */
   readonly isUnnumbered: boolean
@@ -39,9 +39,9 @@ interface OpenCall {
 
 /** Calls that a delta may belong to. */
 interface Candidates {
-  last: OpenCall | undefined
+  last: OpenToolCall | undefined
   /** The first call with each id. */
-  readonly byId: Map<string, OpenCall>
+  readonly byId: Map<string, OpenToolCall>
 }
 
 /** No model makes so many calls; a server that exceeds the limit is broken. */
@@ -59,7 +59,7 @@ export function toolCallPieces (value: unknown): readonly WireToolCall[] {
 
 export class ToolCalls {
   readonly #choice: number
-  readonly #open: OpenCall[] = []
+  readonly #open: OpenToolCall[] = []
   readonly #all = candidates()
   readonly #byIndex = new Map<number, Candidates>()
   readonly #ids: Set<string>
@@ -143,7 +143,7 @@ export class ToolCalls {
     }
   }
 
-  #add (index: number | undefined, open: OpenCall): OpenCall {
+  #add (index: number | undefined, open: OpenToolCall): OpenToolCall {
     if (this.#open.length >= maxCalls) throw invalidResponse(`more than ${maxCalls} tool calls`)
     this.#open.push(open)
     note(this.#all, open)
@@ -152,7 +152,7 @@ export class ToolCalls {
   }
 
   /** Maps a server index to a call. */
-  #note (index: number, open: OpenCall): void {
+  #note (index: number, open: OpenToolCall): void {
     let same = this.#byIndex.get(index)
     if (same === undefined) this.#byIndex.set(index, same = candidates())
     note(same, open)
@@ -163,7 +163,7 @@ export class ToolCalls {
     id: string | undefined,
     name: string | undefined,
     text: string
-  ): OpenCall | undefined {
+  ): OpenToolCall | undefined {
     const among = index === undefined ? this.#all : this.#byIndex.get(index)
     const byId = id === undefined ? undefined : (among ?? this.#all).byId.get(id)
     if (byId !== undefined) {
@@ -183,9 +183,9 @@ export class ToolCalls {
   #findNameless (
     index: number | undefined,
     id: string | undefined,
-    same: OpenCall | undefined,
+    same: OpenToolCall | undefined,
     text: string
-  ): OpenCall | undefined {
+  ): OpenToolCall | undefined {
     if (same !== undefined && !(isClosed(same) && text.trim() !== '')) return same
     const unnumbered = index === undefined ? undefined : this.#open[index]
     const waiting =
@@ -199,13 +199,13 @@ export class ToolCalls {
    * Returns the last call if it can take more arguments. A call with its own id takes no piece with another
    * id.
    */
-  #waiting (id: string | undefined): OpenCall | undefined {
+  #waiting (id: string | undefined): OpenToolCall | undefined {
     const { last } = this.#all
     if (last === undefined || isClosed(last)) return undefined
     return id === undefined || last.wireId === undefined ? last : undefined
   }
 
-  #start (open: OpenCall, id: string | undefined, name: string, events: ChatEvent[]): void {
+  #start (open: OpenToolCall, id: string | undefined, name: string, events: ChatEvent[]): void {
     const unique = uniqueCallId(id ?? open.wireId, this.#ids)
     open.name = name
     open.call = this.#started++
@@ -220,7 +220,7 @@ export class ToolCalls {
     })
   }
 
-  #piece (open: OpenCall, text: string, events: ChatEvent[]): void {
+  #piece (open: OpenToolCall, text: string, events: ChatEvent[]): void {
     if (open.call === undefined || text === '') return
     const { call: callIndex, kind } = open
     events.push({ type: 'tool-call-delta', choice: this.#choice, callIndex, text, kind })
@@ -228,12 +228,12 @@ export class ToolCalls {
 }
 
 /** True if the call has a name and all arguments: a further name starts another call. */
-function isComplete (open: OpenCall): boolean {
+function isComplete (open: OpenToolCall): boolean {
   return isClosed(open) || (open.call !== undefined && open.text === '' && open.emptyObject !== '')
 }
 
 /** True if the call has all its arguments and cannot take more. */
-function isClosed (open: OpenCall): boolean {
+function isClosed (open: OpenToolCall): boolean {
   return open.call !== undefined && open.scan.isComplete(open.text)
 }
 
@@ -241,7 +241,7 @@ function isClosed (open: OpenCall): boolean {
  * True if a server sends the same call again: without arguments, with all of them, or with those after an
  * empty object.
  */
-function isRepetition (open: OpenCall, name: string, text: string): boolean {
+function isRepetition (open: OpenToolCall, name: string, text: string): boolean {
   return (
     open.name === name &&
     (text === '' || (open.kind === 'function' && (text === open.text || open.text === '')))
@@ -249,7 +249,7 @@ function isRepetition (open: OpenCall, name: string, text: string): boolean {
 }
 
 /** True for arguments that follow complete ones without repeating them: they belong to an unnamed call. */
-function beginsOther ({ kind, text }: OpenCall, piece: string): boolean {
+function beginsOther ({ kind, text }: OpenToolCall, piece: string): boolean {
   return kind === 'function' && piece.trimStart().startsWith('{') && piece !== text
 }
 
@@ -261,7 +261,7 @@ function candidates (): Candidates {
   return { last: undefined, byId: new Map() }
 }
 
-function note (among: Candidates, open: OpenCall): void {
+function note (among: Candidates, open: OpenToolCall): void {
   among.last = open
   if (open.wireId !== undefined && !among.byId.has(open.wireId)) among.byId.set(open.wireId, open)
 }

@@ -59,7 +59,7 @@ function fillSignatures (contents: readonly Content[]): void {
 }
 
 /** A call whose response is still missing. */
-interface OpenCall {
+interface UnansweredToolCall {
   /** Absent for the deprecated `function_call`: its result is found by name. */
   readonly id: string | undefined
   readonly name: string
@@ -69,16 +69,16 @@ interface OpenCall {
 }
 
 /** Calls with the same id or name; `next` is the index of the call that gets the next result. */
-interface SameCalls { readonly calls: OpenCall[], next: number }
+interface SameCalls { readonly calls: UnansweredToolCall[], next: number }
 
 /** The calls of one turn in order, indexed by id or function name. */
-class OpenCalls {
-  readonly list: OpenCall[] = []
+class UnansweredToolCalls {
+  readonly list: UnansweredToolCall[] = []
   readonly #byId = new Map<string, SameCalls>()
   readonly #byName = new Map<string, SameCalls>()
   hasResults = false
 
-  add (call: OpenCall): void {
+  add (call: UnansweredToolCall): void {
     this.list.push(call)
     // Deprecated calls have no id: their results are found by name.
     const [map, key] = call.id === undefined ? [this.#byName, call.name] : [this.#byId, call.id]
@@ -102,7 +102,7 @@ class OpenCalls {
 class Turns {
   readonly contents: Content[] = []
   readonly system: Part[] = []
-  #open = new OpenCalls()
+  #open = new UnansweredToolCalls()
   /** True after function responses, which stand alone: newer models reject text in the same content. */
   #closed = false
 
@@ -144,7 +144,7 @@ class Turns {
     })
     this.contents.push({ role: 'user', parts })
     this.#closed = true
-    this.#open = new OpenCalls()
+    this.#open = new UnansweredToolCalls()
   }
 
   #readAssistant (message: AssistantMessage, param: string): void {

@@ -1,13 +1,13 @@
 import { isObject } from '../../../json/type-guards.ts'
 import { parseBounded } from '../../../json/parse-bounded.ts'
 import { itemId } from '../item-ids.ts'
-import { OpenCall } from './open-call.ts'
+import { OpenToolCall } from './open-tool-call.ts'
 import type { OutputItem } from '../../../../schemas/response-items.ts'
 
 type CustomCall = Extract<OutputItem, { type: 'custom_tool_call' }>
 
 /** Writes a custom tool call, whose input arrives as a single function argument, once it is complete. */
-export class OpenCustomCall extends OpenCall {
+export class OpenCustomCall extends OpenToolCall {
   readonly id = itemId('ctc')
 
   write (text: string): void {

@@ -1,11 +1,11 @@
 import { itemId } from '../item-ids.ts'
-import { OpenCall } from './open-call.ts'
+import { OpenToolCall } from './open-tool-call.ts'
 import type { OutputItem } from '../../../../schemas/response-items.ts'
 
 type FunctionCall = Extract<OutputItem, { type: 'function_call' }>
 
 /** Writes a function call while its arguments arrive. */
-export class OpenFunctionCall extends OpenCall {
+export class OpenFunctionCall extends OpenToolCall {
   readonly id = itemId('fc')
 
   write (text: string): void {

@@ -9,7 +9,7 @@ interface NamedTool {
 }
 
 /** Writes a call of one of the caller's tools. */
-export abstract class OpenCall extends OpenItem {
+export abstract class OpenToolCall extends OpenItem {
   protected readonly callId: string
   protected readonly tool: NamedTool
   protected text = ''
