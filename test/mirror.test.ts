@@ -28,7 +28,7 @@ const elsewhere: Reasons = {
   'coordination/scripts': ['limits/redis-counters', 'what Redis runs'],
   'create-services': ['gateway/routing', 'puts all services together'],
   'dashboard/link': ['cli/dashboard', 'an address'],
-  'deferred/detached-call': ['deferred/answer-task', 'runs the tasks that are tested there'],
+  'deferred/run-detached': ['deferred/answer-task', 'runs the tasks that are tested there'],
   'deferred/fetch-completion': [
     'pipelines/deferred',
     'needs a provider that defers, a store and two processes'

@@ -19,7 +19,7 @@ import type { ResponseOrigin, ResponseToKeep } from '../dialects/responses/archi
 import type { Lease } from '../stores/lease.ts'
 import type { ResponseStore } from '../stores/response-store.ts'
 import type { ResponseObject } from '../../schemas/responses.ts'
-import type { CallEvents } from './detached-call.ts'
+import type { CallEvents } from './run-detached.ts'
 import { untilStored } from './until-stored.ts'
 
 export interface BackgroundRunsOptions {

@@ -9,7 +9,7 @@ import { EarlyReply, nowSeconds, toJsonReply, type Reply } from '../../core/repl
 import { requestBytes } from '../../core/request-size.ts'
 import { attributionIn } from '../../core/call-attribution.ts'
 import type { CallRecord } from '../../core/record.ts'
-import { runDetached } from '../../deferred/detached-call.ts'
+import { runDetached } from '../../deferred/run-detached.ts'
 import { failedFields, startedResponse } from '../../dialects/responses/response-object.ts'
 import { responsesDirectTexts } from '../../dialects/responses/text-places.ts'
 import { eventStream } from '../../replies/answer-reply.ts'
