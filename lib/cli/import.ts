@@ -20,7 +20,7 @@ import {
 import { decryption, loadOpenBox } from '../import/litellm-decryption.ts'
 import { verdicts, type PlanRow } from '../import/plan.ts'
 import { variableIn } from '../import/secrets.ts'
-import { isEmpty, objectOf, textOf } from '../import/values.ts'
+import { isEmpty, objectOrEmpty, textOf } from '../import/values.ts'
 import { errorCode } from '../config/environment.ts'
 import { readTextFile } from '../net/read-regular-file.ts'
 import { replaceFile } from '../net/replace-file.ts'
@@ -113,7 +113,7 @@ Exits with 1 when an entry is unsupported.
         throw new CommandError(`set ${missing.join(', ')}: virtual keys are read from there.`)
       }
       // a database without models has no configuration to replace one with
-      const hasConfig = values.config !== undefined || !isEmpty(objectOf(imported.config['providers']))
+      const hasConfig = values.config !== undefined || !isEmpty(objectOrEmpty(imported.config['providers']))
       const writes = hasConfig && !values['keep-config']
       if (writes) writeFiles({ ...values, mark: markOf(source) }, imported, variables, terminal)
       if (organisation !== undefined) {
@@ -179,7 +179,7 @@ async function readTables (database: string, { env }: Terminal): Promise<Foreign
 
 /** Returns the key that LiteLLM encrypts with: the salt key, else the master key. */
 function saltKeyOf (file: JsonObject, { env }: Terminal): string {
-  const master = textOf(objectOf(file['general_settings'])['master_key'])
+  const master = textOf(objectOrEmpty(file['general_settings'])['master_key'])
   const variable = variableIn(master)
   const masterKey = variable === undefined ? master : env[variable]
   return env['LITELLM_SALT_KEY'] ?? masterKey ?? env['LITELLM_MASTER_KEY'] ?? ''

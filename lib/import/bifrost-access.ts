@@ -13,7 +13,7 @@ import {
 import { modelAt, serving } from './bifrost-routes.ts'
 import { readBifrostBudget, type BifrostBudget } from './bifrost-budgets.ts'
 import { spreadSpending } from './litellm-budgets.ts'
-import { isEmpty, listOf, numberOf, objectOf, textOf } from './values.ts'
+import { isEmpty, listOf, amountOf, objectOrEmpty, textOf } from './values.ts'
 import { variableIn } from './secrets.ts'
 import type {
   ImportedKey,
@@ -108,7 +108,7 @@ class AccessReader {
 
   #parties (kind: PartyKind): Party[] {
     const section = sections[kind]
-    return listOf(this.#governance[section]).map(objectOf).map((row, index) => ({
+    return listOf(this.#governance[section]).map(objectOrEmpty).map((row, index) => ({
       kind, id: textOf(row['id']) ?? textOf(row['name']) ?? '', row, path: `governance.${section}[${index}]`
     }))
   }
@@ -185,7 +185,7 @@ class AccessReader {
 
   /** Returns the models of each account that the key may use; no provider means none. */
   #readModels (row: JsonObject, path: string): readonly string[] {
-    return listOf(row['provider_configs']).map(objectOf).flatMap((config, index) =>
+    return listOf(row['provider_configs']).map(objectOrEmpty).flatMap((config, index) =>
       this.#readProviderConfig(config, `${path}.provider_configs[${index}]`))
   }
 
@@ -231,7 +231,7 @@ class AccessReader {
   /** Without tool servers there is nothing to restrict. */
   #readServers (row: JsonObject, path: string): readonly string[] | undefined {
     const { plan, servers, openServers } = this.#options
-    const granted = listOf(row['mcp_configs']).map(objectOf).flatMap((config, index) => {
+    const granted = listOf(row['mcp_configs']).map(objectOrEmpty).flatMap((config, index) => {
       const at = `${path}.mcp_configs[${index}]`
       const slug = servers.get(textOf(config['mcp_client_name']) ?? String(config['mcp_client_id']))
       const tools = listOf(config['tools_to_execute']).map(String)
@@ -289,7 +289,8 @@ class AccessReader {
   #ratesOf ({ row, path }: Party): { readonly amounts: PartyLimits, readonly isNothing: boolean } {
     const { plan } = this.#options
     const id = textOf(row['rate_limit_id'])
-    const index = listOf(this.#governance['rate_limits']).findIndex(limit => objectOf(limit)['id'] === id)
+    const index = listOf(this.#governance['rate_limits'])
+      .findIndex(limit => objectOrEmpty(limit)['id'] === id)
     const amounts: Record<string, number> = {}
     let isNothing = false
     if (id === undefined || index === -1) {
@@ -297,10 +298,10 @@ class AccessReader {
       return { amounts, isNothing }
     }
     plan.note(`${path}.rate_limit_id`, 'exact', 'see the line of the rate limit')
-    const limit = objectOf(listOf(this.#governance['rate_limits'])[index])
+    const limit = objectOrEmpty(listOf(this.#governance['rate_limits'])[index])
     const at = `governance.rate_limits[${index}]`
     for (const [unit, member, what] of rates) {
-      const amount = numberOf(limit[`${unit}_max_limit`])
+      const amount = amountOf(limit[`${unit}_max_limit`])
       const duration = textOf(limit[`${unit}_reset_duration`]) ?? '1m'
       const isMinute = duration === '1m' || duration === '60s'
       if (amount === undefined) continue
@@ -367,7 +368,7 @@ function placed (
   list: unknown,
   path: string
 ): ReadonlyArray<{ readonly entry: JsonObject, readonly at: string }> {
-  return listOf(list).map((entry, index) => ({ entry: objectOf(entry), at: `${path}[${index}]` }))
+  return listOf(list).map((entry, index) => ({ entry: objectOrEmpty(entry), at: `${path}[${index}]` }))
 }
 
 function nameOf ({ row, id }: Party): string {

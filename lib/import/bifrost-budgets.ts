@@ -2,7 +2,7 @@
 
 import { budgetText, type Budget } from '../core/key.ts'
 import { periodAt, windowOfBudget } from '../limits/windows.ts'
-import { numberOf, textOf } from './values.ts'
+import { amountOf, textOf } from './values.ts'
 import type { ImportedSpending } from '../accounts/imported-organisation.ts'
 import type { JsonObject } from '../json/type-guards.ts'
 import type { Verdict } from './plan.ts'
@@ -42,7 +42,7 @@ export function readBifrostBudget (
   row: JsonObject,
   { path, isAligned, nowMs }: BudgetOrigin
 ): BifrostBudget | undefined {
-  const amount = numberOf(row['max_limit'])
+  const amount = amountOf(row['max_limit'])
   const duration = textOf(row['reset_duration']) ?? ''
   const every = lengthOf(duration)
   if (amount === undefined || every === undefined) return undefined
@@ -64,7 +64,7 @@ export function readBifrostBudget (
     budget,
     verdict: isExact || amount === 0 ? 'exact' : 'approximate',
     note: isExact || amount === 0 ? text : `${text}, ${difference}`,
-    spent: { fromMs, nanoUsd: isOver ? 0 : Math.round((numberOf(row['current_usage']) ?? 0) * 1e9) }
+    spent: { fromMs, nanoUsd: isOver ? 0 : Math.round((amountOf(row['current_usage']) ?? 0) * 1e9) }
   }
 }
 

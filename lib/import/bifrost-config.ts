@@ -10,7 +10,7 @@ import { readBifrostNames } from './bifrost-routes.ts'
 import { ImportPlan } from './plan.ts'
 import { ImportedSecrets } from './secrets.ts'
 import { freeSlug, plainArguments, toolServerSlug } from './imported-tool-servers.ts'
-import { isEmpty, isPlainAddress, listOf, milliseconds, objectOf, textOf } from './values.ts'
+import { isEmpty, isPlainAddress, listOf, milliseconds, objectOrEmpty, textOf } from './values.ts'
 import { isContainer, isObject, type JsonObject } from '../json/type-guards.ts'
 import type { ImportedOrganisation } from '../accounts/imported-organisation.ts'
 import type { ImportedConfig } from './imported-config.ts'
@@ -33,14 +33,14 @@ export function importBifrostConfig (
   env: Readonly<Record<string, string | undefined>>,
   nowMs: number
 ): ImportedBifrost {
-  const file = objectOf(withPlainReferences(given))
+  const file = objectOrEmpty(withPlainReferences(given))
   const plan = new ImportPlan(file)
   const secrets = new ImportedSecrets(file, plan, bifrostReferences)
   const deps = { plan, secrets, env }
   const providers = new BifrostProviders(file, deps)
   const names = readBifrostNames(file, providers, plan)
   const tools = new ToolServers(file, deps)
-  const governance = objectOf(file['governance'])
+  const governance = objectOrEmpty(file['governance'])
   const { organisation, missing } = readBifrostAccess(governance, {
     ...deps, providers, servers: tools.slugs, openServers: tools.open, nowMs
   })
@@ -81,14 +81,14 @@ function withPlainReferences (value: unknown): unknown {
 }
 
 function noteSettings (file: JsonObject, plan: ImportPlan): void {
-  const enforces = objectOf(file['client'])['enforce_auth_on_inference'] === true
+  const enforces = objectOrEmpty(file['client'])['enforce_auth_on_inference'] === true
   for (const field of ['enforce_auth_on_inference', 'enforce_governance_header']) {
     if (enforces) plan.note(`client.${field}`, 'exact', 'every call needs a key')
     else plan.note(`client.${field}`, 'manual', 'every call needs a key here: give one to each program')
   }
   for (const [path, verdict, note] of bifrostNotes) {
-    const value = path.split('.').reduce<unknown>((at, name) => objectOf(at)[name], file)
-    const isOff = value === false || objectOf(value)['enabled'] === false ||
+    const value = path.split('.').reduce<unknown>((at, name) => objectOrEmpty(at)[name], file)
+    const isOff = value === false || objectOrEmpty(value)['enabled'] === false ||
       (isContainer(value) && isEmpty(value))
     if (isOff) plan.note(path, 'exact', 'off')
     else plan.note(path, verdict, note)
@@ -103,7 +103,8 @@ class ToolServers {
   readonly open: string[] = []
 
   constructor (file: JsonObject, deps: BifrostDeps) {
-    for (const [index, entry] of listOf(objectOf(file['mcp'])['client_configs']).map(objectOf).entries()) {
+    const clients = listOf(objectOrEmpty(file['mcp'])['client_configs']).map(objectOrEmpty)
+    for (const [index, entry] of clients.entries()) {
       this.#read(entry, `mcp.client_configs[${index}]`, deps)
     }
   }
@@ -112,7 +113,7 @@ class ToolServers {
     const name = textOf(entry['name']) ?? textOf(entry['client_id']) ?? 'server'
     const tools = listOf(entry['tools_to_execute']).map(String)
     const auth = textOf(entry['auth_type']) ?? 'none'
-    const [url, stdio] = [textOf(entry['connection_string']), objectOf(entry['stdio_config'])]
+    const [url, stdio] = [textOf(entry['connection_string']), objectOrEmpty(entry['stdio_config'])]
     const left = leftOut(entry, { tools, auth, url })
     if (left !== undefined) {
       plan.note(path, left === 'off' || left.startsWith('no tool') ? 'exact' : 'manual', left)
@@ -195,7 +196,7 @@ function noteServer (entry: JsonObject, path: string, plan: ImportPlan, slug: st
   plan.noteFields(path, sharing, 'exact', 'the keys that may use it')
   const connection = ['is_ping_available', 'needs_session_stickiness']
   plan.noteFields(path, connection, 'exact', 'the health of servers is known from calls')
-  const tls = objectOf(entry['tls_config'])
+  const tls = objectOrEmpty(entry['tls_config'])
   if (isEmpty(tls)) plan.note(`${path}.tls_config`, 'exact', 'certificates are checked')
   if (entry['is_code_mode_client'] === false) plan.note(`${path}.is_code_mode_client`, 'exact', 'off')
   for (const field of ['allowed_extra_headers', 'tool_pricing']) {
@@ -215,13 +216,13 @@ function durationMs (value: unknown): number | undefined {
 /** Returns `metrics` and `telemetry`, if the plugins require them. */
 function readPlugins (file: JsonObject, { plan, secrets }: BifrostDeps): JsonObject {
   const sections: Record<string, unknown> = {}
-  for (const [index, plugin] of listOf(file['plugins']).map(objectOf).entries()) {
+  for (const [index, plugin] of listOf(file['plugins']).map(objectOrEmpty).entries()) {
     const path = `plugins[${index}]`
     const name = textOf(plugin['name']) ?? ''
     const [verdict, note] = pluginNotes[name] ?? otherPlugin
     if (plugin['enabled'] === false) plan.note(path, 'exact', 'off')
     else if (name === 'otel') {
-      const telemetry = readTelemetry(objectOf(plugin['config']), path, { plan, secrets })
+      const telemetry = readTelemetry(objectOrEmpty(plugin['config']), path, { plan, secrets })
       if (telemetry !== undefined) sections['telemetry'] = telemetry
     } else {
       if (name === 'telemetry' || name === 'prometheus') sections['metrics'] = {}
@@ -237,7 +238,7 @@ function readTelemetry (
   path: string,
   { plan, secrets }: Pick<BifrostDeps, 'plan' | 'secrets'>
 ): JsonObject | undefined {
-  const profiles = listOf(config['profiles']).map(objectOf)
+  const profiles = listOf(config['profiles']).map(objectOrEmpty)
   const profile = profiles[0] ?? config
   const endpoint = textOf(profile['collector_url']) ?? ''
   if (profile['protocol'] !== 'http' || profiles.length > 1 || !isPlainAddress(endpoint)) {

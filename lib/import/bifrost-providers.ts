@@ -9,8 +9,8 @@ import {
   isPlainAddress,
   listOf,
   milliseconds,
-  numberOf,
-  objectOf,
+  amountOf,
+  objectOrEmpty,
   textOf
 } from './values.ts'
 import { unknownAddress, type ImportedProvider } from './imported-config.ts'
@@ -134,9 +134,9 @@ export class BifrostProviders {
     this.#emptyIsAll = file['version'] === 1
     for (const [name, entry] of entriesOf(file['providers'])) {
       const path = `providers.${name}`
-      const row = rowOf(name, objectOf(objectOf(entry)['custom_provider_config']))
+      const row = rowOf(name, objectOrEmpty(objectOrEmpty(entry)['custom_provider_config']))
       if (row === undefined) deps.plan.note(path, 'unsupported', `no provider here serves ${name}`)
-      else this.#read({ name, path, entry: objectOf(entry), row })
+      else this.#read({ name, path, entry: objectOrEmpty(entry), row })
     }
   }
 
@@ -151,10 +151,10 @@ export class BifrostProviders {
     const { plan } = this.#deps
     const groups = new Map<string, KeyGroup>()
     const common = this.#commonSettings(provider)
-    for (const [index, key] of listOf(entry['keys']).map(objectOf).entries()) {
+    for (const [index, key] of listOf(entry['keys']).map(objectOrEmpty).entries()) {
       this.#readKey(provider, key, `${path}.keys[${index}]`, groups)
     }
-    const isKeyless = objectOf(entry['custom_provider_config'])['is_key_less'] === true
+    const isKeyless = objectOrEmpty(entry['custom_provider_config'])['is_key_less'] === true
     if (groups.size === 0 && isKeyless) {
       groups.set('', { settings: this.#addressed(provider, {}, path), aliases: new Map(), keys: [] })
     }
@@ -196,7 +196,7 @@ export class BifrostProviders {
       { settings, ...models !== undefined && { models }, aliases, keys: [] }
     group.keys.push({
       name,
-      weight: numberOf(key['weight']) ?? 1,
+      weight: amountOf(key['weight']) ?? 1,
       ...secret !== undefined && { secret },
       path
     })
@@ -207,13 +207,13 @@ export class BifrostProviders {
   #aliases (key: JsonObject, path: string, models: readonly string[] | undefined): Map<string, string> {
     const { plan } = this.#deps
     const aliases = new Map<string, string>()
-    const azure = objectOf(key['azure_key_config'])
+    const azure = objectOrEmpty(key['azure_key_config'])
     const maps = [
       ['aliases', key['aliases']], ['azure_key_config.deployments', azure['deployments']]
     ] as const
     for (const [field, map] of maps) {
       for (const [name, target] of entriesOf(map)) {
-        const model = textOf(target) ?? textOf(objectOf(target)['model_id'])
+        const model = textOf(target) ?? textOf(objectOrEmpty(target)['model_id'])
         if (model === undefined) continue
         aliases.set(name, model)
         const at = `${path}.${field}.${name}`
@@ -223,7 +223,7 @@ export class BifrostProviders {
         plan.noteFields(at, descriptions, 'approximate', 'only a description')
       }
     }
-    const served = textOf(objectOf(key['vllm_key_config'])['model_name'])
+    const served = textOf(objectOrEmpty(key['vllm_key_config'])['model_name'])
     if (served !== undefined) {
       for (const name of models ?? []) aliases.set(name, served)
       const at = `${path}.vllm_key_config.model_name`
@@ -236,18 +236,18 @@ export class BifrostProviders {
   /** Returns the kind, address and version of the server of a key. */
   #addressed ({ entry, row, path: at }: ProviderEntry, key: JsonObject, path: string): ImportedProvider {
     const { plan } = this.#deps
-    const network = textOf(objectOf(entry['network_config'])['base_url'])
+    const network = textOf(objectOrEmpty(entry['network_config'])['base_url'])
     let address = row.baseUrl
     if (network !== undefined) address = this.#address(network, row, `${at}.network_config.base_url`)
     for (const [section, field] of addressFields) {
-      const own = textOf(objectOf(key[section])[field])
+      const own = textOf(objectOrEmpty(key[section])[field])
       if (own !== undefined) address = this.#address(own, row, `${path}.${section}.${field}`)
     }
     if (address === undefined && row.kind === 'azure-openai') {
       plan.note(path, 'manual', 'set `base_url` of the provider: the key has no `endpoint`')
       address = unknownAddress
     }
-    const version = textOf(objectOf(key['azure_key_config'])['api_version'])
+    const version = textOf(objectOrEmpty(key['azure_key_config'])['api_version'])
     plan.note(`${path}.azure_key_config.api_version`, 'exact', '`options.api_version` of the provider')
     const isOther = network !== undefined && row.kind === 'openai' &&
       !/^https:\/\/api\.openai\.com\b/.test(network)
@@ -278,12 +278,12 @@ export class BifrostProviders {
   /** Reads settings that apply to all keys of a provider. */
   #commonSettings ({ name, path, entry, row }: ProviderEntry): Partial<ImportedProvider> {
     const { plan, secrets } = this.#deps
-    const network = objectOf(entry['network_config'])
+    const network = objectOrEmpty(entry['network_config'])
     const at = `${path}.network_config`
     const headers = secrets.referAll(network['extra_headers'], `${name}_header`, `${at}.extra_headers`)
     const [seconds, retries, idle] =
       ['default_request_timeout_in_seconds', 'max_retries', 'stream_idle_timeout_in_seconds']
-        .map(field => numberOf(network[field]))
+        .map(field => amountOf(network[field]))
     plan.note(`${at}.default_request_timeout_in_seconds`, 'exact', '`timeouts.response_ms`')
     plan.note(`${at}.max_retries`, 'exact', '`retries`')
     plan.note(`${at}.stream_idle_timeout_in_seconds`, 'exact', '`timeouts.idle_bytes_ms`')
@@ -303,20 +303,20 @@ export class BifrostProviders {
       ...retries !== undefined && { retries: Math.min(10, Math.floor(retries)) },
       ...this.#connections(entry, path),
       ...this.#tls(network, at),
-      ...this.#proxy(objectOf(entry['proxy_config']), name, `${path}.proxy_config`),
-      ...this.#cacheMarks(objectOf(entry['prompt_cache']), row, `${path}.prompt_cache`)
+      ...this.#proxy(objectOrEmpty(entry['proxy_config']), name, `${path}.proxy_config`),
+      ...this.#cacheMarks(objectOrEmpty(entry['prompt_cache']), row, `${path}.prompt_cache`)
     }
   }
 
   #connections (entry: JsonObject, path: string): Partial<ImportedProvider> {
     const { plan } = this.#deps
-    const { concurrency, buffer_size: waiting } = objectOf(entry['concurrency_and_buffer_size'])
-    const bounds = [concurrency, objectOf(entry['network_config'])['max_conns_per_host']]
-      .flatMap(value => numberOf(value) ?? [])
+    const { concurrency, buffer_size: waiting } = objectOrEmpty(entry['concurrency_and_buffer_size'])
+    const bounds = [concurrency, objectOrEmpty(entry['network_config'])['max_conns_per_host']]
+      .flatMap(value => amountOf(value) ?? [])
     plan.note(`${path}.concurrency_and_buffer_size.concurrency`, 'exact', '`max_connections`, per process')
     plan.note(`${path}.network_config.max_conns_per_host`, 'exact', '`max_connections`, per process')
     plan.note(`${path}.concurrency_and_buffer_size.buffer_size`, 'exact', '`max_waiting_calls`')
-    const most = numberOf(waiting)
+    const most = amountOf(waiting)
     return {
       ...bounds.length > 0 && { max_connections: Math.max(1, Math.min(65_536, ...bounds.map(Math.floor))) },
       ...most !== undefined && { max_waiting_calls: Math.max(1, Math.min(1_000_000, Math.floor(most))) }
@@ -390,7 +390,7 @@ export class BifrostProviders {
   #noteOptions (entry: JsonObject, path: string): void {
     const { plan } = this.#deps
     for (const [field, verdict, note] of providerOptions) {
-      const value = field.split('.').reduce<unknown>((at, name) => objectOf(at)[name], entry)
+      const value = field.split('.').reduce<unknown>((at, name) => objectOrEmpty(at)[name], entry)
       plan.note(`${path}.${field}`, value === true ? verdict : 'exact', value === true ? note : 'off')
     }
     plan.note(`${path}.description`, 'approximate', 'only a description')

@@ -3,7 +3,7 @@
  * distributes among the providers that have them, and the simple ones of its routing rules.
  */
 
-import { listOf, numberOf, objectOf, textOf } from './values.ts'
+import { listOf, amountOf, objectOrEmpty, textOf } from './values.ts'
 import type { Account, BifrostProviders } from './bifrost-providers.ts'
 import type { ImportPlan } from './plan.ts'
 import type { JsonObject } from '../json/type-guards.ts'
@@ -101,9 +101,9 @@ interface VirtualProvider {
 }
 
 function virtualProviders (file: JsonObject): readonly VirtualProvider[] {
-  const keys = listOf(objectOf(file['governance'])['virtual_keys']).map(objectOf)
+  const keys = listOf(objectOrEmpty(file['governance'])['virtual_keys']).map(objectOrEmpty)
   return keys.flatMap((key, index) => listOf(key['provider_configs']).map((config, position) => ({
-    config: objectOf(config), path: `governance.virtual_keys[${index}].provider_configs[${position}]`
+    config: objectOrEmpty(config), path: `governance.virtual_keys[${index}].provider_configs[${position}]`
   })))
 }
 
@@ -111,7 +111,7 @@ function virtualProviders (file: JsonObject): readonly VirtualProvider[] {
 function providerShares (file: JsonObject, plan: ImportPlan): ReadonlyMap<string, number> {
   const shares = new Map<string, number>()
   for (const { config, path } of virtualProviders(file)) {
-    const [provider, weight] = [textOf(config['provider']), numberOf(config['weight'])]
+    const [provider, weight] = [textOf(config['provider']), amountOf(config['weight'])]
     if (provider === undefined || weight === undefined) continue
     const share = shares.get(provider) ?? weight
     shares.set(provider, share)
@@ -130,10 +130,10 @@ function readRules (
   plan: ImportPlan
 ): Map<string, readonly WeightedModel[]> {
   const created = new Map<string, readonly WeightedModel[]>()
-  const rules = listOf(objectOf(file['governance'])['routing_rules']).map((rule, index) => ({
-    rule: objectOf(rule), path: `governance.routing_rules[${index}]`
+  const rules = listOf(objectOrEmpty(file['governance'])['routing_rules']).map((rule, index) => ({
+    rule: objectOrEmpty(rule), path: `governance.routing_rules[${index}]`
   }))
-  const placeOf = ({ rule }: { readonly rule: JsonObject }): number => numberOf(rule['priority']) ?? 0
+  const placeOf = ({ rule }: { readonly rule: JsonObject }): number => amountOf(rule['priority']) ?? 0
   const inOrder = rules.toSorted((a, b) => placeOf(a) - placeOf(b))
   for (const { rule, path } of inOrder) {
     const name = namesModel.exec(textOf(rule['cel_expression']) ?? '')?.[2]
@@ -161,7 +161,7 @@ function ruleTargets (
   accounts: ReadonlyMap<string, readonly Account[]>
 ): readonly WeightedModel[] | string {
   const targets: WeightedModel[] = []
-  for (const entry of listOf(rule['targets']).map(objectOf)) {
+  for (const entry of listOf(rule['targets']).map(objectOrEmpty)) {
     const provider = textOf(entry['provider'])
     if (provider === undefined) return 'a target names no provider'
     const pinned = textOf(entry['provider_key_name']) ?? textOf(entry['key_id'])
@@ -170,7 +170,7 @@ function ruleTargets (
     if (!accounts.has(provider)) return `no provider of the file is ${provider}`
     targets.push({
       model: account === undefined ? `${provider}/${model}` : modelAt(account, model),
-      weight: numberOf(entry['weight']) ?? 1
+      weight: amountOf(entry['weight']) ?? 1
     })
   }
   for (const fallback of listOf(rule['fallbacks']).map(String)) {

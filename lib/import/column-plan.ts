@@ -1,7 +1,7 @@
 /** Records the outcome for each column of an imported database. */
 
 import { verdicts, type PlanRow, type Verdict } from './plan.ts'
-import { isEmpty, listOf, numberOf, objectOf, textOf } from './values.ts'
+import { isEmpty, listOf, amountOf, objectOrEmpty, textOf } from './values.ts'
 import { isContainer, type JsonObject } from '../json/type-guards.ts'
 
 /** The outcome for a column, with the reason. */
@@ -69,11 +69,11 @@ export class TableRow {
   }
 
   number (column: string): number | undefined {
-    return numberOf(this.#row[column])
+    return amountOf(this.#row[column])
   }
 
   object (column: string): JsonObject {
-    return objectOf(parsed(this.#row[column]))
+    return objectOrEmpty(parsed(this.#row[column]))
   }
 
   list (column: string): readonly unknown[] {

@@ -9,7 +9,7 @@ import { countedColumns, readLimits, type ReadLimits } from './litellm-limits.ts
 import { endpointsOf, type ModelScopes, type RouteScope } from './litellm-scopes.ts'
 import { ImportedTags } from './litellm-tags.ts'
 import { TableRow, type ColumnNote, type ColumnPlan } from './column-plan.ts'
-import { entriesOf, isEmpty, listOf, objectOf, textOf } from './values.ts'
+import { entriesOf, isEmpty, listOf, objectOrEmpty, textOf } from './values.ts'
 import { normalEmail } from '../accounts/users.ts'
 import type {
   ImportedDay,
@@ -271,7 +271,7 @@ class AccessReader {
 
   #readTeam (row: TableRow, keys: readonly ImportedKey[], allTags: ImportedTags): ImportedProject {
     const id = row.text('team_id') ?? ''
-    const members = row.list('members_with_roles').map(objectOf)
+    const members = row.list('members_with_roles').map(objectOrEmpty)
     const admins = members.filter(({ role }) => role === 'admin')
     const adminNote: ColumnNote = ['approximate', 'members; an admin of a team is a member here']
     const memberNote: ColumnNote = ['exact', 'members']

@@ -10,7 +10,7 @@ import { dayMs } from '../core/day.ts'
 import { budgetText, type Budget } from '../core/key.ts'
 import { periodAt, isTimeZone, windowOfBudget } from '../limits/windows.ts'
 import type { ImportedSpending } from '../accounts/imported-organisation.ts'
-import { objectOf, textOf } from './values.ts'
+import { objectOrEmpty, textOf } from './values.ts'
 import type { JsonObject } from '../json/type-guards.ts'
 import type { Verdict } from './plan.ts'
 
@@ -41,7 +41,7 @@ export interface ReadBudget {
 
 /** Returns when periods end, according to the proxy's settings. */
 export function budgetClock (document: JsonObject, nowMs: number): BudgetClock {
-  const { timezone, budget_reset_time: resetTime } = objectOf(document['litellm_settings'])
+  const { timezone, budget_reset_time: resetTime } = objectOrEmpty(document['litellm_settings'])
   return {
     nowMs,
     timeZone: textOf(timezone) ?? 'UTC',

@@ -1,6 +1,6 @@
 /** Converts LiteLLM's cache to `cache.answers`. */
 
-import { numberOf, objectOf, textOf } from './values.ts'
+import { amountOf, objectOrEmpty, textOf } from './values.ts'
 import type { ImportPlan } from './plan.ts'
 import type { JsonObject } from '../json/type-guards.ts'
 
@@ -10,12 +10,12 @@ const maxTtlMs = 30 * 24 * 60 * 60 * 1000
 
 /** Returns `cache`; `undefined` if there is none for equal requests. */
 export function readCache (file: JsonObject, plan: ImportPlan): JsonObject | undefined {
-  const settings = objectOf(file['litellm_settings'])
+  const settings = objectOrEmpty(file['litellm_settings'])
   if (settings['cache'] !== true) {
     for (const field of ['cache', 'cache_params']) plan.note(`litellm_settings.${field}`, 'exact', 'off')
     return undefined
   }
-  const params = objectOf(settings['cache_params'])
+  const params = objectOrEmpty(settings['cache_params'])
   const kind = textOf(params['type']) ?? 'local'
   if (!exactKinds.has(kind)) {
     for (const field of ['cache', 'cache_params']) {
@@ -35,7 +35,7 @@ export function readCache (file: JsonObject, plan: ImportPlan): JsonObject | und
   plan.note(`${path}.mode`, 'exact', '`cache.answers.when`')
   plan.note(`${path}.namespace`, 'exact', 'answers are of a project')
   plan.note(`${path}.supported_call_types`, 'approximate', 'conversations only')
-  const seconds = numberOf(params['ttl'])
+  const seconds = amountOf(params['ttl'])
   return {
     answers: {
       scope: 'project',

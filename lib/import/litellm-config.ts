@@ -18,8 +18,8 @@ import {
   isPlainAddress,
   listOf,
   milliseconds,
-  numberOf,
-  objectOf,
+  amountOf,
+  objectOrEmpty,
   textOf
 } from './values.ts'
 import { freeSlug, plainArguments, toolServerSlug } from './imported-tool-servers.ts'
@@ -100,7 +100,7 @@ function convert (
   }
   for (const [entry, verdict, note] of settingNotes) {
     const [section = '', field = ''] = entry.split('.')
-    const isOff = verdict === 'unsupported' && objectOf(file[section])[field] === false
+    const isOff = verdict === 'unsupported' && objectOrEmpty(file[section])[field] === false
     if (isOff) plan.note(entry, 'exact', 'off')
     else plan.note(entry, verdict, note)
   }
@@ -148,7 +148,7 @@ function readVariables (file: JsonObject, secrets: ImportedSecrets, plan: Import
 
 /** Returns `metrics` and `telemetry`, if the callbacks require them. */
 function readCallbacks (file: JsonObject, plan: ImportPlan, secrets: ImportedSecrets): JsonObject {
-  const settings = objectOf(file['litellm_settings'])
+  const settings = objectOrEmpty(file['litellm_settings'])
   const sections: Record<string, unknown> = {}
   for (const field of ['callbacks', 'success_callback', 'failure_callback']) {
     for (const [index, callback] of [settings[field] ?? []].flat().entries()) {
@@ -181,20 +181,20 @@ class LitellmRouting {
   constructor (file: JsonObject, models: LitellmModels, plan: ImportPlan) {
     this.#models = models
     this.#plan = plan
-    const router = objectOf(file['router_settings'])
+    const router = objectOrEmpty(file['router_settings'])
     const wanted = textOf(router['routing_strategy']) ?? 'simple-shuffle'
     const [strategy, verdict] = strategies.get(wanted) ?? ['weighted', 'unsupported']
     this.#strategy = strategy
     plan.note('router_settings.routing_strategy', verdict, `\`strategy: ${strategy}\` of the routes`)
     for (const [alias, target] of entriesOf(router['model_group_alias'])) {
-      const { model = target, hidden } = objectOf(target)
+      const { model = target, hidden } = objectOrEmpty(target)
       this.#aliases.set(alias, String(model))
       const path = `router_settings.model_group_alias.${alias}`
       if (hidden === true) plan.note(path, 'approximate', `alias of ${String(model)}, which is listed`)
       else plan.note(path, 'exact', `alias of ${String(model)}`)
     }
     for (const section of ['router_settings', 'litellm_settings']) {
-      const settings = objectOf(file[section])
+      const settings = objectOrEmpty(file[section])
       this.#readFallbacks(settings, section)
       this.#readAttempts(settings, section)
     }
@@ -249,7 +249,7 @@ class LitellmRouting {
   /** Returns the providers with a model whose id is the name of something else. */
   shadowed ({ models = {}, routes = {} }: ReturnType<LitellmRouting['sections']>): ReadonlySet<string> {
     const isName = (id: string): boolean =>
-      Object.hasOwn(routes, id) || objectOf(models[id])['alias'] !== undefined
+      Object.hasOwn(routes, id) || objectOrEmpty(models[id])['alias'] !== undefined
     const behind = [...this.#models.deployments.values(), ...[...this.#namesWithOwnFallbacks()].map(
       name => this.#deploymentsOf(name)
     )]
@@ -332,7 +332,7 @@ class LitellmRouting {
 
   #readAttempts (settings: JsonObject, section: string): void {
     const providers = [...this.#models.providers.values()]
-    const retries = numberOf(settings['num_retries'])
+    const retries = amountOf(settings['num_retries'])
     if (retries !== undefined) {
       for (const provider of providers) provider.retries ??= Math.min(10, Math.floor(retries))
       this.#plan.note(`${section}.num_retries`, 'exact', '`retries` of every provider')
@@ -340,7 +340,7 @@ class LitellmRouting {
     for (const [field, to] of [
       ['timeout', 'response_ms'], ['request_timeout', 'response_ms'], ['stream_timeout', 'first_byte_ms']
     ] as const) {
-      const seconds = numberOf(settings[field])
+      const seconds = amountOf(settings[field])
       if (seconds === undefined) continue
       for (const provider of providers) {
         provider.timeouts = { [to]: milliseconds(seconds), ...provider.timeouts }
@@ -404,7 +404,7 @@ class LitellmRouting {
 
 /** Returns the names in a list of fallbacks, where some may be `{ model, … }`. */
 function namesOf (list: unknown): readonly string[] {
-  return listOf(list).map(entry => String(objectOf(entry)['model'] ?? entry))
+  return listOf(list).map(entry => String(objectOrEmpty(entry)['model'] ?? entry))
 }
 
 function toolServers (file: JsonObject, secrets: ImportedSecrets, plan: ImportPlan): JsonObject {

@@ -11,7 +11,7 @@ import { toolServerSlug } from './imported-tool-servers.ts'
 import type { ImportedConfig } from './imported-config.ts'
 import { ModelScopes } from './litellm-scopes.ts'
 import { litellmColumns, otherTables } from './litellm-tables.ts'
-import { entriesOf, isEmpty, listOf, objectOf, textOf } from './values.ts'
+import { entriesOf, isEmpty, listOf, objectOrEmpty, textOf } from './values.ts'
 import { isContainer, isObject, type JsonObject } from '../json/type-guards.ts'
 import type { ImportedOrganisation } from '../accounts/imported-organisation.ts'
 import type { ForeignTables, SummedTable } from '../stores/postgres/read-foreign-tables.ts'
@@ -128,7 +128,7 @@ class DocumentReader {
     const document: Record<string, unknown> = { ...file }
     for (const row of this.#read('LiteLLM_Config', 'param_name')) {
       const settings = this.#opened(row.object('param_value'), row, 'param_value')
-      if (!isEmpty(settings)) document[row.name] = { ...objectOf(file[row.name]), ...settings }
+      if (!isEmpty(settings)) document[row.name] = { ...objectOrEmpty(file[row.name]), ...settings }
       row.noteOthers()
     }
     return document
@@ -166,7 +166,7 @@ class DocumentReader {
   }
 
   #toolServers (document: JsonObject): JsonObject {
-    const servers: Record<string, unknown> = { ...objectOf(document['mcp_servers']) }
+    const servers: Record<string, unknown> = { ...objectOrEmpty(document['mcp_servers']) }
     for (const row of this.#read('LiteLLM_MCPServerTable', 'alias', 'server_name', 'server_id')) {
       const headers = this.#map(row, 'static_headers')
       const env = this.#map(row, 'env')
@@ -200,7 +200,7 @@ class DocumentReader {
     const sealed = row.text(column)
     const text = sealed === undefined ? undefined : this.#decryption.open(sealed)
     if (text === undefined) return this.#opened(row.object(column), row, column)
-    return objectOf(JSON.parse(text))
+    return objectOrEmpty(JSON.parse(text))
   }
 
   /** Opens the texts of an object that are encrypted. One that cannot be opened is left out. */

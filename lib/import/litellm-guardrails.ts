@@ -1,7 +1,7 @@
 /** Converts LiteLLM's guardrails to guards, if a guard does the same; others are left to a person. */
 
 import type { LitellmModels } from './litellm-models.ts'
-import { entriesOf, isEmpty, isPlainAddress, listOf, numberOf, objectOf, textOf } from './values.ts'
+import { entriesOf, isEmpty, isPlainAddress, listOf, amountOf, objectOrEmpty, textOf } from './values.ts'
 import { builtInNames } from '../guards/built-in-patterns.ts'
 import { boundedPattern } from '../text/bounded-pattern.ts'
 import { withoutTrailingSlashes } from '../text/without-trailing-slashes.ts'
@@ -80,8 +80,8 @@ export function readGuardrails (list: readonly unknown[], deps: GuardrailDeps): 
   const names = new Set<string>()
   const stagesOf = new Map<string, readonly string[]>()
   const stages = list.flatMap((entry, index) => {
-    const params = objectOf(objectOf(entry)['litellm_params'])
-    const given = textOf(objectOf(entry)['guardrail_name']) ?? `guardrail-${index + 1}`
+    const params = objectOrEmpty(objectOrEmpty(entry)['litellm_params'])
+    const given = textOf(objectOrEmpty(entry)['guardrail_name']) ?? `guardrail-${index + 1}`
     const path = `guardrails[${index}]`
     const entries = readGuardrail({ path, name: given, params, deps }, names)
     if (entries.length > 0) stagesOf.set(given, entries.map(stage => String(stage['name'])))
@@ -136,7 +136,7 @@ function readPresidio ({ params, deps: { plan }, path }: Guardrail): Made | stri
     plan.note(`${path}.litellm_params.output_parse_pii`, 'manual', 'see masking in docs/guards.md')
   }
   const language = textOf(params['presidio_language'])
-  const score = numberOf(objectOf(params['presidio_score_thresholds'])['ALL'])
+  const score = amountOf(objectOrEmpty(params['presidio_score_thresholds'])['ALL'])
   const common = {
     use: 'presidio',
     analyzer_url: analyzer,
@@ -171,7 +171,7 @@ function readGeneric ({ params, path, name, deps: { plan, secrets } }: Guardrail
     ...secrets.referAll(params['headers'], name, `${path}.litellm_params.headers`),
     ...key !== undefined && { 'x-api-key': key }
   }
-  if (!isEmpty(objectOf(params['additional_provider_specific_params']))) {
+  if (!isEmpty(objectOrEmpty(params['additional_provider_specific_params']))) {
     const where = `${path}.litellm_params.additional_provider_specific_params`
     plan.note(where, 'manual', 'add it to the guard as `options`, without secrets')
   }
@@ -192,7 +192,7 @@ function readGeneric ({ params, path, name, deps: { plan, secrets } }: Guardrail
 /** Patterns and words: those that mask in one guard, those that refuse a call in another. */
 function readFilter ({ params }: Guardrail): Made | string {
   const found: Array<{ readonly action: unknown, readonly pattern: unknown }> = []
-  for (const entry of listOf(params['patterns']).map(objectOf)) {
+  for (const entry of listOf(params['patterns']).map(objectOrEmpty)) {
     const ours = patternNames.get(String(entry['pattern_name']))
     const match = textOf(entry['pattern'])
     const pattern = match === undefined ? ours : ownPattern(entry['name'] ?? 'pattern', match, found.length)
@@ -200,7 +200,7 @@ function readFilter ({ params }: Guardrail): Made | string {
     if (pattern === undefined) return `add it by hand: ${shown} has no counterpart`
     found.push({ action: entry['action'], pattern })
   }
-  for (const entry of listOf(params['blocked_words']).map(objectOf)) {
+  for (const entry of listOf(params['blocked_words']).map(objectOrEmpty)) {
     const word = textOf(entry['keyword'])
     if (word === undefined) continue
     const escaped = word.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')

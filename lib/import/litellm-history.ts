@@ -3,7 +3,7 @@
  * others. The sums by user are complete except for keys without a user, whose sums by team are read.
  */
 
-import { numberOf, textOf } from './values.ts'
+import { amountOf, textOf } from './values.ts'
 import { litellmProviders } from '../models/litellm-providers.ts'
 import type { ColumnPlan } from './column-plan.ts'
 import type { ImportedDay } from '../accounts/imported-organisation.ts'
@@ -75,7 +75,7 @@ export function noteHistory (
 }
 
 function readDay (row: JsonObject, atMs: number): ImportedDay {
-  const amount = (column: string): number => Math.round(numberOf(row[column]) ?? 0)
+  const amount = (column: string): number => Math.round(amountOf(row[column]) ?? 0)
   const provider = textOf(row['custom_llm_provider']) ?? ''
   const kind = litellmProviders.get(provider)
   const prefix = kind === undefined || kind.baseUrl !== undefined ? provider : kind.kind
@@ -91,7 +91,7 @@ function readDay (row: JsonObject, atMs: number): ImportedDay {
     completionTokens: amount(sums.completionTokens),
     cachedTokens: amount(sums.cachedTokens),
     cacheWriteTokens: amount(sums.cacheWriteTokens),
-    nanoUsd: Math.round((numberOf(row['spend']) ?? 0) * 1e9)
+    nanoUsd: Math.round((amountOf(row['spend']) ?? 0) * 1e9)
   }
 }
 

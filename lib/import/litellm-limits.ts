@@ -1,7 +1,7 @@
 /** Reads the limits of a key, a team or a user of LiteLLM, and the spending of its budgets. */
 
 import { readBudget, type BudgetClock, type LitellmBudget, type ReadBudget } from './litellm-budgets.ts'
-import { isEmpty, numberOf, objectOf, textOf } from './values.ts'
+import { isEmpty, amountOf, objectOrEmpty, textOf } from './values.ts'
 import type { TableRow } from './column-plan.ts'
 import type { ImportedSpending } from '../accounts/imported-organisation.ts'
 import type { PartyLimits } from '../core/key.ts'
@@ -107,8 +107,8 @@ function mainBudgets (row: TableRow, { shared }: LimitSources): BudgetAt[] {
 
 /** Returns the budgets with separate amounts and periods. */
 function otherBudgets (row: TableRow, { spentIn }: LimitSources): BudgetAt[] {
-  return row.list('budget_limits').map(objectOf).flatMap(entry => {
-    const [amount, duration] = [numberOf(entry['max_budget']), textOf(entry['budget_duration'])]
+  return row.list('budget_limits').map(objectOrEmpty).flatMap(entry => {
+    const [amount, duration] = [amountOf(entry['max_budget']), textOf(entry['budget_duration'])]
     if (amount === undefined || duration === undefined) return []
     const resetAtMs = Date.parse(textOf(entry['reset_at']) ?? '')
     return [{

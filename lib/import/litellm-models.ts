@@ -7,7 +7,7 @@ import type { BudgetClock } from './litellm-budgets.ts'
 import { ImportPlan, type Verdict } from './plan.ts'
 import { litellmProviders, splitModel, type ProviderRow } from '../models/litellm-providers.ts'
 import { variableIn, type ImportedSecrets } from './secrets.ts'
-import { isEmpty, isPlainAddress, listOf, milliseconds, numberOf, objectOf, textOf } from './values.ts'
+import { isEmpty, isPlainAddress, listOf, milliseconds, amountOf, objectOrEmpty, textOf } from './values.ts'
 import { unknownAddress, type ImportedProvider } from './imported-config.ts'
 import { kinds } from '../providers/kinds.ts'
 import { explain } from '../validation/explain.ts'
@@ -130,17 +130,17 @@ export class LitellmModels {
     this.#plan = plan
     this.#secrets = secrets
     this.#credentials = new Map(listOf(file['credential_list']).map((entry, index) => {
-      const { credential_name: name, credential_values: values } = objectOf(entry)
+      const { credential_name: name, credential_values: values } = objectOrEmpty(entry)
       plan.note(`credential_list[${index}]`, 'exact', 'settings of the providers of the models that name it')
-      return [String(name), objectOf(values)]
+      return [String(name), objectOrEmpty(values)]
     }))
     for (const [index, entry] of listOf(file['model_list']).entries()) {
-      this.#readModel(objectOf(entry), `model_list[${index}]`)
+      this.#readModel(objectOrEmpty(entry), `model_list[${index}]`)
     }
   }
 
   #readModel (entry: JsonObject, path: string): void {
-    const given = objectOf(entry['litellm_params'])
+    const given = objectOrEmpty(entry['litellm_params'])
     const params = this.#withVariables(
       { ...this.#credentials.get(String(given['litellm_credential_name'])), ...given },
       `${path}.litellm_params`
@@ -177,19 +177,19 @@ export class LitellmModels {
       row.baseUrl === undefined ? id : `${id}, by the API of OpenAI that ${prefix} has as well`
     )
     const settings = this.#defaultsOf(params, `${path}.litellm_params`)
-    this.#readFacts(params, objectOf(entry['model_info']), id, path)
+    this.#readFacts(params, objectOrEmpty(entry['model_info']), id, path)
     const budget = readModelBudget(id, params, `${path}.litellm_params`, this.#plan, this.#clock)
     if (budget !== undefined && !this.budgets.has(id)) this.budgets.set(id, budget)
     for (const [field, verdict, note] of noted) this.#plan.note(`${path}.${field}`, verdict, note)
-    for (const field of Object.keys(objectOf(entry['model_info']))) {
+    for (const field of Object.keys(objectOrEmpty(entry['model_info']))) {
       const at = `${path}.model_info.${field}`
       if (!this.#plan.has(at)) this.#plan.note(at, 'approximate', 'only a description')
     }
     const others = this.deployments.get(name) ?? []
     this.deployments.set(name, [...others, {
       model: id,
-      weight: ['weight', 'rpm', 'tpm'].flatMap(field => numberOf(params[field]) ?? [])[0],
-      order: numberOf(params['order']),
+      weight: ['weight', 'rpm', 'tpm'].flatMap(field => amountOf(params[field]) ?? [])[0],
+      order: amountOf(params['order']),
       settings,
       path
     }])
@@ -265,11 +265,11 @@ export class LitellmModels {
     if (address !== undefined) settings.base_url = address
     if (key !== undefined || row.variable !== undefined) settings.api_key = key ?? `env:${row.variable}`
     if (!isEmpty(headers)) settings.headers = headers
-    const retries = numberOf(params['max_retries'] ?? params['num_retries'])
+    const retries = amountOf(params['max_retries'] ?? params['num_retries'])
     if (retries !== undefined) settings.retries = Math.min(10, Math.floor(retries))
     for (const field of ['max_retries', 'num_retries']) note(field, '`retries` of the provider')
     for (const [field, to] of [['timeout', 'response_ms'], ['stream_timeout', 'first_byte_ms']] as const) {
-      const seconds = numberOf(params[field])
+      const seconds = amountOf(params[field])
       if (seconds === undefined) continue
       settings.timeouts = { ...settings.timeouts, [to]: milliseconds(seconds) }
       note(field, `\`timeouts.${to}\` of the provider`)
@@ -305,7 +305,7 @@ export class LitellmModels {
     const costs: Record<string, unknown> = { mode: info['mode'] }
     for (const values of [info, params]) {
       for (const [field, value] of Object.entries(values)) {
-        if (/_cost|cost_per|tiered_pricing/.test(field)) costs[field] = numberOf(value) ?? value
+        if (/_cost|cost_per|tiered_pricing/.test(field)) costs[field] = amountOf(value) ?? value
       }
     }
     const price = priceOf(costs)

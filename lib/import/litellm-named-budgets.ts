@@ -4,7 +4,7 @@ import { fromPartyLimits } from '../keys/party-limits.ts'
 import { TableRow, type ColumnPlan } from './column-plan.ts'
 import { readBudget, type BudgetClock, type LitellmBudget, type ReadBudget } from './litellm-budgets.ts'
 import type { ImportPlan } from './plan.ts'
-import { numberOf, objectOf, textOf } from './values.ts'
+import { amountOf, objectOrEmpty, textOf } from './values.ts'
 import type { JsonObject } from '../json/type-guards.ts'
 
 /** Budgets that the database has. */
@@ -35,7 +35,7 @@ export function readStoredBudgets (
     if (budget === undefined || row.name === '' || row.name.length > maxTagLength) return []
     return [{ tag: row.name, ...entryOf(readBudget(budget, clock)) }]
   })
-  const id = textOf(objectOf(document['litellm_settings'])['max_end_user_budget_id'])
+  const id = textOf(objectOrEmpty(document['litellm_settings'])['max_end_user_budget_id'])
   return { tags, endUser: id === undefined ? undefined : budgets.get(id) }
 }
 
@@ -62,8 +62,8 @@ export function readEndUsers (
   { endUser }: StoredBudgets,
   clock: BudgetClock
 ): JsonObject | undefined {
-  const settings = objectOf(document['litellm_settings'])
-  const amount = numberOf(settings['max_end_user_budget'])
+  const settings = objectOrEmpty(document['litellm_settings'])
+  const amount = amountOf(settings['max_end_user_budget'])
   const byId = 'litellm_settings.max_end_user_budget_id'
   if (endUser === undefined) {
     plan.note(byId, 'manual', 'set `end_users.default_budget`, or give its --database')
@@ -89,7 +89,7 @@ export function readModelBudget (
   plan: ImportPlan,
   clock: BudgetClock
 ): JsonObject | undefined {
-  const amount = numberOf(params['max_budget'])
+  const amount = amountOf(params['max_budget'])
   if (amount === undefined) return undefined
   const fields = ['max_budget', 'budget_duration']
   if (amount <= 0 || model.includes('*')) {

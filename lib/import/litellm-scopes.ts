@@ -1,6 +1,6 @@
 /** Reads what keys of LiteLLM may use: models by names and groups, endpoints by addresses. */
 
-import { entriesOf, listOf, objectOf, textOf } from './values.ts'
+import { entriesOf, listOf, objectOrEmpty, textOf } from './values.ts'
 import { isPattern, patternFinder } from '../models/name-patterns.ts'
 import { endpointNames } from '../../schemas/endpoints.ts'
 import type { JsonObject } from '../json/type-guards.ts'
@@ -28,17 +28,17 @@ export class ModelScopes {
    * @param models the section of the configuration created from it
    */
   constructor (file: JsonObject, models: unknown) {
-    const entries = listOf(file['model_list']).map(objectOf)
+    const entries = listOf(file['model_list']).map(objectOrEmpty)
     this.#names = [...new Set(entries.flatMap(entry => textOf(entry['model_name']) ?? []))]
     for (const entry of entries) {
       const name = textOf(entry['model_name'])
-      for (const group of listOf(objectOf(entry['model_info'])['access_groups'])) {
+      for (const group of listOf(objectOrEmpty(entry['model_info'])['access_groups'])) {
         if (name === undefined) continue
         this.#groups.set(String(group), [...this.#groups.get(String(group)) ?? [], name])
       }
     }
     for (const [name, entry] of entriesOf(models)) {
-      const target = textOf(objectOf(entry)['alias'])
+      const target = textOf(objectOrEmpty(entry)['alias'])
       if (name.includes('*') && target !== undefined) this.#targets.set(name, target)
     }
   }

@@ -1,6 +1,6 @@
 /** Converts LiteLLM's callback `otel` to `telemetry.otlp`. */
 
-import { isPlainAddress, objectOf, textOf } from './values.ts'
+import { isPlainAddress, objectOrEmpty, textOf } from './values.ts'
 import type { ImportPlan } from './plan.ts'
 import type { ImportedSecrets } from './secrets.ts'
 import type { JsonObject } from '../json/type-guards.ts'
@@ -24,8 +24,8 @@ export function readTelemetry (
   plan: ImportPlan,
   secrets: ImportedSecrets
 ): JsonObject | undefined {
-  const settings = objectOf(objectOf(file['callback_settings'])['otel'])
-  const variables = objectOf(file['environment_variables'])
+  const settings = objectOrEmpty(objectOrEmpty(file['callback_settings'])['otel'])
+  const variables = objectOrEmpty(file['environment_variables'])
   const valueOf = (field: string, ...names: readonly string[]): string | undefined =>
     textOf(settings[field]) ?? names.map(name => textOf(variables[name])).find(text => text !== undefined)
   const endpoint = valueOf('endpoint', 'OTEL_ENDPOINT', 'OTEL_EXPORTER_OTLP_ENDPOINT')

@@ -6,18 +6,18 @@ export function textOf (value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined
 }
 
-/** Returns a number from 0, which may be written as text. */
-export function numberOf (value: unknown): number | undefined {
+/** Returns a number of at least 0, which may be written as text. */
+export function amountOf (value: unknown): number | undefined {
   const number = typeof value === 'string' && value.trim() !== '' ? Number(value) : value
   return typeof number === 'number' && Number.isFinite(number) && number >= 0 ? number : undefined
 }
 
-export function objectOf (value: unknown): JsonObject {
+export function objectOrEmpty (value: unknown): JsonObject {
   return isObject(value) ? value : {}
 }
 
 export function entriesOf (value: unknown): Array<[string, unknown]> {
-  return Object.entries(objectOf(value))
+  return Object.entries(objectOrEmpty(value))
 }
 
 export function listOf (value: unknown): readonly unknown[] {

@@ -6,7 +6,7 @@ import {
   periodEnds,
   testNowMs as nowMs
 } from '../support/litellm-tables.ts'
-import { listOf, objectOf } from '../../lib/import/values.ts'
+import { listOf, objectOrEmpty } from '../../lib/import/values.ts'
 import type { JsonObject } from '../../lib/json/type-guards.ts'
 import type { ImportedDatabase } from '../../lib/import/litellm-database.ts'
 
@@ -175,7 +175,7 @@ t.test('guardrails of keys and teams become guards on all of their calls', async
       if (key['key_alias'] === 'rate') key['metadata'] = { guardrails: [] }
     }
   })
-  const named = listOf(all.config['stages']).map(stage => objectOf(stage)['name'])
+  const named = listOf(all.config['stages']).map(stage => objectOrEmpty(stage)['name'])
   t.same(named, ['pii', 'pii-2', 'no-secrets', 'no-secrets-2'], 'one for each action')
   t.same(keyNamed(all, 'plain')?.stages, ['no-secrets', 'no-secrets-2', 'pii', 'pii-2'])
   t.equal(keyNamed(all, 'rate')?.stages, undefined)
