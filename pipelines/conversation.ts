@@ -201,12 +201,12 @@ function lostFieldsIn<C> ({ direct }: Pick<Dialect<never, C>, 'direct'>): Omitte
   })
 }
 
-type Test = (call: RoutedChatCall) => boolean
+type CallPredicate = (call: RoutedChatCall) => boolean
 
-function isStoredIn<C> ({ stored }: Pick<Dialect<never, C>, 'stored'>): Test {
+function isStoredIn<C> ({ stored }: Pick<Dialect<never, C>, 'stored'>): CallPredicate {
   return call => stored?.isStored?.(contextOf(call)) === true
 }
 
-function isAnsweredAtOnceIn<C> ({ stored }: Pick<Dialect<never, C>, 'stored'>): Test {
+function isAnsweredAtOnceIn<C> ({ stored }: Pick<Dialect<never, C>, 'stored'>): CallPredicate {
   return call => call.request.deferred !== true && stored?.runsLater?.(contextOf(call)) !== true
 }
