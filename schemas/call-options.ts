@@ -17,7 +17,7 @@ export const guardsOption = {
 }
 
 /** For requests to any model. */
-export const attemptOptions = {
+export const commonOptions = {
   num_retries: Nullable(Type.Integer({ minimum: 0 }), {
     description:
       'Further attempts at a model that failed: at most this many, and never more than its provider has.'
@@ -83,7 +83,7 @@ export const callOptions = {
         'Models to try after those of `model`: names, `{"model": name}`, or lists by the name in `model` that they are for (`{"gpt-5": ["gpt-5-mini"]}`; `*` for any).'
     }
   ),
-  ...attemptOptions,
+  ...commonOptions,
   ...cacheOption,
   ...usageOption,
   ...guardsOption

@@ -1,7 +1,7 @@
 /** POST /v1/embeddings: texts, or tokens, to vectors. */
 
 import { Type, type Static } from 'typebox'
-import { attemptOptions, guardsOption } from './call-options.ts'
+import { commonOptions, guardsOption } from './call-options.ts'
 import { Identifier, ModelName, Nullable, OneOf, type WithoutNulls } from './nullable.ts'
 
 const listSize = { minItems: 1, maxItems: 2048 }
@@ -32,7 +32,7 @@ export const EmbeddingsRequest = Type.Object({
     description: 'Length of the vectors, for models that can shorten them.'
   }),
   user: Identifier({ description: 'An id of the end user.' }),
-  ...attemptOptions,
+  ...commonOptions,
   ...guardsOption
 }, { description: 'Asks for the vectors of texts.' })
 
