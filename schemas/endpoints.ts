@@ -8,8 +8,8 @@ interface EndpointFacts {
   readonly hasTexts?: boolean
   /** The prompt dominates its cost in tokens; the size of the body limits their number. */
   readonly billsPrompt?: boolean
-  /** Open to everyone, or to every key without a grant. */
-  readonly isOpen?: boolean
+  /** No key needs a grant for it; some need no key either. */
+  readonly needsNoGrant?: boolean
 }
 
 const rows = {
@@ -24,11 +24,11 @@ const rows = {
   images: { hasTexts: true },
   ocr: { hasTexts: true },
   models: {},
-  key: { isOpen: true },
-  openapi: { isOpen: true },
-  health: { isOpen: true },
-  livez: { isOpen: true },
-  readyz: { isOpen: true }
+  key: { needsNoGrant: true },
+  openapi: { needsNoGrant: true },
+  health: { needsNoGrant: true },
+  livez: { needsNoGrant: true },
+  readyz: { needsNoGrant: true }
 } satisfies Record<string, EndpointFacts>
 
 export type EndpointName = keyof typeof rows

@@ -15,8 +15,8 @@ export const toolServers = signal<readonly string[]>([])
 export const stageNames = signal<readonly string[]>([])
 
 /** The endpoints that keys may be limited to. */
-const open: readonly string[] = endpointsWhere('isOpen')
-export const grantedEndpoints = endpointNames.filter(name => !open.includes(name))
+const ungranted: readonly string[] = endpointsWhere('needsNoGrant')
+export const grantedEndpoints = endpointNames.filter(name => !ungranted.includes(name))
 
 let loaded = false
 
