@@ -162,7 +162,7 @@ export class CallAttempts<E extends AnyEvent & AnswerEvent> {
       if (usage !== undefined) noteUsage(record.usage, usage, record.usage.total) // like an abandoned answer
       throw signal.reason
     }
-    const error = attempt.callerError(thrown)
+    const error = attempt.recordError(thrown)
     const again = this.#plan.reconnect(error)
     if (again !== undefined) {
       attempt.recordReconnect()

@@ -43,7 +43,7 @@ export async function hedgedAnswer<E> (
       return answer
     } catch (error) {
       if (signal.aborted || call.signal.aborted) attempt.recordAbort(error)
-      else attempt.recordFailure(attempt.callerError(error))
+      else attempt.recordFailure(attempt.recordError(error))
       throw error
     } finally {
       attempt.end()
@@ -60,7 +60,7 @@ export async function hedgedAnswer<E> (
     return answer
   }
   if (firstFailure === undefined) first.recordLostRace()
-  else first.recordFailure(first.callerError(firstFailure))
+  else first.recordFailure(first.recordError(firstFailure))
   call.record.routing.modelId = answer.route.modelId
   call.record.routing.providerId = answer.route.providerId
   return answer

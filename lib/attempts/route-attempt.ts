@@ -89,8 +89,8 @@ export class RouteAttempt {
     )
   }
 
-  /** Converts what an attempt threw to the error for the caller. */
-  callerError (thrown: unknown): GatewayError {
+  /** Records the status of a failed response, and returns the error for the caller. */
+  recordError (thrown: unknown): GatewayError {
     if (thrown instanceof ProviderFailure) this.#record.status = thrown.status
     const { id, secrets } = this.#provider
     const error = callerError(thrown, secrets, this.#call.providerKey)
@@ -104,7 +104,7 @@ export class RouteAttempt {
     })
   }
 
-  /** @param error see `callerError` */
+  /** @param error see `recordError` */
   recordFailure (error: GatewayError): void {
     this.recordDone()
     this.#recordEnd(error.code)

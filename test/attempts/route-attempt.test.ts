@@ -34,7 +34,7 @@ t.test('a failure counts against its route and is recorded in the call', async t
   const { health, record, begin } = start()
   for (let count = 0; count < 5; count++) {
     const attempt = begin()
-    attempt.recordFailure(attempt.callerError(new GatewayError('upstream_error')))
+    attempt.recordFailure(attempt.recordError(new GatewayError('upstream_error')))
     attempt.recordLostRace()
     attempt.end()
   }
@@ -51,7 +51,7 @@ t.test('usage that a failed request reports is recorded as wasted', async t => {
   const usage = { promptTokens: 2, completionTokens: 3, totalTokens: 5 }
   const error = new GatewayError('upstream_stream_interrupted', { usage })
   const attempt = begin()
-  attempt.recordFailure(attempt.callerError(error.with({ message: 'cut' })))
+  attempt.recordFailure(attempt.recordError(error.with({ message: 'cut' })))
   attempt.end()
   t.same(record.usage.wasted, [{ modelId: 'one/a', usage }])
 })
@@ -79,7 +79,7 @@ t.test('failure reasons are recorded in order', async t => {
 t.test('the error for a rejected credential names its provider and what to do', async t => {
   const refused = new ProviderFailure({ kind: 'credential' }, 401)
   t.equal(
-    start().begin().callerError(refused).message,
+    start().begin().recordError(refused).message,
     'The provider `one` refused the call: this gateway has no credential for it. The operator of this gateway can run `headgate doctor` to find out why.'
   )
   const withKey = new RouteAttempt(
@@ -89,7 +89,7 @@ t.test('the error for a rejected credential names its provider and what to do', 
     new RouteHealth(() => 0)
   )
   t.equal(
-    withKey.callerError(refused).message,
+    withKey.recordError(refused).message,
     'The provider `one` refused the credential of this gateway. The operator of this gateway can run `headgate doctor` to find out why.'
   )
   const own = new RouteAttempt(
@@ -98,5 +98,5 @@ t.test('the error for a rejected credential names its provider and what to do', 
     { route: chosen, credential: undefined },
     new RouteHealth(() => 0)
   )
-  t.match(own.callerError(refused), { code: 'invalid_provider_key' })
+  t.match(own.recordError(refused), { code: 'invalid_provider_key' })
 })
