@@ -57,7 +57,8 @@ interface EndpointRow extends Omit<Endpoint, 'name' | 'maxBodyBytes' | 'handle'>
   readonly pipeline: (services: Services) => Handler<Call>
 }
 
-const get = { method: 'GET', body: 'none' } as const
+const noBody = { body: 'none' } as const
+const get = { ...noBody, method: 'GET' } as const
 const post = {
   method: 'POST',
   body: 'json',
@@ -143,7 +144,7 @@ const table: readonly EndpointRow[] = [
   },
   { ...get, name: 'responses', path: responsePath, docs: retrieveResponseDocs, pipeline: retrieveResponse },
   {
-    ...get,
+    ...noBody,
     name: 'responses',
     method: 'DELETE',
     path: responsePath,
@@ -151,7 +152,7 @@ const table: readonly EndpointRow[] = [
     pipeline: deleteResponse
   },
   {
-    ...get,
+    ...noBody,
     name: 'responses',
     method: 'POST',
     path: `${responsePath}/cancel`,
@@ -167,7 +168,7 @@ const table: readonly EndpointRow[] = [
   },
   { ...get, name: 'chat', path: deferredPath, docs: retrieveDeferredDocs, pipeline: retrieveDeferred },
   {
-    ...get,
+    ...noBody,
     name: 'chat',
     method: 'DELETE',
     path: deferredPath,
