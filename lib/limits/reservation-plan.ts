@@ -19,7 +19,7 @@ import { requestedUnits, type Estimate } from './estimate.ts'
 import { maxCompletionOf, maxCostOf, maxMediaTokens, type Amounts } from './max-cost.ts'
 import type { NamedBudgets } from './named-budgets.ts'
 import type { RequestedAmount, ReservationRequest } from './reservation.ts'
-import { checkGuardsPriced, pricedRoutes } from './unpriced.ts'
+import { checkGuardsPriced, dropUnpriced } from './unpriced.ts'
 import type { ModelRegistry } from '../models/model-registry.ts'
 import type { RoutedCall } from '../core/call.ts'
 import type { Route } from '../core/route.ts'
@@ -73,7 +73,7 @@ export function planReservation<R> (
   const budgets = sums.flatMap(({ party, partyId, budget, soft = [] }) => (
     (budget === undefined ? soft : [budget]).map(each => ({ party, partyId, budget: each }))
   ))
-  const routes = paysProvider ? pricedRoutes(call, models, budgets, tokens) : call.routes
+  const routes = paysProvider ? dropUnpriced(call, models, budgets, tokens) : call.routes
   const isStrict = isEstimated && sums.some(({ unit, strict }) => unit === 'nanoUsd' && strict)
   const bodyBytes = requestBytes(record.request)
   const guardCost = spending.length === 0 ? 0 : costOfGuards(spending, bodyBytes, tokens, budgets, models)

@@ -58,7 +58,7 @@ export function checkGuardsPriced (
  * @throws GatewayError `insufficient_permissions` if no route has, or if the call uses a field without a
  *   price
  */
-export function pricedRoutes (
+export function dropUnpriced (
   { routes, record }: Pick<RoutedCall<unknown>, 'routes' | 'record'>,
   models: Pick<ModelRegistry, 'find'>,
   budgets: readonly PartyBudget[],

@@ -17,7 +17,7 @@ import type { ReasoningReader } from '../providers/lost-reasoning.ts'
 import type { Capability, Provider } from '../providers/provider.ts'
 import { costNanoUsd } from '../usage/cost.ts'
 import { budgetsOf } from '../limits/reservation-plan.ts'
-import { pricedRoutes } from '../limits/unpriced.ts'
+import { dropUnpriced } from '../limits/unpriced.ts'
 import type { Estimate, EstimateRequest } from '../limits/estimate.ts'
 import type { Route } from '../core/route.ts'
 import { usageOfTokens, type Usage } from '../core/usage.ts'
@@ -42,7 +42,7 @@ export interface DryRunOptions<R> {
  * Ends a dry run early: one call in, the same call out, unless it is a dry run.
  *
  * @param capability what a provider must support to serve the endpoint
- * @throws EarlyReply with the `RouteDecision` of a dry run; for a key with a budget, what `pricedRoutes`
+ * @throws EarlyReply with the `RouteDecision` of a dry run; for a key with a budget, what `dropUnpriced`
  *   throws
  */
 export function dryRun<R = unknown> (
@@ -70,7 +70,7 @@ function decisionOn<R> (
 ): Reply {
   const { record, providerKey, request } = call
   const budgets = budgetsOf(call, settings, namedBudgets)
-  const routes = pricedRoutes(call, models, budgets, estimate?.(request, call.routes))
+  const routes = dropUnpriced(call, models, budgets, estimate?.(request, call.routes))
   record.request.isDryRun = true
   const [route] = routes
   const provider = providers.get(route.providerId)

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { CallRecord } from '../../lib/core/record.ts'
 import { estimateOf, type Estimate } from '../../lib/limits/estimate.ts'
-import { checkGuardsPriced, checkPriced, pricedRoutes } from '../../lib/limits/unpriced.ts'
+import { checkGuardsPriced, checkPriced, dropUnpriced } from '../../lib/limits/unpriced.ts'
 import { unknownModelEntry } from '../../lib/models/known-models.ts'
 import { route } from '../support/routes.ts'
 import type { ModelEntry } from '../../lib/core/model.ts'
@@ -43,7 +43,7 @@ t.test('models without a price are skipped, and the record says so', async t => 
   const { routes, record } = callTo([free, cheap, onlyInput])
   record.routing.unusedRoutes = [{ route: expensive, reason: 'not_in_only' }]
   t.strictSame(
-    pricedRoutes({ routes, record }, pricedModels, [ofKey], estimateOfTokens(1, 1)),
+    dropUnpriced({ routes, record }, pricedModels, [ofKey], estimateOfTokens(1, 1)),
     [cheap]
   )
   t.strictSame(record.routing.unusedRoutes, [
@@ -54,9 +54,9 @@ t.test('models without a price are skipped, and the record says so', async t => 
 })
 
 t.test('models without a price are left out unless the budget allows them', async t => {
-  t.strictSame(pricedRoutes(callTo([free, cheap]), pricedModels, [ofKey]), [cheap])
-  t.strictSame(pricedRoutes(callTo([free, cheap]), pricedModels, [allowing]), [free, cheap])
-  t.throws(() => pricedRoutes(callTo([free]), pricedModels, [ofKey]), {
+  t.strictSame(dropUnpriced(callTo([free, cheap]), pricedModels, [ofKey]), [cheap])
+  t.strictSame(dropUnpriced(callTo([free, cheap]), pricedModels, [allowing]), [free, cheap])
+  t.throws(() => dropUnpriced(callTo([free]), pricedModels, [ofKey]), {
     code: 'insufficient_permissions',
     param: 'model',
     message:
@@ -77,7 +77,7 @@ t.test("a model without a price is refused with the name of the budget's owner",
   for (const [party, text] of Object.entries(parties)) {
     const owned = { ...ofKey, party: party as PartyKind, partyId: 'one' } // they are its keys
     const refusing = { message: new RegExp(`, and ${text} has a budget\\. `) }
-    t.throws(() => pricedRoutes(callTo([free]), pricedModels, [allowing, owned]), refusing)
+    t.throws(() => dropUnpriced(callTo([free]), pricedModels, [allowing, owned]), refusing)
     t.throws(() => checkPriced('speed', [allowing, owned]), refusing)
     t.throws(() => checkGuardsPriced([free], pricedModels, [allowing, owned]), refusing)
   }
@@ -85,8 +85,8 @@ t.test("a model without a price is refused with the name of the budget's owner",
 
 t.test('a field without a price is refused by name unless the budget allows it', async t => {
   const priority = { ...estimateOfTokens(1, 1), unpriced: 'service_tier' }
-  t.strictSame(pricedRoutes(callTo([cheap]), pricedModels, [allowing], priority), [cheap])
-  t.throws(() => pricedRoutes(callTo([cheap]), pricedModels, [ofKey], priority), {
+  t.strictSame(dropUnpriced(callTo([cheap]), pricedModels, [allowing], priority), [cheap])
+  t.throws(() => dropUnpriced(callTo([cheap]), pricedModels, [ofKey], priority), {
     code: 'insufficient_permissions',
     param: 'service_tier',
     message: /Leave it out/
@@ -95,12 +95,12 @@ t.test('a field without a price is refused by name unless the budget allows it',
 
 t.test('a price must cover everything the call may use', async t => {
   t.strictSame(
-    pricedRoutes(callTo([onlyInput, cheap]), pricedModels, [ofKey], estimateOfTokens(1, 1)),
+    dropUnpriced(callTo([onlyInput, cheap]), pricedModels, [ofKey], estimateOfTokens(1, 1)),
     [cheap],
     'an answer costs something'
   )
   t.strictSame(
-    pricedRoutes(callTo([onlyInput]), pricedModels, [ofKey], estimateOfTokens(1, 0)),
+    dropUnpriced(callTo([onlyInput]), pricedModels, [ofKey], estimateOfTokens(1, 0)),
     [onlyInput],
     'where there is none it does not'
   )
