@@ -31,7 +31,7 @@ import { costOfJudged, costOfWasted } from '../usage/call-cost.ts'
 /**
  * Defers a call: one in, the same call out, unless it is deferred.
  *
- * @param request has a provider defer the call
+ * @param askProvider has a provider defer the call
  * @param finish turns an immediate answer of a provider into one of the gateway
  * @throws EarlyReply with the receipt of a deferred call
  * @throws GatewayError `unsupported_parameter` for deferred calls with `stream`, with tool servers (their
@@ -40,22 +40,22 @@ import { costOfJudged, costOfWasted } from '../usage/call-cost.ts'
  */
 export function defer (
   services: DeferServices,
-  request: AskLater,
+  askProvider: AskProvider,
   finish: Stage<ChatBatch>
 ): Stage<RoutedChatCall> {
   const { deferrals } = services
   if (deferrals === undefined) return pass
   return map(call =>
-    call.request.deferred === true ? deferOrPass(call, deferrals, services, { request, finish }) : call
+    call.request.deferred === true ? deferOrPass(call, deferrals, services, { askProvider, finish }) : call
   )
 }
 
 type DeferServices = Pick<Services, 'deferrals' | 'providers' | 'settings' | 'textGuards'>
 /** Has a provider defer a call: returns its receipt, or the answer. */
-type AskLater = Stage<RoutedChatCall, Batch<ChatInput, ResultEvent<DeferredReceipt>>>
+type AskProvider = Stage<RoutedChatCall, Batch<ChatInput, ResultEvent<DeferredReceipt>>>
 
 interface DeferStages {
-  readonly request: AskLater
+  readonly askProvider: AskProvider
   readonly finish: Stage<ChatBatch>
 }
 
@@ -95,9 +95,9 @@ async function replyOfProvider (
   call: RoutedChatCall,
   { tickets }: Deferrals,
   { providers }: DeferServices,
-  { request, finish }: DeferStages
+  { askProvider, finish }: DeferStages
 ): Promise<EarlyReply> {
-  for await (const { route, events } of request(once(call))) {
+  for await (const { route, events } of askProvider(once(call))) {
     const [event] = events
     const provider = providers.get(route.providerId)
     if (event === undefined || provider === undefined) continue
