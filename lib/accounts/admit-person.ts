@@ -9,10 +9,10 @@ import type { OidcPerson } from './oidc.ts'
 import { publicPart } from './users.ts'
 
 /** Refuses a person, with a code for which the page has a sentence. */
-export class Refusal extends Error {
+export class SignInRefusal extends Error {
   readonly reason: 'domain_not_allowed' | 'no_role' | 'email_taken' | 'user_disabled'
 
-  constructor (reason: Refusal['reason']) {
+  constructor (reason: SignInRefusal['reason']) {
     super(reason)
     this.reason = reason
   }
@@ -25,7 +25,7 @@ export class Refusal extends Error {
  * audit log shows changes as made by the person.
  *
  * @param address the person's network address
- * @throws Refusal
+ * @throws SignInRefusal
  */
 export async function admitPerson (
   accounts: Accounts,
@@ -34,9 +34,9 @@ export async function admitPerson (
   address: string
 ): Promise<UserRow> {
   const { users, identities, audit } = accounts
-  if (!isOfDomain(person, settings)) throw new Refusal('domain_not_allowed')
+  if (!isOfDomain(person, settings)) throw new SignInRefusal('domain_not_allowed')
   const role = roleOf(person, settings)
-  if (role === undefined) throw new Refusal('no_role')
+  if (role === undefined) throw new SignInRefusal('no_role')
   const { issuer, subject, name, email } = person
   const note = async (user: UserRow, act: Act): Promise<void> =>
     await audit.add({ id: user.id, name: user.name, address }, { ...act, subject: user })
@@ -54,7 +54,7 @@ export async function admitPerson (
     await note(created, { action: 'identity.add', after: { issuer, subject } })
     return created
   }
-  if (found.disabled_at_ms !== null) throw new Refusal('user_disabled')
+  if (found.disabled_at_ms !== null) throw new SignInRefusal('user_disabled')
   const user = known === undefined ? await link(accounts, person, found, note) : found
   if (!hasRoles(settings) || user.role === role || await users.isLastOwner(user.id)) return user
   const changed = await accounts.changeUser(user, { role }) ?? user
@@ -67,8 +67,8 @@ export async function admitPerson (
  * user. The person has proved the email; whoever set it before has not, as users may set an email that is not
  * theirs.
  *
- * @throws Refusal for an email that is not verified or that someone else has set, and for a user linked to
- *   another person
+ * @throws SignInRefusal for an email that is not verified or that someone else has set, and for a user linked
+ *   to another person
  */
 async function link (
   accounts: Accounts,
@@ -78,13 +78,13 @@ async function link (
 ): Promise<UserRow> {
   const { identities, passkeys, sessions } = accounts
   if (!emailVerified || user.email_by_other === 1 || (await identities.has(issuer, user.id))) {
-    throw new Refusal('email_taken')
+    throw new SignInRefusal('email_taken')
   }
   // first, so that no request of theirs adds a passkey or a password after the others were removed
   await sessions.endAll(user.id)
   const removed = await passkeys.removeAll(user.id)
   const changed = await accounts.changeUser(user, { password: null }) ?? user
-  if (!await identities.add(issuer, subject, user.id)) throw new Refusal('email_taken')
+  if (!await identities.add(issuer, subject, user.id)) throw new SignInRefusal('email_taken')
   const before = { has_password: user.password !== null, passkeys: removed }
   await note(user, {
     action: 'identity.add',

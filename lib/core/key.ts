@@ -27,7 +27,7 @@ export type SumName = 'budget' | SumRefusal
  * Names of reasons for refusing a call, for the log and for metrics. `budget_unread`: the store has not
  * reported in time how much an end user has spent.
  */
-export type Refusal =
+export type LimitRefusal =
   CountedRefusal | SumName | `${SumName}_${'too_small' | 'reserved'}` | 'budget_unread'
 
 export interface Budget {

@@ -10,7 +10,7 @@ import type { BodyCapture } from './body-capture.ts'
 import type { CallTrace, ChildSpan } from './call-trace.ts'
 import { asGatewayError, type ErrorCode } from './errors.ts'
 import type { GuardFindings } from './guard-findings.ts'
-import type { Refusal } from './key.ts'
+import type { LimitRefusal } from './key.ts'
 import type { ModelEntry } from './model.ts'
 import type { Placeholders } from './placeholders.ts'
 import type { Route } from './route.ts'
@@ -241,7 +241,7 @@ export class LimitFacts {
   /** The smallest remaining budget when the call was admitted, in billionths of a dollar. */
   budgetLeftNanoUsd: number | undefined = undefined
   /** The limit that refused the call. */
-  refusedBy: Refusal | undefined = undefined
+  refusedBy: LimitRefusal | undefined = undefined
 }
 
 /** Finds a model, and so its price, by its full id. */

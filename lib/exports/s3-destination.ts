@@ -104,7 +104,7 @@ class S3Destination implements Destination {
       await this.#send('', { method: 'GET', query }, signal)
     } catch (error) {
       // A key may be allowed to put files and not to list them.
-      if (!(error instanceof Refusal && error.code === 'AccessDenied')) throw error
+      if (!(error instanceof S3Refusal && error.code === 'AccessDenied')) throw error
     }
   }
 
@@ -134,7 +134,7 @@ class S3Destination implements Destination {
       { signal, credential: {}, timeouts: this.#timeouts, streamed: false }
     )
     const text = (await answer.body.buffer(maxAnswerBytes)).toString()
-    if (answer.status !== 200 && answer.status !== 204) throw new Refusal(answer.status, text)
+    if (answer.status !== 200 && answer.status !== 204) throw new S3Refusal(answer.status, text)
     return { headers: answer.headers, text }
   }
 
@@ -160,7 +160,7 @@ class S3Destination implements Destination {
       const body = `<CompleteMultipartUpload>${parts.join('')}</CompleteMultipartUpload>`
       const { text } = await this.#send(key, { method: 'POST', query: { uploadId }, body }, signal)
       // It may fail after its status was sent.
-      if (elementOf(text, 'etag') === undefined) throw new Refusal(200, text)
+      if (elementOf(text, 'etag') === undefined) throw new S3Refusal(200, text)
     } catch (error) {
       await this.#abandon(key, uploadId, error)
       throw error
@@ -205,7 +205,7 @@ async function * readPiece ({ file, from, bytes }: Piece): AsyncGenerator<Buffer
 }
 
 /** Says what the bucket answered: of its text the code alone, which has no part of the request in it. */
-class Refusal extends Error {
+class S3Refusal extends Error {
   readonly code: string | undefined
 
   constructor (status: number, text: string) {

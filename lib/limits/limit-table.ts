@@ -10,7 +10,7 @@ import {
   type CountedRefusal,
   type SumRefusal
 } from '../../schemas/config/counted-limits.ts'
-import type { CountedAmounts, Refusal, SumName } from '../core/key.ts'
+import type { CountedAmounts, LimitRefusal, SumName } from '../core/key.ts'
 
 type CountedRow = CountedLimit & (
   | { readonly counting: 'rate' | 'open', readonly refusal: CountedRefusal }
@@ -38,7 +38,7 @@ const sumNames: readonly SumName[] = [
 ]
 
 /** Names of everything that can refuse a call, for the log and for metrics. */
-export const refusals: readonly Refusal[] = [
+export const refusals: readonly LimitRefusal[] = [
   ...limitFields.flatMap(({ row }) => row.counting === 'sum' ? [] : [row.refusal]),
   ...sumNames.flatMap(name => [name, `${name}_too_small`, `${name}_reserved`] as const),
   'budget_unread'

@@ -13,7 +13,7 @@ import {
   type SumAccount,
   type Unit
 } from './call-accounts.ts'
-import type { ApiKey, PartyLimits, Refusal } from '../core/key.ts'
+import type { ApiKey, PartyLimits, LimitRefusal } from '../core/key.ts'
 import type { NamedBudgets } from './named-budgets.ts'
 import type { Period } from './windows.ts'
 import type { UsageRow } from '../stores/tables.ts'
@@ -87,7 +87,7 @@ export interface AdmittedDecision extends LimitsLeft {
 export interface AccountRefusal {
   /** Index of the account in the list of the call. */
   readonly accountIndex: number
-  readonly reason: Refusal
+  readonly reason: LimitRefusal
   /** Milliseconds until a retry may succeed; 0 if waiting does not help. */
   readonly waitMs: number
   /** End of the sum's window, in Unix milliseconds; absent if it never ends. JSON has no `Infinity`. */

@@ -55,7 +55,7 @@ export interface AnswerRequest {
 const tokensPerMessage = 4
 const tokensPerAttachment = 85
 
-/** @throws Refusal 400 for a tool choice or a schema that cannot be followed */
+/** @throws SandboxRefusal 400 for a tool choice or a schema that cannot be followed */
 export function composeAnswer (request: AnswerRequest): ChatAnswer {
   const { body, question, model, directives } = request
   const count = Math.min(body.n ?? 1, 128)

@@ -1,7 +1,7 @@
 /** Applies directives to a script: late, slow, broken off, or an error. */
 
 import { dataOf, done } from './chat-stream.ts'
-import { errorBody, Refusal } from './refusal.ts'
+import { errorBody, SandboxRefusal } from './sandbox-refusal.ts'
 import { jsonScript, type Script, type Step } from './script.ts'
 import type { Directives, Fault } from './directives.ts'
 
@@ -21,7 +21,9 @@ export function applyDirectives (script: Script, directives: Directives, streame
 
 function failed (script: Script, directives: Directives, streamed: boolean): Script {
   const { status, code, retryAfterSeconds, fault, after } = directives
-  if (status !== undefined) return new Refusal(status, sentence, { code, retryAfterSeconds }).toScript()
+  if (status !== undefined) {
+    return new SandboxRefusal(status, sentence, { code, retryAfterSeconds }).toScript()
+  }
   if (fault === undefined || fault === 'filter') return script
   if (after === undefined && fault === 'stall') {
     return { ...script, before: [{ type: 'pause', ms: Infinity }] }

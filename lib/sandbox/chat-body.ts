@@ -2,7 +2,7 @@
 
 import { readJsonBody } from './read-json-body.ts'
 import { isObject } from '../json/type-guards.ts'
-import { Refusal } from './refusal.ts'
+import { SandboxRefusal } from './sandbox-refusal.ts'
 import type { ChatInput } from '../chat/input.ts'
 import type { UpstreamRequest } from '../providers/provider.ts'
 
@@ -14,11 +14,11 @@ export type ChatBody = Pick<ChatInput,
   readonly model: string
 }
 
-/** @throws Refusal 400 for a body that is not a chat request */
+/** @throws SandboxRefusal 400 for a body that is not a chat request */
 export async function readChatBody ({ body }: UpstreamRequest): Promise<ChatBody> {
   const value = await readJsonBody(body)
   if (!isChat(value)) {
-    throw new Refusal(400, 'The body needs a model and a list of messages.', { param: 'messages' })
+    throw new SandboxRefusal(400, 'The body needs a model and a list of messages.', { param: 'messages' })
   }
   return value
 }

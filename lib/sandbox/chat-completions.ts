@@ -10,18 +10,18 @@ import { readDirectives } from './directives.ts'
 import { characters } from './sandbox-models.ts'
 import { checkPromptLength } from './prompt-length.ts'
 import { readQuestion } from './last-message.ts'
-import { Refusal } from './refusal.ts'
+import { SandboxRefusal } from './sandbox-refusal.ts'
 import { jsonScript, type Script } from './script.ts'
 import type { SandboxOptions } from './options.ts'
 import type { UpstreamRequest } from '../providers/provider.ts'
 
-/** @throws Refusal 404 for an unknown model; 400 for unsupported directives */
+/** @throws SandboxRefusal 404 for an unknown model; 400 for unsupported directives */
 export async function chatCompletions (request: UpstreamRequest, options: SandboxOptions): Promise<Script> {
   const body = await readChatBody(request)
   const model = body.model.replace(/^sandbox\//, '')
   const character = characters.get(model)
   if (character === undefined) {
-    throw new Refusal(
+    throw new SandboxRefusal(
       404,
       `The model '${model}' does not exist. Available models: ${[...characters.keys()].join(', ')}.`,
       {

@@ -31,7 +31,7 @@
  *   turn=N       only in the Nth turn since the user spoke: 2 is the one with tool results
  */
 
-import { Refusal } from './refusal.ts'
+import { SandboxRefusal } from './sandbox-refusal.ts'
 
 const faults = ['stall', 'cut', 'end', 'garbage', 'error', 'filter'] as const
 export type Fault = typeof faults[number]
@@ -68,7 +68,7 @@ const numbers: Readonly<Record<string, readonly [lowest: number, highest: number
 /**
  * Reads the directives in a message that hold for this model and this turn.
  *
- * @throws Refusal 400 for a directive it does not understand
+ * @throws SandboxRefusal 400 for a directive it does not understand
  */
 export function readDirectives (text: string, model: string, turn: number): Directives {
   const directives: Directives = {}
@@ -92,7 +92,7 @@ function itemsOf (inner: string, match: string): Map<string, string> {
     if (item === '') continue
     const [name = '', value = ''] = item.toLowerCase().split('=', 2)
     if (!understood(name, value)) {
-      throw new Refusal(400, `The sandbox does not understand "${item}" in "${match.trim()}".`, {
+      throw new SandboxRefusal(400, `The sandbox does not understand "${item}" in "${match.trim()}".`, {
         code: 'invalid_directive'
       })
     }

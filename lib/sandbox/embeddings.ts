@@ -10,7 +10,7 @@ import { applyDirectives } from './apply-directives.ts'
 import { readDirectives, withoutDirectives } from './directives.ts'
 import { embeddingModel } from './sandbox-models.ts'
 import { hash } from './random.ts'
-import { Refusal } from './refusal.ts'
+import { SandboxRefusal } from './sandbox-refusal.ts'
 import { jsonTextScript, type Script } from './script.ts'
 import { countTokens } from './tokens.ts'
 import type { EmbeddingsRequest } from '../../schemas/embeddings.ts'
@@ -29,7 +29,7 @@ interface EmbeddingsBody extends Pick<EmbeddingsRequest, 'input' | 'encoding_for
  * words are close, and a shorter vector is the start of the longer one. Directives (see `directives`) are
  * read from the last text.
  *
- * @throws Refusal 404 for another model; 400 for too many dimensions or tokens, and for unsupported
+ * @throws SandboxRefusal 404 for another model; 400 for too many dimensions or tokens, and for unsupported
  *   directives; the signal's reason
  */
 export async function embeddings (
@@ -43,7 +43,7 @@ export async function embeddings (
   } = await readBody(request)
   const name = model.replace(/^sandbox\//, '')
   if (name !== embeddingModel.name) {
-    throw new Refusal(
+    throw new SandboxRefusal(
       404,
       `The model '${name}' makes no embeddings. Available model: ${embeddingModel.name}.`,
       {
@@ -53,7 +53,7 @@ export async function embeddings (
     )
   }
   if (dimensions > embeddingModel.dimensions) {
-    throw new Refusal(400, `Vectors have ${embeddingModel.dimensions} dimensions at most.`, {
+    throw new SandboxRefusal(400, `Vectors have ${embeddingModel.dimensions} dimensions at most.`, {
       param: 'dimensions'
     })
   }
@@ -62,7 +62,7 @@ export async function embeddings (
   )
   const tokens = texts.map(countTokens)
   if (tokens.some(count => count > embeddingModel.inputTokenLimit)) {
-    throw new Refusal(400, `Inputs have ${embeddingModel.inputTokenLimit} tokens at most.`, {
+    throw new SandboxRefusal(400, `Inputs have ${embeddingModel.inputTokenLimit} tokens at most.`, {
       code: 'context_length_exceeded', param: 'input'
     })
   }
@@ -116,7 +116,7 @@ function normalised (vector: readonly number[]): number[] {
 async function readBody ({ body }: UpstreamRequest): Promise<EmbeddingsBody> {
   const value = await readJsonBody(body)
   if (property(value, 'input') === undefined || property(value, 'model') === undefined) {
-    throw new Refusal(400, 'The body needs a model and an input.', { param: 'input' })
+    throw new SandboxRefusal(400, 'The body needs a model and an input.', { param: 'input' })
   }
   return value as EmbeddingsBody // the adapter writes it out of a request that was validated
 }

@@ -1,4 +1,4 @@
-import { Refusal } from './refusal.ts'
+import { SandboxRefusal } from './sandbox-refusal.ts'
 import { encodePng, type Raster } from './png.ts'
 
 export type ImageFormat = 'png' | 'jpeg' | 'webp'
@@ -8,12 +8,12 @@ export type ImageFormat = 'png' | 'jpeg' | 'webp'
  * that is loaded when first needed.
  *
  * @param quality 0–100, for JPEG and WebP
- * @throws Refusal 400 if sharp is not installed
+ * @throws SandboxRefusal 400 if sharp is not installed
  */
 export async function encodeImage (raster: Raster, format: ImageFormat, quality: number): Promise<Buffer> {
   if (format === 'png') return await encodePng(raster)
   const { default: sharp } = await import('sharp').catch(() => {
-    throw new Refusal(400, 'The sandbox makes only PNG here: sharp is not installed.', {
+    throw new SandboxRefusal(400, 'The sandbox makes only PNG here: sharp is not installed.', {
       param: 'output_format'
     })
   })

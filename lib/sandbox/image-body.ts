@@ -3,7 +3,7 @@
 import { yieldFairly } from '../async/yield-fairly.ts'
 import { bufferBody } from '../wire/buffer-body.ts'
 import { readFormBody } from './read-form-body.ts'
-import { Refusal } from './refusal.ts'
+import { SandboxRefusal } from './sandbox-refusal.ts'
 import type { ImageFormat } from './encode-image.ts'
 import type { UpstreamRequest } from '../providers/provider.ts'
 
@@ -25,16 +25,19 @@ export interface ImageBody {
 
 const formats = ['png', 'jpeg', 'webp'] as const
 
-/** @throws Refusal 400 for anything but an image request, and for an image that is too large */
+/** @throws SandboxRefusal 400 for anything but an image request, and for an image that is too large */
 export async function readImageBody (request: UpstreamRequest): Promise<ImageBody> {
   const fields = await readFields(request)
   const text = (name: string): string => fields.get(name) ?? ''
   const size = text('size') === '' || text('size') === 'auto' ? '1024x1024' : text('size')
   const [width = 0, height = 0] = size.split('x').map(Number)
   if (!(width >= 1 && width <= 4096 && height >= 1 && height <= 4096)) {
-    throw new Refusal(400, 'The sandbox paints up to 4096x4096.', { param: 'size', code: 'invalid_value' })
+    throw new SandboxRefusal(400, 'The sandbox paints up to 4096x4096.', {
+      param: 'size',
+      code: 'invalid_value'
+    })
   }
-  if (text('model') === '') throw new Refusal(400, 'The body needs a model.', { param: 'model' })
+  if (text('model') === '') throw new SandboxRefusal(400, 'The body needs a model.', { param: 'model' })
   return {
     model: text('model'),
     text: text('prompt') === '' ? text('image') : text('prompt'),
@@ -67,6 +70,6 @@ async function readFields (request: UpstreamRequest): Promise<Map<string, string
     }
     return fields
   } catch {
-    throw new Refusal(400, 'The body is neither JSON nor a form.', { code: 'invalid_json' })
+    throw new SandboxRefusal(400, 'The body is neither JSON nor a form.', { code: 'invalid_json' })
   }
 }

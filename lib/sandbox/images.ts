@@ -8,7 +8,7 @@ import { encodeImage } from './encode-image.ts'
 import { readImageBody, type ImageBody } from './image-body.ts'
 import { imageModel } from './sandbox-models.ts'
 import { paint } from './paint.ts'
-import { Refusal } from './refusal.ts'
+import { SandboxRefusal } from './sandbox-refusal.ts'
 import { jsonScript, type Script, type Step } from './script.ts'
 import { countTokens } from './tokens.ts'
 import type { SandboxOptions } from './options.ts'
@@ -37,7 +37,7 @@ async function imagesScript (
   const body = await readImageBody(request)
   const model = body.model.replace(/^sandbox\//, '')
   if (model !== imageModel) {
-    throw new Refusal(404, `The model '${model}' does not exist. Available model: ${imageModel}.`, {
+    throw new SandboxRefusal(404, `The model '${model}' does not exist. Available model: ${imageModel}.`, {
       code: 'model_not_found',
       param: 'model'
     })

@@ -10,7 +10,7 @@ import { numberFor } from './number-for.ts'
 import { stringFor } from './string-for.ts'
 import { numberOf, objectOf, property } from '../json/type-guards.ts'
 import type { Schema } from './schema.ts'
-import { Refusal } from './refusal.ts'
+import { SandboxRefusal } from './sandbox-refusal.ts'
 import type { Hints } from './hints.ts'
 
 export interface JsonOptions {
@@ -29,7 +29,7 @@ const maxValues = 10_000
 /** Keywords and properties that merging references and branches may walk over. */
 const maxSteps = 100_000
 
-/** @throws Refusal 400 for a schema that no finite value fits, or only a huge one */
+/** @throws SandboxRefusal 400 for a schema that no finite value fits, or only a huge one */
 export function jsonFromSchema (schema: unknown, options: JsonOptions): unknown {
   return new Composer(schema, options).value(schema, { depth: 0, variant: options.variant ?? 0, name: '' })
 }
@@ -59,7 +59,7 @@ class Composer {
 
   value (given: unknown, at: ValuePosition): unknown {
     if (++this.#values > maxValues || at.depth > deepest) {
-      throw new Refusal(400, 'The sandbox does not write values as large as this schema requires.', {
+      throw new SandboxRefusal(400, 'The sandbox does not write values as large as this schema requires.', {
         param: 'schema'
       })
     }
@@ -89,7 +89,7 @@ class Composer {
     }
     if (parts.length === 0 && typeof ref !== 'string') return schema
     if (followed > deepest) {
-      throw new Refusal(400, 'The schema refers to itself without end.', { param: 'schema' })
+      throw new SandboxRefusal(400, 'The schema refers to itself without end.', { param: 'schema' })
     }
     schema = rest
     if (typeof ref === 'string') schema = this.#merged(schema, this.#target(ref, depth, followed))
@@ -110,7 +110,7 @@ class Composer {
   #merged (a: Schema, b: Schema): Schema {
     this.#steps += sizeOf(a) + sizeOf(b)
     if (this.#steps > maxSteps) {
-      throw new Refusal(400, 'The schema is too large for the sandbox.', { param: 'schema' })
+      throw new SandboxRefusal(400, 'The schema is too large for the sandbox.', { param: 'schema' })
     }
     return merged(a, b)
   }

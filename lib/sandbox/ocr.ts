@@ -6,7 +6,7 @@ import { MediaStrings } from '../json/media-strings.ts'
 import { countPages } from '../ocr/pdf.ts'
 import { readJsonBody } from './read-json-body.ts'
 import { ocrModel } from './sandbox-models.ts'
-import { Refusal } from './refusal.ts'
+import { SandboxRefusal } from './sandbox-refusal.ts'
 import { jsonScript, type Script } from './script.ts'
 import { composeText } from './text.ts'
 import type { SandboxOptions } from './options.ts'
@@ -18,13 +18,13 @@ const hashedLength = 1024 * 1024
 /** Characters of base64 decoded per turn of the event loop. */
 const decodedLength = 4 * 1024 * 1024
 
-/** @throws Refusal 404 for another model, 400 for a body without a document */
+/** @throws SandboxRefusal 404 for another model, 400 for a body without a document */
 export async function readDocuments (
   { body }: UpstreamRequest, _options: SandboxOptions, sending: Pick<SendOptions, 'signal' | 'keyId'>
 ): Promise<Script> {
   const { model, url } = await readBody(body)
   if (model.replace(/^sandbox\//, '') !== ocrModel) {
-    throw new Refusal(404, `The model '${model}' does not exist. Available model: ${ocrModel}.`, {
+    throw new SandboxRefusal(404, `The model '${model}' does not exist. Available model: ${ocrModel}.`, {
       code: 'model_not_found',
       param: 'model'
     })
@@ -55,7 +55,7 @@ async function readBody (body: UpstreamRequest['body']): Promise<{ model: string
   const { document_url: document_, image_url: image } = Object(document) as Record<string, unknown>
   const url = document_ ?? image
   if (typeof model !== 'string' || typeof url !== 'string') {
-    throw new Refusal(400, 'The body needs a model and a document.', { param: 'document' })
+    throw new SandboxRefusal(400, 'The body needs a model and a document.', { param: 'document' })
   }
   return { model, url: media.bytesOf(url) ?? Buffer.from(url) }
 }

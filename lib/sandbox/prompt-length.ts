@@ -1,5 +1,5 @@
 import { isContainer } from '../json/type-guards.ts'
-import { Refusal } from './refusal.ts'
+import { SandboxRefusal } from './sandbox-refusal.ts'
 import { inputTokenLimit } from './sandbox-models.ts'
 import type { ChatBody } from './chat-body.ts'
 
@@ -9,14 +9,14 @@ const maxCharacters = 2_000_000
 /**
  * Refuses a prompt that is longer than any model accepts, as real providers do.
  *
- * @throws Refusal 400 `context_length_exceeded`
+ * @throws SandboxRefusal 400 `context_length_exceeded`
  */
 export function checkPromptLength ({ messages, tools, functions, response_format: format }: ChatBody): void {
   if (charactersIn([messages, tools, functions, format]) > maxCharacters) throw promptTooLong()
 }
 
-function promptTooLong (): Refusal {
-  return new Refusal(400, `The prompt is longer than the ${inputTokenLimit} tokens of this model.`, {
+function promptTooLong (): SandboxRefusal {
+  return new SandboxRefusal(400, `The prompt is longer than the ${inputTokenLimit} tokens of this model.`, {
     code: 'context_length_exceeded', param: 'messages'
   })
 }

@@ -10,7 +10,7 @@ import type { SandboxOptions } from './options.ts'
 import type { Script } from './script.ts'
 import type { SendOptions, UpstreamRequest } from '../providers/provider.ts'
 
-/** @throws Refusal for a request that a provider would refuse */
+/** @throws SandboxRefusal for a request that a provider would refuse */
 export type SandboxRoute = (
   request: UpstreamRequest,
   options: SandboxOptions,

@@ -4,7 +4,7 @@ import { applyDirectives } from './apply-directives.ts'
 import { dataOf, done } from './chat-stream.ts'
 import { readDirectives, withoutDirectives } from './directives.ts'
 import { speechModel } from './sandbox-models.ts'
-import { Refusal } from './refusal.ts'
+import { SandboxRefusal } from './sandbox-refusal.ts'
 import { soundFile, soundFormats } from './sound.ts'
 import { countTokens } from './tokens.ts'
 import { bufferBody } from '../wire/buffer-body.ts'
@@ -20,13 +20,13 @@ type SpeechBody = Pick<SpeechRequest, 'input' | 'response_format' | 'speed' | 's
   readonly model: string
 }
 
-/** @throws Refusal 404 for another model, 400 for a format that needs an encoder */
+/** @throws SandboxRefusal 404 for another model, 400 for a format that needs an encoder */
 export async function speak (request: UpstreamRequest, options: SandboxOptions): Promise<Script> {
   // The adapter writes this body out of a request that was validated.
   const body = JSON.parse((await bufferBody(request.body)).toString()) as SpeechBody
   const model = body.model.replace(/^sandbox\//, '')
   if (model !== speechModel) {
-    throw new Refusal(404, `The model '${model}' does not exist. Available model: ${speechModel}.`, {
+    throw new SandboxRefusal(404, `The model '${model}' does not exist. Available model: ${speechModel}.`, {
       code: 'model_not_found',
       param: 'model'
     })
@@ -38,7 +38,7 @@ export async function speak (request: UpstreamRequest, options: SandboxOptions):
   const words = Math.max(1, countTokens(text))
   const sound = soundFile(format, seconds)
   if (sound === undefined) {
-    throw new Refusal(
+    throw new SandboxRefusal(
       400,
       `The sandbox does not write ${format}. Send a \`response_format\` of ${soundFormats.join(', ')}.`,
       { code: 'unsupported_parameter', param: 'response_format' }

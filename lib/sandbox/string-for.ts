@@ -2,7 +2,7 @@
 
 import { numberOf } from '../json/type-guards.ts'
 import type { Schema } from './schema.ts'
-import { Refusal } from './refusal.ts'
+import { SandboxRefusal } from './sandbox-refusal.ts'
 import { stringFromPattern } from './string-from-pattern.ts'
 
 interface StringOptions {
@@ -28,12 +28,14 @@ const formats: Readonly<Record<string, (variant: number) => string>> = {
   uuid: variant => `00000000-0000-4000-8000-${String(variant + 1).padStart(12, '0')}`
 }
 
-/** @throws Refusal 400 for an unreasonable minimum length */
+/** @throws SandboxRefusal 400 for an unreasonable minimum length */
 export function stringFor (schema: Schema, { variant, hint }: StringOptions): string {
   const least = numberOf(schema['minLength']) ?? 0
   const most = numberOf(schema['maxLength']) ?? Infinity
   if (least > longest) {
-    throw new Refusal(400, `The sandbox does not write strings of ${least} characters.`, { param: 'schema' })
+    throw new SandboxRefusal(400, `The sandbox does not write strings of ${least} characters.`, {
+      param: 'schema'
+    })
   }
 
   const { pattern, format } = schema

@@ -9,7 +9,7 @@
 import { nonEmptyText, property } from '../json/type-guards.ts'
 import { hintsIn } from './hints.ts'
 import { jsonFromSchema } from './json-from-schema.ts'
-import { Refusal } from './refusal.ts'
+import { SandboxRefusal } from './sandbox-refusal.ts'
 import type { ChatBody } from './chat-body.ts'
 import type { Question } from './last-message.ts'
 
@@ -60,7 +60,7 @@ const maxDirectiveLength = 20_000
  * Returns the calls of this turn; none when the answer is a text.
  *
  * @param rounds in how many turns the tools that are requested get called
- * @throws Refusal 400 when `tool_choice` names a tool that is not offered
+ * @throws SandboxRefusal 400 when `tool_choice` names a tool that is not offered
  */
 export function planCalls (body: ChatBody, original: Question, rounds: number): PlannedCall[] {
   const question = { ...original, text: original.text.slice(0, maxDirectiveLength) }
@@ -68,7 +68,7 @@ export function planCalls (body: ChatBody, original: Question, rounds: number): 
   const { mode, only } = choiceOf(body)
   const missing = only?.find(name => !offered.some(tool => tool.name === name))
   if (missing !== undefined) {
-    throw new Refusal(400, `The tool '${missing}' is not among the tools of this request.`, {
+    throw new SandboxRefusal(400, `The tool '${missing}' is not among the tools of this request.`, {
       param: 'tool_choice'
     })
   }

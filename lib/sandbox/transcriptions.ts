@@ -10,7 +10,7 @@ import { readDirectives } from './directives.ts'
 import { transcriptionModel } from './sandbox-models.ts'
 import { hash } from './random.ts'
 import { readFormBody, type SandboxFormPart } from './read-form-body.ts'
-import { Refusal } from './refusal.ts'
+import { SandboxRefusal } from './sandbox-refusal.ts'
 import { jsonScript, type Script, type Step } from './script.ts'
 import { tokenLogprobs, tokensOf } from './tokens.ts'
 import type { SandboxOptions } from './options.ts'
@@ -49,13 +49,13 @@ async function listen (
   const text = (name: string): string => all(name)[0] ?? ''
   const model = text('model').replace(/^sandbox\//, '')
   if (model !== transcriptionModel) {
-    throw new Refusal(404, `The model '${model}' does not exist. Available model: ${transcriptionModel}.`, {
+    throw new SandboxRefusal(404, `The model '${model}' does not exist. Available model: ${transcriptionModel}.`, {
       code: 'model_not_found',
       param: 'model'
     })
   }
   const file = parts.find(part => part.name === 'file')
-  if (file?.fileName === undefined) throw new Refusal(400, 'The form has no file.', { param: 'file' })
+  if (file?.fileName === undefined) throw new SandboxRefusal(400, 'The form has no file.', { param: 'file' })
   const directives = readDirectives(text('prompt'), model, 1)
   const heard = hear(file.fileName, file.bytes, toEnglish ? 'english' : text('language'))
   const withLogprobs = all('include[]').includes('logprobs')
@@ -75,7 +75,7 @@ async function partsOf (request: UpstreamRequest): Promise<SandboxFormPart[]> {
   try {
     return await readFormBody(request)
   } catch {
-    throw new Refusal(400, 'The body is not a form.', { code: 'invalid_form' })
+    throw new SandboxRefusal(400, 'The body is not a form.', { code: 'invalid_form' })
   }
 }
 

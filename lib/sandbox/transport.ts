@@ -9,7 +9,7 @@ import { GatewayError } from '../core/errors.ts'
 import { Clock } from './clock.ts'
 import { sandboxOptions } from './options.ts'
 import { routes } from './routes.ts'
-import { Refusal } from './refusal.ts'
+import { SandboxRefusal } from './sandbox-refusal.ts'
 import { ScriptBody } from './script-body.ts'
 import type { SandboxOptions } from './options.ts'
 import type { Script } from './script.ts'
@@ -49,11 +49,11 @@ async function scriptFor (
   try {
     const route = routes.get(`${request.method} ${request.path}`)
     if (route === undefined) {
-      throw new Refusal(404, `The sandbox has nothing at ${request.path}.`, { code: 'not_found' })
+      throw new SandboxRefusal(404, `The sandbox has nothing at ${request.path}.`, { code: 'not_found' })
     }
     return await route(request, options, sending)
   } catch (error) {
-    if (error instanceof Refusal) return error.toScript()
+    if (error instanceof SandboxRefusal) return error.toScript()
     throw error
   }
 }

@@ -3,7 +3,7 @@
  * redirect.
  */
 
-import { admitPerson, Refusal } from '../../lib/accounts/admit-person.ts'
+import { admitPerson, SignInRefusal } from '../../lib/accounts/admit-person.ts'
 import { challengeMs } from '../../lib/accounts/challenges.ts'
 import { printCookie, readCookie } from '../../lib/accounts/cookies.ts'
 import { beginOidc, finishOidc, type OidcSignIn } from '../../lib/accounts/oidc.ts'
@@ -84,7 +84,7 @@ function oidcOf ({ settings: { accounts: { oidc } } }: Services): OidcSettings {
 /** Logs why the sign-in failed, which the answer does not reveal. */
 function refuse ({ record }: AdminCall, cause: unknown): AdminReply {
   noteError(record.end, new GatewayError('invalid_credentials', { cause }))
-  return toPage(cause instanceof Refusal ? cause.reason : 'provider_failed')
+  return toPage(cause instanceof SignInRefusal ? cause.reason : 'provider_failed')
 }
 
 /** Redirects to the page, which shows a message for the reason. */

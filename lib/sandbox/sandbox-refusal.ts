@@ -9,13 +9,13 @@ export interface RefusalOptions {
 }
 
 /** Thrown by a handler; the transport answers with `status` and the body of the dialect. */
-export class Refusal extends Error {
+export class SandboxRefusal extends Error {
   readonly status: number
   readonly options: RefusalOptions
 
   constructor (status: number, message: string, options: RefusalOptions = {}) {
     super(message)
-    this.name = 'Refusal'
+    this.name = 'SandboxRefusal'
     this.status = status
     this.options = options
   }
