@@ -29,7 +29,7 @@ import { providerDigests, sameProviders } from './routing/same-provider.ts'
 import { describeError, loggableError } from './text/describe-error.ts'
 import { httpTransport } from './client/transport.ts'
 import type { HoldMemory } from './core/held-memory.ts'
-import type { RecordingRules } from './core/recording-rules.ts'
+import type { RecordRules } from './core/record-rules.ts'
 import type { BodyRecorder } from './bodies/body-recorder.ts'
 import type { CaptureBodies } from './core/body-capture.ts'
 import type { TextGuards } from './guards/text-filter.ts'
@@ -77,7 +77,7 @@ export interface ServiceOptions extends GivenServices {
   readonly limiter?: Limiter
   /** Limits what arrives from tool servers together with the calls. Default: unlimited. */
   readonly holdMemory?: HoldMemory
-  readonly beginTrace?: RecordingRules['beginTrace']
+  readonly beginTrace?: RecordRules['beginTrace']
   /** Stores bodies according to the configuration. Default: none are kept. */
   readonly bodyRecorder?: BodyRecorder | undefined
   /** Captures the texts of calls for their spans. Default: spans have none. */
@@ -151,7 +151,7 @@ export function createServices (settings: Settings, options: ServiceOptions): Ow
     limiter,
     listed,
     mirrors,
-    recording: {
+    recordRules: {
       beginTrace,
       captureBodies: capturing(settings, providers, bodyRecorder, captureContent),
       inspectedEndpoints: inspectedEndpoints(settings),
@@ -301,7 +301,7 @@ async function learnModels (
  * @param secret of the store
  * @returns `undefined` if names of end users are stored as given
  */
-function endUserDigests ({ endUsers }: Settings, secret: Buffer): RecordingRules['digestEndUsers'] {
+function endUserDigests ({ endUsers }: Settings, secret: Buffer): RecordRules['digestEndUsers'] {
   if (endUsers.store === 'as_given') return undefined
   const digest = endUserDigest(secret)
   return key => {

@@ -12,7 +12,7 @@ import type { ToolServers } from './mcp/tool-servers.ts'
 import type { ModelRegistry } from './models/model-registry.ts'
 import type { Providers } from './providers/provider.ts'
 import type { JournalSent } from './core/call.ts'
-import type { RecordingRules } from './core/recording-rules.ts'
+import type { RecordRules } from './core/record-rules.ts'
 import type { Settings } from './core/settings.ts'
 import type { BackgroundRuns } from './deferred/background-runs.ts'
 import type { Mirrors } from './deferred/mirrors.ts'
@@ -38,7 +38,7 @@ export interface Services {
   /** Absent if calls are not recorded. */
   readonly journalSent?: JournalSent | undefined
   /** Default: none. */
-  readonly recording?: RecordingRules | undefined
+  readonly recordRules?: RecordRules | undefined
   /** Finds budgets of tags, models and end users. Absent if there are none. */
   readonly namedBudgets?: NamedBudgets | undefined
   /** Opens the services of the admin API. Absent without a store or with the dashboard disabled. */

@@ -22,7 +22,7 @@ export const keyDocs: Docs = {
   answers: [{ description: 'The key, without its secret.', schema: KeyStatus }]
 }
 
-export type KeyServices = Pick<Services, 'keys' | 'limiter' | 'settings' | 'recording' | 'namedBudgets'>
+export type KeyServices = Pick<Services, 'keys' | 'limiter' | 'settings' | 'recordRules' | 'namedBudgets'>
 
 /** Serves GET /v1/key: describes any key to itself. */
 export function describeKey (services: KeyServices): Handler<Call> {

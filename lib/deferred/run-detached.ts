@@ -10,7 +10,7 @@ import { keptEndUser, type KeptAttribution } from '../core/call-attribution.ts'
 import { detachedCall, type AuthedCall, type Call } from '../core/call.ts'
 import type { EndpointName } from '../../schemas/endpoints.ts'
 import type { ApiKey, PartyLimits } from '../core/key.ts'
-import type { RecordingRules } from '../core/recording-rules.ts'
+import type { RecordRules } from '../core/record-rules.ts'
 import type { Route } from '../core/route.ts'
 import type { Secret } from '../core/secret.ts'
 import type { Settings } from '../core/settings.ts'
@@ -19,7 +19,7 @@ import type { Keys } from '../keys/keys.ts'
 export interface DetachedServices {
   readonly keys: Keys
   readonly settings: Settings
-  readonly recording?: RecordingRules | undefined
+  readonly recordRules?: RecordRules | undefined
 }
 
 /** Facts of a call that was admitted earlier. */
@@ -110,17 +110,17 @@ function mayRun ({ keys }: DetachedServices, { key, record }: AuthedCall): boole
 function callOf (
   endpoint: EndpointName,
   { id, key: admitted, routes, bodyBytes, providerKey, attribution = {} }: AcceptedCall,
-  { keys, settings, recording = {} }: DetachedServices,
+  { keys, settings, recordRules = {} }: DetachedServices,
   signal: AbortSignal
 ): AuthedCall {
   const key = usageLimited(admitted, keys.find?.(admitted.id) ?? admitted, settings)
   const record = new CallRecord(endpoint)
   record.caller.keyId = key.id
   record.request.bodyBytes = bodyBytes
-  record.trace = recording.beginTrace?.({})
+  record.trace = recordRules.beginTrace?.({})
   if (providerKey !== undefined) record.caller.usesOwnProviderKey = true
-  record.bodies = recording.captureBodies?.(key, endpoint, record.trace)
-  record.caller.digestEndUser = recording.digestEndUsers?.(key)
+  record.bodies = recordRules.captureBodies?.(key, endpoint, record.trace)
+  record.caller.digestEndUser = recordRules.digestEndUsers?.(key)
   const { hashed: _, ...names } = attribution
   Object.assign(record.caller, names, { endUser: keptEndUser(attribution, record.caller) })
   record.request.requestedModel = routes.map(route => route.modelId).join(', ')

@@ -1,6 +1,6 @@
 /**
  * Checks the key of a call before its body is read, and sets in the record what follows from the key and the
- * endpoint (`core/recording-rules`).
+ * endpoint (`core/record-rules`).
  */
 
 import { GatewayError } from '../core/errors.ts'
@@ -23,11 +23,11 @@ export interface AuthOptions {
  *   `insufficient_permissions` for a key that may not use this endpoint
  */
 export function auth (
-  { keys, recording = {} }: Pick<Services, 'keys' | 'recording'>,
+  { keys, recordRules = {} }: Pick<Services, 'keys' | 'recordRules'>,
   { everyKey = false }: AuthOptions = {}
 ): Stage<Call, AuthedCall> {
   const { inspectedEndpoints, hidesCost, ownTags, digestEndUsers, acceptsAnyMetadata, captureBodies } =
-    recording
+    recordRules
   return map(call => {
     const { record } = call
     const presented = presentedKeys(call.headers)

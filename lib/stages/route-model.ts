@@ -25,9 +25,9 @@ interface Routing extends StageTypes {
  * @throws what `chooseRoutes` throws
  */
 export function routeModel<Extra = unknown> (
-  services: ChooseRoutesServices & Pick<Services, 'recording'>, options: ChooseRoutesOptions<Extra> = {}
+  services: ChooseRoutesServices & Pick<Services, 'recordRules'>, options: ChooseRoutesOptions<Extra> = {}
 ): GenericStage<RoutingStage<Extra>, Routing> {
-  const { routeTags } = services.recording ?? {}
+  const { routeTags } = services.recordRules ?? {}
   const stage: RoutingStage<Extra> = map(
     <R extends ModelRequest & Extra>(call: ValidCall<R>): RoutedCall<R> => {
       const { skipped, ...chosen } = chooseRoutes(call, services, options)

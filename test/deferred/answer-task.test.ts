@@ -48,7 +48,7 @@ async function run (
     {
       keys: { check: () => undefined, find },
       settings: settings(parts),
-      ...digestEndUsers !== undefined && { recording: { digestEndUsers } }
+      ...digestEndUsers !== undefined && { recordRules: { digestEndUsers } }
     },
     answer,
     {

@@ -29,7 +29,7 @@ import type { Services } from '../../services.ts'
  * @throws EarlyReply with the queued response, or its stream
  */
 export function answerInBackground (
-  services: Pick<Services, 'backgroundRuns' | 'keys' | 'recording' | 'settings'>,
+  services: Pick<Services, 'backgroundRuns' | 'keys' | 'recordRules' | 'settings'>,
   answer: (call: RoutedChatCall) => Promise<Reply>
 ): Stage<RoutedChatCall> {
   const { backgroundRuns: runs } = services

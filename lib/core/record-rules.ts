@@ -4,7 +4,7 @@ import type { Call } from './call.ts'
 import type { ApiKey } from './key.ts'
 
 /** What the record of a call gets by its key, its endpoint and its routes, rather than by its request. */
-export interface RecordingRules {
+export interface RecordRules {
   /** Starts the trace of a call from its request headers. Absent if traces are not exported. */
   readonly beginTrace?: ((headers: Call['headers']) => CallTrace) | undefined
   /** Absent if no bodies are stored. */
