@@ -112,7 +112,7 @@ const elsewhere: Reasons = {
   'keys/loaded-keys': ['keys/key-store', 'the keys that are checked there'],
   'keys/spent-of': ['pipelines/admin/keys', 'the spending in its answers'],
   'keys/watched-parties': ['alerts/alert-rules', 'the keys and projects of the alerts there'],
-  'keys/stored-keys': [
+  'keys/managed-keys': [
     'pipelines/admin/keys',
     'the keys of the store as the admin API shows and changes them'
   ],

@@ -5,7 +5,7 @@
 import { FairSemaphore } from '../async/fair-semaphore.ts'
 import type { LiveConfiguration } from '../config/live-configuration.ts'
 import type { KeyStore } from '../keys/key-store.ts'
-import { StoredKeys } from '../keys/stored-keys.ts'
+import { ManagedKeys } from '../keys/managed-keys.ts'
 import { CallBodyStore } from '../stores/call-body-store.ts'
 import { isSqlite, type Database } from '../stores/database.ts'
 import { recordedNames } from '../stores/end-user-digests.ts'
@@ -18,7 +18,7 @@ const maxReports = 4
 
 export class Admin {
   readonly accounts: Accounts
-  readonly keys: StoredKeys
+  readonly keys: ManagedKeys
   readonly reports: Reports
   /** Queues reports fairly: a user who requests many, or slow ones, does not delay others. */
   readonly reportTurns: FairSemaphore
@@ -37,6 +37,6 @@ export class Admin {
     this.reportTurns = new FairSemaphore(isSqlite(database) ? 1 : maxReports)
     this.bodies = new CallBodyStore(database)
     this.namesOfEndUser = async endUser => await recordedNames(database.query, endUser)
-    this.keys = new StoredKeys(keys, database.query, statementRunner(database, 'Keys'))
+    this.keys = new ManagedKeys(keys, database.query, statementRunner(database, 'Keys'))
   }
 }

@@ -4,7 +4,7 @@
  */
 
 import type { Key, KeyChange, NewKey } from '../../schemas/admin/keys.ts'
-import type { CreatedKey } from '../keys/stored-keys.ts'
+import type { CreatedKey } from '../keys/managed-keys.ts'
 import type { Admin } from './admin.ts'
 import type { Actor } from './audit-log.ts'
 

@@ -1,4 +1,4 @@
-/** Stored keys, as the admin API shows and changes them. */
+/** Keys in the store, as the admin API lists, shows and changes them. */
 
 import { sql, type Kysely } from 'kysely'
 import type { Key, KeyChange, NewKey } from '../../schemas/admin/keys.ts'
@@ -28,7 +28,7 @@ export interface CreatedKey {
   readonly secret: string
 }
 
-export class StoredKeys {
+export class ManagedKeys {
   readonly #keys: KeyStore
   readonly #query: Kysely<Tables>
   readonly #use: UseStore
