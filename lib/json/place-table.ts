@@ -26,14 +26,14 @@ import { withoutRepeatedKeys } from './object-text.ts'
 import { parseBounded } from './parse-bounded.ts'
 import { parseBoundedText } from './parse-text.ts'
 import { nodesIn } from './print-in-slices.ts'
-import { isSealed, openSealed, seal } from './sealed.ts'
+import { isPacked, packFields, unpackFields } from './packed-fields.ts'
 import { spliceInSlices, spliceStrings } from './splice-strings.ts'
 
 export interface TextPlace {
   /** `json`: a string containing JSON, whose strings are replaced. `fixed`: seen, but never changed. */
   readonly kind: 'text' | 'json' | 'fixed' | 'unseen'
-  /** The places in what the gateway sealed in the string. `kind` is that of a string that is not sealed. */
-  readonly sealed?: PlaceTable
+  /** The places in the fields that the gateway packed. `kind` is that of a string that is not packed. */
+  readonly packed?: PlaceTable
   /** Part of a tool call or a tool result. */
   readonly part?: 'tool_call' | 'tool_result'
   /** True for a piece of streamed text. */
@@ -92,13 +92,13 @@ export function signedPart (path: string): Places {
 }
 
 /**
- * Returns the place of a string in which the gateway may have sealed fields.
+ * Returns the place of a string in which the gateway may have packed fields.
  *
- * @param place the place of a string that is not sealed
- * @param fields the places in what is sealed
+ * @param place the place of a string that is not packed
+ * @param fields the places in the fields
  */
-export function mayBeSealed (place: TextPlace, fields: Places): TextPlace {
-  return { ...place, sealed: new PlaceTable(fields) }
+export function mayBePacked (place: TextPlace, fields: Places): TextPlace {
+  return { ...place, packed: new PlaceTable(fields) }
 }
 
 /** A piece of a string without a line in the table. */
@@ -293,7 +293,7 @@ function membersOf (nodes: readonly Node[], name: string): readonly Node[] {
 }
 
 function replaceString (string: string, place: TextPlace, replace: ReplaceText): string {
-  if (place.sealed !== undefined && isSealed(string)) return replaceSealed(string, place.sealed, replace)
+  if (place.packed !== undefined && isPacked(string)) return replacePacked(string, place.packed, replace)
   if (string === '' || (place.base64 !== undefined && isBase64(string, place.base64))) return string
   switch (place.kind) {
     case 'text':
@@ -314,10 +314,10 @@ async function replaceLongString (string: string, place: TextPlace, replace: Rep
     : replaceString(string, place, replace)
 }
 
-function replaceSealed (string: string, places: PlaceTable, replace: ReplaceText): string {
-  const fields = openSealed(string)
+function replacePacked (string: string, places: PlaceTable, replace: ReplaceText): string {
+  const fields = unpackFields(string)
   const replaced = places.replace(fields, replace)
-  return replaced === undefined || replaced === fields ? string : seal(replaced)
+  return replaced === undefined || replaced === fields ? string : packFields(replaced)
 }
 
 /** Checks only the beginning: text after some base64 would be unreadable. */

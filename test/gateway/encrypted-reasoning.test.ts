@@ -5,7 +5,7 @@ import { testGateway, upstreamAt, type TestGateway } from '../support/gateway.ts
 import {
   chatAnswer, eventStream, fakeUpstream, type FakeUpstream, type Script
 } from '../support/upstream.ts'
-import { sealReasoning } from '../../lib/dialects/responses/reasoning-state.ts'
+import { packReasoning } from '../../lib/dialects/responses/reasoning-state.ts'
 import { Secret } from '../../lib/core/secret.ts'
 import type { Settings } from '../../lib/core/settings.ts'
 import type { Test } from 'tap'
@@ -315,7 +315,7 @@ const signedTurns: Record<string, object> = {
         type: 'reasoning',
         id: 'rs_1',
         summary: [],
-        encrypted_content: sealReasoning({
+        encrypted_content: packReasoning({
           model: 'anthropic/m',
           blocks: [{ type: 'thinking', thinking: 'Hm.', signature }]
         })

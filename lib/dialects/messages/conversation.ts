@@ -8,7 +8,7 @@ import { addReasoningDetails } from '../../chat/reasoning-details.ts'
 import { hasTurnOrder, TurnOrder } from '../../chat/turn-order.ts'
 import { property, type JsonObject } from '../../json/type-guards.ts'
 import { toolResultText } from '../tool-result-text.ts'
-import { isSealed, openSealed } from '../../json/sealed.ts'
+import { isPacked, unpackFields } from '../../json/packed-fields.ts'
 import { otherText, partsOf, textPart, type Refuse } from './content.ts'
 import { providerToolId } from './tool-call-id.ts'
 import { shortToolName } from './tool-name.ts'
@@ -184,9 +184,9 @@ function addBlock (turn: Turn, block: MessagesBlock): void {
       break
     case 'thinking': {
       const { signature } = block
-      if (typeof signature === 'string' && isSealed(signature)) {
+      if (typeof signature === 'string' && isPacked(signature)) {
         const { reasoning_details: details, reasoning_content: hidden, ...callFields } =
-          openSealed(signature) ?? {}
+          unpackFields(signature) ?? {}
         addReasoningDetails(turn.details, details)
         turn.reasoning += typeof hidden === 'string' ? hidden : block.thinking
         if (Object.keys(callFields).length > 0) turn.callFields = callFields

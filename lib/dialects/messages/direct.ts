@@ -4,7 +4,7 @@ import { markPrompt } from '../../chat/cache-marks.ts'
 import { toReasoningItem } from '../../chat/reasoning-item.ts'
 import { spliceStrings } from '../../json/splice-strings.ts'
 import { callerText, directBody, withoutOptions } from '../direct-body.ts'
-import { isSealed } from '../../json/sealed.ts'
+import { isPacked } from '../../json/packed-fields.ts'
 import type { ChatInput } from '../../chat/input.ts'
 import type { RoutedCall } from '../../core/call.ts'
 import type { DirectRequest } from '../../core/direct-request.ts'
@@ -113,7 +113,7 @@ function isForeign (
   if (toReasoningItem(block) !== undefined) return true
   if (block.type !== 'thinking') return false
   const { signature } = block
-  return typeof signature !== 'string' || signature === '' ? !takesUnsigned : isSealed(signature)
+  return typeof signature !== 'string' || signature === '' ? !takesUnsigned : isPacked(signature)
 }
 
 /** Headers allowed with the gateway's own credential. Others could select among its accounts. */

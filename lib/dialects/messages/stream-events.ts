@@ -11,7 +11,7 @@ import { charactersPerToken, costFields, type Usage } from '../../core/usage.ts'
 import { addReasoningDetails } from '../../chat/reasoning-details.ts'
 import { objectOf, type JsonObject } from '../../json/type-guards.ts'
 import { parseBounded } from '../../json/parse-bounded.ts'
-import { seal } from '../../json/sealed.ts'
+import { packFields } from '../../json/packed-fields.ts'
 import { wireEnd } from './stop-reason.ts'
 import { callerToolId } from './tool-call-id.ts'
 import { estimatedUsage, messagesUsage } from './usage.ts'
@@ -40,9 +40,9 @@ export class StreamEvents {
   /** Waiting pieces of calls, by call. */
   readonly #pieces = new Map<number, CallPiece[]>()
   readonly #closedCalls = new Set<number>()
-  /** Reasoning to be sealed before the next text or call. */
+  /** Reasoning details, written before the next text or call. */
   #details: JsonObject[] = []
-  /** Hidden reasoning, sealed before the next call because its provider may need it back. */
+  /** Hidden reasoning, packed before the next call because its provider may need it back. */
   #hidden = ''
   /** True if the arguments of a closed call are not a JSON object. */
   #broken = false
@@ -100,7 +100,7 @@ export class StreamEvents {
    */
   end (): MessagesStreamEvent[] {
     while (this.#open?.type === 'tool_use') this.#closeCall(this.#open)
-    this.#sealDetails()
+    this.#packDetails()
     this.#close()
     // Truncated arguments stay: the stop reason tells clients.
     if (this.#broken && this.#reason !== 'length' && this.#reason !== 'content_filter') {
@@ -225,7 +225,7 @@ export class StreamEvents {
   #addText (text: string): void {
     if (text === '') return
     if (this.#open?.type !== 'text') {
-      this.#sealDetails()
+      this.#packDetails()
       this.#openBlock({ type: 'text' }, { type: 'text', text: '' })
     }
     this.#characters += text.length
@@ -267,23 +267,23 @@ export class StreamEvents {
 
   #startCall ({ callIndex, id, name, extra }: ChatEvent & { readonly type: 'tool-call-start' }): void {
     // Put fields that the provider needs back into preceding blocks, because clients drop them from calls.
-    if (this.#details.length > 0) this.#sealDetails()
-    else if (this.#hidden !== '') this.#addSealed({ reasoning_content: this.#hidden })
-    if (extra !== undefined) this.#addSealed(extra)
+    if (this.#details.length > 0) this.#packDetails()
+    else if (this.#hidden !== '') this.#addPacked({ reasoning_content: this.#hidden })
+    if (extra !== undefined) this.#addPacked(extra)
     this.#callsTools = true
     this.#openBlock({ type: 'tool_use', call: callIndex, text: '' }, {
       type: 'tool_use', id: callerToolId(id), name: this.#start.context.toolNames.get(name) ?? name, input: {}
     })
   }
 
-  #sealDetails (): void {
+  #packDetails (): void {
     if (this.#details.length === 0) return
-    this.#addSealed({ reasoning_details: this.#details })
+    this.#addPacked({ reasoning_details: this.#details })
     this.#details = []
   }
 
-  #addSealed (fields: ExtraFields): void {
-    this.#addThinkingBlock({ type: 'thinking', thinking: '', signature: seal(fields) })
+  #addPacked (fields: ExtraFields): void {
+    this.#addThinkingBlock({ type: 'thinking', thinking: '', signature: packFields(fields) })
   }
 
   #keepPiece (piece: CallPiece): void {

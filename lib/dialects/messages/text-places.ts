@@ -7,7 +7,7 @@ import {
   freeText,
   jsonSchema,
   kindWords,
-  mayBeSealed,
+  mayBePacked,
   media,
   pieceOf,
   signedPart,
@@ -31,7 +31,7 @@ const name = unseen('the name of a tool, by which its calls are found')
 const marks: Places = {
   ...kindWords,
   '**.cache_control.**': unseen('marks the end of what is cached'),
-  '**.signature': mayBeSealed(unseen('belongs to the thinking that it signs'), {
+  '**.signature': mayBePacked(unseen('belongs to the thinking that it signs'), {
     ...kindWords,
     reasoning_content: text,
     ...signedPart('reasoning_details[]'),

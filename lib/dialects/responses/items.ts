@@ -14,8 +14,8 @@ import { append } from '../../json/append.ts'
 import { property, type JsonObject } from '../../json/type-guards.ts'
 import { shorten } from '../../text/shorten.ts'
 import { toolResultText } from '../tool-result-text.ts'
-import { isSealed } from '../../json/sealed.ts'
-import { openReasoning, reasoningText } from './reasoning-state.ts'
+import { isPacked } from '../../json/packed-fields.ts'
+import { unpackReasoning, reasoningText } from './reasoning-state.ts'
 import type { Approvals } from './approvals.ts'
 import type { ApprovedCall, ServerCall } from '../../chat/input.ts'
 import type { SentNames } from './sent-names.ts'
@@ -239,12 +239,12 @@ class Reader {
   }
 
   #reasoning (item: ReasoningItem): Message {
-    const { id, summary, encrypted_content: sealed } = item
+    const { id, summary, encrypted_content: content } = item
     const turn = this.#currentTurn()
     const text = (summary ?? []).map(part => part.text).join('\n\n') || reasoningText(item)
-    const state = typeof sealed === 'string' ? openReasoning(sealed) : undefined
-    const blocks = typeof sealed === 'string' && !isSealed(sealed)
-      ? [toThinkingBlock(id ?? '', sealed, text)]
+    const state = typeof content === 'string' ? unpackReasoning(content) : undefined
+    const blocks = typeof content === 'string' && !isPacked(content)
+      ? [toThinkingBlock(id ?? '', content, text)]
       : state?.blocks ?? []
     this.#order.add('thinking', blocks.length)
     if (blocks.length > 0) append(turn.thinking_blocks ??= [], blocks)

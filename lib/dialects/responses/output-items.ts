@@ -57,7 +57,7 @@ export class OutputItems {
   readonly #calls = new Map<number, OpenToolCall>()
   /** Calls since the last item began that ended without complete arguments. */
   readonly #brokenOff = new Set<OpenItem>()
-  /** Reasoning to be sealed before the next message or call. */
+  /** Reasoning details, written before the next message or call. */
   #details: JsonObject[] = []
   #reason: FinishReason | undefined
   #refused = false
@@ -181,7 +181,7 @@ export class OutputItems {
       if (isCut && ending.status === 'incomplete') item.status = 'incomplete'
       this.#end(item)
     }
-    this.#sealDetails()
+    this.#endWithDetails()
     return ending
   }
 
@@ -200,7 +200,7 @@ export class OutputItems {
   #message (phase?: string): OpenMessage {
     const last = this.#line.at(-1)
     if (last instanceof OpenMessage && (phase === undefined || phase === last.phase)) return last
-    this.#sealDetails()
+    this.#endWithDetails()
     const message = new OpenMessage(this.#listener, phase)
     this.#begin(message)
     if (this.#annotations.length > 0) message.annotate(this.#annotations.splice(0))
@@ -222,11 +222,11 @@ export class OutputItems {
     if (block.type === 'thinking' && reasoning.isEmpty && block.thinking !== '') {
       reasoning.write(block.thinking)
     }
-    this.#seal({ blocks: [block] })
+    this.#endReasoning({ blocks: [block] })
   }
 
   /** Ends the current reasoning with its details. */
-  #sealDetails (): void {
+  #endWithDetails (): void {
     if (this.#details.length === 0) return
     const reasoning = this.#reasoning()
     this.#addDetails(reasoning)
@@ -235,14 +235,14 @@ export class OutputItems {
 
   #addDetails (reasoning: OpenReasoning): void {
     if (this.#details.length === 0) return
-    reasoning.seal({ model: this.#options.model, details: this.#details })
+    reasoning.setState({ model: this.#options.model, details: this.#details })
     this.#details = []
   }
 
   /** Ends the current reasoning with what its provider needs back. */
-  #seal (state: Omit<ReasoningState, 'model'>): void {
+  #endReasoning (state: Omit<ReasoningState, 'model'>): void {
     const reasoning = this.#reasoning()
-    reasoning.seal({ model: this.#options.model, ...state })
+    reasoning.setState({ model: this.#options.model, ...state })
     this.#end(reasoning)
   }
 
@@ -253,8 +253,8 @@ export class OutputItems {
   }
 
   #startCall ({ callIndex, id, name, kind, extra }: ChatEvent & { type: 'tool-call-start' }): void {
-    this.#sealDetails()
-    if (extra !== undefined) this.#seal({ callFields: extra })
+    this.#endWithDetails()
+    if (extra !== undefined) this.#endReasoning({ callFields: extra })
     const tool = this.#options.names.declared(name)
     const item = kind === 'function' && tool.kind === 'custom'
       ? new OpenCustomCall(this.#listener, id, tool)
@@ -275,7 +275,7 @@ export class OutputItems {
 
   /** Adds an item that is complete when it begins. */
   #complete (item: ServerItem): void {
-    this.#sealDetails()
+    this.#endWithDetails()
     const open = new OpenServerItem(this.#listener, item)
     this.#begin(open)
     this.#end(open)

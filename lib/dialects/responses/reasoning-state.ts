@@ -1,10 +1,10 @@
 /**
- * Wraps the reasoning state that a provider needs back in an opaque string. It comes back from the caller, so
- * it is validated like any input; tampering is detected by the provider's signatures.
+ * Packs the reasoning state that a provider needs back into an opaque string. It comes back from the caller,
+ * so it is validated like any input; tampering is detected by the provider's signatures.
  */
 
 import { isObject, nonEmptyText, objectsOf, type JsonObject } from '../../json/type-guards.ts'
-import { openSealed, seal } from '../../json/sealed.ts'
+import { packFields, unpackFields } from '../../json/packed-fields.ts'
 import type { ExtraFields, ThinkingBlock } from '../../core/events.ts'
 import type { ReasoningItem } from '../../../schemas/response-items.ts'
 
@@ -18,8 +18,8 @@ export interface ReasoningState {
   readonly callFields?: ExtraFields
 }
 
-export function sealReasoning (state: ReasoningState): string {
-  return seal(state)
+export function packReasoning (state: ReasoningState): string {
+  return packFields(state)
 }
 
 /** Returns reasoning that a server of an open model wrote as text; empty if it is encrypted. */
@@ -27,9 +27,9 @@ export function reasoningText ({ content }: Pick<ReasoningItem, 'content'>): str
   return objectsOf(content).flatMap(({ text }) => nonEmptyText(text) ?? []).join('\n\n')
 }
 
-/** Returns the sealed state; `undefined` for anything else. */
-export function openReasoning (sealed: string): ReasoningState | undefined {
-  const state = openSealed(sealed)
+/** Returns the packed state; `undefined` for anything else. */
+export function unpackReasoning (text: string): ReasoningState | undefined {
+  const state = unpackFields(text)
   const model = nonEmptyText(state?.['model'])
   if (state === undefined || model === undefined) return undefined
   const blocks = objectsOf(state['blocks']).filter(isThinkingBlock)

@@ -4,7 +4,7 @@
  */
 
 import { contentFor, openContent, toReasoningItem } from '../../chat/reasoning-item.ts'
-import { openReasoning, reasoningText } from './reasoning-state.ts'
+import { unpackReasoning, reasoningText } from './reasoning-state.ts'
 import type { ProviderAccount } from '../../core/call.ts'
 import type { InputItem, ReasoningItem } from '../../../schemas/response-items.ts'
 import type { ResponsesContext } from './input.ts'
@@ -71,10 +71,10 @@ function sentItem (
   if (typeof state !== 'string') {
     return isKept(item.id) || (!sealsReasoning && reasoningText(item) !== '') ? [item] : []
   }
-  const sealed = openReasoning(state)
-  const reasoning = sealed === undefined
+  const packed = unpackReasoning(state)
+  const reasoning = packed === undefined
     ? [{ ...item, encrypted_content: state }]
-    : (sealed.blocks ?? []).flatMap(block => toReasoningItem({ ...block }) ?? [])
+    : (packed.blocks ?? []).flatMap(block => toReasoningItem({ ...block }) ?? [])
   return reasoning.flatMap(each => {
     const content = contentFor(each.encrypted_content, account)
     if (content === undefined) return []

@@ -10,7 +10,7 @@ import {
   freeText,
   jsonSchema,
   kindWords,
-  mayBeSealed,
+  mayBePacked,
   media,
   pieceOf,
   signedPart,
@@ -33,7 +33,7 @@ const token = unseen('single tokens, which are not asked for where a guard may c
 
 const anywhere: Places = {
   ...kindWords,
-  '**.encrypted_content': mayBeSealed(unseen('only the provider can read it'), {
+  '**.encrypted_content': mayBePacked(unseen('only the provider can read it'), {
     model: unseen('the model that answered'),
     ...kindWords,
     ...signedPart('blocks[]'),

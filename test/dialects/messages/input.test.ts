@@ -7,7 +7,7 @@ import {
   type MessagesContext
 } from '../../../lib/dialects/messages/input.ts'
 import { callerToolId, providerToolId } from '../../../lib/dialects/messages/tool-call-id.ts'
-import { isSealed, seal } from '../../../lib/json/sealed.ts'
+import { isPacked, packFields } from '../../../lib/json/packed-fields.ts'
 import { shortToolName } from '../../../lib/dialects/messages/tool-name.ts'
 import { byId, historyFacts, type HistoryFacts } from '../../support/history-facts.ts'
 import { routedCall } from '../../support/stages.ts'
@@ -202,7 +202,7 @@ t.test('thinking is sent back in the form that its provider knows', async t => {
           { type: 'thinking', thinking: 'signed', signature: 'EqQB' },
           { type: 'redacted_thinking', data: 'xyz' },
           { type: 'thinking', thinking: 'unsigned', signature: '' },
-          { type: 'thinking', thinking: '', signature: seal(extra) },
+          { type: 'thinking', thinking: '', signature: packFields(extra) },
           { type: 'tool_use', id: 'a', name: 'look', input: {} },
           { type: 'thinking', thinking: '', signature: 'hg1.not JSON' },
           { type: 'tool_use', id: 'b', name: 'look', input: {} }
@@ -402,11 +402,11 @@ t.test(
           ),
           images: calls.length
         }
-        // Thinking without an answer is not a message; state sealed for a call is sent back with that call.
+        // Thinking without an answer is not a message; state packed for a call is sent back with that call.
         const isMessage = content.some(({ type }) => type === 'text' || type === 'tool_use')
         const given = content.flatMap(block => {
           if (block.type === 'redacted_thinking') return [block.data]
-          return block.type === 'thinking' && block.signature !== '' && !isSealed(block.signature)
+          return block.type === 'thinking' && block.signature !== '' && !isPacked(block.signature)
             ? [block.signature]
             : []
         })

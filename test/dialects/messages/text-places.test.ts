@@ -5,7 +5,7 @@ import {
   messagesRequestTexts,
   messagesTextOf
 } from '../../../lib/dialects/messages/text-places.ts'
-import { openSealed, seal } from '../../../lib/json/sealed.ts'
+import { unpackFields, packFields } from '../../../lib/json/packed-fields.ts'
 import { toolResult, type TextPlace } from '../../../lib/json/place-table.ts'
 import { MessagesAnswer, MessagesStreamEvent } from '../../../schemas/messages-answer.ts'
 import { CountTokensRequest, MessagesRequest } from '../../../schemas/messages-request.ts'
@@ -204,19 +204,19 @@ t.test('property names cannot hide a text of a tool', t => {
   t.end()
 })
 
-t.test('what the gateway sealed is inspected, and unsigned reasoning in it replaced', t => {
-  const sealed = seal({
+t.test('what the gateway packed is inspected, and unsigned reasoning in it replaced', t => {
+  const packed = packFields({
     reasoning_content: 'To Zanzibar',
     reasoning_details: [{ type: 'reasoning.text', text: 'By boat', signature: 'S1', data: 'D1' }]
   })
-  const request = { messages: [{ content: [{ type: 'thinking', thinking: '', signature: sealed }] }] }
+  const request = { messages: [{ content: [{ type: 'thinking', thinking: '', signature: packed }] }] }
   const seen: string[] = []
   const replaced = messagesRequestTexts.replace(request, (text, { isName }) => {
     if (isName !== true) seen.push(text)
     return text.replace('Zanzibar', 'X').replace('boat', 'X')
   })
   t.same(seen, ['To Zanzibar', 'By boat'])
-  t.same(openSealed(replaced.messages[0]?.content[0]?.signature ?? ''), {
+  t.same(unpackFields(replaced.messages[0]?.content[0]?.signature ?? ''), {
     reasoning_content: 'To X',
     reasoning_details: [{ type: 'reasoning.text', text: 'By boat', signature: 'S1', data: 'D1' }]
   })

@@ -13,7 +13,7 @@ import { responsesDialect } from '../../../lib/dialects/responses/index.ts'
 import { responsesInput, type ResponsesInputOptions } from '../../../lib/dialects/responses/input.ts'
 import { directRequest } from '../../../lib/dialects/responses/direct.ts'
 import { encodeResponse } from '../../../lib/dialects/responses/encode.ts'
-import { sealReasoning } from '../../../lib/dialects/responses/reasoning-state.ts'
+import { packReasoning } from '../../../lib/dialects/responses/reasoning-state.ts'
 import { toThinkingBlock } from '../../../lib/chat/reasoning-item.ts'
 import { readObjectText } from '../../../lib/json/object-text.ts'
 import { CallRecord } from '../../../lib/core/record.ts'
@@ -214,7 +214,7 @@ t.test('a conversation continues by id at its provider, and is sent in full to o
       id: 'rs_3',
       type: 'reasoning' as const,
       summary: [],
-      encrypted_content: sealReasoning({
+      encrypted_content: packReasoning({
         model: 'anthropic/c',
         blocks: [{ type: 'thinking', thinking: 'a', signature: 'EqQ' }]
       })
@@ -223,7 +223,7 @@ t.test('a conversation continues by id at its provider, and is sent in full to o
       id: 'rs_4',
       type: 'reasoning' as const,
       summary: [],
-      encrypted_content: sealReasoning({
+      encrypted_content: packReasoning({
         model: 'openai/gpt-5-pro',
         blocks: [toThinkingBlock('rs_up', 'gBBB', 'Hm.')]
       })

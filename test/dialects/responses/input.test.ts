@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { property } from '../../../lib/json/type-guards.ts'
 import { toResponse } from '../../../lib/dialects/responses/complete.ts'
-import { sealReasoning } from '../../../lib/dialects/responses/reasoning-state.ts'
+import { packReasoning } from '../../../lib/dialects/responses/reasoning-state.ts'
 import { byId, historyFacts, type HistoryFacts } from '../../support/history-facts.ts'
 import { holds } from '../../support/property.ts'
 import { batchesOf, responsesCall, responsesStart } from '../../support/responses.ts'
@@ -170,13 +170,13 @@ t.test('data that a provider needs back is restored at its place', async t => {
       type: 'reasoning',
       id: 'rs_1',
       summary: [],
-      encrypted_content: sealReasoning({ model: 'anthropic/a', blocks })
+      encrypted_content: packReasoning({ model: 'anthropic/a', blocks })
     },
     {
       type: 'reasoning',
       id: 'rs_2',
       summary: [],
-      encrypted_content: sealReasoning({
+      encrypted_content: packReasoning({
         model: 'google/g',
         callFields: { extra_content: { google: { thought_signature: 't' } } }
       })

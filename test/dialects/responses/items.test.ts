@@ -1,7 +1,7 @@
 import t from 'tap'
 import { Approvals } from '../../../lib/dialects/responses/approvals.ts'
 import { readItems } from '../../../lib/dialects/responses/items.ts'
-import { sealReasoning } from '../../../lib/dialects/responses/reasoning-state.ts'
+import { packReasoning } from '../../../lib/dialects/responses/reasoning-state.ts'
 import { SentNames } from '../../../lib/dialects/responses/sent-names.ts'
 import type { InputItem } from '../../../schemas/response-items.ts'
 
@@ -101,7 +101,7 @@ t.test('encrypted reasoning is sent with its id even in a translated request', a
 
 t.test('reasoning belongs to the turn that it came from', async t => {
   const block = { type: 'thinking', thinking: 'hm', signature: 's' } as const
-  const sealed = sealReasoning({ model: 'one/m', blocks: [block], callFields: { extra: 1 } })
+  const packed = packReasoning({ model: 'one/m', blocks: [block], callFields: { extra: 1 } })
   t.match(
     read([
       {
@@ -110,7 +110,7 @@ t.test('reasoning belongs to the turn that it came from', async t => {
           { type: 'summary_text', text: 'a' },
           { type: 'summary_text', text: 'b' }
         ],
-        encrypted_content: sealed
+        encrypted_content: packed
       },
       call('a'),
       output('a', '1')

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { Approvals } from '../../../lib/dialects/responses/approvals.ts'
 import { OutputItems } from '../../../lib/dialects/responses/output-items.ts'
-import { sealReasoning } from '../../../lib/dialects/responses/reasoning-state.ts'
+import { packReasoning } from '../../../lib/dialects/responses/reasoning-state.ts'
 import { SentNames } from '../../../lib/dialects/responses/sent-names.ts'
 import type { ChatEvent, FinishReason } from '../../../lib/core/events.ts'
 
@@ -75,16 +75,16 @@ t.test('thinking blocks that wait for a call to finish are all kept', async t =>
     thought('2'),
     stop
   ])
-  const sealed = (signature: string): string =>
-    sealReasoning({ model: 'one/m', blocks: [{ type: 'thinking', thinking: 'hm', signature }] })
-  t.match([first, second], [{ encrypted_content: sealed('1') }, { encrypted_content: sealed('2') }])
+  const packed = (signature: string): string =>
+    packReasoning({ model: 'one/m', blocks: [{ type: 'thinking', thinking: 'hm', signature }] })
+  t.match([first, second], [{ encrypted_content: packed('1') }, { encrypted_content: packed('2') }])
 })
 
 t.test('reasoning without provider state can be sent back too', async t => {
   const {
     done: [reasoning]
   } = items([{ type: 'reasoning-delta', choice: 0, text: 'hm' }, says('Yes.'), stop])
-  t.equal(Reflect.get(Object(reasoning), 'encrypted_content'), sealReasoning({ model: 'one/m' }))
+  t.equal(Reflect.get(Object(reasoning), 'encrypted_content'), packReasoning({ model: 'one/m' }))
 })
 
 t.test('a refusal is a part of its message', async t => {

@@ -4,7 +4,7 @@ import {
   responsesItemTexts,
   responsesRequestTexts
 } from '../../../lib/dialects/responses/text-places.ts'
-import { sealReasoning } from '../../../lib/dialects/responses/reasoning-state.ts'
+import { packReasoning } from '../../../lib/dialects/responses/reasoning-state.ts'
 import { InputItem } from '../../../schemas/response-items.ts'
 import {
   CompactedResponse,
@@ -232,8 +232,8 @@ t.test('names of properties and attributes cannot hide a text', t => {
   t.end()
 })
 
-t.test('what the gateway sealed in a reasoning item is inspected', t => {
-  const encrypted = sealReasoning({
+t.test('what the gateway packed in a reasoning item is inspected', t => {
+  const encrypted = packReasoning({
     model: 'one/m',
     blocks: [{ type: 'thinking', thinking: 'To Zanzibar', signature: 'S1' }],
     details: [{ type: 'reasoning.text', text: 'By boat', signature: 'S2' }],

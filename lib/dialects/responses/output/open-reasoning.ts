@@ -1,5 +1,5 @@
 import { itemId } from '../item-ids.ts'
-import { sealReasoning, type ReasoningState } from '../reasoning-state.ts'
+import { packReasoning, type ReasoningState } from '../reasoning-state.ts'
 import { OpenItem, type ItemListener } from './open-item.ts'
 import type { OutputItem } from '../../../../schemas/response-items.ts'
 
@@ -9,12 +9,12 @@ type Reasoning = Extract<OutputItem, { type: 'reasoning' }>
 export class OpenReasoning extends OpenItem {
   readonly id = itemId('rs')
   #text = ''
-  #sealed: string
+  #packed: string
 
   /** @param state required by some clients to send the item back; a provider may extend it */
   constructor (listener: ItemListener, state: ReasoningState) {
     super(listener)
-    this.#sealed = sealReasoning(state)
+    this.#packed = packReasoning(state)
   }
 
   get isEmpty (): boolean {
@@ -35,8 +35,8 @@ export class OpenReasoning extends OpenItem {
     })
   }
 
-  seal (state: ReasoningState): void {
-    this.#sealed = sealReasoning(state)
+  setState (state: ReasoningState): void {
+    this.#packed = packReasoning(state)
   }
 
   protected opening (): Reasoning {
@@ -58,7 +58,7 @@ export class OpenReasoning extends OpenItem {
       type: 'reasoning',
       status: this.status,
       summary: this.isEmpty ? [] : [{ type: 'summary_text', text: this.#text }],
-      encrypted_content: this.#sealed
+      encrypted_content: this.#packed
     }
   }
 }
