@@ -160,7 +160,7 @@ function adapterInput<R extends { readonly stream?: boolean | undefined }> (
     request, route,
     quirks: provider.quirks,
     account: () => accountDigest(provider, call.providerKey, options.credential),
-    sealsReasoning: call.routes.length > 1 || options.credential !== undefined,
+    labelsReasoning: call.routes.length > 1 || options.credential !== undefined,
     direct: fitted?.direct,
     streamed: request.stream === true,
     isLarge: isLargeRequest(call.record.request),

@@ -19,10 +19,10 @@ const prefix = 'oai1:'
 
 /** @param text readable part of the reasoning; may be empty */
 export function toThinkingBlock (id: string, encryptedContent: string, text: string): ThinkingBlock {
-  const sealed = `${prefix}${id}:${encryptedContent}`
+  const signed = `${prefix}${id}:${encryptedContent}`
   return text === ''
-    ? { type: 'redacted_thinking', data: sealed }
-    : { type: 'thinking', thinking: text, signature: sealed }
+    ? { type: 'redacted_thinking', data: signed }
+    : { type: 'thinking', thinking: text, signature: signed }
 }
 
 /** Returns the item in a thinking block; `undefined` for a block of another provider. */
@@ -31,9 +31,9 @@ export function toReasoningItem ({
   signature,
   data
 }: Readonly<Record<string, unknown>>): ReasoningItem | undefined {
-  const sealed = signature ?? data
-  if (typeof sealed !== 'string' || !sealed.startsWith(prefix)) return undefined
-  const end = sealed.indexOf(':', prefix.length)
+  const signed = signature ?? data
+  if (typeof signed !== 'string' || !signed.startsWith(prefix)) return undefined
+  const end = signed.indexOf(':', prefix.length)
   if (end === -1) return undefined
   const summary =
     typeof thinking === 'string' && thinking !== ''
@@ -41,26 +41,26 @@ export function toReasoningItem ({
       : []
   return {
     type: 'reasoning',
-    ...end > prefix.length && { id: sealed.slice(prefix.length, end) },
+    ...end > prefix.length && { id: signed.slice(prefix.length, end) },
     summary,
-    encrypted_content: sealed.slice(end + 1)
+    encrypted_content: signed.slice(end + 1)
   }
 }
 
-/** Version of the envelope around encrypted content. */
-const envelope = 'hga1.'
+/** Begins a label, which ends with a dot. Contains its version. */
+const labelPrefix = 'hga1.'
 
 /** Adds the account to encrypted content. */
-export function sealContent (content: string, account: string): string {
-  return `${envelope}${account}.${content}`
+export function labelContent (content: string, account: string): string {
+  return `${labelPrefix}${account}.${content}`
 }
 
 /**
- * Seals every encrypted content in a provider's JSON. The name cannot match inside a string, where quotes are
- * escaped.
+ * Labels every encrypted content in a provider's JSON. The name cannot match inside a string, where quotes
+ * are escaped.
  */
-export function sealContents (json: string, account: string): string {
-  return json.replaceAll(/"encrypted_content"\s*:\s*"(?!")/g, start => start + sealContent('', account))
+export function labelContents (json: string, account: string): string {
+  return json.replaceAll(/"encrypted_content"\s*:\s*"(?!")/g, start => start + labelContent('', account))
 }
 
 export interface EncryptedContent {
@@ -69,16 +69,16 @@ export interface EncryptedContent {
   readonly account?: string
 }
 
-/** Returns what was sealed, or content without an account. */
-export function openContent (sealed: string): EncryptedContent {
-  const end = sealed.startsWith(envelope) ? sealed.indexOf('.', envelope.length) : -1
+/** Separates encrypted content from its label, if it has one. */
+export function splitContent (labelled: string): EncryptedContent {
+  const end = labelled.startsWith(labelPrefix) ? labelled.indexOf('.', labelPrefix.length) : -1
   return end === -1
-    ? { content: sealed }
-    : { account: sealed.slice(envelope.length, end), content: sealed.slice(end + 1) }
+    ? { content: labelled }
+    : { account: labelled.slice(labelPrefix.length, end), content: labelled.slice(end + 1) }
 }
 
 /** Returns the content for an account; `undefined` if only another account can read it. */
-export function contentFor (sealed: string, readerAccount: (() => string) | undefined): string | undefined {
-  const { content, account } = openContent(sealed)
+export function contentFor (labelled: string, readerAccount: (() => string) | undefined): string | undefined {
+  const { content, account } = splitContent(labelled)
   return account === undefined || account === readerAccount?.() ? content : undefined
 }

@@ -1,6 +1,6 @@
 /** Finds reasoning in a request that a provider cannot read. */
 
-import { openContent, toReasoningItem } from '../chat/reasoning-item.ts'
+import { splitContent, toReasoningItem } from '../chat/reasoning-item.ts'
 import { thoughtSignature } from '../chat/thought-signature.ts'
 import { needsResponses } from './responses/index.ts'
 import type { ChatInput } from '../chat/input.ts'
@@ -44,7 +44,7 @@ export function lostReasoning (
         if (!readsSigned) lost.add('signature')
         continue
       }
-      const { account } = openContent(item.encrypted_content)
+      const { account } = splitContent(item.encrypted_content)
       if (!readsItems || (account !== undefined && !hasAccount(account))) lost.add('encrypted_content')
     }
     if (!readsThoughts && message.tool_calls?.some(call => thoughtSignature(call) !== undefined) === true) {

@@ -46,8 +46,8 @@ export interface AdapterInput<R> {
   readonly media?: RequestMedia | undefined
   /** Returns the digest of the account that receives the request. Absent: unknown. */
   readonly account?: () => string
-  /** True if another turn may use another account: encrypted reasoning is then tagged with this one. */
-  readonly sealsReasoning?: boolean
+  /** True if another turn may use another account: encrypted reasoning is then labelled with this one. */
+  readonly labelsReasoning?: boolean
   /**
    * The caller's own text, with the gateway's model and limits, if the provider speaks its dialect; sent
    * instead of `request`.

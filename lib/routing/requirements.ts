@@ -3,7 +3,7 @@
  * capabilities count as supported, and a model without an alternative is never skipped.
  */
 
-import { openContent, toReasoningItem } from '../chat/reasoning-item.ts'
+import { splitContent, toReasoningItem } from '../chat/reasoning-item.ts'
 import { thoughtSignature } from '../chat/thought-signature.ts'
 import { estimateChat } from '../limits/estimate-chat.ts'
 import type { ChatInput } from '../chat/input.ts'
@@ -50,7 +50,7 @@ export function chatRequirements (request: ChatInput): Requirements {
       const reasoning = toReasoningItem(block)
       if (reasoning !== undefined) {
         history.add('reasoning_item')
-        account = openContent(reasoning.encrypted_content).account ?? account
+        account = splitContent(reasoning.encrypted_content).account ?? account
       } else if (isSigned(block)) history.add('signed_thinking')
     }
     if (message.tool_calls?.some(call => thoughtSignature(call) !== undefined) === true) {

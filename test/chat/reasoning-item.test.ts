@@ -1,9 +1,9 @@
 import t from 'tap'
 import {
   contentFor,
-  openContent,
-  sealContent,
-  sealContents,
+  splitContent,
+  labelContent,
+  labelContents,
   toReasoningItem,
   toThinkingBlock
 } from '../../lib/chat/reasoning-item.ts'
@@ -42,20 +42,20 @@ t.test('an item whose id was removed by the caller is restored without one', asy
   })
 })
 
-t.test('sealed content is only for the account that made it; unsealed content is for any', async t => {
-  const sealed = sealContent('g.A=A', 'a1')
-  t.same(openContent(sealed), { account: 'a1', content: 'g.A=A' })
-  t.equal(contentFor(sealed, () => 'a1'), 'g.A=A')
-  t.equal(contentFor(sealed, () => 'a2'), undefined)
-  t.equal(contentFor(sealed, undefined), undefined, 'an unknown account counts as different')
+t.test('labelled content is only for the account that made it; unlabelled content is for any', async t => {
+  const labelled = labelContent('g.A=A', 'a1')
+  t.same(splitContent(labelled), { account: 'a1', content: 'g.A=A' })
+  t.equal(contentFor(labelled, () => 'a1'), 'g.A=A')
+  t.equal(contentFor(labelled, () => 'a2'), undefined)
+  t.equal(contentFor(labelled, undefined), undefined, 'an unknown account counts as different')
   for (const content of ['gAAA', 'hga1.cut off', '']) t.equal(contentFor(content, () => 'a1'), content)
 })
 
-t.test('encrypted content in an answer is sealed, and similar-looking text is not', async t => {
+t.test('encrypted content in an answer is labelled, and similar-looking text is not', async t => {
   const said = JSON.stringify({ text: '"encrypted_content":"x"' })
-  const [before, after] = ['gAAA', sealContent('gAAA', 'a1')].map(
+  const [before, after] = ['gAAA', labelContent('gAAA', 'a1')].map(
     content =>
       `{"a":{"encrypted_content" : "${content}"},"b":[${said},{"encrypted_content":""},{"encrypted_content":null}]}`
   )
-  t.equal(sealContents(before ?? '', 'a1'), after)
+  t.equal(labelContents(before ?? '', 'a1'), after)
 })

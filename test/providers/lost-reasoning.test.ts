@@ -1,5 +1,5 @@
 import t from 'tap'
-import { sealContent, toThinkingBlock } from '../../lib/chat/reasoning-item.ts'
+import { labelContent, toThinkingBlock } from '../../lib/chat/reasoning-item.ts'
 import { lostReasoning, type ReasoningField } from '../../lib/providers/lost-reasoning.ts'
 import { kinds } from '../../lib/providers/kinds.ts'
 import { route } from '../support/routes.ts'
@@ -9,7 +9,7 @@ import type { DirectDialect } from '../../lib/core/events.ts'
 
 const toolCall = { id: 'c', type: 'function' as const, function: { name: 'f', arguments: '{}' } }
 const parts: Readonly<Record<string, Partial<AssistantMessage> & { readonly reasoning_details?: object }>> = {
-  ofAccount: { thinking_blocks: [{ ...toThinkingBlock('rs_1', sealContent('gAAA', 'here'), 'Hm.') }] },
+  ofAccount: { thinking_blocks: [{ ...toThinkingBlock('rs_1', labelContent('gAAA', 'here'), 'Hm.') }] },
   ofNone: { thinking_blocks: [{ ...toThinkingBlock('rs_1', 'gAAA', '') }] },
   signed: { thinking_blocks: [{ type: 'thinking', thinking: 'Hm.', signature: 'EqQB' }] },
   redacted: { thinking_blocks: [{ type: 'redacted_thinking', data: 'EmwK' }] },

@@ -93,7 +93,7 @@ function conversationFields (
   const { continuation } = context.stored
   const isHere = (origin: ProviderAccount): boolean =>
     origin.providerId === route.providerId && origin.account === account()
-  const input = sentItems(context, { isHere, account, sealsReasoning: sealsReasoning(provider) })
+  const input = sentItems(context, { isHere, account, labelsReasoning: labelsReasoning(provider) })
   const values: Record<string, unknown> = { model: route.model }
   if (continuation !== undefined) {
     values['previous_response_id'] =
@@ -106,7 +106,7 @@ function conversationFields (
 }
 
 /** Returns true for a provider that takes reasoning only in the form that it encrypted or stored. */
-function sealsReasoning ({ historyMarks }: ProviderTraits): boolean {
+function labelsReasoning ({ historyMarks }: ProviderTraits): boolean {
   return historyMarks?.includes('reasoning_item') === true
 }
 

@@ -3,8 +3,8 @@
  * the provider does not store them.
  */
 
-import { contentFor, openContent, toReasoningItem } from '../../chat/reasoning-item.ts'
-import { unpackReasoning, reasoningText } from './reasoning-state.ts'
+import { contentFor, splitContent, toReasoningItem } from '../../chat/reasoning-item.ts'
+import { reasoningText, unpackReasoning } from './reasoning-state.ts'
 import type { ProviderAccount } from '../../core/call.ts'
 import type { InputItem, ReasoningItem } from '../../../schemas/response-items.ts'
 import type { ResponsesContext } from './input.ts'
@@ -16,7 +16,7 @@ interface Receiver {
   /** Returns the digest of the account. */
   readonly account: () => string
   /** False if the provider reads reasoning as text, as servers of open models do. */
-  readonly sealsReasoning: boolean
+  readonly labelsReasoning: boolean
 }
 
 /** Returns the items to send; `undefined` if the request's items stay unchanged. */
@@ -62,14 +62,14 @@ function hasState (item: InputItem): boolean {
 function sentItem (
   item: InputItem,
   isKept: (id: unknown) => boolean,
-  { account, sealsReasoning }: Receiver
+  { account, labelsReasoning }: Receiver
 ): readonly object[] {
   const state = 'encrypted_content' in item ? item.encrypted_content : undefined
   if (!isReasoning(item)) {
-    return [typeof state === 'string' ? withState(item, openContent(state).content) : item]
+    return [typeof state === 'string' ? withState(item, splitContent(state).content) : item]
   }
   if (typeof state !== 'string') {
-    return isKept(item.id) || (!sealsReasoning && reasoningText(item) !== '') ? [item] : []
+    return isKept(item.id) || (!labelsReasoning && reasoningText(item) !== '') ? [item] : []
   }
   const packed = unpackReasoning(state)
   const reasoning = packed === undefined

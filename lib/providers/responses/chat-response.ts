@@ -6,7 +6,7 @@ import { isContainer, objectOf } from '../../json/type-guards.ts'
 import { partsOf, withReportedUsage } from '../json-api.ts'
 import { invalidResponse } from '../provider-failure.ts'
 import { failedResponse } from './errors.ts'
-import { ResponseReader, sealingAccount } from './response-reader.ts'
+import { ResponseReader, labelAccount } from './response-reader.ts'
 import { responseUsage } from './usage.ts'
 import type { ChatEvent } from '../../core/events.ts'
 import type { ChatInput } from '../../chat/input.ts'
@@ -22,7 +22,7 @@ import type { WireResponse } from './wire.ts'
 export function readResponse (body: unknown, input: AdapterInput<ChatInput>): ChatEvent[] {
   const { request } = input
   const response = checkedResponse(body)
-  const reader = new ResponseReader(offersFunctionsOnly(request), callIdsIn(request), sealingAccount(input))
+  const reader = new ResponseReader(offersFunctionsOnly(request), callIdsIn(request), labelAccount(input))
   const events: ChatEvent[] = []
   return withReportedUsage(() => responseUsage(response), () => {
     reader.start(response, events)

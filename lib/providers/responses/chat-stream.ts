@@ -6,7 +6,7 @@ import { GatewayError } from '../../core/errors.ts'
 import { objectOf } from '../../json/type-guards.ts'
 import { objectIn, partsOf } from '../json-api.ts'
 import { failedResponse } from './errors.ts'
-import { ResponseReader, sealingAccount } from './response-reader.ts'
+import { ResponseReader, labelAccount } from './response-reader.ts'
 import type { EventSourceMessage } from 'eventsource-parser'
 import type { ChatEvent } from '../../core/events.ts'
 import type { ChatInput } from '../../chat/input.ts'
@@ -34,7 +34,7 @@ class ChatStream implements StreamReader<ChatEvent> {
   constructor (input: AdapterInput<ChatInput>) {
     const { request } = input
     this.#reader = new ResponseReader(
-      offersFunctionsOnly(request), callIdsIn(request), sealingAccount(input)
+      offersFunctionsOnly(request), callIdsIn(request), labelAccount(input)
     )
   }
 

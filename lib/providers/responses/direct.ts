@@ -1,6 +1,6 @@
 /** Requests in this API's format, and their answers, passed through unchanged. */
 
-import { sealContents } from '../../chat/reasoning-item.ts'
+import { labelContents } from '../../chat/reasoning-item.ts'
 import { nonEmptyText, objectOf, objectsOf } from '../../json/type-guards.ts'
 import { endOfString } from '../../json/object-text.ts'
 import { DirectReader } from '../direct-reader.ts'
@@ -9,7 +9,7 @@ import { ProviderFailure } from '../provider-failure.ts'
 import { checkedResponse, readResponse } from './chat-response.ts'
 import { readStream } from './chat-stream.ts'
 import { failedResponse, reportsMissingPath } from './errors.ts'
-import { sealingAccount } from './response-reader.ts'
+import { labelAccount } from './response-reader.ts'
 import { finishReasonOf } from './finish-reason.ts'
 import { responseUsage } from './usage.ts'
 import type { EventSourceMessage } from 'eventsource-parser'
@@ -38,9 +38,9 @@ export function directRequest ({ action, body, headers }: DirectRequest, streame
  * translated.
  */
 export function directReader (input: AdapterInput<ChatInput>): BodyFormat<ChatEvent> {
-  // Do not seal compacted conversations: without their encrypted content they are useless, so any account may
-  // try.
-  const reader = new ResponseReader(input.direct?.action === undefined ? sealingAccount(input) : undefined)
+  // Do not label compacted conversations: without their encrypted content they are useless, so any account
+  // may try.
+  const reader = new ResponseReader(input.direct?.action === undefined ? labelAccount(input) : undefined)
   return input.streamed
     ? { as: 'events', reader, json: value => readInstead(value, input) }
     : { as: 'json', read: (value, bytes) => reader.complete(value, bytes), sse: () => readStream(input) }
@@ -83,7 +83,7 @@ class ResponseReader extends DirectReader {
   readonly #account: string | undefined
   #response: WireResponse | undefined
 
-  /** @param account to seal encrypted content with. Default: none, content is unchanged */
+  /** @param account that labels encrypted content. Default: none, content is unchanged */
   constructor (account: string | undefined) {
     super()
     this.#account = account
@@ -101,7 +101,7 @@ class ResponseReader extends DirectReader {
     refuseOtherApi(objectOf(value))
     this.#response = checkedResponse(value)
     for (const item of objectsOf(this.#response.output)) this.#noteItem(item, into)
-    return this.#sealed(json)
+    return this.#labelled(json)
   }
 
   protected frameWithoutFacts ({ event: name, data }: EventSourceMessage): ChatEvent | undefined {
@@ -129,14 +129,14 @@ class ResponseReader extends DirectReader {
       case 'response.output_item.done':
         this.#noteItem(objectOf(event.item) ?? {}, into)
     }
-    into.push(frame(type, this.#sealed(data)))
+    into.push(frame(type, this.#labelled(data)))
     if (type !== 'response.completed' && type !== 'response.incomplete') return
     this.done = true
     this.#response = response
   }
 
-  #sealed (json: string): string {
-    return this.#account === undefined ? json : sealContents(json, this.#account)
+  #labelled (json: string): string {
+    return this.#account === undefined ? json : labelContents(json, this.#account)
   }
 
   #noteItem ({ type, call_id: id, name }: WireItem, into: ChatEvent[]): void {

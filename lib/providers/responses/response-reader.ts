@@ -3,7 +3,7 @@
  * Sharing this code keeps both consistent.
  */
 
-import { sealContent, toThinkingBlock } from '../../chat/reasoning-item.ts'
+import { labelContent, toThinkingBlock } from '../../chat/reasoning-item.ts'
 import { isList, nonEmptyText, numberOf, objectsOf, type JsonObject } from '../../json/type-guards.ts'
 import { uniqueCallId } from '../../chat/call-ids.ts'
 import { argumentsText, contentOf, memberType, partsOf, Retained } from '../json-api.ts'
@@ -96,7 +96,7 @@ export class ResponseReader {
 
   /**
    * @param legacy true if the caller offered deprecated functions: one call, in the deprecated form
-   * @param account to seal encrypted reasoning with. Default: none, reasoning is unchanged
+   * @param account that labels encrypted reasoning. Default: none, reasoning is unchanged
    */
   constructor (legacy: boolean, ids = new Set<string>(), account?: string) {
     this.#legacy = legacy
@@ -282,7 +282,7 @@ export class ResponseReader {
             choice,
             block: toThinkingBlock(
               itemId,
-              this.#account === undefined ? encryptedContent : sealContent(encryptedContent, this.#account),
+              this.#account === undefined ? encryptedContent : labelContent(encryptedContent, this.#account),
               open.text
             )
           })
@@ -402,11 +402,11 @@ export class ResponseReader {
   }
 }
 
-/** Returns the account to seal the encrypted reasoning of an answer with, if needed. */
-export function sealingAccount (
-  { sealsReasoning, account }: Pick<AdapterInput<unknown>, 'sealsReasoning' | 'account'>
+/** Returns the account that labels the encrypted reasoning of an answer, if one must. */
+export function labelAccount (
+  { labelsReasoning, account }: Pick<AdapterInput<unknown>, 'labelsReasoning' | 'account'>
 ): string | undefined {
-  return sealsReasoning === true ? account?.() : undefined
+  return labelsReasoning === true ? account?.() : undefined
 }
 
 function addReasoning (open: ReasoningItem, part: unknown, value: unknown, events: ChatEvent[]): void {
