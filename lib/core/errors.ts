@@ -335,7 +335,7 @@ export interface GatewayErrorOptions extends AttemptFacts {
   shownCode?: string | undefined
   /** Seconds to wait as the provider asks, already clamped to 1–60. */
   retryAfterSeconds?: number | undefined
-  /** The provider's own limits, as headers of the answer. */
+  /** The provider's own limits, as headers of the reply. */
   rateLimits?: Readonly<Record<string, string>> | undefined
   /** The provider's own error, for callers who speak its dialect. */
   original?: OriginalError | undefined
@@ -389,14 +389,14 @@ export class GatewayError extends Error {
     return this.#options.shownCode ?? this.code
   }
 
-  /** Returns the JSON body of the answer. */
+  /** Returns the JSON body of the reply. */
   toBody (): ErrorBody {
     const { message, type, param } = this
     return { error: { message, type, code: this.shownCode, param } }
   }
 
   /**
-   * Returns answer headers for the error: `retry-after` on every 429 and 503, and on any other whose delay is
+   * Returns reply headers for the error: `retry-after` on every 429 and 503, and on any other whose delay is
    * known; the limits that were hit, if the provider sent them; and `x-should-retry: false` where the
    * official clients would retry in vain.
    */
@@ -426,7 +426,7 @@ export class GatewayError extends Error {
   }
 }
 
-/** One entry of a 422 answer, in the vocabulary of pydantic 2. */
+/** One entry of a 422 reply, in the vocabulary of pydantic 2. */
 export type ValidationDetail = ValidationErrorBody['detail'][number]
 
 /**

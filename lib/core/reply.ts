@@ -20,9 +20,9 @@ export interface Reply {
 }
 
 /**
- * Ends a call before the end of its pipeline: a stage throws it with the answer, and the pipeline resolves
- * with that answer (`pipelines/pipeline`). It is not a failure, so it is not an `Error`: taking a stack would
- * cost more than the answers it carries.
+ * Ends a call before the end of its pipeline: a stage throws it with the reply, and the pipeline resolves
+ * with that reply (`pipelines/pipeline`). It is not a failure, so it is not an `Error`: taking a stack would
+ * cost more than the replies it carries.
  */
 export class EarlyReply {
   readonly reply: Reply

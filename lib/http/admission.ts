@@ -19,7 +19,7 @@ export interface AdmissionBounds {
   /** Bytes of uploads on disk, over all calls. */
   readonly uploadDiskBytes: number
   /**
-   * Milliseconds after which a caller who accepts nothing of the answer can lose the call to free memory.
+   * Milliseconds after which a caller who accepts nothing of the reply can lose the call to free memory.
    * Default: 5,000. The system frees its buffer a third at a time, so a slow caller seems to accept nothing
    * for a while.
    */

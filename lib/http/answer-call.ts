@@ -28,23 +28,23 @@ export interface CallBounds extends RequestBounds {
 }
 
 export interface AnswerOptions {
-  /** Writes an error before the head of an answer. Default: in the form of chat completions. */
+  /** Returns the reply for an error before the head is sent. Default: in the form of chat completions. */
   readonly errorReply?: (failure: GatewayError, call: Call, path: string) => Reply
   /** `isClosed` is true during shutdown, to disable keep-alive. */
   readonly stop: { readonly isClosed: boolean }
   /**
-   * Milliseconds after which a call ends if its caller accepts nothing of a pending answer. Default: 300,000.
+   * Milliseconds after which a call ends if its caller accepts nothing of a pending reply. Default: 300,000.
    */
   readonly writeTimeoutMs?: number
   /** Begins the trace of a call from its request headers. Default: calls have none. */
   readonly beginTrace?: ((headers: Call['headers']) => CallTrace) | undefined
-  /** Adds headers to every answer. Default: none. */
+  /** Adds headers to every reply. Default: none. */
   readonly addHeaders?: AddHeaders | undefined
-  /** Called before a complete answer and before the last bytes of a stream, which wait for the result. */
+  /** Called before a complete reply and before the last bytes of a stream, which wait for the result. */
   readonly journalAnswer?: JournalAnswer
   /** Called with the error when uploaded files of a call could not be deleted. */
   readonly onUploadDeleteFailed?: (error: unknown) => void
-  /** Called after each call, once its answer is written or cut off and its record is complete. */
+  /** Called after each call, once its reply is written or cut off and its record is complete. */
   readonly onEnd: (call: Call) => void
 }
 
@@ -197,7 +197,7 @@ class CallInFlight extends RingMember implements OpenCall, EvictableCall {
     admission.stalled.set(this, false)
     this.#begun.close(options.onUploadDeleteFailed)
     record.end.outcome ??= signal.aborted ? noteError(record.end, signal.reason) : 'ok'
-    // Even if the head said 200: the caller did not read the answer to its end.
+    // Even if the head said 200: the caller did not read the reply to its end.
     const { end } = record
     if (end.outcome === 'client_closed' || end.outcome === 'client_too_slow') end.status = 499
     if (this.#target instanceof GatewayError || this.#target.isAlias === true) {
@@ -219,10 +219,10 @@ function pathOf ({ url = '' }: IncomingMessage): string {
 
 /**
  * Discards the rest of a body for a moment, then closes the connection: a caller who is still sending must be
- * able to read the answer.
+ * able to read the reply.
  */
 function discardBody (request: IncomingMessage): void {
-  // Not the response's `close`, which is emitted as soon as the answer is written.
+  // Not the response's `close`, which is emitted as soon as the reply is written.
   const timer = setTimeout(() => request.destroy(), discardMs)
   request.once('close', () => clearTimeout(timer))
   request.resume()

@@ -37,7 +37,7 @@ export interface RequestBounds {
   readonly jsonCompression: number
   readonly formFields: number
   readonly formFiles: number
-  /** Time limit for the last bytes of an answer after its call was ended; default 5 s. */
+  /** Time limit for the last bytes of a reply after its call was ended; default 5 s. */
   readonly graceMs?: number
 }
 
@@ -49,7 +49,7 @@ export interface BegunCall {
   /** Returns the resources that the call holds; `undefined` while it holds none. */
   readonly admitted: () => CallResources | undefined
   /**
-   * Must be called once, when the answer is written or cut off.
+   * Must be called once, when the reply is written or cut off.
    *
    * @param onUploadDeleteFailed called with the error when uploaded files could not be deleted: they are
    *   deleted when the process ends
@@ -84,7 +84,7 @@ export interface BeginOptions extends Pick<Call, 'params' | 'journalAnswer' | 's
   readonly beginTrace?: ((headers: Call['headers']) => CallTrace) | undefined
 }
 
-/** Begins a call. Its signal aborts when the connection closes before the answer is complete. */
+/** Begins a call. Its signal aborts when the connection closes before the reply is complete. */
 export function beginCall (
   context: Context,
   { params, endpoint, bounds, admission, beginTrace, journalAnswer, shortenDeadline }: BeginOptions
@@ -133,7 +133,7 @@ export function beginCall (
 }
 
 /**
- * Calls back if the connection closes before the answer is complete.
+ * Calls back if the connection closes before the reply is complete.
  *
  * @returns a function that stops listening
  */
@@ -177,7 +177,7 @@ class CallBody {
     const { context: { req, res } } = deps
     this.#deps = deps
     this.#expectsContinue = req.headers.expect !== undefined
-    // A caller who gets an answer while waiting to send a body may or may not send it: no request can follow.
+    // A caller who gets a reply while waiting to send a body may or may not send it: no request can follow.
     if (this.#expectsContinue) res.setHeader('connection', 'close')
   }
 

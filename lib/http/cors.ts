@@ -8,10 +8,10 @@
 import type { Context, Middleware } from 'koa'
 import type { Endpoint } from '../core/endpoint.ts'
 
-/** Seconds for which a browser may keep the answer to a preflight: the maximum of any browser. */
+/** Seconds for which a browser may keep the reply to a preflight: the maximum of any browser. */
 const keepSeconds = 86_400
 
-/** Returns middleware that allows pages to read answers, and answers preflights. */
+/** Returns middleware that allows pages to read replies, and answers preflights. */
 export function allowOrigins (origins: readonly string[], endpoints: readonly Endpoint[]): Middleware {
   if (origins.length === 0) return (_context, next) => next()
   const allowed = new Set(origins)

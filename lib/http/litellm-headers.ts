@@ -1,4 +1,4 @@
-/** Adds headers to answers under the names that programs written for LiteLLM read. */
+/** Adds headers to replies under the names that programs written for LiteLLM read. */
 
 import { toHeaderValue } from '../text/header-value.ts'
 import type { Call } from '../core/call.ts'

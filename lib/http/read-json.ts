@@ -293,7 +293,7 @@ class JsonBodyReader {
 
 /**
  * Ignores an error of a socket whose body was read, or is no longer wanted. Node.js requires a listener, and
- * a closure of the reader would retain the text until the end of the answer.
+ * a closure of the reader would retain the text until the end of the call.
  */
 function ignoreLateError (): void {
   // The end of the connection ends the call.

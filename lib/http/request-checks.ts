@@ -16,7 +16,7 @@ import type { AnswerCall } from './answer-call.ts'
 
 /**
  * Answers input that is not a request: bytes that are not HTTP, headers that are too large or never arrive.
- * It never becomes a call, but the answer has the usual form. There is none if an answer has begun on the
+ * It never becomes a call, but the reply has the usual form. There is none if a reply has begun on the
  * connection, which is closed in any case.
  */
 export function refuseMalformed (server: Server): void {
@@ -95,13 +95,13 @@ function tooManyPipelined (limit: number): GatewayError {
  *
  * Node.js hands over every request of a read together: 64 KiB hold two thousand `GET /livez`, each of which
  * would become a call. The first request above the limit is refused, and its connection ends with that
- * answer; later requests are dropped.
+ * reply; later requests are dropped.
  */
 export class Pipelining {
   /** Answers that a connection may wait for. */
   maxPipelined: number
   readonly #waiting = new WeakMap<Socket, number>()
-  /** Connections with a refused request: they end with that answer. */
+  /** Connections with a refused request: they end with that reply. */
   readonly #refused = new WeakSet<Socket>()
 
   constructor (maxPipelined: number) {

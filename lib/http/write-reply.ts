@@ -25,7 +25,7 @@ export interface ReplyTarget {
 /**
  * Writes a reply: a complete body with its length; an iterable with back-pressure and one write per item, or
  * several for an item of more than 64 KB. When the iterable throws or the caller leaves, the socket is
- * destroyed, so that a truncated answer never looks complete.
+ * destroyed, so that a truncated reply never looks complete.
  *
  * Rejects with a TypeError for invalid headers: nothing is sent then, and `return()` of the body is called.
  * Also rejects with the error of the iterable, or of `journalAnswer`.
