@@ -41,7 +41,6 @@ export const readyzDocs: Docs = {
   open: true
 }
 
-/** The state of the process. */
 export interface ProcessState {
   /** True from the moment calls are accepted until shutdown begins. */
   readonly ready: () => boolean

@@ -19,7 +19,6 @@ interface Recorded {
   readonly label: string
 }
 
-/** A kind of tokens. */
 export interface TokenKind {
   /** The kind that it is a part of, and whose price it has if it has none. No token is billed twice. */
   readonly partOf?: string

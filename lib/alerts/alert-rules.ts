@@ -22,7 +22,6 @@ export interface RuleInput {
   readonly settings: Pick<Settings, 'alerts' | 'providers' | 'limits' | 'usage'>
   readonly query: Database['query']
   readonly reports: Pick<Reports, 'make'>
-  /** Returns the keys of the configuration. */
   readonly configuredKeys: () => readonly ListedKey[]
   readonly nowMs: number
 }

@@ -31,7 +31,6 @@ export interface PlannedAttempt {
 }
 
 export interface AttemptPlanOptions {
-  /** Id of the call's key. */
   readonly keyId: string
   /** Returns how often a route may be retried. */
   readonly retries: (route: Route) => number

@@ -38,13 +38,11 @@ export interface SendContext {
   readonly signal: CallSignal
   /** The index of the gateway's credential, if the provider has several. */
   readonly credential?: number | undefined
-  /** The span of the request. */
   readonly span?: ChildSpan | undefined
   /** See `SendOptions`; called for each request of a call in parts. */
   readonly onSent?: (() => void) | undefined
 }
 
-/** Bounds of a response. */
 export interface ResponseBounds {
   /** Maximum bytes of a complete response. */
   readonly answerBytes: number

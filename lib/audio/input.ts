@@ -14,7 +14,6 @@ export interface SpeechInput extends SpeechRequest {
   readonly stream: boolean
 }
 
-/** Creates the input of speech. */
 export function speechInput (call: ValidCall<SpeechRequest>): ValidCall<SpeechInput> {
   return refine(call, { request: { ...call.request, stream: call.request.stream_format === 'sse' } })
 }

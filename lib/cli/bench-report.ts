@@ -9,7 +9,6 @@ const headings = [
   'CPU US/CALL', 'MEMORY MB', 'GROWTH KB/CALL', 'OVERSHOOT'
 ]
 
-/** Returns one table of all rows. */
 export function benchTable (rows: readonly Row[]): string {
   return table([headings, ...rows.map(row => [
     row.lane,

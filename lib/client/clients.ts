@@ -70,7 +70,6 @@ class PooledClient implements Connection {
   readonly #owner: Clients
   readonly #origin: string
   readonly #client: Client
-  /** Handler of the request in flight. */
   #handler: RequestHandler | undefined
   wasIdle = false
   readonly keepsUnsent = false

@@ -44,7 +44,6 @@ function failingOnce (onConnected: buildConnector.Callback): buildConnector.Call
   }
 }
 
-/** Creates clients that connect directly. */
 export function createDirectClient (server: URL, connecting: ConnectorOptions): CreateClient {
   const connect = withConnectTimeout(connecting)
   const origin = new URL(server.origin) // shared: undici would parse a string for each client

@@ -16,7 +16,6 @@ export interface Problem {
 /** A configuration that cannot be used, with all its problems. */
 export class ConfigError extends Error {
   readonly problems: readonly Problem[]
-  /** Warnings. */
   readonly warnings: readonly Problem[]
 
   constructor (problems: readonly Problem[], warnings: readonly Problem[] = []) {

@@ -12,7 +12,6 @@ export interface RedisLocation {
   readonly address: RedisAddress
   /** The name of the primary, if the hosts are Sentinels. */
   readonly sentinel?: string | undefined
-  /** The password of the Sentinels. */
   readonly sentinelPassword?: Secret | undefined
   /** True if the hosts are nodes of a cluster. */
   readonly isCluster?: boolean | undefined

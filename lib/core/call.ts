@@ -70,7 +70,6 @@ export interface Call {
   readonly record: CallRecord
 }
 
-/** The caller's connection. */
 export interface CallerConnection {
   /** The remote address, possibly that of a proxy. */
   readonly address: string | undefined
@@ -107,7 +106,6 @@ export interface CallOptions {
   readonly usageCost?: ((call: Call) => UsageCost | undefined) | undefined
 }
 
-/** An account at a provider. */
 export interface ProviderAccount {
   readonly providerId: string
   /** A digest of its credential. */

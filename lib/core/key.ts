@@ -101,7 +101,6 @@ export function isExpired ({ expiresAtMs = Infinity }: ApiKey): boolean {
 /** The project of keys without another one, including those of the configuration. */
 export const defaultProject = 'default'
 
-/** Returns the id of the project of a key. */
 export function projectIdOf ({ project }: Pick<ApiKey, 'project'>): string {
   return project?.id ?? defaultProject
 }

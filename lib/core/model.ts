@@ -7,7 +7,6 @@ import type { CamelCased } from './camel-cased.ts'
 /** Attribute to a number from 0 to 1; for `cost`, 1 is the most expensive. */
 export type Attributes = Readonly<Record<string, number>>
 
-/** Attributes given by a request. */
 export interface RequestedAttributes {
   /** Attributes of models, by the names the caller uses for them. */
   readonly models?: Readonly<Record<string, Attributes>> | undefined

@@ -26,7 +26,6 @@ export class RequestFacts {
   path: string | undefined = undefined
   /** Path and query as the caller wrote them; a query may hold secrets. */
   target: string | undefined = undefined
-  /** True if the connection uses TLS. */
   usesTls = false
   /** The other end of the connection. */
   remoteAddress: string | undefined = undefined
@@ -124,7 +123,6 @@ export interface SentPart {
   /** HTTP status of a refusal. */
   status: number | undefined
   readonly span: ChildSpan
-  /** The span of the attempt. */
   readonly attemptSpan: ChildSpan
 }
 
@@ -240,7 +238,6 @@ export class LimitFacts {
   isSpendingUnknown: boolean | undefined = undefined
   /** The smallest remaining budget when the call was admitted, in billionths of a dollar. */
   budgetLeftNanoUsd: number | undefined = undefined
-  /** The limit that refused the call. */
   refusedBy: LimitRefusal | undefined = undefined
 }
 
@@ -287,7 +284,6 @@ export class TimeFacts {
 /** How a call ended. A disconnect is an outcome, not an error. */
 export type Outcome = 'ok' | 'error' | 'client_closed' | 'client_too_slow'
 
-/** The end of a call. */
 export class EndFacts {
   /** The status of the answer; 499 when the caller left before its end, even if the head said 200. */
   status: number | undefined = undefined

@@ -51,7 +51,6 @@ export class PrintedJson {
   }
 }
 
-/** Returns a value as a JSON reply. */
 export function toJsonReply (value: unknown, status = 200): Reply {
   return {
     status,

@@ -54,7 +54,6 @@ interface Running {
   isFinishing: boolean
   /** The frames not stored yet. */
   frames: string[]
-  /** The number of stored frames. */
   stored: number
   /** The last frame of the stream. */
   last: string | undefined

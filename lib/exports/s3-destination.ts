@@ -18,7 +18,6 @@ import type { Destination } from './destination.ts'
 
 type S3Settings = NonNullable<Settings['usage']['exports'][string]['s3']>
 
-/** A request to the bucket. */
 interface BucketRequest {
   readonly method: UpstreamRequest['method']
   readonly query?: Readonly<Record<string, string>>
@@ -26,7 +25,6 @@ interface BucketRequest {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** A part of a file. */
 interface Piece {
   readonly file: string
   /** The first byte. */

@@ -75,7 +75,6 @@ export interface ReadGuardrails {
   readonly stagesOf: ReadonlyMap<string, readonly string[]>
 }
 
-/** Reads a list of guardrails. */
 export function readGuardrails (list: readonly unknown[], deps: GuardrailDeps): ReadGuardrails {
   const names = new Set<string>()
   const stagesOf = new Map<string, readonly string[]>()

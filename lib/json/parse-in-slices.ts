@@ -33,7 +33,6 @@ export interface ParseOptions extends Partial<TurnSizes> {
 
 const defaultSizes: TurnSizes = { runBytes: 128 * 1024, pieceBytes: 1024 * 1024 }
 
-/** The text is not UTF-8. */
 export class NotUtf8Error extends SyntaxError {}
 
 /** Lists and objects are nested deeper than allowed. */
@@ -234,7 +233,6 @@ class RunParser {
     this.#current.afterComma = false
   }
 
-  /** Closes the current container. */
   #close (): void {
     const { value } = this.#current
     const outer = this.#outer.pop()

@@ -36,7 +36,6 @@ export interface TextPlace {
   readonly packed?: PlaceTable
   /** Part of a tool call or a tool result. */
   readonly part?: 'tool_call' | 'tool_result'
-  /** True for a piece of streamed text. */
   readonly isPiece?: true
   /** Distinguishes texts if an event has pieces of several. Absent if unknown. */
   readonly textName?: string

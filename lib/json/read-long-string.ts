@@ -39,7 +39,6 @@ function cutBefore (bytes: Buffer, start: number, end: number): number {
   return !isEscaped && escape + (bytes[escape + 1] === letterU ? 6 : 2) > cut ? escape : cut
 }
 
-/** Returns true for a UTF-8 continuation byte. */
 function isContinuation (byte: number | undefined): boolean {
   return byte !== undefined && (byte & 0xc0) === 0x80
 }

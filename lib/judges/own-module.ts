@@ -28,7 +28,6 @@ export interface ModuleGuard {
   readonly answer?: LookAtTexts
   /** Inspects the arguments of tool calls. */
   readonly tool_call?: LookAtTexts
-  /** Inspects tool results. */
   readonly tool_result?: LookAtTexts
   /** A pipeline stage for the call before it is sent: one call in, one out. */
   readonly requestStage?: Stage<RoutedCall<unknown>>

@@ -66,7 +66,6 @@ function inProject (key: ApiKey, project: ProjectRow | undefined): ApiKey {
   }
 }
 
-/** Returns the guards of a project. */
 export function guardsOf ({ stages }: ProjectRow): readonly string[] | undefined {
   return stages === null ? undefined : parseList(stages)
 }

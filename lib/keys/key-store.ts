@@ -58,11 +58,9 @@ export interface KeyStore extends Required<Keys> {
    * revoked ones, oldest first.
    */
   readonly list: () => Promise<readonly ListedKey[]>
-  /** Lists the keys of the configuration. */
   readonly configured: () => readonly ListedKey[]
   /** Revokes a stored key; `undefined` when no active key has that id or name. */
   readonly revoke: (idOrName: string) => Promise<ApiKey | undefined>
-  /** Replaces the keys of the configuration. */
   readonly replaceConfigured: (configured: readonly KeySettings[]) => void
   /** Returns true while the store cannot be read: later changes of keys are unknown then. */
   readonly isStale: () => boolean

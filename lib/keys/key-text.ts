@@ -2,7 +2,6 @@
 
 import { hash, randomBytes } from 'node:crypto'
 
-/** Returns the text of a new key. */
 export function newKeyText (): string {
   return `hg_${randomBytes(32).toString('base64url')}`
 }

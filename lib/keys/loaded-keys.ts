@@ -8,7 +8,6 @@ import { digestOf } from './key-text.ts'
 /** Maximum valid keys to remember, so that they need not be digested for every call. */
 const maxAccepted = 1000
 
-/** Maps digests to keys. */
 export type Entries = ReadonlyMap<string, KeyEntry>
 
 /** The active keys in memory, so that a check never waits. */

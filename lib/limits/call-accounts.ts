@@ -140,7 +140,6 @@ export interface PartyBudget extends Pick<Account, 'party' | 'partyId'> {
   readonly budget: Budget
 }
 
-/** Lists the budgets of parties. */
 export function budgetsOfParties (parties: readonly Party[]): PartyBudget[] {
   return parties.flatMap(({ kind, id, limits }) => (
     budgetsIn(limits).map(budget => ({ party: kind, partyId: id, budget }))

@@ -15,7 +15,6 @@ import { SpendingReader, type SpendingReaderOptions } from './spending-reader.ts
 export interface LimitShareOptions extends Pick<SpendingReaderOptions, 'readUsed' | 'onFailure'> {
   /** Returns Unix milliseconds. */
   readonly now: () => number
-  /** The number of processes. */
   readonly processes: number
   /** Returns the known usage of a sum, and what open calls of this process have reserved of it. */
   readonly usageOf: (sum: SumKey) => { readonly used: number, readonly reserved: number }

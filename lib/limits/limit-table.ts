@@ -31,7 +31,6 @@ export const limitFields: readonly LimitField[] = countedLimitNames.map(name => 
   { name, member: camelCase(name), row: countedLimits[name], perUnit: perUnitOf(countedLimits[name].unit) }
 ))
 
-/** The names of sums. */
 const sumNames: readonly SumName[] = [
   'budget',
   ...limitFields.flatMap(({ row }) => (row.counting === 'sum' ? [row.refusal] : []))

@@ -19,7 +19,6 @@ export type ReadUsed = (sum: SumKey) => Promise<number>
 export interface SpendingReaderOptions {
   /** Reads the usage ledger. Default: no ledger, all usage starts at zero. */
   readonly readUsed?: ReadUsed | undefined
-  /** Called after each reading. */
   readonly onRead: (sum: SumKey, used: number) => void
   /** Called when the ledger cannot be read: sums then count only what is known. */
   readonly onFailure: (error: unknown) => void

@@ -27,7 +27,6 @@ export function lengthMs (text: string): number {
   return count === '' ? NaN : Number(count) * unitMs[unit as keyof typeof unitMs] // matches the pattern
 }
 
-/** Returns the window of a validated budget. */
 export function windowOfBudget ({ per, timeZone, every, from }: Budget): Window {
   if (every !== undefined && from !== undefined) return { everyMs: lengthMs(every), fromMs: Date.parse(from) }
   return { per: per ?? 'month', ...timeZone !== undefined && { timeZone } }

@@ -16,7 +16,6 @@ import { loadUndici } from '../net/load-undici.ts'
 /** A server's address in a registry, and what to send to it. */
 export interface RegisteredServer {
   readonly url: string
-  /** Names of required headers. */
   readonly requiredHeaders: readonly string[]
 }
 

@@ -26,7 +26,6 @@ export interface RunOptions {
   readonly refusals: Refusals
   /** Returns the arguments to send to the server. Default: unchanged. */
   readonly sentArguments?: SentArguments | undefined
-  /** The trace of the call. */
   readonly trace?: CallTrace | undefined
   /** Called with the result of each call. An error that it throws ends all calls. */
   readonly onOutcome?: (outcome: ToolOutcome) => void

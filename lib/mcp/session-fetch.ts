@@ -27,7 +27,6 @@ const maxOpenReplies = 4
 export interface SessionFetchOptions {
   /** Origin of the server, which may announce other addresses to the client library. */
   readonly origin: string
-  /** Connects to the server. */
   readonly agent: Dispatcher
   /** Connects to other origins: any server may only redirect to public addresses. */
   readonly elsewhere: Dispatcher

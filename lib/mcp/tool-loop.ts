@@ -27,7 +27,6 @@ import type { Route } from '../core/route.ts'
 import type { TextGuards } from '../guards/text-filter.ts'
 import type { OpenTools } from './tool-servers.ts'
 
-/** Answers one turn. */
 export type AnswerTurn = Stage<RoutedChatCall, ChatBatch>
 
 export interface LoopOptions {
@@ -360,7 +359,6 @@ export class ToolLoop {
   }
 }
 
-/** A turn that the model has answered. */
 interface AnsweredTurn {
   /** The call of this turn, with the tools and the results so far. */
   readonly call: RoutedChatCall

@@ -54,7 +54,6 @@ export interface OpenOptions {
   /** Names of the caller's own functions. */
   readonly reservedNames: ReadonlySet<string>
   readonly signal: AbortSignal
-  /** The trace of the call. */
   readonly trace?: CallTrace | undefined
   /** Called for each server after its tools were listed, or could not be. */
   readonly onListing?: (listing: ToolListing) => void

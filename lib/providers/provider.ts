@@ -92,7 +92,6 @@ export type BodyFormat<E> =
   | { readonly as: 'pieces', readonly read: (piece: Uint8Array, into: E[]) => void }
   | EventStreamReader<E>
 
-/** Reads a stream of events. */
 export interface EventStreamReader<E> {
   readonly as: 'events'
   readonly reader: StreamReader<E>
@@ -102,7 +101,6 @@ export interface EventStreamReader<E> {
   readonly decoder?: ((maxLength: number) => StreamDecoder) | undefined
 }
 
-/** Reads parsed JSON. */
 export interface JsonReader<E> {
   readonly as: 'json'
   /** @param bytes the raw body */
@@ -199,7 +197,6 @@ export interface SendOptions {
 /** Current load of a transport, and refusals since its creation. */
 export interface TransportLoad {
   readonly connections: number
-  /** Requests waiting for a connection. */
   readonly waiting: number
   /** Requests that waited too long or found the queue full. */
   readonly refused: number

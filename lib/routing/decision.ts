@@ -14,7 +14,6 @@ export interface DecisionInput {
   /** Best first. */
   readonly routes: readonly Route[]
   readonly health: RouteHealth
-  /** Id of the calling key. */
   readonly keyId: string
   /** Models that are not tried, with reasons. */
   readonly skipped?: readonly UnusedRoute[]

@@ -30,7 +30,6 @@ export interface Cooldown {
 export class RouteHealth {
   readonly #now: () => number
   readonly #onCooldown: ((cooldown: SharedCooldown) => void) | undefined
-  /** Extra requests for hedging. */
   hedgeBudget = new ExtraRequestBudget()
   /** Extra requests to replace streams that are too slow. */
   slowStreamBudget = new ExtraRequestBudget()

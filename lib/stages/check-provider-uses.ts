@@ -55,7 +55,6 @@ export function checkProviderUses<R, C> (
 /** The hosts of each provider, by its id. */
 type ProviderHosts = ReadonlyMap<string, readonly string[]>
 
-/** Checks what one call uses. */
 class UseCheck {
   readonly #call: RoutedCall<unknown>
   /**

@@ -24,7 +24,6 @@ export const migrations: readonly Migration[] = [
   ...usageSteps
 ].toSorted((a, b) => a.number - b.number)
 
-/** Returns the number of the last step. */
 export function lastNumber (steps: readonly Migration[]): number {
   return steps.at(-1)?.number ?? 0
 }

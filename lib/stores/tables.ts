@@ -170,7 +170,6 @@ export interface InvitationRow {
   readonly expires_at_ms: number
 }
 
-/** A key of the admin API. */
 export interface AdminKeyRow {
   readonly id: string
   readonly name: string
@@ -437,7 +436,6 @@ export interface HoldingRow {
 /** A stored response of the Responses API: from the start of its background work, or from its end. */
 export interface ResponseRow {
   readonly id: string
-  /** Id of the key it belongs to. */
   readonly key_id: string
   /** The response it continues. */
   readonly previous_id: string | null

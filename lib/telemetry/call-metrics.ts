@@ -21,7 +21,6 @@ const modelAttribute = 'gen_ai.request.model'
 /** The usage of a call, from its usage row. */
 type Row = Pick<UsageRow, 'prompt_tokens' | 'completion_tokens' | 'cached_tokens' | 'cost_nano_usd'>
 
-/** The labels by which calls are counted. */
 type CallLabels = Readonly<Record<'endpoint' | 'model' | 'provider', string>> & { readonly outcome: Outcome }
 
 /** A call that has ended. */

@@ -246,7 +246,6 @@ const exporters: Readonly<Record<OtlpSettings['protocol'], typeof ProtobufExport
   'http/json': JsonExporter
 }
 
-/** Opens the configured tracer. */
 export function openCallTracer (settings: OtlpSettings, options: CallTracerOptions): CallTracer {
   const exporter = new exporters[settings.protocol](exporterOptions(settings, 'traces'))
   return new CallTracer(exporter, settings, options)

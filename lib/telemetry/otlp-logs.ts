@@ -34,7 +34,6 @@ const exporters: Readonly<Record<OtlpSettings['protocol'], typeof ProtobufExport
   'http/json': JsonExporter
 }
 
-/** Opens the exporter of log records. */
 export function openOtlpLogs (settings: OtlpSettings, log: Log): OtlpLogs {
   const exporter: LogRecordExporter = new exporters[settings.protocol](exporterOptions(settings, 'logs'))
   const { maxQueuedLogs } = settings

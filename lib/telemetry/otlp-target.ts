@@ -30,7 +30,6 @@ export function serviceResource (): Resource {
     .merge(detectResources({ detectors: [envDetector] }))
 }
 
-/** Returns the options of an exporter. */
 export function exporterOptions (
   { endpoint, headers }: OtlpSettings,
   signal: 'traces' | 'metrics' | 'logs'

@@ -63,7 +63,6 @@ export function maxUnitCostOf (units: Units, price: Price): number | undefined {
   return prices.length === 0 ? undefined : Math.round(images.count * nano * Math.max(...prices))
 }
 
-/** A kind of token with a price. */
 interface PricedKind {
   readonly name: TokenKindName
   readonly price: keyof TokenPrices

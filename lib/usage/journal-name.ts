@@ -11,7 +11,6 @@ const complete = /^usage-[\w-]+\.jsonl$/
 /** A live process touches its journal every second (`Journal.touch`); a suspended one does not. */
 const deadAfterMs = 60_000
 
-/** Returns the name of a new journal of this process. */
 export function journalName (): string {
   return `journal-${processName()}.jsonl`
 }

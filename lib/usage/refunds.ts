@@ -17,7 +17,6 @@ export interface Refunds {
   readonly previous: number
 }
 
-/** Adds a refund. */
 export function addRefund (refunds: Refunds | undefined, amount: number, nowMs: number): Refunds {
   const ageMs = nowMs - (refunds?.sinceMs ?? -Infinity)
   if (refunds === undefined || ageMs >= 2 * recordedAfterMs) {

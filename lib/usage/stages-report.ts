@@ -9,7 +9,6 @@ import { inspectionsOf, readNotes } from './guard-notes.ts'
 export interface GuardCounts {
   /** Calls that it inspected. */
   readonly calls: number
-  /** Calls with findings. */
   readonly callsWithFindings: number
   readonly findings: number
   /** Inspections that failed. */

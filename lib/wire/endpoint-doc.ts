@@ -35,7 +35,6 @@ export interface EndpointDoc {
   readonly access?: 'open' | 'session' | 'administration'
   /** True if any key is accepted, whatever endpoints it may use. */
   readonly everyKey?: boolean
-  /** Descriptions of request headers. */
   readonly requestHeaders?: Readonly<Record<string, string>>
   /** For endpoints that route: the answer to a dry run. */
   readonly dryRun?: TSchema

@@ -84,7 +84,6 @@ export const OneTimeLink = Type.Object({
 })
 export type OneTimeLink = Static<typeof OneTimeLink>
 
-/** A parameter of the query. */
 export interface QueryParameter {
   readonly description: string
   readonly type: 'string' | 'integer' | 'boolean'

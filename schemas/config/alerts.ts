@@ -5,7 +5,6 @@ import { OneOf } from '../nullable.ts'
 import { Closed, Count, HttpUrl, Named, Section, Text } from './entries.ts'
 import { Headers, Secret } from './secret.ts'
 
-/** The events of alerts. */
 export const alertEventNames = [
   'budget.threshold',
   'spending.unusual',

@@ -61,7 +61,6 @@ function withMarks (
   return { text: text === undefined ? undefined : spliceStrings(text, request, spliced), request: spliced }
 }
 
-/** Returns replacements for the caller's fields. */
 function replacedFields (
   { max_completion_tokens: limit }: ChatInput,
   { model, settings = {} }: Route,

@@ -31,7 +31,6 @@ export function modelPage (models: readonly Model[], query: string): MessagesMod
   }
 }
 
-/** Returns one model. */
 export function modelInfo ({
   id,
   display_name: name,

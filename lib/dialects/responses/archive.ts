@@ -28,7 +28,6 @@ export interface Continuation extends EarlierResponse {
   readonly items: readonly StoredItem[]
 }
 
-/** An item of a stored response. */
 export interface FoundItem {
   readonly item: StoredItem
   /** Absent if no provider stores it. */

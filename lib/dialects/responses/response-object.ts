@@ -87,7 +87,6 @@ export function responseUsage (usage: Usage, cost?: UsageCost): ResponseUsage {
   }
 }
 
-/** Returns the fields of a failed response. */
 export function failedFields (
   failure: GatewayError
 ): Pick<ResponseObject, 'status' | 'error'> & Partial<Pick<ResponseObject, 'incomplete_details'>> {

@@ -60,7 +60,6 @@ export function namesAllServers (toolServers: readonly string[] | null): boolean
   return toolServers === null || toolServers.includes('*')
 }
 
-/** Returns the request that creates the key. */
 export function newKeyOf (draft: KeyDraft): RequestBody<'POST /admin/v1/keys'> {
   const expires = expiryOf(draft)
   const limits = limitsOf(draft.limits)

@@ -49,7 +49,6 @@ export function draftLimits (limits: Limits | null): LimitsDraft {
   }
 }
 
-/** Lists the budgets of limits. */
 export function budgetsOf (limits: Limits | null): readonly Budget[] {
   return limits?.budgets ?? (limits?.budget === undefined ? [] : [limits.budget])
 }

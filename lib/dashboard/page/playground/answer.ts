@@ -87,7 +87,6 @@ export interface Chunk {
   readonly error?: { readonly message: string }
 }
 
-/** Returns the answer with a chunk added. */
 export function withChunk (answer: Answer, chunk: Chunk): Answer {
   const {
     choices: [choice] = [],
