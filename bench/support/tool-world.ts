@@ -56,7 +56,7 @@ async function handle (request: IncomingMessage, response: ServerResponse): Prom
   } else if (request.method !== 'POST') {
     response.writeHead(request.method === 'DELETE' ? 204 : 405).end()
   } else {
-    const said = answerTo(JSON.parse(body) as Rpc) // as above
+    const said = answerTo(JSON.parse(body) as Rpc) // written by the client library
     if (said === undefined) response.writeHead(202).end()
     else send(response, said)
   }

@@ -38,7 +38,7 @@ export interface AttemptPlanOptions {
   readonly credential?: (route: Route) => number | undefined
   /** The session of the call, which keeps its credential. Default: none. */
   readonly session?: CallSession | undefined
-  /** True for requests whose answer is fetched later: they all use the first credential of a provider. */
+  /** As in `CallAttemptsOptions`. Default: false. */
   readonly usesFirstCredential?: boolean
   /** Called with the reason for each route that is skipped or postponed. */
   readonly onSkip: (route: Route, reason: Cooldown['reason'] | 'retry_budget_exhausted') => void

@@ -1,22 +1,16 @@
-/**
- * Sends the request of a route, and a second one to the next route if the first has not begun to answer in
- * time. The first answer wins, and the other request is aborted. `CallAttempts` limits the additional load.
- */
-
 import { withTimeout } from '../async/with-timeout.ts'
 import type { Call } from '../core/call.ts'
 import type { OpenResponse } from './open-response.ts'
 import type { RouteAttempt } from './route-attempt.ts'
 
-/** Sends a request; it ends early when the signal aborts. */
+/** Sends a request, which ends early when the signal aborts. */
 export type Send<A> = (signal: AbortSignal) => Promise<A>
 
 /**
- * Sends the request of the first attempt and, if it is slow, that of a second one; returns the answer that
- * comes first. Records the outcomes, except that of the first attempt if both fail.
+ * Sends the request of the first attempt and, if it has not begun to answer after `afterMs`, that of a second
+ * one. The answer that comes first wins, and the other request is aborted. Records the outcomes, except that
+ * of the first attempt if both fail. `CallAttempts` limits the additional load.
  *
- * @param afterMs how long to wait for the first
- * @param send sends the request of an attempt; it ends early when the signal aborts
  * @param startHedge starts the second attempt; `undefined` if there is none to make
  * @throws the error of the first one, if neither succeeded
  */
@@ -74,7 +68,7 @@ interface HedgeResult<A> {
 }
 
 /**
- * Sends the first request, and the second if the first has no answer after `afterMs`.
+ * Does so for any two requests, without recording anything.
  *
  * @param second prepares the second request; `undefined` if there is none to make
  * @param discard releases the late answer of the request that lost

@@ -2,6 +2,7 @@
 
 import { GatewayError } from '../core/errors.ts'
 import { yieldFairly } from '../async/yield-fairly.ts'
+import { colon, openList, openObject } from '../json/characters.ts'
 import { parseBounded, maxDepth, ValueCounter } from '../json/parse-bounded.ts'
 import { parseInSlices } from '../json/parse-in-slices.ts'
 import {
@@ -76,9 +77,6 @@ export async function readCompleteStream<E extends AnyEvent> (
   return events
 }
 
-export const openingBrace = 0x7b
-const [openingBracket, colon] = [0x5b, 0x3a]
-
 /** Returns true for a body that begins like an event stream. */
 export function looksLikeStream (bytes: Buffer): boolean {
   return /^\ufeff?\s*(?:data|event|id|retry)?:/.test(bytes.toString('utf8', 0, 200))
@@ -95,7 +93,7 @@ export function withoutComments (bytes: Buffer): Buffer {
     const end = bytes.indexOf('\n', at)
     at = end === -1 ? bytes.length : blanksAt(bytes, end)
   }
-  const isJson = bytes[at] === openingBrace || bytes[at] === openingBracket
+  const isJson = bytes[at] === openObject || bytes[at] === openList
   return isJson ? bytes.subarray(at) : bytes
 }
 

@@ -1,8 +1,3 @@
-/**
- * Tracks one attempt at a route, and records its outcome in the health of the route and in the record of the
- * call.
- */
-
 import { callerError, ProviderFailure, usageOfError } from '../providers/provider-failure.ts'
 import type { ModelAttempt } from '../routing/model-circuit.ts'
 import type { PlannedAttempt } from './attempt-plan.ts'
@@ -21,7 +16,8 @@ import type { Provider } from '../providers/provider.ts'
 export type UnusedRequest = Pick<WastedRequest, 'usage' | 'share'>
 
 /**
- * One attempt at a route, from its start to its outcome. `CallAttempts` and `hedgedAnswer` send its request,
+ * One attempt at a route, from its start to its outcome, which it records in the health of the route and in
+ * the record of the call. `CallAttempts` and `hedgedAnswer` send its request,
  * call one of the `record…` methods, and then `end`.
  */
 export class RouteAttempt {

@@ -9,12 +9,13 @@ import { cutName } from '../core/record.ts'
 import { ProviderFailure, type Failure } from '../providers/provider-failure.ts'
 import { rateLimitsIn } from '../providers/retry-after.ts'
 import { yieldFairly } from '../async/yield-fairly.ts'
+import { openObject } from '../json/characters.ts'
 import { readErrorAnswer } from '../providers/error-body.ts'
 import { StreamResponse } from './stream-response.ts'
 import { AnswerMemory } from './answer-memory.ts'
 import { PieceResponse, bufferedResponse, type AnyEvent, type OpenResponse } from './open-response.ts'
 import {
-  looksLikeStream, openingBrace, parseResponseBytes, readCompleteStream, readOrRefuse, withoutComments
+  looksLikeStream, parseResponseBytes, readCompleteStream, readOrRefuse, withoutComments
 } from './parse-response.ts'
 import type { SlowStreamPolicy } from './stream-pace.ts'
 import type { Call, CallSignal, RoutedCall } from '../core/call.ts'
@@ -189,7 +190,7 @@ async function openBody<E extends AnyEvent> (
   switch (reader.as) {
     case 'json': {
       let bytes = await body.buffer(answerBytes, memory.hold)
-      if (bytes[0] !== openingBrace) {
+      if (bytes[0] !== openObject) {
         bytes = withoutComments(bytes)
         if (reader.sse !== undefined && looksLikeStream(bytes)) {
           const maxBytes = Math.max(eventBytes, answerBytes)

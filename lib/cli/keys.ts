@@ -52,7 +52,7 @@ const options = {
   owner: { type: 'string' },
   expires: { type: 'string' },
   overlap: { type: 'string' },
-  // of each
+  // one option for each counted limit
   ...(Object.fromEntries(limitFields.map(({ name }) => [optionOf(name), { type: 'string' }])) as Record<
     OptionOf<CountedLimitName>,
     { readonly type: 'string' }

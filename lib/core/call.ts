@@ -50,10 +50,7 @@ export interface Call {
   readonly takeMemory?: (bytes: number) => void
   /** Ends the call with `timeout` this many milliseconds after its arrival, unless it ends sooner. */
   readonly shortenDeadline?: ((ms: number) => void) | undefined
-  /**
-   * Journals the call. A complete answer, the last frame of a stream, and the storing of a response wait for
-   * it. Absent if calls are not recorded, and for a call that runs without a waiting caller.
-   */
+  /** Absent if calls are not recorded, and for a call that runs without a waiting caller. */
   readonly journalAnswer?: JournalAnswer | undefined
   /**
    * Aborts when the call ends before its answer is written. Every request, timer and tool call ends with it.
@@ -66,7 +63,7 @@ export interface Call {
   readonly receivedAtMs: number
   /** Only for endpoints with `readsConnection`. */
   readonly connection?: CallerConnection | undefined
-  /** The facts known about the call so far, for the log and the usage ledger. */
+  /** What is known about the call so far. */
   readonly record: CallRecord
 }
 
@@ -140,8 +137,7 @@ export interface RoutedCall<R> extends ValidCall<R> {
 
 /**
  * The events of one network read, and the call they answer. Stages loop over `events` with a plain `for` and
- * yield once per batch. A stage costs a quarter of a microsecond; one `await` per event would cost more than
- * everything else done to the event.
+ * yield once per batch: an `await` per event would cost more than everything else done to the event.
  */
 export interface Batch<R, E> {
   readonly call: RoutedCall<R>
@@ -172,7 +168,7 @@ export function contextOf<C> ({ context }: Pick<ValidCall<unknown>, 'context'>):
 
 /**
  * Adds or replaces fields of a call, and returns it with its new type: for stages after which nothing needs
- * the old call. Reusing one object in all stages saves 1.6 µs compared with six copies.
+ * the old call.
  */
 export function refine<C extends object, F extends object> (call: C, fields: F): Omit<C, keyof F> & F {
   return Object.assign(call, fields)
@@ -186,7 +182,10 @@ export function extend<C extends object, F extends object> (call: C, fields: F):
   return Object.assign({}, call, fields)
 }
 
-/** Journals a call before its caller can have the complete answer, which waits for the result. */
+/**
+ * Journals a call before its caller can have the complete answer: the body of a complete one, the last frame
+ * of a stream, and the storing of a response wait for the result.
+ */
 export type JournalAnswer = (call: Call) => Promise<void> | undefined
 
 /**

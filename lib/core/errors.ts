@@ -284,7 +284,7 @@ export function defaultMessage (code: string | undefined): string | undefined {
  * account there, rather than because of the request, the caller's own key or a caller who left.
  */
 export function isProviderFault (code: string): boolean {
-  const row: CodeRow | undefined = code in codes ? codes[code as ErrorCode] : undefined // as above
+  const row: CodeRow | undefined = code in codes ? codes[code as ErrorCode] : undefined // `in` has shown it
   return (
     code !== 'invalid_provider_key' &&
     (row?.fault === 'transient' || row?.fault === 'rate_limit' || row?.fault === 'credential')

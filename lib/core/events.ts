@@ -1,6 +1,4 @@
 /**
- * Defines the events of an answer, each with one typed fact.
- *
  * Every provider's answer, streamed or complete, becomes these events, and every answer of the gateway is
  * made from them (`dialects`). `choice` is the index of the choice, `callIndex` that of a tool call within
  * its choice. After `normalise`, an answer has, in this order: one `answer-start`; all other events; one

@@ -127,7 +127,7 @@ export class CallRecorder {
     }))
   }
 
-  /** Journals a call before its last byte is sent, and notes which provider made its tool calls. */
+  /** Also notes which provider made the tool calls. */
   readonly journalAnswer: JournalAnswer = call => {
     const { tools: { callIds }, routing: { providerId } } = call.record
     if (callIds !== undefined && providerId !== undefined) {

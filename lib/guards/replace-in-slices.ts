@@ -70,7 +70,7 @@ export async function replaceInSlices<T> (
  * Returns the text of a JSON object with its findings replaced and duplicate keys removed.
  *
  * @param type the type of an event, which some servers send only as the SSE event name
- * @throws GatewayError as above; SyntaxError for invalid JSON
+ * @throws GatewayError for a finding that refuses the call; SyntaxError for invalid JSON
  */
 export async function replaceJsonInSlices (
   json: string,

@@ -65,7 +65,7 @@ export interface TextGuards {
 export interface ReversibleGuards {
   /** Returns who gets restored values; `undefined` for a call without placeholders. */
   readonly restores: (call: RoutedCall<unknown>) => Restoration | undefined
-  /** Returns the placeholders of a call, creating them if necessary; `undefined` as above. */
+  /** Returns the placeholders of a call, creating them if necessary; `undefined` if it has none. */
   readonly placeholdersOf: (call: RoutedCall<unknown>) => Placeholders | undefined
   /** Opens the sealed placeholders stored with a key's response. */
   readonly open: (key: ApiKey, sealed: string) => Placeholders
@@ -169,7 +169,7 @@ export class TextFilters implements PlaceFilters {
   }
 }
 
-/** Replaces findings in a complete text. @throws GatewayError as above */
+/** Does so by one filter. */
 export function replaceFindings (filter: TextFilter, text: string, isFixed = false): string {
   const edits = filter.find(text, 0, Infinity)
   const [first] = edits

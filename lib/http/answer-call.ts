@@ -40,7 +40,6 @@ export interface AnswerOptions {
   readonly beginTrace?: ((headers: Call['headers']) => CallTrace) | undefined
   /** Adds headers to every reply. Default: none. */
   readonly addHeaders?: AddHeaders | undefined
-  /** Called before a complete reply and before the last bytes of a stream, which wait for the result. */
   readonly journalAnswer?: JournalAnswer
   /** Called with the error when uploaded files of a call could not be deleted. */
   readonly onUploadDeleteFailed?: (error: unknown) => void

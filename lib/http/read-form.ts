@@ -202,7 +202,7 @@ class FormParts {
       maxTotalFileSize: maxBytes,
       allowEmptyFiles: true,
       minFileSize: 0,
-      // Nothing is written under this name. The default is a random name, whose hash takes 16 µs.
+      // Nothing is written under this name; the default is a random one for each file.
       filename: () => 'upload',
       onFileBegin: (name, file) => { this.files.push({ name, file, writer: this.#newWriter() }) },
       fileWriteStreamHandler: () => {

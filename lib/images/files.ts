@@ -20,8 +20,8 @@ const squarePngBytes = 4 * 1024 * 1024
  * Returns the format of an image; `undefined` for anything but PNG, JPEG and WebP.
  *
  * Recordings are recognised with file-type, images by these three signatures: adapters and tool results call
- * this without awaiting, while file-type reads asynchronously and takes 9 µs instead of 0.2. It also gives
- * animated PNGs another type, although providers accept them as PNG.
+ * this without awaiting, while file-type reads asynchronously. It also gives animated PNGs another type,
+ * although providers accept them as PNG.
  */
 export function imageKind (head: Uint8Array): ImageKind | undefined {
   const bytes = Buffer.from(head.buffer, head.byteOffset, Math.min(head.byteLength, 12))

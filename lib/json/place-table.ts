@@ -193,7 +193,7 @@ export class PlaceTable {
       let next = 0
       return this.#replace(value, nodes, below, text => text, () => replaced[next++])
     }
-    return await inSlices(value, [this.#root], undefined) as T // as above
+    return await inSlices(value, [this.#root], undefined) as T // strings and lists stay what they are
   }
 
   /** Returns a JSON text with its texts replaced and without duplicate keys. */

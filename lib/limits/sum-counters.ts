@@ -18,7 +18,7 @@ interface Sum {
   readonly key: SumKey
   readonly used: number
   readonly reserved: number
-  /** See above; 0 without peers. */
+  /** What other processes hold, and unrecorded usage. 0 without peers. */
   readonly elsewhere: number
   /** Absent until there is a refund. */
   readonly refunds: Refunds | undefined

@@ -53,9 +53,8 @@ export class UsageRecorder {
   }
 
   /**
-   * Journals a call just before its last byte is sent, and sets the cost headers of a complete answer. The
-   * last byte must wait for the returned promise. All calls of one event loop turn share a journal write. An
-   * up-to-date row is not journaled twice.
+   * Implements `JournalAnswer`, and sets the cost headers of a complete answer. An up-to-date row is not
+   * journaled twice.
    */
   journalAnswer (call: Call): Promise<void> | undefined {
     const { ledger } = this.#deps

@@ -40,10 +40,7 @@ export function answerReply<C> ({
     if (placeholders !== undefined && printedTexts !== undefined) {
       reply = withRestoredTexts(reply, placeholders, printedTexts)
     }
-    // Spreading `reply` before `headers` costs 3 µs.
-    return headers === undefined
-      ? reply
-      : Object.assign({}, reply, { headers: Object.assign({}, reply.headers, headers(call)) })
+    return headers === undefined ? reply : { ...reply, headers: { ...reply.headers, ...headers(call) } }
   }
 }
 

@@ -62,16 +62,17 @@ export function inspectRequest<R> (
     }
     const seen = (call: RoutedCall<R>): RoutedCall<R> => {
       if (hidesBody) call.record.bodies?.takeRequest([])
-      return seenBy(call, inspections)
+      return acceptRequest(call, inspections)
     }
     return call instanceof Promise ? call.then(seen) : seen(call)
   })
 }
 
-/**
- * @param inspections those that run while the provider answers
- */
-function seenBy<R> (call: RoutedCall<R>, inspections: ReadonlyArray<Promise<unknown>> = []): RoutedCall<R> {
+/** Lets an inspected call continue; its answer is held until the inspections that still run accept it. */
+function acceptRequest<R> (
+  call: RoutedCall<R>,
+  inspections: ReadonlyArray<Promise<unknown>> = []
+): RoutedCall<R> {
   if (inspections.length === 0) {
     call.record.guards.awaitsInspection = false
     return call

@@ -54,7 +54,7 @@ export function inspectResults<R, E> (
 /**
  * Runs each guard on a value that is part of the answer to a call.
  *
- * @throws GatewayError as above
+ * @throws GatewayError for a finding that refuses the call
  */
 async function inspected<T> (
   { layers }: TextGuards,

@@ -66,7 +66,7 @@ export class LongTexts {
     return isLong(text) ? await this.putInPieces(ownerId, name, text) : text
   }
 
-  /** Stores a text of any length in pieces. @returns as above */
+  /** Stores a text of any length in pieces. @returns the reference to it, for the row */
   async putInPieces (ownerId: string, name: string, text: string): Promise<string> {
     let number = 0
     for (const piece of splitText(text, pieceLength)) {

@@ -149,7 +149,7 @@ export class StoredConversations {
     const texts = [await this.#texts.get(id, input), await this.#texts.get(id, response)]
     if (texts[0] === undefined || texts[1] === undefined) return undefined
     const items = await parseText(texts[0], takeMemory) as StoredItem[] // stored by `keep`
-    const { output } = await parseText(texts[1], takeMemory) as ResponseObject // as above
+    const { output } = await parseText(texts[1], takeMemory) as ResponseObject // stored by `keep`
     return { input: items, output: output.filter(hasId) }
   }
 

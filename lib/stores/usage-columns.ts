@@ -51,7 +51,8 @@ const columns = {
 } as const satisfies Readonly<Record<Exclude<UsageColumn, UnitColumn>, 'text' | 'bigint'>> &
   Readonly<Partial<Record<UnitColumn, 'bigint'>>>
 
-const named = Object.entries(columns) as ReadonlyArray<[UsageColumn, 'text' | 'bigint']> // as above
+// `Object.entries` knows no names
+const named = Object.entries(columns) as ReadonlyArray<[UsageColumn, 'text' | 'bigint']>
 
 export const usageColumns: readonly UsageColumn[] = [
   ...new Set([...named.map(([column]) => column), ...unitColumns])

@@ -29,7 +29,8 @@ export function loggableError (cause: unknown): unknown {
  */
 export function describeError (error: unknown): string {
   if (!(error instanceof Error)) return redact(String(error))
-  if (error instanceof SyntaxError) return 'The response cannot be read.' // as above
+  // its message quotes the text
+  if (error instanceof SyntaxError) return 'The response cannot be read.'
   const { message, cause } = error
   const why = cause instanceof Error && !message.includes(cause.message) ? ` (${cause.message})` : ''
   return redact(message + why)

@@ -81,9 +81,6 @@ const maxCharacters = 200
 /**
  * Prints the steps of a call accepted at `receivedAtMs` (`performance.now()`); `null` if the other columns
  * already tell everything.
- *
- * Takes 1.5 µs for a call with two candidate routes and 0.02 µs for a plain one; object literals with spreads
- * took 5.5 µs.
  */
 export function printSteps (record: CallRecord, receivedAtMs: number): string | null {
   // Left out if it only repeats the error code's default message.

@@ -162,7 +162,6 @@ export function usageRow (
     metadata: caller.metadata === undefined ? null : JSON.stringify(caller.metadata),
     parties: record.caller.parties === undefined ? null : JSON.stringify(record.caller.parties)
   }
-  // Spreading it into the literal takes 1 µs more.
   return Object.assign(
     facts,
     byUnitColumn(({ name, perUnit }) =>

@@ -21,7 +21,7 @@ const waiting: Check[] = []
 
 /**
  * Makes the check of a schema out of one compiled function per top-level field. As one function, the check of
- * a chat request is too long for the engine to optimise soon: 0.5 µs for ten tools instead of 0.2.
+ * a chat request is too long for the engine to optimise soon.
  *
  * A field is compiled at its first use, or by `warmUp`, so that a start need not wait for all of them.
  */

@@ -33,7 +33,7 @@ export function adminEndpoint (services: Services, route: AdminRoute, method: st
       const authorized = check === undefined ? call : await authorizedAgain(call, spec, services.settings)
       const request = check?.(body)
       const search = new URLSearchParams(call.query)
-      return extend(authorized, { request, search }) as AdminRequest // as above
+      return extend(authorized, { request, search }) as AdminRequest // checked by `check`
     }),
     replyWith(async (call: AdminRequest) => {
       const { 'idempotency-key': key } = call.headers

@@ -220,7 +220,6 @@ export function completionUsage (usage: Usage, cost?: UsageCost): CompletionUsag
     totalTokens: total_tokens
   } = usage
   const counts: CompletionUsage = { prompt_tokens, completion_tokens, total_tokens }
-  // Spreads would cost 1 µs more.
   if (promptDetails !== undefined) counts.prompt_tokens_details = promptDetails
   if (completionDetails !== undefined) counts.completion_tokens_details = completionDetails
   return cost === undefined ? counts : { ...counts, ...costFields(cost) }

@@ -48,7 +48,6 @@ export function messagesInput (call: ValidCall<MessagesRequest>): DialectCall<Me
     service_tier: tier,
     cache
   } = request
-  // Spreads would cost 3 µs.
   const input: Mutable<ChatInput> = Object.assign({}, base, { max_completion_tokens: maxTokens })
   if (stream === true) input.stream = stream
   if (stop !== undefined) input.stop = stop

@@ -69,7 +69,11 @@ export interface ResponseArchive {
     id: string,
     takeMemory?: TakeMemory
   ) => Promise<Continuation | undefined>
-  /** Returns the items among these that the gateway stored for a key, by id. @throws GatewayError as above */
+  /**
+   * Returns the items among these that the gateway stored for a key, by id.
+   *
+   * @throws GatewayError as `continuation` does
+   */
   readonly items: (
     keyId: string,
     ids: readonly string[],

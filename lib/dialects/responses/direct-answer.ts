@@ -42,7 +42,7 @@ export async function storedResponse (
   const origin = isKept
     ? { providerId: route.providerId, account: direct.accounts.get(route)?.() ?? '', responseId }
     : undefined
-  const { store } = await keep(JSON.parse(shown) as ResponseObject, origin) // as above
+  const { store } = await keep(JSON.parse(shown) as ResponseObject, origin) // in the same format
   return store ? shown : withFields(start, shown, { store })
 }
 

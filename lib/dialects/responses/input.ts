@@ -100,7 +100,6 @@ export function responsesInput (
             return { ...response, store: false }
           }
         }
-  // Spreads would cost 2 µs.
   const context: ResponsesContext = Object.assign(
     {
       id: itemId('resp'),

@@ -31,7 +31,7 @@ export function replaceResponseTexts (
 /**
  * Removes what the request asks for individual tokens, as `Dialect.asTextAnswer` says.
  *
- * @param options as above
+ * @param options the options that the request's input was created with
  */
 export function withoutTokens (
   call: RoutedCall<ChatInput>,

@@ -50,7 +50,6 @@ export function chatBody (given: AdapterInput<ChatInput>): Record<string, unknow
     model: route.model,
     messages: wireConversation(request.messages, quirks)
   }
-  // Iterating over the request's few fields saves 1 µs compared with the list of two dozen.
   for (const field in request) {
     const value: unknown = forwarded.has(field) ? Reflect.get(request, field) : undefined
     if (value !== undefined) body[field] = value

@@ -2,6 +2,7 @@
 
 import { asFunctionCall, offersFunctionsOnly } from '../../chat/legacy-functions.ts'
 import { GatewayError } from '../../core/errors.ts'
+import { openObject } from '../../json/characters.ts'
 import { objectOf, onlyObjectOf } from '../../json/type-guards.ts'
 import { objectIn, objectOrNothing } from '../json-api.ts'
 import { ProviderFailure } from '../provider-failure.ts'
@@ -103,7 +104,7 @@ class FunctionCallStream extends ChatStream {
 
 /** Recognises `[DONE]`, with optional white space or quotes. */
 function isDone (data: string): boolean {
-  if (data.charCodeAt(0) === 0x7b || data.length > 64) return false
+  if (data.charCodeAt(0) === openObject || data.length > 64) return false
   const text = data.trim()
   return text === '[DONE]' || text === '"[DONE]"'
 }
@@ -115,7 +116,7 @@ function isDone (data: string): boolean {
 function chunkOf (event: string | undefined, data: string): Record<string, unknown> | undefined {
   if (event === 'error') return objectOrNothing(data) ?? { error: data }
   const named = event !== undefined && event !== 'message'
-  if (named && data.charCodeAt(0) !== 0x7b) return undefined
+  if (named && data.charCodeAt(0) !== openObject) return undefined
   const chunk = objectIn(data)
   return named && chunk?.['choices'] === undefined && chunk?.['error'] === undefined ? undefined : chunk
 }

@@ -91,7 +91,7 @@ export function addRollups (
   let group: Group | undefined
   for (const row of rows) {
     if (!isSummed.of(row)) continue
-    // Most rows are like the one before; naming a group takes 0.5 µs.
+    // Most rows belong to the group of the row before.
     if (group === undefined || previous === undefined || !belongTogether(row, previous)) {
       const dimensions = dimensionsOf(row)
       const name = `${hourOf(row)}\0${dimensions.join('\0')}`

@@ -67,8 +67,9 @@ export async function openSqlite (
     directory: dataDir,
     query,
     now: Date.now,
-    skipLocked: claimed => claimed, // writers wait for each other
-    lockRows: found => found, // as above
+    // Writers wait for each other, so no row is locked.
+    skipLocked: claimed => claimed,
+    lockRows: found => found,
     write,
     maxBatchRows: 200, // takes about a millisecond, which blocks the process
     maxSummedRows: 20, // takes a few milliseconds, which delays calls
