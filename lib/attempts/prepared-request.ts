@@ -1,5 +1,3 @@
-/** Prepares the request of a call to one route, once for each credential, and sends it. */
-
 import { standardSignal } from '../async/cancellation.ts'
 import { mergeSettings } from '../chat/merge-settings.ts'
 import type { JournalSent, RoutedCall } from '../core/call.ts'

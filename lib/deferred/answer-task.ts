@@ -1,5 +1,3 @@
-/** Answers a stored, deferred call that the gateway runs itself. */
-
 import { extend } from '../core/call.ts'
 import { GatewayError } from '../core/errors.ts'
 import { requireGuards } from '../guards/guard-scope.ts'

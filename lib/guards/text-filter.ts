@@ -65,7 +65,7 @@ export interface TextGuards {
 export interface ReversibleGuards {
   /** Returns who gets restored values; `undefined` for a call without placeholders. */
   readonly restores: (call: RoutedCall<unknown>) => Restoration | undefined
-  /** Returns the placeholders of a call, creating them if necessary; `undefined` if it has none. */
+  /** Returns the placeholders of a call, creating them if necessary; `undefined` for a call without any. */
   readonly placeholdersOf: (call: RoutedCall<unknown>) => Placeholders | undefined
   /** Opens the sealed placeholders stored with a key's response. */
   readonly open: (key: ApiKey, sealed: string) => Placeholders

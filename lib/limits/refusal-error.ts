@@ -1,5 +1,3 @@
-/** Says which limit refused a call, and when to try again. */
-
 import { GatewayError } from '../core/errors.ts'
 import { steadyNow } from '../async/steady-clock.ts'
 import { budgetText, type Budget } from '../core/key.ts'

@@ -1,5 +1,3 @@
-/** Runs adjacent stages as one iterator. */
-
 import { done } from './sources.ts'
 
 /** The state of a stage over one source. */

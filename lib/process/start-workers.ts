@@ -1,5 +1,3 @@
-/** Forks the workers, replaces those that exit or hang, and stops them in time. */
-
 import { nonEmptyText, property } from '../json/type-guards.ts'
 import cluster, { type Worker } from 'node:cluster'
 import type { Address } from '../http/listen.ts'
@@ -40,7 +38,7 @@ export interface WorkerEvents {
 
 type WorkerSettings = Pick<ServerSettings, 'workers' | 'shutdownDelayMs' | 'drainMs' | 'workerTimeoutMs'>
 
-/** Starts workers, replaces those that exit, and stops all of them after a signal. */
+/** Starts workers, replaces those that exit or hang, and stops all of them after a signal. */
 export function startWorkers (settings: WorkerSettings, log: Log, events: WorkerEvents): void {
   const pool = new WorkerPool(settings, log, events)
   cluster.schedulingPolicy = acceptInWorkers

@@ -1,5 +1,3 @@
-/** Finds reasoning in a request that a provider cannot read. */
-
 import { splitContent, toReasoningItem } from '../chat/reasoning-item.ts'
 import { thoughtSignature } from '../chat/thought-signature.ts'
 import { needsResponses } from './responses/index.ts'

@@ -1,5 +1,3 @@
-/** Reads the fields of requests that are meant for the gateway (`schemas/call-options`). */
-
 import { refine, type Call, type ValidCall } from '../core/call.ts'
 import { map, type PassThroughStage } from '../pipeline/stage.ts'
 import { usageCostOf } from '../usage/usage-row.ts'
@@ -16,7 +14,7 @@ interface Request extends CallOptionFields {
 interface FieldNames { readonly properties: object }
 
 /**
- * Applies the options of a request: one call in, the same call out.
+ * Applies the options of a request (`schemas/call-options`): one call in, the same call out.
  *
  * @param schema the schema of requests. Fields outside it have no effect unless a provider takes them
  *   (`quirks.extra_fields`); the record of the call lists them. Default: unknown fields are not reported.

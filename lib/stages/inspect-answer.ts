@@ -1,5 +1,3 @@
-/** Runs the guards on an answer, and replaces what they find, before the caller gets it. */
-
 import { GatewayError } from '../core/errors.ts'
 import { withTimeout } from '../async/with-timeout.ts'
 import { yieldFairly } from '../async/yield-fairly.ts'

@@ -1,5 +1,3 @@
-/** Runs the guards on a request, and replaces what they find, before it is sent. */
-
 import { replaceNames } from '../validation/attribution.ts'
 import { needsSlices } from '../core/request-size.ts'
 import { judgeTexts } from '../guards/gathered-texts.ts'

@@ -1,5 +1,3 @@
-/** Lists the events of a call in order, from its usage row and the steps in it. */
-
 import type { TimelineEntry } from '../../schemas/admin/calls.ts'
 import type { UsageRow } from '../stores/tables.ts'
 import type { CallSteps, RequestStep, ToolStep } from './call-steps.ts'

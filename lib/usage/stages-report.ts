@@ -1,5 +1,3 @@
-/** Sums up what guards did with the texts of calls. */
-
 import type { Kysely } from 'kysely'
 import type { GuardOutcome } from '../core/guard-findings.ts'
 import type { Tables } from '../stores/tables.ts'

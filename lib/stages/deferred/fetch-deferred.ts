@@ -1,5 +1,3 @@
-/** Fetches a deferred completion from the provider that holds it. */
-
 import { EarlyReply } from '../../core/reply.ts'
 import { extend } from '../../core/call.ts'
 import { collected, once } from '../../pipeline/sources.ts'

@@ -1,5 +1,3 @@
-/** Finds a deferred completion: the stored answer, or the provider that holds it. */
-
 import { EarlyReply } from '../../core/reply.ts'
 import { extend, type AuthedCall } from '../../core/call.ts'
 import { map, type Stage } from '../../pipeline/stage.ts'

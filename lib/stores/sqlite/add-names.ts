@@ -1,5 +1,3 @@
-/** Adds rows to the sums of their names. */
-
 import { attributionNames, type AttributionName } from '../../../schemas/admin/usage.ts'
 import { dayOf } from '../../core/day.ts'
 import { allNames, nameBounds, nameRollupKey, namesOf, otherNames, namePeriodStart } from '../name-rollups.ts'

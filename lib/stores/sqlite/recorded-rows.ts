@@ -1,5 +1,3 @@
-/** Looks up usage rows by key. */
-
 import { sql, type Kysely } from 'kysely'
 import type { Tables } from '../tables.ts'
 
