@@ -14,7 +14,7 @@ export abstract class TimedMember extends RingMember {
   abstract onDue (): void
 }
 
-/** Members called in one turn of the event loop: thousands of streams may have begun at the same time. */
+/** Members called in one tick: thousands of streams may have begun at the same time. */
 const membersPerTurn = 200
 
 export class SharedTimer {

@@ -1,11 +1,11 @@
 /**
- * Runs work on large bodies one piece per turn of the event loop, over all callers: twenty documents of 67 MB
- * at once would otherwise delay every other call by tenths of a second.
+ * Runs work on large bodies one piece per tick, over all callers: twenty documents of 67 MB at once would
+ * otherwise delay every other call by tenths of a second.
  */
 
 const waiting: Array<() => void> = []
 
-/** Resolves in a turn of the event loop reserved for this caller, first come, first served. */
+/** Resolves in a tick reserved for this caller, first come, first served. */
 export async function yieldFairly (): Promise<void> {
   await new Promise<void>(resolve => {
     if (waiting.push(resolve) === 1) setImmediate(letOneThrough)

@@ -2,7 +2,7 @@
 
 import { GatewayError } from '../core/errors.ts'
 import { yieldFairly } from '../async/yield-fairly.ts'
-import { colon, openList, openObject } from '../json/characters.ts'
+import { colon, isSpace, openList, openObject } from '../json/characters.ts'
 import { parseBounded, maxDepth, ValueCounter } from '../json/parse-bounded.ts'
 import { parseInSlices } from '../json/parse-in-slices.ts'
 import {
@@ -100,7 +100,7 @@ export function withoutComments (bytes: Buffer): Buffer {
 /** Returns the index after spaces, tabs and line ends. */
 function blanksAt (bytes: Buffer, from: number): number {
   let at = from
-  while (bytes[at] === 0x20 || bytes[at] === 0x09 || bytes[at] === 0x0a || bytes[at] === 0x0d) at++
+  while (isSpace(bytes[at])) at++
   return at
 }
 

@@ -52,7 +52,7 @@ function isChunk (event: JsonObject): event is JsonObject & Chunk {
   )
 }
 
-/** Events joined per turn of the event loop. */
+/** Events joined per tick. */
 const eventsPerTurn = 500
 
 /** Drops events whose texts were all added to earlier events. */

@@ -17,9 +17,9 @@ export interface PrintOptions {
   readonly maxBytes: number
 }
 
-/** A longer event is parsed in separate turns of the event loop. */
+/** A longer event is parsed in separate ticks. */
 const longEvent = 64 * 1024
-/** Events parsed per turn of the event loop. */
+/** Events parsed per tick. */
 const eventsPerTurn = 500
 
 /** Prints a complete body. */

@@ -24,8 +24,8 @@ export interface JsonRedaction {
   readonly isCut?: boolean
 }
 
-/** Characters read per turn of the event loop. */
-const lengthPerTurn = 64 * 1024
+/** Characters read per tick. */
+const lengthPerTick = 64 * 1024
 /**
  * A string that is cut loses this many more characters: a secret may be cut with it, and no pattern would
  * match the rest.
@@ -39,7 +39,7 @@ const maxDepth = 4
 /** Returns the text with marks in place of redacted values. Media in base64 are left out. */
 export async function redactJson (text: string, options: JsonRedaction, depth = 0): Promise<RedactedText> {
   const { redaction, secrets, maxLength, isCut = false } = options
-  let [result, at, turnEnd, isRedacted, isTruncated] = ['', 0, lengthPerTurn, false, false]
+  let [result, at, tickEnd, isRedacted, isTruncated] = ['', 0, lengthPerTick, false, false]
   const redacted = async (part: string): Promise<string> => {
     const open = await redaction.redact(part, secrets)
     isRedacted ||= open !== part
@@ -76,8 +76,8 @@ export async function redactJson (text: string, options: JsonRedaction, depth = 
       result += JSON.stringify(losesEnd ? open.slice(0, -marginLength) : open)
       at = end
     }
-    if (at < turnEnd) continue
-    turnEnd = at + lengthPerTurn
+    if (at < tickEnd) continue
+    tickEnd = at + lengthPerTick
     await yieldFairly()
   }
   return { text: result, isRedacted, isTruncated: isTruncated || at < text.length }

@@ -174,8 +174,7 @@ function isLargeJson ({ body, headers }: UpstreamRequest): boolean {
 }
 
 /**
- * Returns the body to send. Serialising a large one has taken a turn of the event loop; encoding and writing
- * it takes another.
+ * Returns the body to send. Serialising a large one has taken a tick; encoding and writing it takes another.
  */
 function preparedBody (
   request: UpstreamRequest,

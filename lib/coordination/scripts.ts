@@ -1,6 +1,6 @@
 /**
- * Counts in Redis what limited keys use: one script for all that a turn of a process's loop reserves and
- * settles, which Redis runs as one step.
+ * Counts in Redis what limited keys use: one script for all that one tick of a process reserves and settles,
+ * which Redis runs as one step.
  *
  * Each party, such as a key of the gateway, has these keys in Redis, in one place of a cluster: what its
  * buckets owe, its open calls by the end of their leases, and for each sum and period what was used and the
@@ -38,10 +38,10 @@ const buckets = lua`
 `
 
 /**
- * Runs one after the other what a turn of a process's loop has to reserve and to settle: a list for each
- * party, whose keys are those of its rates and its open calls, and then two for each sum: what is known of
- * it, and the ends of the leases of what calls hold. What a list changes is read once and written once.
- * Operations are objects of `limits/redis-counters`, which has their types.
+ * Runs one after the other what one tick of a process has to reserve and to settle: a list for each party,
+ * whose keys are those of its rates and its open calls, and then two for each sum: what is known of it, and
+ * the ends of the leases of what calls hold. What a list changes is read once and written once. Operations
+ * are objects of `limits/redis-counters`, which has their types.
  *
  * The reply is JSON: for each list, for each operation, what it returns; amounts are texts, as numbers would
  * be rounded. A settlement counts the usage of a call whose reservation is there, and nothing when it has

@@ -375,8 +375,7 @@ function endingOf (response: ResponseObject, number: number): string {
 }
 
 /**
- * Returns the frames from an index on that are joined per turn of the event loop: at least one, if there is
- * one.
+ * Returns the frames from an index on that are joined per tick: at least one, if there is one.
  */
 function firstOf (frames: readonly string[], from: number): readonly string[] {
   let to = from

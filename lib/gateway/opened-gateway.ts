@@ -1,6 +1,6 @@
 /** The life cycle of an assembled gateway: starting, listening, reloading and stopping. */
 
-import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
+import { setImmediate as immediate, setTimeout as sleep } from 'node:timers/promises'
 import { withTimeout } from '../async/with-timeout.ts'
 import { GatewayError } from '../core/errors.ts'
 import { listen, type Address } from '../http/listen.ts'
@@ -149,7 +149,7 @@ export class OpenedGateway {
     if (delayMs > 0) {
       await sleep(delayMs)
       // Wait until new connections are accepted, because the system resets pending ones.
-      await nextTurn()
+      await immediate()
     }
     // Not `server.close()`, which destroys sockets with unsent bytes.
     const closed = stopAccepting(server)

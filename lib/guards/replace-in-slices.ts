@@ -1,4 +1,4 @@
-/** Replaces findings in a large value, some of its text in each turn of the event loop. */
+/** Replaces findings in a large value, some of its text in each tick. */
 
 import { yieldFairly } from '../async/yield-fairly.ts'
 import { parseText } from '../json/parse-text.ts'
@@ -7,8 +7,8 @@ import type { ChatEvent } from '../core/events.ts'
 import type { PlaceTable, ReplaceText, TextPlace } from '../json/place-table.ts'
 import { ReportedEnds, type PlaceFilters, type TextFilter } from './text-filter.ts'
 
-/** Characters searched per turn of the event loop. */
-export const turnLength = 64 * 1024
+/** Characters searched per tick. */
+export const tickLength = 64 * 1024
 
 /** JSON of at least this many characters is inspected in slices. */
 export const largeLength = 128 * 1024
@@ -30,7 +30,7 @@ interface Found {
  *
  * @param replaceTexts visits the texts of the value in a fixed order; returns the value with the replaced
  *   texts, or the same value if none changed
- * @param check called in each turn; may throw
+ * @param check called in each tick; may throw
  * @throws GatewayError for a finding that refuses the call
  */
 export async function replaceInSlices<T> (
@@ -53,13 +53,13 @@ export async function replaceInSlices<T> (
       continue
     }
     searched += text.length
-    if (searched > turnLength) {
+    if (searched > tickLength) {
       searched = 0
       await yieldFairly()
       check()
     }
     replaced.push(
-      text.length <= turnLength ? filters.replace(text, place) : await replaceLong(filter, text, place)
+      text.length <= tickLength ? filters.replace(text, place) : await replaceLong(filter, text, place)
     )
   }
   let next = 0
@@ -92,7 +92,7 @@ async function replaceLong (filter: TextFilter, text: string, { kind }: TextPlac
   let result = ''
   let from = 0
   const reported = new ReportedEnds()
-  for (let until = turnLength; from < text.length; until = Math.max(from, until) + turnLength) {
+  for (let until = tickLength; from < text.length; until = Math.max(from, until) + tickLength) {
     let copied = from
     // A match may look at the character before it, and is shorter than `reach`.
     const start = Math.max(0, from - 1)

@@ -21,7 +21,7 @@ import { everywhere, replaceInJson, replaceInJsonInSlices } from '../json/place-
 import { EventQueues, type EventQueue, type HeldEvent } from './event-queue.ts'
 import { readEvent, readLargeFrame, type ReadEvent } from './event-texts.ts'
 import {
-  isLargeAnswer, largeLength, replaceInSlices, replaceJsonInSlices, turnLength, type DirectAnswer
+  isLargeAnswer, largeLength, replaceInSlices, replaceJsonInSlices, tickLength, type DirectAnswer
 } from './replace-in-slices.ts'
 import { RunningText } from './running-text.ts'
 import type { ChatEvent } from '../core/events.ts'
@@ -213,7 +213,7 @@ class FilteredText extends RunningText {
   }
 
   async decideInSlices (): Promise<void> {
-    while (this.decide(turnLength)) await yieldFairly()
+    while (this.decide(tickLength)) await yieldFairly()
   }
 }
 

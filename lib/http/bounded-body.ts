@@ -9,7 +9,7 @@ import { yieldFairly } from '../async/yield-fairly.ts'
 import { SmallPieces, bytesPerPiece } from './small-pieces.ts'
 import type { RequestBody } from './request-body.ts'
 
-/** Bytes read before other calls get a turn: a socket can deliver 2 MB in one turn of the event loop. */
+/** Bytes read before other calls get a turn: a socket can deliver 2 MB in one tick. */
 const maxBytesPerTurn = 256 * 1024
 
 /**

@@ -15,7 +15,7 @@ const maxCopiedBytes = 16 * 1024
  * Writes a piece as one HTTP chunk, usually with one write to the socket. `node:http` makes four writes of it
  * (size, line end, text, line end) and searches the text twice for non-ASCII characters. The flag tells how
  * the body is framed: it is off while a chunk that is already framed is written. Bytes are framed here as
- * well: Node.js 26 keeps chunks that it frames itself until the end of the turn, and text written in between
+ * well: Node.js 26 keeps chunks that it frames itself until the end of the tick, and text written in between
  * would overtake them.
  *
  * @returns false when the caller should wait for `drain`

@@ -66,7 +66,7 @@ function invalidJsonMessage (cause: unknown, text: string): string {
   return `The body is not JSON: ${reason === undefined ? 'unexpected character' : reason.charAt(0).toLowerCase() + reason.slice(1)} at line ${before.length}, column ${(before.at(-1)?.length ?? 0) + 1}.`
 }
 
-/** Parses over several turns of the event loop; validating and sending the body takes another. */
+/** Parses over several ticks; validating and sending the body takes another. */
 async function parseLarge (
   pieces: readonly Buffer[],
   bounds: ParseBounds,

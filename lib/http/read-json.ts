@@ -18,7 +18,7 @@ import type { CallRecord } from '../core/record.ts'
 import type { ByteAllowance } from './admission.ts'
 import type { MediaStrings } from '../json/media-strings.ts'
 
-/** Bytes read before other calls get a turn: a socket can deliver 2 MB in one turn of the event loop. */
+/** Bytes read before other calls get a turn: a socket can deliver 2 MB in one tick. */
 const maxBytesPerTurn = 64 * 1024
 /**
  * Strings of at least this length are media in base64 or documents: `maxBytes` limits them, `maxTextBytes`
@@ -58,7 +58,7 @@ export interface ReadJsonOptions {
 }
 
 /**
- * Reads the body to its end and parses it. A body that arrives in one piece is parsed in the same turn, with
+ * Reads the body to its end and parses it. A body that arrives in one piece is parsed in the same tick, with
  * no promise except the result.
  *
  * @throws GatewayError `unsupported_media_type`; `file_too_large` (as soon as it is known);
@@ -183,7 +183,7 @@ class JsonBodyReader {
     } catch (error) {
       return this.#fail(error)
     }
-    if (this.#sizeBytes === this.#bodyBytes) return this.#onEnd() // `end` would come a turn later
+    if (this.#sizeBytes === this.#bodyBytes) return this.#onEnd() // `end` would come a tick later
     this.#unpausedBytes += bytes.length + bytesPerPiece
     if (this.#unpausedBytes >= maxBytesPerTurn) void this.#pause()
   }

@@ -87,7 +87,7 @@ class StreamWriter extends TimedMember {
   #keepAlive: Reply['keepAlive']
   #keepAliveTimer: SharedTimer | undefined
   /**
-   * Flushes the head alone if no piece arrives in this turn of the event loop; otherwise both share a packet.
+   * Flushes the head alone if no piece arrives in this tick; otherwise both share a packet.
    */
   #head: NodeJS.Immediate | undefined
 
@@ -196,7 +196,7 @@ type Piece = string | Uint8Array
 
 /**
  * Hands written bytes to the system, and returns whether some still wait for the caller to read. `write`
- * keeps them until the end of the turn, and reports a full buffer if there are many; usually the system
+ * keeps them until the end of the tick, and reports a full buffer if there are many; usually the system
  * accepts all of them.
  */
 function flushAndCheckBacklog (response: ServerResponse): boolean {

@@ -1,10 +1,10 @@
 /**
  * Keeps the media of a large JSON text, its long base64 strings, as the bytes they arrived as.
  *
- * Decoding a string of 48 MB touches 12,000 new memory pages in one turn of the event loop: 25 ms, and over
- * 100 in some virtual machines. A short placeholder therefore replaces each until the JSON is printed. The
- * placeholder starts like the string, and nothing else of it is examined. Text removed from its start is
- * removed from the string too, and it may be embedded in a longer text.
+ * Decoding a string of 48 MB touches 12,000 new memory pages in one tick: 25 ms, and over 100 in some virtual
+ * machines. A short placeholder therefore replaces each until the JSON is printed. The placeholder starts
+ * like the string, and nothing else of it is examined. Text removed from its start is removed from the string
+ * too, and it may be embedded in a longer text.
  */
 
 import { randomBytes } from 'node:crypto'
@@ -14,7 +14,7 @@ import type { RequestMedia } from '../core/call.ts'
 
 /** Leading bytes of a string that the placeholder keeps. */
 const headBytes = 4096
-/** Bytes examined, or printed, per turn of the event loop. */
+/** Bytes examined, or printed, per tick. */
 const [lookedAtBytes, printedBytes] = [1024 * 1024, 128 * 1024]
 const placeLength = 8
 /** Random, so that callers cannot forge a placeholder; only base64 characters. */
@@ -68,7 +68,7 @@ export class MediaStrings implements RequestMedia {
   }
 
   /**
-   * Restores the strings in printed JSON with placeholders, piece by piece, one per turn of the event loop.
+   * Restores the strings in printed JSON with placeholders, piece by piece, one per tick.
    */
   async * restore (printed: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void, undefined> {
     let rest = Buffer.alloc(0)

@@ -1,12 +1,12 @@
 /**
- * Parses a large JSON text in slices, one per turn of the event loop.
+ * Parses a large JSON text in slices, one per tick.
  *
  * `JSON.parse` takes 1 ms for a megabyte of one string and 40 ms for a megabyte of small objects, blocking
  * other calls. Here it parses runs of complete members of a list or an object, and long strings in pieces;
  * larger lists and objects are assembled from runs. Each byte is scanned once and parsed once, so the time is
  * linear, about a third more than `JSON.parse` alone.
  *
- * Parsed in one piece, the largest bodies would exceed the 50 ms allowed per turn (`bench/history.md`).
+ * Parsed in one piece, the largest bodies would exceed the 50 ms allowed per tick (`bench/history.md`).
  * Accepts the same texts as `JSON.parse`, except keys of more than 1 MB.
  */
 
@@ -20,7 +20,7 @@ import { closeList, closeObject, colon, comma, isSpace, openList, openObject, qu
 export interface TurnSizes {
   /** Bytes parsed at a time: 43,000 empty objects take 4 ms. */
   readonly runBytes: number
-  /** Piece size of longer strings; also the bytes scanned per turn if there is nothing to parse. */
+  /** Piece size of longer strings; also the bytes scanned per tick if there is nothing to parse. */
   readonly pieceBytes: number
 }
 
@@ -102,7 +102,7 @@ class RunParser {
     return this.#root[0]
   }
 
-  /** Does the work of one turn. @returns true at the end of the text */
+  /** Does the work of one tick. @returns true at the end of the text */
   async advance (): Promise<boolean> {
     const bytes = this.#bytes
     const pauseAt = this.#at + this.#sizes.pieceBytes
@@ -258,7 +258,7 @@ class RunParser {
     if (this.#root.length !== 1) throw new SyntaxError('more than one value, or none')
   }
 
-  /** Returns the position of the closing quote; `undefined` if the search continues in the next turn. */
+  /** Returns the position of the closing quote; `undefined` if the search continues in the next tick. */
   #endOfString (start: number): number | undefined {
     const from = Math.max(start, this.#searchedTo)
     const searched = this.#bytes.subarray(0, from + this.#sizes.pieceBytes)

@@ -6,7 +6,7 @@ import { ValueCounter, checkParseCost, maxDepth, parseBounded, valueBytes } from
 
 /** Larger texts are parsed in slices. */
 const parsedAtOnceBytes = 256 * 1024
-/** Bytes whose values are counted per turn. */
+/** Bytes whose values are counted per tick. */
 const countedBytes = 1024 * 1024
 
 /**

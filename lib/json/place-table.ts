@@ -118,8 +118,8 @@ export type ReplaceText = (text: string, place: TextPlace) => string
 /** Replaces a value according to the table's nodes. */
 type ReplaceValue = (value: unknown, nodes: readonly Node[], below: TextPlace | undefined) => unknown
 
-/** Values and keys replaced per turn of the event loop. */
-const turnNodes = 4096
+/** Values and keys replaced per tick. */
+const tickNodes = 4096
 
 interface Node {
   place?: TextPlace
@@ -161,20 +161,20 @@ export class PlaceTable {
 
   /** Does the same in slices, for a large value. Names come before values. */
   async replaceInSlices<T> (value: T, replace: ReplaceText): Promise<T> {
-    let left = turnNodes
+    let left = tickNodes
     const atOnce: ReplaceValue = (value, nodes, below) =>
       this.#replace(value, nodes, below, replace, atOnce)
     const inSlices = async (...[value, nodes, below]: Parameters<ReplaceValue>): Promise<unknown> => {
-      const size = nodesIn(value, turnNodes)
+      const size = nodesIn(value, tickNodes)
       left -= size
       if (left < 0) {
-        left = turnNodes
+        left = tickNodes
         await yieldFairly()
       }
-      if (typeof value === 'string' && size >= turnNodes) {
+      if (typeof value === 'string' && size >= tickNodes) {
         return await replaceLongString(value, placeIn(nodes) ?? below ?? unlisted, replace)
       }
-      if (!isContainer(value) || size < turnNodes) return atOnce(value, nodes, below)
+      if (!isContainer(value) || size < tickNodes) return atOnce(value, nodes, below)
       if (Array.isArray(value) && value.length > 1) {
         const middle = Math.floor(value.length / 2)
         const [first, second] = [value.slice(0, middle), value.slice(middle)]

@@ -1,5 +1,5 @@
 /**
- * Serialises large JSON in parts, one per turn of the event loop.
+ * Serialises large JSON in parts, one per tick.
  *
  * `JSON.stringify` takes 2 ms for a megabyte of one string and 50 ms for a megabyte of small objects, and
  * encoding to bytes takes as long again. Here it serialises small values and runs of small members.
@@ -17,7 +17,7 @@ const charactersPerNode = 32
 const partLength = 128 * 1024
 
 /**
- * Serialises JSON to bytes, starting in the next turn: creating a large value has already taken much of this
+ * Serialises JSON to bytes, starting in the next tick: creating a large value has already taken much of this
  * one.
  *
  * @param value JSON; `undefined` members are dropped, as by `JSON.stringify`
@@ -41,7 +41,7 @@ async function * print (value: unknown): AsyncGenerator<Uint8Array, void, undefi
 }
 
 /**
- * Serialises JSON to a string, for a small value within the same turn.
+ * Serialises JSON to a string, for a small value within the same tick.
  *
  * @param check called with the UTF-8 bytes so far; may throw
  */
@@ -51,12 +51,12 @@ export async function printText (
 ): Promise<string> {
   let text = ''
   let bytes = 0
-  let turnEnd = partLength
+  let tickEnd = partLength
   for (const part of partsOf(value)) {
     text += part
     check(bytes += Buffer.byteLength(part))
-    if (text.length < turnEnd) continue
-    turnEnd = text.length + partLength
+    if (text.length < tickEnd) continue
+    tickEnd = text.length + partLength
     await yieldFairly()
   }
   return text

@@ -4,7 +4,7 @@ import { backslash } from './characters.ts'
 const letterU = 0x75
 
 /**
- * Reads a long JSON string in pieces, one per turn of the event loop.
+ * Reads a long JSON string in pieces, one per tick.
  *
  * @param bytes UTF-8; the string, without quotes, is between `from` and `to`
  * @param pieceBytes at least 12

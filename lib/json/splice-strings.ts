@@ -9,8 +9,8 @@ import { isContainer } from './type-guards.ts'
 import { endOfString } from './object-text.ts'
 import { partsOf, printText } from './print-in-slices.ts'
 
-/** Characters read or written per turn of the event loop. */
-const turnLength = 256 * 1024
+/** Characters read or written per tick. */
+const tickLength = 256 * 1024
 
 /**
  * Returns the text with the differences between two values spliced in; the rest stays as written.
@@ -45,7 +45,7 @@ class Splicer {
   readonly #text: string
   readonly #readsAll: boolean
   #at = 0
-  #pauseAt = turnLength
+  #pauseAt = tickLength
   #copied = 0
   #result = ''
 
@@ -56,7 +56,7 @@ class Splicer {
   }
 
   /**
-   * Pauses after each `turnLength` characters.
+   * Pauses after each `tickLength` characters.
    *
    * @returns `undefined` for duplicate members: another parser might take the first
    */
@@ -72,7 +72,7 @@ class Splicer {
       this.#skipValue()
       return true
     }
-    if (typeof after !== 'string' || after.length > turnLength) return false
+    if (typeof after !== 'string' || after.length > tickLength) return false
     this.#result += this.#text.slice(this.#copied, this.#at) + JSON.stringify(after)
     this.#skipValue()
     this.#copied = this.#at
@@ -143,7 +143,7 @@ class Splicer {
   #isPause (): boolean {
     const done = this.#at + this.#result.length
     if (done < this.#pauseAt) return false
-    this.#pauseAt = done + turnLength
+    this.#pauseAt = done + tickLength
     return true
   }
 

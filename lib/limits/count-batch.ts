@@ -1,6 +1,6 @@
 /**
- * Collects the reservations and settlements of one turn of the event loop and sends them to Redis as one
- * script call. Under load many calls share a command; a single call waits only for the end of the turn.
+ * Collects the reservations and settlements of one tick and sends them to Redis as one script call. Under
+ * load many calls share a command; a single call waits only for the end of the tick.
  */
 
 import type { RedisServer } from '../coordination/redis-server.ts'
@@ -58,7 +58,7 @@ interface List {
 /** Keeps a script from blocking Redis for more than a few milliseconds. */
 const maxOperations = 200
 
-/** Runs operations in batches, at the end of the turn or when a batch is full. */
+/** Runs operations in batches, at the end of the tick or when a batch is full. */
 export class CountBatch {
   readonly #server: Pick<RedisServer, 'run' | 'isCluster'>
   readonly #leases: readonly [leaseMs: number, lostAfterMs: number]

@@ -1,6 +1,6 @@
 /**
  * Decides on calls of limited keys with counters in Redis that all machines share: one round trip before a
- * call, and one after it that no call waits for. Calls of one event loop turn are batched (`count-batch`).
+ * call, and one after it that no call waits for. Calls of one tick are batched (`count-batch`).
  *
  * While Redis is unavailable, `limits.without_coordination` decides: calls get a share of the limits, pass,
  * or are refused. After a reconnect, Redis gets the open calls, and the recently ended ones whose usage rows

@@ -3,8 +3,8 @@
  * Only calls of limited keys do this.
  *
  * An IPC message costs far more than the decision, so a worker sends all reservations and settlements of one
- * event loop turn in one message and gets all decisions in one. Requests made while it waits go into the next
- * message. A single call waits only for the end of the turn.
+ * tick in one message and gets all decisions in one. Requests made while it waits go into the next message. A
+ * single call waits only for the end of the tick.
  */
 
 import { setTimeout as delay } from 'node:timers/promises'
@@ -132,7 +132,7 @@ export class WorkerLimiter implements Limiter {
     })
   }
 
-  /** Sends at the end of the turn, or when the decisions on the last message arrive. */
+  /** Sends at the end of the tick, or when the decisions on the last message arrive. */
   #sendSoon (): void {
     if (this.#isDue) return
     this.#isDue = true

@@ -87,7 +87,7 @@ export function streamWrites (pieces: readonly string[]): Buffer[] {
   ))
 }
 
-/** Writes pieces with a turn of the event loop between them, so that they are not merged. */
+/** Writes pieces with a tick between them, so that they are not merged. */
 export function writeInSlices (socket: Socket, pieces: readonly Buffer[], index = 0): void {
   const piece = pieces[index]
   if (piece === undefined || socket.destroyed) return

@@ -31,7 +31,7 @@ import type { Agents } from './agents.ts'
 import type { LocalServer, RemoteServer, ToolServerTarget } from './tool-server-target.ts'
 
 /**
- * Loads what sessions need, in two turns of the event loop; otherwise the first session would block for it.
+ * Loads what sessions need, in two ticks; otherwise the first session would block for it.
  */
 export async function loadClient (): Promise<void> {
   loadUndici()

@@ -368,12 +368,12 @@ class Arrival {
 }
 
 /**
- * Maximum cost of an answer, which the client library parses and validates in one turn of the event loop: 40
- * ms, for example for 450 tools with 15 properties each.
+ * Maximum cost of an answer, which the client library parses and validates in one tick: 40 ms, for example
+ * for 450 tools with 15 properties each.
  */
 export const maxParseCost = 250_000
 
-/** Bytes per turn of the event loop: parsing the messages takes time. */
+/** Bytes per tick: parsing the messages takes time. */
 const sliceBytes = 16 * 1024
 
 /** Yields a body in slices. Data that arrived together would otherwise be processed without a pause. */

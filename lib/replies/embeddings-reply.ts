@@ -15,7 +15,7 @@ const minStreamedBytes = 256 * 1024
 /** Small pieces are joined up to this size: writing one costs more than copying it. */
 const pieceBytes = 64 * 1024
 /** Longer texts are converted vectors. */
-const turnBytes = 1024
+const tickBytes = 1024
 const noUsage: Usage = { promptTokens: 0, completionTokens: 0, totalTokens: 0 }
 
 /** Takes the single batch of an answer, whose usage is in the call's record by then. */
@@ -85,7 +85,7 @@ async function * inSlices (pieces: Iterable<Buffer | string>): AsyncGenerator<Bu
     }
     waiting.push(bytes)
     sizeBytes += bytes.length
-    if (piece.length > turnBytes && typeof piece === 'string') await scheduler.yield()
+    if (piece.length > tickBytes && typeof piece === 'string') await scheduler.yield()
   }
   yield together(waiting)
 }

@@ -15,7 +15,7 @@ import type { SendOptions, UpstreamRequest } from '../providers/provider.ts'
 const wordsPerPage = 60
 /** Characters at both ends of a document that determine its text. */
 const hashedLength = 1024 * 1024
-/** Characters of base64 decoded per turn of the event loop. */
+/** Characters of base64 decoded per tick. */
 const decodedLength = 4 * 1024 * 1024
 
 /** @throws SandboxRefusal 404 for another model, 400 for a body without a document */

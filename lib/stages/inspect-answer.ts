@@ -137,7 +137,7 @@ async function* inspectedBatches<R> (
   }
 }
 
-/** Yields a long batch in slices, each in another turn of the event loop. */
+/** Yields a long batch in slices, each in another tick. */
 async function* inSlices<R> (
   batch: Batch<R, ChatEvent>
 ): AsyncGenerator<Batch<R, ChatEvent>, void, undefined> {

@@ -3,8 +3,7 @@
  *
  * SQLite blocks the event loop and rewrites the whole row when any column changes. As a single row, a text of
  * 6 MB took 80 ms to write and 30 ms on each change, and deleting sixteen rows of 9 MB took 1.6 s, during
- * which all calls waited. Each piece is written, read and deleted by a separate statement in a separate turn
- * of the event loop.
+ * which all calls waited. Each piece is written, read and deleted by a separate statement in a separate tick.
  *
  * A row to be deleted is marked first, and marked rows get no more pieces. So a text written while its owner
  * is being deleted leaves nothing behind, even if the process dies.

@@ -3,7 +3,7 @@
  * first full day. Days of every time zone start at a quarter of an hour.
  */
 
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import { setImmediate as immediate } from 'node:timers/promises'
 import { sql, type Kysely, type SelectQueryBuilder } from 'kysely'
 import { dayMs } from '../core/day.ts'
 import { daysOf } from './name-rollups.ts'
@@ -36,7 +36,7 @@ export async function prunePartySpending (query: Kysely<Tables>, nowMs: number):
       let rows = query.deleteFrom('party_spending').where('span_ms', '=', spanMs).where('from_ms', '=', after)
       if (spanMs === dayMs) rows = rows.where(ofEndUser)
       await rows.execute()
-      await nextTurn()
+      await immediate()
     }
   }
 }

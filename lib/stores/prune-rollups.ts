@@ -1,4 +1,4 @@
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import { setImmediate as immediate } from 'node:timers/promises'
 import { sql, type Kysely } from 'kysely'
 import { dayMs, monthOf } from '../core/day.ts'
 import { attributionNames } from '../../schemas/admin/usage.ts'
@@ -71,6 +71,6 @@ async function pruneSeries (
         order by from_ms limit ${sql.lit(stepRows)}
       )`.execute(query)
     if (numAffectedRows === undefined || numAffectedRows < BigInt(stepRows)) return
-    await nextTurn()
+    await immediate()
   }
 }

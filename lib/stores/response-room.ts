@@ -216,7 +216,7 @@ export class ResponseRoom {
   }
 }
 
-/** Repeats a step, each in a separate turn, until it finds fewer rows than its maximum. */
+/** Repeats a step, each in a separate tick, until it finds fewer rows than its maximum. */
 async function inSteps (most: number, step: () => Promise<readonly unknown[]>): Promise<void> {
   while ((await step()).length === most) await yieldFairly()
 }

@@ -2,7 +2,7 @@
 
 import { readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import { setImmediate as immediate } from 'node:timers/promises'
 import { retryWhenLocked } from '../stores/retry-when-locked.ts'
 import { readLine } from './journal.ts'
 import { hasCode } from '../text/describe-error.ts'
@@ -74,7 +74,7 @@ export async function importJournal (
         const insert = async (): Promise<number> => (isStopped() ? 0 : await insertUsage(batch))
         // Calls with a budget wait for this import: without these rows the ledger would admit too much.
         imported += await retryWhenLocked(insert, Infinity)
-        await nextTurn()
+        await immediate()
         if (isStopped()) return false
       }
     }

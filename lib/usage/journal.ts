@@ -2,9 +2,9 @@
  * Keeps usage rows in a file until they are in the database, as one line of JSON each. The file survives
  * `kill -9` and running out of memory: `importJournals` reads it at the next start.
  *
- * The lines of one event loop turn are appended with one write at its end. If only one call is open, its line
- * is written immediately to save it a turn. Nothing is synced to disk: like the database, a power cut may
- * lose the last seconds.
+ * The lines of one tick are appended with one write at its end. If only one call is open, its line is written
+ * immediately to save it a tick. Nothing is synced to disk: like the database, a power cut may lose the last
+ * seconds.
  */
 
 import { closeSync, fstatSync, futimesSync, openSync, renameSync, rmSync, writeSync } from 'node:fs'
@@ -51,7 +51,7 @@ export class Journal {
     return this.#size
   }
 
-  /** Appends a line at the end of this turn; resolves when the write is done, has failed, or is put off. */
+  /** Appends a line at the end of this tick; resolves when the write is done, has failed, or is put off. */
   append (line: string): Promise<void> {
     this.#lines.push(line)
     this.#appended ??= new Promise(resolve => {
@@ -65,7 +65,7 @@ export class Journal {
   }
 
   /**
-   * Appends a line immediately unless other lines of this turn are waiting; then as `append` does.
+   * Appends a line immediately unless other lines of this tick are waiting; then as `append` does.
    *
    * @returns `undefined` once the line is written, or could not be
    */

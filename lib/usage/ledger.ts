@@ -7,7 +7,7 @@
  */
 
 import { join } from 'node:path'
-import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
+import { setImmediate as immediate, setTimeout as sleep } from 'node:timers/promises'
 import { Ring, RingMember } from '../async/ring.ts'
 import { loggableError } from '../text/describe-error.ts'
 import { importJournal, importJournals, type ImportEvents } from './import-journals.ts'
@@ -172,7 +172,7 @@ export class Ledger {
     await this.#writing
   }
 
-  /** Writes pending journal lines now instead of at the end of the event loop turn. */
+  /** Writes pending journal lines now instead of at the end of the tick. */
   flushJournal (): void {
     this.#journal.flush()
   }
@@ -263,7 +263,7 @@ export class Ledger {
         this.#waiting.splice(0, rows.length)
         if (this.#waiting.length === 0) break
         this.#shortenJournal()
-        await nextTurn()
+        await immediate()
       }
     } catch (error) {
       this.#failed(error)

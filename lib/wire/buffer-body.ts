@@ -18,10 +18,10 @@ function view ({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {
   return Buffer.from(buffer, byteOffset, byteLength)
 }
 
-/** Bytes copied per turn: 60 MB take 50 ms. */
+/** Bytes copied per tick: 60 MB take 50 ms. */
 const maxCopiedBytes = 4 * 1024 * 1024
 
-/** Joins the pieces of a large body in slices, one per turn of the event loop. */
+/** Joins the pieces of a large body in slices, one per tick. */
 export async function joinInSlices (pieces: readonly Buffer[]): Promise<Buffer> {
   const [first] = pieces
   if (pieces.length === 1 && first !== undefined) return first

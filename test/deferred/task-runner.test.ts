@@ -1,4 +1,4 @@
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import { setImmediate as immediate } from 'node:timers/promises'
 import { openDeferrals } from '../../lib/deferred/deferrals.ts'
 import { TaskRunner } from '../../lib/deferred/task-runner.ts'
 import { storeTest } from '../support/stores.ts'
@@ -31,7 +31,7 @@ storeTest('a task whose process died twice fails and is not run again', async (t
   runner.start()
   let row = await rowOf(database)
   for (const deadline = performance.now() + 5000; row.state !== 'done' && performance.now() < deadline;) {
-    await nextTurn()
+    await immediate()
     row = await rowOf(database)
   }
   await runner.stop()

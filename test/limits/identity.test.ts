@@ -7,7 +7,7 @@
 import { fork } from 'node:child_process'
 import { readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import { setImmediate as immediate } from 'node:timers/promises'
 import t from 'tap'
 import { processState } from '../../lib/async/process-name.ts'
 import { limitAccountsOf } from '../../lib/limits/call-accounts.ts'
@@ -333,7 +333,7 @@ function workerOf (primary: LocalLimiter, name: string): Node {
   const limiter = new WorkerLimiter(end('worker', 'primary'))
   answerLimitMessages(end('primary', 'worker'), primary, name)
   const settled = async (): Promise<void> => {
-    for (let turn = 0; turn < 3; turn++) await nextTurn()
+    for (let turn = 0; turn < 3; turn++) await immediate()
   }
   return { limiter, settled, kill: () => exited() }
 }
@@ -357,8 +357,8 @@ async function redisNode (
   return {
     limiter,
     settled: async () => {
-      await nextTurn()
-      await nextTurn()
+      await immediate()
+      await immediate()
       await server.scored('any', 0) // the reply comes after the outage
     },
     kill: () => {

@@ -1,6 +1,6 @@
 import { fork, type ChildProcess } from 'node:child_process'
 import { EventEmitter } from 'node:events'
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import { setImmediate as immediate } from 'node:timers/promises'
 import { join } from 'node:path'
 import t from 'tap'
 import { LocalLimiter } from '../../lib/limits/limiter.ts'
@@ -334,8 +334,8 @@ t.test('requests made while a worker waits for decisions are sent next, as one m
   await until(() => sent.length === 1, 'the first message')
   worker.settle(7, { tokens: 0, nanoUsd: 0 })
   const second = worker.reserve(wanted)
-  await nextTurn()
-  await nextTurn()
+  await immediate()
+  await immediate()
   t.equal(sent.length, 1)
   const decision: LimitDecision = {
     admitted: true,
@@ -359,8 +359,8 @@ t.test('requests made while a worker waits for decisions are sent next, as one m
     isLate: false
   })
   t.match(await second, { admitted: false, reason: 'requests', waitMs: 6000 })
-  await nextTurn()
-  await nextTurn()
+  await immediate()
+  await immediate()
   t.equal(sent.length, 2, 'there is no more to send')
 })
 
@@ -460,7 +460,7 @@ t.test('a call that arrives before the settlement that makes room for it waits f
   const wanted: KeyCall = { keyId: 'a', limits: { concurrentCalls: 1, strict: false }, tokens: 0, nanoUsd: 0 }
   const first = reservationOf(await one.reserve(wanted))
   const second = two.reserve(wanted)
-  for (let turn = 0; turn < 3; turn++) await nextTurn() // the primary has it
+  for (let turn = 0; turn < 3; turn++) await immediate() // the primary has it
   one.settle(first, { tokens: 0, nanoUsd: 0 })
   t.equal((await second).admitted, true)
   t.match(
@@ -509,11 +509,11 @@ t.test('a worker that stops sends the usage of its calls, even while it waits fo
   }
   const first = await Promise.all(Array.from({ length: 10 }, async () => await worker.reserve(wanted)))
   const last = worker.reserve(wanted)
-  await nextTurn()
+  await immediate()
   for (const decision of first) worker.settle(reservationOf(decision), { tokens: 2, nanoUsd: 0 })
   worker.limiter.flush()
   await last
-  await nextTurn()
+  await immediate()
   t.equal(limiter.counters.open, 1)
   t.match(limiter.reserve(wanted), {
     rateLimits: { requests: { remaining: 988 }, tokens: { remaining: 1000 - 20 - 2 } }

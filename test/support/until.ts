@@ -1,5 +1,5 @@
 /** The originals of Node.js, even if a test replaces them. */
-const { setImmediate: nextTurn, setTimeout: later } = globalThis
+const { setImmediate: immediate, setTimeout: later } = globalThis
 /** Consecutive turns of the event loop in which most conditions come true; slower ones take milliseconds. */
 const turnsInARow = 100
 /** Allows for a machine that runs other tests at the same time; only failures take this long. */
@@ -19,7 +19,7 @@ export async function until (
   const deadline = performance.now() + ms
   for (let turn = 0; !await condition(); turn++) {
     if (performance.now() > deadline) throw new Error(`waited ${ms} ms for ${what}`)
-    await new Promise(resolve => { if (turn < turnsInARow) nextTurn(resolve); else later(resolve, 1) })
+    await new Promise(resolve => { if (turn < turnsInARow) immediate(resolve); else later(resolve, 1) })
   }
 }
 

@@ -1,6 +1,6 @@
 /** Stores usage rows in SQLite and adds them to the sums by hour, day and name and to spending. */
 
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import { setImmediate as immediate } from 'node:timers/promises'
 import { dayOf } from '../../core/day.ts'
 import { namesOf } from '../name-rollups.ts'
 import { partySpans } from '../party-spending.ts'
@@ -90,12 +90,11 @@ function addSpending (prepare: Prepare, rows: readonly UsageRow[], times = 1): v
   for (const [keyId, days] of costs) for (const [day, cost] of days) add.run(keyId, day, cost)
 }
 
-/** Sums written per turn of the event loop; each takes about 17 µs. */
-const sumsOfTurn = 100
+/** Sums written per tick; each takes about 17 µs. */
+const sumsPerTick = 100
 
 /**
- * Writes rows like `insertUsage`, in one transaction for each turn of the event loop, with at most
- * `sumsOfTurn` sums.
+ * Writes rows like `insertUsage`, in one transaction for each tick, with at most `sumsPerTick` sums.
  *
  * @returns the number of written rows
  */
@@ -109,23 +108,23 @@ export async function insertInSlices (
     if (others === undefined) byKey.set(row.key_id, [row])
     else others.push(row)
   }
-  let turn: UsageRow[] = []
-  const turns = [turn]
+  let slice: UsageRow[] = []
+  const slices = [slice]
   let sums = 0
   for (const ofKey of byKey.values()) {
     sums += rollupSpans.length
     for (const row of ofKey) {
-      if (sums >= sumsOfTurn) {
-        turns.push(turn = [])
+      if (sums >= sumsPerTick) {
+        slices.push(slice = [])
         sums = rollupSpans.length
       }
-      turn.push(row)
+      slice.push(row)
       if (isNamed(row)) sums += Object.values(namesOf(row)).flat().length
     }
   }
   let inserted = 0
-  for (const some of turns) {
-    if (some !== turns[0]) await nextTurn()
+  for (const some of slices) {
+    if (some !== slices[0]) await immediate()
     inserted += insertUsage(database, some)
   }
   return inserted

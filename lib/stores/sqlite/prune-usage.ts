@@ -1,6 +1,6 @@
 /** Limits the ledger to an age and a number of rows, step by step. */
 
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import { setImmediate as immediate } from 'node:timers/promises'
 import { sql, type Kysely } from 'kysely'
 import { dayMs } from '../../core/day.ts'
 import type { Retention } from '../database.ts'
@@ -27,7 +27,7 @@ export async function pruneUsage (
     const last = oldest.at(-1)
     if (last === undefined) return
     await query.deleteFrom('usage').where('at_ms', '<=', last.at_ms).execute()
-    await nextTurn()
+    await immediate()
   }
 }
 
@@ -85,7 +85,7 @@ async function spansOf (
     if (calls >= cutoff.keepRows) return { oldest: span, newer }
     newer = span
     cutoff = { untilMs: fromMs, keepRows: cutoff.keepRows - calls }
-    await nextTurn()
+    await immediate()
   }
 }
 
@@ -112,7 +112,7 @@ async function passRows (
       .executeTakeFirst()
     if (row === undefined) return undefined
     last = row
-    await nextTurn()
+    await immediate()
   }
   return last.at_ms
 }
