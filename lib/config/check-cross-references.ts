@@ -47,7 +47,7 @@ export function checkCrossReferences (config: Config, known: KnownNames, report:
   checkCoordination(config, report)
   checkUsageEntries(config, report)
   checkKeptBodies(config, report)
-  checkStages(config, report)
+  checkGuards(config, report)
 }
 
 function checkProviders ({ providers }: Config, report: Report): void {
@@ -374,7 +374,7 @@ function checkCoordination ({ coordination: { sentinel, cluster } }: Config, rep
   }
 }
 
-function checkStages ({ stages, providers }: Config, report: Report): void {
+function checkGuards ({ stages, providers }: Config, report: Report): void {
   const names = new Set<string>()
   for (const [index, stage] of stages.entries()) {
     const path = ['stages', index]

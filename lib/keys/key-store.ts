@@ -29,7 +29,7 @@ export interface NewKey {
   /** True if it may use objects stored in the gateway's accounts at providers. Default: false. */
   readonly providerObjects?: boolean | undefined
   /** Names of the guards that inspect all of its calls; absent: none. */
-  readonly stages?: readonly string[] | undefined
+  readonly guards?: readonly string[] | undefined
   /** Unix time in milliseconds; absent means never. */
   readonly expiresAtMs?: number | undefined
   /** Limits; absent means the default. */
@@ -154,7 +154,7 @@ async function insertKey (
     mcpServers,
     mcpUrls,
     providerObjects = false,
-    stages,
+    guards,
     expiresAtMs,
     limits,
     projectId,
@@ -175,7 +175,7 @@ async function insertKey (
     mcp_servers: listText(mcpServers),
     mcp_urls: mcpUrls === undefined ? null : Number(mcpUrls),
     provider_objects: Number(providerObjects),
-    stages: listText(stages),
+    stages: listText(guards),
     limits: limits === undefined ? null : JSON.stringify(limits),
     created_at_ms: Date.now(),
     expires_at_ms: expiresAtMs ?? null,

@@ -80,7 +80,7 @@ export class ManagedKeys {
             mcpServers,
             mcpUrls,
             providerObjects,
-            stages,
+            guards: stages,
             expiresAtMs,
             limits: limits && toPartyLimits(limits),
             setByAdmin: byAdmin ? setFields(wanted) : []
