@@ -121,7 +121,7 @@ export function conversation<S extends TObject, C> (
  * Counts the tokens of conversations in one dialect. Only spending of guards counts against limits: clients
  * send dozens of counts, and providers count free of charge.
  *
- * @param validated as above
+ * @param validated see `conversation`
  * @param toReply the reply for a count, in that dialect
  */
 export function promptCount<S extends TObject, C> (
