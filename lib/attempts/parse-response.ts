@@ -42,7 +42,7 @@ export function asInterrupted<T> (read: () => T): T {
   }
 }
 
-/** Bytes of a stream read per turn of the event loop, like from a socket. */
+/** Bytes of a stream read per tick of the event loop, like from a socket. */
 const streamBytes = 64 * 1024
 
 /**

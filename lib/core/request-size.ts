@@ -11,12 +11,12 @@ export function requestBytes ({ bodyBytes, storedInputBytes }: RequestSize): num
 }
 
 /**
- * Each step of a larger request runs in its own turn of the event loop. Checking, translating and printing
+ * Each step of a larger request runs in its own tick of the event loop. Checking, translating and printing
  * 60,000 values take 10 to 30 ms each, the first time.
  */
 export const sliceBytes = 256 * 1024
 
-/** Returns true for a request so large that each step of it runs in its own turn of the event loop. */
+/** Returns true for a request so large that each step of it runs in its own tick of the event loop. */
 export function needsSlices (request: RequestSize): boolean {
   return requestBytes(request) > sliceBytes
 }
