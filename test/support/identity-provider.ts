@@ -68,6 +68,11 @@ export async function identityProvider (
   }
   const answer = provider.callback()
   server.on('request', (request, response) => {
+    if (authMethod === 'client_secret_post' && request.headers.authorization?.startsWith('Basic ') === true) {
+      // `oidc-provider` would take it.
+      response.writeHead(401, { 'content-type': 'application/json' }).end('{"error":"invalid_client"}')
+      return
+    }
     if (request.url?.startsWith('/interaction/') !== true) return void answer(request, response)
     void interact(provider, place, request, response)
   })
