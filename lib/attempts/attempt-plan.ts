@@ -34,7 +34,7 @@ export interface AttemptPlanOptions {
   readonly keyId: string
   /** Returns how often a route may be retried. */
   readonly retries: (route: Route) => number
-  /** Returns the index of the credential with which a route is tried first. Default: random. */
+  /** Returns the index of the credential with which a route is tried first. Default: the pool chooses. */
   readonly credential?: (route: Route) => number | undefined
   /** The session of the call, which keeps its credential. Default: none. */
   readonly session?: CallSession | undefined

@@ -68,7 +68,7 @@ interface HedgeResult<A> {
 }
 
 /**
- * Does so for any two requests, without recording anything.
+ * Sends a second request if the first one is slow; the first to answer wins. Records nothing.
  *
  * @param second prepares the second request; `undefined` if there is none to make
  * @param discard releases the late answer of the request that lost

@@ -37,7 +37,7 @@ interface Bounds {
 }
 
 /** The two ends of a promise. */
-interface Deferred<T> {
+interface Settler<T> {
   readonly resolve: (value: T) => void
   readonly reject: (error: unknown) => void
 }
@@ -53,9 +53,9 @@ export class BodyQueue implements UpstreamBody, AsyncIterableIterator<Uint8Array
   #paused = false
   #ended = false
   #error: unknown
-  #pendingRead: Deferred<Result> | undefined
+  #pendingRead: Settler<Result> | undefined
   /** Set while the complete body is awaited. */
-  #pendingBody: Deferred<BufferedBody> & Bounds | undefined
+  #pendingBody: Settler<BufferedBody> & Bounds | undefined
 
   constructor (source: BodySource) {
     this.#source = source
@@ -175,7 +175,7 @@ export class BodyQueue implements UpstreamBody, AsyncIterableIterator<Uint8Array
     if (!this.#ended) this.#source.resume()
   }
 
-  #checkBounds ({ maxBytes, hold, reject }: Deferred<BufferedBody> & Bounds, moreBytes: number): void {
+  #checkBounds ({ maxBytes, hold, reject }: Settler<BufferedBody> & Bounds, moreBytes: number): void {
     try {
       if (this.#sizeBytes > maxBytes) throw tooLarge()
       hold?.(moreBytes)

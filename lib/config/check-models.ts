@@ -45,6 +45,9 @@ export function checkModels (config: Config, known: KnownNames, report: Report):
         )
       }
       checkTarget([...path, 'alias'], id, alias)
+      if (names.isOff(alias)) {
+        report.warn([...path, 'alias'], 'belongs to a disabled provider, so it is never tried')
+      }
       for (const name of Object.keys(changes)) {
         report.add([...path, name], 'not together with alias', { part: 'name' })
       }
@@ -174,11 +177,14 @@ class ModelNames {
     }
   }
 
-  /** Checks a name that calls are sent to. */
+  /** Checks a name that calls are sent to; of one with wildcards, only its provider. */
   check (path: Path, id: string, report: Report): void {
     if (this.#own.has(id)) return
-    if (!id.includes('/')) this.#checkBare(path, id, report)
-    else if (this.checkProvider(path, id, report, 'value')) this.#checkListed(path, id, report)
+    if (!id.includes('/')) {
+      if (!isPattern(id)) this.#checkBare(path, id, report)
+    } else if (this.checkProvider(path, id, report, 'value') && !isPattern(id)) {
+      this.#checkListed(path, id, report)
+    }
   }
 
   /** True for a model of a provider that is not enabled. */

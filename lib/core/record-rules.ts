@@ -3,7 +3,7 @@ import type { CallTrace } from './call-trace.ts'
 import type { Call } from './call.ts'
 import type { ApiKey } from './key.ts'
 
-/** What the record of a call gets by its key, its endpoint and its routes, rather than by its request. */
+/** What the configuration says about the records of calls: by key, by endpoint and by route. */
 export interface RecordRules {
   /** Starts the trace of a call from its request headers. Absent if traces are not exported. */
   readonly beginTrace?: ((headers: Call['headers']) => CallTrace) | undefined

@@ -226,7 +226,7 @@ export interface ExceededBudget {
 
 /** The limits that hold for a call. */
 export class LimitFacts {
-  /** What remains of the limits, as headers of the answer. */
+  /** What remains of the limits, as headers of the reply. */
   headers: Readonly<Record<string, string>> | undefined = undefined
   /** The id of the reservation, to be settled with the actual usage. */
   reservation: number | undefined = undefined
@@ -252,9 +252,9 @@ export class CostFacts {
   headers: Readonly<Record<string, string>> | undefined = undefined
   /** Finds the models, with their prices, of the configuration that admitted the call. */
   models: PricedModels | undefined = undefined
-  /** Maximum cost of the call, in billionths of a dollar, if a budget with `strict` limits applies. */
+  /** Maximum cost of the call, if a budget with `strict` limits applies. */
   maxCostNanoUsd: number | undefined = undefined
-  /** The amount reserved from budgets, in billionths of a dollar; absent if no budget applies. */
+  /** The amount reserved from budgets; absent if no budget applies. */
   reservedNanoUsd: number | undefined = undefined
   /** The charge for a receipt until its answer is fetched. */
   chargedNanoUsd: number | undefined = undefined
@@ -270,10 +270,10 @@ export class TimeFacts {
   keyCheckedAtMs: number | undefined = undefined
   /**
    * Milliseconds spent waiting for others: providers, pauses between attempts, tool servers, the cache of
-   * answers. `overheadMs` excludes what had been spent when the head of the answer was sent.
+   * answers. `overheadMs` excludes what had been spent when the head of the reply was sent.
    */
   upstreamWaitMs = 0
-  /** Milliseconds that the gateway itself took until the head of the answer. */
+  /** Milliseconds that the gateway itself took until the head of the reply. */
   overheadMs: number | undefined = undefined
   /** Milliseconds from the arrival of the request to the first output; streams only. */
   firstByteMs: number | undefined = undefined
@@ -285,7 +285,7 @@ export class TimeFacts {
 export type Outcome = 'ok' | 'error' | 'client_closed' | 'client_too_slow'
 
 export class EndFacts {
-  /** The status of the answer; 499 when the caller left before its end, even if the head said 200. */
+  /** The status of the reply; 499 when the caller left before its end, even if the head said 200. */
   status: number | undefined = undefined
   outcome: Outcome | undefined = undefined
   errorCode: string | undefined = undefined

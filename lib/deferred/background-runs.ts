@@ -265,13 +265,15 @@ export class BackgroundRuns {
     { given, firstFrames, run, failed }: BackgroundWork
   ): Promise<void> {
     const isStreamed = firstFrames.length > 0
-    let isFailing = false
+    let [isFailing, isWriting] = [false, false]
     const write = async (): Promise<void> => await this.#write(id, running)
     const writing = setInterval(() => {
+      if (isWriting) return
+      isWriting = true
       write().then(() => { isFailing = false }, (error: unknown) => {
         if (!isFailing) this.#options.onFailure(error)
         isFailing = true
-      })
+      }).finally(() => { isWriting = false })
     }, writeEveryMs)
     const update = async (response: ResponseObject): Promise<boolean> =>
       await this.#untilStored(running, async () => await this.#store.update(response, this.#owner))

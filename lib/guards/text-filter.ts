@@ -169,7 +169,7 @@ export class TextFilters implements PlaceFilters {
   }
 }
 
-/** Does so by one filter. */
+/** Replaces the findings of one filter in a complete text. */
 export function replaceFindings (filter: TextFilter, text: string, isFixed = false): string {
   const edits = filter.find(text, 0, Infinity)
   const [first] = edits

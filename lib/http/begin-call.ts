@@ -1,6 +1,6 @@
 /**
- * Begins a `Call` for a request of `node:http`: plain values, one signal, and a body that is read when a
- * stage asks for it.
+ * Begins a `Call` for a request of Koa: plain values, one signal, and a body that is read when a stage asks
+ * for it.
  */
 
 import { CallRecord } from '../core/record.ts'

@@ -24,7 +24,7 @@ import type { UploadedFile, UploadForm } from '../core/upload.ts'
 const maxFieldBytes = 1024 * 1024
 /** Maximum bytes of boundaries and headers of parts. */
 const maxFramingBytes = 256 * 1024
-/** As above, plus parts that the parser still holds. */
+/** Maximum bytes of boundaries, headers, and parts that the parser still holds. */
 const maxFramingAndHeldBytes = 2 * maxFramingBytes
 
 export interface ReadFormOptions {

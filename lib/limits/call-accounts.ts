@@ -1,6 +1,6 @@
 /**
- * The accounts that a call counts in, one for each limit of each party that applies to it. Counters in
- * memory, in Redis and in worker messages all iterate over this list.
+ * The accounts that a call counts in, one for each limit of each party that applies to it. The counters in
+ * memory and in Redis, and the messages of workers, all follow the order of this list.
  */
 
 import {

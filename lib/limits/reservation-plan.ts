@@ -56,14 +56,14 @@ export interface ReservationPlan<R> {
  */
 export function planReservation<R> (
   call: RoutedCall<R>,
-  tokens: Estimate,
+  estimate: Estimate,
   parties: readonly Party[],
   spending: readonly JudgeSpending[],
   options: PlanOptions
 ): ReservationPlan<R> {
   const { models, settings, isEstimated, onlyGuardCosts } = options
   const { record } = call
-  const units = onlyGuardCosts ? {} : requestedUnits(tokens)
+  const units = onlyGuardCosts ? {} : requestedUnits(estimate)
   // Guards use the gateway's provider keys, whoever pays for the call.
   const paysProvider = !onlyGuardCosts && record.caller.usesOwnProviderKey !== true
   const accounts = limitAccountsOf(parties, paysProvider || spending.length > 0).filter(
@@ -73,10 +73,10 @@ export function planReservation<R> (
   const budgets = sums.flatMap(({ party, partyId, budget, soft = [] }) => (
     (budget === undefined ? soft : [budget]).map(each => ({ party, partyId, budget: each }))
   ))
-  const routes = paysProvider ? dropUnpriced(call, models, budgets, tokens) : call.routes
+  const routes = paysProvider ? dropUnpriced(call, models, budgets, estimate) : call.routes
   const isStrict = isEstimated && sums.some(({ unit, strict }) => unit === 'nanoUsd' && strict)
   const bodyBytes = requestBytes(record.request)
-  const guardCost = spending.length === 0 ? 0 : costOfGuards(spending, bodyBytes, tokens, budgets, models)
+  const guardCost = spending.length === 0 ? 0 : costOfGuards(spending, bodyBytes, estimate, budgets, models)
   const request: ReservationRequest = {
     accounts,
     ...record.caller.parties !== undefined && { withoutStore: settings.limits.withoutStore },
@@ -84,17 +84,19 @@ export function planReservation<R> (
     ...sums.length > 0 && { rowId: (record.limits.rowId ??= rowId()) },
     wanted: {
       tokens: {
-        max: tokens.units === undefined && !onlyGuardCosts ? tokens.prompt.typical + tokens.answer.typical : 0
+        max: estimate.units === undefined && !onlyGuardCosts
+          ? estimate.prompt.typical + estimate.answer.typical
+          : 0
       },
       ...units,
       ...budgets.length > 0 && {
         nanoUsd: paysProvider
-          ? costsOf(tokens, routes, isStrict, bodyBytes, guardCost, options)
+          ? costsOf(estimate, routes, isStrict, bodyBytes, guardCost, options)
           : { max: guardCost, min: guardCost, typical: guardCost }
       }
     }
   }
-  const media = { counts: tokens.prompt.media, bodyBytes, prompts: 1 }
+  const media = { counts: estimate.prompt.media, bodyBytes, prompts: 1 }
   const mediaTokens = isStrict
     ? Math.max(...routes.map(({ modelId }) => maxMediaTokens(media, models.find(modelId))))
     : 0

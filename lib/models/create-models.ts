@@ -156,7 +156,10 @@ export function buildIndex (
       name = fillPattern(pattern, target, name)
       const existing = routes.get(name)
       if (existing !== undefined) return existing
-      if (enabled.has(name.slice(0, Math.max(0, name.indexOf('/'))))) return withoutPatterns(name)
+      // If the target's provider is off, no other alias may take the name.
+      const namesProvider = /^[^*]+\//.test(target) && !patterns.has(target)
+      const prefix = name.slice(0, Math.max(0, name.indexOf('/')))
+      if (namesProvider || enabled.has(prefix)) return withoutPatterns(name)
     }
   })
   const resolve = (id: string): readonly Route[] => routes.get(id) ?? unlisted(id)

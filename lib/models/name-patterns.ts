@@ -22,10 +22,11 @@ export function wildcardsIn (pattern: string, name: string): readonly string[] |
 
 /**
  * Returns the name that a pattern's target stands for: `openai/gpt-x` for `my-*`, `openai/gpt-*` and `my-x`.
- * A name that has the form of the target already is returned as it is.
+ * A name that has the form of the target already, as `openai/x` has for `*` and `openai/*`, is returned as it
+ * is.
  */
 export function fillPattern (pattern: string, target: string, name: string): string {
-  if (wildcardsIn(target, name) !== undefined) return name
+  if (wildcardsIn(pattern, target) !== undefined && wildcardsIn(target, name) !== undefined) return name
   const found = wildcardsIn(pattern, name) ?? []
   return target.split('*').reduce((text, part, index) => text + (found[index - 1] ?? '') + part)
 }

@@ -35,7 +35,7 @@ export type DeferredReceipt = string | { readonly completion: readonly ChatEvent
 export interface AdapterInput<R> {
   readonly request: R
   readonly route: Route
-  /** How this target deviates from its dialect, as data. */
+  /** How this provider deviates from its dialect, as data. */
   readonly quirks: Quirks
   readonly streamed: boolean
   /** True for a request of 1 MB or more: its body is serialised while it is sent. */

@@ -1,6 +1,6 @@
 /**
- * The only place that decides what a key may make a provider do with the gateway's credential. Dialects and
- * kinds of requests list what a request uses (`ProviderUse`); this stage allows or refuses each use.
+ * Decides what a caller may use at a provider through the gateway's credential. No other place does: dialects
+ * and kinds of requests list what a request uses (`ProviderUse`), and this stage allows or refuses each use.
  */
 
 import { GatewayError } from '../core/errors.ts'

@@ -1,5 +1,5 @@
 import { limitAccountsOf, limitedParties, usageLimits, type Party } from '../limits/call-accounts.ts'
-import { untilAborted } from '../limits/limiter.ts'
+import { awaitDecision } from '../limits/limiter.ts'
 import { map, type PassThroughStage } from '../pipeline/stage.ts'
 import type { AuthedCall } from '../core/call.ts'
 import type { Services } from '../services.ts'
@@ -14,7 +14,7 @@ export function countOnly ({
 }: Pick<Services, 'limiter' | 'settings'>): PassThroughStage<AuthedCall> {
   const reserve = async <C extends AuthedCall>(call: C, parties: readonly Party[]): Promise<C> => {
     const accounts = limitAccountsOf(parties.map(party => ({ ...party, limits: usageLimits(party.limits) })))
-    const decision = await untilAborted(
+    const decision = await awaitDecision(
       limiter,
       limiter.reserve({ accounts, wanted: {}, purpose: 'count' }),
       call.signal

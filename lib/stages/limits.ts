@@ -12,7 +12,7 @@ import { budgetLeftHeader, usdText, budgetLeft, rateLimitHeaders, refusalHeaders
 import { refusalError } from '../limits/refusal-error.ts'
 import { RequestEstimate, type EstimateRequest } from '../limits/estimate.ts'
 import { planReservation, type ReservationPlan } from '../limits/reservation-plan.ts'
-import { untilAborted } from '../limits/limiter.ts'
+import { awaitDecision } from '../limits/limiter.ts'
 import type { LimitDecision, RefusedDecision, ReservationRequest } from '../limits/reservation.ts'
 import { periodAt } from '../limits/windows.ts'
 import { map, type PassThroughStage } from '../pipeline/stage.ts'
@@ -153,10 +153,10 @@ class CallLimits<R> {
     signal: CallSignal
   ): Promise<LimitDecision> {
     const { limiter } = this.#services
-    let decision = await untilAborted(limiter, first, signal)
+    let decision = await awaitDecision(limiter, first, signal)
     while (this.#waits(decision)) {
       await sleep(Math.min(decision.waitMs, maxPauseMs), signal)
-      decision = await untilAborted(limiter, limiter.reserve(request), signal)
+      decision = await awaitDecision(limiter, limiter.reserve(request), signal)
     }
     return decision
   }

@@ -106,7 +106,7 @@ function isDirectAnswer ({ type }: ChatEvent): boolean {
   return type === 'direct-answer' || type === 'direct-frame'
 }
 
-/** Returns true for batches of text only, as most of a stream are. */
+/** Returns true for batches of text or direct frames only, as most of a stream are. */
 function passesUnchanged (events: readonly ChatEvent[]): boolean {
   for (const event of events) {
     if (event.type !== 'text-delta' && event.type !== 'direct-frame') return false

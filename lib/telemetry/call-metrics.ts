@@ -161,7 +161,7 @@ const ownLabelMetrics: readonly CallMetric[] = [
   },
   {
     name: 'headgate_unauthorized_total',
-    help: 'Calls without a valid key, or with one that may not do that.',
+    help: 'Calls without a valid key, or with a key that may not make the call.',
     count: ({ record: { endpoint, end: { errorCode } } }, add) => {
       if (errorCode !== undefined && unauthorized.has(errorCode)) add(1, { endpoint, reason: errorCode })
     }

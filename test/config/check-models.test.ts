@@ -59,6 +59,17 @@ routes: {all: [gpu/x, gpu/*]}`), [
   ])
 })
 
+t.test('of a target with wildcards, only the provider is checked', async t => {
+  const cwd = directory(t, { 'headgate.yaml': `providers: {gpu: {kind: vllm, enabled: false}, openai: {}}
+models: {"*": {alias: openai/*}, "my-*": {alias: "*"}, "private-*": {alias: gpu/*}}` })
+  t.same(formatWarnings(readSettings({ env: { OPENAI_API_KEY: 'k' }, cwd }).warnings), [
+    'headgate.yaml:2:77  models["private-*"].alias  warning: belongs to a disabled provider, so it is never tried'
+  ])
+  t.same(lines(t, 'models: {"a-*": {alias: nobody/*}}'), [
+    'headgate.yaml:1:25  models["a-*"].alias  names a provider that is not configured'
+  ])
+})
+
 t.test('a weight that nothing uses is a warning', async t => {
   const cwd = directory(t, { 'headgate.yaml': `providers: {gpu: {kind: vllm}}
 routes:

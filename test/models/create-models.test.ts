@@ -462,6 +462,7 @@ t.test('a wildcard of an alias is what the one in its name matched', async t => 
     modelSettings('claude-*', { alias: 'a/claude-*' }),
     modelSettings('eu/*/fast-*', { alias: 'b/*:*' }),
     modelSettings('own-*', { alias: 'claude-*' }),
+    modelSettings('private-*', { alias: 'off/*' }),
     modelSettings('*', { alias: 'b/*' })
   ]
   const index = indexOf(['a/claude-known', 'b/y'], { models })
@@ -475,6 +476,7 @@ t.test('a wildcard of an alias is what the one in its name matched', async t => 
     'b/other': 'b/other'
   }
   for (const [name, id] of Object.entries(asked)) t.same(resolved(index, name), [id], name)
+  t.same(resolved(index, 'private-x'), [], 'a provider that is off: no other one gets the call')
   t.notOk([...index.names()].some(name => name.includes('*')))
 })
 

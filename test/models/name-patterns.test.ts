@@ -29,7 +29,9 @@ t.test('a target gets what the wildcards of a name matched', async t => {
     ['*', 'openai/*', 'gpt-x', 'openai/gpt-x'],
     ['*', 'openai/*', 'openai/gpt-x', 'openai/gpt-x'],
     ['*/*', 'a/*-*', 'x/y', 'a/x-y'],
-    ['a-*-*', 'b/*', 'a-1-2', 'b/1']
+    ['a-*-*', 'b/*', 'a-1-2', 'b/1'],
+    ['my-*', '*', 'my-openai/x', 'openai/x'],
+    ['my-*', 'm*', 'my-x', 'mx']
   ]
   for (const [pattern, target, name, filled] of rows) {
     t.equal(fillPattern(pattern, target, name), filled, name)

@@ -65,6 +65,8 @@ export class OutputItems {
   #count = 0
   /** Annotations of a text that has not begun. */
   #annotations: unknown[] = []
+  /** Length of the answer's text so far. */
+  #textLength = 0
 
   #toolLoopStopped: ToolLoopStopped | undefined
 
@@ -91,6 +93,7 @@ export class OutputItems {
       case 'text-delta':
         if (event.text !== '') {
           this.#message(event.phase).write('output_text', event.text, this.#logprobsOf(event.logprobs))
+          this.#textLength += event.text.length
         }
         break
       case 'refusal-delta':
@@ -201,7 +204,7 @@ export class OutputItems {
     const last = this.#line.at(-1)
     if (last instanceof OpenMessage && (phase === undefined || phase === last.phase)) return last
     this.#endWithDetails()
-    const message = new OpenMessage(this.#listener, phase)
+    const message = new OpenMessage(this.#listener, { phase, textStart: this.#textLength })
     this.#begin(message)
     if (this.#annotations.length > 0) message.annotate(this.#annotations.splice(0))
     return message

@@ -59,6 +59,12 @@ t.test('a text of another phase is another message', async t => {
     { type: 'message', phase: 'final_answer', content: [{ text: '7' }] }
   ])
   t.notOk('phase' in Object(items([says('a'), stop]).done[0]))
+  const annotations = [{ url: 'https://a.example', start_index: 11, end_index: 12 }]
+  const cited = items([
+    text('Let me.', 'commentary'), text('See 7', 'final_answer'),
+    { type: 'annotation-delta', choice: 0, annotations }, stop
+  ])
+  t.match(cited.done[1], { content: [{ annotations: [{ start_index: 4, end_index: 5 }] }] }, 'in its message')
 })
 
 t.test('thinking blocks that wait for a call to finish are all kept', async t => {

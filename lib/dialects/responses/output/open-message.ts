@@ -8,17 +8,27 @@ import type { OutputItem, OutputPart } from '../../../../schemas/response-items.
 
 type Message = Extract<OutputItem, { type: 'message' }>
 
+export interface OpenMessageOptions {
+  readonly phase?: string | undefined
+  readonly textStart: number
+}
+
 /** Writes a message; each part begins with its first content. */
 export class OpenMessage extends OpenItem {
   readonly id = itemId('msg')
   readonly phase: string | undefined
+  readonly #textStart: number
   readonly #parts: OutputPart[] = []
   #place: TextPlace | undefined
 
-  /** @param phase as the provider gives it */
-  constructor (listener: ItemListener, phase?: string) {
+  /**
+   * @param phase as the provider gives it
+   * @param textStart length of the answer's text in earlier messages, which positions of citations include
+   */
+  constructor (listener: ItemListener, { phase, textStart }: OpenMessageOptions) {
     super(listener)
     this.phase = phase
+    this.#textStart = textStart
   }
 
   write (kind: OutputPart['type'], text: string, logprobs: readonly unknown[]): void {
@@ -36,7 +46,7 @@ export class OpenMessage extends OpenItem {
   }
 
   annotate (given: readonly unknown[]): void {
-    const annotations = given.flatMap(citation)
+    const annotations = given.flatMap(annotation => citation(annotation, this.#textStart))
     if (annotations.length === 0) return
     this.step(() => {
       const part = this.#part('output_text')
@@ -108,7 +118,7 @@ function emptyPart (kind: OutputPart['type']): OutputPart {
  * Converts an annotation: chat completions have `{ type: 'url_citation', url_citation: { … } }`, this API has
  * flat fields. Clients require all of them, so anything but a page citation is dropped.
  */
-function citation (annotation: unknown): Array<Record<string, unknown>> {
+function citation (annotation: unknown, textStart: number): Array<Record<string, unknown>> {
   const { url_citation: nested, ...own } = objectOf(annotation) ?? {}
   const fields = { ...own, ...objectOf(nested) }
   const { url, title, start_index: start, end_index: end } = fields
@@ -119,12 +129,12 @@ function citation (annotation: unknown): Array<Record<string, unknown>> {
       type: 'url_citation',
       url,
       title: nonEmptyText(title) ?? '',
-      start_index: indexOf(start),
-      end_index: indexOf(end)
+      start_index: indexOf(start, textStart),
+      end_index: indexOf(end, textStart)
     }
   ]
 }
 
-function indexOf (value: unknown): number {
-  return Math.max(0, Math.trunc(numberOf(value) ?? 0))
+function indexOf (value: unknown, textStart: number): number {
+  return Math.max(0, Math.trunc(numberOf(value) ?? 0) - textStart)
 }
