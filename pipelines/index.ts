@@ -40,7 +40,7 @@ import { speech, speechDocs } from './speech.ts'
 import { version } from '../lib/text/version.ts'
 import type { Call } from '../lib/core/call.ts'
 import type { Endpoint } from '../lib/core/endpoint.ts'
-import type { Limits, ServerSettings } from '../lib/core/settings.ts'
+import type { LimitSettings, ServerSettings } from '../lib/core/settings.ts'
 import type { Services } from '../lib/services.ts'
 import type { EndpointName } from '../schemas/endpoints.ts'
 import type { EndpointDoc } from '../lib/wire/endpoint-doc.ts'
@@ -52,7 +52,7 @@ interface EndpointRow extends Omit<Endpoint, 'name' | 'maxBodyBytes' | 'handle'>
   /** The scope of keys it belongs to; absent for the admin API, which takes no gateway key. */
   readonly name: EndpointName | 'admin'
   /** Maximum body in bytes. Default: no body is read. */
-  readonly maxBodyBytes?: (limits: Limits) => number
+  readonly maxBodyBytes?: (limits: LimitSettings) => number
   readonly docs: Docs
   readonly pipeline: (services: Services) => Handler<Call>
 }
@@ -62,7 +62,7 @@ const get = { ...noBody, method: 'GET' } as const
 const post = {
   method: 'POST',
   body: 'json',
-  maxBodyBytes: ({ jsonBodyBytes, jsonBodyTotalBytes }: Limits) =>
+  maxBodyBytes: ({ jsonBodyBytes, jsonBodyTotalBytes }: LimitSettings) =>
     Math.max(jsonBodyBytes, jsonBodyTotalBytes)
 } as const
 /** Conversations may hold media in base64. */
@@ -71,18 +71,18 @@ const conversationBody = { ...post, keepsMedia: true } as const
 const imageForm = {
   method: 'POST',
   body: 'multipart',
-  maxBodyBytes: ({ jsonBodyBytes }: Limits) => Math.max(jsonBodyBytes, 16 * 4 * 1024 * 1024)
+  maxBodyBytes: ({ jsonBodyBytes }: LimitSettings) => Math.max(jsonBodyBytes, 16 * 4 * 1024 * 1024)
 } as const
 const recording = {
   method: 'POST',
   body: 'multipart',
-  maxBodyBytes: ({ audioFileBytes }: Limits) => audioFileBytes
+  maxBodyBytes: ({ audioFileBytes }: LimitSettings) => audioFileBytes
 } as const
 /** A document in base64, with the JSON around it. */
 const document = {
   method: 'POST',
   body: 'json',
-  maxBodyBytes: ({ jsonBodyBytes, documentBytes }: Limits) =>
+  maxBodyBytes: ({ jsonBodyBytes, documentBytes }: LimitSettings) =>
     Math.max(jsonBodyBytes, Math.ceil(documentBytes / 3) * 4 + 1024 * 1024),
   keepsMedia: true,
   largeField: 'document'

@@ -1,3 +1,5 @@
+/** The bodies of the health endpoints. */
+
 import { Type, type Static } from 'typebox'
 import { OneOf } from './nullable.ts'
 

@@ -1,3 +1,5 @@
+/** The body of `GET /v1/key`: what a key may use, and has used. */
+
 import { Type, type Static } from 'typebox'
 import { countedLimitNames } from './config/counted-limits.ts'
 import { OrNull } from './admin/common.ts'

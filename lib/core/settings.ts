@@ -96,7 +96,7 @@ export interface ServerSettings extends Omit<CamelCased<Config['server']>, 'work
   readonly workers: number
 }
 
-export type Limits = CamelCased<Config['limits']>
+export type LimitSettings = CamelCased<Config['limits']>
 export type ToolSettings = CamelCased<Config['tools']>
 export type MetricsSettings = CamelCased<NonNullable<Config['metrics']>>
 

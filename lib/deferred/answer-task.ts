@@ -8,7 +8,7 @@ import { completionTooLarge } from './stored-reply.ts'
 import type { ChatInput, RoutedChatCall } from '../chat/input.ts'
 import type { KeptAttribution } from '../core/call-attribution.ts'
 import type { Reply } from '../core/reply.ts'
-import type { TextGuards } from '../guards/text-filter.ts'
+import type { TextGuards } from '../guards/text-guards.ts'
 import type { StoredAnswer } from './deferred-store.ts'
 
 /** A stored call, as JSON: everything needed to run it, without credentials. */

@@ -14,7 +14,7 @@ import { JudgeGuard, type UnavailableGuard } from './judge-guard.ts'
 import { inspects } from './guard-scope.ts'
 import type { Placeholders } from '../core/placeholders.ts'
 import type { GuardSettings } from '../core/settings.ts'
-import type { FilterLayer, ReversibleGuards, TextLayer, TextGuards } from './text-filter.ts'
+import type { FilterLayer, ReversibleGuards, TextLayer, TextGuards } from './text-guards.ts'
 import type { Judge } from './text-judge.ts'
 
 /** What asynchronous guards need. */

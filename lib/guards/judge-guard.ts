@@ -12,7 +12,7 @@ import { inspects } from './guard-scope.ts'
 import type { RoutedCall } from '../core/call.ts'
 import type { GuardSettings } from '../core/settings.ts'
 import type { TextPlace } from '../json/place-table.ts'
-import type { JudgeLayer } from './text-filter.ts'
+import type { JudgeLayer } from './text-guards.ts'
 import type { Judge, JudgeSpending, TextAtPoint, CallJudge, Verdict } from './text-judge.ts'
 
 /** Called when a guard was unavailable for a call, with the cause. */

@@ -34,7 +34,7 @@ export interface AccessOptions {
   /** What keys used by day, by their digests in hex. */
   readonly history: ReadonlyMap<string, readonly ImportedDay[]>
   /** The names of guards by those of guardrails. */
-  readonly stagesOf: ReadonlyMap<string, readonly string[]>
+  readonly guardsOf: ReadonlyMap<string, readonly string[]>
 }
 
 const roles: Readonly<Record<string, readonly [role: Role, isExact: boolean]>> = {
@@ -442,8 +442,8 @@ class AccessReader {
   /** Returns the guards that inspect all calls; none where the row names no guardrail. */
   #readStages (row: TableRow): readonly string[] | undefined {
     const names = listOf(row.object('metadata')['guardrails']).map(String)
-    const unknown = names.filter(name => !this.#options.stagesOf.has(name))
-    const stages = names.flatMap(name => this.#options.stagesOf.get(name) ?? [])
+    const unknown = names.filter(name => !this.#options.guardsOf.has(name))
+    const stages = names.flatMap(name => this.#options.guardsOf.get(name) ?? [])
     if (unknown.length > 0) {
       row.note(
         'metadata.guardrails',

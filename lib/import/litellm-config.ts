@@ -29,7 +29,7 @@ import { fillPattern, isPattern, patternFinder } from '../models/name-patterns.t
 
 export interface ImportedLitellm extends ImportedConfig {
   /** The names of the guards of each guardrail, which keys and teams may name. */
-  readonly stagesOf: ReadonlyMap<string, readonly string[]>
+  readonly guardsOf: ReadonlyMap<string, readonly string[]>
 }
 
 /** The routing strategy for each of LiteLLM's. Those with the same rule are exact. */
@@ -91,7 +91,7 @@ function convert (
   const sections = routing.sections()
   const servers = toolServers(file, secrets, plan)
   const callbacks = readCallbacks(file, plan, secrets)
-  const { stages, stagesOf } = readGuardrails(listOf(file['guardrails']), { plan, secrets, models })
+  const { stages, guardsOf } = readGuardrails(listOf(file['guardrails']), { plan, secrets, models })
   const cache = readCache(file, plan)
   const endUsers = readEndUsers(file, plan, stored, clock)
   const limits = {
@@ -122,7 +122,7 @@ function convert (
     },
     secrets: secrets.values,
     rows: [...plan.rows, metadataRow],
-    stagesOf
+    guardsOf
   }
   return { imported, shadowed: routing.shadowed(sections) }
 }

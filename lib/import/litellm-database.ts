@@ -52,7 +52,7 @@ export function importLitellmDatabase (
     servers: new Map(servers.map(({ id, slug }) => [id, slug])),
     openServers: servers.flatMap(({ slug, isOpen }) => (isOpen ? slug : [])),
     history: readHistory(tables.rows),
-    stagesOf: imported.stagesOf,
+    guardsOf: imported.guardsOf,
     clock
   })
   const tokens = (tables.rows.get('LiteLLM_VerificationToken') ?? []).map(row => textOf(row['token']) ?? '')

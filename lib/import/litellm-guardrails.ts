@@ -72,21 +72,21 @@ export interface ReadGuardrails {
   /** `stages` of the configuration. */
   readonly stages: readonly JsonObject[]
   /** The names of the guards of each guardrail. */
-  readonly stagesOf: ReadonlyMap<string, readonly string[]>
+  readonly guardsOf: ReadonlyMap<string, readonly string[]>
 }
 
 export function readGuardrails (list: readonly unknown[], deps: GuardrailDeps): ReadGuardrails {
   const names = new Set<string>()
-  const stagesOf = new Map<string, readonly string[]>()
+  const guardsOf = new Map<string, readonly string[]>()
   const stages = list.flatMap((entry, index) => {
     const params = objectOrEmpty(objectOrEmpty(entry)['litellm_params'])
     const given = textOf(objectOrEmpty(entry)['guardrail_name']) ?? `guardrail-${index + 1}`
     const path = `guardrails[${index}]`
     const entries = readGuardrail({ path, name: given, params, deps }, names)
-    if (entries.length > 0) stagesOf.set(given, entries.map(stage => String(stage['name'])))
+    if (entries.length > 0) guardsOf.set(given, entries.map(stage => String(stage['name'])))
     return entries
   })
-  return { stages, stagesOf }
+  return { stages, guardsOf }
 }
 
 function readGuardrail (guardrail: Guardrail, names: Set<string>): JsonObject[] {

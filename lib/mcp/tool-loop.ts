@@ -24,7 +24,7 @@ import type { ApprovedCall, RoutedChatCall, ToolApproval } from '../chat/input.t
 import type { ChatBatch } from '../dialects/dialect.ts'
 import type { ChatEvent, ListedServerTool, ToolServerError } from '../core/events.ts'
 import type { Route } from '../core/route.ts'
-import type { TextGuards } from '../guards/text-filter.ts'
+import type { TextGuards } from '../guards/text-guards.ts'
 import type { OpenTools } from './tool-servers.ts'
 
 export type AnswerTurn = Stage<RoutedChatCall, ChatBatch>

@@ -3,9 +3,8 @@
 import { judgeTexts } from '../guards/gathered-texts.ts'
 import { PlaceholderFilter } from '../guards/placeholder-filter.ts'
 import { replaceInSlices } from '../guards/replace-in-slices.ts'
-import {
-  replaceFindings, type PlaceFilters, type TextFilter, type TextGuards
-} from '../guards/text-filter.ts'
+import type { TextGuards } from '../guards/text-guards.ts'
+import { replaceFindings, type PlaceFilters, type TextFilter } from '../guards/text-filter.ts'
 import { objectOf, type JsonObject } from '../json/type-guards.ts'
 import { parseBoundedText } from '../json/parse-text.ts'
 import {

@@ -83,16 +83,9 @@ export type { Reply } from '../core/reply.ts'
 export type { Route } from '../core/route.ts'
 export type { Usage } from '../core/usage.ts'
 export type {
-  FilterLayer,
-  JudgeLayer,
-  Restoration,
-  ReversibleGuards,
-  StageLayer,
-  TextEdit,
-  TextFilter,
-  TextLayer,
-  TextGuards
-} from '../guards/text-filter.ts'
+  FilterLayer, JudgeLayer, Restoration, ReversibleGuards, StageLayer, TextLayer, TextGuards
+} from '../guards/text-guards.ts'
+export type { TextEdit, TextFilter } from '../guards/text-filter.ts'
 export type {
   Judge, JudgeContext, JudgeWindow, ModuleStages, TextAtPoint, CallJudge, Verdict
 } from '../guards/text-judge.ts'

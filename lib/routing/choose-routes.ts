@@ -21,7 +21,7 @@ import type { ModelRegistry } from '../models/model-registry.ts'
 import { listsName, mayUseModel } from '../models/scope.ts'
 import { shorten } from '../text/shorten.ts'
 import { tooLong } from '../validation/too-long.ts'
-import type { Limits, Settings } from '../core/settings.ts'
+import type { LimitSettings, Settings } from '../core/settings.ts'
 import { accountDigest } from '../providers/credential.ts'
 import type { Provider, Providers } from '../providers/provider.ts'
 import {
@@ -53,7 +53,7 @@ export interface ChooseRoutesServices {
   readonly providers: Providers
   /** Default: the providers of earlier tool calls are unknown. */
   readonly routeHealth?: Pick<RouteHealth, 'toolCalls' | 'credentials'> | undefined
-  readonly settings: Pick<Settings, 'providers'> & { readonly limits: Pick<Limits, 'modelsPerCall'> }
+  readonly settings: Pick<Settings, 'providers'> & { readonly limits: Pick<LimitSettings, 'modelsPerCall'> }
 }
 
 export interface ChooseRoutesOptions<R> {
@@ -139,7 +139,7 @@ export function chooseRoutes<R extends ModelRequest> (
 function requestedModels<R extends ModelRequest> (
   { request, options }: Pick<RoutingInput<R>, 'request' | 'options'>,
   defaultModel: ChooseRoutesOptions<R>['defaultModel'],
-  { modelsPerCall }: Pick<Limits, 'modelsPerCall'>
+  { modelsPerCall }: Pick<LimitSettings, 'modelsPerCall'>
 ): readonly ModelChoice[] {
   const wanted = request.model ?? defaultModel?.(request)
   if (wanted === undefined || wanted === null) throw missingModel()

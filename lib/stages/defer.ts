@@ -6,7 +6,7 @@
  * as if `deferred` were not set.
  */
 
-import { altersAnswer } from '../guards/text-filter.ts'
+import { altersAnswer } from '../guards/text-guards.ts'
 import { GatewayError } from '../core/errors.ts'
 import { digest, type DeferredTicket } from '../deferred/sealed-tickets.ts'
 import { credentialDigest } from '../deferred/open-ticket.ts'

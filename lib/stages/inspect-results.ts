@@ -3,7 +3,7 @@
 import { GatewayError } from '../core/errors.ts'
 import { judgeTexts } from '../guards/gathered-texts.ts'
 import { replaceInSlices } from '../guards/replace-in-slices.ts'
-import { TextFilters, type TextLayer, type TextGuards } from '../guards/text-filter.ts'
+import { TextFilters, type TextLayer, type TextGuards } from '../guards/text-guards.ts'
 import { once } from '../pipeline/sources.ts'
 import { flatMap, type Stage } from '../pipeline/stage.ts'
 import type { Batch, RoutedCall } from '../core/call.ts'

@@ -25,7 +25,7 @@ import type { Test } from 'tap'
 import { standardSignal } from '../../lib/async/cancellation.ts'
 import type { Call } from '../../lib/core/call.ts'
 import type { Endpoint } from '../../lib/core/endpoint.ts'
-import type { Limits, ProviderSettings, Settings } from '../../lib/core/settings.ts'
+import type { LimitSettings, ProviderSettings, Settings } from '../../lib/core/settings.ts'
 
 const path = '/v1/chat/completions'
 const question = { model: 'openai/gpt-5', messages: 'hi' }
@@ -50,7 +50,9 @@ async function start (
 }
 
 /** Limits, including those that are not settings but options of a pipeline or of the HTTP layer. */
-function limits (parts: Partial<Limits> & { readonly holdMs?: number, readonly graceMs?: number }): Limits {
+function limits (
+  parts: Partial<LimitSettings> & { readonly holdMs?: number, readonly graceMs?: number }
+): LimitSettings {
   return { ...settings().limits, ...parts }
 }
 

@@ -10,7 +10,7 @@ import { modelSettings, providerSettings, settings } from '../support/settings.t
 import { until } from '../support/until.ts'
 import { withResolvers } from '../support/with-resolvers.ts'
 import { chatAnswer, chatFrames, eventStream, fakeUpstream, type Script } from '../support/upstream.ts'
-import type { Limits, ProviderSettings } from '../../lib/core/settings.ts'
+import type { LimitSettings, ProviderSettings } from '../../lib/core/settings.ts'
 
 const sandbox = {
   ...providerSettings('sandbox', 'sandbox'),
@@ -25,7 +25,7 @@ const livez = 'GET /livez HTTP/1.1\r\nhost: x\r\n\r\n'
 
 t.test('request limits apply from the next call after a reload', async t => {
   const api = await testGateway(t, { providers: [sandbox] })
-  const apply = async (limits: Partial<Limits>): Promise<void> => {
+  const apply = async (limits: Partial<LimitSettings>): Promise<void> => {
     const { settings } = api.gateway.services
     await api.gateway.reload({ ...settings, limits: { ...settings.limits, ...limits } })
   }

@@ -1,7 +1,8 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { StreamFilter } from '../../lib/guards/stream-filter.ts'
-import { TextFilters, replaceFindings } from '../../lib/guards/text-filter.ts'
+import { TextFilters } from '../../lib/guards/text-guards.ts'
+import { replaceFindings } from '../../lib/guards/text-filter.ts'
 import { PatternFilter } from '../../lib/guards/pattern-filter.ts'
 import { GuardFindings } from '../../lib/core/guard-findings.ts'
 import { boundedPattern } from '../../lib/text/bounded-pattern.ts'
@@ -9,7 +10,7 @@ import { messages } from '../../lib/dialects/messages/index.ts'
 import { responsesDirectTexts } from '../../lib/dialects/responses/text-places.ts'
 import { holdsAsync } from '../support/property.ts'
 import { routedCall } from '../support/stages.ts'
-import { turnsDuring } from '../support/turns-during.ts'
+import { ticksDuring } from '../support/ticks-during.ts'
 import { wordFilter } from '../support/word-stages.ts'
 import type { ChatEvent } from '../../lib/core/events.ts'
 
@@ -238,7 +239,7 @@ t.test('a large complete answer is searched in slices, and keeps its place', asy
   const out: ChatEvent[] = []
   texts.push([{ type: 'answer-start' }, { type: 'direct-answer', json }, usage], out)
   t.same([out.map(({ type }) => type), texts.dueInMs], [['answer-start'], 0])
-  const turns = await turnsDuring(() => texts.decide(out))
+  const turns = await ticksDuring(() => texts.decide(out))
   t.ok(turns > 4, `${turns} turns`)
   const replaced = json.replaceAll('abc', '(an island)')
   t.same([out.slice(1), texts.dueInMs], [[{ type: 'direct-answer', json: replaced }, usage], undefined])
@@ -257,7 +258,7 @@ t.test('a large text is searched in slices, and keeps its place', async t => {
     const out: ChatEvent[] = []
     texts.push([start, text('ab'), text(`c${said.repeat(10)}`), ...isFollowed ? [text('abc'), end] : []], out)
     t.same([out, texts.dueInMs], [[start], 0])
-    const turns = await turnsDuring(() => texts.decide(out))
+    const turns = await ticksDuring(() => texts.decide(out))
     t.ok(turns > 9, `${turns} turns`)
     t.equal(texts.dueInMs, undefined)
     await texts.end(out)
@@ -279,7 +280,7 @@ t.test('large arguments are searched in slices, and later events wait', async t 
     texts.push([...pieces, end, text('abc'), other], out)
     t.same([out, texts.dueInMs], [[other], 0], 'another choice does not wait')
     if (isDecided) {
-      const turns = await turnsDuring(() => texts.decide(out))
+      const turns = await ticksDuring(() => texts.decide(out))
       t.ok(turns > 9, `${turns} turns`)
       t.equal(texts.dueInMs, undefined)
       t.equal(out.at(-1), end)

@@ -3,7 +3,7 @@ import t from 'tap'
 import { GatewayError } from '../../lib/core/errors.ts'
 import { StreamJudge } from '../../lib/guards/stream-judge.ts'
 import { messages } from '../../lib/dialects/messages/index.ts'
-import { turnsDuring } from '../support/turns-during.ts'
+import { ticksDuring } from '../support/ticks-during.ts'
 import { holdsAsync } from '../support/property.ts'
 import type { ChatEvent } from '../../lib/core/events.ts'
 import type { JudgeWindow, CallJudge } from '../../lib/guards/text-judge.ts'
@@ -155,7 +155,7 @@ t.test('large arguments are judged in slices', async t => {
   const out: ChatEvent[] = []
   texts.push([{ type: 'tool-call-delta', choice: 0, callIndex: 0, text: json, kind: 'function' }], out)
   texts.push([{ type: 'tool-call-end', choice: 0, callIndex: 0 }], out)
-  const turns = await turnsDuring(() => texts.decide(out))
+  const turns = await ticksDuring(() => texts.decide(out))
   t.ok(turns > 9, `${turns} turns`)
   t.same(textsOf(out), { 'tool-call-delta 0 0': json.replaceAll('abc', '[X]') })
 })
@@ -176,7 +176,7 @@ t.test('a large complete answer is judged in slices, and keeps its place', async
   const json = JSON.stringify({ content }, null, 1)
   const usage: ChatEvent = { type: 'usage', usage: { promptTokens: 1, completionTokens: 1, totalTokens: 2 } }
   const out: ChatEvent[] = []
-  const turns = await turnsDuring(async () => {
+  const turns = await ticksDuring(async () => {
     texts.push([{ type: 'answer-start' }, { type: 'direct-answer', json }, usage], out)
     t.same([out.map(({ type }) => type), shown], [['answer-start'], []])
     await texts.end(out)

@@ -20,7 +20,7 @@ import {
   unseen,
   type TextPlace
 } from '../../lib/json/place-table.ts'
-import { turnsDuring } from '../support/turns-during.ts'
+import { ticksDuring } from '../support/ticks-during.ts'
 
 /** Replaces every text by capitals, and records what was inspected. */
 function shout (
@@ -189,7 +189,7 @@ t.test('large JSON inside a text gives the same result in slices as at once', as
   const value = { calls: [{ arguments: args }, { arguments: `${args.slice(0, -1)},"list":"twice"}` }] }
   const shouted = (text: string): string => text.toUpperCase()
   let replaced: unknown
-  const turns = await turnsDuring(async () => { replaced = await places.replaceInSlices(value, shouted) })
+  const turns = await ticksDuring(async () => { replaced = await places.replaceInSlices(value, shouted) })
   t.ok(turns > 8, `${turns} turns`)
   t.same(replaced, places.replace(value, shouted))
   t.equal(await replaceInJsonInSlices(args, toolArguments, text => text), args)
@@ -217,7 +217,7 @@ t.test('a large value gives the same result in slices as at once', async t => {
       return change(given)
     }
     let replaced: unknown
-    const turns = await turnsDuring(async () => {
+    const turns = await ticksDuring(async () => {
       replaced = await places.replaceInSlices(value, noting(seen[0]))
     })
     t.ok(turns > 8, `${turns} turns`)

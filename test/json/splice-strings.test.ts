@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { spliceInSlices, spliceStrings } from '../../lib/json/splice-strings.ts'
 import { holds, holdsAsync } from '../support/property.ts'
-import { turnsDuring } from '../support/turns-during.ts'
+import { ticksDuring } from '../support/ticks-during.ts'
 
 t.test('only changed strings are rewritten', t => {
   const text = '{ "a" : 1.0,\n"b":[ "x\\u0041", "y" , {"c":"z","d":null}], "e":"z" }'
@@ -82,7 +82,7 @@ t.test('splicing in slices gives the same text, for any value', async t => {
   const long = [Array.from({ length: 100_000 }, () => ({ a: 'x' })), 'k'.repeat(1_000_000)]
   const text = JSON.stringify(long, null, 1)
   const before = JSON.parse(text) as [unknown, string]
-  const turns = await turnsDuring(async () => {
+  const turns = await ticksDuring(async () => {
     t.equal(await spliceInSlices(text, before, before), text)
     t.equal(await spliceInSlices(text, before, [before[0], 'y'.repeat(1_000_000)]), text.replaceAll('k', 'y'))
   })

@@ -17,7 +17,7 @@ import { startLitellm } from '../support/litellm-proxy.ts'
 import { settings } from '../support/settings.ts'
 import { routedCall } from '../support/stages.ts'
 import { startToolServer } from '../support/tool-server.ts'
-import { turnsDuring } from '../support/turns-during.ts'
+import { ticksDuring } from '../support/ticks-during.ts'
 import { until } from '../support/until.ts'
 import type { TextAtPoint, Verdict } from '../../lib/guards/text-judge.ts'
 import type { GuardSettings } from '../../lib/core/settings.ts'
@@ -228,7 +228,7 @@ t.test('oversized texts are not sent, and oversized answers are not read', async
 t.test('long texts are printed in slices', async t => {
   const { url, requests } = await service(t, json({}))
   const texts: TextAtPoint[] = [{ text: 'x'.repeat(4_000_000), point: 'request' }]
-  const turns = await turnsDuring(async () => {
+  const turns = await ticksDuring(async () => {
     await t.rejects(inspect(t, url, { maxBytes: 3_000_000 }, 5_000, texts), {
       message: /more than `max_bytes`/
     })

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { UnrecordedSpending, type FindRecorded } from '../../lib/limits/unrecorded-spending.ts'
-import { turnsDuring } from '../support/turns-during.ts'
+import { ticksDuring } from '../support/ticks-during.ts'
 import type { UsageRowKey } from '../../lib/limits/reservation.ts'
 import type { HeldSum } from '../../lib/limits/sum-keys.ts'
 
@@ -65,7 +65,7 @@ t.test('thousands of calls are forgotten in batches, with other work in between'
   const spending = new UnrecordedSpending()
   add(spending, 20_000)
   const { find, searches } = store(() => true)
-  const turns = await turnsDuring(async () => await spending.forgetRecorded(19_999, find))
+  const turns = await ticksDuring(async () => await spending.forgetRecorded(19_999, find))
   t.equal(spending.of(sumOf('key-1', day)), 10, 'the last one has only just ended')
   t.equal(searches.length, 40)
   t.ok(searches.every(rows => rows.length <= 500))

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { ToolTexts } from '../../lib/mcp/tool-texts.ts'
 import { routedCall } from '../support/stages.ts'
-import { turnsDuring } from '../support/turns-during.ts'
+import { ticksDuring } from '../support/ticks-during.ts'
 import { replacement, word, wordStages } from '../support/word-stages.ts'
 import type { RoutedChatCall } from '../../lib/chat/input.ts'
 import type { TurnToolCall } from '../../lib/chat/turn.ts'
@@ -56,7 +56,7 @@ t.test('large results and arguments are searched in slices', async t => {
   const texts = new ToolTexts(wordStages(['tool_call', 'tool_result']), chat)
   const result = { toolName: 'look', serverName: 's', arguments: {}, isError: false, result: { at: [said] } }
   let returned: Awaited<ReturnType<typeof texts.returned>> = []
-  let turns = await turnsDuring(async () => {
+  let turns = await ticksDuring(async () => {
     returned = await texts.returned([{ call, outcome: { text: said, result } }])
   })
   t.ok(turns > 19, `${turns} turns`)
@@ -64,7 +64,7 @@ t.test('large results and arguments are searched in slices', async t => {
   t.same([outcome?.text, outcome?.result.result], [expected, { at: [expected] }])
   let called: readonly TurnToolCall[] = []
   const given = { ...call, arguments: { place: said }, argumentsText: JSON.stringify({ place: said }) }
-  turns = await turnsDuring(async () => { called = await texts.called([given]) })
+  turns = await ticksDuring(async () => { called = await texts.called([given]) })
   t.ok(turns > 19, `${turns} turns`)
   t.same(called, [
     { ...call, arguments: { place: expected }, argumentsText: JSON.stringify({ place: expected }) }

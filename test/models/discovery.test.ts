@@ -6,7 +6,7 @@ import { ModelListFailure } from '../../lib/models/model-list-failure.ts'
 import type { ProviderKind } from '../../schemas/providers.ts'
 import type { Provider, UpstreamResponse, UpstreamRequest } from '../../lib/providers/provider.ts'
 import { provider, providerSettings, settings } from '../support/settings.ts'
-import { turnsDuring } from '../support/turns-during.ts'
+import { ticksDuring } from '../support/ticks-during.ts'
 
 const openai = new Set(['openai'])
 const ids = (routes: ReadonlyArray<{ modelId: string }>) => routes.map(route => route.modelId)
@@ -140,7 +140,7 @@ t.test('lists of providers', async t => {
     const data = Array.from({ length: 5_000 }, (_, index) => ({ id: `m${index}`, text: 'x'.repeat(200) }))
     const { provider } = listing('mine', { data })
     let found: readonly unknown[] = []
-    const turns = await turnsDuring(async () => { found = await listModels(provider, 'vllm', signal) })
+    const turns = await ticksDuring(async () => { found = await listModels(provider, 'vllm', signal) })
     t.equal(found.length, 5_000)
     t.ok(turns > 3, `${turns} turns`)
     const reasonOf = async (provider: Provider): Promise<unknown> =>

@@ -9,7 +9,7 @@ import { textCompletions } from '../../lib/dialects/text-completions/index.ts'
 import { withRestoredTexts } from '../../lib/replies/restored-texts.ts'
 import { holdsAsync } from '../support/property.ts'
 import { messagesIn, type Json } from '../support/conversations.ts'
-import { turnsDuring } from '../support/turns-during.ts'
+import { ticksDuring } from '../support/ticks-during.ts'
 import { withResolvers } from '../support/with-resolvers.ts'
 import type { Reply } from '../../lib/core/reply.ts'
 import type { AnswerDialect } from '../../lib/dialects/dialect.ts'
@@ -352,7 +352,7 @@ t.test('large events are restored in slices, whatever they contain', async t => 
   const { dialect } = dialects['responses'] as Frames
   const turnsOf = async (body: Reply['body']): Promise<readonly [string, number]> => {
     let text = ''
-    const turns = await turnsDuring(async () => { text = await shown(body, dialect) })
+    const turns = await ticksDuring(async () => { text = await shown(body, dialect) })
     return [text, turns]
   }
   const [complete, turns] = await turnsOf(JSON.stringify(answer))

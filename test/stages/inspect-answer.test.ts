@@ -8,7 +8,7 @@ import { withResolvers } from '../support/with-resolvers.ts'
 import { replacement, word, wordStages } from '../support/word-stages.ts'
 import type { Batch, RoutedCall } from '../../lib/core/call.ts'
 import type { ChatEvent } from '../../lib/core/events.ts'
-import type { TextGuards } from '../../lib/guards/text-filter.ts'
+import type { TextGuards } from '../../lib/guards/text-guards.ts'
 
 const text = (said: string): ChatEvent => ({ type: 'text-delta', choice: 0, text: said })
 const start: ChatEvent = { type: 'answer-start' }

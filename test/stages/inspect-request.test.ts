@@ -6,7 +6,7 @@ import { once } from '../../lib/pipeline/sources.ts'
 import { inspectRequest, type ReplaceTexts } from '../../lib/stages/inspect-request.ts'
 import { routedCall } from '../support/stages.ts'
 import { replacement, word, wordStages } from '../support/word-stages.ts'
-import type { TextGuards } from '../../lib/guards/text-filter.ts'
+import type { TextGuards } from '../../lib/guards/text-guards.ts'
 
 const places = new PlaceTable({ 'texts[]': text, signed: fixed })
 

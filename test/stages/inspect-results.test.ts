@@ -4,7 +4,7 @@ import { once } from '../../lib/pipeline/sources.ts'
 import { flatMap } from '../../lib/pipeline/stage.ts'
 import { inspectResults } from '../../lib/stages/inspect-results.ts'
 import { batchesOf, collect, routedCall } from '../support/stages.ts'
-import { turnsDuring } from '../support/turns-during.ts'
+import { ticksDuring } from '../support/ticks-during.ts'
 import { replacement, word, wordStages } from '../support/word-stages.ts'
 import type { RoutedCall } from '../../lib/core/call.ts'
 import { text, type ReplaceText } from '../../lib/json/place-table.ts'
@@ -48,7 +48,7 @@ t.test('long texts are searched in slices', async t => {
     flatMap((call: Call) => batchesOf<object, Said>(call, [[{ said: long }]]))
   )
   const said: string[] = []
-  const turns = await turnsDuring(async () => {
+  const turns = await ticksDuring(async () => {
     for await (const { events } of stage(once(routedCall({})))) said.push(...events.map(({ said }) => said))
   })
   t.same(said, [long.replace(word, replacement)])

@@ -4,7 +4,7 @@ import { KeyedPlaceholders } from '../../lib/guards/keyed-placeholders.ts'
 import { joinPlaceholders } from '../../lib/stages/join-placeholders.ts'
 import { once } from '../../lib/pipeline/sources.ts'
 import { collect, routedCall } from '../support/stages.ts'
-import type { ReversibleGuards } from '../../lib/guards/text-filter.ts'
+import type { ReversibleGuards } from '../../lib/guards/text-guards.ts'
 import type { ResponseStore } from '../../lib/stores/response-store.ts'
 
 const secret = randomBytes(32)

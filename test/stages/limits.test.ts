@@ -1,4 +1,4 @@
-import { setImmediate as turnOfLoop } from 'node:timers/promises'
+import { setImmediate as tick } from 'node:timers/promises'
 import { requestOf } from '../support/limits.ts'
 import t from 'tap'
 import { once } from '../../lib/pipeline/sources.ts'
@@ -177,7 +177,7 @@ t.test(
     leaving.abort(new Error('left'))
     await t.rejects(left, { message: 'left' })
     decide()
-    await turnOfLoop() // the late decision is made and released
+    await tick() // the late decision is made and released
     const [next] = await collect(
       limits({ limiter, models, settings: settings() })(
         once(call({ concurrentCalls: 1, requestsPerMinute: 1 }))

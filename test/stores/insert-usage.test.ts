@@ -5,7 +5,7 @@ import { retryWhenLocked } from '../../lib/stores/retry-when-locked.ts'
 import { hourMs, type RollupSum } from '../../lib/stores/usage-rollups.ts'
 import { compactColumns, textColumns } from '../../lib/stores/usage-columns.ts'
 import { storeTest } from '../support/stores.ts'
-import { turnsDuring } from '../support/turns-during.ts'
+import { ticksDuring } from '../support/ticks-during.ts'
 import { usageRowOf } from '../support/usage.ts'
 import type { UsageRow } from '../../lib/stores/tables.ts'
 
@@ -134,7 +134,7 @@ storeTest('rows of many keys are written in several turns, each once', async (t,
   const rows = Array.from({ length: 200 }, (_, number) =>
     usageRowOf(number, { at_ms: morning, key_id: `key-${number % 120}`, cost_nano_usd: 1 })
   )
-  const turns = await turnsDuring(async () => {
+  const turns = await ticksDuring(async () => {
     t.equal(await store.insertUsage(rows), 200)
   })
   t.ok(turns >= 2, 'others have turns meanwhile')

@@ -3,7 +3,8 @@
 import { GatewayError } from '../../lib/core/errors.ts'
 import { createEndpoints } from '../../pipelines/index.ts'
 import type { GatewayOptions } from '../../lib/gateway.ts'
-import type { TextEdit, TextFilter, TextGuards } from '../../lib/guards/text-filter.ts'
+import type { TextGuards } from '../../lib/guards/text-guards.ts'
+import type { TextEdit, TextFilter } from '../../lib/guards/text-filter.ts'
 import type { GuardPoint } from '../../schemas/config/guards.ts'
 
 export const word = 'Zanzibar'

@@ -5,7 +5,7 @@
 
 import { GatewayError } from '../../core/errors.ts'
 import { noteIgnored } from '../../core/record.ts'
-import { altersAnswer, type TextGuards } from '../../guards/text-filter.ts'
+import { altersAnswer, type TextGuards } from '../../guards/text-guards.ts'
 import { replaceTranscriptTexts } from '../../audio/text-places.ts'
 import { once } from '../../pipeline/sources.ts'
 import { flatMap, type Stage } from '../../pipeline/stage.ts'
