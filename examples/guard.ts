@@ -5,9 +5,9 @@
  *     stages: [{ name: cards, use: ./guard.js }]
  */
 
-import type { LookAtTexts, ModuleGuard } from 'headgate/stages'
+import type { InspectTexts, ModuleGuard } from 'headgate/stages'
 
 const hasCard = (text: string): boolean => /\b\d{4}(?:[ -]?\d{4}){3}\b/.test(text)
-const request: LookAtTexts = texts =>
+const request: InspectTexts = texts =>
   texts.some(hasCard) ? { refuse: 'it contains a card number' } : undefined
 export default { request } satisfies ModuleGuard

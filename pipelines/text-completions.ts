@@ -13,7 +13,7 @@ import { answerReply } from '../lib/replies/answer-reply.ts'
 import { chatRequirements } from '../lib/routing/requirements.ts'
 import { auth } from '../lib/stages/auth.ts'
 import { checkProviderUses } from '../lib/stages/check-provider-uses.ts'
-import { boundText } from '../lib/stages/bound-text.ts'
+import { defaultTextLimit } from '../lib/stages/default-text-limit.ts'
 import { callOptions } from '../lib/stages/call-options.ts'
 import { cachedAnswer } from '../lib/stages/cached-answer.ts'
 import { capAnswer } from '../lib/stages/cap-answer.ts'
@@ -84,7 +84,7 @@ export function completions (
       attributes: chatAttributes,
       requirements: chatRequirements
     }),
-    boundText(),
+    defaultTextLimit(),
     dryRun(services, 'textCompletion', { estimate: estimateText }),
     checkProviderUses(services, chatUses),
     limits<TextInput>(services, { estimate: estimateText }),

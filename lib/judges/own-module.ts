@@ -23,12 +23,12 @@ import type { OpenWork } from './judge-input.ts'
 /** What a module exports by default, or what its default export returns; all members are optional. */
 export interface ModuleGuard {
   /** Inspects the texts of a request. */
-  readonly request?: LookAtTexts
+  readonly request?: InspectTexts
   /** Inspects the texts of an answer; of a stream, one window at a time. */
-  readonly answer?: LookAtTexts
+  readonly answer?: InspectTexts
   /** Inspects the arguments of tool calls. */
-  readonly tool_call?: LookAtTexts
-  readonly tool_result?: LookAtTexts
+  readonly tool_call?: InspectTexts
+  readonly tool_result?: InspectTexts
   /** A pipeline stage for the call before it is sent: one call in, one out. */
   readonly requestStage?: Stage<RoutedCall<unknown>>
   /** A pipeline stage for the events of a conversation's answer. */
@@ -43,14 +43,14 @@ export interface ModuleGuard {
  * @returns the texts to pass on, same length as the input; or a refusal; or nothing to pass everything on
  *   unchanged. Throwing means that the guard is unavailable.
  */
-export type LookAtTexts = (
+export type InspectTexts = (
   texts: readonly string[],
   context: ModuleGuardContext
-) => OwnVerdict | Promise<OwnVerdict>
+) => ModuleVerdict | Promise<ModuleVerdict>
 
-export type OwnVerdict = readonly string[] | OwnRefusal | undefined | void
+export type ModuleVerdict = readonly string[] | ModuleRefusal | undefined | void
 
-export interface OwnRefusal {
+export interface ModuleRefusal {
   /** Tells the caller what was found, without quoting the text; an empty string gives no reason. */
   readonly refuse: string
 }
@@ -185,6 +185,6 @@ async function inspectEach (
   return { texts: result }
 }
 
-function isRefusal (verdict: Exclude<OwnVerdict, void>): verdict is OwnRefusal {
+function isRefusal (verdict: Exclude<ModuleVerdict, void>): verdict is ModuleRefusal {
   return isObject(verdict) && typeof verdict.refuse === 'string'
 }

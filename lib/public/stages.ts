@@ -19,7 +19,7 @@ export { checkChatRules } from '../chat/rules.ts'
 export { checkToolScope } from '../mcp/tool-scope.ts'
 export { chatAttributes, chatSettings } from '../chat/model-settings.ts'
 export { routeModel } from '../stages/route-model.ts'
-export { boundText } from '../stages/bound-text.ts'
+export { defaultTextLimit } from '../stages/default-text-limit.ts'
 export { dryRun } from '../stages/dry-run.ts'
 export { checkProviderUses } from '../stages/check-provider-uses.ts'
 export { answerEmpty } from '../stages/answer-empty.ts'
@@ -90,7 +90,7 @@ export type {
   Judge, JudgeContext, JudgeWindow, ModuleStages, TextAtPoint, CallJudge, Verdict
 } from '../guards/text-judge.ts'
 export type {
-  CreateModuleGuard, LookAtTexts, OwnRefusal, ModuleGuard, ModuleGuardContext, OwnVerdict
+  CreateModuleGuard, InspectTexts, ModuleRefusal, ModuleGuard, ModuleGuardContext, ModuleVerdict
 } from '../judges/own-module.ts'
 export type { GuardPoint } from '../../schemas/config/guards.ts'
 export type { ChatInput, TextInput } from '../chat/input.ts'

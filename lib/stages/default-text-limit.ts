@@ -9,7 +9,7 @@ import type { TextInput } from '../chat/input.ts'
 const defaults = { max_tokens: 16 }
 
 /** Limits text completions where neither the request nor the model's settings do: one call in, one out. */
-export function boundText (): Stage<RoutedCall<TextInput>> {
+export function defaultTextLimit (): Stage<RoutedCall<TextInput>> {
   return map(call => {
     const { request, routes: [first, ...others] } = call
     if (limitsAnswer(request)) return call

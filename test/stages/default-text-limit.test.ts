@@ -1,6 +1,6 @@
 import t from 'tap'
 import { once } from '../../lib/pipeline/sources.ts'
-import { boundText } from '../../lib/stages/bound-text.ts'
+import { defaultTextLimit } from '../../lib/stages/default-text-limit.ts'
 import { collect, route, routedCall } from '../support/stages.ts'
 import type { TextInput } from '../../lib/chat/input.ts'
 import type { Route } from '../../lib/core/route.ts'
@@ -22,7 +22,7 @@ async function bounded (
     { ...route, ...first && { settings: first } },
     { ...other, ...second && { settings: second } }
   ] as const
-  const [call] = await collect(boundText()(once(routedCall(request, { routes }))))
+  const [call] = await collect(defaultTextLimit()(once(routedCall(request, { routes }))))
   return [call?.request.max_tokens, ...call?.routes.map(({ settings }) => settings) ?? []]
 }
 
