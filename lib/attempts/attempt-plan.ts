@@ -27,7 +27,7 @@ export interface PlannedAttempt {
   /** True for another attempt at a model that has failed. A reconnect is not one. */
   readonly isRetry: boolean
   /** The index of the provider's credential to use; `undefined` if the provider has only one. */
-  readonly credential: number | undefined
+  readonly credentialIndex: number | undefined
 }
 
 export interface AttemptPlanOptions {
@@ -35,7 +35,7 @@ export interface AttemptPlanOptions {
   /** Returns how often a route may be retried. */
   readonly retries: (route: Route) => number
   /** Returns the index of the credential with which a route is tried first. Default: the pool chooses. */
-  readonly credential?: (route: Route) => number | undefined
+  readonly credentialIndex?: (route: Route) => number | undefined
   /** The session of the call, which keeps its credential. Default: none. */
   readonly session?: CallSession | undefined
   /** As in `CallAttemptsOptions`. Default: false. */
@@ -62,7 +62,7 @@ export class AttemptPlan {
   #reconnected: Set<string> | undefined
   /** Used credentials, by provider. */
   #tried: Map<string, Set<number>> | undefined
-  #credential: number | undefined
+  #credentialIndex: number | undefined
   #attempts = 0
   #waitedMs = 0
 
@@ -93,7 +93,7 @@ export class AttemptPlan {
     if (!this.#health.retryBudget(route.providerId).takeStaleSocket(failure)) return undefined
     this.#reconnected = (this.#reconnected ?? new Set()).add(route.modelId)
     this.#attempts++
-    return { route, waitMs: 0, isRetry: false, credential: this.#credential }
+    return { route, waitMs: 0, isRetry: false, credentialIndex: this.#credentialIndex }
   }
 
   /** Returns the attempt after a failed one, or `undefined` if the call has failed. */
@@ -128,8 +128,8 @@ export class AttemptPlan {
   #nextCredential (last: TriedRoute): PlannedAttempt | undefined {
     const { providerId } = last.route
     const tried = this.#tried?.get(providerId) ?? new Set()
-    const credential = this.#poolOf(last.route)?.another(tried, this.#options.keyId)
-    return credential === undefined ? undefined : this.#start(last, 0, credential)
+    const credentialIndex = this.#poolOf(last.route)?.another(tried, this.#options.keyId)
+    return credentialIndex === undefined ? undefined : this.#start(last, 0, credentialIndex)
   }
 
   /**
@@ -145,8 +145,8 @@ export class AttemptPlan {
       return undefined
     }
     this.#attempts++
-    const credential = this.#poolOf(route)?.choose(this.#options.keyId, this.#options.session)
-    return { route, waitMs: 0, isRetry: false, credential }
+    const credentialIndex = this.#poolOf(route)?.choose(this.#options.keyId, this.#options.session)
+    return { route, waitMs: 0, isRetry: false, credentialIndex }
   }
 
   #fallback (costs: boolean): PlannedAttempt | undefined {
@@ -190,15 +190,15 @@ export class AttemptPlan {
     this.#last = attempt
     this.#attempts++
     this.#waitedMs += waitMs
-    const { keyId, session, credential: preferred } = this.#options
+    const { keyId, session, credentialIndex: preferred } = this.#options
     const pool = this.#poolOf(route)
-    const credential = nextCredential ?? (pool && (preferred?.(route) ?? pool.choose(keyId, session)))
-    this.#credential = credential
-    if (credential !== undefined) {
+    const credentialIndex = nextCredential ?? (pool && (preferred?.(route) ?? pool.choose(keyId, session)))
+    this.#credentialIndex = credentialIndex
+    if (credentialIndex !== undefined) {
       const tried = this.#tried ??= new Map()
-      tried.set(route.providerId, (tried.get(route.providerId) ?? new Set()).add(credential))
+      tried.set(route.providerId, (tried.get(route.providerId) ?? new Set()).add(credentialIndex))
     }
-    return { route, waitMs, isRetry: attempts > 1 || nextCredential !== undefined, credential }
+    return { route, waitMs, isRetry: attempts > 1 || nextCredential !== undefined, credentialIndex }
   }
 
   /**

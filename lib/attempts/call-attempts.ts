@@ -59,7 +59,7 @@ export class CallAttempts<E extends AnyEvent & AnswerEvent> {
       usesFirstCredential,
       retries: route =>
         Math.min(this.#requestTo(route).provider.retries, call.options?.maxRetries ?? Infinity),
-      credential: route => this.#credentialFor(route),
+      credentialIndex: route => this.#credentialFor(route),
       onSkip: (route, reason) => recordUnusedRoute(call, route, reason)
     })
   }

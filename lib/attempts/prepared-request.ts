@@ -23,7 +23,8 @@ interface PreparedRequestOptions<R, E> extends UpstreamTarget<R, E> {
   readonly missingApis: MissingApis
 }
 
-type SentAttempt = Pick<RouteAttempt, 'credential' | 'span' | 'mayBeAtWork' | 'recordSent' | 'recordDone'>
+type SentAttempt =
+  Pick<RouteAttempt, 'credentialIndex' | 'span' | 'mayBeAtWork' | 'recordSent' | 'recordDone'>
 
 interface AttemptContext extends SendContext {
   readonly attempt: SentAttempt
@@ -68,10 +69,10 @@ export class PreparedRequest<
    */
   send (attempt: SentAttempt, signal?: AbortSignal): Promise<OpenResponse<E>> {
     const call = this.#call
-    const { credential, span } = attempt
+    const { credentialIndex, span } = attempt
     const { journalSent, isFree } = this.#options
     const context = {
-      call, credential, span, attempt,
+      call, credentialIndex, span, attempt,
       onSent: () => {
         attempt.recordSent()
         journalSent?.(call, isFree)
@@ -79,7 +80,7 @@ export class PreparedRequest<
       signal: signal === undefined ? call.signal : AbortSignal.any([standardSignal(call.signal), signal])
     }
     if (this.#mustTranslate) return this.#openTranslated(context)
-    const parts = this.#partsFor(credential)
+    const parts = this.#partsFor(credentialIndex)
     if (parts[0]?.input.direct === undefined) return this.#open(context, parts)
     // Not an `async` function, which would stay suspended until the provider answers.
     return this.#open(context, parts).then(opened => {
@@ -99,7 +100,7 @@ export class PreparedRequest<
    * if no caller's own key was used.
    */
   #openTranslated (context: AttemptContext): Promise<OpenResponse<E>> {
-    return this.#open(context, this.#partsFor(context.credential)).then(opened => {
+    return this.#open(context, this.#partsFor(context.credentialIndex)).then(opened => {
       if (this.#call.providerKey === undefined) this.#options.missingApis.noteMissing(this.provider)
       return opened
     })
@@ -129,13 +130,13 @@ export class PreparedRequest<
       own => open({ ...context, signal: own }))
   }
 
-  #partsFor (credential: number | undefined): ReadonlyArray<UpstreamPart<R, E>> {
-    let parts = this.#prepared.get(credential)
+  #partsFor (credentialIndex: number | undefined): ReadonlyArray<UpstreamPart<R, E>> {
+    let parts = this.#prepared.get(credentialIndex)
     if (parts === undefined) {
       const isTranslated = this.#mustTranslate || this.#options.missingApis.isMissing(this.provider)
-      const input = adapterInput(this.#call, this.#route, this.provider, { credential, isTranslated })
+      const input = adapterInput(this.#call, this.#route, this.provider, { credentialIndex, isTranslated })
       parts = (this.#options.adapter.split?.(input) ?? [input]).map(part => ({ input: part }))
-      this.#prepared.set(credential, parts)
+      this.#prepared.set(credentialIndex, parts)
     }
     if (this.#prepared.size === 1) return parts
     // Parts that were answered for another key are billed already: they are not sent again.
@@ -157,8 +158,8 @@ function adapterInput<R extends { readonly stream?: boolean | undefined }> (
   return {
     request, route,
     quirks: provider.quirks,
-    account: () => accountDigest(provider, call.providerKey, options.credential),
-    labelsReasoning: call.routes.length > 1 || options.credential !== undefined,
+    account: () => accountDigest(provider, call.providerKey, options.credentialIndex),
+    labelsReasoning: call.routes.length > 1 || options.credentialIndex !== undefined,
     direct: fitted?.direct,
     streamed: request.stream === true,
     isLarge: isLargeRequest(call.record.request),

@@ -24,7 +24,7 @@ export class RouteAttempt {
   readonly route: Route
   readonly startedAtMs = performance.now()
   /** The index of the gateway's credential, if the provider has several. */
-  readonly credential: number | undefined
+  readonly credentialIndex: number | undefined
   /** The span of its request; absent where the call has no trace. */
   readonly span: ChildSpan | undefined
   readonly #call: RoutedCall<{ readonly stream?: boolean | undefined }>
@@ -38,11 +38,11 @@ export class RouteAttempt {
   constructor (
     call: RoutedCall<{ readonly stream?: boolean | undefined }>,
     provider: Provider,
-    { route, credential }: Pick<PlannedAttempt, 'route' | 'credential'>,
+    { route, credentialIndex }: Pick<PlannedAttempt, 'route' | 'credentialIndex'>,
     health: RouteHealth
   ) {
     this.route = route
-    this.credential = credential
+    this.credentialIndex = credentialIndex
     this.#call = call
     this.#provider = provider
     this.#health = health
@@ -108,7 +108,7 @@ export class RouteAttempt {
     if (usage !== undefined || (isWasted(error) && !isRecorded)) {
       recordWasted(this.#call, this.route, { usage })
     }
-    this.#health.failed(this.route, this.#circuitAttempt, error, this.credential)
+    this.#health.failed(this.route, this.#circuitAttempt, error, this.credentialIndex)
     recordUnusedRoute(this.#call, this.route, error.code)
   }
 

@@ -38,7 +38,7 @@ export interface SendContext {
   /** Ends the request. */
   readonly signal: CallSignal
   /** The index of the gateway's credential, if the provider has several. */
-  readonly credential?: number | undefined
+  readonly credentialIndex?: number | undefined
   readonly span?: ChildSpan | undefined
   /** See `SendOptions`; called for each request of a call in parts. */
   readonly onSent?: (() => void) | undefined
@@ -82,7 +82,7 @@ export interface UpstreamPart<R, E = unknown> {
  *   `acceptedByProvider` where the work was done and will be billed, and `mayBeBilled` where it took too long
  */
 export function sendRequest<R, E extends AnyEvent> (
-  { call, signal, credential, span, onSent }: SendContext,
+  { call, signal, credentialIndex, span, onSent }: SendContext,
   input: AdapterInput<R>,
   target: UpstreamTarget<R, E>
 ): Promise<OpenResponse<E>> {
@@ -92,7 +92,7 @@ export function sendRequest<R, E extends AnyEvent> (
     call.record.routing.requestCount++
     return provider.transport.send(request, {
       signal,
-      credential: provider.authorize(call.providerKey?.reveal(), credential),
+      credential: provider.authorize(call.providerKey?.reveal(), credentialIndex),
       timeouts: provider.timeouts,
       streamed: input.streamed,
       keyId: call.key.id,

@@ -24,7 +24,7 @@ export interface DirectRequest {
 
 export interface FitOptions {
   /** The index of the gateway's credential, if the provider has several. */
-  readonly credential?: number | undefined
+  readonly credentialIndex?: number | undefined
   /** True if the request must not be sent as its caller wrote it. */
   readonly isTranslated?: boolean
   /** Receives notes about lowered limits and omitted fields. Default: the record of the call. */

@@ -28,13 +28,13 @@ export function fitRoutes<C> (
       fit: (
         given: ChatInput,
         route: Route,
-        { credential, isTranslated = false, notes = call.record.request }: FitOptions = {}
+        { credentialIndex, isTranslated = false, notes = call.record.request }: FitOptions = {}
       ): FittedRequest<ChatInput> => {
         const model = models.find(route.modelId)
         const request = withinModel(given, model, notes)
         const provider = providers.get(route.providerId)
         const account = (): string =>
-          provider === undefined ? '' : accountDigest(provider, call.providerKey, credential)
+          provider === undefined ? '' : accountDigest(provider, call.providerKey, credentialIndex)
         const target = {
           route,
           provider: provider?.traits ?? {},

@@ -26,7 +26,7 @@ function race () {
   const ends = { first: withResolvers<OpenResponse<never>>(), second: withResolvers<OpenResponse<never>>() }
   const aborted: string[] = []
   const begin = (name: 'first' | 'second') =>
-    new RouteAttempt(call, provider('one'), { route: routes[name], credential: undefined }, health)
+    new RouteAttempt(call, provider('one'), { route: routes[name], credentialIndex: undefined }, health)
   const send = async (attempt: RouteAttempt, signal: AbortSignal): Promise<OpenResponse<never>> => {
     const name = attempt.route === routes.first ? 'first' : 'second'
     signal.addEventListener('abort', () => aborted.push(name))

@@ -16,7 +16,9 @@ function start () {
   return {
     health,
     record: call.record,
-    begin: () => new RouteAttempt(call, provider('one'), { route: chosen, credential: undefined }, health)
+    begin: () => new RouteAttempt(
+      call, provider('one'), { route: chosen, credentialIndex: undefined }, health
+    )
   }
 }
 
@@ -85,7 +87,7 @@ t.test('the error for a rejected credential names its provider and what to do', 
   const withKey = new RouteAttempt(
     routedCall({}),
     { ...provider('one'), secrets: [new Secret('sk-canary')] },
-    { route: chosen, credential: undefined },
+    { route: chosen, credentialIndex: undefined },
     new RouteHealth(() => 0)
   )
   t.equal(
@@ -95,7 +97,7 @@ t.test('the error for a rejected credential names its provider and what to do', 
   const own = new RouteAttempt(
     { ...routedCall({}), providerKey: new Secret('sk-own') },
     provider('one'),
-    { route: chosen, credential: undefined },
+    { route: chosen, credentialIndex: undefined },
     new RouteHealth(() => 0)
   )
   t.match(own.recordError(refused), { code: 'invalid_provider_key' })

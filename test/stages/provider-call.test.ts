@@ -371,9 +371,9 @@ t.test('a part that any key has had answered is not sent again, nor charged twic
     isFree: false,
     missingApis: new RouteHealth().missingApis
   })
-  const attempt = (credential: number): Parameters<typeof request.send>[0] =>
+  const attempt = (credentialIndex: number): Parameters<typeof request.send>[0] =>
     ({
-      credential, span: undefined, mayBeAtWork: false, recordSent: () => {}, recordDone: () => {}
+      credentialIndex, span: undefined, mayBeAtWork: false, recordSent: () => {}, recordDone: () => {}
     })
   for (const [credential, sent] of [[0, 3], [1, 5]] as const) {
     await t.rejects(request.send(attempt(credential)))
